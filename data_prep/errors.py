@@ -8,7 +8,7 @@ class UserError(Exception):
     print it as `error: ...` and exit with code 2; a traceback would only hide it.
 
     Example:
-        >>> raise UserError("faq.csv, line 7: label 'maybe' is not 0 or 1. Write 1 for a correct answer.")
+        >>> raise UserError("faq.csv, line 7: label 'maybe' is not 0 or 1. Write 1 if correct.")
         Traceback (most recent call last):
-        data_prep.errors.UserError: faq.csv, line 7: label 'maybe' is not 0 or 1. Write 1 for a correct answer.
+        data_prep.errors.UserError: faq.csv, line 7: label 'maybe' is not 0 or 1. Write 1 if correct.
     """

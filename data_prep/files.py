@@ -1,11 +1,15 @@
 """Writing files so that an interruption never leaves half of one."""
 
+import gzip
 import os
 import tempfile
+import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
+
+import platformdirs
 
 from data_prep.errors import UserError
 
@@ -39,11 +43,78 @@ def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO]:
         # mkstemp makes files that only their owner may read; give the usual permissions.
         umask = os.umask(0)
         os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, path)
+        Path(temporary).chmod(0o666 & ~umask)
+        Path(temporary).replace(path)
     except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror or error}. Free space or choose another place.") from error
+        raise UserError(
+            f"cannot write {path}: {error.strerror or error}. Free space or choose another place."
+        ) from error
     finally:
         if temporary:
-            with suppress(FileNotFoundError):
-                os.unlink(temporary)
+            Path(temporary).unlink(missing_ok=True)
+
+
+def read_content(path: str | Path) -> bytes:
+    """Read a file's content, uncompressed where it is gzipped (told by its first bytes, not by its name).
+
+    Args:
+        path: the file.
+
+    Returns:
+        The content as bytes.
+
+    Raises:
+        UserError: the file is missing, cannot be read, or its gzip stream is damaged or cut short.
+
+    Example:
+        >>> from pathlib import Path
+        >>> _ = Path("/tmp/numbers.txt").write_text("1 2 3")
+        >>> read_content("/tmp/numbers.txt")
+        b'1 2 3'
+    """
+    path = Path(path)
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError as error:
+        raise UserError(f"{path} does not exist. Check the path.") from error
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror or error}.") from error
+    if not content.startswith(b"\x1f\x8b"):
+        return content
+    try:
+        return gzip.decompress(content)
+    except (EOFError, OSError, zlib.error) as error:
+        raise UserError(f"{path} is damaged or cut short ({error}). Delete it and fetch it again.") from error
+
+
+def decode_text(content: bytes, path: str | Path) -> str:
+    r"""Decode UTF-8 with or without a byte order mark, and make every line end a line feed.
+
+    Args:
+        content: the bytes.
+        path: where they come from, for the message.
+
+    Raises:
+        UserError: the bytes are not UTF-8; the message names the line.
+
+    Example:
+        >>> decode_text(b"\xef\xbb\xbfone\r\ntwo", "words.txt")
+        'one\ntwo'
+    """
+    try:
+        return content.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise UserError(
+            f"{path}, line {line}: not UTF-8 text. Save the file with the encoding UTF-8."
+        ) from error
+
+
+def cache_folder(cache_home: str | Path | None = None) -> Path:
+    """Give the folder for files that can be made again: `cache_home`, else the user's cache directory.
+
+    Example:
+        >>> cache_folder("/tmp/cache")
+        PosixPath('/tmp/cache')
+    """
+    return Path(cache_home) if cache_home else Path(platformdirs.user_cache_dir("answer-ranking"))

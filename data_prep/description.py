@@ -1,0 +1,75 @@
+"""What is particular about one data set, stated in one place."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """One file of a data set.
+
+    Attributes:
+        path: its place under the data folder, such as "wikiqa/WikiQA-dev.tsv"; it may lie there gzipped, with
+            ".gz" behind its name.
+        sha256: of the uncompressed content with line feeds as line ends.
+        bytes: length of that content.
+        urls: where it can be downloaded, plain or gzipped, tried in order.
+        archives: `.zip` and `.tar.*` archives that hold the same content under some name, tried last.
+    """
+
+    path: str
+    sha256: str
+    bytes: int
+    urls: tuple[str, ...] = ()
+    archives: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class DatasetDescription:
+    """Everything in which one data set differs from another, so that nothing else asks for its name.
+
+    Attributes:
+        name: the name in commands, such as "wikiqa".
+        title: the name in print.
+        variants: training sets to choose from, the default first; ("",) where there is one only.
+        protocols: published evaluation protocols and their rules (see `data_prep.protocols`), the main one
+            first.
+        order_is_signal: the order of a question's candidates is the document's own, and a model may use it.
+        pretokenised: tokens are separated by white space.
+        lists_correct_first: the files list the correct candidates first, so that order gives the label away.
+        source: where the data come from.
+        licence: what their publisher allows.
+        files: the files of all variants.
+        read: makes (train, dev, test) of a variant and a function that gives a file's verified text by its
+            path.
+    """
+
+    name: str
+    title: str
+    variants: tuple[str, ...]
+    protocols: Mapping[str, str]
+    order_is_signal: bool
+    pretokenised: bool
+    lists_correct_first: bool
+    source: str
+    licence: str
+    files: tuple[DataFile, ...] = ()
+    read: Callable[[str, Callable[[str], str]], tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]] | None = (
+        field(default=None, repr=False)
+    )
+
+
+def github_urls(repository: str, commit: str, path: str) -> tuple[str, ...]:
+    """Give the public addresses of a file of a GitHub repository: two of GitHub's and a mirror's.
+
+    Example:
+        >>> github_urls("me/data", "1234", "a.txt")[0]
+        'https://raw.githubusercontent.com/me/data/1234/a.txt'
+    """
+    return (
+        f"https://raw.githubusercontent.com/{repository}/{commit}/{path}",
+        f"https://cdn.jsdelivr.net/gh/{repository}@{commit}/{path}",
+        f"https://github.com/{repository}/raw/{commit}/{path}",
+    )

@@ -1,0 +1,86 @@
+"""The data sets by name, and the one way to load any of them."""
+
+from pathlib import Path
+
+from data_prep.dataset import Dataset
+from data_prep.description import DatasetDescription
+from data_prep.errors import UserError
+from data_prep.files import decode_text
+from data_prep.locations import find_file, missing_data, read_verified
+from data_prep.sample_data import SAMPLE
+from data_prep.tables import load_table
+from data_prep.trecqa import TRECQA
+from data_prep.wikiqa import WIKIQA
+
+DATASETS: dict[str, DatasetDescription] = {each.name: each for each in (SAMPLE, WIKIQA, TRECQA)}
+
+OWN_TABLES = DatasetDescription(
+    name="own",
+    title="own tables",
+    variants=("",),
+    protocols={"answerable": "answerable"},
+    order_is_signal=False,
+    pretokenised=False,
+    lists_correct_first=False,
+    source="the user's own",
+    licence="the user's own",
+)
+
+
+def load_dataset(name: str, variant: str | None = None, data_home: str | Path | None = None) -> Dataset:
+    """Load a data set by name.
+
+    Args:
+        name: one of `DATASETS`: "sample" (bundled), "wikiqa" or "trecqa".
+        variant: the training set; None for the default. TrecQA has "TRAIN-ALL" (default) and "TRAIN".
+        data_home: the folder that holds `wikiqa/` and `trecqa/`; None for QA_DATA_HOME and the user's cache.
+
+    Returns:
+        The data set, complete: which questions count is the caller's choice, by `apply_protocol`.
+
+    Raises:
+        UserError: unknown name or variant, or the data are absent or not the published ones.
+
+    Example:
+        >>> sorted(load_dataset("sample").splits)
+        ['dev', 'test', 'train']
+    """
+    if name not in DATASETS:
+        raise UserError(f"unknown data set {name!r}: choose one of {', '.join(DATASETS)}.")
+    description = DATASETS[name]
+    variant = description.variants[0] if variant is None else variant
+    if variant not in description.variants:
+        choice = ", ".join(filter(None, description.variants)) or "it has none"
+        raise UserError(f"unknown variant {variant!r} of {description.title}: choose one of {choice}.")
+    files = {file.path: file for file in description.files}
+
+    def text_of(path: str) -> str:
+        found = find_file(files[path], data_home)
+        if found is None:
+            raise missing_data(description, files[path], data_home)
+        return decode_text(read_verified(files[path], found), found)
+
+    return Dataset(*description.read(variant, text_of), description=description, variant=variant)
+
+
+def load_own_tables(train: str | Path, dev: str | Path, test: str | Path) -> Dataset:
+    r"""Load a user's own tables (see `load_table`) as a data set.
+
+    Args:
+        train: the table to train on.
+        dev: the table to choose by.
+        test: the table to report on.
+
+    Returns:
+        The data set.
+
+    Raises:
+        UserError: a table cannot be read or a row is wrong.
+
+    Example:
+        >>> from pathlib import Path
+        >>> _ = Path("/tmp/faq.csv").write_text("question,candidate,label\nWho?,Me.,1\nWho?,There.,0\n")
+        >>> len(load_own_tables("/tmp/faq.csv", "/tmp/faq.csv", "/tmp/faq.csv").train)
+        2
+    """
+    return Dataset(load_table(train), load_table(dev), load_table(test), description=OWN_TABLES)

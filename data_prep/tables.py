@@ -1,0 +1,241 @@
+"""The one table that every data set becomes, and the reading and checking of a user's own."""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from data_prep.errors import UserError
+from data_prep.files import decode_text, read_content
+
+COLUMNS = ("question_id", "question", "candidate_id", "candidate", "label")
+
+_LABELS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}
+
+
+def load_table(path: str | Path) -> pd.DataFrame:
+    r"""Read a user's own table of questions and candidate answers.
+
+    The format follows from the name: `.csv` (ordinary CSV quoting), `.tsv` (tab-separated without quoting,
+    so that a quote is a character like any other), `.jsonl` (one object a line) or `.parquet`; the first
+    three may be gzipped (`.csv.gz`). The columns `question`, `candidate` and `label` are required. Without
+    `question_id` the equal questions are one question; without `candidate_id` the rows are numbered. Other
+    columns are dropped. The text "NA" or "null" is a text, not a missing value.
+
+    Args:
+        path: the file.
+
+    Returns:
+        The checked table, see `check_table`.
+
+    Raises:
+        UserError: the file cannot be read, or a row is wrong; the message names the line.
+
+    Example:
+        >>> from pathlib import Path
+        >>> _ = Path("/tmp/faq.csv").write_text("question,candidate,label\nWho?,Me.,1\nWho?,There.,0\n")
+        >>> load_table("/tmp/faq.csv")[["question_id", "candidate", "label"]].values.tolist()
+        [['q1', 'Me.', 1], ['q1', 'There.', 0]]
+    """
+    path = Path(path)
+    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
+    if suffix == ".parquet":
+        return check_table(_read_parquet(path), path, unit="row")
+    if suffix not in (".csv", ".tsv", ".jsonl"):
+        raise UserError(f"{path}: the name must end in .csv, .tsv, .jsonl or .parquet (.gz may follow).")
+    text = decode_text(read_content(path), path)
+    if suffix == ".jsonl":
+        return check_table(*_read_json_lines(text, path))
+    return check_table(*(read_csv(text, path) if suffix == ".csv" else read_tsv(text, path)))
+
+
+def check_table(
+    table: pd.DataFrame, where: str | Path, lines: Sequence[int] | None = None, *, unit: str = "line"
+) -> pd.DataFrame:
+    """Check a table and bring it into the form that everything downstream relies on.
+
+    Args:
+        table: at least the columns `question`, `candidate`, `label`.
+        where: the file's name, for messages.
+        lines: the line number of every row, for messages; the rows count from 1 where it is None.
+        unit: what `lines` counts, for messages.
+
+    Returns:
+        The columns `question_id`, `question`, `candidate_id`, `candidate` (str) and `label` (int, 0 or 1).
+        The rows of a question are contiguous, in the order of the question's first row; the rows of one
+        question keep their order.
+
+    Raises:
+        UserError: a column is missing, a label is not 0 or 1, a text is empty, a question has two texts, a
+            candidate identifier occurs twice in a question, or there are no rows.
+
+    Example:
+        >>> import pandas as pd
+        >>> rows = {"question": ["a", "b", "a"], "candidate": ["x", "y", "z"], "label": [1, 0, 0]}
+        >>> check_table(pd.DataFrame(rows), "rows")["candidate"].tolist()
+        ['x', 'z', 'y']
+    """
+    missing = [column for column in ("question", "candidate", "label") if column not in table.columns]
+    if missing:
+        found = ", ".join(map(str, table.columns)) or "none"
+        raise UserError(
+            f"{where}: the column {missing[0]!r} is missing (found: {found}). "
+            f"The first {unit} must name the columns {', '.join(COLUMNS)}."
+        )
+    if not len(table):
+        raise UserError(f"{where}: there are no rows.")
+    lines = range(1, len(table) + 1) if lines is None else lines
+
+    def fail(row: int, what: str) -> UserError:
+        return UserError(f"{where}, {unit} {lines[row]}: {what}")
+
+    columns: dict[str, list] = {}
+    for name in COLUMNS[:-1]:
+        if name not in table.columns:
+            continue
+        values = table[name].tolist()
+        columns[name] = texts = ["" if _is_missing(value) else str(value) for value in values]
+        for row, text in enumerate(texts):
+            if not text.strip():
+                raise fail(row, f"the {name} is empty. Write it or delete the {unit}.")
+    columns["label"] = labels = []
+    for row, value in enumerate(table["label"].tolist()):
+        label = _LABELS.get(str(value).strip().lower())
+        if label is None:
+            raise fail(
+                row, f"the label {value!r} is not 0 or 1. Write 1 for a correct answer, 0 for a wrong one."
+            )
+        labels.append(label)
+    if "question_id" not in columns:
+        number = {question: f"q{i}" for i, question in enumerate(dict.fromkeys(columns["question"]), start=1)}
+        columns["question_id"] = [number[question] for question in columns["question"]]
+    if "candidate_id" not in columns:
+        columns["candidate_id"] = [f"c{i}" for i in range(1, len(table) + 1)]
+
+    question_of: dict[str, str] = {}
+    seen: set[tuple[str, str]] = set()
+    for row, (identifier, question, candidate) in enumerate(
+        zip(columns["question_id"], columns["question"], columns["candidate_id"], strict=True)
+    ):
+        if question_of.setdefault(identifier, question) != question:
+            raise fail(
+                row,
+                f"the question_id {identifier!r} had another question before. Give every question its own.",
+            )
+        if (identifier, candidate) in seen:
+            raise fail(
+                row,
+                f"the candidate_id {candidate!r} occurs twice in question {identifier!r}. Make it unique.",
+            )
+        seen.add((identifier, candidate))
+    first_row = {identifier: i for i, identifier in enumerate(question_of)}
+    order = sorted(range(len(labels)), key=lambda row: first_row[columns["question_id"][row]])
+    return pd.DataFrame({name: [columns[name][row] for row in order] for name in COLUMNS})
+
+
+def read_tsv(text: str, where: str | Path) -> tuple[pd.DataFrame, list[int]]:
+    r"""Split tab-separated text without quoting, header in the first line.
+
+    Only a line feed ends a line: other control characters occur inside real sentences.
+
+    Args:
+        text: the file's text.
+        where: the file's name, for messages.
+
+    Returns:
+        The table (all columns str) and the line number of every row.
+
+    Raises:
+        UserError: a line has another number of fields than the header.
+
+    Example:
+        >>> read_tsv("id\ttext\n1\ta\n", "a.tsv")[0].values.tolist()
+        [['1', 'a']]
+    """
+    numbered = [(i, line.split("\t")) for i, line in enumerate(text.split("\n"), start=1) if line.strip()]
+    return _to_table(numbered, where)
+
+
+def read_csv(text: str, where: str | Path) -> tuple[pd.DataFrame, list[int]]:
+    r"""Split comma-separated text with ordinary quoting, header in the first line.
+
+    Args:
+        text: the file's text.
+        where: the file's name, for messages.
+
+    Returns:
+        The table (all columns str) and the line on which every row begins.
+
+    Raises:
+        UserError: a quote is not closed, or a row has another number of fields than the header.
+
+    Example:
+        >>> read_csv('id,text\n1,"a, b"\n', "a.csv")[0].values.tolist()
+        [['1', 'a, b']]
+    """
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    numbered, begin = [], 1
+    try:
+        for fields in reader:
+            if fields:
+                numbered.append((begin, fields))
+            begin = reader.line_num + 1
+    except csv.Error as error:
+        raise UserError(
+            f"{where}, line {begin}: {error}. Put a text with a comma, a quote or a line end in quotes, "
+            "and double the quotes inside it."
+        ) from error
+    return _to_table(numbered, where)
+
+
+def _to_table(numbered: list[tuple[int, list[str]]], where: str | Path) -> tuple[pd.DataFrame, list[int]]:
+    if not numbered:
+        raise UserError(f"{where}: the file is empty.")
+    (_, header), rows = numbered[0], numbered[1:]
+    header = [name.strip() for name in header]
+    for line, fields in rows:
+        if len(fields) != len(header):
+            raise UserError(
+                f"{where}, line {line}: {len(fields)} fields where the header has {len(header)}. "
+                "Look for a missing or an extra separator."
+            )
+    return pd.DataFrame([fields for _, fields in rows], columns=header, dtype=object), [
+        line for line, _ in rows
+    ]
+
+
+def _read_json_lines(text: str, path: Path) -> tuple[pd.DataFrame, list[int]]:
+    records, lines = [], []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise UserError(
+                f"{path}, line {number}: not JSON ({error.msg}). Write one object a line."
+            ) from error
+        if not isinstance(record, dict):
+            raise UserError(f"{path}, line {number}: not a JSON object. Write one object a line.")
+        records.append(record)
+        lines.append(number)
+    # Built by column, because a DataFrame made of records would turn missing values and mixed types about.
+    names = dict.fromkeys(name for record in records for name in record)
+    data = {name: pd.Series([record.get(name) for record in records], dtype=object) for name in names}
+    return pd.DataFrame(data), lines
+
+
+def _read_parquet(path: Path) -> pd.DataFrame:
+    if not path.is_file():
+        raise UserError(f"{path} does not exist. Check the path.")
+    try:
+        return pd.read_parquet(path)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} is not a readable Parquet file ({error}).") from error
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or value is pd.NA or (isinstance(value, float) and value != value)
