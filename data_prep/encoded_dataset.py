@@ -1,0 +1,158 @@
+"""A whole data set as arrays, kept between runs."""
+
+import hashlib
+import json
+import warnings
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from data_prep.dataset import Dataset
+from data_prep.encoded_split import EncodedSplit, encode_split
+from data_prep.encoded_texts import EncodedTexts
+from data_prep.errors import UserError
+from data_prep.files import atomic_write, cache_folder
+from data_prep.tables import COLUMNS
+from data_prep.tokens import Tokenizer
+from data_prep.vocabulary import Vocabulary
+
+# Raise it when the arrays or the way to them change, so that no older cache is read.
+_FORMAT = 1
+_SPLITS = ("train", "dev", "test")
+
+
+@dataclass(frozen=True)
+class EncodedDataset:
+    """The three splits as arrays over one vocabulary.
+
+    Attributes:
+        train: the training questions.
+        dev: the development questions.
+        test: the test questions.
+        vocabulary: the words of all three splits. Word vectors are given, not learnt, so that a word of the
+            test split has to have its number; nothing else of that split enters.
+
+    Example:
+        >>> from data_prep import encode_dataset, load_dataset
+        >>> encoded = encode_dataset(load_dataset("sample"))
+        >>> int(encoded.train.candidates.words.max()) < len(encoded.vocabulary)
+        True
+    """
+
+    train: EncodedSplit
+    dev: EncodedSplit
+    test: EncodedSplit
+    vocabulary: Vocabulary
+
+    @property
+    def word_counts(self) -> np.ndarray:
+        """How often every word occurs in the questions and candidates of all splits, int64 (n_words,)."""
+        texts = [texts for split in self.splits.values() for texts in (split.questions, split.candidates)]
+        return np.bincount(np.concatenate([each.words for each in texts]), minlength=len(self.vocabulary))
+
+    @property
+    def splits(self) -> dict[str, EncodedSplit]:
+        """The splits by name."""
+        return {name: getattr(self, name) for name in _SPLITS}
+
+
+def encode_dataset(
+    dataset: Dataset, lowercase: bool = True, cache_home: str | Path | None = None
+) -> EncodedDataset:
+    """Tokenise a data set, build its vocabulary and encode it, or read all that from the cache.
+
+    The cache is keyed by the content of the tables, the tokenizer's settings and spaCy's version, so it never
+    needs to be cleared; a damaged entry is made anew.
+
+    Args:
+        dataset: the tables.
+        lowercase: put tokens in lower case. Default True.
+        cache_home: the cache folder; None for the user's.
+
+    Returns:
+        The arrays and the vocabulary.
+
+    Example:
+        >>> from data_prep import load_dataset
+        >>> encode_dataset(load_dataset("sample")).dev.labels.dtype
+        dtype('int8')
+    """
+    tokenizer = Tokenizer(dataset.description.pretokenised, lowercase)
+    path = cache_folder(cache_home) / "encoded" / f"{_key(dataset, tokenizer)}.npz"
+    try:
+        cached = _read(path)
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, UserError) as error:
+        warnings.warn(f"{path} is damaged ({error}); it is made anew.", stacklevel=2)
+        cached = None
+    if cached is not None:
+        return cached
+    encoded = _encode(dataset, tokenizer)
+    try:
+        _write(path, encoded)
+    except UserError as error:
+        warnings.warn(f"not kept for the next run: {error}", stacklevel=2)
+    return encoded
+
+
+def _encode(dataset: Dataset, tokenizer: Tokenizer) -> EncodedDataset:
+    texts: list[str] = []
+    for table in dataset.splits.values():
+        first = ~table["question_id"].duplicated()
+        texts += [*table.loc[first, "question"], *table["candidate"]]
+    tokens_of = dict(zip(texts, tokenizer(texts), strict=True))
+    vocabulary = Vocabulary.build(tokens_of[text] for text in texts)
+
+    def known_tokens(wanted: list[str]) -> list[list[str]]:
+        return [tokens_of[text] for text in wanted]
+
+    splits = {name: encode_split(table, known_tokens, vocabulary) for name, table in dataset.splits.items()}
+    return EncodedDataset(**splits, vocabulary=vocabulary)
+
+
+def _key(dataset: Dataset, tokenizer: Tokenizer) -> str:
+    digest = hashlib.sha256(json.dumps([_FORMAT, tokenizer.settings]).encode())
+    for table in dataset.splits.values():
+        rows = pd.util.hash_pandas_object(table[list(COLUMNS)].astype(object), index=False).to_numpy()
+        digest.update(len(rows).to_bytes(8, "little") + rows.tobytes())
+    return digest.hexdigest()[:32]
+
+
+def _write(path: Path, encoded: EncodedDataset) -> None:
+    arrays, names = {}, {"words": encoded.vocabulary.words[2:]}
+    for name, split in encoded.splits.items():
+        arrays |= {
+            f"{name}_question_words": split.questions.words,
+            f"{name}_question_offsets": split.questions.offsets,
+            f"{name}_candidate_words": split.candidates.words,
+            f"{name}_text_offsets": split.candidates.offsets,
+            f"{name}_candidate_offsets": split.candidate_offsets,
+            f"{name}_labels": split.labels,
+        }
+        names[name] = [split.question_ids, split.candidate_ids]
+    # Strings as JSON in a byte array: NumPy would store them as fixed-width or, worse, as pickles.
+    arrays["names"] = np.frombuffer(json.dumps(names).encode(), np.uint8)
+    with atomic_write(path, "wb") as file:
+        np.savez(file, **arrays)
+
+
+def _read(path: Path) -> EncodedDataset | None:
+    if not path.exists():
+        return None
+    with np.load(path, allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    names = json.loads(arrays["names"].tobytes())
+    splits = {
+        name: EncodedSplit(
+            questions=EncodedTexts(arrays[f"{name}_question_words"], arrays[f"{name}_question_offsets"]),
+            candidates=EncodedTexts(arrays[f"{name}_candidate_words"], arrays[f"{name}_text_offsets"]),
+            candidate_offsets=arrays[f"{name}_candidate_offsets"],
+            labels=arrays[f"{name}_labels"],
+            question_ids=names[name][0],
+            candidate_ids=names[name][1],
+        )
+        for name in _SPLITS
+    }
+    return EncodedDataset(**splits, vocabulary=Vocabulary(names["words"]))

@@ -1,0 +1,57 @@
+"""From text to tokens."""
+
+from collections.abc import Sequence
+
+
+class Tokenizer:
+    """spaCy's rules for English, or white space where a data set comes with its tokens separated.
+
+    The same object with the same settings serves training and a user's own text later.
+
+    Args:
+        pretokenised: bool. Split at white space only. Otherwise spaCy's blank English pipeline decides; its
+            white-space tokens are left out.
+        lowercase: bool. Put tokens in lower case, after splitting: the rules look at capitals. Default True.
+
+    Example:
+        >>> Tokenizer(pretokenised=False)(["Isn't it U.S. soil?"])
+        [['is', "n't", 'it', 'u.s.', 'soil', '?']]
+    """
+
+    def __init__(self, pretokenised: bool, lowercase: bool = True) -> None:
+        self.pretokenised = pretokenised
+        self.lowercase = lowercase
+        self._make_doc = None
+
+    @property
+    def settings(self) -> dict[str, bool | str]:
+        """Everything that the tokens depend on, spaCy's version included; plain JSON values."""
+        settings = {"pretokenised": self.pretokenised, "lowercase": self.lowercase}
+        if not self.pretokenised:
+            from importlib.metadata import version
+
+            settings["spacy"] = version("spacy")
+        return settings
+
+    def __call__(self, texts: Sequence[str]) -> list[list[str]]:
+        """Split texts.
+
+        Args:
+            texts: the texts; every distinct one is split once.
+
+        Returns:
+            One list of tokens per text.
+        """
+        tokens_of = {text: self._split(text) for text in dict.fromkeys(texts)}
+        return [list(tokens_of[text]) for text in texts]
+
+    def _split(self, text: str) -> list[str]:
+        if self.pretokenised:
+            tokens = text.split()
+        else:
+            if self._make_doc is None:
+                import spacy
+
+                self._make_doc = spacy.blank("en").make_doc
+            tokens = [token.text for token in self._make_doc(text) if not token.is_space]
+        return [token.lower() for token in tokens] if self.lowercase else tokens
