@@ -99,8 +99,8 @@ def read_run(path: str | Path) -> pd.DataFrame:
         path: a file as `write_run` writes it.
 
     Returns:
-        Columns `question_id`, `candidate_id` (str), `rank` (int), `score` (float64), `tag` (str), in the order
-        of the file.
+        Columns `question_id`, `candidate_id` (str), `rank` (int), `score` (float64) and `tag` (str), in the
+        order of the file.
 
     Raises:
         UserError: the file is missing, or a line has not the six fields.

@@ -11,9 +11,9 @@ def paired_randomisation_test(
     """Test whether two rankers differ in a per-question metric (Fisher's paired randomisation test).
 
     Under the null hypothesis the two rankers are exchangeable on each question, so the sign of each
-    question's difference is a coin toss. The p-value is the share of sign patterns whose mean difference is at
-    least as far from zero as the one observed: over all patterns where there are no more than `permutations`,
-    else over that many random ones, the observed one counted among them.
+    question's difference is a coin toss. The p-value is the share of sign patterns whose mean difference is
+    at least as far from zero as the one observed: over all patterns where there are no more than
+    `permutations`, else over that many random ones, the observed one counted among them.
 
     Args:
         a: the metric of one ranker, one value per question.

@@ -1,0 +1,68 @@
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from evaluation import holm_correction, paired_randomisation_test
+
+
+def test_equals_the_enumeration_of_all_sign_patterns():
+    rng = np.random.default_rng(0)
+    a, b = rng.random(11), rng.random(11)
+    sums = [abs(np.dot(signs, a - b)) for signs in itertools.product((-1, 1), repeat=11)]
+    expected = np.mean(np.array(sums) >= abs((a - b).sum()) - 1e-12)
+    assert paired_randomisation_test(a, b) == pytest.approx(expected)
+
+
+def test_random_patterns_come_close_to_scipys_t_test_on_many_questions():
+    rng = np.random.default_rng(1)
+    a = rng.normal(0.5, 0.3, 200)
+    noise = rng.normal(0, 0.25, 200)
+    b = a + noise - noise.mean() + 0.03
+    expected = stats.ttest_rel(a, b).pvalue
+    assert 0.05 < expected < 0.2
+    assert paired_randomisation_test(a, b, permutations=20_000) == pytest.approx(expected, abs=0.015)
+
+
+def test_random_patterns_never_give_zero_and_repeat_with_the_seed():
+    a = np.linspace(0.5, 1, 60)
+    p = paired_randomisation_test(a, a - 0.4, permutations=999, seed=3)
+    assert p == pytest.approx(1 / 1000)
+    assert p == paired_randomisation_test(a, a - 0.4, permutations=999, seed=3)
+
+
+def test_symmetric_and_one_for_equal_rankers():
+    rng = np.random.default_rng(2)
+    a, b = rng.random(9), rng.random(9)
+    assert paired_randomisation_test(a, b) == paired_randomisation_test(b, a)
+    assert paired_randomisation_test(a, a) == 1.0
+
+
+@pytest.mark.parametrize("b", [[0.1], [0.1, np.nan]])
+def test_unpaired_or_missing_values_are_refused(b):
+    with pytest.raises(ValueError, match="Received"):
+        paired_randomisation_test([0.1, 0.2], b)
+
+
+def test_holm_on_a_worked_example():
+    # Sorted .005 .01 .03 .04, times 4 3 2 1: .02 .03 .06 .04, and .04 may not fall below .06.
+    np.testing.assert_allclose(holm_correction([0.01, 0.04, 0.03, 0.005]), [0.03, 0.06, 0.06, 0.02])
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12), st.floats(0.001, 0.999))
+def test_holm_rejects_what_the_step_down_procedure_rejects(p_values, level):
+    rejected = set()
+    order = np.argsort(p_values, kind="stable")
+    for step, i in enumerate(order):
+        if p_values[i] * (len(p_values) - step) > level:
+            break
+        rejected.add(i)
+    assert set(np.flatnonzero(holm_correction(p_values) <= level)) == rejected
+
+
+def test_holm_refuses_what_is_no_p_value():
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        holm_correction([0.5, 1.5])
