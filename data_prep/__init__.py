@@ -11,6 +11,7 @@ from data_prep.registry import DATASETS, load_dataset, load_own_tables
 from data_prep.tables import load_table
 from data_prep.tokens import Tokenizer
 from data_prep.vocabulary import Vocabulary
+from data_prep.word_vectors import WordVectors, load_word_vectors
 
 __all__ = [
     "DATASETS",
@@ -22,10 +23,12 @@ __all__ = [
     "Tokenizer",
     "UserError",
     "Vocabulary",
+    "WordVectors",
     "apply_protocol",
     "encode_dataset",
     "encode_split",
     "load_dataset",
     "load_own_tables",
     "load_table",
+    "load_word_vectors",
 ]

@@ -102,6 +102,6 @@ def missing_data(
     """
     folders = " or ".join(map(str, data_folders(data_home)))
     return UserError(
-        f"{file.path} is not in {folders}. Run `python -m data_prep get {description.name}`, or name "
-        f"the folder that holds {Path(file.path).parent}/ with --data-home or the environment variable QA_DATA_HOME."
+        f"{file.path} is not in {folders}. Run `python -m data_prep get {description.name}`, or name the "
+        f"folder that holds {Path(file.path).parent}/ with --data-home or QA_DATA_HOME."
     )
