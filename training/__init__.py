@@ -1,0 +1,1 @@
+"""Training loops: pairwise hinge with HyperQA's Eq. 9."""

@@ -1,0 +1,116 @@
+"""HyperQA and CosineQA (Tay, Tuan and Hui, WSDM 2018) as functional Keras models."""
+
+import keras
+import numpy as np
+
+from layers import HyperbolicDistance, MaskedSum, UnitBall
+
+SIMILARITIES = ("hyperbolic", "cosine")
+
+
+def hyperqa(
+    word_vectors: np.ndarray,
+    dimension: int = 300,
+    *,
+    similarity: str = "hyperbolic",
+    max_norm: float = 1.0 - 1e-5,
+    projection: str = "clip",
+    distance_form: str = "asinh",
+    embedding_dropout: float = 0.0,
+    dropout: float = 0.0,
+    seed: int = 0,
+) -> keras.Model:
+    """Score answers to a question by the hyperbolic distance of two bags of projected words.
+
+    Every word is projected by one shared layer, x = relu(W_p z + b_p) (Eq. 1); a text is the sum of its
+    words (Eq. 2), brought onto the unit ball; the score is s = w_f d(q, a) + b_f (Eq. 6) with the Poincare
+    distance d (Eq. 4). A higher score is a better answer. `similarity="cosine"` gives the paper's CosineQA,
+    which differs in nothing but d.
+
+    The model is `matcher([encoder(question), encoder(answer)])`, and both parts are layers of it under these
+    names: the encoder maps words to points of the ball, the matcher maps pairs of points to scores. Training
+    takes it apart there, so that a text is encoded once, however many pairs it stands in.
+
+    Args:
+        word_vectors: float32 `(words, n)`, frozen; row 0 belongs to padding.
+        dimension: d, the size of the projected words and of the text vectors.
+        similarity: "hyperbolic" (HyperQA) or "cosine" (CosineQA).
+        max_norm: the largest norm of a text vector, in (0, 1].
+        projection: how texts come onto the ball: "clip" (as in the paper) or "smooth".
+        distance_form: "asinh" (exact) or "released" (the authors' own formula).
+        embedding_dropout: share of the entries of word vectors that training sets to zero.
+        dropout: share of the entries of text vectors that training sets to zero, before the ball.
+        seed: seeds the initial W_p and the dropout.
+
+    Returns:
+        A model with the int32 inputs `question` `(batch, length)` and `answer` `(batch, length)`, 0 being
+        padding, and float32 scores `(batch,)`. Trainable parameters: n d + d + 2, that is 90,302 for
+        300 -> 300 and 45,152 for 300 -> 150, as the paper's "90K" and "45K".
+
+    Raises:
+        ValueError: `similarity` is unknown, or `word_vectors` is not a matrix.
+
+    Example:
+        >>> model = hyperqa(np.random.default_rng(0).normal(size=(1000, 50)).astype("float32"), dimension=100)
+        >>> scores = model([np.array([[5, 7, 0]]), np.array([[5, 9, 11, 0]])])
+        >>> scores.shape
+        TensorShape([1])
+    """
+    if similarity not in SIMILARITIES:
+        raise ValueError(f"`similarity` must be one of {SIMILARITIES}. Received: similarity={similarity!r}")
+    word_vectors = np.asarray(word_vectors)
+    if word_vectors.ndim != 2:
+        raise ValueError(
+            f"`word_vectors` must have the shape (words, dimensions). Received: shape={word_vectors.shape}"
+        )
+    encoder = _encoder(word_vectors, dimension, max_norm, projection, embedding_dropout, dropout, seed)
+    matcher = _matcher(dimension, similarity, distance_form)
+    question = keras.Input((None,), dtype="int32", name="question")
+    answer = keras.Input((None,), dtype="int32", name="answer")
+    score = matcher([encoder(question), encoder(answer)])
+    return keras.Model(
+        [question, answer], score, name="HyperQA" if similarity == "hyperbolic" else "CosineQA"
+    )
+
+
+def _encoder(
+    word_vectors: np.ndarray,
+    dimension: int,
+    max_norm: float,
+    projection: str,
+    embedding_dropout: float,
+    dropout: float,
+    seed: int,
+) -> keras.Model:
+    words, n = word_vectors.shape
+    text = keras.Input((None,), dtype="int32", name="text")
+    embedding = keras.layers.Embedding(
+        words, n, mask_zero=True, trainable=False, weights=[word_vectors], name="word_vectors"
+    )
+    x = embedding(text)
+    x = keras.layers.Dropout(embedding_dropout, seed=seed + 1, name="embedding_dropout")(x)
+    x = keras.layers.Dense(
+        dimension,
+        activation="relu",
+        kernel_initializer=keras.initializers.GlorotUniform(seed=seed),
+        name="projection",
+    )(x)
+    x = MaskedSum(name="sum_of_words")(x)
+    x = keras.layers.Dropout(dropout, seed=seed + 2, name="text_dropout")(x)
+    point = UnitBall(max_norm=max_norm, projection=projection, name="ball")(x)
+    return keras.Model(text, point, name="encoder")
+
+
+def _matcher(dimension: int, similarity: str, distance_form: str) -> keras.Model:
+    question = keras.Input((dimension,), name="question_point")
+    answer = keras.Input((dimension,), name="answer_point")
+    if similarity == "hyperbolic":
+        x = HyperbolicDistance(form=distance_form, name="distance")([question, answer])
+        x = keras.layers.Reshape((1,))(x)
+    else:
+        x = keras.layers.Dot(axes=-1, normalize=True, name="cosine")([question, answer])
+    # A far answer is a bad one: with a positive first weight the ranking would start upside down.
+    first_weight = -1.0 if similarity == "hyperbolic" else 1.0
+    x = keras.layers.Dense(1, kernel_initializer=keras.initializers.Constant(first_weight), name="score")(x)
+    score = keras.layers.Reshape((), name="squeeze", dtype="float32")(x)
+    return keras.Model([question, answer], score, name="matcher")

@@ -1,0 +1,45 @@
+import numpy as np
+import pytest
+
+from data_prep import EncodedSplit, EncodedTexts
+
+
+@pytest.fixture
+def make_split():
+    """Random questions in the form that training reads: `make_split(n_questions, words, seed)`."""
+
+    def make(n_questions=12, words=40, seed=0, longest=9):
+        rng = np.random.default_rng(seed)
+
+        def texts(n):
+            lengths = rng.integers(1, longest, n)
+            offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+            return EncodedTexts(rng.integers(2, words, offsets[-1]).astype(np.int32), offsets)
+
+        counts = rng.integers(3, 8, n_questions)
+        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        labels = np.zeros(offsets[-1], np.int8)
+        for start, count in zip(offsets, counts, strict=False):
+            labels[start + rng.choice(count, rng.integers(1, 3), replace=False)] = 1
+        return EncodedSplit(
+            questions=texts(n_questions),
+            candidates=texts(offsets[-1]),
+            candidate_offsets=offsets,
+            labels=labels,
+            question_ids=[f"q{i}" for i in range(n_questions)],
+            candidate_ids=[f"c{i}" for i in range(offsets[-1])],
+        )
+
+    return make
+
+
+@pytest.fixture
+def make_vectors():
+    """Random word vectors with a zero row for padding."""
+
+    def make(words=40, dimensions=6, seed=1, scale=0.3):
+        vectors = (np.random.default_rng(seed).normal(size=(words, dimensions)) * scale).astype("float32")
+        vectors[0] = 0
+        return vectors
+
+    return make

@@ -1,0 +1,154 @@
+"""One training step against HyperQA's formulas, written down in float64 NumPy and differentiated by hand."""
+
+import keras
+import numpy as np
+import pytest
+
+from models.hyperqa import hyperqa
+from training.negative_sampling import NegativeSampler
+from training.packed_bag_of_words import PackedBagOfWords
+from training.padded_texts import PaddedTexts
+from training.pairwise_batches import PairwiseBatches
+from training.pairwise_trainer import PairwiseTrainer
+
+MARGIN, L2, RATE = 0.7, 0.01, 0.05
+
+
+def eq5(theta, x):
+    """The partial derivative of the Poincare distance (Eq. 5)."""
+    alpha, beta = 1 - theta @ theta, 1 - x @ x
+    gamma = 1 + 2 / (alpha * beta) * (theta - x) @ (theta - x)
+    return 4 / (beta * np.sqrt(gamma**2 - 1)) * ((x @ x - 2 * theta @ x + 1) / alpha**2 * theta - x / alpha)
+
+
+def distance(q, a):
+    return np.arccosh(1 + 2 * (q - a) @ (q - a) / ((1 - q @ q) * (1 - a @ a)))
+
+
+def numpy_step(vectors, weights, split, pairs, max_norm, eq9, clip_norm):
+    """Gradient, conversion and SGD update of one step over `pairs` = (question, correct row, wrong row)."""
+    kernel, bias, w, b = (np.asarray(v, np.float64) for v in weights)
+    w, b = w.item(), b.item()
+    vectors = vectors.astype(np.float64)
+
+    def text(texts, i):
+        return vectors[texts.words[texts.offsets[i] : texts.offsets[i + 1]]]
+
+    def encode(z):
+        total = np.maximum(z @ kernel + bias, 0).sum(0)
+        return total * min(1.0, max_norm / np.linalg.norm(total)), total
+
+    keys = {("q", q) for q, _, _ in pairs} | {("a", r) for _, *rows in pairs for r in rows}
+    words = {k: text(split.questions if k[0] == "q" else split.candidates, k[1]) for k in keys}
+    point = {k: encode(z)[0] for k, z in words.items()}
+    at_point = {k: np.zeros(kernel.shape[1]) for k in keys}
+    loss, dw, db = 0.0, 0.0, 0.0
+    for q, correct, wrong in pairs:
+        q, correct, wrong = ("q", q), ("a", correct), ("a", wrong)
+        d_correct, d_wrong = distance(point[q], point[correct]), distance(point[q], point[wrong])
+        hinge = MARGIN - (w * d_correct + b) + (w * d_wrong + b)
+        if hinge <= 0:
+            continue
+        loss += hinge
+        dw += d_wrong - d_correct
+        for other, sign in ((correct, -1), (wrong, 1)):
+            at_point[q] += sign * w * eq5(point[q], point[other])
+            at_point[other] += sign * w * eq5(point[other], point[q])
+    d_kernel, d_bias = np.zeros_like(kernel), np.zeros_like(bias)
+    for k, z in words.items():
+        g = at_point[k]
+        if eq9 == "points":
+            g = g * (1 - point[k] @ point[k]) ** 2 / 4
+        total = encode(z)[1]
+        norm = np.linalg.norm(total)
+        if norm > max_norm:
+            # The derivative of max_norm * total / |total|.
+            g = max_norm / norm * (g - total * (total @ g) / norm**2)
+        active = (z @ kernel + bias > 0) * g
+        d_kernel += z.T @ active
+        d_bias += active.sum(0)
+    parameters = [kernel, bias, np.array([[w]]), np.array([b])]
+    gradients = [d_kernel + 2 * L2 * kernel, d_bias, np.array([[dw + 2 * L2 * w]]), np.array([db])]
+    if eq9 == "parameters":
+        gradients = [g * (1 - (p**2).sum()) ** 2 / 4 for g, p in zip(gradients, parameters, strict=True)]
+    if eq9 == "released_code":
+        gradients = [g * ((1 - (g**2).sum()) ** 2 + 1e-5) / 4 for g in gradients]
+    norm = np.sqrt(sum((g**2).sum() for g in gradients))
+    if clip_norm is not None:
+        gradients = [g * min(1.0, clip_norm / norm) for g in gradients]
+    return loss, [p - RATE * g for p, g in zip(parameters, gradients, strict=True)]
+
+
+def pairs_of(batches, split):
+    """The pairs of the first epoch, as (question, correct row, wrong row)."""
+    entries = batches.sampler.draw(0)
+    pairs = []
+    for i, question in enumerate(entries.questions):
+        rows = entries.rows[entries.offsets[i] : entries.offsets[i + 1]]
+        n = entries.n_correct[i]
+        assert split.labels[rows[:n]].all()
+        pairs += [(question, c, w) for c in rows[:n] for w in rows[n:]]
+    return pairs
+
+
+@pytest.mark.parametrize("encoding", [PackedBagOfWords, PaddedTexts])
+@pytest.mark.parametrize("clip_norm", [None, 0.05])
+@pytest.mark.parametrize("max_norm", [0.5, 0.999])
+@pytest.mark.parametrize("eq9", ["points", "parameters", "released_code", "none"])
+def test_one_step_equals_float64_numpy(make_split, make_vectors, eq9, max_norm, clip_norm, encoding):
+    split, vectors = make_split(), make_vectors(scale=0.1)
+    model = hyperqa(vectors, 5, max_norm=max_norm, seed=3)
+    # Away from their first values, so that Eq. 9 at |w_f| = 1 is not a special case.
+    model.get_layer("matcher").get_layer("score").set_weights([np.array([[-0.6]]), np.array([0.1])])
+    batches = PairwiseBatches(
+        NegativeSampler(split, foreign_negatives=2), encode := encoding(model.get_layer("encoder")), 100
+    )
+    trainer = PairwiseTrainer(model, encode, margin=MARGIN, eq9=eq9, l2=L2, clip_norm=clip_norm)
+    trainer.compile(optimizer=keras.optimizers.SGD(RATE))
+    before = [v.numpy() for v in model.trainable_variables]
+    expected_loss, expected = numpy_step(
+        vectors, before, split, pairs_of(batches, split), max_norm, eq9, clip_norm
+    )
+    history = trainer.fit(batches.dataset(), verbose=0).history
+    n_pairs = len(pairs_of(batches, split))
+    assert history["loss"][0] == pytest.approx(expected_loss / n_pairs, rel=1e-4)
+    for variable, start, value in zip(model.trainable_variables, before, expected, strict=True):
+        moved = np.abs(value - start).max()
+        np.testing.assert_allclose(variable.numpy(), value, atol=2e-3 * moved + 1e-6, err_msg=variable.path)
+
+
+def test_packed_and_padded_training_go_the_same_way(make_split, make_vectors):
+    weights = []
+    for encoding in (PackedBagOfWords, PaddedTexts):
+        model = hyperqa(make_vectors(), 8, max_norm=0.9, seed=1)
+        sampler = NegativeSampler(make_split(30), foreign_negatives=1)
+        batches = PairwiseBatches(sampler, encode := encoding(model.get_layer("encoder")), 7)
+        trainer = PairwiseTrainer(model, encode, margin=0.5, clip_norm=1.0)
+        trainer.compile(optimizer=keras.optimizers.Adagrad(0.1))
+        trainer.fit(batches.dataset(), epochs=3, verbose=0)
+        weights.append([v.numpy() for v in model.trainable_variables])
+    for packed, padded in zip(*weights, strict=True):
+        np.testing.assert_allclose(packed, padded, atol=2e-5)
+
+
+def test_a_step_that_is_not_finite_changes_nothing_and_is_named(make_split, make_vectors):
+    from training.callbacks import StopOnDivergence, TrainingDivergedError
+
+    vectors = make_vectors()
+    vectors[7] = np.inf
+    model = hyperqa(vectors, 5)
+    batches = PairwiseBatches(
+        NegativeSampler(make_split()), encode := PackedBagOfWords(model.get_layer("encoder")), 4
+    )
+    trainer = PairwiseTrainer(model, encode)
+    trainer.compile(optimizer=keras.optimizers.Adagrad(0.1))
+    with pytest.raises(TrainingDivergedError, match=r"step \d+: .* is (nan|inf).*learning rate"):
+        trainer.fit(batches.dataset(), epochs=2, callbacks=[StopOnDivergence()], verbose=0)
+    assert all(np.isfinite(v.numpy()).all() for v in model.trainable_variables)
+
+
+@pytest.mark.parametrize("option", [{"margin": 0.0}, {"l2": -1.0}, {"clip_norm": 0.0}, {"eq9": "both"}])
+def test_options_out_of_range_are_refused(make_vectors, option):
+    model = hyperqa(make_vectors(), 5)
+    with pytest.raises(ValueError, match="Received"):
+        PairwiseTrainer(model, PackedBagOfWords(model.get_layer("encoder")), **option)

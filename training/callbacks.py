@@ -1,0 +1,165 @@
+"""What happens around the epochs of a training: validation, best weights, saved state, progress, alarms."""
+
+import math
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import keras
+import numpy as np
+from tqdm import tqdm
+
+from training.pairwise_batches import PairwiseBatches
+from training.training_state import TrainingState
+
+
+class TrainingDivergedError(RuntimeError):
+    """The loss or its gradient stopped being finite; the message names the step and the cause."""
+
+
+class KeepEpoch(keras.callbacks.Callback):
+    """Tells the batches which epoch begins, since order and draws of negatives depend on it."""
+
+    def __init__(self, batches: PairwiseBatches):
+        super().__init__()
+        self.batches = batches
+
+    def on_epoch_begin(self, epoch, logs=None):
+        """Set the number of the epoch."""
+        self.batches.epoch = epoch
+
+
+class StopOnDivergence(keras.callbacks.Callback):
+    """Ends a training whose loss or gradient is no longer finite; the weights stay as they were before that step.
+
+    Raises:
+        TrainingDivergedError: out of `fit`, at the end of the batch or of the group of batches that ran as one.
+    """
+
+    def on_train_batch_end(self, batch, logs=None):
+        """Look whether a step failed."""
+        if all(map(math.isfinite, (logs or {}).values())):
+            return
+        step = int(self.model.failed_step.value)
+        loss, norm = map(float, self.model.failed_values.value.numpy())
+        where, cause = ("the loss", loss) if not math.isfinite(loss) else ("the gradient's norm", norm)
+        largest = max(float(np.abs(v.numpy()).max()) for v in self.model.ranker.trainable_variables)
+        raise TrainingDivergedError(
+            f"Training stopped at step {step}: {where} is {cause} (loss {loss}, gradient norm {norm}, largest weight "
+            f"{largest:.3g}). The weights before that step are kept. A lower learning rate or --clip-norm usually mends it."
+        )
+
+
+class DevSelection(keras.callbacks.Callback):
+    """Measures every epoch on dev, keeps the weights of the best, and saves the state so that a killed run can go on.
+
+    The figures join the epoch's logs under the names `dev_...`, so the history, TensorBoard and any later callback see them.
+    Training stops when `patience` epochs passed without a better one. After the training the model has the best weights.
+
+    Args:
+        measure: returns the figures on dev under the current weights.
+        monitor: the name of the figure that chooses, without the prefix.
+        patience: how many epochs to wait for a better one; None for ever.
+        state_path: where to keep the state after every epoch; None keeps none.
+        state_key: names the configuration; see `TrainingState`.
+        resumed: the state that this training goes on from.
+    """
+
+    def __init__(
+        self,
+        measure: Callable[[], dict[str, float]],
+        *,
+        monitor: str = "map",
+        patience: int | None = None,
+        state_path: Path | None = None,
+        state_key: str = "",
+        resumed: TrainingState | None = None,
+    ):
+        super().__init__()
+        self.measure = measure
+        self.monitor = f"dev_{monitor}"
+        self.patience = patience
+        self.state_path = state_path
+        self.state = resumed or TrainingState([], [], [], key=state_key)
+        self._began = 0.0
+
+    def on_train_begin(self, logs=None):
+        """Take up the saved weights and the optimizer's variables."""
+        if self.state.history:
+            _assign(self.model.ranker.trainable_variables, self.state.weights)
+            _assign(self.model.optimizer.variables, self.state.optimizer)
+
+    def on_epoch_begin(self, epoch, logs=None):
+        """Start the clock."""
+        self._began = time.perf_counter()
+
+    def on_epoch_end(self, epoch, logs=None):
+        """Measure, compare, save."""
+        logs["seconds"] = time.perf_counter() - self._began
+        logs |= {f"dev_{name}": value for name, value in self.measure().items()}
+        state = self.state
+        state.history.append({name: float(value) for name, value in logs.items()})
+        state.weights = [v.numpy() for v in self.model.ranker.trainable_variables]
+        state.optimizer = [v.numpy() for v in self.model.optimizer.variables]
+        # Of equal epochs the first: later ones had more chance to overfit.
+        if state.best_epoch < 0 or logs[self.monitor] > state.history[state.best_epoch][self.monitor]:
+            state.best_epoch = epoch
+            state.best_weights = state.weights
+        if self.state_path is not None:
+            state.save(self.state_path)
+        if self.patience is not None and epoch - state.best_epoch >= self.patience:
+            self.model.stop_training = True
+
+    def on_train_end(self, logs=None):
+        """Give the model the best weights."""
+        if state_weights := self.state.best_weights:
+            _assign(self.model.ranker.trainable_variables, state_weights)
+
+
+class ProgressLine(keras.callbacks.Callback):
+    """One line for a whole training: share done, epoch, loss, dev figures, time left.
+
+    Args:
+        label: what is being trained.
+        epochs: how many epochs the training has.
+        steps: how many steps an epoch has.
+        first_epoch: the epoch that this run starts with.
+        monitor: the dev figure to show.
+    """
+
+    def __init__(self, label: str, epochs: int, steps: int, first_epoch: int = 0, monitor: str = "map"):
+        super().__init__()
+        self.epochs, self.steps, self.monitor = epochs, steps, f"dev_{monitor}"
+        self.best = -math.inf
+        self.bar = tqdm(
+            total=epochs * steps,
+            initial=first_epoch * steps,
+            desc=label,
+            bar_format="{desc}: {percentage:3.0f}%|{bar:20}| {elapsed}<{remaining} left{postfix}",
+            mininterval=0.2,
+            dynamic_ncols=True,
+        )
+
+    def on_train_batch_end(self, batch, logs=None):
+        """Move the bar."""
+        self.bar.n = self.bar.initial // self.steps * self.steps + batch + 1
+        self.bar.refresh(nolock=True) if self.bar.n == self.bar.total else self.bar.update(0)
+
+    def on_epoch_end(self, epoch, logs=None):
+        """Show the epoch's figures."""
+        self.best = max(self.best, logs.get(self.monitor, -math.inf))
+        self.bar.initial = (epoch + 1) * self.steps
+        self.bar.n = self.bar.initial
+        self.bar.set_postfix_str(
+            f"epoch {epoch + 1}/{self.epochs}, loss {logs['loss']:.4f}, "
+            f"{self.monitor.replace('_', ' ')} {logs.get(self.monitor, math.nan):.4f} (best {self.best:.4f})"
+        )
+
+    def on_train_end(self, logs=None):
+        """Leave the finished line standing."""
+        self.bar.close()
+
+
+def _assign(variables: list[keras.Variable], values: list[np.ndarray]) -> None:
+    for variable, value in zip(variables, values, strict=True):
+        variable.assign(value)

@@ -1,0 +1,140 @@
+"""Pairwise training from the first step to the best weights, resumable."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from data_prep import EncodedSplit
+from training.callbacks import DevSelection, KeepEpoch, ProgressLine, StopOnDivergence
+from training.negative_sampling import NegativeSampler
+from training.pairwise_batches import PairwiseBatches, TextEncoding
+from training.pairwise_settings import PairwiseSettings
+from training.pairwise_trainer import PairwiseTrainer
+from training.scoring import SplitScorer
+from training.training_state import TrainingState
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """What a training brought about.
+
+    Attributes:
+        history: one dictionary of figures per epoch: `loss` (per pair), `edge_share`, `gradient_norm`, `seconds`, `dev_...`.
+        best_epoch: the epoch, from 0, whose weights the ranker now has.
+        seconds: the whole time of this call, with preparation and validation.
+    """
+
+    history: list[dict[str, float]]
+    best_epoch: int
+    seconds: float
+
+
+def fit_pairwise(
+    ranker: keras.Model,
+    encoding: TextEncoding,
+    train: EncodedSplit,
+    dev: EncodedSplit,
+    settings: PairwiseSettings,
+    measure: Callable[[EncodedSplit, np.ndarray], dict[str, float]],
+    *,
+    seed: int = 0,
+    edge_norm: float = 1.0,
+    label: str = "training",
+    state_path: Path | None = None,
+    state_key: str = "",
+    callbacks: Sequence[keras.callbacks.Callback] = (),
+    verbose: bool = True,
+) -> FitResult:
+    """Train a ranker with the pairwise hinge loss and leave it with the weights of its best epoch on dev.
+
+    Call it within the scope of a `tf.distribute.MirroredStrategy` (as the ranker must be built there) to train on several devices.
+
+    Args:
+        ranker: `matcher([encoder(question), encoder(answer)])`, such as `models.hyperqa` builds.
+        encoding: how texts become vectors: `PackedBagOfWords` or `PaddedTexts` of the ranker's encoder.
+        train: the training questions.
+        dev: the questions that choose the best epoch.
+        settings: the options.
+        measure: maps a split and the scores of its rows to figures, `map` among them.
+        seed: seeds order and draws; the ranker's initial weights have their own seed.
+        edge_norm: see `PairwiseTrainer`.
+        label: what the progress line calls this training.
+        state_path: a file that keeps the state after every epoch; a training that finds its state there goes on from it.
+        state_key: names the configuration; a state under another key is refused.
+        callbacks: further Keras callbacks, such as `keras.callbacks.TensorBoard`.
+        verbose: whether to show the progress line.
+
+    Returns:
+        The history; the ranker holds the best weights.
+
+    Raises:
+        TrainingDivergedError: the loss or its gradient is no longer finite.
+        UserError: the saved state is damaged or another configuration's.
+    """
+    began = time.perf_counter()
+    strategy = tf.distribute.get_strategy()
+    sampler = NegativeSampler(
+        train,
+        sampling=settings.sampling,
+        own_negatives=settings.own_negatives,
+        foreign_negatives=settings.foreign_negatives,
+        seed=seed,
+    )
+    batches = PairwiseBatches(
+        sampler,
+        encoding,
+        settings.batch_size,
+        reduction=settings.reduction,
+        replicas=strategy.num_replicas_in_sync,
+    )
+    if sampler.needs_scores:
+        batches.scores = SplitScorer(ranker, encoding, train)
+    trainer = PairwiseTrainer(
+        ranker,
+        encoding,
+        margin=settings.margin,
+        eq9=settings.eq9,
+        l2=settings.l2,
+        clip_norm=settings.clip_norm,
+        clip_value=settings.clip_value,
+        edge_norm=edge_norm,
+    )
+    optimizer = keras.optimizers.get(
+        {"class_name": settings.optimizer, "config": {"learning_rate": settings.learning_rate}}
+    )
+    optimizer.build(ranker.trainable_variables)
+    # Several steps run as one call into TensorFlow, since the call itself costs as much as a small step. Keras' loop
+    # over steps does not compile for several replicas.
+    steps = min(len(batches), 32) if strategy.num_replicas_in_sync == 1 else 1
+    trainer.compile(optimizer=optimizer, steps_per_execution=steps, jit_compile=False)
+
+    state = TrainingState.load(state_path, state_key) if state_path else None
+    first_epoch = len(state.history) if state else 0
+    score_dev = SplitScorer(ranker, encoding, dev)
+    selection = DevSelection(
+        lambda: measure(dev, score_dev()),
+        patience=settings.patience,
+        state_path=state_path,
+        state_key=state_key,
+        resumed=state,
+    )
+    waited = first_epoch - 1 - state.best_epoch if state else 0
+    if settings.patience is not None and waited >= settings.patience:
+        first_epoch = settings.epochs
+    around = [KeepEpoch(batches), StopOnDivergence(), selection, *callbacks]
+    if verbose:
+        around.append(ProgressLine(label, settings.epochs, len(batches), first_epoch))
+    trainer.fit(
+        batches.dataset(),
+        epochs=settings.epochs,
+        initial_epoch=first_epoch,
+        callbacks=around,
+        shuffle=False,
+        verbose=0,
+    )
+    return FitResult(selection.state.history, selection.state.best_epoch, time.perf_counter() - began)

@@ -1,0 +1,43 @@
+"""The options of pairwise training."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class PairwiseSettings:
+    """The options of pairwise hinge training; defaults are HyperQA's where the paper states them.
+
+    Example:
+        >>> PairwiseSettings(learning_rate=0.05).optimizer
+        'adagrad'
+    """
+
+    epochs: int = 25
+    """Passes over the training questions."""
+    batch_size: int = 32
+    """Questions in a batch, each with all its answers of the epoch."""
+    optimizer: str = "adagrad"
+    """Name of a Keras optimizer."""
+    learning_rate: float = 0.1
+    """Learning rate of the optimizer."""
+    margin: float = 0.5
+    """Margin of the hinge loss (Eq. 7)."""
+    eq9: Literal["points", "parameters", "released_code", "none"] = "none"
+    """Reading of Eq. 9, the conversion of gradients."""
+    sampling: Literal["random", "hard", "mix"] = "random"
+    """Which of a question's own wrong answers to take: random ones, those that the model scores highest, or half of each."""
+    own_negatives: int | None = None
+    """How many of a question's own wrong answers to take per epoch; None takes all."""
+    foreign_negatives: int = 4
+    """How many answers of other questions to add per question and epoch."""
+    reduction: Literal["sum", "mean", "question_mean"] = "sum"
+    """How pairs weigh in a batch's loss: their sum (Eq. 7), their mean, or the sum of every question's mean."""
+    l2: float = 0.0
+    """Weight of the squares of all weights but biases."""
+    clip_norm: float | None = 1.0
+    """Largest norm of the whole converted gradient; None for no limit."""
+    clip_value: float | None = None
+    """Largest absolute value of an entry of the converted gradient; None for no limit."""
+    patience: int | None = None
+    """Stop after so many epochs without a better dev MAP; None trains all epochs."""

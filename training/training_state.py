@@ -1,0 +1,73 @@
+"""Everything an interrupted training needs to go on as if nothing had happened, in one file."""
+
+import json
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from data_prep.errors import UserError
+from data_prep.files import atomic_write
+
+
+@dataclass
+class TrainingState:
+    """The state of a training after a whole epoch.
+
+    Order of data and draws of negatives are functions of seed and epoch, and dropout of seed and step, so
+    the arrays below and the number of finished epochs are all there is.
+
+    Attributes:
+        weights: the trainable weights (the frozen word vectors do not change).
+        optimizer: the optimizer's variables, the step count among them.
+        best_weights: the weights of the epoch with the best figure on dev.
+        history: one dictionary of figures per finished epoch.
+        best_epoch: the number of the best epoch, from 0; -1 before the first.
+        key: names the configuration that the state belongs to.
+    """
+
+    weights: list[np.ndarray]
+    optimizer: list[np.ndarray]
+    best_weights: list[np.ndarray]
+    history: list[dict[str, float]] = field(default_factory=list)
+    best_epoch: int = -1
+    key: str = ""
+
+    def save(self, path: str | Path) -> None:
+        """Write the state; a reader sees the old file or the new one, never half of one."""
+        arrays = {
+            f"{name}_{i}": array
+            for name in ("weights", "optimizer", "best_weights")
+            for i, array in enumerate(getattr(self, name))
+        }
+        facts = json.dumps({"history": self.history, "best_epoch": self.best_epoch, "key": self.key})
+        with atomic_write(path, "wb") as file:
+            np.savez(file, facts=np.frombuffer(facts.encode(), np.uint8), **arrays)
+
+    @classmethod
+    def load(cls, path: str | Path, key: str) -> "TrainingState | None":
+        """Read the state, or return None where there is none.
+
+        Raises:
+            UserError: the file is damaged, or belongs to another configuration.
+        """
+        path = Path(path)
+        if not path.exists():
+            return None
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                facts = json.loads(bytes(stored["facts"]))
+                arrays = {
+                    name: [
+                        stored[f"{name}_{i}"] for i in range(sum(k.startswith(f"{name}_") for k in stored))
+                    ]
+                    for name in ("weights", "optimizer", "best_weights")
+                }
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+            raise UserError(f"{path} is damaged ({error}). Remove it to train from the start.") from error
+        if facts["key"] != key:
+            raise UserError(
+                f"{path} belongs to another configuration. Remove it, or choose another --output folder."
+            )
+        return cls(**arrays, **facts)
