@@ -27,6 +27,24 @@ OWN_TABLES = DatasetDescription(
 )
 
 
+def find_description(name: str) -> DatasetDescription:
+    """Look a data set's description up.
+
+    Args:
+        name: its name.
+
+    Raises:
+        UserError: there is no such data set.
+
+    Example:
+        >>> find_description("trecqa").variants
+        ('TRAIN-ALL', 'TRAIN')
+    """
+    if name not in DATASETS:
+        raise UserError(f"unknown data set {name!r}: choose one of {', '.join(DATASETS)}.")
+    return DATASETS[name]
+
+
 def load_dataset(name: str, variant: str | None = None, data_home: str | Path | None = None) -> Dataset:
     """Load a data set by name.
 
@@ -45,9 +63,7 @@ def load_dataset(name: str, variant: str | None = None, data_home: str | Path | 
         >>> sorted(load_dataset("sample").splits)
         ['dev', 'test', 'train']
     """
-    if name not in DATASETS:
-        raise UserError(f"unknown data set {name!r}: choose one of {', '.join(DATASETS)}.")
-    description = DATASETS[name]
+    description = find_description(name)
     variant = description.variants[0] if variant is None else variant
     if variant not in description.variants:
         choice = ", ".join(filter(None, description.variants)) or "it has none"

@@ -64,8 +64,8 @@ def read_vectors(
             archive holds several), word2vec binary (`.bin`, `.bin.gz`), Numberbatch text.
         wanted: the words; others are not kept.
         embeddings_home: folder of word-vector files; None for QA_EMBEDDINGS_HOME and the user's cache.
-        cache_home: the cache folder; None for the user's. What was read from a large file is kept there, keyed
-            by the file's path, size and time of change and by the wanted words.
+        cache_home: the cache folder; None for the user's. What was read from a large file is kept there,
+            keyed by the file's path, size and time of change and by the wanted words.
 
     Returns:
         The source's name in print; the words found; their vectors, float32 (n_found, dimensions).
@@ -136,12 +136,12 @@ def _find(source: str, embeddings_home: str | Path | None) -> tuple[Path, str | 
     places = " or ".join(map(str, folders))
     if address is None:
         raise UserError(
-            f"there are no word vectors {source!r}: neither a file of this path, nor one in {places} (name the "
-            f"folder with QA_EMBEDDINGS_HOME), nor one of {', '.join(SOURCES)}."
+            f"there are no word vectors {source!r}: neither a file of this path, nor one in {places} (name "
+            f"the folder with QA_EMBEDDINGS_HOME), nor one of {', '.join(SOURCES)}."
         )
     raise UserError(
-        f"the word vectors {source} are not in {places}. Download {address} and put the file there, or name its "
-        "folder with QA_EMBEDDINGS_HOME."
+        f"the word vectors {source} are not in {places}. Download {address} and put the file there, or name "
+        "its folder with QA_EMBEDDINGS_HOME."
     )
 
 
@@ -166,7 +166,7 @@ def _is_binary(name: str) -> bool:
 
 
 def _read_binary(path: Path, wanted: list[str]) -> tuple[list[str], np.ndarray]:
-    # gensim reads the whole file before rows can be chosen: 3.6 GB for GoogleNews, once, as the rows are kept.
+    # gensim reads the whole file before rows can be chosen: 3.6 GB for GoogleNews, the first time.
     from gensim.models import KeyedVectors
 
     try:
@@ -224,7 +224,7 @@ def _read_text(stream: BinaryIO, where: str, wanted: list[str]) -> tuple[list[st
             if fields > dimensions and not _is_number(rest[0]):
                 continue
             raise UserError(
-                f"{where}, line {number}: {fields} numbers where {dimensions or 'some'} belong. Fetch the file again."
+                f"{where}, line {number}: {fields} numbers, not {dimensions or 'any'}. Fetch the file again."
             )
         word = word_of.get(word.removeprefix(b"/c/en/"))
         if word is None or word in found:

@@ -1,0 +1,113 @@
+"""Counting a data set, and finding out whether the order of its candidates gives the label away."""
+
+import numpy as np
+import pandas as pd
+
+from data_prep.dataset import Dataset
+from data_prep.protocols import apply_protocol
+from data_prep.tokens import Tokenizer
+
+# Chance puts every correct candidate before every wrong one in few questions; so many are the files' doing.
+_GIVEN_AWAY = 0.9
+
+
+def dataset_statistics(dataset: Dataset) -> pd.DataFrame:
+    """Count every split under every protocol of the data set.
+
+    Args:
+        dataset: the tables.
+
+    Returns:
+        One row per split and protocol ("all" and the published ones), see `table_statistics`.
+
+    Example:
+        >>> from data_prep import load_dataset
+        >>> dataset_statistics(load_dataset("sample"))["split"].unique().tolist()
+        ['train', 'dev', 'test']
+    """
+    tokenizer = Tokenizer(dataset.description.pretokenised)
+    rules = {"all": "all", **dataset.description.protocols}
+    rows = []
+    for split, table in dataset.splits.items():
+        counted = _with_lengths(table, tokenizer)
+        for protocol, rule in rules.items():
+            rows.append({"split": split, "protocol": protocol, **_count(apply_protocol(counted, rule))})
+    return pd.DataFrame(rows)
+
+
+def table_statistics(table: pd.DataFrame, tokenizer: Tokenizer, rule: str = "all") -> dict:
+    """Count one table.
+
+    Args:
+        table: a checked table.
+        tokenizer: makes the tokens that are counted.
+        rule: which questions count, see `data_prep.protocols`.
+
+    Returns:
+        `questions` (with those that have no candidates, where the table's `attrs` name them), `pairs`,
+        `correct`; `question_tokens` and `candidate_tokens`, means per question and per candidate;
+        `order_map`, mean average precision over the questions with a correct candidate when candidates are
+        ranked by their order in the file; `correct_first` and `correct_last`, the shares of questions with
+        both kinds of candidates in which every correct one stands before, or after, every wrong one; and
+        `order`, "correct first" or "correct last" where that share is at least 90 %, else "".
+
+    Example:
+        >>> import pandas as pd
+        >>> table = pd.DataFrame({"question_id": ["a", "a"], "question": ["Who ?"] * 2, "label": [0, 1],
+        ...     "candidate_id": ["1", "2"], "candidate": ["There .", "I ."]})
+        >>> counts = table_statistics(table, Tokenizer(pretokenised=True))
+        >>> counts["order_map"], counts["order"]
+        (0.5, 'correct last')
+    """
+    return _count(apply_protocol(_with_lengths(table, tokenizer), rule))
+
+
+def _with_lengths(table: pd.DataFrame, tokenizer: Tokenizer) -> pd.DataFrame:
+    counted = table.assign(
+        question_tokens=list(map(len, tokenizer(table["question"].tolist()))),
+        candidate_tokens=list(map(len, tokenizer(table["candidate"].tolist()))),
+    )
+    counted.attrs = dict(table.attrs)
+    return counted
+
+
+def _count(table: pd.DataFrame) -> dict:
+    groups = table.groupby("question_id", sort=False)
+    per_question = groups["question_tokens"].first()
+    position = groups.cumcount().to_numpy()
+    label = table["label"].to_numpy()
+    correct_so_far = groups["label"].cumsum().to_numpy()
+    rows = pd.DataFrame(
+        {
+            "question_id": table["question_id"],
+            "precision": np.where(label == 1, correct_so_far / (position + 1), np.nan),
+            "last_correct": np.where(label == 1, position, -1),
+            "first_correct": np.where(label == 1, position, len(table)),
+            "correct": label,
+        }
+    )
+    by_question = rows.groupby("question_id", sort=False).agg(
+        average_precision=("precision", "mean"),  # of the correct ranks only: the others are missing
+        last_correct=("last_correct", "max"),
+        first_correct=("first_correct", "min"),
+        correct=("correct", "sum"),
+        size=("correct", "size"),
+    )
+    mixed = by_question[(by_question["correct"] > 0) & (by_question["correct"] < by_question["size"])]
+    first = _mean(mixed["last_correct"] == mixed["correct"] - 1)
+    last = _mean(mixed["first_correct"] == mixed["size"] - mixed["correct"])
+    return {
+        "questions": len(per_question) + table.attrs.get("questions_without_candidates", 0),
+        "pairs": len(table),
+        "correct": int(label.sum()),
+        "question_tokens": _mean(per_question),
+        "candidate_tokens": _mean(table["candidate_tokens"]),
+        "order_map": _mean(by_question["average_precision"].dropna()),
+        "correct_first": first,
+        "correct_last": last,
+        "order": "correct first" if first >= _GIVEN_AWAY else "correct last" if last >= _GIVEN_AWAY else "",
+    }
+
+
+def _mean(values: pd.Series) -> float:
+    return float(values.mean()) if len(values) else 0.0
