@@ -5,8 +5,12 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from data_prep.errors import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def run_command(main: Callable[[], int | None]) -> None:
@@ -56,69 +60,16 @@ def main(arguments: list[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(
         prog="python -m data_prep",
-        description="Get question answering data and look at them. The data sets are sample (bundled), wikiqa and "
-        "trecqa.",
+        description="Get question answering data and look at them. Data sets: sample (bundled), wikiqa, trecqa.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     stats = commands.add_parser(
         "stats",
         help="count a data set per split and protocol",
-        description="Print questions, pairs, correct pairs and mean lengths in tokens per split and protocol; the "
-        "mean average precision of ranking by the order in the file (file order MAP); and a warning where that "
-        "order gives the label away: where in at least 90 % of the questions with both kinds of candidates every "
-        "correct one stands before (or after) every wrong one.",
-    )
-    stats.add_argument(
-        "dataset", metavar="DATASET", help="a data set's name, or the path of a table of your own"
-    )
-    stats.add_argument("--variant", help="training set, for trecqa: TRAIN-ALL (default) or TRAIN")
-    stats.add_argument("--json", action="store_true", help="print JSON")
-    get = commands.add_parser(
-        "get",
-        help="find or download a data set and check it",
-        description="Look for the files of a data set in --data-home, else in the folder that the environment "
-        "variable QA_DATA_HOME names and in the user's cache directory; download those that are absent from their "
-        "public addresses; check every file's SHA-256.",
-    )
-    get.add_argument("dataset", metavar="DATASET", help="sample, wikiqa or trecqa")
-    for command in (stats, get):
-        command.add_argument(
-            "--data-home", metavar="FOLDER", help="the folder that holds wikiqa/ and trecqa/"
-        )
-    options = parser.parse_args(arguments)
-    return _stats(options) if options.command == "stats" else _get(options)
-
-
-def _get(options: argparse.Namespace) -> int:
-    from data_prep.download import get_dataset
-    from data_prep.registry import find_description
-
-    description = find_description(options.dataset)
-    if not description.files:
-        print(f"{description.title} comes with the project: nothing to fetch.")
-        return 0
-    for path in get_dataset(description, options.data_home).values():
-        print(f"{path}: checksum right")
-    print(f"{description.title} is complete. Source: {description.source}. Licence: {description.licence}.")
-    return 0
-
-
-def _stats(options: argparse.Namespace) -> int:
-    import pandas as pd
-
-    from data_prep.registry import OWN_TABLES, load_dataset
-    from data_prep.statistics import dataset_statistics, table_statistics
-    from data_prep.tables import load_table
-    from data_prep.tokens import Tokenizer
-
-    notes = []
-    if Path(options.dataset).suffix:
-        table, tokenizer = load_table(options.dataset), Tokenizer(OWN_TABLES.pretokenised)
-        title, variant = Path(options.dataset).name, ""
-        rows = pd.DataFrame(
-            [
-                {"split": "table", "protocol": rule, **table_statistics(table, tokenizer, rule)}
-                for rule in ("all", "answerable", "clean")
+        description="Print questions, pairs, correct pairs and mean lengths in tokens per split and protocol; "
+        "the mean average precision of ranking by the order in the file (file order MAP); and a warning "
+        "where that order gives the label away: where in at least 90 % of the questions with both kinds of "
+        "candidates every correct one stands before (or after) every wrong one.",", "clean")
             ]
         )
     else:
@@ -132,16 +83,12 @@ def _stats(options: argparse.Namespace) -> int:
     for row in given_away.itertuples():
         share = row.correct_first if row.order == "correct first" else row.correct_last
         notes.append(
-            f"{row.split}: THE ORDER GIVES THE LABEL AWAY ({row.order} in {share:.1%} of the questions with both "
-            "kinds). Break ties at random, and shuffle the candidates before a model sees their order."
+            f"{row.split}: THE ORDER GIVES THE LABEL AWAY ({row.order} in {share:.1%} of the questions with "
+            "both kinds). Break ties at random, and shuffle the candidates before a model sees their order."
         )
     if options.json:
-        records = rows.drop(columns="order").assign(order=rows["order"].replace("", None)).to_dict("records")
-        print(
-            json.dumps(
-                {"dataset": title, "variant": variant or None, "rows": records, "notes": notes}, indent=1
-            )
-        )
+        record = {"dataset": title, "variant": variant, "rows": rows.to_dict("records"), "notes": notes}
+        print(json.dumps(record, indent=1))
         return 0
     print(f"{title}{f', training set {variant}' if variant else ''}")
     print(_aligned(rows))
@@ -149,7 +96,7 @@ def _stats(options: argparse.Namespace) -> int:
     return 0
 
 
-def _aligned(rows) -> str:
+def _aligned(rows: "pd.DataFrame") -> str:
     """Lay the statistics out in columns."""
     header = ["split", "protocol", "questions", "pairs", "correct", "tokens/question", "tokens/candidate"]
     lines = [[*header, "file order MAP", "flag"]]
