@@ -67,9 +67,61 @@ def main(arguments: list[str] | None = None) -> int:
         "stats",
         help="count a data set per split and protocol",
         description="Print questions, pairs, correct pairs and mean lengths in tokens per split and protocol; "
-        "the mean average precision of ranking by the order in the file (file order MAP); and a warning "
-        "where that order gives the label away: where in at least 90 % of the questions with both kinds of "
-        "candidates every correct one stands before (or after) every wrong one.",", "clean")
+        "the mean average precision of ranking by the order in the file (file order MAP); and a warning where "
+        "that order gives the label away: where in at least 90 % of the questions with both kinds of "
+        "candidates every correct one stands before (or after) every wrong one.",
+    )
+    stats.add_argument(
+        "dataset", metavar="DATASET", help="a data set's name, or the path of a table of your own"
+    )
+    stats.add_argument("--variant", help="training set, for trecqa: TRAIN-ALL (default) or TRAIN")
+    stats.add_argument("--json", action="store_true", help="print JSON")
+    get = commands.add_parser(
+        "get",
+        help="find or download a data set and check it",
+        description="Look for the files of a data set in --data-home, else in the folder that the environment "
+        "variable QA_DATA_HOME names and in the user's cache directory; download those that are absent from "
+        "their public addresses; check every file's SHA-256.",
+    )
+    get.add_argument("dataset", metavar="DATASET", help="sample, wikiqa or trecqa")
+    for command in (stats, get):
+        command.add_argument(
+            "--data-home", metavar="FOLDER", help="the folder that holds wikiqa/ and trecqa/"
+        )
+    options = parser.parse_args(arguments)
+    return _stats(options) if options.command == "stats" else _get(options)
+
+
+def _get(options: argparse.Namespace) -> int:
+    from data_prep.download import get_dataset
+    from data_prep.registry import find_description
+
+    description = find_description(options.dataset)
+    if not description.files:
+        print(f"{description.title} comes with the project: nothing to fetch.")
+        return 0
+    for path in get_dataset(description, options.data_home).values():
+        print(f"{path}: checksum right")
+    print(f"{description.title} is complete. Source: {description.source}. Licence: {description.licence}.")
+    return 0
+
+
+def _stats(options: argparse.Namespace) -> int:
+    import pandas as pd
+
+    from data_prep.registry import OWN_TABLES, load_dataset
+    from data_prep.statistics import dataset_statistics, table_statistics
+    from data_prep.tables import load_table
+    from data_prep.tokens import Tokenizer
+
+    notes = []
+    if Path(options.dataset).suffix:
+        table, tokenizer = load_table(options.dataset), Tokenizer(OWN_TABLES.pretokenised)
+        title, variant = Path(options.dataset).name, ""
+        rows = pd.DataFrame(
+            [
+                {"split": "table", "protocol": rule, **table_statistics(table, tokenizer, rule)}
+                for rule in ("all", "answerable", "clean")
             ]
         )
     else:

@@ -47,9 +47,9 @@ def load_table(path: str | Path) -> pd.DataFrame:
     if suffix not in (".csv", ".tsv", ".jsonl"):
         raise UserError(f"{path}: the name must end in .csv, .tsv, .jsonl or .parquet (.gz may follow).")
     text = decode_text(read_content(path), path)
-    if suffix == ".jsonl":
-        return check_table(*_read_json_lines(text, path))
-    return check_table(*(read_csv(text, path) if suffix == ".csv" else read_tsv(text, path)))
+    read = {".csv": read_csv, ".tsv": read_tsv, ".jsonl": _read_json_lines}[suffix]
+    table, lines = read(text, path)
+    return check_table(table, path, lines)
 
 
 def check_table(
@@ -207,7 +207,7 @@ def _to_table(numbered: list[tuple[int, list[str]]], where: str | Path) -> tuple
     ]
 
 
-def _read_json_lines(text: str, path: Path) -> tuple[pd.DataFrame, list[int]]:
+def _read_json_lines(text: str, where: str | Path) -> tuple[pd.DataFrame, list[int]]:
     records, lines = [], []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
@@ -216,10 +216,10 @@ def _read_json_lines(text: str, path: Path) -> tuple[pd.DataFrame, list[int]]:
             record = json.loads(line)
         except json.JSONDecodeError as error:
             raise UserError(
-                f"{path}, line {number}: not JSON ({error.msg}). Write one object a line."
+                f"{where}, line {number}: not JSON ({error.msg}). Write one object a line."
             ) from error
         if not isinstance(record, dict):
-            raise UserError(f"{path}, line {number}: not a JSON object. Write one object a line.")
+            raise UserError(f"{where}, line {number}: not a JSON object. Write one object a line.")
         records.append(record)
         lines.append(number)
     # Built by column, because a DataFrame made of records would turn missing values and mixed types about.

@@ -1,0 +1,165 @@
+import csv
+import gzip
+import io
+import json
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data_prep import UserError, apply_protocol, load_table
+
+ROWS = [
+    {
+        "question_id": "a",
+        "question": "Who?",
+        "candidate_id": "1",
+        "candidate": 'She said "me", then left.',
+        "label": "1",
+    },
+    {"question_id": "a", "question": "Who?", "candidate_id": "2", "candidate": "NA", "label": "0"},
+    {
+        "question_id": "b",
+        "question": "null",
+        "candidate_id": "1",
+        "candidate": "Two\nlines, one cell",
+        "label": "1",
+    },
+]
+
+
+def write_csv(path, rows):
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def texts(table):
+    return table.astype(str).to_dict("records")
+
+
+def test_csv_keeps_quotes_line_ends_and_the_text_na(tmp_path):
+    assert texts(load_table(write_csv(tmp_path / "a.csv", ROWS))) == ROWS
+
+
+def test_json_lines_and_parquet_hold_the_same(tmp_path):
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
+    pd.DataFrame(ROWS).to_parquet(tmp_path / "a.parquet")
+    assert texts(load_table(tmp_path / "a.jsonl")) == ROWS
+    assert texts(load_table(tmp_path / "a.parquet")) == ROWS
+
+
+def test_tsv_has_no_quoting(tmp_path):
+    (tmp_path / "a.tsv").write_text('question\tcandidate\tlabel\nWho?\t"Me\t1\nWho?\tYou"\t0\n')
+    assert load_table(tmp_path / "a.tsv")["candidate"].tolist() == ['"Me', 'You"']
+
+
+def test_byte_order_mark_crlf_and_gzip(tmp_path):
+    content = "\ufeffquestion,candidate,label\r\nWho?,Zoë,1\r\nWho?,you,0\r\n".encode()
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(content))
+    table = load_table(tmp_path / "a.csv.gz")
+    assert table["candidate"].tolist() == ["Zoë", "you"]
+
+
+cell = st.text(
+    st.characters(codec="utf-8", exclude_characters="\r", exclude_categories=("Cs",)), min_size=1, max_size=20
+).filter(str.strip)
+
+
+@given(st.lists(st.tuples(cell, cell, st.integers(0, 1)), min_size=1, max_size=8))
+def test_every_text_survives_csv_and_json(tmp_path_factory, rows):
+    folder = tmp_path_factory.mktemp("tables")
+    rows = sorted(rows, key=lambda row: [other[0] for other in rows].index(row[0]))  # contiguous questions
+    records = [dict(zip(("question", "candidate", "label"), row, strict=True)) for row in rows]
+    buffer = io.StringIO()
+    writer = csv.writer(buffer)
+    writer.writerow(records[0])
+    writer.writerows(rows)
+    (folder / "a.csv").write_bytes(buffer.getvalue().encode())
+    (folder / "a.jsonl").write_text("\n".join(map(json.dumps, records)))
+    for name in ("a.csv", "a.jsonl"):
+        table = load_table(folder / name)
+        assert list(zip(table["question"], table["candidate"], table["label"], strict=True)) == rows
+
+
+def test_missing_identifiers_follow_from_question_and_row(tmp_path):
+    rows = [{"question": q, "candidate": c, "label": "0"} for q, c in (("x", "1"), ("y", "2"), ("x", "3"))]
+    table = load_table(write_csv(tmp_path / "a.csv", rows))
+    assert table["question_id"].tolist() == ["q1", "q1", "q2"]
+    assert table["candidate"].tolist() == ["1", "3", "2"]
+    assert table["candidate_id"].is_unique
+
+
+@pytest.mark.parametrize("value", ["1", "1.0", "true", "True", 1, 1.0, True])
+def test_labels_that_mean_correct(tmp_path, value):
+    table = pd.DataFrame({"question": ["x"], "candidate": ["y"], "label": [value]})
+    table.to_parquet(tmp_path / "a.parquet")
+    assert load_table(tmp_path / "a.parquet")["label"].tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"label": "maybe"}, r"line 5: the label 'maybe' is not 0 or 1"),
+        ({"label": ""}, r"line 5: the label '' is not 0 or 1"),
+        ({"label": "2"}, r"line 5: the label '2' is not 0 or 1"),
+        ({"candidate": " \u00a0"}, r"line 5: the candidate is empty"),
+        ({"question": ""}, r"line 5: the question is empty"),
+        ({"candidate_id": "1"}, r"line 5: the candidate_id '1' occurs twice in question 'b'"),
+        ({"question": "Which?"}, r"line 5: the question_id 'b' had another question before"),
+    ],
+)
+def test_a_wrong_row_is_named_by_its_line(tmp_path, change, message):
+    # The row before it has a line end inside, so that rows and lines differ.
+    good = {"question_id": "b", "question": "null", "candidate_id": "2", "candidate": "x", "label": "0"}
+    rows = [ROWS[0], ROWS[2], {**good, **change}]
+    with pytest.raises(UserError, match=message) as error:
+        load_table(write_csv(tmp_path / "a.csv", rows))
+    assert str(tmp_path / "a.csv") in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", b"question,candidate\nx,y\n", "the column 'label' is missing"),
+        ("a.csv", b"question,candidate,label\n", "no rows"),
+        ("a.csv", b"", "empty"),
+        ("a.csv", b"question,candidate,label\nx,y,1\nx,y\n", "line 3: 2 fields where the header has 3"),
+        ("a.csv", b'question,candidate,label\nx,y,1\nx,"y,1\n', "line 3: unexpected end of data"),
+        ("a.csv", b"question,candidate,label\nx,y,1\nx,\xff,1\n", "line 3: not UTF-8"),
+        ("a.tsv", b"question\tcandidate\tlabel\nx\ty\t1\tz\n", "line 2: 4 fields where the header has 3"),
+        ("a.jsonl", b'{"question": "x", "candidate": "y", "label": 1}\n{"question"\n', "line 2: not JSON"),
+        ("a.jsonl", b"[1]\n", "line 1: not a JSON object"),
+        (
+            "a.jsonl",
+            b'{"question": "x", "candidate": "y", "label": 1}\n{"question": "x", "label": 0}',
+            "line 2: the cand",
+        ),
+        ("a.parquet", b"PAR1", "not a readable Parquet file"),
+        ("a.csv.gz", gzip.compress(b"question,candidate,label\n" * 99)[:-9], "damaged or cut short"),
+        ("a.xlsx", b"", "must end in"),
+    ],
+)
+def test_a_bad_file_is_a_user_error(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UserError, match=message):
+        load_table(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["no.csv", "no.parquet"])
+def test_an_absent_file_is_a_user_error(tmp_path, name):
+    with pytest.raises(UserError, match=r"does not exist"):
+        load_table(tmp_path / name)
+
+
+def test_protocols():
+    table = pd.DataFrame({"question_id": list("aabbcc"), "label": [0, 1, 1, 1, 0, 0]})
+    kept = {
+        rule: apply_protocol(table, rule)["question_id"].tolist() for rule in ("all", "answerable", "clean")
+    }
+    assert kept == {"all": list("aabbcc"), "answerable": list("aabb"), "clean": list("aa")}
+    with pytest.raises(UserError, match="unknown protocol rule 'raw'"):
+        apply_protocol(table, "raw")
