@@ -1,0 +1,103 @@
+"""The values that the papers print."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from data_prep.errors import UserError
+from evaluation.records import ResultRecord
+
+COLUMNS = ["paper", "table", "dataset", "model", "metric", "value"]
+
+# Papers and tables that print percent; all others print fractions.
+_PERCENT = {("cosinet", None), ("attentive_pooling", "3")}
+
+# The raw TrecQA values of the literature count the questions without a correct answer as 0: a perfect ranking
+# has MAP 0.937 there.
+_COUNT_ALL = {"trecqa-raw"}
+
+
+def read_paper_results(path: str | Path) -> pd.DataFrame:
+    r"""Read the papers' printed values, kept as text.
+
+    Args:
+        path: a CSV file with the columns paper, table, dataset, model, metric and value.
+
+    Returns:
+        The columns as text, in the papers' order.
+
+    Raises:
+        UserError: the file is missing, or lacks a column or a value.
+
+    Example:
+        >>> _ = Path("/tmp/paper.csv").write_text(
+        ...     "paper,table,dataset,model,metric,value\nhyperqa,2,wikiqa,HyperQA,map,0.712\n")
+        >>> read_paper_results("/tmp/paper.csv")["value"].tolist()
+        ['0.712']
+    """
+    try:
+        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror or error}. Check the path.") from error
+    except ValueError as error:
+        raise UserError(f"{path} is not a table ({error}). Restore the file.") from error
+    if list(table.columns) != COLUMNS:
+        raise UserError(f"{path}: the columns are {list(table.columns)}, not {COLUMNS}. Restore the file.")
+    empty = (table == "").any(axis=1)
+    if empty.any():
+        raise UserError(
+            f"{path}, line {int(empty.to_numpy().argmax()) + 2}: a value is missing. Restore the file."
+        )
+    return table
+
+
+def prints_percent(paper: str, table: str) -> bool:
+    """Tell whether a paper's table is in percent.
+
+    Example:
+        >>> prints_percent("cosinet", "4"), prints_percent("hyperqa", "2")
+        (True, False)
+    """
+    return (paper, None) in _PERCENT or (paper, table) in _PERCENT
+
+
+def counts_every_question(record: ResultRecord) -> bool:
+    """Tell whether the values printed for a record's data set count questions without a correct answer as 0.
+
+    Example:
+        >>> counts_every_question(ResultRecord(paper="ctrn", dataset="trecqa", protocol="raw", split="test",
+        ...     model="CTRN", seeds=[0], metrics={}, parameters=0, seconds_per_epoch=None, command=""))
+        True
+    """
+    return f"{record.dataset}-{record.protocol}" in _COUNT_ALL
+
+
+def comparable_metrics(record: ResultRecord) -> dict[str, dict[str, Any]]:
+    """Give a record's metrics by the convention of the papers' values for its data set.
+
+    Args:
+        record: the record.
+
+    Returns:
+        `metrics_count_all` where the printed values count every question, else `metrics`.
+    """
+    return record.metrics_count_all if counts_every_question(record) else record.metrics
+
+
+def answers(record: ResultRecord, dataset: str) -> bool:
+    """Tell whether a record was made on the data set that a paper's row names.
+
+    Args:
+        record: the record.
+        dataset: the row's data set: a name, with "-protocol", "/variant" or both behind it.
+
+    Example:
+        >>> from evaluation.records import ResultRecord
+        >>> record = ResultRecord(paper="ctrn", dataset="trecqa", protocol="raw", split="test", model="CTRN",
+        ...     variant="TRAIN", seeds=[0], metrics={}, parameters=0, seconds_per_epoch=None, command="")
+        >>> [answers(record, name) for name in ("trecqa-raw", "trecqa-raw/TRAIN", "trecqa-raw/TRAIN-ALL")]
+        [True, True, False]
+    """
+    name, _, variant = dataset.partition("/")
+    return name in (record.dataset, f"{record.dataset}-{record.protocol}") and variant in ("", record.variant)
