@@ -1,0 +1,147 @@
+"""The distance layer of HyperQA."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from layers.poincare import DISTANCE_FORMS, check_option, poincare_distance
+
+Shape = tuple[int | None, ...]
+
+
+@keras.saving.register_keras_serializable(package="answer_ranking")
+class HyperbolicDistance(keras.layers.Layer):
+    """Distance of question and answer points in the Poincaré ball.
+
+    Eq. 4 of [Hyperbolic Representation Learning for Fast and Efficient Neural Question
+    Answering](https://arxiv.org/abs/1707.07847):
+
+    ```
+    d(q, a) = arcosh(1 + 2 |q - a|^2 / ((1 - |q|^2) (1 - |a|^2)))
+    ```
+
+    computed as `poincare_distance` describes. The layer has no weights and takes a pair `[question, answer]`
+    of shapes `(..., dimensions)`, whose leading dimensions broadcast: questions of shape
+    `(batch, 1, dimensions)` and answers of shape `(batch, candidates, dimensions)` give distances of shape
+    `(batch, candidates)`. The distance is computed and returned in float32 under every dtype policy but
+    float64's, and the inputs are not cast down.
+
+    Example:
+    >>> import numpy as np
+    >>> questions = np.zeros((1, 1, 2), dtype="float32")
+    >>> answers = np.array([[[0.5, 0.0], [0.0, 0.0]]], dtype="float32")
+    >>> distances = HyperbolicDistance()([questions, answers])
+    >>> [round(float(distance), 5) for distance in distances[0]]
+    [1.09861, 0.0]
+
+    Args:
+        form: str. `"asinh"`, the accurate form, or `"released"`, that of the authors' code.
+            Defaults to `"asinh"`.
+        **kwargs: Arguments of `keras.layers.Layer`.
+
+    Raises:
+        ValueError: If `form` is unknown.
+    """
+
+    def __init__(self, form: str = "asinh", **kwargs: Any):
+        super().__init__(**{"autocast": False, **kwargs})
+        check_option("form", form, DISTANCE_FORMS)
+        self.form = form
+        self.supports_masking = True
+
+    def build(self, input_shape: list[Shape]) -> None:
+        """Checks the pair of shapes.
+
+        Args:
+            input_shape: Pair of shapes.
+
+        Raises:
+            ValueError: If these are not two shapes that broadcast, with the same last dimension.
+        """
+        self.compute_output_shape(input_shape)
+        self.built = True
+
+    def call(self, inputs: list[Any]) -> Any:
+        """Computes the distances.
+
+        Args:
+            inputs: Pair of tensors `[question, answer]`, each of shape `(..., dimensions)`.
+
+        Returns:
+            Tensor of the broadcast leading shape.
+        """
+        question, answer = inputs
+        return poincare_distance(question, answer, form=self.form)
+
+    def compute_output_shape(self, input_shape: list[Shape]) -> Shape:
+        """Gives the broadcast leading shape of the pair.
+
+        Args:
+            input_shape: Pair of shapes, with `None` for unknown dimensions.
+
+        Returns:
+            Tuple, the shape of the distances.
+
+        Raises:
+            ValueError: If these are not two shapes that broadcast, with the same last dimension.
+        """
+        if len(input_shape) != 2 or not all(isinstance(shape, list | tuple) for shape in input_shape):
+            raise ValueError(
+                "HyperbolicDistance takes a pair [question, answer] of tensors. "
+                f"Received: input_shape={input_shape}"
+            )
+        dimensions = {shape[-1] if shape else 0 for shape in input_shape} - {None}
+        if len(dimensions) > 1 or 0 in dimensions:
+            raise ValueError(
+                "Question and answer must be points of the same number of dimensions (last axis). "
+                f"Received: input_shape={input_shape}"
+            )
+        leading = [tuple(shape[:-1]) for shape in input_shape]
+        rank = max(map(len, leading))
+        output_shape = []
+        for sizes in zip(*((1,) * (rank - len(shape)) + shape for shape in leading), strict=True):
+            known = set(sizes) - {1, None}
+            if len(known) > 1:
+                raise ValueError(
+                    "The leading dimensions of question and answer do not broadcast. "
+                    f"Received: input_shape={input_shape}"
+                )
+            output_shape.append(known.pop() if known else None if None in sizes else 1)
+        return tuple(output_shape)
+
+    def compute_output_spec(self, inputs: list[Any]) -> keras.KerasTensor:
+        """Gives shape and dtype of the distances for symbolic inputs.
+
+        Args:
+            inputs: Pair of symbolic tensors.
+
+        Returns:
+            `keras.KerasTensor`, float32 or float64.
+        """
+        shape = self.compute_output_shape([tuple(side.shape) for side in inputs])
+        dtype = keras.backend.result_type(*(side.dtype for side in inputs), "float32")
+        return keras.KerasTensor(shape, dtype=dtype)
+
+    def compute_mask(self, inputs: list[Any], mask: Any = None) -> Any:
+        """Gives the mask of the distances: a distance is real where both points are.
+
+        Args:
+            inputs: Pair of tensors.
+            mask: Pair of boolean tensors, each of its input's leading shape, or `None`.
+
+        Returns:
+            Boolean tensor of the broadcast leading shape, or `None` if neither side has a mask.
+        """
+        masks = [side for side in (mask or ()) if side is not None]
+        if len(masks) == 2:
+            return ops.logical_and(*masks)
+        return masks[0] if masks else None
+
+    def get_config(self) -> dict[str, Any]:
+        """Gives the arguments that make an equal layer.
+
+        Returns:
+            dict, the arguments of the constructor.
+        """
+        return {**super().get_config(), "form": self.form}

@@ -1,0 +1,196 @@
+"""Geometry of the Poincaré ball as pure functions over `keras.ops`.
+
+All functions compute in float32, or in float64 when an input is float64, whatever precision comes in:
+near the edge of the ball `1 - |x|^2` has no correct digit in float16 or bfloat16.
+"""
+
+from typing import Any, NamedTuple
+
+import keras
+from keras import ops
+
+DISTANCE_FORMS = ("asinh", "released")
+PROJECTIONS = ("clip", "smooth")
+
+_RELEASED_EPSILON = 1e-6
+# No point of the ball has a component beyond 1. Cutting those far outside keeps every square finite.
+_LARGEST_COMPONENT = 1e3
+
+
+class _Guards(NamedTuple):
+    grid: float  # squares of multiples of 1/grid add up without rounding as long as the sum is below 4
+    smallest_factor: float  # lower bound of 1 - |x|^2 in the distance
+    tiny: float  # squared lengths up to here count as zero
+
+
+_GUARDS = {
+    "float32": _Guards(grid=2.0**11, smallest_factor=1e-5, tiny=1e-30),
+    "float64": _Guards(grid=2.0**25, smallest_factor=1e-12, tiny=1e-200),
+}
+
+
+def check_option(name: str, value: str, options: tuple[str, ...]) -> None:
+    """Refuses a value that is not among the options.
+
+    Args:
+        name: str. The argument's name, for the message.
+        value: str. The value to check.
+        options: tuple of str. The allowed values.
+
+    Raises:
+        ValueError: If `value` is not one of `options`.
+
+    Example:
+    >>> check_option("form", "asinh", DISTANCE_FORMS)
+    """
+    if value not in options:
+        raise ValueError(f"`{name}` must be one of {options}. Received: {name}={value!r}")
+
+
+def check_max_norm(max_norm: float) -> None:
+    """Refuses a maximum norm outside (0, 1].
+
+    Args:
+        max_norm: float. The radius to check.
+
+    Raises:
+        ValueError: If `max_norm` is not above 0 and at most 1.
+
+    Example:
+    >>> check_max_norm(0.5)
+    """
+    if not 0 < max_norm <= 1:
+        raise ValueError(f"`max_norm` must lie above 0 and not above 1. Received: max_norm={max_norm!r}")
+
+
+def _float32_or_wider(*tensors: Any) -> list[Any]:
+    tensors = [ops.convert_to_tensor(tensor) for tensor in tensors]
+    dtype = keras.backend.result_type(*(tensor.dtype for tensor in tensors), "float32")
+    return [ops.cast(tensor, dtype) for tensor in tensors]
+
+
+def _guards(x: Any) -> _Guards:
+    return _GUARDS[keras.backend.standardize_dtype(x.dtype)]
+
+
+def one_minus_squared_norm(x: Any) -> Any:
+    """Computes `1 - |x|^2` with a small relative error also where `|x|` is almost 1.
+
+    Subtracting the rounded `|x|^2` from 1 would lose two digits and more at a norm of `1 - 1e-5`. Here each
+    component is split into a multiple of a power of two, whose squares add up without rounding, and a small
+    rest.
+
+    Args:
+        x: Tensor of shape `(..., dimensions)`.
+
+    Returns:
+        Tensor of shape `(...)`, float32, or float64 for float64 input. Negative outside the unit ball.
+
+    Example:
+    >>> import numpy as np
+    >>> x = np.array([0.6, 0.0], dtype="float32")
+    >>> round(float(one_minus_squared_norm(x)), 6)
+    0.64
+    """
+    (x,) = _float32_or_wider(x)
+    grid = _guards(x).grid
+    coarse = ops.stop_gradient(ops.round(x * grid) / grid)
+    rest = ops.sum((x - coarse) * (x + coarse), axis=-1)
+    return (1.0 - ops.sum(ops.square(coarse), axis=-1)) - rest
+
+
+def poincare_distance(question: Any, answer: Any, form: str = "asinh") -> Any:
+    """Computes the distance of points of the Poincaré ball (HyperQA, Eq. 4).
+
+    The default form,
+
+    ```
+    d = 2 asinh(sqrt(|q - a|^2 / ((1 - |q|^2) (1 - |a|^2))))
+    ```
+
+    equals the paper's `arcosh(1 + 2 |q - a|^2 / ((1 - |q|^2) (1 - |a|^2)))`, but keeps its digits for small
+    distances, is exactly 0 at `q = a`, and has a finite gradient everywhere (0 at `q = a`, where the distance
+    has no derivative). The two factors of the denominator are kept at or above 1e-5 (1e-12 in float64), so
+    that points on the edge of the ball and outside it also have a finite distance.
+
+    `"released"` is the form of the authors' code, `d = log(z + sqrt(z^2 - 1 + 1e-6))` with
+    `z = 1 + 2 |q - a|^2 / ((1 - |q|^2) (1 - |a|^2) + 1e-6)`: it is 0.001 at `q = a`, and its factors are kept
+    at or above 0.
+
+    Args:
+        question: Tensor of shape `(..., dimensions)`, points of the open unit ball.
+        answer: Tensor of shape `(..., dimensions)`. The leading dimensions of both broadcast.
+        form: str. `"asinh"` or `"released"`. Defaults to `"asinh"`.
+
+    Returns:
+        Tensor of the broadcast leading shape, float32, or float64 if an input is float64.
+
+    Raises:
+        ValueError: If `form` is unknown.
+
+    Example:
+    >>> import numpy as np
+    >>> question = np.array([[0.0, 0.0]], dtype="float32")
+    >>> answers = np.array([[0.5, 0.0], [0.0, 0.0]], dtype="float32")
+    >>> [round(float(distance), 5) for distance in poincare_distance(question, answers)]
+    [1.09861, 0.0]
+    """
+    check_option("form", form, DISTANCE_FORMS)
+    question, answer = (
+        ops.clip(points, -_LARGEST_COMPONENT, _LARGEST_COMPONENT)
+        for points in _float32_or_wider(question, answer)
+    )
+    guards = _guards(question)
+    squared = ops.sum(ops.square(question - answer), axis=-1)
+    lower = guards.smallest_factor if form == "asinh" else 0.0
+    factors = ops.maximum(one_minus_squared_norm(question), lower) * ops.maximum(
+        one_minus_squared_norm(answer), lower
+    )
+    if form == "released":
+        z = 1.0 + 2.0 * squared / (factors + _RELEASED_EPSILON)
+        return ops.log(z + ops.sqrt(ops.square(z) - 1.0 + _RELEASED_EPSILON))
+    apart = squared > guards.tiny
+    # The inner choice keeps the square root, whose derivative is infinite at 0, away from 0; without it the
+    # gradient would be 0 * infinity = NaN although the outer choice discards the value.
+    root = ops.sqrt(ops.where(apart, squared, 1.0) / factors)
+    return ops.where(apart, 2.0 * ops.arcsinh(root), 0.0)
+
+
+def project_to_ball(x: Any, max_norm: float = 1 - 1e-5, projection: str = "clip") -> Any:
+    """Maps vectors into the ball of radius `max_norm` around the origin.
+
+    - `"clip"`: `x * min(1, max_norm / |x|)`, as in HyperQA (there with the radius 1): vectors inside the ball
+      stay as they are, all others land on its edge.
+    - `"smooth"`: `max_norm * tanh(|x|) * x / |x|`, the exponential map at the origin of the Poincaré ball
+      (https://arxiv.org/abs/1805.09112), scaled to the radius. It is differentiable everywhere, at 0 with the
+      derivative `max_norm` times the identity.
+
+    Args:
+        x: Tensor of shape `(..., dimensions)` with finite entries.
+        max_norm: float in (0, 1]. Largest norm of the result, up to rounding. At 1 the distance of points on
+            the edge is bounded by the guards of `poincare_distance` alone. Defaults to `1 - 1e-5`.
+        projection: str. `"clip"` or `"smooth"`. Defaults to `"clip"`.
+
+    Returns:
+        Tensor of the shape of `x`, float32, or float64 for float64 input.
+
+    Raises:
+        ValueError: If `projection` is unknown or `max_norm` is not in (0, 1].
+
+    Example:
+    >>> import numpy as np
+    >>> x = np.array([[3.0, 4.0], [0.3, 0.4]], dtype="float32")
+    >>> [[round(float(component), 4) for component in row] for row in project_to_ball(x, max_norm=0.5)]
+    [[0.3, 0.4], [0.3, 0.4]]
+    """
+    check_option("projection", projection, PROJECTIONS)
+    check_max_norm(max_norm)
+    (x,) = _float32_or_wider(x)
+    # Dividing by the largest component keeps the squares of long vectors finite. The result does not depend
+    # on this factor, so it needs no gradient.
+    largest = ops.stop_gradient(ops.maximum(ops.max(ops.abs(x), axis=-1, keepdims=True), 1.0))
+    scaled = x / largest
+    length = ops.sqrt(ops.maximum(ops.sum(ops.square(scaled), axis=-1, keepdims=True), _guards(x).tiny))
+    if projection == "clip":
+        return scaled * ops.minimum(largest, max_norm / length)
+    return scaled * (max_norm * ops.tanh(largest * length) / length)

@@ -1,0 +1,289 @@
+"""What every layer of this project must do, whatever it computes.
+
+`run_layer_test` checks configuration, shapes, dtypes, precision, saving and training; `check_padding` checks
+that padding changes neither values nor gradients. A layer takes one array, or a list of arrays, of shape
+`(batch, ..., features)`, and the mask of each array as the keyword argument `mask`, if it takes masks.
+"""
+
+import inspect
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+from gradients import gradients
+
+Arrays = np.ndarray | list[np.ndarray]
+
+
+def as_list(x: Any) -> list[Any]:
+    """Gives `x` as a list: of its elements where it is a list or tuple, nothing for None."""
+    if x is None:
+        return []
+    return list(x) if isinstance(x, list | tuple) else [x]
+
+
+def to_numpy(x: Any) -> Any:
+    """Converts each tensor of a nested structure, half precision as float32."""
+    return keras.tree.map_structure(
+        lambda tensor: keras.ops.convert_to_numpy(
+            keras.ops.cast(tensor, "float32") if "16" in dtype_of(tensor) else tensor
+        ),
+        x,
+    )
+
+
+def dtype_of(tensor: Any) -> str:
+    """Gives a tensor's dtype by name."""
+    return keras.backend.standardize_dtype(tensor.dtype)
+
+
+def call(layer: keras.layers.Layer, inputs: Any, masks: Any = None) -> Any:
+    """Calls a layer with its masks, if there are any."""
+    return layer(inputs) if masks is None else layer(inputs, mask=masks)
+
+
+def run_layer_test(
+    layer_class: type[keras.layers.Layer],
+    arguments: dict[str, Any],
+    inputs: Arrays,
+    tmp_path: Path,
+    *,
+    output_shape: Any,
+    masks: Arrays | None = None,
+    n_weights: int = 0,
+    half_precision_output: str | None = None,
+    half_precision_tolerance: float = 0.02,
+    trainable_input: bool = True,
+) -> None:
+    """Checks a layer from configuration to training.
+
+    Args:
+        layer_class: The class.
+        arguments: Arguments of its constructor.
+        inputs: Array or list of arrays.
+        tmp_path: Folder for the saved model.
+        output_shape: Expected shape, or list of shapes, of the result.
+        masks: Mask of each of the inputs, or None.
+        n_weights: Expected number of weight tensors.
+        half_precision_output: dtype of the result under the half precision policies, None for theirs.
+        half_precision_tolerance: Largest relative deviation there from the float32 result.
+        trainable_input: Whether training puts a trainable Dense layer before the layer.
+    """
+    check_configuration(layer_class, arguments)
+
+    layer = layer_class(**arguments)
+    outputs = call(layer, inputs, masks)
+    assert len(layer.weights) == n_weights
+    shapes = keras.tree.map_structure(lambda x: tuple(x.shape), outputs)
+    assert as_list(shapes) == as_list(output_shape)
+    assert all(np.isfinite(x).all() for x in keras.tree.flatten(to_numpy(outputs)))
+
+    for dynamic in (False, True):
+        check_symbolic(layer, inputs, masks, outputs, dynamic)
+    check_saving(layer, inputs, masks, tmp_path / f"{layer_class.__name__}.keras")
+    for policy in ("mixed_float16", "mixed_bfloat16"):
+        check_half_precision(
+            layer, policy, inputs, masks, half_precision_output, half_precision_tolerance, to_numpy(outputs)
+        )
+    for policy, jit_compile in (("float32", False), ("float32", True), ("mixed_float16", False)):
+        # Compiling on the torch backend needs a C++ compiler on the user's machine and takes minutes.
+        if not (jit_compile and keras.backend.backend() == "torch"):
+            check_training(layer_class, arguments, policy, jit_compile, inputs, masks, trainable_input)
+
+
+def check_configuration(layer_class: type[keras.layers.Layer], arguments: dict[str, Any]) -> None:
+    """Checks that the configuration holds every argument and makes an equal layer."""
+    layer = layer_class(**arguments)
+    config = layer.get_config()
+    parameters = set(inspect.signature(layer_class.__init__).parameters) - {"self", "kwargs"}
+    assert parameters <= set(config)
+    for name, value in arguments.items():
+        assert (
+            keras.saving.serialize_keras_object(getattr(layer, name)) == config[name] or config[name] == value
+        )
+    assert layer_class.from_config(config).get_config() == config
+    restored = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(layer))
+    assert type(restored) is layer_class
+    assert restored.get_config() == config
+    assert keras.saving.get_registered_name(layer_class) == f"answer_ranking>{layer_class.__name__}"
+
+
+def symbolic(arrays: Any, dynamic: bool) -> list[Any]:
+    """Makes a keras.Input for each array; all axes but the last (for masks: all) unknown if dynamic."""
+    tensors = []
+    for array in as_list(arrays):
+        shape = array.shape[1:]
+        if dynamic:
+            kept = 0 if array.dtype == bool else 1
+            # A size of 1 is there to broadcast and stays known.
+            shape = tuple(
+                size if size == 1 or axis >= len(shape) - kept else None for axis, size in enumerate(shape)
+            )
+        tensors.append(keras.Input(shape, dtype=str(array.dtype)))
+    return tensors
+
+
+def make_model(
+    layer: keras.layers.Layer, inputs: Any, masks: Any, dynamic: bool = True, dense: bool = False
+) -> keras.Model:
+    """Puts the layer into a functional model, with a Dense layer shared by its inputs before it if wanted."""
+    features, mask_inputs = symbolic(inputs, dynamic), symbolic(masks, dynamic)
+    hidden = features
+    if dense:
+        shared = keras.layers.Dense(features[0].shape[-1], kernel_initializer="identity")
+        hidden = [shared(tensor) for tensor in features]
+    outputs = call(
+        layer,
+        hidden if isinstance(inputs, list) else hidden[0],
+        None if masks is None else mask_inputs if isinstance(masks, list) else mask_inputs[0],
+    )
+    return keras.Model([*features, *mask_inputs], outputs)
+
+
+def check_symbolic(layer: keras.layers.Layer, inputs: Any, masks: Any, outputs: Any, dynamic: bool) -> None:
+    """Checks that symbolic and eager calls agree in shape, dtype and value."""
+    model = make_model(layer, inputs, masks, dynamic)
+    expected = keras.tree.flatten(outputs)
+    for tensor, output in zip(model.outputs, expected, strict=True):
+        assert len(tensor.shape) == len(output.shape)
+        assert all(size in (None, actual) for size, actual in zip(tensor.shape, output.shape, strict=True))
+        if not dynamic:
+            assert tuple(tensor.shape[1:]) == tuple(output.shape[1:])
+        assert dtype_of(tensor) == dtype_of(output)
+    predicted = keras.tree.flatten(model.predict([*as_list(inputs), *as_list(masks)], verbose=0))
+    for value, output in zip(predicted, expected, strict=True):
+        np.testing.assert_allclose(value, to_numpy(output), rtol=1e-5, atol=1e-6)
+
+
+def check_saving(layer: keras.layers.Layer, inputs: Any, masks: Any, path: Path) -> None:
+    """Checks that a model with the layer computes the same after saving and loading."""
+    model = make_model(layer, inputs, masks)
+    model.save(path)
+    restored = keras.saving.load_model(path)
+    arrays = [*as_list(inputs), *as_list(masks)]
+    for before, after in zip(as_list(model(arrays)), as_list(restored(arrays)), strict=True):
+        np.testing.assert_array_equal(to_numpy(before), to_numpy(after))
+
+
+def check_half_precision(
+    layer: keras.layers.Layer,
+    policy: str,
+    inputs: Any,
+    masks: Any,
+    output_dtype: str | None,
+    tolerance: float,
+    expected: Any,
+) -> None:
+    """Checks dtypes, and values against the float32 result, under a half precision policy."""
+    half = type(layer).from_config({**layer.get_config(), "dtype": policy})
+    symbolic_outputs = as_list(make_model(half, inputs, masks).outputs)
+    half.set_weights([to_numpy(weight) for weight in layer.weights])
+    outputs = as_list(call(half, inputs, masks))
+    for tensor, output, value in zip(symbolic_outputs, outputs, as_list(expected), strict=True):
+        assert dtype_of(output) == dtype_of(tensor) == (output_dtype or half.compute_dtype)
+        np.testing.assert_allclose(to_numpy(output), value, rtol=tolerance, atol=tolerance)
+
+
+def without_last_step(arrays: Any, lowest_rank: int) -> Any:
+    """Cuts axis 1 of each array, where it has one of more than one step."""
+    if isinstance(arrays, list):
+        return [without_last_step(array, lowest_rank) for array in arrays]
+    if arrays is None or arrays.ndim < lowest_rank or arrays.shape[1] == 1:
+        return arrays
+    return arrays[:, :-1]
+
+
+class _TwoLengths(keras.utils.PyDataset):
+    """The same batch at full length and without its last step, so that the length is unknown when tracing."""
+
+    def __init__(self, layer: keras.layers.Layer, inputs: Any, masks: Any):
+        super().__init__()
+        shorter = without_last_step(inputs, 3), without_last_step(masks, 2)
+        self.batches = []
+        for x, mask in ((inputs, masks), shorter):
+            outputs = as_list(to_numpy(call(layer, x, mask)))
+            targets = tuple(np.zeros(output.shape, "float32") for output in outputs)
+            self.batches.append(((*as_list(x), *as_list(mask)), targets if len(targets) > 1 else targets[0]))
+
+    def __len__(self):
+        return len(self.batches)
+
+    def __getitem__(self, index):
+        return self.batches[index]
+
+
+def check_training(
+    layer_class: type[keras.layers.Layer],
+    arguments: dict[str, Any],
+    policy: str,
+    jit_compile: bool,
+    inputs: Any,
+    masks: Any,
+    dense: bool,
+) -> None:
+    """Checks that two steps of fit, on two lengths, change the weights and keep them finite."""
+    layer = layer_class(**arguments, dtype=policy)
+    model = make_model(layer, inputs, masks, dense=dense)
+    model.compile(keras.optimizers.SGD(1e-2), loss=["mse"] * len(model.outputs), jit_compile=jit_compile)
+    before = model.get_weights()
+    history = model.fit(_TwoLengths(layer, inputs, masks), verbose=0, shuffle=False)
+    assert np.isfinite(history.history["loss"][0])
+    after = model.get_weights()
+    assert all(np.isfinite(weight).all() for weight in after)
+    assert any((old != new).any() for old, new in zip(before, after, strict=True))
+
+
+def check_padding(
+    make_layer: Callable[[], keras.layers.Layer],
+    inputs: Arrays,
+    masks: Arrays,
+    *,
+    fills: Sequence[float] = (0.0, 1e3),
+    tolerance: float = 1e-6,
+) -> None:
+    """Checks that padding appended to axis 1 changes neither the result nor the gradients.
+
+    Each input is lengthened in turn by three steps that hold one of `fills` and are masked out. The result,
+    over the real steps where it still has a time axis, and the gradients must stay as they were, and the
+    gradient of the padding must be zero.
+    """
+    layer = make_layer()
+    single = not isinstance(inputs, list)
+    arrays, mask_list = as_list(inputs), as_list(masks)
+
+    def result(mask_list, real_steps=None):
+        def function(*tensors):
+            outputs = as_list(
+                call(layer, *((tensors[0], mask_list[0]) if single else (list(tensors), mask_list)))
+            )
+            # Where a result has a time axis of its own, only the real steps count.
+            return [
+                output if len(output.shape) < len(tensors[0].shape) else output[:, :steps]
+                for output, steps in zip(outputs, real_steps or [None] * len(outputs), strict=True)
+            ]
+
+        return function
+
+    expected = [to_numpy(x) for x in result(mask_list)(*arrays)]
+    steps = [output.shape[1] for output in expected]
+    expected_gradients = gradients(result(mask_list), arrays)
+    for changed in range(len(arrays)):
+        for fill in fills:
+            longer = list(arrays)
+            longer_masks = list(mask_list)
+            padding = ((0, 0), (0, 3), *((0, 0),) * (arrays[changed].ndim - 2))
+            longer[changed] = np.pad(arrays[changed], padding, constant_values=fill)
+            longer_masks[changed] = np.pad(mask_list[changed], padding[: mask_list[changed].ndim])
+            function = result(longer_masks, steps)
+            for actual, value in zip(function(*longer), expected, strict=True):
+                np.testing.assert_allclose(to_numpy(actual), value, rtol=tolerance, atol=tolerance)
+            for i, (actual, value) in enumerate(
+                zip(gradients(function, longer), expected_gradients, strict=True)
+            ):
+                length = arrays[i].shape[1]
+                np.testing.assert_allclose(
+                    actual[:, :length], value, rtol=10 * tolerance, atol=10 * tolerance
+                )
+                assert not actual[:, length:].any()

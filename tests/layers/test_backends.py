@@ -1,0 +1,40 @@
+"""Runs the tests of this folder under the other Keras backends, each in a process of its own."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import pytest
+
+FOLDER = Path(__file__).parent
+ROOT = FOLDER.parents[1]
+
+
+def run(backend, *arguments):
+    if importlib.util.find_spec(backend) is None:
+        pytest.skip(f"the {backend} backend is not installed")
+    return subprocess.run(
+        [sys.executable, *arguments],
+        env={**os.environ, "KERAS_BACKEND": backend},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("backend", ["tensorflow", "jax", "torch"])
+def test_layers_under_backend(backend):
+    if backend == keras.backend.backend():
+        pytest.skip(f"this process itself runs under {backend}")
+    result = run(backend, "-m", "pytest", "-q", "-x", str(FOLDER), f"--ignore={__file__}")
+    assert result.returncode == 0, result.stdout[-6000:] + result.stderr[-2000:]
+
+
+@pytest.mark.parametrize("backend", ["jax", "torch"])
+def test_layers_do_not_import_tensorflow(backend):
+    result = run(backend, "-c", "import sys, layers; sys.exit('tensorflow' in sys.modules)")
+    assert result.returncode == 0, result.stderr[-2000:]

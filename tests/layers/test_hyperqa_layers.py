@@ -1,0 +1,94 @@
+"""HyperbolicDistance and UnitBall as Keras layers; test_poincare.py checks their mathematics."""
+
+import keras
+import numpy as np
+import pytest
+from layer_checks import dtype_of, run_layer_test, to_numpy
+
+from layers import HyperbolicDistance, MaskedSum, UnitBall
+
+RNG = np.random.default_rng(1)
+
+
+def points(*shape):
+    x = RNG.normal(size=shape)
+    return np.float32(0.7 * x / np.linalg.norm(x, axis=-1, keepdims=True))
+
+
+@pytest.mark.parametrize("form", ["asinh", "released"])
+def test_hyperbolic_distance(form, tmp_path):
+    run_layer_test(
+        HyperbolicDistance,
+        {"form": form},
+        [points(3, 1, 5), points(3, 4, 5)],
+        tmp_path,
+        output_shape=(3, 4),
+        half_precision_output="float32",
+        half_precision_tolerance=1e-6,
+    )
+
+
+@pytest.mark.parametrize("projection", ["clip", "smooth"])
+def test_unit_ball(projection, tmp_path):
+    run_layer_test(
+        UnitBall,
+        {"max_norm": 0.9, "projection": projection},
+        np.float32(RNG.normal(size=(3, 4, 5))),
+        tmp_path,
+        output_shape=[3, 4, 5],
+        half_precision_output="float32",
+        half_precision_tolerance=1e-6,
+    )
+
+
+def test_shapes_broadcast():
+    layer = HyperbolicDistance()
+    for question, answer in (((7, 5), (7, 5)), ((5,), (7, 5)), ((2, 1, 3, 5), (4, 1, 5)), ((1, 5), (1, 5))):
+        expected = np.broadcast_shapes(question[:-1], answer[:-1])
+        assert layer.compute_output_shape([question, answer]) == expected
+    assert layer.compute_output_shape([(None, 1, 5), (None, None, 5)]) == (None, None)
+    assert tuple(layer([points(2, 1, 3, 5), points(4, 1, 5)]).shape) == (2, 4, 3)
+
+
+def test_wrong_shapes_are_refused():
+    with pytest.raises(ValueError, match="Received: input_shape="):
+        HyperbolicDistance()([points(2, 3), points(2, 4)])
+    with pytest.raises(ValueError, match="Received: input_shape="):
+        HyperbolicDistance()([points(2, 3), points(4, 3)])
+    with pytest.raises(ValueError, match="Received: input_shape="):
+        HyperbolicDistance()(points(2, 3))
+    with pytest.raises(ValueError, match="Received: form='log'"):
+        HyperbolicDistance(form="log")
+    with pytest.raises(ValueError, match="Received: max_norm=2"):
+        UnitBall(max_norm=2)
+    with pytest.raises(ValueError, match="Received: projection='cut'"):
+        UnitBall(projection="cut")
+
+
+def test_masks_of_both_sides_are_combined():
+    left, right = np.array([[True], [False]]), np.array([[True, False], [True, True]])
+    layer = HyperbolicDistance()
+    np.testing.assert_array_equal(to_numpy(layer.compute_mask([None, None], [left, right])), left & right)
+    assert layer.compute_mask([None, None], [None, right]) is right
+    assert layer.compute_mask([None, None], [None, None]) is None
+    assert layer.compute_mask([None, None]) is None
+    assert UnitBall().compute_mask(None, right) is right
+
+
+@pytest.mark.parametrize("policy", ["float32", "mixed_float16", "mixed_bfloat16"])
+def test_hyperqa_as_a_functional_model(policy):
+    """Texts far longer than 1 end on the edge, where half precision would destroy the distance."""
+    words = keras.Input((None,), dtype="int32")
+    vectors = keras.layers.Embedding(20, 6, mask_zero=True, dtype=policy)(words)
+    encoder = keras.Model(words, UnitBall(dtype=policy)(MaskedSum(dtype=policy)(vectors)))
+    encoder.layers[1].set_weights([np.float32(3 * RNG.normal(size=(20, 6)))])
+    question, answer = keras.Input((None,), dtype="int32"), keras.Input((None,), dtype="int32")
+    distances = HyperbolicDistance(dtype=policy)([encoder(question), encoder(answer)])
+    model = keras.Model([question, answer], distances)
+    texts = [np.array([[3, 4, 0], [5, 6, 7]]), np.array([[8, 9, 2, 1], [1, 2, 0, 0]])]
+    output = model(texts)
+    assert dtype_of(model.output) == dtype_of(output) == "float32"
+    q, a = (np.float64(to_numpy(encoder(text))) for text in texts)
+    assert np.abs(np.linalg.norm(q, axis=-1) - (1 - 1e-5)).max() < 2e-7
+    x = 2 * np.sum((q - a) ** 2, -1) / ((1 - np.sum(q * q, -1)) * (1 - np.sum(a * a, -1)))
+    np.testing.assert_allclose(to_numpy(output), np.arccosh(1 + x), rtol=1e-4)
