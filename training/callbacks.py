@@ -30,10 +30,11 @@ class KeepEpoch(keras.callbacks.Callback):
 
 
 class StopOnDivergence(keras.callbacks.Callback):
-    """Ends a training whose loss or gradient is no longer finite; the weights stay as they were before that step.
+    """Ends a training whose loss or gradient is not finite; the weights stay as they were before that step.
 
     Raises:
-        TrainingDivergedError: out of `fit`, at the end of the batch or of the group of batches that ran as one.
+        TrainingDivergedError: out of `fit`, at the end of the batch or of the group of batches that ran as
+            one.
     """
 
     def on_train_batch_end(self, batch, logs=None):
@@ -45,16 +46,18 @@ class StopOnDivergence(keras.callbacks.Callback):
         where, cause = ("the loss", loss) if not math.isfinite(loss) else ("the gradient's norm", norm)
         largest = max(float(np.abs(v.numpy()).max()) for v in self.model.ranker.trainable_variables)
         raise TrainingDivergedError(
-            f"Training stopped at step {step}: {where} is {cause} (loss {loss}, gradient norm {norm}, largest weight "
-            f"{largest:.3g}). The weights before that step are kept. A lower learning rate or --clip-norm usually mends it."
+            f"Training stopped at step {step}: {where} is {cause} (loss {loss}, gradient norm {norm}, "
+            f"largest weight {largest:.3g}). The weights before that step are kept. A lower learning rate or "
+            "--clip-norm usually mends it."
         )
 
 
 class DevSelection(keras.callbacks.Callback):
-    """Measures every epoch on dev, keeps the weights of the best, and saves the state so that a killed run can go on.
+    """Measures every epoch on dev, keeps the weights of the best one, and saves the state after each.
 
-    The figures join the epoch's logs under the names `dev_...`, so the history, TensorBoard and any later callback see them.
-    Training stops when `patience` epochs passed without a better one. After the training the model has the best weights.
+    The figures join the epoch's logs under the names `dev_...`, so the history, TensorBoard and any later
+    callback see them. Training stops when `patience` epochs passed without a better one. After the training
+    the model has the best weights.
 
     Args:
         measure: returns the figures on dev under the current weights.

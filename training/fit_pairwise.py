@@ -24,7 +24,8 @@ class FitResult:
     """What a training brought about.
 
     Attributes:
-        history: one dictionary of figures per epoch: `loss` (per pair), `edge_share`, `gradient_norm`, `seconds`, `dev_...`.
+        history: one dictionary of figures per epoch: `loss` (per pair), `edge_share`, `gradient_norm`,
+            `seconds`, `dev_...`.
         best_epoch: the epoch, from 0, whose weights the ranker now has.
         seconds: the whole time of this call, with preparation and validation.
     """
@@ -52,7 +53,8 @@ def fit_pairwise(
 ) -> FitResult:
     """Train a ranker with the pairwise hinge loss and leave it with the weights of its best epoch on dev.
 
-    Call it within the scope of a `tf.distribute.MirroredStrategy` (as the ranker must be built there) to train on several devices.
+    Call it within the scope of a `tf.distribute.MirroredStrategy` (as the ranker must be built there) to
+    train on several devices.
 
     Args:
         ranker: `matcher([encoder(question), encoder(answer)])`, such as `models.hyperqa` builds.
@@ -64,7 +66,8 @@ def fit_pairwise(
         seed: seeds order and draws; the ranker's initial weights have their own seed.
         edge_norm: see `PairwiseTrainer`.
         label: what the progress line calls this training.
-        state_path: a file that keeps the state after every epoch; a training that finds its state there goes on from it.
+        state_path: a file that keeps the state after every epoch; a training that finds its state there
+            goes on from it.
         state_key: names the configuration; a state under another key is refused.
         callbacks: further Keras callbacks, such as `keras.callbacks.TensorBoard`.
         verbose: whether to show the progress line.
@@ -108,8 +111,8 @@ def fit_pairwise(
         {"class_name": settings.optimizer, "config": {"learning_rate": settings.learning_rate}}
     )
     optimizer.build(ranker.trainable_variables)
-    # Several steps run as one call into TensorFlow, since the call itself costs as much as a small step. Keras' loop
-    # over steps does not compile for several replicas.
+    # Several steps run as one call into TensorFlow, since the call itself costs as much as a small step.
+    # Keras' loop over steps does not compile for several replicas.
     steps = min(len(batches), 32) if strategy.num_replicas_in_sync == 1 else 1
     trainer.compile(optimizer=optimizer, steps_per_execution=steps, jit_compile=False)
 

@@ -29,10 +29,10 @@ class EpochEntries:
 class NegativeSampler:
     """Draws the wrong answers of every question: its own and, as a further kind, those of other questions.
 
-    HyperQA trains against randomly drawn wrong answers. `sampling` says which of a question's own wrong answers are
-    taken: "random" ones, the "hard" ones that the current model scores highest, or a "mix" of both halves
-    (Rao, He and Lin, CIKM 2016). The draw depends on the seed and the epoch alone (and on the scores, for "hard" and "mix"),
-    so an interrupted run continues with the very draws of an unbroken one.
+    HyperQA trains against randomly drawn wrong answers. `sampling` says which of a question's own wrong
+    answers are taken: "random" ones, the "hard" ones that the current model scores highest, or a "mix" of
+    both halves (Rao, He and Lin, CIKM 2016). The draw depends on the seed and the epoch alone (and on the
+    scores, for "hard" and "mix"), so an interrupted run continues with the very draws of an unbroken one.
 
     Args:
         split: the training split.
@@ -42,7 +42,8 @@ class NegativeSampler:
         seed: seeds every draw.
 
     Raises:
-        ValueError: an option is out of range, or no question has both a correct and a wrong answer to train on.
+        ValueError: an option is out of range, or no question has both a correct and a wrong answer to train
+            on.
 
     Example:
         >>> entries = NegativeSampler(split, own_negatives=8).draw(epoch=0)  # doctest: +SKIP
@@ -89,7 +90,8 @@ class NegativeSampler:
 
         Args:
             epoch: the number of the epoch, from 0.
-            scores: float `(rows,)`, the current model's score of every candidate of the split, for "hard" and "mix".
+            scores: float `(rows,)`, the current model's score of every candidate of the split, for "hard"
+                and "mix".
         """
         if self.needs_scores and scores is None:
             raise ValueError(

@@ -12,14 +12,15 @@ from data_prep import EncodedTexts
 class PackedBagOfWords:
     """Encodes many texts of one batch with HyperQA's encoder, projecting each distinct word once.
 
-    The projection relu(W_p z + b_p) depends on the word alone, and words repeat: a batch of 32 questions with their candidates
-    holds several times more words than distinct words. So the distinct words are projected by one matrix product, and
-    the texts are sums of its rows (a sparse matrix of counts times a dense one). The gradient runs the same way back; it is written
-    by hand over an index that is sorted by word beforehand, which spares the scatter that automatic differentiation would use.
+    The projection relu(W_p z + b_p) depends on the word alone, and words repeat: a batch of 32 questions
+    with their candidates holds several times more words than distinct words. So the distinct words are
+    projected by one matrix product, and the texts are sums of its rows (a sparse matrix of counts times a
+    dense one). The gradient runs the same way back; it is written by hand over an index that is sorted by
+    word beforehand, which spares the scatter that automatic differentiation would use.
 
-    It shares the weights of the model's encoder and gives the same points and the same gradients as calling it on padded texts
-    (tested). Under training, `embedding_dropout` draws one mask for each distinct word of the batch, where the
-    padded encoder draws one for each word of each text; the expectation is the same.
+    It shares the weights of the model's encoder and gives the same points and the same gradients as calling
+    it on padded texts (tested). Under training, `embedding_dropout` draws one mask for each distinct word
+    of the batch, where the padded encoder draws one for each word of each text; the expectation is the same.
 
     Args:
         encoder: the `encoder` part of `models.hyperqa`.
@@ -53,8 +54,10 @@ class PackedBagOfWords:
         """Index the tokens of all texts of all groups, one group after the other.
 
         Returns:
-            words: the distinct words; word_of_token, text_of_token: for every token in the order of texts its place in
-            `words` and its text; text_by_word, word_by_word: the same pairs in the order of `words`; n_texts: the number of texts.
+            words: the distinct words; word_of_token, text_of_token: for every token in the order of texts
+                its place in
+            `words` and its text; text_by_word, word_by_word: the same pairs in the order of `words`;
+            n_texts: the number of texts.
         """
         tokens = np.concatenate([group.words for group in groups])
         lengths = np.concatenate([np.diff(group.offsets) for group in groups])

@@ -12,8 +12,8 @@ from data_prep import EncodedTexts
 class PaddedTexts:
     """Encodes the texts of a batch with any Keras encoder of padded token matrices.
 
-    It works for every encoder that maps int32 `(texts, length)` to one vector per text, and is the yardstick for the faster
-    ways that a particular encoder admits, such as `PackedBagOfWords`.
+    It works for every encoder that maps int32 `(texts, length)` to one vector per text, and is the
+    yardstick for the faster ways that a particular encoder admits, such as `PackedBagOfWords`.
 
     Args:
         encoder: a Keras model from words, 0 being padding, to text vectors.

@@ -1,12 +1,13 @@
 """The stream of question batches that pairwise training runs over."""
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
 import numpy as np
 import tensorflow as tf
 
-from data_prep import EncodedSplit, EncodedTexts
+from data_prep import EncodedTexts
 from training.negative_sampling import EpochEntries, NegativeSampler
 
 REDUCTIONS = ("sum", "mean", "question_mean")
@@ -30,18 +31,20 @@ class TextEncoding(Protocol):
 class PairwiseBatches:
     """Batches of whole questions, each with its correct and its drawn wrong answers, as a `tf.data.Dataset`.
 
-    A batch holds its questions' texts followed by their answers' texts, each once, and the hinge loss's pairs as
-    indices of answers. Every array has a leading axis of the length `replicas`: the questions of a batch are dealt out
-    to the replicas of a `tf.distribute.MirroredStrategy`, which splits along it.
+    A batch holds its questions' texts followed by their answers' texts, each once, and the hinge loss's
+    pairs as indices of answers. Every array has a leading axis of the length `replicas`: the questions of a
+    batch are dealt out to the replicas of a `tf.distribute.MirroredStrategy`, which splits along it.
 
-    Set `epoch` before an epoch starts (`KeepEpoch` does in `fit`); order and draws depend on it and on the sampler's seed alone.
+    Set `epoch` before an epoch starts (`KeepEpoch` does in `fit`); order and draws depend on it and on the
+    sampler's seed alone.
 
     Args:
         sampler: draws the answers; its split holds the texts.
         encoding: how texts become arrays.
         batch_size: questions in a batch.
-        reduction: how the pairs weigh in the loss: "sum" over all pairs of the batch (Eq. 7 of HyperQA), their "mean", or
-            "question_mean": the mean over a question's pairs, summed over questions, so that long lists do not outweigh short ones.
+        reduction: how the pairs weigh in the loss: "sum" over all pairs of the batch (Eq. 7 of HyperQA),
+            their "mean", or "question_mean": the mean over a question's pairs, summed over questions, so
+            that long lists do not outweigh short ones.
         replicas: how many replicas share a batch.
 
     Raises:
@@ -72,13 +75,16 @@ class PairwiseBatches:
         self.replicas = replicas
         self.epoch = 0
         self.scores: Callable[[], np.ndarray] | None = None
-        """Gives the current model's scores of the training candidates; asked once an epoch, if the sampler needs them."""
+        """Gives the current model's scores of the training candidates; asked once an epoch, if the sampler
+        needs them."""
 
     def __len__(self) -> int:
         return -(-len(self.sampler.questions) // self.batch_size)
 
     def dataset(self) -> tf.data.Dataset:
-        """Return the batches of one epoch as a dataset; iterating it again gives the epoch that `epoch` then names."""
+        """Return the batches of one epoch as a dataset; iterating it again gives the epoch that `epoch`
+        then names.
+        """
         scalar, vector = tf.TensorSpec((), tf.int32), tf.TensorSpec((None,), tf.int32)
         signature = {
             **self.encoding.signature,
@@ -101,7 +107,7 @@ class PairwiseBatches:
             stop = min(start + self.batch_size, len(entries.questions))
             # A replica without a question gets an empty share of the batch.
             bounds = np.linspace(start, stop, self.replicas + 1).round().astype(int)
-            parts = [self._part(entries, a, b) for a, b in zip(bounds, bounds[1:], strict=False)]
+            parts = [self._part(entries, a, b) for a, b in itertools.pairwise(bounds)]
             if self.reduction == "mean":
                 n_pairs = sum(len(pairs["weight"]) for _, pairs in parts)
                 for _, pairs in parts:

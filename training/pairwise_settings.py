@@ -26,13 +26,13 @@ class PairwiseSettings:
     eq9: Literal["points", "parameters", "released_code", "none"] = "none"
     """Reading of Eq. 9, the conversion of gradients."""
     sampling: Literal["random", "hard", "mix"] = "random"
-    """Which of a question's own wrong answers to take: random ones, those that the model scores highest, or half of each."""
+    """Which own wrong answers to take: random ones, those that the model scores highest, or half of each."""
     own_negatives: int | None = None
     """How many of a question's own wrong answers to take per epoch; None takes all."""
     foreign_negatives: int = 4
     """How many answers of other questions to add per question and epoch."""
     reduction: Literal["sum", "mean", "question_mean"] = "sum"
-    """How pairs weigh in a batch's loss: their sum (Eq. 7), their mean, or the sum of every question's mean."""
+    """How a batch's pairs make its loss: their sum (Eq. 7), their mean, or the sum of the questions' means."""
     l2: float = 0.0
     """Weight of the squares of all weights but biases."""
     clip_norm: float | None = 1.0

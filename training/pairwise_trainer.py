@@ -8,15 +8,16 @@ from training.riemannian import check_reading, convert_parameter_gradients, conv
 
 
 class PairwiseTrainer(keras.Model):
-    """Trains a ranker `matcher([encoder(question), encoder(answer)])` by the pairwise hinge loss (HyperQA, Eq. 7).
+    """Trains a ranker `matcher([encoder(question), encoder(answer)])` by HyperQA's pairwise hinge loss (Eq. 7).
 
-    The loss is the sum of max(0, margin - s(q, a+) + s(q, a-)) over the pairs of a batch plus `l2` times the squares of all
-    weights but biases. Each step computes the Euclidean gradient, converts it by one of the readings of Eq. 9, clips it, and
-    lets the optimizer update (Eq. 8). It is an ordinary Keras model: `compile` it with an optimizer and `fit` it on
-    `PairwiseBatches.dataset()`; callbacks and `tf.distribute.MirroredStrategy` work as usual.
+    The loss is the sum of max(0, margin - s(q, a+) + s(q, a-)) over the pairs of a batch plus `l2` times
+    the squares of all weights but biases. Each step computes the Euclidean gradient, converts it by one of
+    the readings of Eq. 9, clips it, and lets the optimizer update (Eq. 8). It is an ordinary Keras model:
+    `compile` it with an optimizer and `fit` it on `PairwiseBatches.dataset()`; callbacks and
+    `tf.distribute.MirroredStrategy` work as usual.
 
-    A step whose loss or gradient is not finite changes no weight and is remembered in `failed_step`, as are the
-    loss and the gradient's norm at that step; `StopOnDivergence` then ends the run.
+    A step whose loss or gradient is not finite changes no weight and is remembered in `failed_step`, as are
+    the loss and the gradient's norm at that step; `StopOnDivergence` then ends the run.
 
     Args:
         ranker: a model with the layers `encoder` and `matcher`, such as `models.hyperqa` builds.
@@ -25,7 +26,8 @@ class PairwiseTrainer(keras.Model):
         eq9: the reading of Eq. 9, one of `training.riemannian.READINGS`.
         l2: weight of the L2 penalty, at least 0.
         clip_norm: the largest norm of the whole gradient, after conversion; None for no limit.
-        clip_value: the largest absolute value of a gradient's entry, after conversion and before `clip_norm`; None for no limit.
+        clip_value: the largest absolute value of a gradient's entry, after conversion and before
+            `clip_norm`; None for no limit.
         edge_norm: points at this norm or beyond count as lying on the ball's edge.
 
     Raises:
@@ -80,7 +82,7 @@ class PairwiseTrainer(keras.Model):
 
     @property
     def metrics(self) -> list[keras.metrics.Metric]:
-        """The running means of an epoch: loss per pair, share of texts on the ball's edge, norm of the clipped gradient."""
+        """The means over an epoch: loss per pair, share of texts on the ball's edge, gradient norm."""
         return [self.hinge, self.edge_share, self.gradient_norm]
 
     def call(self, inputs, training=None):

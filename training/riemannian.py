@@ -1,17 +1,18 @@
 """Eq. 8 and 9 of HyperQA: from the Euclidean gradient to the Riemannian one.
 
 Eq. 9 of the paper reads grad_R = ((1 - |theta|^2)^2 / 4) grad_E, the inverse of the Poincare ball's metric
-tensor (Eq. 3) applied to the Euclidean gradient; Eq. 8 then steps along grad_R. The paper does not say what theta is, and
-three readings are possible:
+tensor (Eq. 3) applied to the Euclidean gradient; Eq. 8 then steps along grad_R. The paper does not say what
+theta is, and three readings are possible:
 
-- `points`: theta are the points of the ball, that is the text vectors. The gradient that arrives at a text vector is
-  converted before it flows on into W_p by the chain rule.
+- `points`: theta are the points of the ball, that is the text vectors. The gradient that arrives at a text
+  vector is converted before it flows on into W_p by the chain rule.
 - `parameters`: theta is each trainable tensor, by its own norm, as printed.
 - `released_code`: the authors' code takes the norm of the gradient itself, ((1 - |g|^2)^2 + 1e-5) / 4.
 - `none`: the plain Euclidean gradient, for comparison.
 
-The retraction R of Eq. 8 is the identity here: the parameters live in Euclidean space, and the text vectors are brought back
-onto the ball by the `UnitBall` layer in the next forward pass. The step itself is the optimizer's.
+The retraction R of Eq. 8 is the identity here: the parameters live in Euclidean space, and the text vectors
+are brought back onto the ball by the `UnitBall` layer in the next forward pass. The step itself is the
+optimizer's.
 """
 
 from collections.abc import Sequence

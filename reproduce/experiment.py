@@ -1,0 +1,319 @@
+"""What every experiment has in common: data, seeds, records, run files, the saved ranker, the table.
+
+A script states a configuration and how to train one seed; `run_experiment` does the rest.
+"""
+
+import hashlib
+import json
+import os
+import statistics
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from data_prep import (
+    Dataset,
+    EncodedDataset,
+    EncodedSplit,
+    UserError,
+    WordVectors,
+    encode_dataset,
+    load_dataset,
+    load_word_vectors,
+)
+from data_prep.files import atomic_write
+from evaluation import evaluate_ranking, summarise, write_qrels, write_run
+from evaluation.paper_results import read_paper_results
+from evaluation.records import ResultRecord, write_record
+from evaluation.tables import paper_ours_table
+
+if TYPE_CHECKING:
+    import keras
+
+RESULTS = Path(__file__).parent / "results"
+PAPER_RESULTS = Path(__file__).parent / "paper_results.csv"
+_SOURCES = ("layers", "models", "training", "data_prep", "evaluation/ranking.py")
+
+
+@dataclass(frozen=True)
+class ExperimentConfig:
+    """The options that every experiment has."""
+
+    dataset: str
+    """Name of the data set."""
+    variant: str | None = None
+    """Training set of the data set, where there are several."""
+    embeddings: tuple[str, ...] = ("glove-6b-50d",)
+    """Word vectors, by name or path; several are concatenated."""
+    identity_dimensions: int = 0
+    """Fixed random dimensions that are added to every word's vector, so that equal words can be told (in no
+    paper)."""
+    unknown_scale: float = 0.05
+    """Scale of the random vectors of words that the word vectors lack."""
+    lowercase: bool = True
+    """Whether words are put into lower case."""
+    seeds: int | None = None
+    """How many seeds to run: 1 for a quick look, 5 for a recorded run, unless given."""
+    first_seed: int = 0
+    """The first seed; the others follow it."""
+    record: bool = False
+    """Write the results to reproduce/results/, from which RESULTS.md is made."""
+    main: bool = False
+    """With --record: these are the results to set beside the paper's; others are listed as variants."""
+    setting: str = ""
+    """With --record: what sets these results apart from others of the same model, such as "eq9 = points"."""
+    notes: str = ""
+    """With --record: what a reader has to know about these results."""
+    data_home: Path | None = None
+    """Folder of the data sets; else QA_DATA_HOME, else the user's cache."""
+    embeddings_home: Path | None = None
+    """Folder of word-vector files; else QA_EMBEDDINGS_HOME."""
+    output: Path = Path("outputs")
+    """Folder for models, run files, figures and the state of unfinished trainings."""
+    tensorboard: bool = False
+    """Write TensorBoard logs beside the models."""
+
+    @property
+    def seed_list(self) -> list[int]:
+        """The seeds of this experiment."""
+        count = self.seeds if self.seeds is not None else (5 if self.record else 1)
+        if count < 1:
+            raise UserError(f"--seeds must be at least 1. Received: {count}")
+        return list(range(self.first_seed, self.first_seed + count))
+
+    def matters(self) -> dict:
+        """Return the options on which the numbers depend, as plain values."""
+        aside = {field.name for field in fields(ExperimentConfig)} - {
+            "dataset",
+            "variant",
+            "embeddings",
+            "identity_dimensions",
+            "unknown_scale",
+            "lowercase",
+        }
+        options = {k: v for k, v in asdict(self).items() if k not in aside}
+        options["embeddings"] = [Path(name).name for name in self.embeddings]
+        return options
+
+
+@dataclass(frozen=True)
+class ExperimentData:
+    """Everything that training reads."""
+
+    dataset: Dataset
+    encoded: EncodedDataset
+    word_vectors: WordVectors
+
+    def fingerprint(self) -> str:
+        """Return a hash of the encoded texts, labels and word vectors."""
+        digest = hashlib.sha256(self.word_vectors.matrix.tobytes())
+        for split in self.encoded.splits.values():
+            for texts in (split.questions, split.candidates):
+                digest.update(texts.words.tobytes() + texts.offsets.tobytes())
+            digest.update(split.labels.tobytes() + split.candidate_offsets.tobytes())
+        return digest.hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class SeedRun:
+    """What the training of one seed brought about."""
+
+    ranker: "keras.Model"
+    history: list[dict[str, float]]
+    best_epoch: int
+    scores: dict[str, np.ndarray]
+    """The scores of the rows of `dev` and `test`."""
+
+
+@dataclass(frozen=True)
+class ExperimentResult:
+    """What `run_experiment` leaves in memory for the figures of a script."""
+
+    data: ExperimentData
+    folder: Path
+    histories: list[list[dict[str, float]]]
+    best: SeedRun
+    records: list[ResultRecord]
+
+
+def load_experiment_data(config: ExperimentConfig) -> ExperimentData:
+    """Load and encode a configuration's data set and word vectors, and print what was found."""
+    dataset = load_dataset(config.dataset, config.variant, config.data_home)
+    encoded = encode_dataset(dataset, lowercase=config.lowercase)
+    vectors = load_word_vectors(
+        config.embeddings,
+        encoded.vocabulary,
+        counts=encoded.word_counts,
+        unknown_scale=config.unknown_scale,
+        identity_dimensions=config.identity_dimensions,
+        embeddings_home=config.embeddings_home,
+    )
+    name = " ".join(filter(None, (dataset.description.title, dataset.variant)))
+    sizes = ", ".join(
+        f"{k} {s.n_questions:,} questions / {s.n_rows:,} pairs" for k, s in encoded.splits.items()
+    )
+    print(f"{name}: {sizes}")
+    print(vectors, flush=True)
+    return ExperimentData(dataset, encoded, vectors)
+
+
+def measure(split: EncodedSplit, scores: np.ndarray, rule: str = "answerable") -> dict[str, float]:
+    """Return the mean metrics of a scored split over the questions that count under `rule`."""
+    return summarise(per_question(split, scores), rule)
+
+
+def per_question(split: EncodedSplit, scores: np.ndarray) -> pd.DataFrame:
+    """Return the metrics of every question of a scored split."""
+    ids = np.repeat(np.asarray(split.question_ids, object), np.diff(split.candidate_offsets))
+    return evaluate_ranking(ids, split.labels, scores)
+
+
+def run_experiment(
+    config: ExperimentConfig,
+    *,
+    paper: str,
+    model: str,
+    train_seed: Callable[[ExperimentData, int, Path, str], SeedRun],
+    data: ExperimentData | None = None,
+) -> ExperimentResult:
+    """Train all seeds, evaluate them, print the table, and leave records, run files and the best ranker
+    behind.
+
+    Args:
+        config: the configuration.
+        paper: the paper's name in `paper_results.csv`.
+        model: the model's name there.
+        train_seed: trains one seed: called with the data, the seed, the seed's folder and the key of the
+            configuration.
+        data: the data, if they are loaded already.
+    """
+    data = data or load_experiment_data(config)
+    key = experiment_key(config, data)
+    folder = config.output / slug(paper, config.dataset, data.dataset.variant, model) / key
+    runs: list[SeedRun] = []
+    best: tuple[float, SeedRun] | None = None
+    for seed in config.seed_list:
+        run = train_seed(data, seed, folder / f"seed-{seed}", key)
+        dev_map = measure(data.encoded.dev, run.scores["dev"])["map"]
+        if best is None or dev_map > best[0]:
+            best = (dev_map, run)
+        # Of all rankers only the best stays in memory.
+        runs.append(SeedRun(None, run.history, run.best_epoch, run.scores))
+    records = [
+        _record(config, data, runs, best[1], protocol, rule, paper, model)
+        for protocol, rule in data.dataset.description.protocols.items()
+    ]
+    _write_runs(config, data, runs, folder / "runs")
+    save_ranker(best[1].ranker, data, config, folder / "model")
+    for record in records:
+        print(f"wrote {write_record(record, RESULTS if config.record else folder)}")
+    print(paper_ours_table(records, read_paper_results(PAPER_RESULTS)))
+    print(f"\nModel, run files and figures: {folder}")
+    return ExperimentResult(data, folder, [run.history for run in runs], best[1], records)
+
+
+def experiment_key(config: ExperimentConfig, data: ExperimentData) -> str:
+    """Name a configuration by a hash of its options, its data and the code that trains it."""
+    parts = [config.matters(), data.fingerprint(), code_fingerprint(), _versions_that_matter()]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:12]
+
+
+def code_fingerprint() -> str:
+    """Return a hash of the sources on which trained numbers depend."""
+    root = Path(__file__).parent.parent
+    files = [
+        f
+        for name in _SOURCES
+        for f in ([root / name] if name.endswith(".py") else (root / name).glob("*.py"))
+    ]
+    digest = hashlib.sha256()
+    for file in sorted(files):
+        digest.update(file.relative_to(root).as_posix().encode() + file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def slug(*parts: str) -> str:
+    """Join names to one that suits a file system.
+
+    Example:
+        >>> slug("hyperqa", "trecqa", "", "AP-CNN (ours)")
+        'hyperqa_trecqa_ap-cnn-ours'
+    """
+    cleaned = (
+        "".join(c if c.isalnum() or c in "+.-" else "-" for c in part.lower()).strip("-") for part in parts
+    )
+    return "_".join("-".join(filter(None, part.split("-"))) for part in cleaned if part)
+
+
+def _versions_that_matter() -> dict[str, str]:
+    import keras
+    import tensorflow as tf
+
+    return {"keras": keras.__version__, "tensorflow": tf.__version__, "numpy": np.__version__}
+
+
+def _record(
+    config: ExperimentConfig,
+    data: ExperimentData,
+    runs: list[SeedRun],
+    best: SeedRun,
+    protocol: str,
+    rule: str,
+    paper: str,
+    model: str,
+) -> ResultRecord:
+    seconds = [epoch["seconds"] for run in runs for epoch in run.history]
+    return ResultRecord.from_evaluations(
+        [per_question(data.encoded.test, run.scores["test"]) for run in runs],
+        rule=rule,
+        paper=paper,
+        dataset=config.dataset,
+        protocol=protocol,
+        split="test",
+        model=model,
+        variant=data.dataset.variant,
+        embeddings=data.word_vectors.name,
+        seeds=config.seed_list,
+        parameters=int(sum(np.prod(v.shape) for v in best.ranker.trainable_variables)),
+        # The median, since the first epoch of every seed holds TensorFlow's preparations.
+        seconds_per_epoch=round(statistics.median(seconds), 3),
+        configuration=config.matters() | {"code": code_fingerprint(), "data": data.fingerprint()},
+        vocabulary_coverage={
+            "types": round(data.word_vectors.coverage_types, 4),
+            "tokens": round(data.word_vectors.coverage_tokens, 4),
+        },
+        setting=config.setting,
+        main=config.main,
+        notes=config.notes,
+    )
+
+
+def _write_runs(config: ExperimentConfig, data: ExperimentData, runs: list[SeedRun], folder: Path) -> None:
+    for name in ("dev", "test"):
+        split = getattr(data.encoded, name)
+        ids = np.repeat(np.asarray(split.question_ids, object), np.diff(split.candidate_offsets))
+        write_qrels(folder / f"{name}.qrels", ids, split.candidate_ids, split.labels)
+        for seed, run in zip(config.seed_list, runs, strict=True):
+            write_run(folder / f"{name}-seed-{seed}.run", ids, split.candidate_ids, run.scores[name])
+
+
+def save_ranker(ranker: "keras.Model", data: ExperimentData, config: ExperimentConfig, folder: Path) -> None:
+    """Save a ranker with its word vectors, its vocabulary and its way of making tokens, for
+    `reproduce/rank.py`.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    temporary = folder / f".{os.getpid()}.keras"
+    ranker.save(temporary)
+    temporary.replace(folder / "ranker.keras")
+    facts = {
+        "words": data.encoded.vocabulary.words,
+        "lowercase": config.lowercase,
+        "dataset": config.dataset,
+        "embeddings": data.word_vectors.name,
+    }
+    with atomic_write(folder / "vocabulary.json") as file:
+        json.dump(facts, file, ensure_ascii=False)

@@ -1,0 +1,120 @@
+"""HyperQA's experiments, whatever the data set."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from reproduce.experiment import (
+    ExperimentConfig,
+    ExperimentData,
+    ExperimentResult,
+    SeedRun,
+    load_experiment_data,
+    measure,
+    run_experiment,
+)
+from training.pairwise_settings import PairwiseSettings
+
+NAMES = {"hyperqa": "HyperQA", "cosineqa": "CosineQA"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class HyperQAConfig(PairwiseSettings, ExperimentConfig):
+    """The options of a HyperQA experiment."""
+
+    model: Literal["hyperqa", "cosineqa"] = "hyperqa"
+    """HyperQA, or CosineQA, which has the cosine in place of the hyperbolic distance."""
+    dimension: int = 300
+    """d, the size of projected words and of text vectors."""
+    max_norm: float = 0.99
+    """Largest norm of a text vector in the ball."""
+    projection: Literal["clip", "smooth"] = "clip"
+    """How texts come onto the ball: cut off at max_norm as in the paper, or by a smooth map."""
+    distance_form: Literal["asinh", "released"] = "asinh"
+    """The exact distance, or the formula of the authors' code."""
+    embedding_dropout: float = 0.0
+    """Share of the entries of word vectors that training drops."""
+    dropout: float = 0.0
+    """Share of the entries of text vectors that training drops."""
+    dimensions: tuple[int, ...] = ()
+    """Figure 3: train HyperQA and CosineQA at each of these sizes instead, and draw MAP against size."""
+
+
+def train_hyperqa(
+    config: HyperQAConfig, data: ExperimentData, seed: int, folder: Path | None, key: str
+) -> SeedRun:
+    """Train HyperQA or CosineQA with one seed, or go on with a training that was interrupted."""
+    import keras
+
+    from models.hyperqa import hyperqa
+    from training.fit_pairwise import fit_pairwise
+    from training.packed_bag_of_words import PackedBagOfWords
+    from training.scoring import SplitScorer
+
+    keras.utils.set_random_seed(seed)
+    ranker = hyperqa(
+        data.word_vectors.matrix,
+        config.dimension,
+        similarity="hyperbolic" if config.model == "hyperqa" else "cosine",
+        max_norm=config.max_norm,
+        projection=config.projection,
+        distance_form=config.distance_form,
+        embedding_dropout=config.embedding_dropout,
+        dropout=config.dropout,
+        seed=seed,
+    )
+    encoding = PackedBagOfWords(ranker.get_layer("encoder"), seed=seed)
+    logs = [keras.callbacks.TensorBoard(folder / "tensorboard")] if config.tensorboard else []
+    result = fit_pairwise(
+        ranker,
+        encoding,
+        data.encoded.train,
+        # The questions that choose the best epoch; the others would only take time.
+        data.encoded.dev.keep_questions(data.encoded.dev.counts_under("answerable")),
+        config,
+        measure,
+        seed=seed,
+        edge_norm=config.max_norm,
+        label=f"{NAMES[config.model]}, seed {seed}",
+        state_path=folder / "state.npz" if folder else None,
+        state_key=key,
+        callbacks=logs,
+        verbose=folder is not None,
+    )
+    scores = {name: SplitScorer(ranker, encoding, getattr(data.encoded, name))() for name in ("dev", "test")}
+    return SeedRun(ranker, result.history, result.best_epoch, scores)
+
+
+def run_hyperqa(config: HyperQAConfig) -> None:
+    """Run the experiment that a script's configuration describes."""
+    data = load_experiment_data(config)
+    if config.dimensions:
+        from reproduce.embedding_size import map_by_embedding_size
+
+        map_by_embedding_size(config, data)
+        return
+    result = run_experiment(
+        config,
+        paper="hyperqa",
+        model=NAMES[config.model],
+        train_seed=lambda data, seed, folder, key: train_hyperqa(config, data, seed, folder, key),
+        data=data,
+    )
+    draw_figures(result)
+
+
+def draw_figures(result: ExperimentResult) -> None:
+    """Draw the learning curves and the histogram of the text vectors' norms before the ball (Fig. 5)."""
+    import numpy as np
+
+    from evaluation.figures import learning_curves, norm_histogram
+    from training.packed_bag_of_words import PackedBagOfWords
+
+    encoding = PackedBagOfWords(result.best.ranker.get_layer("encoder"))
+    test = result.data.encoded.test
+    norms = [
+        np.linalg.norm(encoding.sums(encoding.pack(t)).numpy(), axis=1)
+        for t in (test.questions, test.candidates)
+    ]
+    learning_curves(result.histories).savefig(result.folder / "learning_curves.png", dpi=150)
+    norm_histogram(*norms).savefig(result.folder / "norms.png", dpi=150)
