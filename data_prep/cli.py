@@ -60,15 +60,15 @@ def main(arguments: list[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(
         prog="python -m data_prep",
-        description="Get question answering data and look at them. Data sets: sample (bundled), wikiqa, trecqa.",
+        description="Get question answering data and look at them: sample (bundled), wikiqa or trecqa.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     stats = commands.add_parser(
         "stats",
         help="count a data set per split and protocol",
-        description="Print questions, pairs, correct pairs and mean lengths in tokens per split and protocol; "
-        "the mean average precision of ranking by the order in the file (file order MAP); and a warning where "
-        "that order gives the label away: where in at least 90 % of the questions with both kinds of "
+        description="Print questions, pairs, correct pairs and mean lengths in tokens per split and "
+        "protocol; the mean average precision of ranking by the order in the file (file order MAP); and a "
+        "warning where that order gives the label away: where in at least 90 % of the questions with both kinds of "
         "candidates every correct one stands before (or after) every wrong one.",
     )
     stats.add_argument(
@@ -79,9 +79,9 @@ def main(arguments: list[str] | None = None) -> int:
     get = commands.add_parser(
         "get",
         help="find or download a data set and check it",
-        description="Look for the files of a data set in --data-home, else in the folder that the environment "
-        "variable QA_DATA_HOME names and in the user's cache directory; download those that are absent from "
-        "their public addresses; check every file's SHA-256.",
+        description="Look for the files of a data set in --data-home, else in the folder that the "
+        "environment variable QA_DATA_HOME names and in the user's cache directory; download those that are "
+        "absent from their public addresses; check every file's SHA-256.",
     )
     get.add_argument("dataset", metavar="DATASET", help="sample, wikiqa or trecqa")
     for command in (stats, get):

@@ -59,7 +59,8 @@ def test_damaged_pseudo_xml_is_a_user_error(text, message):
 
 
 TRAIN_ALL = (
-    '{"question": "Who ?", "candidates": [{"sentence": "I .", "label": 0}, {"sentence": "You .", "label": 0}]}\n'
+    '{"question": "Who ?", "candidates": [{"sentence": "I .", "label": 0}, '
+    '{"sentence": "You .", "label": 0}]}\n'
     '{"question": "Why ?", "candidates": [{"sentence": "So .", "label": 0}]}\n'
 )
 
