@@ -67,9 +67,9 @@ def main(arguments: list[str] | None = None) -> int:
         "stats",
         help="count a data set per split and protocol",
         description="Print questions, pairs, correct pairs and mean lengths in tokens per split and "
-        "protocol; the mean average precision of ranking by the order in the file (file order MAP); and a "
-        "warning where that order gives the label away: where in at least 90 % of the questions with both kinds of "
-        "candidates every correct one stands before (or after) every wrong one.",
+        "protocol; the mean average precision of ranking by file order; and a warning where that order gives "
+        "the label away: where in at least 90 % of the questions with both kinds of candidates every correct "
+        "one stands before (or after) every wrong one.",
     )
     stats.add_argument(
         "dataset", metavar="DATASET", help="a data set's name, or the path of a table of your own"

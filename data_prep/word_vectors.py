@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -89,44 +90,50 @@ def load_word_vectors(
         raise UserError("unknown_scale and identity_dimensions must not be negative.")
     words = vocabulary.words[2:]
     wanted = {*words, *(word.lower() for word in words)}
-    names, blocks, known_to = [], [], []
+    names, parts = [], []
     for source in sources:
         name, found, vectors = read_vectors(source, wanted, embeddings_home, cache_home)
-        position = {word: i for i, word in enumerate(found)}
-        rows = np.array([position.get(word, position.get(word.lower(), -1)) for word in words], np.int64)
-        block = np.zeros((len(vocabulary), vectors.shape[1]), np.float32)
-        known = np.concatenate([[False, False], rows >= 0])
-        block[known] = vectors[rows[rows >= 0]]
+        row_of = {word: row for row, word in enumerate(found)}
+        rows = (row_of.get(word, row_of.get(word.lower(), -1)) for word in words)
         names.append(name)
-        blocks.append(block)
-        known_to.append(known)
-    known = np.any(known_to, axis=0)
-    real = np.concatenate(blocks, axis=1)
-    mean_norm = float(np.linalg.norm(real[known], axis=1).mean()) if known.any() else 1.0
+        parts.append((vectors, np.fromiter(rows, np.int64, len(words))))
+        del row_of, found
+    del wanted
 
-    edges = np.cumsum([0, *(block.shape[1] for block in blocks)])
-    everywhere = np.all(known_to, axis=0)
-    for i in np.flatnonzero(~everywhere[1:]) + 1:
-        drawn = unknown_scale * _normal(vocabulary.words[i], seed, b"unknown", real.shape[1])
-        for known_here, begin, end in zip(known_to, edges, edges[1:], strict=False):
-            if not known_here[i]:
-                real[i, begin:end] = drawn[begin:end]
+    n_real = sum(vectors.shape[1] for vectors, _ in parts)
+    matrix = np.zeros((len(vocabulary), n_real + identity_dimensions), np.float32)
+    known = np.zeros(len(vocabulary), bool)
+    edges = np.cumsum([0, *(vectors.shape[1] for vectors, _ in parts)])
+    drawn: dict[int, np.ndarray] = {}
+    for begin, end in pairwise(edges):
+        # Each source's own array is let go before the next one's turn: they are most of the memory.
+        vectors, rows = parts.pop(0)
+        here = np.concatenate([[-1, -1], rows])
+        known |= here >= 0
+        for number in range(1, len(vocabulary)):
+            if here[number] >= 0:
+                matrix[number, begin:end] = vectors[here[number]]
+                continue
+            if number not in drawn:
+                drawn[number] = unknown_scale * _normal(vocabulary.words[number], seed, b"unknown", n_real)
+            matrix[number, begin:end] = drawn[number][begin:end]
     if identity_dimensions:
-        identity = np.zeros((len(vocabulary), identity_dimensions), np.float32)
-        for i in range(1, len(vocabulary)):
-            identity[i] = _normal(vocabulary.words[i], seed, b"identity", identity_dimensions)
-        real = np.concatenate([real, identity * np.float32(mean_norm / identity_dimensions**0.5)], axis=1)
+        norms = np.linalg.norm(matrix[known], axis=1)
+        scale = (norms.mean() if len(norms) else 1.0) / identity_dimensions**0.5
+        for number in range(1, len(vocabulary)):
+            identity = _normal(vocabulary.words[number], seed, b"identity", identity_dimensions)
+            matrix[number, n_real:] = scale * identity
         names.append(f"identity{identity_dimensions}")
 
     weights = None if counts is None else np.asarray(counts)[2:]
     return WordVectors(
-        matrix=real,
+        matrix=matrix,
         name="+".join(names),
         coverage_types=float(known[2:].mean()) if words else 0.0,
         coverage_tokens=float("nan")
         if weights is None
         else float(known[2:] @ weights / max(1, weights.sum())),
-        dimensions=real.shape[1],
+        dimensions=matrix.shape[1],
     )
 
 
