@@ -2,7 +2,6 @@
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
 
 def mean_confidence_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
@@ -23,6 +22,8 @@ def mean_confidence_interval(values: ArrayLike, level: float = 0.95) -> tuple[fl
         >>> round(mean, 3), round(half_width, 3)
         (0.71, 0.127)
     """
+    from scipy import stats
+
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 1 or len(values) == 0:
         raise ValueError(f"values must be a list of at least one number. Received: shape {values.shape}.")

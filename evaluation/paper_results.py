@@ -62,15 +62,14 @@ def prints_percent(paper: str, table: str) -> bool:
     return (paper, None) in _PERCENT or (paper, table) in _PERCENT
 
 
-def counts_every_question(record: ResultRecord) -> bool:
-    """Tell whether the values printed for a record's data set count questions without a correct answer as 0.
+def counts_every_question(dataset: str, protocol: str) -> bool:
+    """Tell whether the values printed for a data set count questions without a correct answer as 0.
 
     Example:
-        >>> counts_every_question(ResultRecord(paper="ctrn", dataset="trecqa", protocol="raw", split="test",
-        ...     model="CTRN", seeds=[0], metrics={}, parameters=0, seconds_per_epoch=None, command=""))
-        True
+        >>> counts_every_question("trecqa", "raw"), counts_every_question("trecqa", "clean")
+        (True, False)
     """
-    return f"{record.dataset}-{record.protocol}" in _COUNT_ALL
+    return f"{dataset}-{protocol}" in _COUNT_ALL
 
 
 def comparable_metrics(record: ResultRecord) -> dict[str, dict[str, Any]]:
@@ -82,7 +81,9 @@ def comparable_metrics(record: ResultRecord) -> dict[str, dict[str, Any]]:
     Returns:
         `metrics_count_all` where the printed values count every question, else `metrics`.
     """
-    return record.metrics_count_all if counts_every_question(record) else record.metrics
+    return (
+        record.metrics_count_all if counts_every_question(record.dataset, record.protocol) else record.metrics
+    )
 
 
 def answers(record: ResultRecord, dataset: str) -> bool:

@@ -5,13 +5,13 @@ list the correct answers first, so ids that follow the file would hand a constan
 worst ranking. Here the ids are a seeded permutation, and a constant scorer gets what a random one gets.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 import pytrec_eval
 from numpy.typing import ArrayLike
-from scipy.special import comb
 
 METRICS = ("map", "mrr", "p@1", "ndcg@10")
 """Names of the metrics: mean average precision, mean reciprocal rank, precision at 1, nDCG at rank 10."""
@@ -212,9 +212,12 @@ def expected_random_ranking(n_correct: ArrayLike, n_wrong: ArrayLike) -> pd.Data
             rows.append((0.0, 0.0, 0.0, 0.0, correct, wrong))
             continue
         positions = np.arange(1, n + 1)
+        first_at = np.array(
+            [math.comb(n - k, correct - 1) / math.comb(n, correct) for k in positions.tolist()]
+        )
         harmonic = (1 / positions).sum()
         average_precision = (harmonic + (correct - 1) * (n - harmonic) / max(n - 1, 1)) / n
-        reciprocal_rank = (comb(n - positions, correct - 1) / (positions * comb(n, correct))).sum()
+        reciprocal_rank = (first_at / positions).sum()
         gains = 1 / np.log2(np.arange(2, 12))
         ndcg = correct / n * gains[:n].sum() / gains[:correct].sum()
         rows.append((average_precision, reciprocal_rank, correct / n, ndcg, correct, wrong))

@@ -2,7 +2,6 @@
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
 
 def paired_randomisation_test(
@@ -31,6 +30,8 @@ def paired_randomisation_test(
         >>> paired_randomisation_test([0.9, 0.8, 0.7, 0.9, 0.6], [0.5, 0.6, 0.3, 0.7, 0.5])
         0.0625
     """
+    from scipy import stats
+
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if a.shape != b.shape or a.ndim != 1 or len(a) == 0:
         raise ValueError(f"a and b must hold the same questions. Received: shapes {a.shape} and {b.shape}.")

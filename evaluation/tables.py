@@ -103,7 +103,8 @@ def format_difference(
         '-0.004'
     """
     places = decimals_of(printed) if decimals is None else decimals
-    return f"{summary['mean'] * scale - float(printed):+.{places}f}"
+    # Adding 0 turns -0.0 into 0.0.
+    return f"{round(summary['mean'] * scale - float(printed), places) + 0:+.{places}f}"
 
 
 def decimals_of(printed: str) -> int:

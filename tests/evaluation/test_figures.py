@@ -1,0 +1,65 @@
+import sys
+
+import numpy as np
+import pytest
+
+from evaluation.figures import learning_curves, map_by_dimension, norm_histogram
+
+HISTORIES = [
+    [{"loss": 0.5, "dev_map": 0.60}, {"loss": 0.4, "dev_map": 0.70}, {"loss": 0.3, "dev_map": 0.65}],
+    [{"loss": 0.7, "dev_map": 0.50}, {"loss": 0.2, "dev_map": 0.60}],
+]
+
+
+def lines(axes):
+    return {line.get_label(): line.get_xydata().tolist() for line in axes.get_lines()}
+
+
+def test_learning_curves_hold_each_seed_their_mean_and_the_best_epochs():
+    loss, metric = learning_curves(HISTORIES).axes
+    assert lines(loss)["mean"] == [[1, 0.6], [2, pytest.approx(0.3)], [3, 0.3]]
+    assert lines(metric)["best epoch"] == [[2, 0.70]]
+    assert (loss.get_xlabel(), loss.get_ylabel()) == ("epoch", "training loss")
+    assert metric.get_ylabel() == "MAP on dev"
+
+
+def test_norm_histogram_shows_shares_of_all_texts():
+    rng = np.random.default_rng(0)
+    (axes,) = norm_histogram(rng.gamma(9, 0.3, 50), rng.gamma(9, 0.5, 700), max_norm=1.0).axes
+    for bars in axes.containers:
+        assert sum(bar.get_height() for bar in bars) == pytest.approx(100)
+    assert "norm" in axes.get_xlabel() and "%" in axes.get_ylabel()
+
+
+def test_map_by_dimension_draws_the_mean_over_seeds_in_order_of_size():
+    rows = [
+        {"model": "HyperQA", "dimension": 200, "map": 0.72},
+        {"model": "HyperQA", "dimension": 100, "map": 0.69},
+        {"model": "HyperQA", "dimension": 100, "map": 0.71},
+        {"model": "CosineQA", "dimension": 100, "map": 0.68},
+    ]
+    (axes,) = map_by_dimension(rows, metric_title="MAP on WikiQA dev").axes
+    assert lines(axes)["HyperQA"] == [[100, pytest.approx(0.70)], [200, 0.72]]
+    assert lines(axes)["CosineQA"] == [[100, 0.68]]
+    assert axes.get_ylabel() == "MAP on WikiQA dev"
+
+
+def test_figures_are_saved_as_pictures_without_pyplot(tmp_path):
+    learning_curves(HISTORIES[:1]).savefig(tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+    assert "matplotlib.pyplot" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda: learning_curves([]), "at least one epoch"),
+        (lambda: learning_curves([[{"loss": 1.0}]]), r"lack \['dev_map'\]"),
+        (lambda: norm_histogram([], [1.0]), "Received: 0 and 1"),
+        (lambda: norm_histogram([np.nan], [1.0]), "finite"),
+        (lambda: map_by_dimension([{"model": "HyperQA"}]), "need the keys"),
+    ],
+)
+def test_nothing_to_draw_is_refused(draw, message):
+    with pytest.raises(ValueError, match=message):
+        draw()

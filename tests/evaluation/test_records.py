@@ -1,0 +1,154 @@
+import json
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data_prep.errors import UserError
+from evaluation.records import (
+    ResultRecord,
+    load_records,
+    package_versions,
+    read_record,
+    save_record,
+    without_paths,
+)
+
+
+def make_record(**changes):
+    values = {
+        "paper": "hyperqa",
+        "dataset": "wikiqa",
+        "protocol": "filtered",
+        "split": "test",
+        "model": "HyperQA",
+        "embeddings": "glove-6b-50d",
+        "seeds": [0, 1],
+        "metrics": {"map": {"mean": 0.71, "ci95": 0.02, "per_seed": [0.70, 0.72]}},
+        "per_question": {"question_ids": ["a", "b"], "map": [[1.0, 0.4], [1.0, 0.44]]},
+        "parameters": 90302,
+        "seconds_per_epoch": 0.2,
+        "command": "python reproduce/hyperqa_wikiqa.py --record",
+        "configuration": {"l2": 1e-8, "margin": 0.5},
+    }
+    return ResultRecord(**values | changes)
+
+
+def test_a_saved_record_is_read_back(tmp_path):
+    record = make_record()
+    save_record(record, tmp_path / "record.json")
+    assert read_record(tmp_path / "record.json") == record
+    assert load_records(tmp_path) == [record]
+
+
+def test_the_file_has_the_required_keys_and_six_digits(tmp_path):
+    seed_values = np.array([1 / 3, 2 / 3])
+    record = make_record(
+        metrics={"map": {"mean": seed_values.mean(), "ci95": float("nan"), "per_seed": list(seed_values)}},
+        per_question={"question_ids": ["a"], "map": [[1 / 3], [np.float64(2 / 3)]]},
+    )
+    with pytest.raises(UserError, match=r"ci95' should be a number"):
+        save_record(record, tmp_path / "record.json")
+    one = make_record(
+        seeds=[0],
+        metrics={"map": {"mean": 1 / 3, "ci95": float("nan"), "per_seed": [1 / 3]}},
+        per_question={"question_ids": ["a"], "map": [[1 / 3]]},
+    )
+    save_record(one, tmp_path / "record.json")
+    values = json.loads((tmp_path / "record.json").read_text())
+    assert {
+        "paper", "dataset", "protocol", "split", "model", "variant", "embeddings", "seeds", "metrics",
+        "parameters", "seconds_per_epoch", "command", "versions",
+    } <= values.keys()  # fmt: skip
+    assert values["metrics"]["map"] == {"mean": 0.333333, "ci95": None, "per_seed": [0.333333]}
+    assert values["per_question"]["map"] == [[0.333333]]
+    assert values["configuration"]["l2"] == 1e-8
+
+
+def test_no_path_of_the_machine_is_written(tmp_path):
+    home = "/home/somebody/vectors"
+    record = make_record(
+        command=f"python {home}/x.py --embeddings {home}/glove.txt.gz --data-home={home} --note 'a b'",
+        configuration={"embeddings": [f"{home}/glove.txt.gz"], "nested": {"folder": home}},
+    )
+    save_record(record, tmp_path / "record.json")
+    text = (tmp_path / "record.json").read_text()
+    assert "somebody" not in text
+    assert read_record(tmp_path / "record.json").command == (
+        "python x.py --embeddings glove.txt.gz --data-home=vectors --note 'a b'"
+    )
+
+
+@given(
+    st.recursive(st.none() | st.booleans() | st.floats() | st.integers(), lambda x: st.lists(x, max_size=3))
+)
+def test_without_paths_leaves_all_else_alone(value):
+    assert repr(without_paths(value)) == repr(value)
+
+
+def test_versions_name_python_and_the_evaluator():
+    versions = package_versions()
+    assert re.fullmatch(r"3\.\d+\.\d+.*", versions["python"])
+    assert {"numpy", "pytrec_eval-terrier"} <= versions.keys()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"seeds": []}, r"'seeds' should be a list of whole numbers, not \[\]"),
+        ({"seeds": [0]}, r"'metrics.map.per_seed' should hold 1 values"),
+        ({"metrics": {}}, r"'metrics' is empty"),
+        ({"metrics": {"map": 0.7}}, r"'metrics.map' should have the keys"),
+        (
+            {"metrics": {"map": {"mean": 71.0, "ci95": 2.0, "per_seed": [70.0, 72.0]}}},
+            r"'metrics.map' should hold fractions",
+        ),
+        (
+            {"metrics": {"map": {"mean": 0.7, "ci95": 0.02, "per_seed": [0.70, 0.72]}}},
+            r"'metrics.map.mean' is 0.7, not the mean",
+        ),
+        ({"parameters": 1.5}, r"'parameters' should be a whole number"),
+        ({"seconds_per_epoch": -1}, r"'seconds_per_epoch' should be a number from 0"),
+        ({"model": ""}, r"'model' is empty"),
+        ({"main": "yes"}, r"'main' should be true or false"),
+        ({"notes": None}, r"'notes' should be text"),
+        ({"configuration": []}, r"'configuration' should be an object"),
+        (
+            {"per_question": {"question_ids": ["a"], "map": [[1.0, 0.4], [1.0, 0.4]]}},
+            r"'per_question.map' should hold 2 lists of 1 values",
+        ),
+    ],
+)
+def test_what_is_no_record_is_refused_and_not_written(tmp_path, changes, message):
+    with pytest.raises(UserError, match=message):
+        save_record(make_record(**changes), tmp_path / "record.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_bad_file_is_named_with_its_key(tmp_path):
+    path = tmp_path / "record.json"
+    save_record(make_record(), path)
+    values = json.loads(path.read_text())
+
+    def refused(text, message):
+        path.write_text(text)
+        with pytest.raises(UserError, match=message):
+            load_records(tmp_path)
+
+    refused(json.dumps(values | {"sedes": [1]}), r"record.json: key 'sedes' is not one of a record's")
+    refused(json.dumps({k: v for k, v in values.items() if k != "versions"}), r"key 'versions' is missing")
+    refused(json.dumps(values)[:-20], r"record.json is not JSON")
+    refused("[1]", r"record.json does not hold a JSON object")
+
+
+def test_two_files_of_one_experiment_are_refused_but_another_configuration_is_another(tmp_path):
+    save_record(make_record(), tmp_path / "a.json")
+    save_record(make_record(configuration={"l2": 0.1}), tmp_path / "b.json")
+    assert len(load_records(tmp_path)) == 2
+    save_record(make_record(seeds=[2, 3]), tmp_path / "c.json")
+    with pytest.raises(UserError, match=r"c.json and a.json record the same experiment"):
+        load_records(tmp_path)
+    with pytest.raises(UserError, match="there is no folder"):
+        load_records(tmp_path / "absent")
