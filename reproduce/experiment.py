@@ -6,7 +6,9 @@ A script states a configuration and how to train one seed; `run_experiment` does
 import hashlib
 import json
 import os
+import shlex
 import statistics
+import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -26,9 +28,17 @@ from data_prep import (
     load_word_vectors,
 )
 from data_prep.files import atomic_write
-from evaluation import evaluate_ranking, summarise, write_qrels, write_run
+from evaluation import (
+    METRICS,
+    evaluate_ranking,
+    mean_confidence_interval,
+    questions_that_count,
+    summarise,
+    write_qrels,
+    write_run,
+)
 from evaluation.paper_results import read_paper_results
-from evaluation.records import ResultRecord, write_record
+from evaluation.records import ResultRecord, save_record
 from evaluation.tables import paper_ours_table
 
 if TYPE_CHECKING:
@@ -64,8 +74,6 @@ class ExperimentConfig:
     """Write the results to reproduce/results/, from which RESULTS.md is made."""
     main: bool = False
     """With --record: these are the results to set beside the paper's; others are listed as variants."""
-    setting: str = ""
-    """With --record: what sets these results apart from others of the same model, such as "eq9 = points"."""
     notes: str = ""
     """With --record: what a reader has to know about these results."""
     data_home: Path | None = None
@@ -108,6 +116,11 @@ class ExperimentData:
     encoded: EncodedDataset
     word_vectors: WordVectors
 
+    @property
+    def title(self) -> str:
+        """The data set's name and training set, for tables and figures."""
+        return " ".join(filter(None, (self.dataset.description.title, self.dataset.variant)))
+
     def fingerprint(self) -> str:
         """Return a hash of the encoded texts, labels and word vectors."""
         digest = hashlib.sha256(self.word_vectors.matrix.tobytes())
@@ -136,6 +149,7 @@ class ExperimentResult:
     data: ExperimentData
     folder: Path
     histories: list[list[dict[str, float]]]
+    scores: list[dict[str, np.ndarray]]
     best: SeedRun
     records: list[ResultRecord]
 
@@ -152,13 +166,13 @@ def load_experiment_data(config: ExperimentConfig) -> ExperimentData:
         identity_dimensions=config.identity_dimensions,
         embeddings_home=config.embeddings_home,
     )
-    name = " ".join(filter(None, (dataset.description.title, dataset.variant)))
+    data = ExperimentData(dataset, encoded, vectors)
     sizes = ", ".join(
         f"{k} {s.n_questions:,} questions / {s.n_rows:,} pairs" for k, s in encoded.splits.items()
     )
-    print(f"{name}: {sizes}")
+    print(f"{data.title}: {sizes}")
     print(vectors, flush=True)
-    return ExperimentData(dataset, encoded, vectors)
+    return data
 
 
 def measure(split: EncodedSplit, scores: np.ndarray, rule: str = "answerable") -> dict[str, float]:
@@ -210,10 +224,13 @@ def run_experiment(
     _write_runs(config, data, runs, folder / "runs")
     save_ranker(best[1].ranker, data, config, folder / "model")
     for record in records:
-        print(f"wrote {write_record(record, RESULTS if config.record else folder)}")
+        path = (RESULTS if config.record else folder) / f"{record_name(record)}.json"
+        save_record(record, path)
+        print(f"wrote {path}")
     print(paper_ours_table(records, read_paper_results(PAPER_RESULTS)))
     print(f"\nModel, run files and figures: {folder}")
-    return ExperimentResult(data, folder, [run.history for run in runs], best[1], records)
+    histories, scores = [run.history for run in runs], [run.scores for run in runs]
+    return ExperimentResult(data, folder, histories, scores, best[1], records)
 
 
 def experiment_key(config: ExperimentConfig, data: ExperimentData) -> str:
@@ -266,10 +283,12 @@ def _record(
     paper: str,
     model: str,
 ) -> ResultRecord:
-    seconds = [epoch["seconds"] for run in runs for epoch in run.history]
-    return ResultRecord.from_evaluations(
-        [per_question(data.encoded.test, run.scores["test"]) for run in runs],
-        rule=rule,
+    tables = {
+        name: [per_question(getattr(data.encoded, name), run.scores[name]) for run in runs]
+        for name in ("dev", "test")
+    }
+    counted = [table[questions_that_count(table, rule)] for table in tables["test"]]
+    return ResultRecord(
         paper=paper,
         dataset=config.dataset,
         protocol=protocol,
@@ -278,18 +297,56 @@ def _record(
         variant=data.dataset.variant,
         embeddings=data.word_vectors.name,
         seeds=config.seed_list,
+        metrics=_over_seeds(tables["test"], rule),
+        metrics_count_all=_over_seeds(tables["test"], "all"),
+        metrics_dev=_over_seeds(tables["dev"], rule),
+        per_question={
+            "question_ids": counted[0].index.tolist(),
+            **{metric: [table[metric].tolist() for table in counted] for metric in METRICS},
+        },
         parameters=int(sum(np.prod(v.shape) for v in best.ranker.trainable_variables)),
         # The median, since the first epoch of every seed holds TensorFlow's preparations.
-        seconds_per_epoch=round(statistics.median(seconds), 3),
-        configuration=config.matters() | {"code": code_fingerprint(), "data": data.fingerprint()},
+        seconds_per_epoch=statistics.median(epoch["seconds"] for run in runs for epoch in run.history),
+        command=clean_command(),
+        configuration=json.loads(json.dumps(config.matters(), default=str)),
         vocabulary_coverage={
             "types": round(data.word_vectors.coverage_types, 4),
             "tokens": round(data.word_vectors.coverage_tokens, 4),
         },
-        setting=config.setting,
+        code=code_fingerprint(),
+        data=data.fingerprint(),
         main=config.main,
         notes=config.notes,
     )
+
+
+def _over_seeds(tables: list[pd.DataFrame], rule: str) -> dict:
+    each = [summarise(table, rule) for table in tables]
+    spreads = {}
+    for metric in METRICS:
+        values = [figures[metric] for figures in each]
+        mean, half_width = mean_confidence_interval(values)
+        spreads[metric] = {"mean": mean, "ci95": half_width, "per_seed": values}
+    return spreads
+
+
+def record_name(record: ResultRecord) -> str:
+    """Name a record's file: what it is a result of, and a hash that tells configurations apart."""
+    configuration = hashlib.sha256(json.dumps(record.configuration, sort_keys=True).encode()).hexdigest()[:6]
+    names = (record.paper, f"{record.dataset}-{record.protocol}", record.variant, record.model)
+    return slug(*names, record.embeddings, configuration)
+
+
+def clean_command() -> str:
+    """Return this process's command as one types it in the repository's folder, whatever machine it ran on."""
+    places = {"--data-home", "--embeddings-home", "--output"}
+    words, skip = [], False
+    for word in sys.argv[1:]:
+        if word.startswith("--"):
+            skip = word.partition("=")[0] in places
+        if not skip:
+            words.append(Path(word).name if "/" in word and not word.startswith("--") else word)
+    return shlex.join(["python", "/".join(Path(sys.argv[0]).resolve().parts[-2:]), *words])
 
 
 def _write_runs(config: ExperimentConfig, data: ExperimentData, runs: list[SeedRun], folder: Path) -> None:

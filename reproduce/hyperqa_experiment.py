@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from data_prep.files import atomic_write
 from reproduce.experiment import (
     ExperimentConfig,
     ExperimentData,
@@ -85,14 +86,14 @@ def train_hyperqa(
     return SeedRun(ranker, result.history, result.best_epoch, scores)
 
 
-def run_hyperqa(config: HyperQAConfig) -> None:
-    """Run the experiment that a script's configuration describes."""
+def run_hyperqa(config: HyperQAConfig) -> ExperimentResult | None:
+    """Run the experiment that a script's configuration describes, and draw its figures."""
     data = load_experiment_data(config)
     if config.dimensions:
-        from reproduce.embedding_size import map_by_embedding_size
+        from reproduce.embedding_size import draw_map_by_embedding_size
 
-        map_by_embedding_size(config, data)
-        return
+        draw_map_by_embedding_size(config, data)
+        return None
     result = run_experiment(
         config,
         paper="hyperqa",
@@ -100,10 +101,11 @@ def run_hyperqa(config: HyperQAConfig) -> None:
         train_seed=lambda data, seed, folder, key: train_hyperqa(config, data, seed, folder, key),
         data=data,
     )
-    draw_figures(result)
+    draw_figures(result, config.max_norm)
+    return result
 
 
-def draw_figures(result: ExperimentResult) -> None:
+def draw_figures(result: ExperimentResult, max_norm: float) -> None:
     """Draw the learning curves and the histogram of the text vectors' norms before the ball (Fig. 5)."""
     import numpy as np
 
@@ -116,5 +118,11 @@ def draw_figures(result: ExperimentResult) -> None:
         np.linalg.norm(encoding.sums(encoding.pack(t)).numpy(), axis=1)
         for t in (test.questions, test.candidates)
     ]
-    learning_curves(result.histories).savefig(result.folder / "learning_curves.png", dpi=150)
-    norm_histogram(*norms).savefig(result.folder / "norms.png", dpi=150)
+    title = f"{result.records[0].model}, {result.data.title}"
+    figures = {
+        "learning_curves": learning_curves(result.histories, title=title),
+        "norms": norm_histogram(*norms, max_norm=max_norm, title=f"{title}, test"),
+    }
+    for name, figure in figures.items():
+        with atomic_write(result.folder / f"{name}.png", "wb") as file:
+            figure.savefig(file, dpi=150, format="png")

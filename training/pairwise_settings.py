@@ -26,7 +26,7 @@ class PairwiseSettings:
     eq9: Literal["points", "parameters", "released_code", "none"] = "none"
     """Reading of Eq. 9, the conversion of gradients."""
     sampling: Literal["random", "hard", "mix"] = "random"
-    """Which own wrong answers to take: random ones, those that the model scores highest, or half of each."""
+    """Which own wrong answers to take: random, the hardest for the model, or half of each."""
     own_negatives: int | None = None
     """How many of a question's own wrong answers to take per epoch; None takes all."""
     foreign_negatives: int = 4

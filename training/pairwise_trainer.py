@@ -8,7 +8,7 @@ from training.riemannian import check_reading, convert_parameter_gradients, conv
 
 
 class PairwiseTrainer(keras.Model):
-    """Trains a ranker `matcher([encoder(question), encoder(answer)])` by HyperQA's pairwise hinge loss (Eq. 7).
+    """Trains a ranker `matcher([encoder(question), encoder(answer)])` by the hinge loss of HyperQA's Eq. 7.
 
     The loss is the sum of max(0, margin - s(q, a+) + s(q, a-)) over the pairs of a batch plus `l2` times
     the squares of all weights but biases. Each step computes the Euclidean gradient, converts it by one of

@@ -40,19 +40,16 @@ class SplitScorer:
             start = stop
         matcher = ranker.get_layer("matcher")
 
-        @tf.function(
-            input_signature=[
-                encoding.signature,
-                tf.TensorSpec((None,), tf.int32),
-                tf.TensorSpec((), tf.int32),
-            ]
-        )
         def score(texts, owner, n_questions):
             points = encoding(texts)
             return matcher([tf.gather(points[:n_questions], owner), points[n_questions:]])
 
-        self._score = score
+        # Traced once and for all: chunks differ in shape, and every new shape would be a new trace.
+        self._score = tf.function(score).get_concrete_function(
+            encoding.signature, tf.TensorSpec((None,), tf.int32), tf.TensorSpec((), tf.int32)
+        )
 
     def __call__(self) -> np.ndarray:
         """Return the float32 scores `(rows,)` under the ranker's current weights."""
-        return np.concatenate([self._score(*chunk).numpy() for chunk in self._chunks])
+        tensors = (tf.nest.map_structure(tf.convert_to_tensor, chunk) for chunk in self._chunks)
+        return np.concatenate([self._score(*chunk).numpy() for chunk in tensors])

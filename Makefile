@@ -1,0 +1,49 @@
+# Two commands set everything up: `make demo` and `make test`. Both work in .venv, which they make themselves.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# pip byte-compiles while it installs, which takes longer than Python needs to do it on first use.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+
+.PHONY: help demo test lint notebooks reproduce report benchmarks clean
+
+help:  ## Say what can be made
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
+
+$(VENV)/installed: pyproject.toml requirements.txt
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' \
+	  || { echo 'error: Python 3.11 to 3.13 is needed. Name one: make PYTHON=python3.12 ...' >&2; exit 2; }
+	@echo "Installing into $(VENV) (about a minute) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) -r requirements.txt
+	@touch $@
+
+$(VENV)/installed-test: $(VENV)/installed
+	@echo "Installing the test tools ..."
+	@$(PIP) -e '.[test]'
+	@touch $@
+
+demo: $(VENV)/installed  ## Train HyperQA on the bundled sample; table and figures (nothing fetched but packages)
+	@$(BIN)/python reproduce/demo.py
+
+test: $(VENV)/installed-test  ## Run all tests; those on real data need QA_DATA_HOME
+	@$(BIN)/python -m pytest
+
+lint: $(VENV)/installed-test  ## Check style and format
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+notebooks: $(VENV)/installed-test  ## Run the notebooks on the sample
+	@QA_FAST=1 $(BIN)/python -m pytest --nbmake --nbmake-timeout=300 notebooks
+
+reproduce: $(VENV)/installed  ## Run every recorded experiment on the real data, or go on with it; then the report
+	@while read -r command; do echo "== $$command"; $(BIN)/$$command || exit $$?; done < reproduce/experiments.txt
+	@$(MAKE) --no-print-directory report
+
+report: $(VENV)/installed  ## Make RESULTS.md and the README's table from the records
+	@$(BIN)/python -m evaluation.report
+
+benchmarks: $(VENV)/installed  ## Measure speed as ratios
+	@$(BIN)/python benchmarks/hyperqa_epoch.py
+
+clean:  ## Remove the environment and all outputs
+	rm -rf $(VENV) outputs

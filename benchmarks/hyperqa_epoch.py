@@ -1,0 +1,243 @@
+"""Seconds per epoch of HyperQA: the packed way of this project against plain Keras `fit` on padded texts.
+
+    python benchmarks/hyperqa_epoch.py --dataset wikiqa
+
+Both ways train the same model from the same first weights on the same question-answer pairs in the same
+batches, and must arrive at the same loss. Plain: (question, correct, wrong) triples, padded to the longest
+text of the batch, through `keras.Model.fit`.
+Packed: every distinct word of a batch projected once, every text encoded once, a question's answers scored
+together. The ways run by turns, each in a process of its own, so that drifting machines and peak memory do
+not blur the ratio.
+"""
+
+import argparse
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import time
+
+N_DIMENSIONS = 300
+
+
+def main() -> None:
+    """Measure both ways by turns and print the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--dataset", default="wikiqa", help="data set (default wikiqa; sample needs no download)"
+    )
+    parser.add_argument("--epochs", type=int, default=6, help="epochs per run; the first is not counted")
+    parser.add_argument("--rounds", type=int, default=3, help="how often the ways take turns")
+    parser.add_argument("--batch-size", type=int, default=32, help="questions in a batch")
+    parser.add_argument(
+        "--dropout", type=float, default=0.1, help="dropout of words and texts in the timed runs"
+    )
+    parser.add_argument("--output", help="also write the figures to this JSON file")
+    parser.add_argument("--way", choices=("plain", "packed", "peak"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.way:
+        print("RESULT " + json.dumps(measure(options.way, options)))
+        return
+    runs = {"plain": [], "packed": []}
+    without_dropout = {way: child(way, options, dropout=0.0) for way in runs}
+    peaks = []
+    for _ in range(options.rounds):
+        peaks.append(child("peak", options)["gflops"])
+        for way in runs:
+            runs[way].append(child(way, options))
+    report(runs, without_dropout, max(peaks), options)
+
+
+def child(way: str, options: argparse.Namespace, dropout: float | None = None) -> dict:
+    """Run one way in a process of its own."""
+    dropout = options.dropout if dropout is None else dropout
+    words = [f"--way={way}", f"--dataset={options.dataset}", f"--epochs={options.epochs}"]
+    words += [f"--batch-size={options.batch_size}", f"--dropout={dropout}"]
+    done = subprocess.run([sys.executable, __file__, *words], stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(next(line for line in done.stdout.splitlines() if line.startswith("RESULT "))[7:])
+
+
+def measure(way: str, options: argparse.Namespace) -> dict:
+    """Train one way, or measure the machine's peak of matrix products."""
+    import tensorflow as tf
+
+    if way == "peak":
+        a, b = tf.random.normal((4096, 1024)), tf.random.normal((1024, 1024))
+        product = tf.function(lambda: tf.reduce_sum(tf.matmul(a, b)[0]))
+        seconds = min(_timed(lambda: product().numpy()) for _ in range(30))
+        return {"gflops": 2 * 4096 * 1024 * 1024 / seconds / 1e9}
+
+    import keras
+    import numpy as np
+
+    from data_prep import encode_dataset, load_dataset, load_word_vectors
+    from models.hyperqa import hyperqa
+    from training.negative_sampling import NegativeSampler
+    from training.packed_bag_of_words import PackedBagOfWords
+    from training.pairwise_batches import PairwiseBatches
+    from training.pairwise_trainer import PairwiseTrainer
+    from training.scoring import SplitScorer
+
+    encoded = encode_dataset(load_dataset(options.dataset))
+    vectors = load_word_vectors(["glove-6b-50d"], encoded.vocabulary, identity_dimensions=N_DIMENSIONS - 50)
+    train = encoded.train.keep_questions(encoded.train.counts_under("clean"))
+    model = hyperqa(
+        vectors.matrix,
+        300,
+        max_norm=0.99,
+        embedding_dropout=options.dropout,
+        dropout=options.dropout,
+    )
+    encoding = PackedBagOfWords(model.get_layer("encoder"))
+    batches = PairwiseBatches(NegativeSampler(train), encoding, options.batch_size)
+    clock = _Clock(batches)
+    if way == "packed":
+        trainer = PairwiseTrainer(model, encoding, margin=0.5, clip_norm=1.0)
+        trainer.compile(optimizer=keras.optimizers.Adagrad(0.1), steps_per_execution=min(len(batches), 32))
+        trainer.fit(batches.dataset(), epochs=options.epochs, callbacks=[clock], shuffle=False, verbose=0)
+    else:
+        trainer = _plain_trainer(model)
+        triples = _triples(batches, tf)
+        trainer.fit(triples, epochs=options.epochs, callbacks=[clock], shuffle=False, verbose=0)
+    scores = SplitScorer(model, encoding, train)()
+    words = tokens = pairs = 0
+    for batch in batches.dataset():
+        words += batch["words"].shape[1]
+        tokens += batch["word_of_token"].shape[1]
+        pairs += batch["weight"].shape[1]
+    return {
+        "seconds": clock.seconds,
+        "loss": _hinge(train, scores, np),
+        # Forward and the gradient with respect to W_p; the word vectors are frozen.
+        "gflop": 2 * 2 * words * N_DIMENSIONS * 300 / 1e9,
+        "pairs": pairs,
+        "tokens_per_word": tokens / words,
+        "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
+
+
+def _plain_trainer(model):
+    import keras
+
+    inputs = [keras.Input((None,), dtype="int32", name=name) for name in ("question", "correct", "wrong")]
+    question, correct, wrong = (model.get_layer("encoder")(x) for x in inputs)
+    matcher = model.get_layer("matcher")
+    gap = keras.ops.subtract(matcher([question, correct]), matcher([question, wrong]))
+    trainer = keras.Model(inputs, gap)
+    trainer.compile(
+        optimizer=keras.optimizers.Adagrad(0.1, global_clipnorm=1.0),
+        loss=lambda _, gap: keras.ops.sum(keras.ops.relu(0.5 - gap)),
+    )
+    return trainer
+
+
+def _triples(batches, tf):
+    """The same pairs in the same batches, as padded triples."""
+    import numpy as np
+
+    split = batches.sampler.split
+
+    def generate():
+        entries = batches.sampler.draw(batches.epoch)
+        for start in range(0, len(entries.questions), batches.batch_size):
+            questions, correct, wrong = [], [], []
+            for i in range(start, min(start + batches.batch_size, len(entries.questions))):
+                rows = entries.rows[entries.offsets[i] : entries.offsets[i + 1]]
+                n = entries.n_correct[i]
+                correct.append(np.repeat(rows[:n], len(rows) - n))
+                wrong.append(np.tile(rows[n:], n))
+                questions.append(np.full(len(correct[-1]), entries.questions[i]))
+            texts = (split.questions, split.candidates, split.candidates)
+            chosen = (np.concatenate(x) for x in (questions, correct, wrong))
+            padded = tuple(t.take(c).padded() for t, c in zip(texts, chosen, strict=True))
+            yield padded, np.zeros(len(padded[0]), np.float32)
+
+    matrix = tf.TensorSpec((None, None), tf.int32)
+    signature = ((matrix, matrix, matrix), tf.TensorSpec((None,), tf.float32))
+    dataset = tf.data.Dataset.from_generator(generate, output_signature=signature)
+    return dataset.apply(tf.data.experimental.assert_cardinality(len(batches))).prefetch(4)
+
+
+def _hinge(split, scores, np) -> float:
+    """The mean hinge loss over all pairs of all questions."""
+    total = count = 0
+    for start, stop in zip(split.candidate_offsets, split.candidate_offsets[1:], strict=False):
+        s, correct = scores[start:stop], split.labels[start:stop] == 1
+        losses = np.maximum(0, 0.5 - s[correct][:, None] + s[~correct][None])
+        total, count = total + losses.sum(), count + losses.size
+    return float(total / count)
+
+
+def _timed(call) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def _Clock(batches):  # noqa: N802  (Keras is imported only in the processes that train)
+    import keras
+
+    class Clock(keras.callbacks.Callback):
+        def __init__(self):
+            super().__init__()
+            self.seconds = []
+
+        def on_epoch_begin(self, epoch, logs=None):
+            batches.epoch = epoch
+            self.began = time.perf_counter()
+
+        def on_epoch_end(self, epoch, logs=None):
+            self.seconds.append(time.perf_counter() - self.began)
+
+    return Clock()
+
+
+def report(runs: dict, without_dropout: dict, peak: float, options: argparse.Namespace) -> None:
+    """Print what was measured, as ratios of this one run."""
+    rows = {}
+    for way, results in runs.items():
+        seconds = [statistics.median(r["seconds"][1:]) for r in results]
+        rows[way] = {
+            "seconds": statistics.median(seconds),
+            "best": min(seconds),
+            "seconds_without_dropout": statistics.median(without_dropout[way]["seconds"][1:]),
+            "loss_without_dropout": without_dropout[way]["loss"],
+            "peak_mib": max(r["peak_mib"] for r in results),
+        }
+    first = runs["packed"][0]
+    print(
+        f"{options.dataset}: {first['pairs']:,} pairs an epoch, {first['tokens_per_word']:.1f} words per distinct word"
+    )
+    print(f"{'way':8}{'s/epoch':>9}{'best':>8}{'no dropout':>12}{'loss':>9}{'peak MiB':>10}")
+    for way, row in rows.items():
+        print(
+            f"{way:8}{row['seconds']:9.3f}{row['best']:8.3f}{row['seconds_without_dropout']:12.3f}"
+            f"{row['loss_without_dropout']:9.5f}{row['peak_mib']:10.0f}"
+        )
+    ratios = [
+        statistics.median(a["seconds"][1:]) / statistics.median(b["seconds"][1:])
+        for a, b in zip(runs["plain"], runs["packed"], strict=True)
+    ]
+    share = first["gflop"] / rows["packed"]["seconds"] / peak
+    print(
+        f"packed is {statistics.median(ratios):.1f} times as fast with dropout {options.dropout} (rounds: "
+        f"{', '.join(f'{r:.1f}' for r in ratios)}), "
+        f"{rows['plain']['seconds_without_dropout'] / rows['packed']['seconds_without_dropout']:.1f} times without"
+    )
+    print(
+        f"matrix products: {first['gflop']:.1f} GFLOP an epoch, peak {peak:.0f} GFLOP/s, share reached {share:.0%}"
+    )
+    if options.output:
+        from data_prep.files import atomic_write
+
+        with atomic_write(options.output) as file:
+            json.dump(
+                {"ways": rows, "ratios": ratios, "peak_gflops": peak, "share_of_peak": share}, file, indent=1
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,25 @@
+"""HyperQA on WikiQA (Table 2 of the paper).
+
+python reproduce/hyperqa_wikiqa.py                        # a quick look: one seed
+python reproduce/hyperqa_wikiqa.py --record --main        # five seeds, recorded
+
+"""
+
+from dataclasses import dataclass
+
+import tyro
+
+from data_prep.cli import run_command
+from reproduce.hyperqa_experiment import HyperQAConfig, run_hyperqa
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(HyperQAConfig):
+    """HyperQA on WikiQA; the defaults were chosen on dev (reproduce/searches)."""
+
+    dataset: str = "wikiqa"
+    """Name of the data set."""
+
+
+if __name__ == "__main__":
+    run_command(lambda: run_hyperqa(tyro.cli(Config, description=__doc__)))

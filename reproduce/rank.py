@@ -1,0 +1,101 @@
+"""Rank candidate answers with a trained ranker.
+
+    python reproduce/rank.py MODEL "question" candidates.txt
+
+MODEL is the folder `model/` that a training left behind; candidates.txt holds one candidate per line ("-"
+reads them from standard input). Prints rank, score and candidate, best first.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from data_prep.cli import run_command
+from data_prep.errors import UserError
+
+
+def rank_texts(folder: Path, question: str, candidates: list[str]) -> list[tuple[float, str]]:
+    """Score candidate answers with a saved ranker.
+
+    Args:
+        folder: a folder that `reproduce.experiment.save_ranker` wrote.
+        question: the question, as plain text.
+        candidates: the candidate answers, as plain text.
+
+    Returns:
+        Scores and candidates, the best first; equal scores keep the given order.
+
+    Raises:
+        UserError: the folder holds no ranker, or a text has no words.
+    """
+    from data_prep import EncodedTexts, Tokenizer
+
+    vocabulary, lowercase = _read_vocabulary(folder)
+    tokenizer = Tokenizer(pretokenised=False, lowercase=lowercase)
+    for text in (question, *candidates):
+        if not text.strip():
+            raise UserError("the question and every candidate need at least one word.")
+    texts = EncodedTexts.from_tokens(tokenizer([question, *candidates]), vocabulary)
+    ranker = _load(folder)
+    words = texts.padded()
+    scores = ranker.predict([words[:1].repeat(len(candidates), axis=0), words[1:]], verbose=0)
+    order = sorted(range(len(candidates)), key=lambda i: -scores[i])
+    return [(float(scores[i]), candidates[i]) for i in order]
+
+
+def _read_vocabulary(folder: Path):
+    import json
+
+    from data_prep import Vocabulary
+
+    path = folder / "vocabulary.json"
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+        return Vocabulary(facts["words"]), facts["lowercase"]
+    except FileNotFoundError as error:
+        raise UserError(
+            f"{path} is missing. MODEL must be the model/ folder that a training left."
+        ) from error
+    except (ValueError, KeyError) as error:
+        raise UserError(f"{path} is damaged ({error}). Train the model again.") from error
+
+
+def _load(folder: Path):
+    import keras
+
+    import layers  # noqa: F401  (registers the layers that the file names)
+
+    path = folder / "ranker.keras"
+    try:
+        return keras.models.load_model(path, compile=False)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} cannot be read ({error}). Train the model again.") from error
+
+
+def main() -> None:
+    """Read the command line and print the ranking."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("model", metavar="MODEL", type=Path, help="folder of a trained ranker")
+    parser.add_argument("question", help="the question")
+    parser.add_argument("candidates", help='file with one candidate per line, or "-"')
+    parser.add_argument("--top", type=int, default=None, help="print only so many")
+    options = parser.parse_args()
+    try:
+        text = (
+            sys.stdin.read() if options.candidates == "-" else Path(options.candidates).read_text("utf-8-sig")
+        )
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot read {options.candidates}: {error}. Give a UTF-8 text file.") from error
+    candidates = [line.strip() for line in text.splitlines() if line.strip()]
+    if not candidates:
+        raise UserError(f"{options.candidates} holds no candidates: write one per line.")
+    for place, (score, candidate) in enumerate(rank_texts(options.model, options.question, candidates), 1):
+        if options.top is not None and place > options.top:
+            break
+        print(f"{place:3}  {score:9.4f}  {candidate}")
+
+
+if __name__ == "__main__":
+    run_command(main)
