@@ -60,7 +60,11 @@ class EncodedDataset:
 
 
 def encode_dataset(
-    dataset: Dataset, lowercase: bool = True, cache_home: str | Path | None = None
+    dataset: Dataset,
+    lowercase: bool = True,
+    cache_home: str | Path | None = None,
+    *,
+    mask_numbers: bool = False,
 ) -> EncodedDataset:
     """Tokenise a data set, build its vocabulary and encode it, or read all that from the cache.
 
@@ -71,6 +75,7 @@ def encode_dataset(
         dataset: the tables.
         lowercase: put tokens in lower case. Default True.
         cache_home: the cache folder; None for the user's.
+        mask_numbers: replace numbers by `<num>`, see `Tokenizer`. Default False.
 
     Returns:
         The arrays and the vocabulary.
@@ -80,7 +85,7 @@ def encode_dataset(
         >>> encode_dataset(load_dataset("sample")).dev.labels.dtype
         dtype('int8')
     """
-    tokenizer = Tokenizer(dataset.description.pretokenised, lowercase)
+    tokenizer = Tokenizer(dataset.description.pretokenised, lowercase, mask_numbers)
     path = cache_folder(cache_home) / "encoded" / f"{_key(dataset, tokenizer)}.npz"
     try:
         cached = _read(path)

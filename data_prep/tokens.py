@@ -1,6 +1,12 @@
 """From text to tokens."""
 
+import re
 from collections.abc import Sequence
+
+NUMBER = "<num>"
+"""What a masked number becomes."""
+
+_NUMBER = re.compile(r"[0-9][0-9.,]*")
 
 
 class Tokenizer:
@@ -12,21 +18,28 @@ class Tokenizer:
         pretokenised: bool. Split at white space only. Otherwise spaCy's blank English pipeline decides; its
             white-space tokens are left out.
         lowercase: bool. Put tokens in lower case, after splitting: the rules look at capitals. Default True.
+        mask_numbers: bool. Replace tokens of digits, points and commas by `<num>`, as the distributed file of
+            TrecQA's TRAIN-ALL has them; that of TRAIN, dev and test has the digits. Default False.
 
     Example:
         >>> Tokenizer(pretokenised=False)(["Isn't it U.S. soil?"])
         [['is', "n't", 'it', 'u.s.', 'soil', '?']]
     """
 
-    def __init__(self, pretokenised: bool, lowercase: bool = True) -> None:
+    def __init__(self, pretokenised: bool, lowercase: bool = True, mask_numbers: bool = False) -> None:
         self.pretokenised = pretokenised
         self.lowercase = lowercase
+        self.mask_numbers = mask_numbers
         self._make_doc = None
 
     @property
     def settings(self) -> dict[str, bool | str]:
         """Everything that the tokens depend on, spaCy's version included; plain JSON values."""
-        settings = {"pretokenised": self.pretokenised, "lowercase": self.lowercase}
+        settings = {
+            "pretokenised": self.pretokenised,
+            "lowercase": self.lowercase,
+            "mask_numbers": self.mask_numbers,
+        }
         if not self.pretokenised:
             from importlib.metadata import version
 
@@ -54,4 +67,6 @@ class Tokenizer:
 
                 self._make_doc = spacy.blank("en").make_doc
             tokens = [token.text for token in self._make_doc(text) if not token.is_space]
+        if self.mask_numbers:
+            tokens = [NUMBER if _NUMBER.fullmatch(token) else token for token in tokens]
         return [token.lower() for token in tokens] if self.lowercase else tokens

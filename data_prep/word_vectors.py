@@ -9,8 +9,21 @@ from pathlib import Path
 import numpy as np
 
 from data_prep.errors import UserError
+from data_prep.tokens import NUMBER
 from data_prep.vocabulary import Vocabulary
 from data_prep.word_vector_files import DEFAULT_SOURCE, read_vectors
+
+# Tokens that a treebank or a data set writes in its own way, and the word under which vectors have them.
+# A masked number takes the vector of some number.
+_ALIASES = {
+    "-lrb-": "(",
+    "-rrb-": ")",
+    "-lsb-": "[",
+    "-rsb-": "]",
+    "-lcb-": "{",
+    "-rcb-": "}",
+    NUMBER: "10",
+}
 
 
 @dataclass(frozen=True)
@@ -55,7 +68,8 @@ def load_word_vectors(
 ) -> WordVectors:
     """Read the vectors of a vocabulary's words; several sources are concatenated.
 
-    A word is looked up as it is, then in lower case. Where a source does not know it, its dimensions of that
+    A word is looked up as it is, then in lower case, then, for the treebank's brackets and masked numbers, as
+    what it stands for. Where a source does not know it, its dimensions of that
     source are drawn from a normal distribution with mean 0 and standard deviation `unknown_scale`. The draw
     depends on the seed and the word alone, so that a word has the same vector in every vocabulary.
 
@@ -89,12 +103,13 @@ def load_word_vectors(
     if unknown_scale < 0 or identity_dimensions < 0:
         raise UserError("unknown_scale and identity_dimensions must not be negative.")
     words = vocabulary.words[2:]
-    wanted = {*words, *(word.lower() for word in words)}
+    wanted = {spelling for word in words for spelling in _spellings(word)}
     names, parts = [], []
     for source in sources:
         name, found, vectors = read_vectors(source, wanted, embeddings_home, cache_home)
         row_of = {word: row for row, word in enumerate(found)}
-        rows = (row_of.get(word, row_of.get(word.lower(), -1)) for word in words)
+        known_as = (next((s for s in _spellings(word) if s in row_of), None) for word in words)
+        rows = (row_of.get(spelling, -1) for spelling in known_as)
         names.append(name)
         parts.append((vectors, np.fromiter(rows, np.int64, len(words))))
         del row_of, found
@@ -135,6 +150,11 @@ def load_word_vectors(
         else float(known[2:] @ weights / max(1, weights.sum())),
         dimensions=matrix.shape[1],
     )
+
+
+def _spellings(word: str) -> tuple[str, ...]:
+    """Give the spellings under which a word is looked up, the best first."""
+    return tuple(dict.fromkeys((word, word.lower(), _ALIASES.get(word.lower(), word))))
 
 
 def _normal(word: str, seed: int, purpose: bytes, size: int) -> np.ndarray:

@@ -1,5 +1,4 @@
-"""Figure 3 of HyperQA: MAP on the test split against the size of the text vectors, for HyperQA and
-CosineQA."""
+"""Figure 3 of HyperQA: MAP on test against the size of the text vectors, for HyperQA and CosineQA."""
 
 import statistics
 from dataclasses import replace

@@ -66,6 +66,8 @@ class ExperimentConfig:
     """Scale of the random vectors of words that the word vectors lack."""
     lowercase: bool = True
     """Whether words are put into lower case."""
+    mask_numbers: bool = False
+    """Replace numbers by <num>, as the distributed file of TrecQA's TRAIN-ALL does."""
     seeds: int | None = None
     """How many seeds to run: 1 for a quick look, 5 for a recorded run, unless given."""
     first_seed: int = 0
@@ -102,6 +104,7 @@ class ExperimentConfig:
             "identity_dimensions",
             "unknown_scale",
             "lowercase",
+            "mask_numbers",
         }
         options = {k: v for k, v in asdict(self).items() if k not in aside}
         options["embeddings"] = [Path(name).name for name in self.embeddings]
@@ -157,7 +160,7 @@ class ExperimentResult:
 def load_experiment_data(config: ExperimentConfig) -> ExperimentData:
     """Load and encode a configuration's data set and word vectors, and print what was found."""
     dataset = load_dataset(config.dataset, config.variant, config.data_home)
-    encoded = encode_dataset(dataset, lowercase=config.lowercase)
+    encoded = encode_dataset(dataset, lowercase=config.lowercase, mask_numbers=config.mask_numbers)
     vectors = load_word_vectors(
         config.embeddings,
         encoded.vocabulary,
@@ -338,7 +341,7 @@ def record_name(record: ResultRecord) -> str:
 
 
 def clean_command() -> str:
-    """Return this process's command as one types it in the repository's folder, whatever machine it ran on."""
+    """Return this process's command as one types it in the repository's folder."""
     places = {"--data-home", "--embeddings-home", "--output"}
     words, skip = [], False
     for word in sys.argv[1:]:
@@ -369,6 +372,7 @@ def save_ranker(ranker: "keras.Model", data: ExperimentData, config: ExperimentC
     facts = {
         "words": data.encoded.vocabulary.words,
         "lowercase": config.lowercase,
+        "mask_numbers": config.mask_numbers,
         "dataset": config.dataset,
         "embeddings": data.word_vectors.name,
     }

@@ -30,8 +30,8 @@ def rank_texts(folder: Path, question: str, candidates: list[str]) -> list[tuple
     """
     from data_prep import EncodedTexts, Tokenizer
 
-    vocabulary, lowercase = _read_vocabulary(folder)
-    tokenizer = Tokenizer(pretokenised=False, lowercase=lowercase)
+    vocabulary, options = _read_vocabulary(folder)
+    tokenizer = Tokenizer(pretokenised=False, **options)
     for text in (question, *candidates):
         if not text.strip():
             raise UserError("the question and every candidate need at least one word.")
@@ -51,7 +51,7 @@ def _read_vocabulary(folder: Path):
     path = folder / "vocabulary.json"
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
-        return Vocabulary(facts["words"]), facts["lowercase"]
+        return Vocabulary(facts["words"]), {name: facts[name] for name in ("lowercase", "mask_numbers")}
     except FileNotFoundError as error:
         raise UserError(
             f"{path} is missing. MODEL must be the model/ folder that a training left."
