@@ -209,7 +209,8 @@ def report(runs: dict, without_dropout: dict, peak: float, options: argparse.Nam
         }
     first = runs["packed"][0]
     print(
-        f"{options.dataset}: {first['pairs']:,} pairs an epoch, {first['tokens_per_word']:.1f} words per distinct word"
+        f"{options.dataset}: {first['pairs']:,} pairs an epoch, "
+        f"{first['tokens_per_word']:.1f} words per distinct word"
     )
     print(f"{'way':8}{'s/epoch':>9}{'best':>8}{'no dropout':>12}{'loss':>9}{'peak MiB':>10}")
     for way, row in rows.items():
@@ -221,14 +222,15 @@ def report(runs: dict, without_dropout: dict, peak: float, options: argparse.Nam
         statistics.median(a["seconds"][1:]) / statistics.median(b["seconds"][1:])
         for a, b in zip(runs["plain"], runs["packed"], strict=True)
     ]
+    without = rows["plain"]["seconds_without_dropout"] / rows["packed"]["seconds_without_dropout"]
     share = first["gflop"] / rows["packed"]["seconds"] / peak
     print(
-        f"packed is {statistics.median(ratios):.1f} times as fast with dropout {options.dropout} (rounds: "
-        f"{', '.join(f'{r:.1f}' for r in ratios)}), "
-        f"{rows['plain']['seconds_without_dropout'] / rows['packed']['seconds_without_dropout']:.1f} times without"
+        f"packed is {statistics.median(ratios):.1f} times as fast with dropout {options.dropout} "
+        f"(rounds: {', '.join(f'{r:.1f}' for r in ratios)}), {without:.1f} times without"
     )
     print(
-        f"matrix products: {first['gflop']:.1f} GFLOP an epoch, peak {peak:.0f} GFLOP/s, share reached {share:.0%}"
+        f"matrix products: {first['gflop']:.1f} GFLOP an epoch, peak {peak:.0f} GFLOP/s, "
+        f"share reached {share:.0%}"
     )
     if options.output:
         from data_prep.files import atomic_write

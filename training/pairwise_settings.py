@@ -32,7 +32,7 @@ class PairwiseSettings:
     foreign_negatives: int = 4
     """How many answers of other questions to add per question and epoch."""
     reduction: Literal["sum", "mean", "question_mean"] = "sum"
-    """How a batch's pairs make its loss: their sum (Eq. 7), their mean, or the sum of the questions' means."""
+    """How pairs make a batch's loss: their sum (Eq. 7), their mean, or the sum of the questions' means."""
     l2: float = 0.0
     """Weight of the squares of all weights but biases."""
     clip_norm: float | None = 1.0
