@@ -71,12 +71,16 @@ def search(config: SearchConfig) -> None:
     """Run the trials that are not recorded yet, and print the best."""
     if config.trials < 1:
         raise UserError(f"--trials must be at least 1. Received: {config.trials}")
+    from training.callbacks import TrainingDivergedError
+
     data = load_experiment_data(config)
     name = slug("hyperqa", config.dataset, data.dataset.variant, data.word_vectors.name)
     path = config.folder / f"{name}.jsonl"
     config.folder.mkdir(parents=True, exist_ok=True)
     done = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-    known = {(t["search_seed"], t["around"], t["trial"], len(t["dev_map"])) for t in done}
+    known = {
+        (t["search_seed"], t["around"], t["trial"], t.get("seeds", len(t.get("dev_map", [])))) for t in done
+    }
     base = {f.name: getattr(config, f.name) for f in fields(HyperQAConfig)}
     seeds = range(config.first_seed, config.first_seed + (config.seeds or 2))
     for trial in tqdm(range(config.trials), desc=name, unit="trial"):
@@ -84,30 +88,39 @@ def search(config: SearchConfig) -> None:
             continue
         options = trial_options(config, trial)
         began = time.perf_counter()
-        runs = [train_hyperqa(HyperQAConfig(**base | options), data, seed, None, "") for seed in seeds]
-        figures = [measure(data.encoded.dev, run.scores["dev"]) for run in runs]
-        done.append(
-            {
-                "search_seed": config.search_seed,
-                "around": config.around,
-                "trial": trial,
-                "options": options,
-                "model": config.model,
-                "epochs": config.epochs,
+        outcome = {
+            "search_seed": config.search_seed,
+            "around": config.around,
+            "trial": trial,
+            "options": options,
+            "model": config.model,
+            "epochs": config.epochs,
+            "seeds": len(seeds),
+        }
+        try:
+            runs = [train_hyperqa(HyperQAConfig(**base | options), data, seed, None, "") for seed in seeds]
+        except TrainingDivergedError as error:
+            outcome |= {"diverged": str(error)}
+        else:
+            figures = [measure(data.encoded.dev, run.scores["dev"]) for run in runs]
+            outcome |= {
                 "dev_map": [round(f["map"], 5) for f in figures],
                 "dev_mrr": [round(f["mrr"], 5) for f in figures],
                 "best_epoch": [run.best_epoch for run in runs],
                 "edge_share": [round(run.history[run.best_epoch]["edge_share"], 4) for run in runs],
                 "seconds": round(time.perf_counter() - began, 1),
             }
-        )
+        done.append(outcome)
         with path.open("a") as file:
-            file.write(json.dumps(done[-1]) + "\n")
+            file.write(json.dumps(outcome) + "\n")
     report(done)
 
 
 def report(trials: list[dict], best: int = 10) -> None:
     """Print the best trials, and for every option the mean dev MAP of each of its values."""
+    diverged = [trial for trial in trials if "diverged" in trial]
+    trials = [trial for trial in trials if "diverged" not in trial]
+    print(f"{len(trials)} trials, and {len(diverged)} that diverged")
     ranked = sorted(trials, key=lambda t: -statistics.mean(t["dev_map"]))
     for trial in ranked[:best]:
         print(f"{statistics.mean(trial['dev_map']):.4f}  {trial['options']}")
