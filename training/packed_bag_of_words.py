@@ -108,25 +108,39 @@ class PackedBagOfWords:
             step: the number of the training step, which seeds dropout; None switches dropout off.
         """
         vectors = tf.gather(self.word_vectors.value, packed["words"])
+        kernel = self.projection.kernel.value
         if step is not None and self.embedding_dropout > 0:
-            vectors = self._dropped(vectors, self.embedding_dropout, step, salt=1)
-        return _sums_of_projected_words(
-            vectors, self.projection.kernel.value, self.projection.bias.value, packed
-        )
+            kept, scale = self._kept(tf.shape(vectors), self.embedding_dropout, step, salt=1)
+            vectors = tf.where(kept, vectors, 0.0)
+            # The product is the same as with longer vectors, and the kernel is the smaller matrix to scale.
+            kernel = kernel * scale
+        return _sums_of_projected_words(vectors, kernel, self.projection.bias.value, packed)
 
     def __call__(self, packed: dict[str, tf.Tensor], step: tf.Tensor | None = None) -> tf.Tensor:
         """Return the texts' points on the ball, float32 `(n_texts, d)`."""
         sums = self.sums(packed, step)
         if step is not None and self.text_dropout > 0:
-            sums = self._dropped(sums, self.text_dropout, step, salt=2)
+            kept, scale = self._kept(tf.shape(sums), self.text_dropout, step, salt=2)
+            sums = tf.where(kept, sums * scale, 0.0)
         return self.ball(sums)
 
-    def _dropped(self, x: tf.Tensor, rate: float, step: tf.Tensor, salt: int) -> tf.Tensor:
+    def _kept(self, shape: tf.Tensor, rate: float, step: tf.Tensor, salt: int) -> tuple[tf.Tensor, float]:
+        """Draw which entries of a matrix dropout keeps, and give the factor that keeps their expectation.
+
+        The rate is rounded to a multiple of 1/256, so that one random byte decides an entry: whole random
+        words are most of the time that dropout takes.
+        """
         seed = tf.stack([tf.constant(2 * self.seed + salt - 1, tf.int64), tf.cast(step, tf.int64)])
         replica = tf.distribute.get_replica_context()
         if replica is not None and replica.num_replicas_in_sync > 1:
             seed += tf.cast(replica.replica_id_in_sync_group, tf.int64) * 1_000_003
-        return tf.nn.experimental.stateless_dropout(x, rate, seed, rng_alg="philox")
+        dropped = round(rate * 256)
+        size = tf.reduce_prod(shape)
+        words = tf.random.stateless_uniform(
+            [(size + 3) // 4], seed, minval=None, maxval=None, dtype=tf.uint32, alg="philox"
+        )
+        drawn = tf.reshape(tf.reshape(tf.bitcast(words, tf.uint8), [-1])[:size], shape)
+        return drawn >= tf.constant(dropped, tf.uint8), 256 / (256 - dropped)
 
 
 def pad_to(values: np.ndarray, length: int, filling: float) -> np.ndarray:

@@ -82,9 +82,7 @@ class PairwiseBatches:
         return -(-len(self.sampler.questions) // self.batch_size)
 
     def dataset(self) -> tf.data.Dataset:
-        """Return the batches of one epoch as a dataset; iterating it again gives the epoch that `epoch`
-        then names.
-        """
+        """Return one epoch's batches; iterating them again gives the epoch that `epoch` then names."""
         scalar, vector = tf.TensorSpec((), tf.int32), tf.TensorSpec((None,), tf.int32)
         signature = {
             **self.encoding.signature,
@@ -96,9 +94,23 @@ class PairwiseBatches:
             "weight": tf.TensorSpec((None,), tf.float32),
         }
         signature = {k: tf.TensorSpec([self.replicas, *s.shape], s.dtype) for k, s in signature.items()}
-        dataset = tf.data.Dataset.from_generator(self._batches, output_signature=signature)
-        dataset = dataset.apply(tf.data.experimental.assert_cardinality(len(self)))
-        return dataset.prefetch(4)
+        stream: Iterator[dict[str, np.ndarray]] = iter(())
+
+        def next_batch(number: int) -> list[np.ndarray]:
+            nonlocal stream
+            if number == 0:
+                stream = self._batches()
+            batch = next(stream)
+            return [batch[name] for name in signature]
+
+        # `Dataset.from_generator` would do the same and take ten times as long per batch.
+        def load(number: tf.Tensor) -> dict[str, tf.Tensor]:
+            arrays = tf.numpy_function(next_batch, [number], [spec.dtype for spec in signature.values()])
+            return {
+                k: tf.ensure_shape(x, s.shape) for (k, s), x in zip(signature.items(), arrays, strict=True)
+            }
+
+        return tf.data.Dataset.range(len(self)).map(load).prefetch(4)
 
     def _batches(self) -> Iterator[dict[str, np.ndarray]]:
         scores = self.scores() if self.sampler.needs_scores else None
