@@ -5,7 +5,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from layers.poincare import DISTANCE_FORMS, check_option, poincare_distance
+from layers.options import check_option
+from layers.poincare import DISTANCE_FORMS, poincare_distance
 
 Shape = tuple[int | None, ...]
 

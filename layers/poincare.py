@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
+from layers.options import check_option
+
 DISTANCE_FORMS = ("asinh", "released")
 PROJECTIONS = ("clip", "smooth")
 
@@ -28,24 +30,6 @@ _GUARDS = {
     "float32": _Guards(grid=2.0**11, smallest_factor=1e-5, tiny=1e-30),
     "float64": _Guards(grid=2.0**25, smallest_factor=1e-12, tiny=1e-200),
 }
-
-
-def check_option(name: str, value: str, options: tuple[str, ...]) -> None:
-    """Refuses a value that is not among the options.
-
-    Args:
-        name: str. The argument's name, for the message.
-        value: str. The value to check.
-        options: tuple of str. The allowed values.
-
-    Raises:
-        ValueError: If `value` is not one of `options`.
-
-    Example:
-    >>> check_option("form", "asinh", DISTANCE_FORMS)
-    """
-    if value not in options:
-        raise ValueError(f"`{name}` must be one of {options}. Received: {name}={value!r}")
 
 
 def check_max_norm(max_norm: float) -> None:

@@ -4,7 +4,8 @@ from typing import Any
 
 import keras
 
-from layers.poincare import PROJECTIONS, check_max_norm, check_option, project_to_ball
+from layers.options import check_option
+from layers.poincare import PROJECTIONS, check_max_norm, project_to_ball
 
 Shape = tuple[int | None, ...]
 

@@ -44,3 +44,26 @@ def gradients(function: Callable[..., Any], arrays: Sequence[np.ndarray]) -> lis
         leaves = [tensor.detach().clone().requires_grad_() for tensor in tensors]
         found = torch.autograd.grad(total(*leaves), leaves, allow_unused=True, materialize_grads=True)
     return [keras.ops.convert_to_numpy(gradient) for gradient in found]
+
+
+def central_differences(
+    function: Callable[..., Any], arrays: Sequence[np.ndarray], step: float = 1e-6
+) -> list[np.ndarray]:
+    """Gives the gradient of the sum of a NumPy function's results by central differences in float64."""
+    arrays = [np.array(array, dtype="float64") for array in arrays]
+
+    def total():
+        return sum(np.sum(output) for output in keras.tree.flatten(function(*arrays)))
+
+    found = []
+    for array in arrays:
+        gradient = np.empty_like(array)
+        for index in np.ndindex(array.shape):
+            value = array[index]
+            array[index] = value + step
+            upper = total()
+            array[index] = value - step
+            gradient[index] = (upper - total()) / (2 * step)
+            array[index] = value
+        found.append(gradient)
+    return found

@@ -1,27 +1,30 @@
 """What every layer of this project must do, whatever it computes.
 
 `run_layer_test` checks configuration, shapes, dtypes, precision, saving and training; `check_padding` checks
-that padding changes neither values nor gradients. A layer takes one array, or a list of arrays, of shape
-`(batch, ..., features)`, and the mask of each array as the keyword argument `mask`, if it takes masks.
+that padding changes neither values nor gradients. A layer takes one array, or a nested list of arrays, of
+shape `(batch, ..., features)` and, if it takes masks, one array or a list of arrays as the argument `mask`.
 """
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
-from gradients import gradients
+from gradients import compiled, gradients
 
-Arrays = np.ndarray | list[np.ndarray]
+Arrays = np.ndarray | list[Any]
 
 
-def as_list(x: Any) -> list[Any]:
-    """Gives `x` as a list: of its elements where it is a list or tuple, nothing for None."""
-    if x is None:
-        return []
-    return list(x) if isinstance(x, list | tuple) else [x]
+def flat(x: Any) -> list[Any]:
+    """Gives the leaves of a nested structure, none for None."""
+    return [] if x is None else keras.tree.flatten(x)
+
+
+def like(structure: Any, leaves: Sequence[Any]) -> Any:
+    """Arranges the leaves as in the structure."""
+    return keras.tree.pack_sequence_as(structure, list(leaves))
 
 
 def to_numpy(x: Any) -> Any:
@@ -62,10 +65,10 @@ def run_layer_test(
     Args:
         layer_class: The class.
         arguments: Arguments of its constructor.
-        inputs: Array or list of arrays.
+        inputs: Array or nested list of arrays.
         tmp_path: Folder for the saved model.
         output_shape: Expected shape, or list of shapes, of the result.
-        masks: Mask of each of the inputs, or None.
+        masks: Array or list of arrays to pass as `mask`, or None.
         n_weights: Expected number of weight tensors.
         half_precision_output: dtype of the result under the half precision policies, None for theirs.
         half_precision_tolerance: Largest relative deviation there from the float32 result.
@@ -76,9 +79,9 @@ def run_layer_test(
     layer = layer_class(**arguments)
     outputs = call(layer, inputs, masks)
     assert len(layer.weights) == n_weights
-    shapes = keras.tree.map_structure(lambda x: tuple(x.shape), outputs)
-    assert as_list(shapes) == as_list(output_shape)
-    assert all(np.isfinite(x).all() for x in keras.tree.flatten(to_numpy(outputs)))
+    shapes = [tuple(output.shape) for output in flat(outputs)]
+    assert shapes == (output_shape if isinstance(output_shape, list) else [output_shape])
+    assert all(np.isfinite(output).all() for output in flat(to_numpy(outputs)))
 
     for dynamic in (False, True):
         check_symbolic(layer, inputs, masks, outputs, dynamic)
@@ -115,7 +118,7 @@ def check_configuration(layer_class: type[keras.layers.Layer], arguments: dict[s
 def symbolic(arrays: Any, dynamic: bool) -> list[Any]:
     """Makes a keras.Input for each array; all axes but the last (for masks: all) unknown if dynamic."""
     tensors = []
-    for array in as_list(arrays):
+    for array in flat(arrays):
         shape = array.shape[1:]
         if dynamic:
             kept = 0 if array.dtype == bool else 1
@@ -136,25 +139,21 @@ def make_model(
     if dense:
         shared = keras.layers.Dense(features[0].shape[-1], kernel_initializer="identity")
         hidden = [shared(tensor) for tensor in features]
-    outputs = call(
-        layer,
-        hidden if isinstance(inputs, list) else hidden[0],
-        None if masks is None else mask_inputs if isinstance(masks, list) else mask_inputs[0],
-    )
+    outputs = call(layer, like(inputs, hidden), None if masks is None else like(masks, mask_inputs))
     return keras.Model([*features, *mask_inputs], outputs)
 
 
 def check_symbolic(layer: keras.layers.Layer, inputs: Any, masks: Any, outputs: Any, dynamic: bool) -> None:
     """Checks that symbolic and eager calls agree in shape, dtype and value."""
     model = make_model(layer, inputs, masks, dynamic)
-    expected = keras.tree.flatten(outputs)
+    expected = flat(outputs)
     for tensor, output in zip(model.outputs, expected, strict=True):
         assert len(tensor.shape) == len(output.shape)
         assert all(size in (None, actual) for size, actual in zip(tensor.shape, output.shape, strict=True))
         if not dynamic:
             assert tuple(tensor.shape[1:]) == tuple(output.shape[1:])
         assert dtype_of(tensor) == dtype_of(output)
-    predicted = keras.tree.flatten(model.predict([*as_list(inputs), *as_list(masks)], verbose=0))
+    predicted = flat(model.predict([*flat(inputs), *flat(masks)], verbose=0))
     for value, output in zip(predicted, expected, strict=True):
         np.testing.assert_allclose(value, to_numpy(output), rtol=1e-5, atol=1e-6)
 
@@ -164,8 +163,8 @@ def check_saving(layer: keras.layers.Layer, inputs: Any, masks: Any, path: Path)
     model = make_model(layer, inputs, masks)
     model.save(path)
     restored = keras.saving.load_model(path)
-    arrays = [*as_list(inputs), *as_list(masks)]
-    for before, after in zip(as_list(model(arrays)), as_list(restored(arrays)), strict=True):
+    arrays = [*flat(inputs), *flat(masks)]
+    for before, after in zip(flat(model(arrays)), flat(restored(arrays)), strict=True):
         np.testing.assert_array_equal(to_numpy(before), to_numpy(after))
 
 
@@ -180,10 +179,10 @@ def check_half_precision(
 ) -> None:
     """Checks dtypes, and values against the float32 result, under a half precision policy."""
     half = type(layer).from_config({**layer.get_config(), "dtype": policy})
-    symbolic_outputs = as_list(make_model(half, inputs, masks).outputs)
+    symbolic_outputs = flat(make_model(half, inputs, masks).outputs)
     half.set_weights([to_numpy(weight) for weight in layer.weights])
-    outputs = as_list(call(half, inputs, masks))
-    for tensor, output, value in zip(symbolic_outputs, outputs, as_list(expected), strict=True):
+    outputs = flat(call(half, inputs, masks))
+    for tensor, output, value in zip(symbolic_outputs, outputs, flat(expected), strict=True):
         assert dtype_of(output) == dtype_of(tensor) == (output_dtype or half.compute_dtype)
         np.testing.assert_allclose(to_numpy(output), value, rtol=tolerance, atol=tolerance)
 
@@ -205,9 +204,9 @@ class _TwoLengths(keras.utils.PyDataset):
         shorter = without_last_step(inputs, 3), without_last_step(masks, 2)
         self.batches = []
         for x, mask in ((inputs, masks), shorter):
-            outputs = as_list(to_numpy(call(layer, x, mask)))
+            outputs = flat(to_numpy(call(layer, x, mask)))
             targets = tuple(np.zeros(output.shape, "float32") for output in outputs)
-            self.batches.append(((*as_list(x), *as_list(mask)), targets if len(targets) > 1 else targets[0]))
+            self.batches.append(((*flat(x), *flat(mask)), targets if len(targets) > 1 else targets[0]))
 
     def __len__(self):
         return len(self.batches)
@@ -238,7 +237,7 @@ def check_training(
 
 
 def check_padding(
-    make_layer: Callable[[], keras.layers.Layer],
+    layer: keras.layers.Layer,
     inputs: Arrays,
     masks: Arrays,
     *,
@@ -247,19 +246,19 @@ def check_padding(
 ) -> None:
     """Checks that padding appended to axis 1 changes neither the result nor the gradients.
 
-    Each input is lengthened in turn by three steps that hold one of `fills` and are masked out. The result,
-    over the real steps where it still has a time axis, and the gradients must stay as they were, and the
-    gradient of the padding must be zero.
+    With one mask the inputs are one text, with a list of masks each input is a text of its own. Each text in
+    turn is lengthened by three steps that hold one of `fills` and are masked out. The result, over the real
+    steps where it still has a time axis, and the gradients must stay as they were, and the gradient of the
+    padding must be zero.
     """
-    layer = make_layer()
-    single = not isinstance(inputs, list)
-    arrays, mask_list = as_list(inputs), as_list(masks)
+    texts = inputs if isinstance(masks, list) else [inputs]
+    owners = [number for number, text in enumerate(texts) for _ in flat(text)]
+    arrays, mask_list = flat(inputs), flat(masks)
+    call(layer, inputs, masks)  # makes the weights outside of what `compiled` traces
 
     def result(mask_list, real_steps=None):
         def function(*tensors):
-            outputs = as_list(
-                call(layer, *((tensors[0], mask_list[0]) if single else (list(tensors), mask_list)))
-            )
+            outputs = flat(call(layer, like(inputs, tensors), like(masks, mask_list)))
             # Where a result has a time axis of its own, only the real steps count.
             return [
                 output if len(output.shape) < len(tensors[0].shape) else output[:, :steps]
@@ -268,23 +267,25 @@ def check_padding(
 
         return function
 
-    expected = [to_numpy(x) for x in result(mask_list)(*arrays)]
+    def lengthened(x, fill):
+        padding = ((0, 0), (0, 3), *((0, 0),) * (x.ndim - 2))
+        return np.pad(x, padding, constant_values=fill)
+
+    expected = [to_numpy(x) for x in compiled(result(mask_list))(*arrays)]
     steps = [output.shape[1] for output in expected]
     expected_gradients = gradients(result(mask_list), arrays)
-    for changed in range(len(arrays)):
+    for changed in range(len(texts)):
+        longer_masks = [lengthened(x, False) if i == changed else x for i, x in enumerate(mask_list)]
+        function = result(longer_masks, steps)
         for fill in fills:
-            longer = list(arrays)
-            longer_masks = list(mask_list)
-            padding = ((0, 0), (0, 3), *((0, 0),) * (arrays[changed].ndim - 2))
-            longer[changed] = np.pad(arrays[changed], padding, constant_values=fill)
-            longer_masks[changed] = np.pad(mask_list[changed], padding[: mask_list[changed].ndim])
-            function = result(longer_masks, steps)
-            for actual, value in zip(function(*longer), expected, strict=True):
+            longer = [
+                lengthened(x, fill) if owner == changed else x
+                for x, owner in zip(arrays, owners, strict=True)
+            ]
+            for actual, value in zip(compiled(function)(*longer), expected, strict=True):
                 np.testing.assert_allclose(to_numpy(actual), value, rtol=tolerance, atol=tolerance)
-            for i, (actual, value) in enumerate(
-                zip(gradients(function, longer), expected_gradients, strict=True)
-            ):
-                length = arrays[i].shape[1]
+            for actual, value in zip(gradients(function, longer), expected_gradients, strict=True):
+                length = value.shape[1]
                 np.testing.assert_allclose(
                     actual[:, :length], value, rtol=10 * tolerance, atol=10 * tolerance
                 )

@@ -35,7 +35,7 @@ def test_unit_ball(projection, tmp_path):
         {"max_norm": 0.9, "projection": projection},
         np.float32(RNG.normal(size=(3, 4, 5))),
         tmp_path,
-        output_shape=[3, 4, 5],
+        output_shape=(3, 4, 5),
         half_precision_output="float32",
         half_precision_tolerance=1e-6,
     )

@@ -1,0 +1,99 @@
+"""The step of recurrent pooling, as a cell for `keras.layers.RNN`."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from layers.options import check_option
+
+POOLINGS = {"f": 2, "fo": 3, "ifo": 4}
+
+Shape = tuple[int | None, ...]
+
+
+@keras.saving.register_keras_serializable(package="answer_ranking")
+class PoolingCell(keras.layers.Layer):
+    """One step of f-, fo- or ifo-pooling.
+
+    In `keras.layers.RNN(PoolingCell(units), return_sequences=True, zero_output_for_mask=True)` it is the
+    plain and slow reference for `RecurrentPooling`. Its input is the candidate and its gates, joined along
+    the last axis in the order candidate, forget, output, input.
+
+    Example:
+    >>> import numpy as np
+    >>> joined = np.array([[[1.0, 0.5, 0.5], [1.0, 0.5, 0.5]]], dtype="float32")
+    >>> layer = keras.layers.RNN(PoolingCell(1), return_sequences=True)
+    >>> [float(step) for step in layer(joined)[0, :, 0]]
+    [0.25, 0.375]
+
+    Args:
+        units: int. Number of features.
+        pooling: str. `"f"`, `"fo"` or `"ifo"`. Defaults to `"fo"`.
+        **kwargs: Arguments of `keras.layers.Layer`.
+
+    Raises:
+        ValueError: If `pooling` is unknown or `units` is not positive.
+    """
+
+    def __init__(self, units: int, pooling: str = "fo", **kwargs: Any):
+        super().__init__(**kwargs)
+        check_option("pooling", pooling, tuple(POOLINGS))
+        if units < 1:
+            raise ValueError(f"`units` must be positive. Received: units={units}")
+        self.units = units
+        self.pooling = pooling
+        self.state_size = units
+        self.output_size = units
+
+    def build(self, input_shape: Shape) -> None:
+        """Checks the shape; there are no weights.
+
+        Args:
+            input_shape: Shape of the joined inputs.
+
+        Raises:
+            ValueError: If its last axis does not hold the candidate and its gates.
+        """
+        if input_shape[-1] != POOLINGS[self.pooling] * self.units:
+            raise ValueError(
+                f"{self.pooling}-pooling of {self.units} units takes {POOLINGS[self.pooling] * self.units} "
+                f"features. Received: input_shape={input_shape}"
+            )
+        self.built = True
+
+    def call(self, inputs: Any, states: list[Any]) -> tuple[Any, list[Any]]:
+        """Takes one step.
+
+        Args:
+            inputs: Tensor of shape `(batch, units * inputs of the pooling)`.
+            states: List of the previous state, of shape `(batch, units)`.
+
+        Returns:
+            The step's result, and the list of the new state.
+        """
+        candidate, forget, *gates = ops.split(inputs, POOLINGS[self.pooling], axis=-1)
+        entering = gates[1] if self.pooling == "ifo" else 1.0 - forget
+        state = forget * states[0] + entering * candidate
+        return (gates[0] * state if gates else state), [state]
+
+    def compute_output_shape(self, input_shape: Shape, states_shape: Any = None) -> tuple[Shape, list[Shape]]:
+        """Gives the shapes of the result and the state.
+
+        Args:
+            input_shape: Shape of the joined inputs.
+            states_shape: Shapes of the states, not needed.
+
+        Returns:
+            The result's shape, and the list of the state's.
+        """
+        shape = (*input_shape[:-1], self.units)
+        return shape, [shape]
+
+    def get_config(self) -> dict[str, Any]:
+        """Gives the arguments that make an equal cell.
+
+        Returns:
+            dict, the arguments of the constructor.
+        """
+        return {**super().get_config(), "units": self.units, "pooling": self.pooling}

@@ -1,0 +1,185 @@
+"""The convolutions of quasi-recurrent networks."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from layers.options import check_option
+from layers.pooling_cell import POOLINGS
+
+Shape = tuple[int | None, ...]
+
+_NAMES = ("candidate", "forget", "output", "input")
+
+
+@keras.saving.register_keras_serializable(package="answer_ranking")
+class QuasiRecurrentGates(keras.layers.Layer):
+    """Candidates and gates by causal convolutions over a text.
+
+    Eq. 1 of [Cross Temporal Recurrent Networks for Ranking Question Answer
+    Pairs](https://arxiv.org/abs/1711.07656), after [Quasi-Recurrent Neural
+    Networks](https://arxiv.org/abs/1611.01576):
+
+    ```
+    Z = tanh(W_z * X),  F = sigmoid(W_f * X),  O = sigmoid(W_o * X)
+    ```
+
+    where `*` is a convolution over time whose window of `kernel_size` steps ends at the current step; before
+    the first step it sees zeros. Takes a tensor of shape `(batch, time, features)` and returns a list of
+    tensors of shape `(batch, time, filters)`: `[Z, F, O]` for fo-pooling, `[Z, F]` for f-pooling and
+    `[Z, F, O, I]` for ifo-pooling. Masked steps enter the windows of later ones as zeros, and each result
+    carries the mask. Without biases there are `3 * kernel_size * features * filters` parameters for
+    fo-pooling.
+
+    Example:
+    >>> import numpy as np
+    >>> words = np.ones((8, 20, 50), dtype="float32")
+    >>> candidate, forget, output = QuasiRecurrentGates(16)(words)
+    >>> tuple(candidate.shape)
+    (8, 20, 16)
+
+    Args:
+        filters: int. Number of features of the results.
+        kernel_size: int. Steps in the window. Defaults to 2.
+        pooling: str. `"f"`, `"fo"` or `"ifo"`: the pooling that the gates are for. Defaults to `"fo"`.
+        use_bias: bool. Whether each convolution has a bias. Defaults to `False`.
+        kernel_initializer: Initializer of the kernels. Defaults to `"glorot_uniform"`.
+        bias_initializer: Initializer of the biases. Defaults to `"zeros"`.
+        kernel_regularizer: Regularizer of the kernels. Defaults to `None`.
+        **kwargs: Arguments of `keras.layers.Layer`.
+
+    Raises:
+        ValueError: If `pooling` is unknown, or `filters` or `kernel_size` is not positive.
+    """
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: int = 2,
+        pooling: str = "fo",
+        use_bias: bool = False,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        check_option("pooling", pooling, tuple(POOLINGS))
+        if filters < 1 or kernel_size < 1:
+            raise ValueError(
+                "`filters` and `kernel_size` must be positive. "
+                f"Received: filters={filters}, kernel_size={kernel_size}"
+            )
+        self.filters = filters
+        self.kernel_size = kernel_size
+        self.pooling = pooling
+        self.use_bias = use_bias
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.bias_initializer = keras.initializers.get(bias_initializer)
+        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
+        self.supports_masking = True
+
+    def build(self, input_shape: Shape) -> None:
+        """Makes a kernel of shape `(kernel_size, features, filters)`, and perhaps a bias, for each result.
+
+        Args:
+            input_shape: Shape of the inputs, `(batch, time, features)`.
+
+        Raises:
+            ValueError: If it has another number of dimensions or the features are unknown.
+        """
+        self.compute_output_shape(input_shape)
+        if input_shape[-1] is None:
+            raise ValueError(f"The number of features must be known. Received: input_shape={input_shape}")
+        names = _NAMES[: POOLINGS[self.pooling]]
+        self.kernels = [
+            self.add_weight(
+                name=f"{name}_kernel",
+                shape=(self.kernel_size, input_shape[-1], self.filters),
+                # A shared initializer object would give every kernel the same values.
+                initializer=self.kernel_initializer.clone()
+                if isinstance(self.kernel_initializer, keras.initializers.Initializer)
+                else self.kernel_initializer,
+                regularizer=self.kernel_regularizer,
+            )
+            for name in names
+        ]
+        self.biases = [
+            self.add_weight(name=f"{name}_bias", shape=(self.filters,), initializer=self.bias_initializer)
+            for name in names
+            if self.use_bias
+        ]
+        self.built = True
+
+    def call(self, inputs: Any, mask: Any = None) -> list[Any]:
+        """Computes candidates and gates.
+
+        Args:
+            inputs: Tensor of shape `(batch, time, features)`.
+            mask: Boolean tensor of shape `(batch, time)`, true at the real steps. Defaults to the mask that
+                comes with the inputs, and to none.
+
+        Returns:
+            List of two to four tensors of shape `(batch, time, filters)`.
+        """
+        if mask is not None:
+            inputs = ops.where(ops.expand_dims(ops.cast(mask, "bool"), axis=-1), inputs, 0.0)
+        # The windows side by side make each convolution one matrix product.
+        padded = ops.pad(inputs, ((0, 0), (self.kernel_size - 1, 0), (0, 0)))
+        length = ops.shape(inputs)[1]
+        windows = ops.concatenate(
+            [padded[:, start : start + length] for start in range(self.kernel_size)], axis=-1
+        )
+        results = [ops.matmul(windows, ops.reshape(kernel, (-1, self.filters))) for kernel in self.kernels]
+        if self.use_bias:
+            results = [result + bias for result, bias in zip(results, self.biases, strict=True)]
+        return [ops.tanh(results[0]), *(ops.sigmoid(gate) for gate in results[1:])]
+
+    def compute_output_shape(self, input_shape: Shape) -> list[Shape]:
+        """Gives the shapes of candidate and gates.
+
+        Args:
+            input_shape: Shape of the inputs, `(batch, time, features)`.
+
+        Returns:
+            List of two to four tuples `(batch, time, filters)`.
+
+        Raises:
+            ValueError: If `input_shape` has another number of dimensions.
+        """
+        if len(input_shape) != 3:
+            raise ValueError(
+                "QuasiRecurrentGates takes inputs of shape (batch, time, features). "
+                f"Received: input_shape={input_shape}"
+            )
+        return [(*input_shape[:2], self.filters)] * POOLINGS[self.pooling]
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> list[Any]:
+        """Hands the mask on to each result.
+
+        Args:
+            inputs: Tensor.
+            mask: Boolean tensor or `None`.
+
+        Returns:
+            List of two to four times `mask`.
+        """
+        return [mask] * POOLINGS[self.pooling]
+
+    def get_config(self) -> dict[str, Any]:
+        """Gives the arguments that make an equal layer.
+
+        Returns:
+            dict, the arguments of the constructor.
+        """
+        return {
+            **super().get_config(),
+            "filters": self.filters,
+            "kernel_size": self.kernel_size,
+            "pooling": self.pooling,
+            "use_bias": self.use_bias,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "bias_initializer": keras.initializers.serialize(self.bias_initializer),
+            "kernel_regularizer": keras.regularizers.serialize(self.kernel_regularizer),
+        }

@@ -1,0 +1,287 @@
+"""The pooling of quasi-recurrent networks, without a loop over layers."""
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+from keras import ops
+
+from layers.options import check_option
+
+METHODS = ("auto", "unrolled", "doubling")
+
+# Longer texts would make the unrolled graph slow to build.
+_LONGEST_UNROLLED = 128
+
+Shape = tuple[int | None, ...]
+
+
+def linear_recurrence(decay: Any, update: Any, method: str = "auto") -> Any:
+    """Computes `c_t = decay_t * c_{t-1} + update_t` with `c_0 = 0` for all steps `t`.
+
+    The gradient is that of the recurrence itself, run backwards: neither method keeps its own intermediate
+    results for it.
+
+    - `"unrolled"`: step by step; for a length that is known when the graph is built.
+    - `"doubling"`: after `n` rounds each step has absorbed the `2^n - 1` before it, so a text of length `L`
+      takes `log2(L)` rounds over whole tensors; for any length.
+    - `"auto"`: unrolled for known lengths up to 128, doubling otherwise.
+
+    Args:
+        decay: Tensor of shape `(batch, time, features)`, float32 or float64.
+        update: Tensor of the same shape and dtype.
+        method: str. `"auto"`, `"unrolled"` or `"doubling"`. Defaults to `"auto"`.
+
+    Returns:
+        Tensor of the same shape, the states `c_1 ... c_L`.
+
+    Raises:
+        ValueError: If `method` is unknown, or `"unrolled"` with a length that is not known.
+
+    Example:
+    >>> import numpy as np
+    >>> decay = np.full((1, 3, 1), 0.5, dtype="float32")
+    >>> update = np.ones((1, 3, 1), dtype="float32")
+    >>> [float(state) for state in linear_recurrence(decay, update)[0, :, 0]]
+    [1.0, 1.5, 1.75]
+    """
+    check_option("method", method, METHODS)
+    decay, update = ops.convert_to_tensor(decay), ops.convert_to_tensor(update)
+    length = update.shape[1]
+    if method == "unrolled" and length is None:
+        raise ValueError(
+            "The unrolled recurrence needs a length that is known when the graph is built. "
+            f"Received: update.shape={tuple(update.shape)}"
+        )
+    if method == "auto":
+        method = "unrolled" if length is not None and length <= _LONGEST_UNROLLED else "doubling"
+    states: Callable[[Any, Any, bool], Any] = _unrolled if method == "unrolled" else _doubling
+
+    @ops.custom_gradient
+    def recurrence(decay: Any, update: Any) -> Any:
+        state = states(decay, update, False)
+
+        def gradient(*arguments: Any, upstream: Any = None) -> tuple[Any, Any]:
+            if upstream is None:
+                (upstream,) = arguments
+            following = ops.concatenate([decay[:, 1:], ops.zeros_like(decay[:, :1])], axis=1)
+            update_gradient = states(following, upstream, True)
+            previous = ops.concatenate([ops.zeros_like(state[:, :1]), state[:, :-1]], axis=1)
+            return update_gradient * previous, update_gradient
+
+        return state, gradient
+
+    return recurrence(decay, update)
+
+
+def _unrolled(decay: Any, update: Any, backwards: bool) -> Any:
+    steps = list(zip(ops.unstack(decay, axis=1), ops.unstack(update, axis=1), strict=True))
+    states: list[Any] = []
+    for step_decay, step_update in reversed(steps) if backwards else steps:
+        states.append(step_decay * states[-1] + step_update if states else step_update)
+    return ops.stack(states[::-1] if backwards else states, axis=1)
+
+
+def _doubling(decay: Any, update: Any, backwards: bool) -> Any:
+    if backwards:
+        return ops.flip(_doubling(ops.flip(decay, axis=1), ops.flip(update, axis=1), False), axis=1)
+    length = update.shape[1]
+    if length is None:
+        return _doubling_of_unknown_length(decay, update)
+    shift = 1
+    while shift < length:
+        padding = ((0, 0), (shift, 0), (0, 0))
+        update = update + decay * ops.pad(update[:, :-shift], padding)
+        decay = decay * ops.pad(decay[:, :-shift], padding)
+        shift *= 2
+    return update
+
+
+def _doubling_of_unknown_length(decay: Any, update: Any) -> Any:
+    length = ops.shape(update)[1]
+    steps = ops.arange(length)
+
+    def earlier(x: Any, shift: Any) -> Any:
+        # A gather by index keeps the shape, as a while loop under XLA demands; a slice would not.
+        shifted = ops.take(x, ops.maximum(steps - shift, 0), axis=1)
+        return ops.where(ops.reshape(steps >= shift, (1, -1, 1)), shifted, 0.0)
+
+    def double(shift: Any, decay: Any, update: Any) -> tuple[Any, Any, Any]:
+        return shift * 2, decay * earlier(decay, shift), update + decay * earlier(update, shift)
+
+    _, _, states = ops.while_loop(
+        lambda shift, decay, update: shift < length, double, (ops.ones((), "int32"), decay, update)
+    )
+    return states
+
+
+def recurrent_pooling(
+    candidate: Any,
+    forget: Any,
+    output: Any = None,
+    input: Any = None,
+    mask: Any = None,
+    method: str = "auto",
+) -> Any:
+    """Pools candidates over time with gates that are known beforehand (QRNN, Eq. 3 to 5).
+
+    From [Quasi-Recurrent Neural Networks](https://arxiv.org/abs/1611.01576), with `c_0 = 0`:
+
+    ```
+    f-pooling:    h_t = c_t = f_t * c_{t-1} + (1 - f_t) * z_t
+    fo-pooling:   c_t = f_t * c_{t-1} + (1 - f_t) * z_t,  h_t = o_t * c_t
+    ifo-pooling:  c_t = f_t * c_{t-1} + i_t * z_t,        h_t = o_t * c_t
+    ```
+
+    Which of them follows from the gates that are given. The state is computed in float32 also for half
+    precision inputs.
+
+    Args:
+        candidate: Tensor `z` of shape `(batch, time, features)`.
+        forget: Tensor `f` of the same shape, gates between 0 and 1.
+        output: Tensor `o` of the same shape, or `None` for f-pooling. Defaults to `None`.
+        input: Tensor `i` of the same shape, or `None` for `1 - f`. Defaults to `None`.
+        mask: Boolean tensor of shape `(batch, time)`, true at the real steps, or `None` if all are. The state
+            passes a masked step unchanged, and the result is zero there. Defaults to `None`.
+        method: str. See `linear_recurrence`. Defaults to `"auto"`.
+
+    Returns:
+        Tensor `h` of the same shape and the dtype of `candidate`.
+
+    Raises:
+        ValueError: If `method` is unknown.
+
+    Example:
+    >>> import numpy as np
+    >>> candidate = np.ones((1, 2, 1), dtype="float32")
+    >>> forget = np.full((1, 2, 1), 0.5, dtype="float32")
+    >>> [float(step) for step in recurrent_pooling(candidate, forget)[0, :, 0]]
+    [0.5, 0.75]
+    """
+    candidate = ops.convert_to_tensor(candidate)
+    dtype = keras.backend.standardize_dtype(candidate.dtype)
+    wide = keras.backend.result_type(dtype, "float32")
+    decay = ops.cast(forget, wide)
+    update = ops.cast(candidate, wide) * (1.0 - decay if input is None else ops.cast(input, wide))
+    if mask is not None:
+        real = ops.expand_dims(ops.cast(mask, "bool"), axis=-1)
+        decay, update = ops.where(real, decay, 1.0), ops.where(real, update, 0.0)
+    result = linear_recurrence(decay, update, method)
+    if output is not None:
+        result = result * ops.cast(output, wide)
+    if mask is not None:
+        result = ops.where(real, result, 0.0)
+    return ops.cast(result, dtype)
+
+
+def first_mask(mask: Any) -> Any:
+    """Finds the mask of a text whose gates all carry the same one.
+
+    Args:
+        mask: Boolean tensor, `None`, or a list of these.
+
+    Returns:
+        The first that is not `None`, or `None`.
+
+    Example:
+    >>> first_mask([None, "mask", "mask"])
+    'mask'
+    """
+    return next((part for part in keras.tree.flatten(mask) if part is not None), None)
+
+
+@keras.saving.register_keras_serializable(package="answer_ranking")
+class RecurrentPooling(keras.layers.Layer):
+    """f-, fo- or ifo-pooling as a layer; see `recurrent_pooling`.
+
+    Takes the list of `QuasiRecurrentGates`, `[candidate, forget]`, `[candidate, forget, output]` or
+    `[candidate, forget, output, input]`, each of shape `(batch, time, features)`, and has no weights. The
+    result has the same shape, is zero at masked steps, and padding changes nothing. The reference, step by
+    step, is `keras.layers.RNN(PoolingCell(...), return_sequences=True, zero_output_for_mask=True)`.
+
+    Example:
+    >>> import numpy as np
+    >>> z, f, o = (np.full((1, 2, 1), value, dtype="float32") for value in (1.0, 0.5, 0.5))
+    >>> [float(step) for step in RecurrentPooling()([z, f, o])[0, :, 0]]
+    [0.25, 0.375]
+
+    Args:
+        method: str. `"auto"`, `"unrolled"` or `"doubling"`; see `linear_recurrence`. Defaults to `"auto"`.
+        **kwargs: Arguments of `keras.layers.Layer`.
+
+    Raises:
+        ValueError: If `method` is unknown.
+    """
+
+    def __init__(self, method: str = "auto", **kwargs: Any):
+        super().__init__(**kwargs)
+        check_option("method", method, METHODS)
+        self.method = method
+        self.supports_masking = True
+
+    def build(self, input_shape: list[Shape]) -> None:
+        """Checks the shapes; there are no weights.
+
+        Args:
+            input_shape: List of two to four shapes.
+
+        Raises:
+            ValueError: If it is not such a list.
+        """
+        self.compute_output_shape(input_shape)
+        self.built = True
+
+    def call(self, inputs: list[Any], mask: Any = None) -> Any:
+        """Pools over time.
+
+        Args:
+            inputs: List of the candidate and its gates.
+            mask: Boolean tensor of shape `(batch, time)`, or a list of these, one for each input. Defaults to
+                the mask that comes with the inputs, and to none.
+
+        Returns:
+            Tensor of shape `(batch, time, features)`.
+        """
+        return recurrent_pooling(*inputs, mask=first_mask(mask), method=self.method)
+
+    def compute_output_shape(self, input_shape: list[Shape]) -> Shape:
+        """Gives the shape of the candidate.
+
+        Args:
+            input_shape: List of two to four shapes.
+
+        Returns:
+            Tuple, `(batch, time, features)`.
+
+        Raises:
+            ValueError: If it is not a list of two to four shapes of three dimensions.
+        """
+        if not 2 <= len(input_shape) <= 4 or any(
+            not isinstance(shape, list | tuple) or len(shape) != 3 for shape in input_shape
+        ):
+            raise ValueError(
+                "RecurrentPooling takes a list [candidate, forget], [candidate, forget, output] or "
+                "[candidate, forget, output, input] of tensors of shape (batch, time, features). "
+                f"Received: input_shape={input_shape}"
+            )
+        return tuple(input_shape[0])
+
+    def compute_mask(self, inputs: list[Any], mask: Any = None) -> Any:
+        """Hands the mask on.
+
+        Args:
+            inputs: List of tensors.
+            mask: Boolean tensor, list of these, or `None`.
+
+        Returns:
+            Boolean tensor of shape `(batch, time)` or `None`.
+        """
+        return first_mask(mask)
+
+    def get_config(self) -> dict[str, Any]:
+        """Gives the arguments that make an equal layer.
+
+        Returns:
+            dict, the arguments of the constructor.
+        """
+        return {**super().get_config(), "method": self.method}
