@@ -19,6 +19,16 @@ class Config(HyperQAConfig):
 
     dataset: str = "wikiqa"
     """Name of the data set."""
+    batch_size: int = 50
+    """Questions in a batch, each with all its answers of the epoch."""
+    dimension: int = 400
+    """d, the size of projected words and of text vectors."""
+    embedding_dropout: float = 0.3
+    """Share of the entries of word vectors that training drops."""
+    foreign_negatives: int = 0
+    """How many answers of other questions to add per question and epoch."""
+    clip_norm: float | None = None
+    """Largest norm of the whole converted gradient; None for no limit."""
 
 
 if __name__ == "__main__":
