@@ -21,7 +21,6 @@ from data_prep import (
     Dataset,
     EncodedDataset,
     EncodedSplit,
-    UserError,
     WordVectors,
     encode_dataset,
     load_dataset,
@@ -40,6 +39,7 @@ from evaluation import (
 from evaluation.paper_results import read_paper_results
 from evaluation.records import ResultRecord, save_record
 from evaluation.tables import paper_ours_table
+from training.option_ranges import check_range
 
 if TYPE_CHECKING:
     import keras
@@ -87,12 +87,15 @@ class ExperimentConfig:
     tensorboard: bool = False
     """Write TensorBoard logs beside the models."""
 
+    def __post_init__(self) -> None:
+        """Refuse options out of range."""
+        check_range(self, "seeds", at_least=1)
+        check_range(self, "first_seed", at_least=0)
+
     @property
     def seed_list(self) -> list[int]:
         """The seeds of this experiment."""
         count = self.seeds if self.seeds is not None else (5 if self.record else 1)
-        if count < 1:
-            raise UserError(f"--seeds must be at least 1. Received: {count}")
         return list(range(self.first_seed, self.first_seed + count))
 
     def matters(self) -> dict:
@@ -370,7 +373,7 @@ def save_ranker(ranker: "keras.Model", data: ExperimentData, config: ExperimentC
     ranker.save(temporary)
     temporary.replace(folder / "ranker.keras")
     facts = {
-        "words": data.encoded.vocabulary.words,
+        "words": data.encoded.vocabulary.words[2:],
         "lowercase": config.lowercase,
         "mask_numbers": config.mask_numbers,
         "dataset": config.dataset,

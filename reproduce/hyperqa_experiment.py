@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from data_prep.errors import UserError
 from data_prep.files import atomic_write
 from reproduce.experiment import (
     ExperimentConfig,
@@ -14,6 +15,7 @@ from reproduce.experiment import (
     measure,
     run_experiment,
 )
+from training.option_ranges import check_range
 from training.pairwise_settings import PairwiseSettings
 
 NAMES = {"hyperqa": "HyperQA", "cosineqa": "CosineQA"}
@@ -39,6 +41,17 @@ class HyperQAConfig(PairwiseSettings, ExperimentConfig):
     """Share of the entries of text vectors that training drops."""
     dimensions: tuple[int, ...] = ()
     """Figure 3: train HyperQA and CosineQA at each of these sizes instead, and draw MAP against size."""
+
+    def __post_init__(self) -> None:
+        """Refuse options out of range."""
+        PairwiseSettings.__post_init__(self)
+        ExperimentConfig.__post_init__(self)
+        check_range(self, "dimension", at_least=1)
+        check_range(self, "max_norm", above=0, at_most=1)
+        for name in ("embedding_dropout", "dropout"):
+            check_range(self, name, at_least=0, below=1)
+        if min(self.dimensions, default=1) < 1:
+            raise UserError(f"dimensions must be at least 1. Received: {self.dimensions}")
 
 
 def train_hyperqa(
@@ -88,6 +101,7 @@ def train_hyperqa(
 
 def run_hyperqa(config: HyperQAConfig) -> ExperimentResult | None:
     """Run the experiment that a script's configuration describes, and draw its figures."""
+    check_range(config, "epochs", at_least=1)
     data = load_experiment_data(config)
     if config.dimensions:
         from reproduce.embedding_size import draw_map_by_embedding_size

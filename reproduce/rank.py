@@ -52,11 +52,11 @@ def _read_vocabulary(folder: Path):
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
         return Vocabulary(facts["words"]), {name: facts[name] for name in ("lowercase", "mask_numbers")}
-    except FileNotFoundError as error:
+    except OSError as error:
         raise UserError(
-            f"{path} is missing. MODEL must be the model/ folder that a training left."
+            f"cannot read {path} ({error.strerror}). MODEL must be the model/ folder that a training left."
         ) from error
-    except (ValueError, KeyError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise UserError(f"{path} is damaged ({error}). Train the model again.") from error
 
 

@@ -9,11 +9,12 @@ import keras
 import numpy as np
 from tqdm import tqdm
 
+from data_prep.errors import UserError
 from training.pairwise_batches import PairwiseBatches
 from training.training_state import TrainingState
 
 
-class TrainingDivergedError(RuntimeError):
+class TrainingDivergedError(UserError):
     """The loss or its gradient stopped being finite; the message names the step and the cause."""
 
 
@@ -30,7 +31,7 @@ class KeepEpoch(keras.callbacks.Callback):
 
 
 class StopOnDivergence(keras.callbacks.Callback):
-    """Ends a training whose loss or gradient is not finite; the weights stay as they were before that step.
+    """Ends a training whose loss, gradient or weights are not finite.
 
     Raises:
         TrainingDivergedError: out of `fit`, at the end of the batch or of the group of batches that ran as
@@ -44,11 +45,19 @@ class StopOnDivergence(keras.callbacks.Callback):
         step = int(self.model.failed_step.value)
         loss, norm = map(float, self.model.failed_values.value.numpy())
         where, cause = ("the loss", loss) if not math.isfinite(loss) else ("the gradient's norm", norm)
+        self._stop(step, f"{where} is {cause} (loss {loss}, gradient norm {norm}, ")
+
+    def on_epoch_end(self, epoch, logs=None):
+        """Look whether the last update, which no further step could notice, left the weights finite."""
+        if not all(np.isfinite(v.numpy()).all() for v in self.model.ranker.trainable_variables):
+            step = int(self.model.optimizer.iterations.value) - 1
+            self._stop(step, f"the update gave weights that are not finite (loss {logs['loss']}, ")
+
+    def _stop(self, step: int, cause: str) -> None:
         largest = max(float(np.abs(v.numpy()).max()) for v in self.model.ranker.trainable_variables)
         raise TrainingDivergedError(
-            f"Training stopped at step {step}: {where} is {cause} (loss {loss}, gradient norm {norm}, "
-            f"largest weight {largest:.3g}). The weights before that step are kept. A lower learning rate or "
-            "--clip-norm usually mends it."
+            f"Training stopped at step {step}: {cause}largest weight {largest:.3g}). A lower "
+            "learning rate or --clip-norm usually mends it. What was saved after the epochs before is kept."
         )
 
 

@@ -9,8 +9,14 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from data_prep import EncodedSplit
-from training.callbacks import DevSelection, KeepEpoch, ProgressLine, StopOnDivergence
+from data_prep import EncodedSplit, UserError
+from training.callbacks import (
+    DevSelection,
+    KeepEpoch,
+    ProgressLine,
+    StopOnDivergence,
+    TrainingDivergedError,
+)
 from training.negative_sampling import NegativeSampler
 from training.pairwise_batches import PairwiseBatches, TextEncoding
 from training.pairwise_settings import PairwiseSettings
@@ -76,8 +82,10 @@ def fit_pairwise(
         The history; the ranker holds the best weights.
 
     Raises:
-        TrainingDivergedError: the loss or its gradient is no longer finite.
-        UserError: the saved state is damaged or another configuration's.
+        TrainingDivergedError: the loss, its gradient or a weight is no longer finite; the ranker then has
+            the best weights of the epochs before, and the saved state is theirs.
+        UserError: the saved state is damaged or another configuration's, the optimizer is unknown, or no
+            question has answers to train on.
     """
     began = time.perf_counter()
     strategy = tf.distribute.get_strategy()
@@ -107,9 +115,14 @@ def fit_pairwise(
         clip_value=settings.clip_value,
         edge_norm=edge_norm,
     )
-    optimizer = keras.optimizers.get(
-        {"class_name": settings.optimizer, "config": {"learning_rate": settings.learning_rate}}
-    )
+    try:
+        optimizer = keras.optimizers.get(
+            {"class_name": settings.optimizer, "config": {"learning_rate": settings.learning_rate}}
+        )
+    except ValueError as error:
+        raise UserError(
+            f"Keras has no optimizer {settings.optimizer!r}: name one such as adagrad, adam or sgd."
+        ) from error
     optimizer.build(ranker.trainable_variables)
     # Several steps run as one call into TensorFlow, since the call itself costs as much as a small step.
     # Keras' loop over steps does not compile for several replicas.
@@ -130,14 +143,20 @@ def fit_pairwise(
     if settings.patience is not None and waited >= settings.patience:
         first_epoch = settings.epochs
     around = [KeepEpoch(batches), StopOnDivergence(), selection, *callbacks]
-    if verbose:
-        around.append(ProgressLine(label, settings.epochs, len(batches), first_epoch))
-    trainer.fit(
-        batches.dataset(),
-        epochs=settings.epochs,
-        initial_epoch=first_epoch,
-        callbacks=around,
-        shuffle=False,
-        verbose=0,
-    )
+    progress = [ProgressLine(label, settings.epochs, len(batches), first_epoch)] if verbose else []
+    try:
+        trainer.fit(
+            batches.dataset(),
+            epochs=settings.epochs,
+            initial_epoch=first_epoch,
+            callbacks=[*around, *progress],
+            shuffle=False,
+            verbose=0,
+        )
+    except TrainingDivergedError:
+        selection.on_train_end()
+        raise
+    finally:
+        for line in progress:
+            line.bar.close()
     return FitResult(selection.state.history, selection.state.best_epoch, time.perf_counter() - began)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from data_prep import EncodedSplit
+from data_prep import EncodedSplit, UserError
 
 SAMPLINGS = ("random", "hard", "mix")
 
@@ -42,8 +42,8 @@ class NegativeSampler:
         seed: seeds every draw.
 
     Raises:
-        ValueError: an option is out of range, or no question has both a correct and a wrong answer to train
-            on.
+        ValueError: an option is out of range.
+        UserError: no question has both a correct and a wrong answer to train on.
 
     Example:
         >>> entries = NegativeSampler(split, own_negatives=8).draw(epoch=0)  # doctest: +SKIP
@@ -76,8 +76,9 @@ class NegativeSampler:
         has_negatives = (n_wrong > 0) & (own_negatives != 0) | (self.foreign_negatives > 0)
         self.questions = np.flatnonzero((n_correct > 0) & has_negatives)
         if len(self.questions) == 0:
-            raise ValueError(
-                "no training question has both a correct answer and a wrong one to set against it"
+            raise UserError(
+                "no training question has both a correct answer and a wrong one to set against it: there is "
+                "nothing to train on. Check the labels of the training table."
             )
 
     @property

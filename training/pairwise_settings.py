@@ -3,10 +3,16 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from data_prep.errors import UserError
+from training.option_ranges import check_range
+
 
 @dataclass(frozen=True)
 class PairwiseSettings:
     """The options of pairwise hinge training; defaults are HyperQA's where the paper states them.
+
+    Raises:
+        UserError: an option is out of range.
 
     Example:
         >>> PairwiseSettings(learning_rate=0.05).optimizer
@@ -41,3 +47,14 @@ class PairwiseSettings:
     """Largest absolute value of an entry of the converted gradient; None for no limit."""
     patience: int | None = None
     """Stop after so many epochs without a better dev MAP; None trains all epochs."""
+
+    def __post_init__(self) -> None:
+        """Refuse options out of range."""
+        for name in ("epochs", "foreign_negatives", "own_negatives", "l2"):
+            check_range(self, name, at_least=0)
+        for name in ("batch_size", "patience"):
+            check_range(self, name, at_least=1)
+        for name in ("learning_rate", "margin", "clip_norm", "clip_value"):
+            check_range(self, name, above=0)
+        if self.own_negatives == 0 and self.foreign_negatives == 0:
+            raise UserError("own_negatives and foreign_negatives must not both be 0. Received: 0 and 0")

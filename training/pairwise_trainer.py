@@ -16,8 +16,9 @@ class PairwiseTrainer(keras.Model):
     `compile` it with an optimizer and `fit` it on `PairwiseBatches.dataset()`; callbacks and
     `tf.distribute.MirroredStrategy` work as usual.
 
-    A step whose loss or gradient is not finite changes no weight and is remembered in `failed_step`, as are
-    the loss and the gradient's norm at that step; `StopOnDivergence` then ends the run.
+    The first step whose loss or gradient is not finite is remembered in `failed_step`, as are the loss and
+    the gradient's norm at that step; neither it nor any step after it applies a gradient, and
+    `StopOnDivergence` ends the run.
 
     Args:
         ranker: a model with the layers `encoder` and `matcher`, such as `models.hyperqa` builds.
@@ -157,12 +158,13 @@ class PairwiseTrainer(keras.Model):
     def _checked(
         self, gradients: list[tf.Tensor], loss: tf.Tensor, norm: tf.Tensor, step: tf.Tensor
     ) -> list[tf.Tensor]:
-        """Let only finite gradients through, and note the first step that had others."""
+        """Let gradients through up to the first step whose are not finite, and note that step."""
+        failed = self.failed_step.value >= 0
         finite = tf.math.is_finite(loss) & tf.math.is_finite(norm)
-        first = ~finite & (self.failed_step.value < 0)
+        first = ~finite & ~failed
         self.failed_step.assign(tf.where(first, tf.cast(step, tf.int64), self.failed_step.value))
         self.failed_values.assign(tf.where(first, tf.stack([loss, norm]), self.failed_values.value))
         replica = tf.distribute.get_replica_context()
         # The optimizer adds up the replicas' gradients, and these are the whole batch's already.
         share = 1.0 if replica is None else 1.0 / replica.num_replicas_in_sync
-        return [tf.where(finite, g * share, 0.0) for g in gradients]
+        return [tf.where(finite & ~failed, g * share, 0.0) for g in gradients]

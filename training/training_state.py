@@ -64,7 +64,7 @@ class TrainingState:
                     ]
                     for name in ("weights", "optimizer", "best_weights")
                 }
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
             raise UserError(f"{path} is damaged ({error}). Remove it to train from the start.") from error
         if facts["key"] != key:
             raise UserError(
