@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def run_command(main: Callable[[], int | None]) -> None:
+def run_command(main: Callable[[], object]) -> None:
     """Run a command line's main function and end the program with the exit code that its outcome deserves.
 
     What the user can mend is printed as `error: ...` and ends with 2, an interruption from the keyboard with
-    130, success with what `main` returns, 0 for None.
+    130, success with the number that `main` returns, or 0 for anything that is no number.
 
     Args:
         main: the function, without arguments.
@@ -38,7 +38,7 @@ def run_command(main: Callable[[], int | None]) -> None:
         code = 2
     except KeyboardInterrupt:
         code = 130
-    sys.exit(code or 0)
+    sys.exit(code if isinstance(code, int) else 0)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -104,7 +104,7 @@ def test_one_step_equals_float64_numpy(make_split, make_vectors, eq9, max_norm, 
         NegativeSampler(split, foreign_negatives=2), encode := encoding(model.get_layer("encoder")), 100
     )
     trainer = PairwiseTrainer(model, encode, margin=MARGIN, eq9=eq9, l2=L2, clip_norm=clip_norm)
-    trainer.compile(optimizer=keras.optimizers.SGD(RATE))
+    trainer.compile(optimizer=keras.optimizers.SGD(RATE), run_eagerly=True)
     before = [v.numpy() for v in model.trainable_variables]
     expected_loss, expected = numpy_step(
         vectors, before, split, pairs_of(batches, split), max_norm, eq9, clip_norm

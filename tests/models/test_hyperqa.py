@@ -1,0 +1,56 @@
+import keras
+import numpy as np
+import pytest
+
+from models.hyperqa import hyperqa
+
+
+def vectors(n, words=30):
+    made = np.random.default_rng(0).normal(size=(words, n)).astype("float32") * 0.2
+    made[0] = 0
+    return made
+
+
+@pytest.mark.parametrize("similarity", ["hyperbolic", "cosine"])
+@pytest.mark.parametrize(("dimension", "parameters"), [(300, 90_302), (150, 45_152)])
+def test_trainable_parameters_are_the_paper_s(similarity, dimension, parameters):
+    model = hyperqa(vectors(300), dimension, similarity=similarity)
+    assert sum(np.prod(v.shape) for v in model.trainable_variables) == parameters
+    assert not any("word_vectors" in v.path for v in model.trainable_variables)
+
+
+@pytest.mark.parametrize("similarity", ["hyperbolic", "cosine"])
+def test_scores_follow_the_equations_in_float64(similarity):
+    z = vectors(6)
+    model = hyperqa(z, 4, similarity=similarity, max_norm=0.9, seed=5)
+    question, answer = [4, 9, 4], [7, 21]
+    projection = model.get_layer("encoder").get_layer("projection")
+    W, b = (w.astype("float64") for w in projection.get_weights())
+
+    def point(words):
+        total = np.maximum(z[words].astype("float64") @ W + b, 0).sum(0)
+        return total * min(1, 0.9 / np.linalg.norm(total))
+
+    q, a = point(question), point(answer)
+    if similarity == "hyperbolic":
+        expected = -np.arccosh(1 + 2 * (q - a) @ (q - a) / ((1 - q @ q) * (1 - a @ a)))
+    else:
+        expected = q @ a / np.linalg.norm(q) / np.linalg.norm(a)
+    # Padding changes nothing.
+    for padding in (0, 3):
+        inputs = [np.array([words + [0] * padding], "int32") for words in (question, answer)]
+        assert model.predict(inputs, verbose=0).item() == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_saved_model_scores_the_same(tmp_path):
+    model = hyperqa(vectors(6), 4, projection="smooth", distance_form="released", dropout=0.1)
+    inputs = [np.array([[3, 4, 0]], "int32"), np.array([[5, 6, 7]], "int32")]
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(loaded.predict(inputs, verbose=0), model.predict(inputs, verbose=0))
+
+
+@pytest.mark.parametrize("options", [{"similarity": "euclidean"}, {"word_vectors": np.zeros(3)}])
+def test_bad_options_are_refused(options):
+    with pytest.raises(ValueError, match="Received"):
+        hyperqa(**{"word_vectors": vectors(6), **options})
