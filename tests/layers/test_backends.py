@@ -18,7 +18,8 @@ def run(backend, *arguments):
         pytest.skip(f"the {backend} backend is not installed")
     return subprocess.run(
         [sys.executable, *arguments],
-        env={**os.environ, "KERAS_BACKEND": backend},
+        # JAX compiles each of the many small programs here once to run it once: quickly rather than well.
+        env={**os.environ, "KERAS_BACKEND": backend, "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"},
         cwd=ROOT,
         capture_output=True,
         text=True,
