@@ -3,16 +3,17 @@
 A script states a configuration and how to train one seed; `run_experiment` does the rest.
 """
 
+import ast
 import hashlib
 import json
 import os
 import shlex
 import statistics
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -46,12 +47,22 @@ if TYPE_CHECKING:
 
 RESULTS = Path(__file__).parent / "results"
 PAPER_RESULTS = Path(__file__).parent / "paper_results.csv"
-_SOURCES = ("layers", "models", "training", "data_prep", "evaluation/ranking.py")
 
 
 @dataclass(frozen=True)
 class ExperimentConfig:
     """The options that every experiment has."""
+
+    sources: ClassVar[tuple[str, ...]] = (
+        "reproduce/experiment.py",
+        "data_prep/enc*.py",
+        "data_prep/tables.py",
+        "data_prep/tokens.py",
+        "data_prep/vocabulary.py",
+        "data_prep/word_vector*.py",
+        "training/*.py",
+    )
+    """The code on which the numbers of every experiment depend; a paper adds its own."""
 
     dataset: str
     """Name of the data set."""
@@ -241,21 +252,24 @@ def run_experiment(
 
 def experiment_key(config: ExperimentConfig, data: ExperimentData) -> str:
     """Name a configuration by a hash of its options, its data and the code that trains it."""
-    parts = [config.matters(), data.fingerprint(), code_fingerprint(), _versions_that_matter()]
+    parts = [config.matters(), data.fingerprint(), code_fingerprint(config.sources), _versions_that_matter()]
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:12]
 
 
-def code_fingerprint() -> str:
-    """Return a hash of the sources on which trained numbers depend."""
+def code_fingerprint(sources: Sequence[str]) -> str:
+    """Return a hash of the code on which trained numbers depend; comments and docstrings do not count.
+
+    Args:
+        sources: files and patterns of files, from the repository's root.
+    """
     root = Path(__file__).parent.parent
-    files = [
-        f
-        for name in _SOURCES
-        for f in ([root / name] if name.endswith(".py") else (root / name).glob("*.py"))
-    ]
     digest = hashlib.sha256()
-    for file in sorted(files):
-        digest.update(file.relative_to(root).as_posix().encode() + file.read_bytes())
+    for file in sorted({file for source in sources for file in root.glob(source)}):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                node.value.value = None
+        digest.update(file.relative_to(root).as_posix().encode() + ast.dump(tree).encode())
     return digest.hexdigest()[:16]
 
 
@@ -319,7 +333,7 @@ def _record(
             "types": round(data.word_vectors.coverage_types, 4),
             "tokens": round(data.word_vectors.coverage_tokens, 4),
         },
-        code=code_fingerprint(),
+        code=code_fingerprint(config.sources),
         data=data.fingerprint(),
         main=config.main,
         notes=config.notes,

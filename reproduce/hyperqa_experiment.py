@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from data_prep.errors import UserError
 from data_prep.files import atomic_write
@@ -25,11 +25,21 @@ NAMES = {"hyperqa": "HyperQA", "cosineqa": "CosineQA"}
 class HyperQAConfig(PairwiseSettings, ExperimentConfig):
     """The options of a HyperQA experiment."""
 
+    sources: ClassVar[tuple[str, ...]] = (
+        *ExperimentConfig.sources,
+        "reproduce/hyperqa_experiment.py",
+        "models/hyperqa.py",
+        "layers/poincare.py",
+        "layers/hyperbolic_distance.py",
+        "layers/unit_ball.py",
+        "layers/masked_*.py",
+    )
+
     model: Literal["hyperqa", "cosineqa"] = "hyperqa"
     """HyperQA, or CosineQA, which has the cosine in place of the hyperbolic distance."""
-    dimension: int = 300
+    dimension: int = 400
     """d, the size of projected words and of text vectors."""
-    max_norm: float = 0.99
+    max_norm: float = 0.7
     """Largest norm of a text vector in the ball."""
     projection: Literal["clip", "smooth"] = "clip"
     """How texts come onto the ball: cut off at max_norm as in the paper, or by a smooth map."""
@@ -78,7 +88,7 @@ def train_hyperqa(
         seed=seed,
     )
     encoding = PackedBagOfWords(ranker.get_layer("encoder"), seed=seed)
-    logs = [keras.callbacks.TensorBoard(folder / "tensorboard")] if config.tensorboard else []
+    logs = [keras.callbacks.TensorBoard(folder / "tensorboard")] if config.tensorboard and folder else []
     result = fit_pairwise(
         ranker,
         encoding,

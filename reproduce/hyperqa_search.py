@@ -22,7 +22,7 @@ from data_prep.errors import UserError
 from reproduce.experiment import load_experiment_data, measure, slug
 from reproduce.hyperqa_experiment import HyperQAConfig, train_hyperqa
 
-# The paper's grid (FACTS: learning rate 0.01-0.2, d 100-400, L2 1e-5-1e-3, margin 1-20, 2-8 negatives),
+# The paper's grid (learning rate 0.01-0.2, d 100-400, L2 1e-5-1e-3, margin 1-20, 2-8 negatives),
 # widened.
 SPACE = {
     "learning_rate": (0.02, 0.05, 0.1, 0.2, 0.3),
@@ -64,7 +64,9 @@ def trial_options(config: SearchConfig, trial: int) -> dict:
     rng = np.random.default_rng([config.search_seed, trial])
     drawn = {name: values[rng.integers(len(values))] for name, values in SPACE.items()}
     keep = {name: bool(rng.random() < config.around) or (config.around > 0 and trial == 0) for name in SPACE}
-    return {name: getattr(config, name) if keep[name] else value for name, value in drawn.items()}
+    options = {name: getattr(config, name) if keep[name] else value for name, value in drawn.items()}
+    # Where all of a question's wrong answers are taken there is nothing to choose among.
+    return options if options["own_negatives"] is not None else options | {"sampling": "random"}
 
 
 def search(config: SearchConfig) -> None:
@@ -78,16 +80,11 @@ def search(config: SearchConfig) -> None:
     path = config.folder / f"{name}.jsonl"
     config.folder.mkdir(parents=True, exist_ok=True)
     done = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-    known = {
-        (t["search_seed"], t["around"], t["trial"], t.get("seeds", len(t.get("dev_map", [])))) for t in done
-    }
+    known = {_identity(trial) for trial in done}
     base = {f.name: getattr(config, f.name) for f in fields(HyperQAConfig)}
     seeds = range(config.first_seed, config.first_seed + (config.seeds or 2))
     for trial in tqdm(range(config.trials), desc=name, unit="trial"):
-        if (config.search_seed, config.around, trial, len(seeds)) in known:
-            continue
         options = trial_options(config, trial)
-        began = time.perf_counter()
         outcome = {
             "search_seed": config.search_seed,
             "around": config.around,
@@ -97,6 +94,9 @@ def search(config: SearchConfig) -> None:
             "epochs": config.epochs,
             "seeds": len(seeds),
         }
+        if _identity(outcome) in known:
+            continue
+        began = time.perf_counter()
         try:
             runs = [train_hyperqa(HyperQAConfig(**base | options), data, seed, None, "") for seed in seeds]
         except TrainingDivergedError as error:
@@ -114,6 +114,12 @@ def search(config: SearchConfig) -> None:
         with path.open("a") as file:
             file.write(json.dumps(outcome) + "\n")
     report(done)
+
+
+def _identity(trial: dict) -> str:
+    return json.dumps(
+        [trial["options"], trial["model"], trial["epochs"], trial.get("seeds", 2)], sort_keys=True
+    )
 
 
 def report(trials: list[dict], best: int = 10) -> None:

@@ -1,8 +1,8 @@
 """HyperQA on TrecQA (Tables 5 and 6 of the paper).
 
-    python reproduce/hyperqa_trecqa.py                        # a quick look: one seed
-    python reproduce/hyperqa_trecqa.py --variant TRAIN        # the small training set
-    python reproduce/hyperqa_trecqa.py --record --main        # five seeds, recorded
+A quick look with one seed: python reproduce/hyperqa_trecqa.py
+The small training set: python reproduce/hyperqa_trecqa.py --variant TRAIN
+Five seeds, recorded: python reproduce/hyperqa_trecqa.py --record
 
 One training serves both protocols, raw and clean: they differ in the test questions that count.
 """
@@ -17,12 +17,14 @@ from reproduce.hyperqa_experiment import HyperQAConfig, run_hyperqa
 
 @dataclass(frozen=True, kw_only=True)
 class Config(HyperQAConfig):
-    """HyperQA on TrecQA; the defaults were chosen on dev (reproduce/searches)."""
+    """HyperQA on TrecQA."""
 
     dataset: str = "trecqa"
     """Name of the data set."""
     variant: str = "TRAIN-ALL"
     """TRAIN-ALL (1,229 questions) or TRAIN (94)."""
+    mask_numbers: bool = True
+    """Replace numbers by <num>, as the distributed file of TRAIN-ALL does, in every split."""
 
 
 if __name__ == "__main__":

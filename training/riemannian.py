@@ -10,6 +10,12 @@ theta is, and three readings are possible:
 - `released_code`: the authors' code takes the norm of the gradient itself, ((1 - |g|^2)^2 + 1e-5) / 4.
 - `none`: the plain Euclidean gradient, for comparison.
 
+Where every text lies at one norm, as the sums of HyperQA do after the projection, `points` scales all
+gradients by one
+number: 2.5e-1 at norm 0, 6.5e-2 at 0.7, 1e-4 at 0.99. `parameters` cannot move a score weight w_f that starts
+at -1, since its factor is 0 there, and scales the gradient of a large W_p up by its norm to the fourth,
+which Adagrad takes out again.
+
 The retraction R of Eq. 8 is the identity here: the parameters live in Euclidean space, and the text vectors
 are brought back onto the ball by the `UnitBall` layer in the next forward pass. The step itself is the
 optimizer's.
@@ -19,7 +25,25 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-READINGS = ("points", "parameters", "released_code", "none")
+
+def _at_points(gradient: tf.Tensor, point: tf.Tensor) -> tf.Tensor:
+    squared_norm = tf.reduce_sum(tf.square(point), axis=-1, keepdims=True)
+    return gradient * tf.square(1.0 - squared_norm) / 4.0
+
+
+def _by_parameter_norm(gradient: tf.Tensor, parameter: tf.Tensor) -> tf.Tensor:
+    return gradient * tf.square(1.0 - tf.reduce_sum(tf.square(parameter))) / 4.0
+
+
+def _by_gradient_norm(gradient: tf.Tensor, parameter: tf.Tensor) -> tf.Tensor:
+    return gradient * (tf.square(1.0 - tf.reduce_sum(tf.square(gradient))) + 1e-5) / 4.0
+
+
+# A reading converts in one of two places: where the gradient arrives at the points, or at the weights.
+_POINT_READINGS = {"points": _at_points}
+_PARAMETER_READINGS = {"parameters": _by_parameter_norm, "released_code": _by_gradient_norm}
+
+READINGS = (*_POINT_READINGS, *_PARAMETER_READINGS, "none")
 
 
 def check_reading(reading: str) -> str:
@@ -38,7 +62,7 @@ def convert_point_gradients(gradients: tf.Tensor, points: tf.Tensor, reading: st
 
     Args:
         gradients: float `(..., d)`, the loss's Euclidean gradients with respect to `points`.
-        points: float `(..., d)`, text vectors on the unit ball.
+        points: float `(..., d)`, text vectors on the ball, after their projection onto it.
         reading: one of `READINGS`; every other reading than `points` leaves them as they are.
 
     Returns:
@@ -48,10 +72,8 @@ def convert_point_gradients(gradients: tf.Tensor, points: tf.Tensor, reading: st
         >>> convert_point_gradients(tf.ones((1, 2)), tf.zeros((1, 2)), "points").numpy()
         array([[0.25, 0.25]], dtype=float32)
     """
-    if check_reading(reading) != "points":
-        return gradients
-    squared_norms = tf.reduce_sum(tf.square(points), axis=-1, keepdims=True)
-    return gradients * tf.square(1.0 - squared_norms) / 4.0
+    convert = _POINT_READINGS.get(check_reading(reading))
+    return convert(gradients, points) if convert else gradients
 
 
 def convert_parameter_gradients(
@@ -71,14 +93,7 @@ def convert_parameter_gradients(
         >>> convert_parameter_gradients([tf.ones(2)], [tf.zeros(2)], "parameters")[0].numpy()
         array([0.25, 0.25], dtype=float32)
     """
-    if check_reading(reading) == "parameters":
-        return [
-            gradient * tf.square(1.0 - tf.reduce_sum(tf.square(parameter))) / 4.0
-            for gradient, parameter in zip(gradients, parameters, strict=True)
-        ]
-    if reading == "released_code":
-        return [
-            gradient * (tf.square(1.0 - tf.reduce_sum(tf.square(gradient))) + 1e-5) / 4.0
-            for gradient in gradients
-        ]
-    return list(gradients)
+    convert = _PARAMETER_READINGS.get(check_reading(reading))
+    if convert is None:
+        return list(gradients)
+    return [convert(g, p) for g, p in zip(gradients, parameters, strict=True)]

@@ -10,6 +10,7 @@ from training.packed_bag_of_words import PackedBagOfWords
 from training.padded_texts import PaddedTexts
 from training.pairwise_batches import PairwiseBatches
 from training.pairwise_trainer import PairwiseTrainer
+from training.riemannian import READINGS
 
 MARGIN, L2, RATE = 0.7, 0.01, 0.05
 
@@ -73,6 +74,8 @@ def numpy_step(vectors, weights, split, pairs, max_norm, eq9, clip_norm):
         gradients = [g * (1 - (p**2).sum()) ** 2 / 4 for g, p in zip(gradients, parameters, strict=True)]
     if eq9 == "released_code":
         gradients = [g * ((1 - (g**2).sum()) ** 2 + 1e-5) / 4 for g in gradients]
+    if eq9 not in ("points", "parameters", "released_code", "none"):
+        raise KeyError(f"write the formula of {eq9} down here")
     norm = np.sqrt(sum((g**2).sum() for g in gradients))
     if clip_norm is not None:
         gradients = [g * min(1.0, clip_norm / norm) for g in gradients]
@@ -94,7 +97,7 @@ def pairs_of(batches, split):
 @pytest.mark.parametrize("encoding", [PackedBagOfWords, PaddedTexts])
 @pytest.mark.parametrize("clip_norm", [None, 0.05])
 @pytest.mark.parametrize("max_norm", [0.5, 0.999])
-@pytest.mark.parametrize("eq9", ["points", "parameters", "released_code", "none"])
+@pytest.mark.parametrize("eq9", READINGS)
 def test_one_step_equals_float64_numpy(make_split, make_vectors, eq9, max_norm, clip_norm, encoding):
     split, vectors = make_split(), make_vectors(scale=0.1)
     model = hyperqa(vectors, 5, max_norm=max_norm, seed=3)

@@ -41,7 +41,7 @@ def test_each_reading_converts_in_one_place_only(reading):
     at_points = convert_point_gradients(gradient, theta, reading)
     (at_parameters,) = convert_parameter_gradients([gradient], [theta], reading)
     changed = [not np.array_equal(x, gradient) for x in (at_points, at_parameters)]
-    assert changed == [reading == "points", reading in ("parameters", "released_code")]
+    assert sum(changed) == (reading != "none")
 
 
 def test_at_w_f_of_minus_one_the_literal_reading_freezes():
