@@ -26,7 +26,7 @@
 # %%
 import os
 
-# Both lines only keep TensorFlow's start-up messages out of the page.
+# Keep TensorFlow's start-up messages out of the page, the last one by doing without oneDNN.
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
 
