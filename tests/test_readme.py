@@ -46,5 +46,5 @@ def test_files_and_commands_that_the_readme_names_exist():
     for script in re.findall(r"python ((?:reproduce|benchmarks)/\w+\.py)", README):
         assert (ROOT / script).exists(), script
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    for target in re.findall(r"`?make (\w+)", README):
+    for target in re.findall(r"(?:`|^)make (\w+)", README, re.MULTILINE):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target

@@ -44,10 +44,11 @@ def test_map_by_dimension_draws_the_mean_over_seeds_in_order_of_size():
     assert axes.get_ylabel() == "MAP on WikiQA dev"
 
 
-def test_figures_are_saved_as_pictures_without_pyplot(tmp_path):
+def test_figures_are_saved_as_pictures_without_pyplot(tmp_path, monkeypatch):
+    # Another test may have imported it; a None here makes any import of it fail.
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     learning_curves(HISTORIES[:1]).savefig(tmp_path / "figure.png")
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
-    assert "matplotlib.pyplot" not in sys.modules
 
 
 @pytest.mark.parametrize(
