@@ -134,7 +134,7 @@ class PackedBagOfWords:
         replica = tf.distribute.get_replica_context()
         if replica is not None and replica.num_replicas_in_sync > 1:
             seed += tf.cast(replica.replica_id_in_sync_group, tf.int64) * 1_000_003
-        dropped = round(rate * 256)
+        dropped = min(round(rate * 256), 255)
         size = tf.reduce_prod(shape)
         words = tf.random.stateless_uniform(
             [(size + 3) // 4], seed, minval=None, maxval=None, dtype=tf.uint32, alg="philox"

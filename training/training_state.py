@@ -1,7 +1,6 @@
 """Everything an interrupted training needs to go on as if nothing had happened, in one file."""
 
 import json
-import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,6 +8,8 @@ import numpy as np
 
 from data_prep.errors import UserError
 from data_prep.files import atomic_write
+
+_LISTS = ("weights", "optimizer", "best_weights")
 
 
 @dataclass
@@ -36,14 +37,11 @@ class TrainingState:
 
     def save(self, path: str | Path) -> None:
         """Write the state; a reader sees the old file or the new one, never half of one."""
-        arrays = {
-            f"{name}_{i}": array
-            for name in ("weights", "optimizer", "best_weights")
-            for i, array in enumerate(getattr(self, name))
-        }
-        facts = json.dumps({"history": self.history, "best_epoch": self.best_epoch, "key": self.key})
+        arrays = {f"{name}_{i}": array for name in _LISTS for i, array in enumerate(getattr(self, name))}
+        facts = {"history": self.history, "best_epoch": self.best_epoch, "key": self.key}
+        facts["lengths"] = [len(getattr(self, name)) for name in _LISTS]
         with atomic_write(path, "wb") as file:
-            np.savez(file, facts=np.frombuffer(facts.encode(), np.uint8), **arrays)
+            np.savez(file, facts=np.frombuffer(json.dumps(facts).encode(), np.uint8), **arrays)
 
     @classmethod
     def load(cls, path: str | Path, key: str) -> "TrainingState | None":
@@ -58,16 +56,13 @@ class TrainingState:
         try:
             with np.load(path, allow_pickle=False) as stored:
                 facts = json.loads(bytes(stored["facts"]))
-                arrays = {
-                    name: [
-                        stored[f"{name}_{i}"] for i in range(sum(k.startswith(f"{name}_") for k in stored))
-                    ]
-                    for name in ("weights", "optimizer", "best_weights")
-                }
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+                lengths = dict(zip(_LISTS, facts.pop("lengths"), strict=True))
+                lists = {name: [stored[f"{name}_{i}"] for i in range(n)] for name, n in lengths.items()}
+                state = cls(**lists, **facts)
+        except Exception as error:  # damaged bytes bring about errors of a dozen kinds
             raise UserError(f"{path} is damaged ({error}). Remove it to train from the start.") from error
-        if facts["key"] != key:
+        if state.key != key:
             raise UserError(
                 f"{path} belongs to another configuration. Remove it, or choose another --output folder."
             )
-        return cls(**arrays, **facts)
+        return state
