@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -38,6 +39,10 @@ def run_command(main: Callable[[], object]) -> None:
         code = 2
     except KeyboardInterrupt:
         code = 130
+    except BrokenPipeError:
+        # `... | head` closed the pipe; without this, Python would complain once more while it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 141
     sys.exit(code if isinstance(code, int) else 0)
 
 

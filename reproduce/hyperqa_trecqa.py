@@ -1,7 +1,9 @@
 """HyperQA on TrecQA (Tables 5 and 6 of the paper).
 
 A quick look with one seed: python reproduce/hyperqa_trecqa.py
+
 The small training set: python reproduce/hyperqa_trecqa.py --variant TRAIN
+
 Five seeds, recorded: python reproduce/hyperqa_trecqa.py --record
 
 One training serves both protocols, raw and clean: they differ in the test questions that count.

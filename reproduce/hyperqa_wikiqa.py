@@ -1,6 +1,7 @@
 """HyperQA on WikiQA (Table 2 of the paper).
 
 A quick look with one seed: python reproduce/hyperqa_wikiqa.py
+
 Five seeds, recorded: python reproduce/hyperqa_wikiqa.py --record
 """
 
