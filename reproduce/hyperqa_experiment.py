@@ -1,6 +1,7 @@
 """HyperQA's experiments, whatever the data set."""
 
-from dataclasses import dataclass
+import statistics
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -11,9 +12,11 @@ from reproduce.experiment import (
     ExperimentData,
     ExperimentResult,
     SeedRun,
+    experiment_key,
     load_experiment_data,
     measure,
     run_experiment,
+    slug,
 )
 from training.option_ranges import check_range
 from training.pairwise_settings import PairwiseSettings
@@ -114,8 +117,6 @@ def run_hyperqa(config: HyperQAConfig) -> ExperimentResult | None:
     check_range(config, "epochs", at_least=1)
     data = load_experiment_data(config)
     if config.dimensions:
-        from reproduce.embedding_size import draw_map_by_embedding_size
-
         draw_map_by_embedding_size(config, data)
         return None
     result = run_experiment(
@@ -150,3 +151,27 @@ def draw_figures(result: ExperimentResult, max_norm: float) -> None:
     for name, figure in figures.items():
         with atomic_write(result.folder / f"{name}.png", "wb") as file:
             figure.savefig(file, dpi=150, format="png")
+
+
+def draw_map_by_embedding_size(config: HyperQAConfig, data: ExperimentData) -> None:
+    """Train both models at every size of `config.dimensions`; draw test MAP against size (Fig. 3)."""
+    from evaluation.figures import map_by_dimension
+
+    rule = next(iter(data.dataset.description.protocols.values()))
+    rows = []
+    for model in NAMES:
+        for dimension in config.dimensions:
+            sized = replace(config, model=model, dimension=dimension, dimensions=())
+            key = experiment_key(sized, data)
+            folder = config.output / slug("hyperqa", config.dataset, data.dataset.variant, NAMES[model]) / key
+            runs = [
+                train_hyperqa(sized, data, seed, folder / f"seed-{seed}", key) for seed in config.seed_list
+            ]
+            maps = [measure(data.encoded.test, run.scores["test"], rule)["map"] for run in runs]
+            rows += [{"model": NAMES[model], "dimension": dimension, "map": value} for value in maps]
+            print(f"{NAMES[model]}, d = {dimension}: test MAP {statistics.mean(maps):.4f}", flush=True)
+    name = slug("hyperqa", config.dataset, data.dataset.variant, "embedding-size")
+    with atomic_write(config.output / f"{name}.png", "wb") as file:
+        figure = map_by_dimension(rows, title=data.title, metric_title="MAP on test")
+        figure.savefig(file, dpi=150, format="png")
+    print(f"figure: {config.output / name}.png")
