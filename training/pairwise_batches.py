@@ -88,6 +88,7 @@ class PairwiseBatches:
             **self.encoding.signature,
             "n_questions": scalar,
             "n_answers": scalar,
+            "n_pairs": scalar,
             "question_of_answer": vector,
             "correct": vector,
             "wrong": vector,
@@ -147,6 +148,7 @@ class PairwiseBatches:
         return texts, {
             "n_questions": np.int32(stop - start),
             "n_answers": np.int32(last - first),
+            "n_pairs": np.int32(len(within)),
             "question_of_answer": np.repeat(np.arange(stop - start), n_answers).astype(np.int32),
             "correct": (base + within // np.maximum(wrong, 1)).astype(np.int32),
             "wrong": (base + correct + within % np.maximum(wrong, 1)).astype(np.int32),

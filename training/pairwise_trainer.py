@@ -137,8 +137,10 @@ class PairwiseTrainer(keras.Model):
         questions = tf.gather(points[:n_questions], batch["question_of_answer"][:n_answers])
         answers = points[n_questions : n_questions + n_answers]
         scores = self.ranker.get_layer("matcher")([questions, answers], training=True)
-        gap = tf.gather(scores, batch["correct"]) - tf.gather(scores, batch["wrong"])
-        return tf.reduce_sum(batch["weight"] * tf.nn.relu(self.margin - gap))
+        # A replica's share may be filled up with pairs of answers that it does not have.
+        correct, wrong, weight = (batch[name][: batch["n_pairs"]] for name in ("correct", "wrong", "weight"))
+        gap = tf.gather(scores, correct) - tf.gather(scores, wrong)
+        return tf.reduce_sum(weight * tf.nn.relu(self.margin - gap))
 
     def _summed_over_replicas(self, gradients: list[tf.Tensor]) -> list[tf.Tensor]:
         replica = tf.distribute.get_replica_context()
