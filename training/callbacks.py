@@ -136,13 +136,22 @@ class ProgressLine(keras.callbacks.Callback):
         epochs: how many epochs the training has.
         steps: how many steps an epoch has.
         first_epoch: the epoch that this run starts with.
+        best: the best dev figure of the epochs before.
         monitor: the dev figure to show.
     """
 
-    def __init__(self, label: str, epochs: int, steps: int, first_epoch: int = 0, monitor: str = "map"):
+    def __init__(
+        self,
+        label: str,
+        epochs: int,
+        steps: int,
+        first_epoch: int = 0,
+        best: float = -math.inf,
+        monitor: str = "map",
+    ):
         super().__init__()
         self.epochs, self.steps, self.monitor = epochs, steps, f"dev_{monitor}"
-        self.best = -math.inf
+        self.best = best
         self.bar = tqdm(
             total=epochs * steps,
             initial=first_epoch * steps,

@@ -1,5 +1,6 @@
 """Pairwise training from the first step to the best weights, resumable."""
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -143,7 +144,8 @@ def fit_pairwise(
     if settings.patience is not None and waited >= settings.patience:
         first_epoch = settings.epochs
     around = [KeepEpoch(batches), StopOnDivergence(), selection, *callbacks]
-    progress = [ProgressLine(label, settings.epochs, len(batches), first_epoch)] if verbose else []
+    best = max((epoch["dev_map"] for epoch in selection.state.history), default=-math.inf)
+    progress = [ProgressLine(label, settings.epochs, len(batches), first_epoch, best)] if verbose else []
     try:
         trainer.fit(
             batches.dataset(),
