@@ -5,6 +5,7 @@ A script states a configuration and how to train one seed; `run_experiment` does
 
 import ast
 import hashlib
+import importlib.util
 import json
 import os
 import shlex
@@ -22,6 +23,7 @@ from data_prep import (
     Dataset,
     EncodedDataset,
     EncodedSplit,
+    UserError,
     WordVectors,
     encode_dataset,
     load_dataset,
@@ -102,6 +104,8 @@ class ExperimentConfig:
         """Refuse options out of range."""
         check_range(self, "seeds", at_least=1)
         check_range(self, "first_seed", at_least=0)
+        if self.tensorboard and importlib.util.find_spec("tensorboard") is None:
+            raise UserError("--tensorboard needs the package tensorboard: pip install tensorboard")
 
     @property
     def seed_list(self) -> list[int]:
@@ -346,7 +350,9 @@ def _over_seeds(tables: list[pd.DataFrame], rule: str) -> dict:
     for metric in METRICS:
         values = [figures[metric] for figures in each]
         mean, half_width = mean_confidence_interval(values)
-        spreads[metric] = {"mean": mean, "ci95": half_width, "per_seed": values}
+        # None, as JSON has it, where a single seed gives no interval.
+        ci95 = None if len(values) == 1 else half_width
+        spreads[metric] = {"mean": mean, "ci95": ci95, "per_seed": values}
     return spreads
 
 
@@ -365,7 +371,7 @@ def clean_command() -> str:
         if word.startswith("--"):
             skip = word.partition("=")[0] in places
         if not skip:
-            words.append(Path(word).name if "/" in word and not word.startswith("--") else word)
+            words.append(word)
     return shlex.join(["python", "/".join(Path(sys.argv[0]).resolve().parts[-2:]), *words])
 
 
