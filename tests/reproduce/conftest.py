@@ -1,0 +1,75 @@
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+OPTIONS = (
+    "--dataset sample --seeds 2 --epochs 12 --dimension 16 --sampling mix --own-negatives 3 --dropout 0.1 "
+    "--max-norm 0.7 --tensorboard"
+)
+
+
+@dataclass
+class Run:
+    """What a script left behind."""
+
+    output: Path
+    stdout: str = ""
+    stderr: str = ""
+
+    @property
+    def folder(self):
+        (folder,) = self.output.glob("*/*/")
+        return folder
+
+    @property
+    def record_path(self):
+        (path,) = self.folder.glob("*.json")
+        return path
+
+    @property
+    def record(self):
+        return json.loads(self.record_path.read_text())
+
+
+@pytest.fixture(scope="session")
+def environment(tmp_path_factory):
+    """The environment of every command: a cache of the tests' own, and no data but what comes along."""
+    aside = ("QA_DATA_HOME", "QA_EMBEDDINGS_HOME")
+    kept = {name: value for name, value in os.environ.items() if name not in aside}
+    return {**kept, "XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache")), "TF_CPP_MIN_LOG_LEVEL": "3"}
+
+
+@pytest.fixture(scope="session")
+def shell(environment, tmp_path_factory):
+    """Run a script of reproduce/ as from a shell, in a folder that is not the repository's."""
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+
+    def run(script, *arguments, **options):
+        command = [sys.executable, ROOT / "reproduce" / script, *map(str, arguments)]
+        return subprocess.run(
+            command, capture_output=True, text=True, env=environment, cwd=elsewhere, check=False, **options
+        )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def sample_command():
+    """The script and the options of the one training that these tests share."""
+    return "hyperqa_wikiqa.py", OPTIONS.split()
+
+
+@pytest.fixture(scope="session")
+def sample_run(shell, sample_command, tmp_path_factory):
+    """The shared training, from a shell and unbroken."""
+    script, options = sample_command
+    output = tmp_path_factory.mktemp("unbroken")
+    done = shell(script, *options, "--output", output)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return Run(output, done.stdout, done.stderr)

@@ -1,0 +1,99 @@
+"""A run that is killed again and again and started again with the same command ends as an unbroken one."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+import layers  # noqa: F401  (registers the layers that the saved model names)
+
+ROOT = Path(__file__).parents[2]
+
+
+def finished_epochs(output):
+    """How many epochs the states in a folder hold; they can be read at any time."""
+    count = 0
+    for path in output.glob("*/*/seed-*/state.npz"):
+        with np.load(path) as stored:
+            count += bytes(stored["facts"]).count(b'"loss"')
+    return count
+
+
+def kill_when(condition, command, environment):
+    """Start a command and kill it without warning when the condition holds; tell whether it came to that."""
+    process = subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    try:
+        while process.poll() is None and not condition():
+            time.sleep(0.002)
+    finally:
+        ended = process.poll() is not None
+        process.kill()
+        process.wait()
+    return not ended
+
+
+def facts(path):
+    """Everything that a state file holds, but the time that epochs took."""
+    with np.load(path) as stored:
+        arrays = {name: stored[name] for name in stored if name != "facts"}
+        held = json.loads(bytes(stored["facts"]))
+    for epoch in held["history"]:
+        del epoch["seconds"]
+    return held, arrays
+
+
+@pytest.mark.slow
+def test_killed_again_and_again(sample_run, sample_command, environment, tmp_path):
+    script, options = sample_command
+    command = [sys.executable, ROOT / "reproduce" / script, *options, "--output", tmp_path]
+    draw = random.Random(os.urandom(4))
+    # In the first seed's training, in the second's, and while runs, model and record are written.
+    first, second = draw.randrange(0, 11), draw.randrange(12, 23)
+    pause = draw.random() * 0.03
+    deaths = 0
+    for condition in (
+        lambda: finished_epochs(tmp_path) > first,
+        lambda: finished_epochs(tmp_path) > second,
+        lambda: any(tmp_path.glob("*/*/runs/*.qrels")),
+    ):
+
+        def now(condition=condition):
+            if met := condition():
+                time.sleep(pause)
+            return met
+
+        deaths += kill_when(now, command, environment)
+    what = f"killed after epochs {first} and {second} and in the writing, each {pause:.3f} s later"
+    assert deaths >= 2, what
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+    ours, theirs = tmp_path, sample_run.folder
+    (ours,) = tmp_path.glob("*/*/")
+    assert ours.name == theirs.name
+    for seed in (0, 1):
+        (our_facts, our_arrays), (facts_of, arrays_of) = (
+            facts(each / f"seed-{seed}" / "state.npz") for each in (ours, theirs)
+        )
+        assert our_facts == facts_of, what
+        assert our_arrays.keys() == arrays_of.keys()
+        for name, array in our_arrays.items():
+            np.testing.assert_array_equal(array, arrays_of[name], err_msg=what)
+    for path in sorted((theirs / "runs").iterdir()):
+        assert (ours / "runs" / path.name).read_bytes() == path.read_bytes(), (path.name, what)
+    records = [type(sample_run)(each).record for each in (tmp_path, sample_run.output)]
+    for record in records:
+        del record["created"], record["seconds_per_epoch"]
+    assert records[0] == records[1], what
+    models = [keras.models.load_model(each / "model" / "ranker.keras") for each in (ours, theirs)]
+    for a, b in zip(*(model.get_weights() for model in models), strict=True):
+        np.testing.assert_array_equal(a, b)

