@@ -1,5 +1,6 @@
 """Ranking a user's own text with a saved model, from a shell and against float64 NumPy."""
 
+import io
 import json
 import shutil
 import zipfile
@@ -11,7 +12,7 @@ import pandas as pd
 import pytest
 
 from data_prep import UserError
-from reproduce.rank import rank_texts
+from reproduce.rank import main, rank_texts
 
 QUESTION = "Who painted the ceiling of the chapel?"
 CANDIDATES = [
@@ -88,8 +89,14 @@ def test_from_a_shell(shell, model, tmp_path):
         _, printed, said = line.split(maxsplit=2)
         assert float(printed) == pytest.approx(score, abs=1e-4)
         assert said == text
-    best = shell("rank.py", model, QUESTION, "-", "--top", "1", input="\n".join(CANDIDATES))
-    assert best.stdout == lines[0] + "\n"
+
+
+def test_from_standard_input(model, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["rank.py", str(model), QUESTION, "-", "--top", "1"])
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(CANDIDATES)))
+    main()
+    ((score, best), *_) = rank_texts(model, QUESTION, CANDIDATES)
+    assert capsys.readouterr().out.split(maxsplit=2) == ["1", f"{score:.4f}", best + "\n"]
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,36 @@ def test_gradient_under_dropout_is_that_of_the_plain_formula_with_the_same_mask(
         np.testing.assert_allclose(ours, automatic, rtol=1e-4, atol=1e-5)
 
 
+def test_gradient_under_dropout_of_texts_is_that_of_the_plain_formula(make_split, make_vectors):
+    model = hyperqa(make_vectors(), 5, max_norm=0.8, dropout=0.3, seed=2)
+    encoding = PackedBagOfWords(model.get_layer("encoder"), seed=9)
+    split, step = make_split(), tf.constant(3, tf.int64)
+    packed = tensors(encoding.pack(split.questions))
+    kernel, bias = encoding.projection.kernel.value, encoding.projection.bias.value
+    words = split.questions.padded()
+    with tf.GradientTape(persistent=True) as tape:
+        points = encoding(packed, step)
+        projected = tf.nn.relu(tf.gather(encoding.word_vectors.value, words) @ kernel + bias)
+        sums = tf.reduce_sum(projected * (words > 0)[..., None].astype("float32"), axis=1)
+        kept, scale = encoding._kept(tf.shape(sums), 0.3, step, salt=2)
+        dropped = sums * tf.cast(kept, tf.float32) * scale
+        norms = tf.norm(dropped, axis=-1, keepdims=True)
+        plain = dropped * tf.minimum(1.0, 0.8 / norms)
+        losses = [tf.reduce_sum(tf.sin(x)) for x in (points, plain)]
+    assert not np.array_equal(points, encoding(packed))
+    np.testing.assert_allclose(points, plain, rtol=1e-5, atol=1e-6)
+    for ours, automatic in zip(*(tape.gradient(x, [kernel, bias]) for x in losses), strict=True):
+        np.testing.assert_allclose(ours, automatic, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("rate", [0.001, 0.5, 0.9999])
+def test_dropout_of_any_rate_leaves_finite_sums(make_split, make_vectors, rate):
+    encoder = hyperqa(make_vectors(), 5, embedding_dropout=rate, dropout=rate).get_layer("encoder")
+    encoding = PackedBagOfWords(encoder)
+    packed = tensors(encoding.pack(make_split().questions))
+    assert np.isfinite(encoding(packed, tf.constant(0, tf.int64))).all()
+
+
 def test_dropout_keeps_the_stated_share_and_the_expectation(encoder):
     encoding = PackedBagOfWords(encoder, seed=1)
     kept, scale = encoding._kept(tf.constant([500, 333]), 0.3, tf.constant(5, tf.int64), salt=1)
