@@ -50,7 +50,20 @@ def test_a_saved_model_scores_the_same(tmp_path):
     np.testing.assert_array_equal(loaded.predict(inputs, verbose=0), model.predict(inputs, verbose=0))
 
 
-@pytest.mark.parametrize("options", [{"similarity": "euclidean"}, {"word_vectors": np.zeros(3)}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"similarity": "euclidean"},
+        {"word_vectors": np.zeros(3)},
+        {"max_norm": 0.0},
+        {"max_norm": 1.5},
+        {"projection": "fold"},
+        {"distance_form": "acosh"},
+        {"dropout": 1.5},
+        {"embedding_dropout": -0.1},
+        {"dimension": 0},
+    ],
+)
 def test_bad_options_are_refused(options):
     with pytest.raises(ValueError, match="Received"):
         hyperqa(**{"word_vectors": vectors(6), **options})
