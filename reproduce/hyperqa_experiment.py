@@ -90,7 +90,7 @@ def train_hyperqa(
         dropout=config.dropout,
         seed=seed,
     )
-    encoding = PackedBagOfWords(ranker.get_layer("encoder"), seed=seed)
+    encoding = PackedBagOfWords(ranker.get_layer("encoder"))
     logs = [keras.callbacks.TensorBoard(folder / "tensorboard")] if config.tensorboard and folder else []
     result = fit_pairwise(
         ranker,

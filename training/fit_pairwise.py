@@ -51,7 +51,7 @@ def fit_pairwise(
     measure: Callable[[EncodedSplit, np.ndarray], dict[str, float]],
     *,
     seed: int = 0,
-    edge_norm: float = 1.0,
+    edge_norm: float | None = 1.0,
     label: str = "training",
     state_path: Path | None = None,
     state_key: str = "",

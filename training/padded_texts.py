@@ -1,6 +1,7 @@
 """The plain way to encode many texts of one batch: padded to one length, through the Keras encoder."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import keras
 import numpy as np
@@ -12,11 +13,12 @@ from data_prep import EncodedTexts
 class PaddedTexts:
     """Encodes the texts of a batch with any Keras encoder of padded token matrices.
 
-    It works for every encoder that maps int32 `(texts, length)` to one vector per text, and is the
-    yardstick for the faster ways that a particular encoder admits, such as `PackedBagOfWords`.
+    It works for every encoder that maps int32 `(texts, length)` to a tensor, or a list of tensors, with the
+    texts along the first axis, and is the yardstick for the faster ways that a particular encoder admits,
+    such as `PackedBagOfWords`. Dropout is the encoder's own.
 
     Args:
-        encoder: a Keras model from words, 0 being padding, to text vectors.
+        encoder: a Keras model from words, 0 being padding, to whatever stands for a text.
 
     Example:
         >>> encode = PaddedTexts(model.get_layer("encoder"))  # doctest: +SKIP
@@ -28,7 +30,7 @@ class PaddedTexts:
     def __init__(self, encoder: keras.Model):
         self.encoder = encoder
 
-    def pack(self, *groups: EncodedTexts) -> dict[str, np.ndarray]:
+    def pack(self, *groups: EncodedTexts, rng: np.random.Generator | None = None) -> dict[str, np.ndarray]:
         """Return the texts of all groups, one group after the other, as one padded int32 matrix."""
         longest = max(int(np.diff(group.offsets).max(initial=1)) for group in groups)
         padded = [
@@ -45,6 +47,22 @@ class PaddedTexts:
             "words": np.stack([np.pad(w, ((0, height - len(w)), (0, width - w.shape[1]))) for w in words])
         }
 
-    def __call__(self, packed: dict[str, tf.Tensor], step: tf.Tensor | None = None) -> tf.Tensor:
-        """Return the texts' vectors `(texts, d)`; a `step` switches dropout on."""
-        return self.encoder(packed["words"], training=step is not None)
+    def __call__(self, packed: dict[str, tf.Tensor]) -> Any:
+        """Return what the encoder makes of the texts, without dropout."""
+        return self.encoder(packed["words"])
+
+    def with_pull_back(self, packed: dict[str, tf.Tensor]) -> tuple[Any, Callable[[Any], list[tf.Tensor]]]:
+        """Return what the encoder makes of the texts under dropout, and the way back for its gradients.
+
+        Returns:
+            The encoder's output, and a function from the loss's gradients with respect to it to its gradients
+            with respect to the encoder's trainable variables.
+        """
+        with tf.GradientTape() as tape:
+            encoded = self.encoder(packed["words"], training=True)
+        weights = [variable.value for variable in self.encoder.trainable_variables]
+
+        def pull_back(at_encoded: Any) -> list[tf.Tensor]:
+            return tape.gradient(encoded, weights, output_gradients=at_encoded, unconnected_gradients="zero")
+
+        return encoded, pull_back

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import tensorflow as tf
@@ -14,18 +14,24 @@ REDUCTIONS = ("sum", "mean", "question_mean")
 
 
 class TextEncoding(Protocol):
-    """How the texts of a batch become arrays (`pack`, `stack`) and then vectors (the call)."""
+    """How the texts of a batch become arrays (`pack`, `stack`) and then what stands for a text.
+
+    What stands for a text is one tensor, or a list of tensors, with the texts along the first axis.
+    """
 
     signature: dict[str, tf.TensorSpec]
 
-    def pack(self, *groups: EncodedTexts) -> dict[str, np.ndarray]:
-        """Turn the texts into arrays."""
+    def pack(self, *groups: EncodedTexts, rng: np.random.Generator | None = None) -> dict[str, np.ndarray]:
+        """Turn the texts into arrays; `rng` is given for training and draws what dropout needs."""
 
     def stack(self, parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
         """Stack the arrays of several replicas along a new first axis."""
 
-    def __call__(self, packed: dict[str, tf.Tensor], step: tf.Tensor | None = None) -> tf.Tensor:
-        """Turn the arrays into one vector per text."""
+    def __call__(self, packed: dict[str, tf.Tensor]) -> Any:
+        """Encode the texts, without dropout."""
+
+    def with_pull_back(self, packed: dict[str, tf.Tensor]) -> tuple[Any, Callable[[Any], list[tf.Tensor]]]:
+        """Encode the texts under dropout; the function takes gradients at them back to the weights."""
 
 
 class PairwiseBatches:
@@ -116,23 +122,29 @@ class PairwiseBatches:
     def _batches(self) -> Iterator[dict[str, np.ndarray]]:
         scores = self.scores() if self.sampler.needs_scores else None
         entries = self.sampler.draw(self.epoch, scores)
-        for start in range(0, len(entries.questions), self.batch_size):
+        for number, start in enumerate(range(0, len(entries.questions), self.batch_size)):
             stop = min(start + self.batch_size, len(entries.questions))
             # A replica without a question gets an empty share of the batch.
             bounds = np.linspace(start, stop, self.replicas + 1).round().astype(int)
-            parts = [self._part(entries, a, b) for a, b in itertools.pairwise(bounds)]
+            parts = [
+                self._part(entries, a, b, np.random.default_rng([self.sampler.seed, self.epoch, number, r]))
+                for r, (a, b) in enumerate(itertools.pairwise(bounds))
+            ]
             if self.reduction == "mean":
                 n_pairs = sum(len(pairs["weight"]) for _, pairs in parts)
                 for _, pairs in parts:
                     pairs["weight"] /= n_pairs
             yield self.encoding.stack([texts for texts, _ in parts]) | _stack_pairs([p for _, p in parts])
 
-    def _part(self, entries: EpochEntries, start: int, stop: int) -> tuple[dict, dict]:
+    def _part(
+        self, entries: EpochEntries, start: int, stop: int, rng: np.random.Generator
+    ) -> tuple[dict, dict]:
         split = self.sampler.split
         first, last = entries.offsets[start], entries.offsets[stop]
         texts = self.encoding.pack(
             split.questions.take(entries.questions[start:stop]),
             split.candidates.take(entries.rows[first:last]),
+            rng=rng,
         )
         begin = entries.offsets[start:stop] - first
         n_answers = np.diff(entries.offsets[start : stop + 1])

@@ -1,5 +1,8 @@
 """Pairwise hinge training with Eq. 9: gradient, conversion, update."""
 
+from functools import partial
+from typing import Any
+
 import keras
 import tensorflow as tf
 
@@ -8,7 +11,7 @@ from training.riemannian import check_reading, convert_parameter_gradients, conv
 
 
 class PairwiseTrainer(keras.Model):
-    """Trains a ranker `matcher([encoder(question), encoder(answer)])` by the hinge loss of HyperQA's Eq. 7.
+    """Trains a ranker `matcher([*encoder(question), *encoder(answer)])` by the hinge loss of HyperQA's Eq. 7.
 
     The loss is the sum of max(0, margin - s(q, a+) + s(q, a-)) over the pairs of a batch plus `l2` times
     the squares of all weights but biases. Each step computes the Euclidean gradient, converts it by one of
@@ -29,7 +32,8 @@ class PairwiseTrainer(keras.Model):
         clip_norm: the largest norm of the whole gradient, after conversion; None for no limit.
         clip_value: the largest absolute value of a gradient's entry, after conversion and before
             `clip_norm`; None for no limit.
-        edge_norm: points at this norm or beyond count as lying on the ball's edge.
+        edge_norm: points at this norm or beyond count as lying on the ball's edge; None where texts are no
+            points of a ball.
 
     Raises:
         ValueError: an option is out of range.
@@ -50,7 +54,7 @@ class PairwiseTrainer(keras.Model):
         l2: float = 0.0,
         clip_norm: float | None = None,
         clip_value: float | None = None,
-        edge_norm: float = 1.0,
+        edge_norm: float | None = 1.0,
     ):
         super().__init__(name="pairwise_trainer")
         if margin <= 0 or l2 < 0 or not all(c is None or c > 0 for c in (clip_norm, clip_value)):
@@ -84,7 +88,8 @@ class PairwiseTrainer(keras.Model):
     @property
     def metrics(self) -> list[keras.metrics.Metric]:
         """The means over an epoch: loss per pair, share of texts on the ball's edge, gradient norm."""
-        return [self.hinge, self.edge_share, self.gradient_norm]
+        edge_share = [] if self.edge_norm is None else [self.edge_share]
+        return [self.hinge, *edge_share, self.gradient_norm]
 
     def call(self, inputs, training=None):
         """Score padded pairs, as the ranker does."""
@@ -93,24 +98,26 @@ class PairwiseTrainer(keras.Model):
     def train_step(self, batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Do one step on a batch of `PairwiseBatches`: gradient, conversion (Eq. 9), update (Eq. 8)."""
         batch = {name: tf.squeeze(value, 0) for name, value in batch.items()}
-        encoder_weights = [v.value for v in self.ranker.get_layer("encoder").trainable_variables]
-        matcher_weights = [v.value for v in self.ranker.get_layer("matcher").trainable_variables]
-        weights = encoder_weights + matcher_weights
+        weights = [
+            v.value
+            for part in ("encoder", "matcher")
+            for v in self.ranker.get_layer(part).trainable_variables
+        ]
+        matcher_weights = weights[len(self.ranker.get_layer("encoder").trainable_variables) :]
         step = self.optimizer.iterations.value
 
-        with tf.GradientTape() as encoder_tape:
-            points = self.encoding(batch, step)
-        with tf.GradientTape() as matcher_tape:
-            matcher_tape.watch(points)
+        points, pull_back = self.encoding.with_pull_back(batch)
+        with tf.GradientTape() as tape:
+            tape.watch(points)
             loss = self._pairwise_loss(points, batch)
 
         # 1. The gradient, stopped at the points so that Eq. 9 can be applied there.
-        at_points, *at_matcher = matcher_tape.gradient(
-            loss, [points, *matcher_weights], unconnected_gradients="zero"
-        )
+        at_points, at_matcher = tape.gradient(loss, (points, matcher_weights), unconnected_gradients="zero")
         # 2. The conversion.
-        at_points = convert_point_gradients(at_points, points, self.eq9)
-        at_encoder = encoder_tape.gradient(points, encoder_weights, output_gradients=at_points)
+        at_points = tf.nest.map_structure(
+            partial(convert_point_gradients, reading=self.eq9), at_points, points
+        )
+        at_encoder = pull_back(at_points)
         gradients = self._summed_over_replicas(at_encoder + at_matcher)
         if self.l2:
             gradients = [
@@ -125,18 +132,21 @@ class PairwiseTrainer(keras.Model):
 
         total = tf.reduce_sum(batch["weight"])
         self.hinge.update_state(tf.math.divide_no_nan(loss, total), sample_weight=total)
-        norms = tf.norm(points[: batch["n_questions"] + batch["n_answers"]], axis=-1)
-        on_edge = norms >= self.edge_norm * (1 - 1e-5)
-        self.edge_share.update_state(tf.cast(on_edge, tf.float32))
+        if self.edge_norm is not None:
+            norms = tf.norm(points[: batch["n_questions"] + batch["n_answers"]], axis=-1)
+            on_edge = norms >= self.edge_norm * (1 - 1e-5)
+            self.edge_share.update_state(tf.cast(on_edge, tf.float32))
         self.gradient_norm.update_state(norm)
         return {metric.name: metric.result() for metric in self.metrics}
 
-    def _pairwise_loss(self, points: tf.Tensor, batch: dict[str, tf.Tensor]) -> tf.Tensor:
+    def _pairwise_loss(self, points: Any, batch: dict[str, tf.Tensor]) -> tf.Tensor:
         """Return Eq. 7, summed over the weighted pairs of the batch."""
         n_questions, n_answers = batch["n_questions"], batch["n_answers"]
-        questions = tf.gather(points[:n_questions], batch["question_of_answer"][:n_answers])
-        answers = points[n_questions : n_questions + n_answers]
-        scores = self.ranker.get_layer("matcher")([questions, answers], training=True)
+        owner = batch["question_of_answer"][:n_answers]
+        points = tf.nest.flatten(points)
+        questions = [tf.gather(x[:n_questions], owner) for x in points]
+        answers = [x[n_questions : n_questions + n_answers] for x in points]
+        scores = self.ranker.get_layer("matcher")([*questions, *answers], training=True)
         # A replica's share may be filled up with pairs of answers that it does not have.
         correct, wrong, weight = (batch[name][: batch["n_pairs"]] for name in ("correct", "wrong", "weight"))
         gap = tf.gather(scores, correct) - tf.gather(scores, wrong)

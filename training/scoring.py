@@ -41,8 +41,9 @@ class SplitScorer:
         matcher = ranker.get_layer("matcher")
 
         def score(texts, owner, n_questions):
-            points = encoding(texts)
-            return matcher([tf.gather(points[:n_questions], owner), points[n_questions:]])
+            points = tf.nest.flatten(encoding(texts))
+            questions = [tf.gather(x[:n_questions], owner) for x in points]
+            return matcher([*questions, *(x[n_questions:] for x in points)])
 
         # Traced once and for all: chunks differ in shape, and every new shape would be a new trace.
         self._score = tf.function(score).get_concrete_function(

@@ -21,53 +21,42 @@ def test_points_and_gradients_equal_those_of_padded_texts(make_split, encoder):
     weights = [v.value for v in encoder.trainable_variables]
     results = []
     for encoding in (PackedBagOfWords(encoder), PaddedTexts(encoder)):
-        with tf.GradientTape() as tape:
-            points = encoding(tensors(encoding.pack(split.questions, split.candidates)))
-            loss = tf.reduce_sum(tf.sin(3 * points))
-        results.append([points, *tape.gradient(loss, weights)])
-    for packed, padded in zip(*results, strict=True):
-        np.testing.assert_allclose(packed, padded, rtol=2e-5, atol=2e-6)
+        points, pull_back = encoding.with_pull_back(tensors(encoding.pack(split.questions, split.candidates)))
+        results.append([points, *pull_back(3 * tf.cos(3 * points))])
+    with tf.GradientTape() as tape:
+        points = encoder(
+            np.concatenate([pad(split.questions.padded(), 8), pad(split.candidates.padded(), 8)])
+        )
+        loss = tf.reduce_sum(tf.sin(3 * points))
+    for packed, padded, automatic in zip(*results, [points, *tape.gradient(loss, weights)], strict=True):
+        np.testing.assert_allclose(packed, automatic, rtol=2e-5, atol=2e-6)
+        np.testing.assert_allclose(padded, automatic, rtol=2e-5, atol=2e-6)
 
 
-def test_gradient_under_dropout_is_that_of_the_plain_formula_with_the_same_mask(make_split, make_vectors):
-    model = hyperqa(make_vectors(), 5, embedding_dropout=0.4, seed=2)
-    encoding = PackedBagOfWords(model.get_layer("encoder"), seed=9)
-    split, step = make_split(), tf.constant(3, tf.int64)
-    packed = tensors(encoding.pack(split.questions))
+def pad(words, length):
+    return np.pad(words, ((0, 0), (0, length - words.shape[1])))
+
+
+def test_gradient_under_dropout_is_that_of_the_plain_formula_with_the_same_masks(make_split, make_vectors):
+    model = hyperqa(make_vectors(), 5, max_norm=0.8, embedding_dropout=0.4, dropout=0.3, seed=2)
+    encoding = PackedBagOfWords(model.get_layer("encoder"))
+    questions = make_split().questions
+    packed = tensors(encoding.pack(questions, rng=np.random.default_rng(9)))
     kernel, bias = encoding.projection.kernel.value, encoding.projection.bias.value
     vectors = tf.gather(encoding.word_vectors.value, packed["words"])
-    kept, scale = encoding._kept(tf.shape(vectors), 0.4, step, salt=1)
-    counts = np.zeros((len(split.questions), len(packed["words"])), "float32")
-    np.add.at(counts, (packed["text_of_token"].numpy(), packed["word_of_token"].numpy()), 1)
-    with tf.GradientTape(persistent=True) as tape:
-        sums = encoding.sums(packed, step)
-        dropped = vectors * tf.cast(kept, tf.float32) * scale
-        plain = counts @ tf.nn.relu(dropped @ kernel + bias)
-        losses = [tf.reduce_sum(tf.sin(x)) for x in (sums, plain)]
-    np.testing.assert_allclose(sums, plain, rtol=1e-5, atol=1e-6)
-    for ours, automatic in zip(*(tape.gradient(x, [kernel, bias]) for x in losses), strict=True):
-        np.testing.assert_allclose(ours, automatic, rtol=1e-4, atol=1e-5)
-
-
-def test_gradient_under_dropout_of_texts_is_that_of_the_plain_formula(make_split, make_vectors):
-    model = hyperqa(make_vectors(), 5, max_norm=0.8, dropout=0.3, seed=2)
-    encoding = PackedBagOfWords(model.get_layer("encoder"), seed=9)
-    split, step = make_split(), tf.constant(3, tf.int64)
-    packed = tensors(encoding.pack(split.questions))
-    kernel, bias = encoding.projection.kernel.value, encoding.projection.bias.value
-    words = split.questions.padded()
-    with tf.GradientTape(persistent=True) as tape:
-        points = encoding(packed, step)
-        projected = tf.nn.relu(tf.gather(encoding.word_vectors.value, words) @ kernel + bias)
-        sums = tf.reduce_sum(projected * (words > 0)[..., None].astype("float32"), axis=1)
-        kept, scale = encoding._kept(tf.shape(sums), 0.3, step, salt=2)
-        dropped = sums * tf.cast(kept, tf.float32) * scale
-        norms = tf.norm(dropped, axis=-1, keepdims=True)
-        plain = dropped * tf.minimum(1.0, 0.8 / norms)
-        losses = [tf.reduce_sum(tf.sin(x)) for x in (points, plain)]
-    assert not np.array_equal(points, encoding(packed))
+    counts = np.zeros((len(questions), len(packed["words"])), "float32")
+    np.add.at(counts, tuple(packed["word_of_token"].numpy().T), 1)
+    # Dropout rounds its rate to a multiple of 1/256: 0.4 to 102 of them, 0.3 to 77.
+    with tf.GradientTape() as tape:
+        dropped = vectors * tf.cast(packed["kept_of_words"], tf.float32) * (256 / 154)
+        sums = counts @ tf.nn.relu(dropped @ kernel + bias)
+        sums = sums * tf.cast(packed["kept_of_texts"], tf.float32) * (256 / 179)
+        plain = sums * tf.minimum(1.0, 0.8 / tf.norm(sums, axis=-1, keepdims=True))
+        loss = tf.reduce_sum(tf.sin(plain))
+    points, pull_back = encoding.with_pull_back(packed)
+    assert not np.allclose(points, encoding(packed), atol=0.01)
     np.testing.assert_allclose(points, plain, rtol=1e-5, atol=1e-6)
-    for ours, automatic in zip(*(tape.gradient(x, [kernel, bias]) for x in losses), strict=True):
+    for ours, automatic in zip(pull_back(tf.cos(points)), tape.gradient(loss, [kernel, bias]), strict=True):
         np.testing.assert_allclose(ours, automatic, rtol=1e-4, atol=1e-5)
 
 
@@ -75,28 +64,41 @@ def test_gradient_under_dropout_of_texts_is_that_of_the_plain_formula(make_split
 def test_dropout_of_any_rate_leaves_finite_sums(make_split, make_vectors, rate):
     encoder = hyperqa(make_vectors(), 5, embedding_dropout=rate, dropout=rate).get_layer("encoder")
     encoding = PackedBagOfWords(encoder)
-    packed = tensors(encoding.pack(make_split().questions))
-    assert np.isfinite(encoding(packed, tf.constant(0, tf.int64))).all()
+    points, pull_back = encoding.with_pull_back(
+        tensors(encoding.pack(make_split().questions, rng=np.random.default_rng(0)))
+    )
+    assert all(np.isfinite(x).all() for x in (points, *pull_back(points)))
 
 
-def test_dropout_keeps_the_stated_share_and_the_expectation(encoder):
-    encoding = PackedBagOfWords(encoder, seed=1)
-    kept, scale = encoding._kept(tf.constant([500, 333]), 0.3, tf.constant(5, tf.int64), salt=1)
-    share = float(tf.reduce_mean(tf.cast(kept, tf.float32)))
-    # The rate is a multiple of 1/256; five standard errors of 166,500 draws.
-    assert abs(share - (1 - 77 / 256)) < 5 * (0.21 / 166_500) ** 0.5
-    assert share * scale == pytest.approx(1, abs=0.01)
-    again, _ = encoding._kept(tf.constant([500, 333]), 0.3, tf.constant(5, tf.int64), salt=1)
-    other, _ = encoding._kept(tf.constant([500, 333]), 0.3, tf.constant(6, tf.int64), salt=1)
-    assert np.array_equal(kept, again)
-    assert not np.array_equal(kept, other)
+def test_dropout_keeps_the_stated_share_and_the_seed_decides(make_split, make_vectors):
+    split = make_split(300, words=500)
+    model = hyperqa(make_vectors(500, 333), 5, embedding_dropout=0.3)
+    encoding = PackedBagOfWords(model.get_layer("encoder"))
+    masks = [
+        encoding.pack(split.candidates, rng=np.random.default_rng(seed))["kept_of_words"]
+        for seed in (1, 1, 2)
+    ]
+    # The rate is a multiple of 1/256; five standard errors of some 166,000 draws.
+    assert masks[0].size > 160_000
+    assert abs(masks[0].mean() - (1 - 77 / 256)) < 5 * (0.21 / 160_000) ** 0.5
+    assert np.array_equal(masks[0], masks[1])
+    assert not np.array_equal(masks[0], masks[2])
 
 
-def test_padding_for_replicas_changes_nothing(make_split, encoder):
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+def test_padding_for_replicas_changes_nothing(make_split, make_vectors, dropout):
+    encoder = hyperqa(make_vectors(), 5, embedding_dropout=dropout, dropout=dropout).get_layer("encoder")
     split = make_split()
     encoding = PackedBagOfWords(encoder)
-    parts = [encoding.pack(split.questions), encoding.pack(split.candidates)]
+    rng = np.random.default_rng(0)
+    parts = [encoding.pack(split.questions, rng=rng), encoding.pack(split.candidates, rng=rng)]
     stacked = encoding.stack(parts)
     for i, part in enumerate(parts):
-        padded = encoding(tensors({name: value[i] for name, value in stacked.items()}))
-        np.testing.assert_allclose(padded[: part["n_texts"]], encoding(tensors(part)), rtol=1e-6)
+        padded, pull_padded = encoding.with_pull_back(tensors({k: v[i] for k, v in stacked.items()}))
+        points, pull_back = encoding.with_pull_back(tensors(part))
+        n = part["n_texts"]
+        np.testing.assert_allclose(padded[:n], points, rtol=1e-6)
+        upstream = np.zeros(padded.shape, "float32")
+        upstream[:n] = points
+        for ours, expected in zip(pull_padded(tf.constant(upstream)), pull_back(points), strict=True):
+            np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-6)

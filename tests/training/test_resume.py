@@ -54,7 +54,7 @@ def train(make_split, make_vectors):
         )
         result = fit_pairwise(
             ranker,
-            PackedBagOfWords(ranker.get_layer("encoder"), seed=seed),
+            PackedBagOfWords(ranker.get_layer("encoder")),
             make_split(30, seed=2),
             make_split(12, seed=3),
             PairwiseSettings(**OPTIONS | options),
