@@ -1,6 +1,7 @@
 """The stream of question batches that pairwise training runs over."""
 
 import itertools
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
@@ -102,12 +103,17 @@ class PairwiseBatches:
         }
         signature = {k: tf.TensorSpec([self.replicas, *s.shape], s.dtype) for k, s in signature.items()}
         stream: Iterator[dict[str, np.ndarray]] = iter(())
+        n_batches = len(self)
+        # TensorFlow keeps every function given to `numpy_function` for ever; what it refers to need not stay.
+        batches = weakref.ref(self)
 
         def next_batch(number: int) -> list[np.ndarray]:
             nonlocal stream
             if number == 0:
-                stream = self._batches()
+                stream = batches()._batches()
             batch = next(stream)
+            if number == n_batches - 1:
+                stream = iter(())
             return [batch[name] for name in signature]
 
         # `Dataset.from_generator` would do the same and take ten times as long per batch.
@@ -117,7 +123,9 @@ class PairwiseBatches:
                 k: tf.ensure_shape(x, s.shape) for (k, s), x in zip(signature.items(), arrays, strict=True)
             }
 
-        return tf.data.Dataset.range(len(self)).map(load).prefetch(4)
+        dataset = tf.data.Dataset.range(n_batches).map(load).prefetch(4)
+        dataset.batches = self
+        return dataset
 
     def _batches(self) -> Iterator[dict[str, np.ndarray]]:
         scores = self.scores() if self.sampler.needs_scores else None
