@@ -5,6 +5,7 @@ from layers.hyperbolic_distance import HyperbolicDistance
 from layers.masked_max import MaskedMax
 from layers.masked_mean import MaskedMean
 from layers.masked_sum import MaskedSum
+from layers.pack_candidates import PackCandidates
 from layers.pooled_convolution import PooledConvolution
 from layers.pooling_cell import PoolingCell
 from layers.quasi_recurrent_gates import QuasiRecurrentGates
@@ -19,6 +20,7 @@ __all__ = [
     "MaskedMax",
     "MaskedMean",
     "MaskedSum",
+    "PackCandidates",
     "PooledConvolution",
     "PoolingCell",
     "QuasiRecurrentGates",

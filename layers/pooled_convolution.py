@@ -27,10 +27,10 @@ class PooledConvolution(keras.layers.Layer):
     activation does not fall anywhere and so is applied after the maximum, where it is cheaper.
 
     Inputs are words `(..., time, n)`, or a list `[words, channels]` of two tensors that the kernel reads as
-    one with `n + m` features. The channels `(..., time, m)` may have leading dimensions that the words lack:
-    words `(batch, time, n)` with channels `(batch, candidates, time, m)` give
-    `(batch, candidates, filters)`. A convolution is linear in its features, so the words are convolved once
-    and only the channels for each candidate; the result is that of repeating the words.
+    one with `n + m` features, or a list `[words, channels, rows]`: several channels `(pairs, time, m)` then
+    share the words `(batch, time, n)`, and the integers `rows` `(pairs,)` say whose words each has. A
+    convolution is linear in its features, so the words are convolved once and only the channels for each
+    pair; the result, `(pairs, filters)`, is that of repeating the words.
 
     Example:
     >>> import numpy as np
@@ -78,13 +78,13 @@ class PooledConvolution(keras.layers.Layer):
         """Makes kernel and bias.
 
         Args:
-            input_shape: Shape of the words, or list of the shapes of the words and the channels.
+            input_shape: Shape of the words, or list of the shapes of words, channels and perhaps rows.
 
         Raises:
             ValueError: If the shapes do not fit together.
         """
         self.compute_output_shape(input_shape)
-        features = sum(shape[-1] for shape in _shapes(input_shape))
+        features = sum(shape[-1] for shape in _shapes(input_shape)[:2])
         self.kernel = self.add_weight(
             shape=(self.width, features, self.filters), initializer=self.kernel_initializer, name="kernel"
         )
@@ -95,7 +95,8 @@ class PooledConvolution(keras.layers.Layer):
         """Convolves and takes the maximum.
 
         Args:
-            inputs: Tensor of shape `(..., time, n)`, or list of it and a tensor of shape `(..., time, m)`.
+            inputs: Tensor of shape `(..., time, n)`, or list of it, a tensor of shape `(..., time, m)` and
+                perhaps an integer tensor of shape `(pairs,)`.
             mask: Boolean tensor of shape `(..., time)` for the words, true at the real ones, or a list that
                 begins with it. Defaults to the mask that comes with the words, and to none.
 
@@ -105,17 +106,17 @@ class PooledConvolution(keras.layers.Layer):
         Raises:
             ValueError: If the mask has another number of dimensions than the words without the last axis.
         """
-        words, *channels = inputs if isinstance(inputs, list | tuple) else [inputs]
+        words, *others = inputs if isinstance(inputs, list | tuple) else [inputs]
         real = self._real_steps(words, first_mask(mask))
         kernel = ops.cast(self.kernel, self.compute_dtype)
-        n = words.shape[-1]
-        if channels and channels[0].shape[:-2] == words.shape[:-2]:
-            words, channels, n = ops.concatenate([words, *channels], axis=-1), [], n + channels[0].shape[-1]
-        steps = _convolve(ops.where(real, words, 0.0), kernel[:, :n])
-        for channel in channels:
-            if len(channel.shape) > len(words.shape):
-                steps, real = ops.expand_dims(steps, axis=-3), ops.expand_dims(real, axis=-3)
-            steps = steps + _convolve(ops.where(real, channel, 0.0), kernel[:, n:])
+        if len(others) == 2:
+            channels, rows = others
+            n = words.shape[-1]
+            steps = ops.take(_convolve(ops.where(real, words, 0.0), kernel[:, :n]), rows, axis=0)
+            real = ops.take(real, rows, axis=0)
+            steps = steps + _convolve(ops.where(real, channels, 0.0), kernel[:, n:])
+        else:
+            steps = _convolve(ops.where(real, ops.concatenate([words, *others], axis=-1), 0.0), kernel)
         nonempty = ops.any(real, axis=-2)
         largest = ops.where(nonempty, ops.max(ops.where(real, steps, float("-inf")), axis=-2), 0.0)
         activation = keras.activations.get(self.activation)
@@ -133,40 +134,39 @@ class PooledConvolution(keras.layers.Layer):
         return ops.expand_dims(ops.cast(mask, "bool"), axis=-1)
 
     def compute_output_shape(self, input_shape: Shape | list[Shape]) -> Shape:
-        """Gives the shape without the time axis, with the leading dimensions of words and channels together.
+        """Gives the shape without the time axis.
 
         Args:
-            input_shape: Shape of the words, or list of the shapes of the words and the channels.
+            input_shape: Shape of the words, or list of the shapes of words, channels and perhaps rows.
 
         Returns:
             Tuple, `(..., filters)`.
 
         Raises:
             ValueError: If a shape has fewer than three dimensions, an unknown number of features, or the
-                channels do not fit the words.
+                channels do not fit the words or the rows.
         """
         shapes = _shapes(input_shape)
-        words, channels = shapes[0], shapes[-1]
-        missing = len(channels) - len(words)
-        if missing == 1:
-            words = (*words[:-2], 1, *words[-2:])
-        pairs = list(zip(words[:-2], channels[:-2], strict=False))
-        times = {words[-2:-1], channels[-2:-1]} - {(None,)}
+        words, channels = shapes[0], shapes[1] if len(shapes) > 1 else shapes[0]
+        # With rows the channels' first axis is that of the rows and not of the words.
+        first = 1 if len(shapes) == 3 else 0
+        pairs = list(zip(words[first:-1], channels[first:-1], strict=False))
+        if len(shapes) == 3:
+            pairs += zip(shapes[2], channels[:1], strict=False)
         if (
-            len(shapes) > 2
-            or min(map(len, shapes)) < 3
-            or any(shape[-1] is None for shape in shapes)
-            or missing not in (0, 1)
-            or len(times) > 1
-            or any(None not in pair and 1 not in pair and len(set(pair)) > 1 for pair in pairs)
+            len(shapes) > 3
+            or len(words) < 3
+            or len(channels) != len(words)
+            or (len(shapes) == 3 and (len(words), len(shapes[2])) != (3, 1))
+            or None in (words[-1], channels[-1])
+            or any(None not in pair and len(set(pair)) > 1 for pair in pairs)
         ):
             raise ValueError(
                 f"{type(self).__name__} takes words of shape (..., time, n), or a list of these and channels "
-                f"of shape (..., time, m) whose leading dimensions broadcast. Received: "
-                f"input_shape={input_shape}"
+                "of shape (..., time, m), or of words (batch, time, n), channels (pairs, time, m) and rows "
+                f"(pairs,). Received: input_shape={input_shape}"
             )
-        leading = (max(pair, key=lambda size: 1.5 if size is None else size) for pair in pairs)
-        return (*leading, self.filters)
+        return (*channels[:-2], self.filters)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> None:
         """Ends the mask, since the time axis ends here.
@@ -194,7 +194,7 @@ class PooledConvolution(keras.layers.Layer):
 
 
 def _shapes(input_shape: Shape | list[Shape]) -> list[Shape]:
-    """Gives the list of shapes, of one or two inputs."""
+    """Gives the list of shapes, of one or more inputs."""
     nested = bool(input_shape) and isinstance(input_shape[0], list | tuple)
     return [tuple(shape) for shape in (input_shape if nested else [input_shape])]
 

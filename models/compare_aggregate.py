@@ -8,7 +8,7 @@ import numpy as np
 from keras import ops
 
 from layers import PooledConvolution, SoftAlignment
-from models.pair_ranking import check_options, frozen_embedding, score_pairs, text_inputs
+from models.pair_ranking import beside, check_options, frozen_embedding, pair_texts, score_pairs, text_inputs
 
 
 def compare_aggregate(
@@ -71,23 +71,21 @@ def compare_aggregate(
     word_vectors = check_options(word_vectors, objective, across, hidden)
     if not widths:
         raise ValueError(f"`widths` must name at least one width. Received: widths={widths}")
-    question, answer = text_inputs(objective)
-    candidates = None if objective == "pointwise" else ops.any(ops.not_equal(answer, 0), axis=-1)
+    question, texts = text_inputs(objective)
+    answer, rows, places = pair_texts(texts)
     embedding = frozen_embedding(word_vectors)
     preprocess = _preprocessing(dimension, embedding_dropout, seed)
-    words = [preprocess(embedding(text)) for text in (question, answer)]
-    masks = [ops.not_equal(text, 0) for text in (question, answer)]
+    words = [beside(preprocess(embedding(question)), rows), preprocess(embedding(answer))]
+    masks = [beside(ops.not_equal(question, 0), rows), ops.not_equal(answer, 0)]
     aligned = SoftAlignment(name="alignment")(words, mask=masks)
-    if objective == "listwise":
-        words[0], masks[0] = ops.expand_dims(words[0], axis=1), ops.expand_dims(masks[0], axis=1)
     vectors = []
     for i, name in enumerate(("question", "answer")):
         compared = keras.layers.Multiply(name=f"{name}_comparison")([words[i], aligned[i]])
         vectors.append(
             _aggregate(compared, masks[i], name, filters, widths, activation, seed + 3 + i * len(widths))
         )
-    score = score_pairs(*vectors, candidates, across, hidden, dropout, seed + 3 + 2 * len(widths))
-    return keras.Model([question, answer], score, name="CompareAggregate")
+    score = score_pairs(*vectors, texts, places, across, hidden, dropout, seed + 3 + 2 * len(widths))
+    return keras.Model([question, texts], score, name="CompareAggregate")
 
 
 def _preprocessing(dimension: int, dropout: float, seed: int) -> Callable[[Any], Any]:

@@ -5,7 +5,7 @@ import numpy as np
 from keras import ops
 
 from layers import PooledConvolution, WordRelatedness
-from models.pair_ranking import check_options, frozen_embedding, score_pairs, text_inputs
+from models.pair_ranking import beside, check_options, frozen_embedding, pair_texts, score_pairs, text_inputs
 
 
 def cosinet(
@@ -33,7 +33,7 @@ def cosinet(
     Both objectives have the same layers under the same names and the same weights; a list-wise model without
     a network across candidates gives the scores of the pointwise one. List-wise, the words of a question are
     looked up and convolved once, and only the feature of their relatedness for each candidate, which is
-    exactly the same.
+    exactly the same; for padded candidates nothing is computed (`PackCandidates`, which XLA cannot compile).
 
     Args:
         word_vectors: float32 `(words, n)`, frozen; row 0 belongs to padding.
@@ -69,11 +69,14 @@ def cosinet(
     """
     hidden = filters if hidden is None else hidden
     word_vectors = check_options(word_vectors, objective, across, hidden)
-    question, answer = text_inputs(objective)
-    candidates = None if objective == "pointwise" else ops.any(ops.not_equal(answer, 0), axis=-1)
+    question, texts = text_inputs(objective)
+    answer, rows, places = pair_texts(texts)
     embedding = frozen_embedding(word_vectors)
     words = [embedding(question), embedding(answer)]
-    channels = WordRelatedness(concatenate=False, name="word_relatedness")(words)
+    masks = [ops.not_equal(question, 0), ops.not_equal(answer, 0)]
+    channels = WordRelatedness(concatenate=False, name="word_relatedness")(
+        [beside(words[0], rows), words[1]], mask=[beside(masks[0], rows), masks[1]]
+    )
     vectors = []
     for i, name in enumerate(("question", "answer")):
         x = keras.layers.Dropout(embedding_dropout, seed=seed + i, name=f"{name}_dropout")(words[i])
@@ -84,6 +87,7 @@ def cosinet(
             kernel_initializer=keras.initializers.GlorotUniform(seed + i),
             name=f"{name}_convolution",
         )
-        vectors.append(convolution([x, channels[i]]))
-    score = score_pairs(*vectors, candidates, across, hidden, dropout, seed + 2)
-    return keras.Model([question, answer], score, name="Cosinet")
+        shared = [rows] if name == "question" and rows is not None else []
+        vectors.append(convolution([x, channels[i], *shared], mask=masks[i]))
+    score = score_pairs(*vectors, texts, places, across, hidden, dropout, seed + 2)
+    return keras.Model([question, texts], score, name="Cosinet")

@@ -10,6 +10,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from layers import PackCandidates
+
 OBJECTIVES = ("pointwise", "listwise")
 ACROSS = ("none", "rnn", "birnn", "lstm", "bilstm")
 
@@ -93,8 +95,53 @@ def frozen_embedding(word_vectors: np.ndarray) -> keras.layers.Embedding:
     )
 
 
+def pair_texts(texts: Any) -> tuple[Any, Any, Any]:
+    """Turn lists of answers into pairs, padded answers left out; give pairs as they are.
+
+    Args:
+        texts: int32 tensor of answers `(batch, length)`, or of lists of answers
+            `(batch, candidates, length)`.
+
+    Returns:
+        The answers `(pairs, length)`; the rows of the questions that they belong to `(pairs,)`; and where in
+        the pairs each list has its answers `(batch, candidates)`. Rows and places are None for pairs.
+
+    Example:
+        >>> answers, rows, places = pair_texts(text_inputs("listwise")[1])
+        >>> answers.shape, rows.shape, places.shape
+        ((None, None), (None,), (None, None))
+    """
+    if len(texts.shape) == 2:
+        return texts, None, None
+    return PackCandidates(name="pack_candidates")(texts)
+
+
+def beside(question: Any, rows: Any) -> Any:
+    """Put the question's part of each pair beside the answer's.
+
+    Args:
+        question: tensor `(batch, ...)`.
+        rows: the questions' rows `(pairs,)`, or None where questions and answers are pairs already.
+
+    Returns:
+        Tensor `(pairs, ...)`.
+
+    Example:
+        >>> beside(np.array([3.0, 4.0]), np.array([0, 0, 1])).numpy().tolist()
+        [3.0, 3.0, 4.0]
+    """
+    return question if rows is None else ops.take(question, rows, axis=0)
+
+
 def score_pairs(
-    question: Any, answer: Any, candidates: Any, across: str, hidden: int, dropout: float, seed: int
+    question: Any,
+    answer: Any,
+    texts: Any,
+    places: Any,
+    across: str,
+    hidden: int,
+    dropout: float,
+    seed: int,
 ) -> Any:
     """Score vectors of questions and answers: [q * a ; q - a], a network across candidates, a linear layer.
 
@@ -103,33 +150,35 @@ def score_pairs(
     on a CPU not even if they stood between real ones (cuDNN refuses such masks).
 
     Args:
-        question: tensor `(..., n)`.
-        answer: tensor `(..., n)`.
-        candidates: boolean tensor `(batch, candidates)`, true at the real candidates, or None for pairs
-            outside of lists.
+        question: tensor `(pairs, n)`.
+        answer: tensor `(pairs, n)`.
+        texts: the model's input of answers, `(batch, length)` or `(batch, candidates, length)`.
+        places: where each list has its answers, `(batch, candidates)`, or None outside of lists.
         across: "none", "rnn", "birnn", "lstm" or "bilstm".
         hidden: size of its result, of both directions together.
         dropout: share of the entries of pair vectors that training sets to zero.
         seed: seeds the initial weights and the dropout.
 
     Returns:
-        float32 tensor of scores without the last axis, 0 at padded candidates.
+        float32 scores `(batch,)`, or `(batch, candidates)` with 0 at padded candidates.
 
     Example:
-        >>> vectors = keras.Input((3, 8))
-        >>> mask = keras.Input((3,), dtype="bool")
-        >>> score_pairs(vectors, vectors, mask, "bilstm", 4, 0.0, 0).shape
-        (None, 3)
+        >>> vectors, (_, texts) = keras.Input((8,)), text_inputs("pointwise")
+        >>> score_pairs(vectors, vectors, texts, None, "none", 1, 0.0, 0).shape
+        (None,)
     """
     product = keras.layers.Multiply(name="product")([question, answer])
     difference = keras.layers.Subtract(name="difference")([question, answer])
     x = keras.layers.Concatenate(name="pair")([product, difference])
     x = keras.layers.Dropout(dropout, seed=seed, name="pair_dropout")(x)
+    score = keras.layers.Dense(1, kernel_initializer=keras.initializers.GlorotUniform(seed), name="score")
+    if places is None:
+        return ops.cast(ops.squeeze(score(x), axis=-1), "float32")
+    real = ops.any(ops.not_equal(texts, 0), axis=-1)
+    x = ops.take(x, places, axis=0)
     if across != "none":
-        x = _across(across, hidden, seed + 1)(x, mask=candidates)
-    x = keras.layers.Dense(1, kernel_initializer=keras.initializers.GlorotUniform(seed), name="score")(x)
-    score = ops.cast(ops.squeeze(x, axis=-1), "float32")
-    return score if candidates is None else ops.where(candidates, score, 0.0)
+        x = _across(across, hidden, seed + 1)(x, mask=real)
+    return ops.where(real, ops.cast(ops.squeeze(score(x), axis=-1), "float32"), 0.0)
 
 
 def _across(across: str, hidden: int, seed: int) -> keras.layers.Layer:

@@ -12,8 +12,9 @@ RNG = np.random.default_rng(13)
 TEXTS = np.float32(RNG.normal(size=(4, 6, 3)))
 CHANNELS = np.float32(RNG.normal(size=(4, 6, 1)))
 MASK = np.array([[1] * 6, [1, 1, 0, 0, 0, 0], [0] * 6, [1, 0, 1, 1, 0, 0]], dtype=bool)
-# Another channel of each question for each of two candidates.
-CANDIDATE_CHANNELS = np.float32(RNG.normal(size=(4, 2, 6, 1)))
+# The channels of other pairs, which share the words.
+PAIR_CHANNELS = np.float32(RNG.normal(size=(7, 6, 1)))
+ROWS = np.array([0, 0, 3, 1, 2, 3, 3], dtype="int32")
 ACTIVATIONS = {
     "linear": lambda x: x,
     "relu": lambda x: np.maximum(x, 0),
@@ -50,11 +51,11 @@ def expected(layer, text, mask):
     ("arguments", "inputs", "shape"),
     [
         ({"filters": 5, "width": 3, "activation": "tanh"}, TEXTS, (4, 5)),
-        ({"filters": 5, "width": 2}, [TEXTS[:, None], CANDIDATE_CHANNELS], (4, 2, 5)),
+        ({"filters": 5, "width": 2}, [TEXTS, PAIR_CHANNELS[:4], ROWS[:4]], (4, 5)),
     ],
 )
 def test_pooled_convolution_layer(arguments, inputs, shape, tmp_path):
-    masks = MASK if inputs is TEXTS else [MASK[:, None], MASK[:, None].repeat(2, axis=1)]
+    masks = MASK if inputs is TEXTS else [MASK, MASK[ROWS[:4]], np.ones(4, dtype=bool)]
     run_layer_test(
         PooledConvolution,
         arguments,
@@ -90,28 +91,23 @@ def test_weights_and_values_are_those_of_keras_convolution():
     )
 
 
-@pytest.mark.parametrize("words", [TEXTS, TEXTS[:, None]], ids=["without axis", "with axis"])
-def test_one_convolution_of_the_words_for_all_candidates_is_exact(words):
-    layer = made(PooledConvolution(4, 5), TEXTS, CANDIDATE_CHANNELS)
-    mask = MASK if words.ndim == 3 else MASK[:, None]
+def test_one_convolution_of_the_words_for_all_pairs_is_exact():
+    layer = made(PooledConvolution(4, 5), TEXTS, PAIR_CHANNELS, ROWS)
 
     def plain(texts, channels):
-        both = keras.ops.concatenate([keras.ops.stack([texts, texts], axis=1), channels], axis=-1)
-        return layer(both, mask=np.stack([MASK, MASK], axis=1))
+        repeated = keras.ops.take(texts, ROWS, axis=0)
+        return layer(keras.ops.concatenate([repeated, channels], axis=-1), mask=MASK[ROWS])
 
     def shared(texts, channels):
-        return layer([keras.ops.reshape(texts, words.shape), channels], mask=[mask, None])
+        return layer([texts, channels, ROWS], mask=[MASK, None, None])
 
-    values = to_numpy(shared(TEXTS, CANDIDATE_CHANNELS))
-    np.testing.assert_allclose(values, to_numpy(plain(TEXTS, CANDIDATE_CHANNELS)), rtol=1e-5, atol=1e-5)
-    for i, j in np.ndindex(4, 2):
-        both = np.concatenate([TEXTS[i], CANDIDATE_CHANNELS[i, j]], axis=-1)
-        np.testing.assert_allclose(values[i, j], expected(layer, both, MASK[i]), rtol=1e-4, atol=1e-5)
-    for actual, value in zip(
-        gradients(shared, (TEXTS, CANDIDATE_CHANNELS)),
-        gradients(plain, (TEXTS, CANDIDATE_CHANNELS)),
-        strict=True,
-    ):
+    values = to_numpy(shared(TEXTS, PAIR_CHANNELS))
+    np.testing.assert_allclose(values, to_numpy(plain(TEXTS, PAIR_CHANNELS)), rtol=1e-5, atol=1e-5)
+    for value, channel, row in zip(values, PAIR_CHANNELS, ROWS, strict=True):
+        both = np.concatenate([TEXTS[row], channel], axis=-1)
+        np.testing.assert_allclose(value, expected(layer, both, MASK[row]), rtol=1e-4, atol=1e-5)
+    arrays = TEXTS, PAIR_CHANNELS
+    for actual, value in zip(gradients(shared, arrays), gradients(plain, arrays), strict=True):
         np.testing.assert_allclose(actual, value, rtol=1e-4, atol=1e-5)
 
 
@@ -149,9 +145,12 @@ def test_bad_arguments_are_refused(arguments):
     [
         [(4, 6)],
         [(4, 6, 3), (4, 5, 1)],
-        [(4, 6, 3), (3, 2, 6, 1)],
-        [(4, 2, 6, 3), (4, 6, 1)],
-        [(4, 6, 3), (4, 6, 1), (4, 6, 1)],
+        [(4, 6, 3), (3, 6, 1)],
+        [(4, 6, 3), (4, 2, 6, 1)],
+        [(4, 6, 3), (7, 6, 1), (6,)],
+        [(4, 6, 3), (7, 5, 1), (7,)],
+        [(4, 2, 6, 3), (7, 2, 6, 1), (7,)],
+        [(4, 6, 3), (4, 6, 1), (4,), (4,)],
     ],
 )
 def test_wrong_shapes_are_refused(shapes):
