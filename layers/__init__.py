@@ -5,10 +5,14 @@ from layers.hyperbolic_distance import HyperbolicDistance
 from layers.masked_max import MaskedMax
 from layers.masked_mean import MaskedMean
 from layers.masked_sum import MaskedSum
+from layers.pack_candidates import PackCandidates
+from layers.pooled_convolution import PooledConvolution
 from layers.pooling_cell import PoolingCell
 from layers.quasi_recurrent_gates import QuasiRecurrentGates
 from layers.recurrent_pooling import RecurrentPooling
+from layers.soft_alignment import SoftAlignment
 from layers.unit_ball import UnitBall
+from layers.word_relatedness import WordRelatedness
 
 __all__ = [
     "CrossTemporalGate",
@@ -16,8 +20,12 @@ __all__ = [
     "MaskedMax",
     "MaskedMean",
     "MaskedSum",
+    "PackCandidates",
+    "PooledConvolution",
     "PoolingCell",
     "QuasiRecurrentGates",
     "RecurrentPooling",
+    "SoftAlignment",
     "UnitBall",
+    "WordRelatedness",
 ]

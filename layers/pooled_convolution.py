@@ -1,0 +1,208 @@
+"""A convolution over the words of a text and the maximum over its steps."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from layers.options import check_option
+from layers.recurrent_pooling import first_mask
+
+ACTIVATIONS = ("linear", "relu", "sigmoid", "tanh")
+
+Shape = tuple[int | None, ...]
+
+
+@keras.saving.register_keras_serializable(package="answer_ranking")
+class PooledConvolution(keras.layers.Layer):
+    """One-dimensional convolution with global max pooling over the real words.
+
+    ```
+    c_t = sum_k W_k x_{t + k - floor((width - 1) / 2)} + b,   result = max_t activation(c_t)
+    ```
+
+    This is `keras.layers.Conv1D(filters, width, padding="same")` with weights of the same shapes, followed by
+    the maximum over the real steps. Words where the mask is false count as the zeros past the text's end and
+    never win the maximum, so that padding changes nothing; a text of padding alone gives zeros. The
+    activation does not fall anywhere and so is applied after the maximum, where it is cheaper.
+
+    Inputs are words `(..., time, n)`, or a list `[words, channels]` of two tensors that the kernel reads as
+    one with `n + m` features, or a list `[words, channels, rows]`: several channels `(pairs, time, m)` then
+    share the words `(batch, time, n)`, and the integers `rows` `(pairs,)` say whose words each has. A
+    convolution is linear in its features, so the words are convolved once and only the channels for each
+    pair; the result, `(pairs, filters)`, is that of repeating the words.
+
+    Example:
+    >>> import numpy as np
+    >>> words = np.array([[[1.0], [2.0], [3.0], [9.0]]], dtype="float32")
+    >>> mask = np.array([[True, True, True, False]])
+    >>> sums = PooledConvolution(1, 3, kernel_initializer="ones")(words, mask=mask)
+    >>> float(sums[0, 0])
+    6.0
+
+    Args:
+        filters: int. Number of features of the result.
+        width: int. Number of words that the kernel sees at once.
+        activation: str. `"linear"`, `"relu"`, `"sigmoid"` or `"tanh"`. Defaults to `"relu"`.
+        kernel_initializer: Initializer of the kernel `(width, n + m, filters)`. Defaults to
+            `"glorot_uniform"`.
+        bias_initializer: Initializer of the bias `(filters,)`. Defaults to `"zeros"`.
+        **kwargs: Arguments of `keras.layers.Layer`.
+
+    Raises:
+        ValueError: If `filters` or `width` is not positive, or `activation` is unknown.
+    """
+
+    def __init__(
+        self,
+        filters: int,
+        width: int,
+        activation: str = "relu",
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        for name, value in (("filters", filters), ("width", width)):
+            if value < 1:
+                raise ValueError(f"`{name}` must be at least 1. Received: {name}={value}")
+        check_option("activation", activation, ACTIVATIONS)
+        self.filters = filters
+        self.width = width
+        self.activation = activation
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.bias_initializer = keras.initializers.get(bias_initializer)
+        self.supports_masking = True
+
+    def build(self, input_shape: Shape | list[Shape]) -> None:
+        """Makes kernel and bias.
+
+        Args:
+            input_shape: Shape of the words, or list of the shapes of words, channels and perhaps rows.
+
+        Raises:
+            ValueError: If the shapes do not fit together.
+        """
+        self.compute_output_shape(input_shape)
+        features = sum(shape[-1] for shape in _shapes(input_shape)[:2])
+        self.kernel = self.add_weight(
+            shape=(self.width, features, self.filters), initializer=self.kernel_initializer, name="kernel"
+        )
+        self.bias = self.add_weight(shape=(self.filters,), initializer=self.bias_initializer, name="bias")
+        self.built = True
+
+    def call(self, inputs: Any, mask: Any = None) -> Any:
+        """Convolves and takes the maximum.
+
+        Args:
+            inputs: Tensor of shape `(..., time, n)`, or list of it, a tensor of shape `(..., time, m)` and
+                perhaps an integer tensor of shape `(pairs,)`.
+            mask: Boolean tensor of shape `(..., time)` for the words, true at the real ones, or a list that
+                begins with it. Defaults to the mask that comes with the words, and to none.
+
+        Returns:
+            Tensor of shape `(..., filters)`.
+
+        Raises:
+            ValueError: If the mask has another number of dimensions than the words without the last axis.
+        """
+        words, *others = inputs if isinstance(inputs, list | tuple) else [inputs]
+        real = self._real_steps(words, first_mask(mask))
+        kernel = ops.cast(self.kernel, self.compute_dtype)
+        if len(others) == 2:
+            channels, rows = others
+            n = words.shape[-1]
+            steps = ops.take(_convolve(ops.where(real, words, 0.0), kernel[:, :n]), rows, axis=0)
+            real = ops.take(real, rows, axis=0)
+            steps = steps + _convolve(ops.where(real, channels, 0.0), kernel[:, n:])
+        else:
+            steps = _convolve(ops.where(real, ops.concatenate([words, *others], axis=-1), 0.0), kernel)
+        nonempty = ops.any(real, axis=-2)
+        largest = ops.where(nonempty, ops.max(ops.where(real, steps, float("-inf")), axis=-2), 0.0)
+        activation = keras.activations.get(self.activation)
+        return ops.where(nonempty, activation(largest + ops.cast(self.bias, self.compute_dtype)), 0.0)
+
+    def _real_steps(self, words: Any, mask: Any) -> Any:
+        """Gives the mask as a boolean tensor of shape `(..., time, 1)`, all true without a mask."""
+        if mask is None:
+            return ops.ones_like(words[..., :1], dtype="bool")
+        if len(mask.shape) != len(words.shape) - 1:
+            raise ValueError(
+                f"The mask of {type(self).__name__} must have the shape of the words without the last axis. "
+                f"Received: words.shape={tuple(words.shape)}, mask.shape={tuple(mask.shape)}"
+            )
+        return ops.expand_dims(ops.cast(mask, "bool"), axis=-1)
+
+    def compute_output_shape(self, input_shape: Shape | list[Shape]) -> Shape:
+        """Gives the shape without the time axis.
+
+        Args:
+            input_shape: Shape of the words, or list of the shapes of words, channels and perhaps rows.
+
+        Returns:
+            Tuple, `(..., filters)`.
+
+        Raises:
+            ValueError: If a shape has fewer than three dimensions, an unknown number of features, or the
+                channels do not fit the words or the rows.
+        """
+        shapes = _shapes(input_shape)
+        words, channels = shapes[0], shapes[1] if len(shapes) > 1 else shapes[0]
+        # With rows the channels' first axis is that of the rows and not of the words.
+        first = 1 if len(shapes) == 3 else 0
+        pairs = list(zip(words[first:-1], channels[first:-1], strict=False))
+        if len(shapes) == 3:
+            pairs += zip(shapes[2], channels[:1], strict=False)
+        if (
+            len(shapes) > 3
+            or len(words) < 3
+            or len(channels) != len(words)
+            or (len(shapes) == 3 and (len(words), len(shapes[2])) != (3, 1))
+            or None in (words[-1], channels[-1])
+            or any(None not in pair and len(set(pair)) > 1 for pair in pairs)
+        ):
+            raise ValueError(
+                f"{type(self).__name__} takes words of shape (..., time, n), or a list of these and channels "
+                "of shape (..., time, m), or of words (batch, time, n), channels (pairs, time, m) and rows "
+                f"(pairs,). Received: input_shape={input_shape}"
+            )
+        return (*channels[:-2], self.filters)
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> None:
+        """Ends the mask, since the time axis ends here.
+
+        Args:
+            inputs: Tensor or list of tensors.
+            mask: Boolean tensor, list of these, or `None`.
+        """
+        return
+
+    def get_config(self) -> dict[str, Any]:
+        """Gives the arguments that make an equal layer.
+
+        Returns:
+            dict, the arguments of the constructor.
+        """
+        return {
+            **super().get_config(),
+            "filters": self.filters,
+            "width": self.width,
+            "activation": self.activation,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "bias_initializer": keras.initializers.serialize(self.bias_initializer),
+        }
+
+
+def _shapes(input_shape: Shape | list[Shape]) -> list[Shape]:
+    """Gives the list of shapes, of one or more inputs."""
+    nested = bool(input_shape) and isinstance(input_shape[0], list | tuple)
+    return [tuple(shape) for shape in (input_shape if nested else [input_shape])]
+
+
+def _convolve(x: Any, kernel: Any) -> Any:
+    """Convolves along the last but one axis, whatever stands before it."""
+    if len(x.shape) == 3:
+        return ops.conv(x, kernel, padding="same")
+    shape = ops.shape(x)
+    rows = ops.reshape(x, (-1, *shape[-2:]))
+    return ops.reshape(ops.conv(rows, kernel, padding="same"), (*shape[:-1], kernel.shape[-1]))

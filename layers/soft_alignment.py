@@ -1,0 +1,93 @@
+"""Each word's counterpart in the other text, by dot-product attention."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from layers.text_pair_layer import Shape, TextPairLayer
+
+
+@keras.saving.register_keras_serializable(package="answer_ranking")
+class SoftAlignment(TextPairLayer):
+    """Weighted mean of the other text's words for each word, by dot-product attention both ways.
+
+    The attention of [A Compare-Aggregate Model for Matching Text
+    Sequences](https://arxiv.org/abs/1611.01747) without its bilinear weights, for both texts: with
+    `e_ij = q_i . a_j`,
+
+    ```
+    aligned q_i = sum_j softmax_j(e_ij) a_j,   aligned a_j = sum_i softmax_i(e_ij) q_i
+    ```
+
+    The layer has no weights. It takes the pair `[question, answer]` and returns the pair of what stands
+    opposite their words, of the same shapes. One question may stand against many answers: leading dimensions
+    broadcast, and a question `(batch, question length, n)` goes with answers
+    `(batch, candidates, answer length, n)`; both results then have the leading dimensions
+    `(batch, candidates)`.
+
+    With masks, only real words are attended to; the result is zero at masked words, and where the other text
+    has no real word. The attention is computed in float32 under mixed precision.
+
+    Example:
+    >>> import numpy as np
+    >>> question = np.array([[[2.0, 0.0]]], dtype="float32")
+    >>> answer = np.array([[[0.0, 1.0], [0.0, 3.0]]], dtype="float32")
+    >>> aligned_question, aligned_answer = SoftAlignment()([question, answer])
+    >>> [float(x) for x in aligned_question[0, 0]], [float(x) for x in aligned_answer[0, 1]]
+    ([0.0, 2.0], [2.0, 0.0])
+
+    Args:
+        **kwargs: Arguments of `keras.layers.Layer`.
+    """
+
+    def call(self, inputs: list[Any], mask: Any = None) -> list[Any]:
+        """Aligns both texts.
+
+        Args:
+            inputs: Pair of tensors `(..., question length, n)` and `(..., answer length, n)`.
+            mask: Pair of boolean tensors `(..., question length)` and `(..., answer length)`, true at the
+                real words, each perhaps `None`. Defaults to the masks that come with the inputs, and to none.
+
+        Returns:
+            List of two tensors `(..., length, n)`.
+
+        Raises:
+            ValueError: If a mask has another number of dimensions than its text without the last axis.
+        """
+        question, answer, real_question, real_answer = self._real_words(inputs, mask)
+        dtype = keras.backend.result_type(question.dtype, "float32")
+        question, answer = ops.cast(question, dtype), ops.cast(answer, dtype)
+        real = ops.logical_and(ops.expand_dims(real_question, axis=-1), ops.expand_dims(real_answer, axis=-2))
+        energies = ops.where(real, ops.matmul(question, ops.swapaxes(answer, -1, -2)), _LOW)
+        of_answer, of_question = (_masked_softmax(energies, real, axis) for axis in (-1, -2))
+        return [
+            ops.cast(ops.matmul(of_answer, answer), self.compute_dtype),
+            ops.cast(ops.matmul(ops.swapaxes(of_question, -1, -2), question), self.compute_dtype),
+        ]
+
+    def compute_output_shape(self, input_shape: list[Shape]) -> list[Shape]:
+        """Gives the shapes of both texts, with the leading dimensions of both together.
+
+        Args:
+            input_shape: Pair of shapes `(..., question length, n)` and `(..., answer length, n)`.
+
+        Returns:
+            List of two tuples.
+
+        Raises:
+            ValueError: If the two do not fit together.
+        """
+        return list(self._pair_shapes(input_shape))
+
+
+_LOW = -1e30
+"""An energy that no word has, and finite: the difference of two infinities is no number."""
+
+
+def _masked_softmax(energies: Any, real: Any, axis: int) -> Any:
+    """Normalises over the real entries, zero at the others and where there is none."""
+    largest = ops.stop_gradient(ops.max(energies, axis=axis, keepdims=True))
+    weights = ops.where(real, ops.exp(energies - largest), 0.0)
+    total = ops.sum(weights, axis=axis, keepdims=True)
+    return weights / ops.where(total > 0, total, 1.0)

@@ -1,0 +1,142 @@
+"""How near each word is to the nearest word of the other text."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from layers.text_pair_layer import Shape, TextPairLayer
+
+
+@keras.saving.register_keras_serializable(package="answer_ranking")
+class WordRelatedness(TextPairLayer):
+    """Highest cosine of each word with a word of the other text, as one more channel.
+
+    [A Study on Efficiency, Accuracy and Document Structure for Answer Sentence
+    Selection](https://aclanthology.org/2020.coling-main.457), Eq. 1: with `r_ij` the cosine of the question's
+    word `i` and the answer's word `j`,
+
+    ```
+    r_i = max_j r_ij,   r_j = max_i r_ij
+    ```
+
+    and the words become `[w_i; r_i]` and `[w_j; r_j]`. The layer has no weights. It takes the pair
+    `[question, answer]` and returns the pair of both with the channel, `(..., length, n + 1)`, or of the
+    channels alone, `(..., length, 1)`. One question may stand against many answers: leading dimensions
+    broadcast, and a question `(batch, question length, n)` goes with answers
+    `(batch, candidates, answer length, n)`. Since the channel of the question depends on the candidate, both
+    results then have the shape `(batch, candidates, length, ...)`; the channels alone spare repeating the
+    question's words.
+
+    With masks, only real words count, and the channel is zero at masked ones; it is zero, too, where the
+    other text has no real word. The cosine with a zero vector (a word without a vector) is 0. Such a word
+    is a real word all the same: the maximum over the cosines -0.3 and 0 is 0. Cosines are computed in
+    float32 under mixed precision.
+
+    The paper's embeddings are frozen, and the layer passes no gradient through the cosines
+    (`stop_gradient=True`), which spares their backward pass; the words in the result carry theirs anyway.
+    With `stop_gradient=False` the cosines are differentiable, with gradient 0 at zero vectors.
+
+    Example:
+    >>> import numpy as np
+    >>> question = np.array([[[1.0, 0.0], [0.0, 2.0]]], dtype="float32")
+    >>> answer = np.array([[[0.0, 1.0], [3.0, 4.0], [0.0, 0.0]]], dtype="float32")
+    >>> channels = WordRelatedness(concatenate=False)([question, answer])
+    >>> [[round(float(word), 3) for word in text[0, :, 0]] for text in channels]
+    [[0.6, 1.0], [1.0, 0.8, 0.0]]
+
+    Args:
+        concatenate: bool. Whether to return the words with the channel, or the channels alone. Defaults to
+            `True`.
+        stop_gradient: bool. Whether gradients stop at the cosines. Defaults to `True`.
+        **kwargs: Arguments of `keras.layers.Layer`.
+    """
+
+    def __init__(self, concatenate: bool = True, stop_gradient: bool = True, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.concatenate = concatenate
+        self.stop_gradient = stop_gradient
+
+    def call(self, inputs: list[Any], mask: Any = None) -> list[Any]:
+        """Finds the highest cosines.
+
+        Args:
+            inputs: Pair of tensors `(..., question length, n)` and `(..., answer length, n)`.
+            mask: Pair of boolean tensors `(..., question length)` and `(..., answer length)`, true at the
+                real words, each perhaps `None`. Defaults to the masks that come with the inputs, and to none.
+
+        Returns:
+            List of two tensors `(..., length, n + 1)`, or `(..., length, 1)` without `concatenate`.
+
+        Raises:
+            ValueError: If a mask has another number of dimensions than its text without the last axis.
+        """
+        question, answer, real_question, real_answer = self._real_words(inputs, mask)
+        units = [_unit(text) for text in (question, answer)]
+        if self.stop_gradient:
+            units = [ops.stop_gradient(unit) for unit in units]
+        cosines = ops.matmul(units[0], ops.swapaxes(units[1], -1, -2))
+        rows, columns = ops.expand_dims(real_question, axis=-1), ops.expand_dims(real_answer, axis=-2)
+        channels = [
+            _masked_max(cosines, rows, columns, -1),
+            ops.swapaxes(_masked_max(cosines, columns, rows, -2), -1, -2),
+        ]
+        channels = [ops.cast(channel, self.compute_dtype) for channel in channels]
+        if not self.concatenate:
+            return channels
+        return [
+            ops.concatenate([_repeat(text, channel), channel], axis=-1)
+            for text, channel in zip((question, answer), channels, strict=True)
+        ]
+
+    def compute_output_shape(self, input_shape: list[Shape]) -> list[Shape]:
+        """Gives the shapes of both texts with the channel, or of the channels.
+
+        Args:
+            input_shape: Pair of shapes `(..., question length, n)` and `(..., answer length, n)`.
+
+        Returns:
+            List of two tuples.
+
+        Raises:
+            ValueError: If the two do not fit together.
+        """
+        shapes = self._pair_shapes(input_shape)
+        if not self.concatenate:
+            return [(*shape[:-1], 1) for shape in shapes]
+        return [(*shape[:-1], None if shape[-1] is None else shape[-1] + 1) for shape in shapes]
+
+    def get_config(self) -> dict[str, Any]:
+        """Gives the arguments that make an equal layer.
+
+        Returns:
+            dict, the arguments of the constructor.
+        """
+        return {
+            **super().get_config(),
+            "concatenate": self.concatenate,
+            "stop_gradient": self.stop_gradient,
+        }
+
+
+def _unit(text: Any) -> Any:
+    """Brings the words to length 1, zero vectors excepted."""
+    text = ops.cast(text, keras.backend.result_type(text.dtype, "float32"))
+    # Scaled by their largest entry first, words of any size have squares that neither overflow nor vanish.
+    largest = ops.stop_gradient(ops.max(ops.abs(text), axis=-1, keepdims=True))
+    nonzero = largest > 0
+    text = text / ops.where(nonzero, largest, 1.0)
+    squares = ops.sum(ops.square(text), axis=-1, keepdims=True)
+    return ops.where(nonzero, text * ops.rsqrt(ops.where(nonzero, squares, 1.0)), 0.0)
+
+
+def _masked_max(cosines: Any, own: Any, other: Any, axis: int) -> Any:
+    """Takes the maximum over the other text's real words; 0 without any, and at the own text's padding."""
+    largest = ops.max(ops.where(other, cosines, float("-inf")), axis=axis, keepdims=True)
+    return ops.where(ops.logical_and(own, ops.any(other, axis=axis, keepdims=True)), largest, 0.0)
+
+
+def _repeat(text: Any, channel: Any) -> Any:
+    """Repeats the text over the channel's leading dimensions."""
+    shape = [*ops.shape(channel)[:-1], ops.shape(text)[-1]]
+    return ops.broadcast_to(text, shape)

@@ -1,0 +1,93 @@
+"""Cosinet (Bonadiman and Moschitti, COLING 2020) as functional Keras models."""
+
+import keras
+import numpy as np
+from keras import ops
+
+from layers import PooledConvolution, WordRelatedness
+from models.pair_ranking import beside, check_options, frozen_embedding, pair_texts, score_pairs, text_inputs
+
+
+def cosinet(
+    word_vectors: np.ndarray,
+    *,
+    objective: str = "pointwise",
+    across: str = "none",
+    filters: int = 300,
+    width: int = 5,
+    hidden: int | None = None,
+    activation: str = "relu",
+    embedding_dropout: float = 0.0,
+    dropout: float = 0.0,
+    seed: int = 0,
+) -> keras.Model:
+    """Score answers by convolutions over words that carry their relatedness to the other text.
+
+    Each word gets the highest cosine with a word of the other text as one more feature (Eq. 1). One
+    convolution reads the question, another one the answer, each followed by the maximum over the words; the
+    pair is [q * a ; q - a]. A linear layer makes the score; list-wise, a recurrent network may run over the
+    pairs of a question in the order of its candidates before (section 3.2). A higher score is a better
+    answer. Scores are logits: their sigmoid is a pointwise probability, their softmax over the real
+    candidates a list-wise one.
+
+    Both objectives have the same layers under the same names and the same weights; a list-wise model without
+    a network across candidates gives the scores of the pointwise one. List-wise, the words of a question are
+    looked up and convolved once, and only the feature of their relatedness for each candidate, which is
+    exactly the same; for padded candidates nothing is computed (`PackCandidates`, which XLA cannot compile).
+
+    Args:
+        word_vectors: float32 `(words, n)`, frozen; row 0 belongs to padding.
+        objective: "pointwise" or "listwise"; decides the inputs and outputs, see below.
+        across: what runs over a list's candidates: "none", "rnn", "birnn", "lstm" or "bilstm".
+        filters: size of the text vectors.
+        width: number of words that the convolutions see at once.
+        hidden: size of the result of the network across candidates, both directions together. Defaults to
+            `filters`, half of the pair's size, which fits the printed numbers of parameters (the paper's text
+            says the pair's size).
+        activation: "relu", "tanh", "sigmoid" or "linear", of the convolutions; the paper does not name it.
+        embedding_dropout: share of the entries of word vectors that training sets to zero, after the
+            cosines. The paper names no dropout.
+        dropout: share of the entries of pair vectors that training sets to zero.
+        seed: seeds the initial weights and the dropout.
+
+    Returns:
+        Pointwise: a model with the int32 inputs `question` `(batch, length)` and `answer`
+        `(batch, length)`, 0 being padding, and float32 scores `(batch,)`. List-wise: with `question` and
+        `answers` `(batch, candidates, length)`, and scores `(batch, candidates)`; a candidate of padding
+        alone is no candidate, changes nothing and has the score 0, which the loss must leave out. Trainable
+        parameters: 904,201 for n = 300, and more with a network across the candidates.
+
+    Raises:
+        ValueError: An option is unknown or does not fit the others, or `word_vectors` is not a matrix.
+
+    Example:
+        >>> vectors = np.random.default_rng(0).normal(size=(1000, 50)).astype("float32")
+        >>> model = cosinet(vectors, objective="listwise", across="birnn", filters=20)
+        >>> scores = model([np.array([[5, 7, 0]]), np.array([[[5, 9, 11], [8, 2, 0], [0, 0, 0]]])])
+        >>> scores.shape, float(scores[0, 2])
+        (TensorShape([1, 3]), 0.0)
+    """
+    hidden = filters if hidden is None else hidden
+    word_vectors = check_options(word_vectors, objective, across, hidden)
+    question, texts = text_inputs(objective)
+    answer, rows, places = pair_texts(texts)
+    embedding = frozen_embedding(word_vectors)
+    words = [embedding(question), embedding(answer)]
+    masks = [ops.not_equal(question, 0), ops.not_equal(answer, 0)]
+    channels = WordRelatedness(concatenate=False, name="word_relatedness")(
+        [beside(words[0], rows), words[1]], mask=[beside(masks[0], rows), masks[1]]
+    )
+    vectors = []
+    for i, name in enumerate(("question", "answer")):
+        x = keras.layers.Dropout(embedding_dropout, seed=seed + i, name=f"{name}_dropout")(words[i])
+        convolution = PooledConvolution(
+            filters,
+            width,
+            activation=activation,
+            kernel_initializer=keras.initializers.GlorotUniform(seed + i),
+            name=f"{name}_convolution",
+        )
+        shared = [rows] if name == "question" and rows is not None else []
+        vectors.append(convolution([x, channels[i], *shared], mask=masks[i]))
+    score = score_pairs(*vectors, texts, places, across, hidden, dropout, seed + 2)
+    return keras.Model([question, texts], score, name="Cosinet")

@@ -1,0 +1,332 @@
+"""Cosinet and Compare-Aggregate against the formulas in float64 NumPy and the paper's numbers."""
+
+import itertools
+
+import keras
+import numpy as np
+import pytest
+
+from models.compare_aggregate import compare_aggregate
+from models.cosinet import cosinet
+from models.pair_ranking import ACROSS, printed_parameters, trainable_parameters
+
+BUILDERS = {cosinet: {"filters": 6}, compare_aggregate: {"dimension": 5, "filters": 4, "widths": (1, 2, 3)}}
+QUESTIONS = np.array([[4, 9, 4, 0], [3, 1, 8, 2]], "int32")
+# Row 1 of the word vectors is zero: a word without a vector. One list is shorter than the other one.
+LISTS = np.array(
+    [
+        [[7, 21, 9, 0, 0, 0], [5, 0, 0, 0, 0, 0], [1, 2, 3, 4, 5, 6]],
+        [[8, 8, 2, 1, 0, 0], [11, 12, 13, 14, 0, 0], [0, 0, 0, 0, 0, 0]],
+    ],
+    "int32",
+)
+
+each = pytest.mark.parametrize("builder", BUILDERS, ids=lambda builder: builder.__name__)
+each_across = pytest.mark.parametrize("across", ACROSS)
+
+
+def vectors(n=7, words=30):
+    made = np.random.default_rng(0).normal(size=(words, n)).astype("float32") * 0.5
+    made[0] = 3.0  # the model must not look at the row of padding
+    made[1] = 0.0
+    return made
+
+
+def small(builder, **options):
+    """Makes a small model whose biases are not zero."""
+    model = builder(vectors(), **{**BUILDERS[builder], "seed": 5, **options})
+    rng = np.random.default_rng(8)
+    for variable in model.trainable_variables:
+        if "bias" in variable.path:
+            variable.assign(rng.normal(size=variable.shape) * 0.3)
+    return model
+
+
+def predict(model, questions=QUESTIONS, texts=LISTS):
+    # Called rather than `predict`, which compiles first: that takes longer than the tests themselves.
+    return keras.ops.convert_to_numpy(model([questions, texts]))
+
+
+def weights(model, layer):
+    return [np.float64(weight) for weight in model.get_layer(layer).get_weights()]
+
+
+# The formulas, on lists of word numbers without padding ----------------------------------------------------
+
+
+def pooled_convolution(words, kernel, bias):
+    left = (len(kernel) - 1) // 2
+    padded = np.pad(words, ((left, len(kernel) - 1 - left), (0, 0)))
+    steps = [sum(padded[t + k] @ kernel[k] for k in range(len(kernel))) + bias for t in range(len(words))]
+    return np.maximum(steps, 0).max(axis=0)
+
+
+def pair_vector(q, a):
+    return np.concatenate([q * a, q - a])
+
+
+def cosinet_pair(model, question, answer):
+    z = np.float64(vectors())
+    q, a = z[question], z[answer]
+    norms = np.linalg.norm(q, axis=1)[:, None] * np.linalg.norm(a, axis=1)[None]
+    r = np.divide(q @ a.T, norms, out=np.zeros(norms.shape), where=norms > 0)
+    q = np.column_stack([q, r.max(axis=1)])
+    a = np.column_stack([a, r.max(axis=0)])
+    return pair_vector(
+        pooled_convolution(q, *weights(model, "question_convolution")),
+        pooled_convolution(a, *weights(model, "answer_convolution")),
+    )
+
+
+def compare_aggregate_pair(model, question, answer):
+    z = np.float64(vectors())
+    (W_i, b_i), (W_u, b_u) = weights(model, "gate"), weights(model, "content")
+    q, a = (np.tanh(z[x] @ W_u + b_u) / (1 + np.exp(-(z[x] @ W_i + b_i))) for x in (question, answer))
+    e = np.exp(q @ a.T)
+    compared = {
+        "question": q * (e / e.sum(axis=1, keepdims=True) @ a),
+        "answer": a * ((e / e.sum(axis=0)).T @ q),
+    }
+    return pair_vector(
+        *(
+            np.concatenate(
+                [pooled_convolution(x, *weights(model, f"{name}_convolution_{i}")) for i in (1, 2, 3)]
+            )
+            for name, x in compared.items()
+        )
+    )
+
+
+PAIRS = {cosinet: cosinet_pair, compare_aggregate: compare_aggregate_pair}
+
+
+def run(inputs, kernel, recurrent, bias):
+    """A recurrent network over the rows: an LSTM where there are four gates."""
+    h = c = np.zeros(len(recurrent))
+    result = []
+    for x in inputs:
+        gates = x @ kernel + h @ recurrent + bias
+        if len(bias) == len(h):
+            h = np.tanh(gates)
+        else:
+            i, f, g, o = np.split(gates, 4)
+            c = c / (1 + np.exp(-f)) + np.tanh(g) / (1 + np.exp(-i))
+            h = np.tanh(c) / (1 + np.exp(-o))
+        result.append(h)
+    return np.array(result)
+
+
+def list_scores(model, builder, across, question, answers):
+    x = np.array([PAIRS[builder](model, question, answer) for answer in answers])
+    if across != "none":
+        w = weights(model, "across")
+        forth = run(x, *w[:3])
+        x = np.column_stack([forth, run(x[::-1], *w[3:])[::-1]]) if len(w) == 6 else forth
+    W, b = weights(model, "score")
+    return (x @ W + b)[:, 0]
+
+
+@each
+def test_pointwise_scores_follow_the_formulas_in_float64(builder):
+    model = small(builder)
+    pairs = [(i, j) for i, j in np.ndindex(2, 3) if LISTS[i, j].any()]
+    scores = predict(model, np.stack([QUESTIONS[i] for i, _ in pairs]), np.stack([LISTS[p] for p in pairs]))
+    assert scores.shape == (5,)
+    assert scores.dtype == np.float32
+    for (i, j), score in zip(pairs, scores, strict=True):
+        question, answer = QUESTIONS[i][QUESTIONS[i] > 0], LISTS[i, j][LISTS[i, j] > 0]
+        (expected,) = list_scores(model, builder, "none", question, [answer])
+        assert score == pytest.approx(expected, rel=1e-4, abs=1e-5)
+
+
+@each
+@each_across
+def test_listwise_scores_follow_the_formulas_in_float64(builder, across):
+    model = small(builder, objective="listwise", across=across)
+    scores = predict(model)
+    assert scores.shape == (2, 3)
+    assert scores.dtype == np.float32
+    for question, answers, row in zip(QUESTIONS, LISTS, scores, strict=True):
+        real = [answer[answer > 0] for answer in answers if answer.any()]
+        expected = list_scores(model, builder, across, question[question > 0], real)
+        np.testing.assert_allclose(row[: len(real)], expected, rtol=1e-4, atol=1e-5)
+        assert not row[len(real) :].any()
+
+
+@each
+def test_pointwise_and_listwise_models_have_the_same_weights_and_scores(builder):
+    pointwise, listwise = small(builder), small(builder, objective="listwise")
+    paths = [[v.path for v in model.trainable_variables] for model in (pointwise, listwise)]
+    assert paths[0] == paths[1]
+    for one, other in zip(pointwise.get_weights(), listwise.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
+    scores = predict(listwise)
+    for j in range(3):
+        real = LISTS[:, j].any(axis=-1)
+        np.testing.assert_allclose(
+            scores[real, j], predict(pointwise, QUESTIONS, LISTS[:, j])[real], rtol=1e-5, atol=1e-6
+        )
+
+
+@each
+@each_across
+def test_padding_changes_nothing(builder, across):
+    model = small(builder, objective="listwise", across=across)
+    expected = predict(model)
+    padded = predict(model, np.pad(QUESTIONS, ((0, 0), (0, 3))), np.pad(LISTS, ((0, 0), (0, 2), (0, 5))))
+    np.testing.assert_allclose(padded[:, :3], expected, rtol=1e-5, atol=1e-6)
+    assert not padded[:, 3:].any()
+    # A list is scored alike beside a longer one and alone: the way back starts at the last real candidate.
+    alone = predict(model, QUESTIONS[1:], LISTS[1:, :2])
+    np.testing.assert_allclose(alone, expected[1:, :2], rtol=1e-5, atol=1e-6)
+    apart = predict(model, QUESTIONS[1:], LISTS[1:, [0, 2, 1]])
+    np.testing.assert_allclose(apart[:, [0, 2]], expected[1:, :2], rtol=1e-5, atol=1e-6)
+
+
+@each
+@each_across
+def test_only_a_network_across_candidates_sees_their_order(builder, across):
+    model = small(builder, objective="listwise", across=across)
+    turned = predict(model, QUESTIONS[:1], LISTS[:1, ::-1])[:, ::-1]
+    same = np.isclose(turned, predict(model, QUESTIONS[:1], LISTS[:1]), rtol=1e-4)
+    assert same.all() == (across == "none")
+
+
+@each
+@each_across
+def test_gradients_are_finite_and_blind_to_padding(builder, across):
+    import tensorflow as tf
+
+    model = small(builder, objective="listwise", across=across)
+
+    def gradients(questions, texts):
+        with tf.GradientTape() as tape:
+            loss = keras.ops.sum(keras.ops.square(model([questions, texts])))
+        return tape.gradient(loss, model.trainable_variables)
+
+    found = gradients(QUESTIONS, LISTS)
+    padded = gradients(np.pad(QUESTIONS, ((0, 0), (0, 3))), np.pad(LISTS, ((0, 0), (0, 2), (0, 5))))
+    for variable, gradient, same in zip(model.trainable_variables, found, padded, strict=True):
+        assert np.isfinite(gradient).all(), variable.path
+        assert np.any(gradient), variable.path
+        np.testing.assert_allclose(gradient, same, rtol=1e-3, atol=1e-5)
+
+
+@each
+def test_a_question_without_words_or_candidates_is_finite(builder):
+    model = small(builder, objective="listwise", across="bilstm")
+    assert np.isfinite(predict(model, np.zeros_like(QUESTIONS), LISTS)).all()
+    assert not predict(model, QUESTIONS, np.zeros_like(LISTS)).any()
+
+
+PRINTED = {
+    # Table 4 of the paper prints these rounded to 904k, 1.17M, 1.12M, 1.99M, 1.81M and 2.89M, ... 10.81M.
+    (cosinet, "none"): (904_201, 0),
+    (cosinet, "rnn"): (1_174_501, 300),
+    (cosinet, "birnn"): (1_129_501, 300),
+    (cosinet, "lstm"): (1_986_301, 1200),
+    (cosinet, "bilstm"): (1_806_301, 1200),
+    (compare_aggregate, "none"): (2_886_601, 0),
+    (compare_aggregate, "rnn"): (5_045_401, 600),
+    (compare_aggregate, "birnn"): (4_865_401, 600),
+    (compare_aggregate, "lstm"): (11_529_001, 2400),
+    (compare_aggregate, "bilstm"): (10_809_001, 2400),
+}
+
+
+@pytest.mark.parametrize(("builder", "across"), PRINTED, ids=lambda value: getattr(value, "__name__", value))
+def test_parameters_are_the_paper_s(builder, across):
+    printed, second_biases = PRINTED[builder, across]
+    for objective in ("pointwise", "listwise") if across == "none" else ("listwise",):
+        model = builder(vectors(300), objective=objective, across=across)
+        assert printed_parameters(model) == printed
+        assert trainable_parameters(model) == printed - second_biases
+        assert not any("word_vectors" in v.path for v in model.trainable_variables)
+
+
+@each
+def test_a_hidden_size_as_in_the_paper_s_text_can_be_had(builder):
+    model = small(builder, objective="listwise", across="birnn", hidden=12)
+    assert model.get_layer("across").output.shape[-1] == 12
+
+
+@each
+@pytest.mark.parametrize("across", ["rnn", "bilstm"])
+def test_a_saved_model_scores_the_same(builder, across, tmp_path):
+    model = small(builder, objective="listwise", across=across, dropout=0.2, embedding_dropout=0.1)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(predict(loaded), predict(model))
+    assert printed_parameters(loaded) == printed_parameters(model)
+
+
+@each
+def test_a_saved_pointwise_model_scores_the_same(builder, tmp_path):
+    model = small(builder)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(predict(loaded, texts=LISTS[:, 0]), predict(model, texts=LISTS[:, 0]))
+
+
+@each
+def test_the_seed_decides_the_initial_weights(builder):
+    def initial(seed):
+        return builder(
+            vectors(), **BUILDERS[builder], objective="listwise", across="bilstm", seed=seed
+        ).get_weights()
+
+    once, again, other = initial(3), initial(3), initial(4)
+    for first, second in zip(once, again, strict=True):
+        np.testing.assert_array_equal(first, second)
+    kernels = [(x, y) for x, y in zip(once[1:], other[1:], strict=True) if x.ndim > 1]
+    assert all((x != y).any() for x, y in kernels)
+    # No two weights of the same shape start alike.
+    for (x, _), (y, _) in itertools.combinations(kernels, 2):
+        assert x.shape != y.shape or (x != y).any()
+
+
+@each
+def test_dropout_is_for_training_alone(builder):
+    model = small(builder, dropout=0.5, embedding_dropout=0.5)
+    plain = small(builder)
+    inputs = [QUESTIONS, LISTS[:, 0]]
+    np.testing.assert_array_equal(predict(model, *inputs), predict(plain, *inputs))
+    assert (np.array(model(inputs, training=True)) != np.array(model(inputs, training=False))).any()
+
+
+@pytest.mark.parametrize(("builder", "across"), [(cosinet, "birnn"), (compare_aggregate, "none")])
+def test_a_compiled_model_trains_on_lists_of_any_length(builder, across):
+    model = small(builder, objective="listwise", across=across)
+    model.compile(keras.optimizers.Adam(0.02), loss="mse", jit_compile=False)
+    inputs, target = [QUESTIONS, LISTS], np.array([[1.0, 0, 0], [0, 1, 0]])
+    first = model.train_on_batch(inputs, target)
+    for _ in range(25):
+        model.train_on_batch(inputs, target)
+        last = model.train_on_batch([QUESTIONS[:, :3], LISTS[:, :2, :5]], target[:, :2])
+    assert last < first / 3
+
+
+@each
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"objective": "pairwise"},
+        {"across": "gru", "objective": "listwise"},
+        {"across": "rnn"},
+        {"across": "birnn", "objective": "listwise", "hidden": 5},
+        {"hidden": 0},
+        {"word_vectors": np.zeros(3)},
+        {"filters": 0},
+        {"activation": "sine"},
+        {"dropout": 1.5},
+    ],
+)
+def test_bad_options_are_refused(builder, options):
+    with pytest.raises(ValueError, match="Received"):
+        builder(**{"word_vectors": vectors(), **BUILDERS[builder], **options})
+
+
+def test_bad_widths_are_refused():
+    for widths in ((), (0, 1)):
+        with pytest.raises(ValueError, match="Received"):
+            compare_aggregate(vectors(), widths=widths)
