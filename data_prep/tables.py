@@ -136,6 +136,42 @@ def check_table(
     return pd.DataFrame({name: [columns[name][row] for row in order] for name in COLUMNS})
 
 
+def join_tables(tables: Sequence[pd.DataFrame], where: str | Path) -> pd.DataFrame:
+    """Put checked tables of different questions one below the other, and add up what their `attrs` count.
+
+    Args:
+        tables: the tables.
+        where: what they are, for messages.
+
+    Returns:
+        The table of all rows, numbered from 0.
+
+    Raises:
+        UserError: a question occurs in two of them.
+
+    Example:
+        >>> import pandas as pd
+        >>> rows = {"question": ["a", "a"], "candidate": ["x", "y"], "label": [1, 0]}
+        >>> tables = [check_table(pd.DataFrame({**rows, "question_id": name}), "rows") for name in ("1", "2")]
+        >>> join_tables(tables, "rows")["question_id"].tolist()
+        ['1', '1', '2', '2']
+    """
+    seen: set[str] = set()
+    attrs: dict = {"questions_without_candidates": 0, "skipped": {}}
+    for table in tables:
+        identifiers = set(table["question_id"])
+        if twice := seen & identifiers:
+            raise UserError(f"{where}: the question {min(twice)!r} occurs in two of the files.")
+        seen |= identifiers
+        attrs["questions_without_candidates"] += table.attrs.get("questions_without_candidates", 0)
+        for reason, count in table.attrs.get("skipped", {}).items():
+            attrs["skipped"][reason] = attrs["skipped"].get(reason, 0) + count
+    # pandas compares attrs when it concatenates; they are added up here.
+    joined = pd.concat([table[list(COLUMNS)] for table in tables], ignore_index=True)
+    joined.attrs = attrs
+    return joined
+
+
 def read_tsv(text: str, where: str | Path) -> tuple[pd.DataFrame, list[int]]:
     r"""Split tab-separated text without quoting, header in the first line.
 
