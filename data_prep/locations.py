@@ -131,7 +131,7 @@ def missing_data(
         cure = f"Run `python -m data_prep get {description.name}`, or {name_it}"
     else:
         cure = (
-            f"It cannot be fetched by a program: get it from its source ({description.source}), "
-            f"put it there, plain or gzipped, or {name_it}"
+            f"This project does not fetch it: get it from its source ({description.source}) and put it "
+            f"there, plain or gzipped, or {name_it}"
         )
     return UserError(f"{file.path} is not in {folders}. {cure}")

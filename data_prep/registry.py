@@ -2,17 +2,24 @@
 
 from pathlib import Path
 
+from data_prep.antique import ANTIQUE
 from data_prep.data_files import DataFiles
 from data_prep.dataset import Dataset
 from data_prep.description import DatasetDescription
 from data_prep.errors import UserError
+from data_prep.natural_questions import NQ_LA
+from data_prep.qed import QED
 from data_prep.sample_data import SAMPLE
 from data_prep.semevalcqa import SEMEVALCQA
+from data_prep.squad_sent import SQUAD_SENT
 from data_prep.tables import load_table
 from data_prep.trecqa import TRECQA
 from data_prep.wikiqa import WIKIQA
+from data_prep.yahooqa import YAHOOQA
 
-DATASETS: dict[str, DatasetDescription] = {each.name: each for each in (SAMPLE, WIKIQA, TRECQA, SEMEVALCQA)}
+DATASETS: dict[str, DatasetDescription] = {
+    each.name: each for each in (SAMPLE, WIKIQA, TRECQA, SEMEVALCQA, SQUAD_SENT, NQ_LA, QED, YAHOOQA, ANTIQUE)
+}
 
 OWN_TABLES = DatasetDescription(
     name="own",
