@@ -10,6 +10,8 @@ from data_prep.errors import UserError
 from data_prep.files import decode_text
 from data_prep.locations import find_file_or_substitute, missing_data, read_verified
 
+_LONGEST_LINE = 2**28
+
 
 class DataFiles:
     """Gives a data set's reader the content of its files by their paths.
@@ -63,8 +65,11 @@ class DataFiles:
             with found.open("rb") as raw:
                 packed = raw.read(2) == b"\x1f\x8b"
                 raw.seek(0)
-                for line in gzip.GzipFile(fileobj=raw) if packed else raw:
+                stream = gzip.GzipFile(fileobj=raw) if packed else raw
+                while line := stream.readline(_LONGEST_LINE + 1):
                     number += 1
+                    if len(line) > _LONGEST_LINE:
+                        raise UserError(f"{found}, line {number}: longer than {_LONGEST_LINE:,} bytes.")
                     yield line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
             raise UserError(f"{found}, line {number}: not UTF-8 text. Fetch the file again.") from error

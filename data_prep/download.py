@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import lzma
 import sys
 import tarfile
 import tempfile
@@ -183,5 +184,16 @@ def _members(path: Path, file: DataFile) -> list[bytes]:
             return [
                 archive.extractfile(each).read() for each in archive if each.isfile() and each.size in lengths
             ]
-    except (OSError, EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile) as error:
+    # RuntimeError and NotImplementedError are zipfile's words for a password and an unknown compression.
+    except (
+        OSError,
+        EOFError,
+        ValueError,
+        RuntimeError,
+        NotImplementedError,
+        lzma.LZMAError,
+        zlib.error,
+        tarfile.TarError,
+        zipfile.BadZipFile,
+    ) as error:
         raise _AddressError(f"the archive that came is damaged or cut short ({error})") from error

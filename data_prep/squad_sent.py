@@ -119,7 +119,9 @@ def split_by_article(
     if len(sizes) == len(chosen):
         raise UserError("all questions are about the articles that would be set aside. More are needed.")
     apart = table["article"].isin(chosen)
-    return table[~apart].reset_index(drop=True), table[apart].reset_index(drop=True)
+    rest, part = table[~apart].reset_index(drop=True), table[apart].reset_index(drop=True)
+    part.attrs = {}  # what was left out of the whole is counted once, with the rest
+    return rest, part
 
 
 def _string(value: object) -> str:

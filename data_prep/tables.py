@@ -3,9 +3,12 @@
 import csv
 import io
 import json
+import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from data_prep.errors import UserError
@@ -13,7 +16,9 @@ from data_prep.files import decode_text, read_content
 
 COLUMNS = ("question_id", "question", "candidate_id", "candidate", "label")
 
-_LABELS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}
+_LABELS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def load_table(path: str | Path) -> pd.DataFrame:
@@ -23,7 +28,8 @@ def load_table(path: str | Path) -> pd.DataFrame:
     so that a quote is a character like any other), `.jsonl` (one object a line) or `.parquet`; the first
     three may be gzipped (`.csv.gz`). The columns `question`, `candidate` and `label` are required. Without
     `question_id` the equal questions are one question; without `candidate_id` the rows are numbered. Other
-    columns are dropped. The text "NA" or "null" is a text, not a missing value.
+    columns are dropped. The text "NA" or "null" is a text, not a missing value. A label is 1, true or yes
+    for a correct candidate, 0, false or no for a wrong one, in capitals or not.
 
     Args:
         path: the file.
@@ -32,7 +38,8 @@ def load_table(path: str | Path) -> pd.DataFrame:
         The checked table, see `check_table`.
 
     Raises:
-        UserError: the file cannot be read, or a row is wrong; the message names the line.
+        UserError: the file cannot be read, or a row is wrong; the message names the line. No row is ever
+            left out.
 
     Example:
         >>> from pathlib import Path
@@ -78,6 +85,9 @@ def check_table(
         >>> check_table(pd.DataFrame(rows), "rows")["candidate"].tolist()
         ['x', 'z', 'y']
     """
+    twice = [name for name in COLUMNS if list(table.columns).count(name) > 1]
+    if twice:
+        raise UserError(f"{where}: the column {twice[0]!r} occurs twice. Name every column once.")
     missing = [column for column in ("question", "candidate", "label") if column not in table.columns]
     if missing:
         found = ", ".join(map(str, table.columns)) or "none"
@@ -101,12 +111,17 @@ def check_table(
         for row, text in enumerate(texts):
             if not text.strip():
                 raise fail(row, f"the {name} is empty. Write it or delete the {unit}.")
+            if not isinstance(values[row], (str, int, float, np.number)):
+                raise fail(row, f"the {name} is no text but {text[:40]!r}. Write it as a text.")
+            if not text.isascii() and not text.isprintable() and _SURROGATE.search(text):
+                raise fail(row, f"the {name} holds half of a character (a lone surrogate). Save it as UTF-8.")
     columns["label"] = labels = []
     for row, value in enumerate(table["label"].tolist()):
         label = _LABELS.get(str(value).strip().lower())
         if label is None:
             raise fail(
-                row, f"the label {value!r} is not 0 or 1. Write 1 for a correct answer, 0 for a wrong one."
+                row,
+                f"the label {value!r:.40} is not 0 or 1. Write 1 for a correct answer, 0 for a wrong one.",
             )
         labels.append(label)
     if "question_id" not in columns:
@@ -214,6 +229,7 @@ def read_csv(text: str, where: str | Path) -> tuple[pd.DataFrame, list[int]]:
     """
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     numbered, begin = [], 1
+    usual_limit = csv.field_size_limit(sys.maxsize)
     try:
         for fields in reader:
             if fields:
@@ -224,6 +240,8 @@ def read_csv(text: str, where: str | Path) -> tuple[pd.DataFrame, list[int]]:
             f"{where}, line {begin}: {error}. Put a text with a comma, a quote or a line end in quotes, "
             "and double the quotes inside it."
         ) from error
+    finally:
+        csv.field_size_limit(usual_limit)
     return _to_table(numbered, where)
 
 
@@ -250,16 +268,17 @@ def _read_json_lines(text: str, where: str | Path) -> tuple[pd.DataFrame, list[i
             continue
         try:
             record = json.loads(line)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise UserError(
-                f"{where}, line {number}: not JSON ({error.msg}). Write one object a line."
+                f"{where}, line {number}: not JSON ({error!s:.100}). Write one object a line."
             ) from error
         if not isinstance(record, dict):
             raise UserError(f"{where}, line {number}: not a JSON object. Write one object a line.")
         records.append(record)
         lines.append(number)
     # Built by column, because a DataFrame made of records would turn missing values and mixed types about.
-    names = dict.fromkeys(name for record in records for name in record)
+    # Names that cannot be printed are none of ours, and half characters in them would stop pandas.
+    names = dict.fromkeys(name for record in records for name in record if name.isprintable())
     data = {name: pd.Series([record.get(name) for record in records], dtype=object) for name in names}
     return pd.DataFrame(data), lines
 
@@ -267,10 +286,12 @@ def _read_json_lines(text: str, where: str | Path) -> tuple[pd.DataFrame, list[i
 def _read_parquet(path: Path) -> pd.DataFrame:
     if not path.is_file():
         raise UserError(f"{path} does not exist. Check the path.")
+    import pyarrow
+
     try:
         return pd.read_parquet(path)
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path} is not a readable Parquet file ({error}).") from error
+    except (OSError, ValueError, TypeError, pyarrow.ArrowException) as error:
+        raise UserError(f"{path} is not a readable Parquet file ({error!s:.200}). Write it again.") from error
 
 
 def _is_missing(value: object) -> bool:
