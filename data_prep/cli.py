@@ -94,12 +94,36 @@ def main(arguments: list[str] | None = None) -> int:
         "absent from their public addresses; check every file's SHA-256.",
     )
     get.add_argument("dataset", metavar="DATASET", help=f"one of {names}")
-    for command in (stats, get):
+    card = commands.add_parser(
+        "card",
+        help="describe a data set in Markdown",
+        description="Write a page generated from the data: source, licence, counts, protocols, whether the "
+        "order gives the label away, lengths. Baselines are left to reproduce/lexical_baselines.py.",
+    )
+    card.add_argument("dataset", metavar="DATASET", help=f"one of {names}")
+    card.add_argument("--variant", help="training set, see stats")
+    card.add_argument("--output", metavar="FILE", help="where to write it (default: print it)")
+    for command in (stats, get, card):
         command.add_argument(
             "--data-home", metavar="FOLDER", help="the folder that holds wikiqa/, trecqa/ and so on"
         )
     options = parser.parse_args(arguments)
-    return _stats(options) if options.command == "stats" else _get(options)
+    return {"stats": _stats, "get": _get, "card": _card}[options.command](options)
+
+
+def _card(options: argparse.Namespace) -> int:
+    from data_prep.card import dataset_card
+    from data_prep.files import atomic_write
+    from data_prep.registry import load_dataset
+
+    page = dataset_card(load_dataset(options.dataset, options.variant, options.data_home))
+    if options.output is None:
+        print(page, end="")
+        return 0
+    with atomic_write(options.output) as file:
+        file.write(page)
+    print(f"Written to {options.output}.")
+    return 0
 
 
 def _get(options: argparse.Namespace) -> int:
