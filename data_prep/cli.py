@@ -63,9 +63,12 @@ def main(arguments: list[str] | None = None) -> int:
         sample comes with the project: nothing to fetch.
         0
     """
+    from data_prep.registry import DATASETS
+
+    names = ", ".join(DATASETS)
     parser = argparse.ArgumentParser(
         prog="python -m data_prep",
-        description="Get question answering data and look at them: sample (bundled), wikiqa or trecqa.",
+        description=f"Get question answering data and look at them: {names} (sample is bundled).",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     stats = commands.add_parser(
@@ -79,7 +82,9 @@ def main(arguments: list[str] | None = None) -> int:
     stats.add_argument(
         "dataset", metavar="DATASET", help="a data set's name, or the path of a table of your own"
     )
-    stats.add_argument("--variant", help="training set, for trecqa: TRAIN-ALL (default) or TRAIN")
+    stats.add_argument(
+        "--variant", help="training set; for trecqa, for example, TRAIN-ALL (default) or TRAIN"
+    )
     stats.add_argument("--json", action="store_true", help="print JSON")
     get = commands.add_parser(
         "get",
@@ -88,13 +93,37 @@ def main(arguments: list[str] | None = None) -> int:
         "environment variable QA_DATA_HOME names and in the user's cache directory; download those that are "
         "absent from their public addresses; check every file's SHA-256.",
     )
-    get.add_argument("dataset", metavar="DATASET", help="sample, wikiqa or trecqa")
-    for command in (stats, get):
+    get.add_argument("dataset", metavar="DATASET", help=f"one of {names}")
+    card = commands.add_parser(
+        "card",
+        help="describe a data set in Markdown",
+        description="Write a page generated from the data: source, licence, counts, protocols, whether the "
+        "order gives the label away, lengths. Baselines are left to reproduce/lexical_baselines.py.",
+    )
+    card.add_argument("dataset", metavar="DATASET", help=f"one of {names}")
+    card.add_argument("--variant", help="training set, see stats")
+    card.add_argument("--output", metavar="FILE", help="where to write it (default: print it)")
+    for command in (stats, get, card):
         command.add_argument(
-            "--data-home", metavar="FOLDER", help="the folder that holds wikiqa/ and trecqa/"
+            "--data-home", metavar="FOLDER", help="the folder that holds wikiqa/, trecqa/ and so on"
         )
     options = parser.parse_args(arguments)
-    return _stats(options) if options.command == "stats" else _get(options)
+    return {"stats": _stats, "get": _get, "card": _card}[options.command](options)
+
+
+def _card(options: argparse.Namespace) -> int:
+    from data_prep.card import dataset_card
+    from data_prep.files import atomic_write
+    from data_prep.registry import load_dataset
+
+    page = dataset_card(load_dataset(options.dataset, options.variant, options.data_home))
+    if options.output is None:
+        print(page, end="")
+        return 0
+    with atomic_write(options.output) as file:
+        file.write(page)
+    print(f"Written to {options.output}.")
+    return 0
 
 
 def _get(options: argparse.Namespace) -> int:
@@ -105,9 +134,21 @@ def _get(options: argparse.Namespace) -> int:
     if not description.files:
         print(f"{description.title} comes with the project: nothing to fetch.")
         return 0
-    for path in get_dataset(description, options.data_home).values():
-        print(f"{path}: checksum right")
-    print(f"{description.title} is complete. Source: {description.source}. Licence: {description.licence}.")
+    paths = get_dataset(description, options.data_home)
+    for file in description.files:
+        if file.path in paths:
+            known = file.sha256 or (file.substitute and file.substitute.sha256)
+            print(f"{paths[file.path]}: {'checksum right' if known else 'there (no checksum is known)'}")
+        else:
+            print(
+                f"{file.path}: absent, and without a public address. "
+                f"Only the training set {', '.join(file.variants)} needs it."
+            )
+    complete = len(paths) == len(description.files)
+    print(
+        f"{description.title} is {'complete' if complete else 'there, but for that'}. "
+        f"Source: {description.source}. Licence: {description.licence}."
+    )
     return 0
 
 
@@ -133,9 +174,12 @@ def _stats(options: argparse.Namespace) -> int:
         dataset = load_dataset(options.dataset, options.variant, options.data_home)
         title, variant = dataset.description.title, dataset.variant
         rows = dataset_statistics(dataset)
+        notes += dataset.description.notes
         for split, table in dataset.splits.items():
             if empty := table.attrs.get("questions_without_candidates"):
                 notes.append(f"{split}: {empty} of the questions under 'all' have no candidates.")
+            for reason, count in table.attrs.get("skipped", {}).items():
+                notes.append(f"{split}: left out, {reason}: {count:,}.")
     given_away = rows[(rows["order"] != "") & (rows["protocol"] == "all")]
     for row in given_away.itertuples():
         share = row.correct_first if row.order == "correct first" else row.correct_last

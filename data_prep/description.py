@@ -13,17 +13,23 @@ class DataFile:
     Attributes:
         path: its place under the data folder, such as "wikiqa/WikiQA-dev.tsv"; it may lie there gzipped, with
             ".gz" behind its name.
-        sha256: of the uncompressed content with line feeds as line ends.
-        bytes: length of that content.
-        urls: where it can be downloaded, plain or gzipped, tried in order.
+        sha256: of the uncompressed content with line feeds as line ends; "" where the released file was not
+            at hand when its reader was written, so that its content is checked by the reader only.
+        bytes: length of that content; 0 where it is not known.
+        urls: where it can be downloaded, plain or gzipped, tried in order. Without an address the user has to
+            put it there.
         archives: `.zip` and `.tar.*` archives that hold the same content under some name, tried last.
+        variants: the training sets that need it; () for all.
+        substitute: another file that serves as well, looked for where this one is absent.
     """
 
     path: str
-    sha256: str
-    bytes: int
+    sha256: str = ""
+    bytes: int = 0
     urls: tuple[str, ...] = ()
     archives: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
+    substitute: "DataFile | None" = None
 
 
 @dataclass(frozen=True)
@@ -42,8 +48,9 @@ class DatasetDescription:
         source: where the data come from.
         licence: what their publisher allows.
         files: the files of all variants.
-        read: makes (train, dev, test) of a variant and a function that gives a file's verified text by its
-            path.
+        read: makes (train, dev, test) of a variant and of the files, a `DataFiles`; called, these give a
+            file's verified text by its path.
+        notes: what a user of the data has to know, such as parts that are missing; printed with the counts.
     """
 
     name: str
@@ -59,6 +66,7 @@ class DatasetDescription:
     read: Callable[[str, Callable[[str], str]], tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]] | None = (
         field(default=None, repr=False)
     )
+    notes: tuple[str, ...] = ()
 
 
 def github_urls(repository: str, commit: str, path: str) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import lzma
 import sys
 import tarfile
 import tempfile
@@ -13,7 +14,13 @@ from pathlib import Path
 from data_prep.description import DataFile, DatasetDescription
 from data_prep.errors import UserError
 from data_prep.files import atomic_write, read_content
-from data_prep.locations import data_folders, find_file, matching_content, read_verified
+from data_prep.locations import (
+    data_folders,
+    find_file_or_substitute,
+    matching_content,
+    missing_data,
+    read_verified,
+)
 
 _TIMEOUT = (10, 60)  # seconds to connect, and between two parts of an answer
 
@@ -46,7 +53,8 @@ def get_dataset(
         wait: float, seconds to wait before the second round of asking; doubled before each further round.
 
     Returns:
-        The path of every file by its place under the data folder.
+        The path of every file by its place under the data folder. A file that only other training sets than
+        the first need is left out where it is absent and has no public address.
 
     Raises:
         UserError: a file that is there is not the published one, a download failed at every address, or the
@@ -59,11 +67,15 @@ def get_dataset(
     """
     paths = {}
     for file in description.files:
-        found = find_file(file, data_home)
-        if found is None:
+        served, found = find_file_or_substitute(file, data_home)
+        if found is not None:
+            read_verified(served, found)
+        elif file.urls + file.archives:
             found = fetch_file(file, data_folders(data_home)[0], attempts=attempts, wait=wait)
+        elif not file.variants or description.variants[0] in file.variants:
+            raise missing_data(description, file, data_home)
         else:
-            read_verified(file, found)
+            continue
         paths[file.path] = found
     return paths
 
@@ -172,5 +184,16 @@ def _members(path: Path, file: DataFile) -> list[bytes]:
             return [
                 archive.extractfile(each).read() for each in archive if each.isfile() and each.size in lengths
             ]
-    except (OSError, EOFError, zlib.error, tarfile.TarError, zipfile.BadZipFile) as error:
+    # RuntimeError and NotImplementedError are zipfile's words for a password and an unknown compression.
+    except (
+        OSError,
+        EOFError,
+        ValueError,
+        RuntimeError,
+        NotImplementedError,
+        lzma.LZMAError,
+        zlib.error,
+        tarfile.TarError,
+        zipfile.BadZipFile,
+    ) as error:
         raise _AddressError(f"the archive that came is damaged or cut short ({error})") from error

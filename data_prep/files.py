@@ -1,6 +1,7 @@
 """Writing files so that an interruption never leaves half of one."""
 
 import gzip
+import io
 import os
 import tempfile
 import zlib
@@ -12,6 +13,9 @@ from typing import IO
 import platformdirs
 
 from data_prep.errors import UserError
+
+MOST_BYTES = 2**32
+"""What a gzipped file may unpack to; a few megabytes can be made to unpack to far more than any memory."""
 
 
 @contextmanager
@@ -64,7 +68,8 @@ def read_content(path: str | Path) -> bytes:
         The content as bytes.
 
     Raises:
-        UserError: the file is missing, cannot be read, or its gzip stream is damaged or cut short.
+        UserError: the file is missing, cannot be read, or its gzip stream is damaged, cut short, or unpacks
+            to more than `MOST_BYTES`.
 
     Example:
         >>> from pathlib import Path
@@ -82,7 +87,13 @@ def read_content(path: str | Path) -> bytes:
     if not content.startswith(b"\x1f\x8b"):
         return content
     try:
-        return gzip.decompress(content)
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as stream:
+            unpacked = stream.read(MOST_BYTES + 1)
+        if len(unpacked) > MOST_BYTES:
+            raise UserError(
+                f"{path} unpacks to more than {MOST_BYTES:,} bytes. Unpack it yourself if you trust it."
+            )
+        return unpacked
     except (EOFError, OSError, zlib.error) as error:
         raise UserError(f"{path} is damaged or cut short ({error}). Delete it and fetch it again.") from error
 

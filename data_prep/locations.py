@@ -30,7 +30,7 @@ def find_file(file: DataFile, data_home: str | Path | None = None) -> Path | Non
     """Find a file, plain or gzipped, in the first folder that has it; None where none has.
 
     Example:
-        >>> find_file(DataFile("wikiqa/WikiQA-dev.tsv", "", 0), "/tmp/empty") is None
+        >>> find_file(DataFile("wikiqa/WikiQA-dev.tsv"), "/tmp/empty") is None
         True
     """
     for folder in data_folders(data_home):
@@ -38,6 +38,29 @@ def find_file(file: DataFile, data_home: str | Path | None = None) -> Path | Non
             if path.is_file():
                 return path
     return None
+
+
+def find_file_or_substitute(
+    file: DataFile, data_home: str | Path | None = None
+) -> tuple[DataFile, Path | None]:
+    """Find a file, or where it is absent the one that serves as well.
+
+    Args:
+        file: the file.
+        data_home: where to look, see `data_folders`.
+
+    Returns:
+        The one that was found and where it lies; the file itself and None where neither is there.
+
+    Example:
+        >>> find_file_or_substitute(DataFile("a.txt", substitute=DataFile("b.txt")), "/tmp/empty")[1] is None
+        True
+    """
+    for each in filter(None, (file, file.substitute)):
+        found = find_file(each, data_home)
+        if found is not None:
+            return each, found
+    return file, None
 
 
 def matching_content(content: bytes, file: DataFile) -> bytes | None:
@@ -51,6 +74,8 @@ def matching_content(content: bytes, file: DataFile) -> bytes | None:
         >>> matching_content(b"1\r\n", file), matching_content(b"2\n", file)
         (b'1\n', None)
     """
+    if not file.sha256:
+        return content
     for candidate in (content, content.replace(b"\r\n", b"\n")):
         if hashlib.sha256(candidate).hexdigest() == file.sha256:
             return candidate
@@ -101,7 +126,12 @@ def missing_data(
         wikiqa/WikiQA-train.tsv is not in /tmp/empty. Run `python -m data_prep get wikiqa`, or ...
     """
     folders = " or ".join(map(str, data_folders(data_home)))
-    return UserError(
-        f"{file.path} is not in {folders}. Run `python -m data_prep get {description.name}`, or name the "
-        f"folder that holds {Path(file.path).parent}/ with --data-home or QA_DATA_HOME."
-    )
+    name_it = f"name the folder that holds {Path(file.path).parent}/ with --data-home or QA_DATA_HOME."
+    if file.urls + file.archives:
+        cure = f"Run `python -m data_prep get {description.name}`, or {name_it}"
+    else:
+        cure = (
+            f"This project does not fetch it: get it from its source ({description.source}) and put it "
+            f"there, plain or gzipped, or {name_it}"
+        )
+    return UserError(f"{file.path} is not in {folders}. {cure}")

@@ -2,17 +2,24 @@
 
 from pathlib import Path
 
+from data_prep.antique import ANTIQUE
+from data_prep.data_files import DataFiles
 from data_prep.dataset import Dataset
 from data_prep.description import DatasetDescription
 from data_prep.errors import UserError
-from data_prep.files import decode_text
-from data_prep.locations import find_file, missing_data, read_verified
+from data_prep.natural_questions import NQ_LA
+from data_prep.qed import QED
 from data_prep.sample_data import SAMPLE
+from data_prep.semevalcqa import SEMEVALCQA
+from data_prep.squad_sent import SQUAD_SENT
 from data_prep.tables import load_table
 from data_prep.trecqa import TRECQA
 from data_prep.wikiqa import WIKIQA
+from data_prep.yahooqa import YAHOOQA
 
-DATASETS: dict[str, DatasetDescription] = {each.name: each for each in (SAMPLE, WIKIQA, TRECQA)}
+DATASETS: dict[str, DatasetDescription] = {
+    each.name: each for each in (SAMPLE, WIKIQA, TRECQA, SEMEVALCQA, SQUAD_SENT, NQ_LA, QED, YAHOOQA, ANTIQUE)
+}
 
 OWN_TABLES = DatasetDescription(
     name="own",
@@ -49,9 +56,11 @@ def load_dataset(name: str, variant: str | None = None, data_home: str | Path | 
     """Load a data set by name.
 
     Args:
-        name: one of `DATASETS`: "sample" (bundled), "wikiqa" or "trecqa".
-        variant: the training set; None for the default. TrecQA has "TRAIN-ALL" (default) and "TRAIN".
-        data_home: the folder that holds `wikiqa/` and `trecqa/`; None for QA_DATA_HOME and the user's cache.
+        name: one of `DATASETS`, such as "sample" (bundled), "wikiqa" or "trecqa".
+        variant: the training set, one of the description's `variants`; None for the first of them. TrecQA has
+            "TRAIN-ALL" (default) and "TRAIN".
+        data_home: the folder that holds `wikiqa/`, `trecqa/` and so on; None for QA_DATA_HOME and the user's
+            cache.
 
     Returns:
         The data set, complete: which questions count is the caller's choice, by `apply_protocol`.
@@ -68,15 +77,8 @@ def load_dataset(name: str, variant: str | None = None, data_home: str | Path | 
     if variant not in description.variants:
         choice = ", ".join(filter(None, description.variants)) or "it has none"
         raise UserError(f"unknown variant {variant!r} of {description.title}: choose one of {choice}.")
-    files = {file.path: file for file in description.files}
-
-    def text_of(path: str) -> str:
-        found = find_file(files[path], data_home)
-        if found is None:
-            raise missing_data(description, files[path], data_home)
-        return decode_text(read_verified(files[path], found), found)
-
-    return Dataset(*description.read(variant, text_of), description=description, variant=variant)
+    files = DataFiles(description, data_home)
+    return Dataset(*description.read(variant, files), description=description, variant=variant)
 
 
 def load_own_tables(train: str | Path, dev: str | Path, test: str | Path) -> Dataset:

@@ -1,11 +1,13 @@
 """The one table that every data set becomes, and the reading and checking of a user's own."""
 
 import csv
-import io
 import json
-from collections.abc import Sequence
+import re
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from data_prep.errors import UserError
@@ -13,7 +15,11 @@ from data_prep.files import decode_text, read_content
 
 COLUMNS = ("question_id", "question", "candidate_id", "candidate", "label")
 
-_LABELS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}
+_LABELS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
+
+_LINE = re.compile("[^\n]+|(?<=\n)(?=\n)|^(?=\n)")
+_CSV_LINE = re.compile("[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def load_table(path: str | Path) -> pd.DataFrame:
@@ -23,7 +29,8 @@ def load_table(path: str | Path) -> pd.DataFrame:
     so that a quote is a character like any other), `.jsonl` (one object a line) or `.parquet`; the first
     three may be gzipped (`.csv.gz`). The columns `question`, `candidate` and `label` are required. Without
     `question_id` the equal questions are one question; without `candidate_id` the rows are numbered. Other
-    columns are dropped. The text "NA" or "null" is a text, not a missing value.
+    columns are dropped. The text "NA" or "null" is a text, not a missing value. A label is 1, true or yes
+    for a correct candidate, 0, false or no for a wrong one, in capitals or not.
 
     Args:
         path: the file.
@@ -32,7 +39,8 @@ def load_table(path: str | Path) -> pd.DataFrame:
         The checked table, see `check_table`.
 
     Raises:
-        UserError: the file cannot be read, or a row is wrong; the message names the line.
+        UserError: the file cannot be read, or a row is wrong; the message names the line. No row is ever
+            left out.
 
     Example:
         >>> from pathlib import Path
@@ -46,9 +54,9 @@ def load_table(path: str | Path) -> pd.DataFrame:
         return check_table(_read_parquet(path), path, unit="row")
     if suffix not in (".csv", ".tsv", ".jsonl"):
         raise UserError(f"{path}: the name must end in .csv, .tsv, .jsonl or .parquet (.gz may follow).")
-    text = decode_text(read_content(path), path)
     read = {".csv": read_csv, ".tsv": read_tsv, ".jsonl": _read_json_lines}[suffix]
-    table, lines = read(text, path)
+    # The file's text is not kept while the table is checked: half a million rows fill the memory thrice.
+    table, lines = read(decode_text(read_content(path), path), path)
     return check_table(table, path, lines)
 
 
@@ -78,6 +86,9 @@ def check_table(
         >>> check_table(pd.DataFrame(rows), "rows")["candidate"].tolist()
         ['x', 'z', 'y']
     """
+    twice = [name for name in COLUMNS if list(table.columns).count(name) > 1]
+    if twice:
+        raise UserError(f"{where}: the column {twice[0]!r} occurs twice. Name every column once.")
     missing = [column for column in ("question", "candidate", "label") if column not in table.columns]
     if missing:
         found = ", ".join(map(str, table.columns)) or "none"
@@ -96,23 +107,29 @@ def check_table(
     for name in COLUMNS[:-1]:
         if name not in table.columns:
             continue
-        values = table[name].tolist()
+        values = _shared(table[name])
         columns[name] = texts = ["" if _is_missing(value) else str(value) for value in values]
         for row, text in enumerate(texts):
             if not text.strip():
                 raise fail(row, f"the {name} is empty. Write it or delete the {unit}.")
+            if not isinstance(values[row], (str, int, float, np.number)):
+                raise fail(row, f"the {name} is no text but {text[:40]!r}. Write it as a text.")
+            if not text.isascii() and not text.isprintable() and _SURROGATE.search(text):
+                raise fail(row, f"the {name} holds half of a character (a lone surrogate). Save it as UTF-8.")
     columns["label"] = labels = []
     for row, value in enumerate(table["label"].tolist()):
         label = _LABELS.get(str(value).strip().lower())
         if label is None:
             raise fail(
-                row, f"the label {value!r} is not 0 or 1. Write 1 for a correct answer, 0 for a wrong one."
+                row,
+                f"the label {value!r:.40} is not 0 or 1. Write 1 for a correct answer, 0 for a wrong one.",
             )
         labels.append(label)
     if "question_id" not in columns:
         number = {question: f"q{i}" for i, question in enumerate(dict.fromkeys(columns["question"]), start=1)}
         columns["question_id"] = [number[question] for question in columns["question"]]
-    if "candidate_id" not in columns:
+    own_identifiers = "candidate_id" in columns
+    if not own_identifiers:
         columns["candidate_id"] = [f"c{i}" for i in range(1, len(table) + 1)]
 
     question_of: dict[str, str] = {}
@@ -125,6 +142,8 @@ def check_table(
                 row,
                 f"the question_id {identifier!r} had another question before. Give every question its own.",
             )
+        if not own_identifiers:
+            continue
         if (identifier, candidate) in seen:
             raise fail(
                 row,
@@ -133,7 +152,49 @@ def check_table(
         seen.add((identifier, candidate))
     first_row = {identifier: i for i, identifier in enumerate(question_of)}
     order = sorted(range(len(labels)), key=lambda row: first_row[columns["question_id"][row]])
-    return pd.DataFrame({name: [columns[name][row] for row in order] for name in COLUMNS})
+    del seen, question_of
+    # Column by column, so that no text is held in both forms for longer than it has to be.
+    return pd.DataFrame({name: _in_order(columns.pop(name), order) for name in COLUMNS})
+
+
+def _in_order(values: list, order: list[int]) -> pd.Series:
+    return pd.Series([values[row] for row in order])
+
+
+def join_tables(tables: Sequence[pd.DataFrame], where: str | Path) -> pd.DataFrame:
+    """Put checked tables of different questions one below the other, and add up what their `attrs` count.
+
+    Args:
+        tables: the tables.
+        where: what they are, for messages.
+
+    Returns:
+        The table of all rows, numbered from 0.
+
+    Raises:
+        UserError: a question occurs in two of them.
+
+    Example:
+        >>> import pandas as pd
+        >>> rows = {"question": ["a", "a"], "candidate": ["x", "y"], "label": [1, 0]}
+        >>> tables = [check_table(pd.DataFrame({**rows, "question_id": name}), "rows") for name in ("1", "2")]
+        >>> join_tables(tables, "rows")["question_id"].tolist()
+        ['1', '1', '2', '2']
+    """
+    seen: set[str] = set()
+    attrs: dict = {"questions_without_candidates": 0, "skipped": {}}
+    for table in tables:
+        identifiers = set(table["question_id"])
+        if twice := seen & identifiers:
+            raise UserError(f"{where}: the question {min(twice)!r} occurs in two of the files.")
+        seen |= identifiers
+        attrs["questions_without_candidates"] += table.attrs.get("questions_without_candidates", 0)
+        for reason, count in table.attrs.get("skipped", {}).items():
+            attrs["skipped"][reason] = attrs["skipped"].get(reason, 0) + count
+    # pandas compares attrs when it concatenates; they are added up here.
+    joined = pd.concat([table[list(COLUMNS)] for table in tables], ignore_index=True)
+    joined.attrs = attrs
+    return joined
 
 
 def read_tsv(text: str, where: str | Path) -> tuple[pd.DataFrame, list[int]]:
@@ -155,8 +216,8 @@ def read_tsv(text: str, where: str | Path) -> tuple[pd.DataFrame, list[int]]:
         >>> read_tsv("id\ttext\n1\ta\n", "a.tsv")[0].values.tolist()
         [['1', 'a']]
     """
-    numbered = [(i, line.split("\t")) for i, line in enumerate(text.split("\n"), start=1) if line.strip()]
-    return _to_table(numbered, where)
+    lines = (match[0] for match in _LINE.finditer(text))
+    return _to_table(((i, line.split("\t")) for i, line in enumerate(lines, start=1) if line.strip()), where)
 
 
 def read_csv(text: str, where: str | Path) -> tuple[pd.DataFrame, list[int]]:
@@ -176,65 +237,100 @@ def read_csv(text: str, where: str | Path) -> tuple[pd.DataFrame, list[int]]:
         >>> read_csv('id,text\n1,"a, b"\n', "a.csv")[0].values.tolist()
         [['1', 'a, b']]
     """
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    numbered, begin = [], 1
+    usual_limit = csv.field_size_limit(sys.maxsize)
+    try:
+        return _to_table(_csv_rows(text, where), where)
+    finally:
+        csv.field_size_limit(usual_limit)
+
+
+def _csv_rows(text: str, where: str | Path) -> Iterator[tuple[int, list[str]]]:
+    # Line by line: io.StringIO would hold the text once more, in four bytes a character.
+    reader = csv.reader((match[0] for match in _CSV_LINE.finditer(text)), strict=True)
+    begin = 1
     try:
         for fields in reader:
             if fields:
-                numbered.append((begin, fields))
+                yield begin, fields
             begin = reader.line_num + 1
     except csv.Error as error:
         raise UserError(
             f"{where}, line {begin}: {error}. Put a text with a comma, a quote or a line end in quotes, "
             "and double the quotes inside it."
         ) from error
-    return _to_table(numbered, where)
 
 
-def _to_table(numbered: list[tuple[int, list[str]]], where: str | Path) -> tuple[pd.DataFrame, list[int]]:
-    if not numbered:
+def _to_table(numbered: Iterator[tuple[int, list[str]]], where: str | Path) -> tuple[pd.DataFrame, list[int]]:
+    _, header = next(numbered, (0, None))
+    if header is None:
         raise UserError(f"{where}: the file is empty.")
-    (_, header), rows = numbered[0], numbered[1:]
-    header = [name.strip() for name in header]
-    for line, fields in rows:
+    columns: list[list[str]] = [[] for _ in header]
+    lines = []
+    once: dict[str, str] = {}
+    for line, fields in numbered:
         if len(fields) != len(header):
             raise UserError(
                 f"{where}, line {line}: {len(fields)} fields where the header has {len(header)}. "
                 "Look for a missing or an extra separator."
             )
-    return pd.DataFrame([fields for _, fields in rows], columns=header, dtype=object), [
-        line for line, _ in rows
-    ]
+        if lines and fields[0] == columns[0][-1]:
+            # The rows of a question follow each other: what they repeat is kept once.
+            once.update((column[-1], column[-1]) for column in columns)
+            fields = [once.get(field, field) for field in fields]
+        once.clear()
+        for column, field in zip(columns, fields, strict=True):
+            column.append(field)
+        lines.append(line)
+    table = pd.DataFrame(dict(enumerate(columns)), dtype=object)
+    table.columns = [name.strip() for name in header]
+    return table, lines
 
 
 def _read_json_lines(text: str, where: str | Path) -> tuple[pd.DataFrame, list[int]]:
-    records, lines = [], []
-    for number, line in enumerate(text.split("\n"), start=1):
+    # Built by column, because a DataFrame made of records would turn missing values and mixed types about.
+    columns: dict[str, list] = {}
+    lines: list[int] = []
+    for number, line in enumerate((match[0] for match in _LINE.finditer(text)), start=1):
         if not line.strip():
             continue
         try:
             record = json.loads(line)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise UserError(
-                f"{where}, line {number}: not JSON ({error.msg}). Write one object a line."
+                f"{where}, line {number}: not JSON ({error!s:.100}). Write one object a line."
             ) from error
         if not isinstance(record, dict):
             raise UserError(f"{where}, line {number}: not a JSON object. Write one object a line.")
-        records.append(record)
+        for name in record:
+            # Names that cannot be printed are none of ours, and half characters in them would stop pandas.
+            if name not in columns and name.isprintable():
+                columns[name] = [None] * len(lines)
+        for name, column in columns.items():
+            value = record.get(name)
+            column.append(column[-1] if column and value == column[-1] and type(value) is str else value)
         lines.append(number)
-    # Built by column, because a DataFrame made of records would turn missing values and mixed types about.
-    names = dict.fromkeys(name for record in records for name in record)
-    data = {name: pd.Series([record.get(name) for record in records], dtype=object) for name in names}
-    return pd.DataFrame(data), lines
+    return pd.DataFrame({name: pd.Series(column, dtype=object) for name, column in columns.items()}), lines
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
     if not path.is_file():
         raise UserError(f"{path} does not exist. Check the path.")
+    import pyarrow
+    import pyarrow.parquet
+
     try:
-        return pd.read_parquet(path)
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path} is not a readable Parquet file ({error}).") from error
+        names = pyarrow.parquet.read_schema(path).names
+        return pd.read_parquet(path, columns=[name for name in names if name in COLUMNS])
+    except (OSError, ValueError, TypeError, pyarrow.ArrowException) as error:
+        raise UserError(f"{path} is not a readable Parquet file ({error!s:.200}). Write it again.") from error
+
+
+def _shared(column: pd.Series) -> list:
+    """Give a column's values, a text that follows its equal as the same object."""
+    values: list = []
+    for value in column:
+        values.append(values[-1] if values and type(value) is str and value == values[-1] else value)
+    return values
 
 
 def _is_missing(value: object) -> bool:

@@ -1,6 +1,7 @@
 """From text to tokens."""
 
 import re
+import sys
 from collections.abc import Sequence
 
 NUMBER = "<num>"
@@ -65,7 +66,10 @@ class Tokenizer:
             if self._make_doc is None:
                 import spacy
 
-                self._make_doc = spacy.blank("en").make_doc
+                pipeline = spacy.blank("en")
+                # spaCy's limit protects its parser, which is not used here.
+                pipeline.max_length = sys.maxsize
+                self._make_doc = pipeline.make_doc
             tokens = [token.text for token in self._make_doc(text) if not token.is_space]
         if self.mask_numbers:
             tokens = [NUMBER if _NUMBER.fullmatch(token) else token for token in tokens]

@@ -119,7 +119,7 @@ def read_train_all(questions: str, labels: str, identifiers: str, where: str | P
         try:
             record = json.loads(line)
             question, sentences = record["question"], [each["sentence"] for each in record["candidates"]]
-        except (json.JSONDecodeError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise UserError(
                 f"{where}, line {number}: not a question with candidates. Fetch the file again."
             ) from error
