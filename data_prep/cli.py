@@ -63,9 +63,12 @@ def main(arguments: list[str] | None = None) -> int:
         sample comes with the project: nothing to fetch.
         0
     """
+    from data_prep.registry import DATASETS
+
+    names = ", ".join(DATASETS)
     parser = argparse.ArgumentParser(
         prog="python -m data_prep",
-        description="Get question answering data and look at them: sample (bundled), wikiqa or trecqa.",
+        description=f"Get question answering data and look at them: {names} (sample is bundled).",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     stats = commands.add_parser(
@@ -79,7 +82,9 @@ def main(arguments: list[str] | None = None) -> int:
     stats.add_argument(
         "dataset", metavar="DATASET", help="a data set's name, or the path of a table of your own"
     )
-    stats.add_argument("--variant", help="training set, for trecqa: TRAIN-ALL (default) or TRAIN")
+    stats.add_argument(
+        "--variant", help="training set; for trecqa, for example, TRAIN-ALL (default) or TRAIN"
+    )
     stats.add_argument("--json", action="store_true", help="print JSON")
     get = commands.add_parser(
         "get",
@@ -88,10 +93,10 @@ def main(arguments: list[str] | None = None) -> int:
         "environment variable QA_DATA_HOME names and in the user's cache directory; download those that are "
         "absent from their public addresses; check every file's SHA-256.",
     )
-    get.add_argument("dataset", metavar="DATASET", help="sample, wikiqa or trecqa")
+    get.add_argument("dataset", metavar="DATASET", help=f"one of {names}")
     for command in (stats, get):
         command.add_argument(
-            "--data-home", metavar="FOLDER", help="the folder that holds wikiqa/ and trecqa/"
+            "--data-home", metavar="FOLDER", help="the folder that holds wikiqa/, trecqa/ and so on"
         )
     options = parser.parse_args(arguments)
     return _stats(options) if options.command == "stats" else _get(options)
@@ -105,8 +110,9 @@ def _get(options: argparse.Namespace) -> int:
     if not description.files:
         print(f"{description.title} comes with the project: nothing to fetch.")
         return 0
-    for path in get_dataset(description, options.data_home).values():
-        print(f"{path}: checksum right")
+    paths = get_dataset(description, options.data_home)
+    for file in description.files:
+        print(f"{paths[file.path]}: {'checksum right' if file.sha256 else 'there (no checksum is known)'}")
     print(f"{description.title} is complete. Source: {description.source}. Licence: {description.licence}.")
     return 0
 
@@ -133,6 +139,7 @@ def _stats(options: argparse.Namespace) -> int:
         dataset = load_dataset(options.dataset, options.variant, options.data_home)
         title, variant = dataset.description.title, dataset.variant
         rows = dataset_statistics(dataset)
+        notes += dataset.description.notes
         for split, table in dataset.splits.items():
             if empty := table.attrs.get("questions_without_candidates"):
                 notes.append(f"{split}: {empty} of the questions under 'all' have no candidates.")

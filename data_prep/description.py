@@ -3,8 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-import pandas as pd
-
 
 @dataclass(frozen=True)
 class DataFile:
@@ -13,15 +11,16 @@ class DataFile:
     Attributes:
         path: its place under the data folder, such as "wikiqa/WikiQA-dev.tsv"; it may lie there gzipped, with
             ".gz" behind its name.
-        sha256: of the uncompressed content with line feeds as line ends.
-        bytes: length of that content.
+        sha256: of the uncompressed content with line feeds as line ends; "" where the released file was not
+            at hand when its reader was written, so that its content is checked by the reader only.
+        bytes: length of that content; 0 where it is not known.
         urls: where it can be downloaded, plain or gzipped, tried in order.
         archives: `.zip` and `.tar.*` archives that hold the same content under some name, tried last.
     """
 
     path: str
-    sha256: str
-    bytes: int
+    sha256: str = ""
+    bytes: int = 0
     urls: tuple[str, ...] = ()
     archives: tuple[str, ...] = ()
 
@@ -43,7 +42,8 @@ class DatasetDescription:
         licence: what their publisher allows.
         files: the files of all variants.
         read: makes (train, dev, test) of a variant and a function that gives a file's verified text by its
-            path.
+            path; behind these three may stand a mapping of further test tables, see `Dataset`.
+        notes: what a user of the data has to know, such as parts that are missing; printed with the counts.
     """
 
     name: str
@@ -56,9 +56,8 @@ class DatasetDescription:
     source: str
     licence: str
     files: tuple[DataFile, ...] = ()
-    read: Callable[[str, Callable[[str], str]], tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]] | None = (
-        field(default=None, repr=False)
-    )
+    read: Callable[[str, Callable[[str], str]], tuple] | None = field(default=None, repr=False)
+    notes: tuple[str, ...] = ()
 
 
 def github_urls(repository: str, commit: str, path: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from data_prep.description import DataFile, DatasetDescription
 from data_prep.errors import UserError
 from data_prep.files import atomic_write, read_content
-from data_prep.locations import data_folders, find_file, matching_content, read_verified
+from data_prep.locations import data_folders, find_file, matching_content, missing_data, read_verified
 
 _TIMEOUT = (10, 60)  # seconds to connect, and between two parts of an answer
 
@@ -60,6 +60,8 @@ def get_dataset(
     paths = {}
     for file in description.files:
         found = find_file(file, data_home)
+        if found is None and not file.urls + file.archives:
+            raise missing_data(description, file, data_home)
         if found is None:
             found = fetch_file(file, data_folders(data_home)[0], attempts=attempts, wait=wait)
         else:

@@ -51,6 +51,8 @@ def matching_content(content: bytes, file: DataFile) -> bytes | None:
         >>> matching_content(b"1\r\n", file), matching_content(b"2\n", file)
         (b'1\n', None)
     """
+    if not file.sha256:
+        return content
     for candidate in (content, content.replace(b"\r\n", b"\n")):
         if hashlib.sha256(candidate).hexdigest() == file.sha256:
             return candidate
@@ -101,7 +103,12 @@ def missing_data(
         wikiqa/WikiQA-train.tsv is not in /tmp/empty. Run `python -m data_prep get wikiqa`, or ...
     """
     folders = " or ".join(map(str, data_folders(data_home)))
-    return UserError(
-        f"{file.path} is not in {folders}. Run `python -m data_prep get {description.name}`, or name the "
-        f"folder that holds {Path(file.path).parent}/ with --data-home or QA_DATA_HOME."
-    )
+    name_it = f"name the folder that holds {Path(file.path).parent}/ with --data-home or QA_DATA_HOME."
+    if file.urls + file.archives:
+        cure = f"Run `python -m data_prep get {description.name}`, or {name_it}"
+    else:
+        cure = (
+            f"It cannot be fetched by a program: get it from its source ({description.source}), "
+            f"put it there, plain or gzipped, or {name_it}"
+        )
+    return UserError(f"{file.path} is not in {folders}. {cure}")

@@ -6,13 +6,16 @@ from data_prep.dataset import Dataset
 from data_prep.description import DatasetDescription
 from data_prep.errors import UserError
 from data_prep.files import decode_text
+from data_prep.insuranceqa import INSURANCEQA, INSURANCEQA_TOKENS, INSURANCEQA_V1
 from data_prep.locations import find_file, missing_data, read_verified
 from data_prep.sample_data import SAMPLE
 from data_prep.tables import load_table
 from data_prep.trecqa import TRECQA
 from data_prep.wikiqa import WIKIQA
 
-DATASETS: dict[str, DatasetDescription] = {each.name: each for each in (SAMPLE, WIKIQA, TRECQA)}
+DATASETS: dict[str, DatasetDescription] = {
+    each.name: each for each in (SAMPLE, WIKIQA, TRECQA, INSURANCEQA, INSURANCEQA_TOKENS, INSURANCEQA_V1)
+}
 
 OWN_TABLES = DatasetDescription(
     name="own",
@@ -49,9 +52,11 @@ def load_dataset(name: str, variant: str | None = None, data_home: str | Path | 
     """Load a data set by name.
 
     Args:
-        name: one of `DATASETS`: "sample" (bundled), "wikiqa" or "trecqa".
-        variant: the training set; None for the default. TrecQA has "TRAIN-ALL" (default) and "TRAIN".
-        data_home: the folder that holds `wikiqa/` and `trecqa/`; None for QA_DATA_HOME and the user's cache.
+        name: one of `DATASETS`, such as "sample" (bundled), "wikiqa" or "trecqa".
+        variant: the training set, one of the description's `variants`; None for the first of them. TrecQA has
+            "TRAIN-ALL" (default) and "TRAIN".
+        data_home: the folder that holds `wikiqa/`, `trecqa/` and so on; None for QA_DATA_HOME and the user's
+            cache.
 
     Returns:
         The data set, complete: which questions count is the caller's choice, by `apply_protocol`.
@@ -76,7 +81,8 @@ def load_dataset(name: str, variant: str | None = None, data_home: str | Path | 
             raise missing_data(description, files[path], data_home)
         return decode_text(read_verified(files[path], found), found)
 
-    return Dataset(*description.read(variant, text_of), description=description, variant=variant)
+    train, dev, test, *further = description.read(variant, text_of)
+    return Dataset(train, dev, test, description, variant, *further)
 
 
 def load_own_tables(train: str | Path, dev: str | Path, test: str | Path) -> Dataset:

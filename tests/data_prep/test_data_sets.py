@@ -152,8 +152,9 @@ def test_descriptions_are_complete(name):
     description = DATASETS[name]
     assert set(description.protocols.values()) <= {"answerable", "clean"}
     for file in description.files:
-        assert len(file.sha256) == 64
-        assert len(file.urls) >= 2
+        # Without a public address, a file can be checked or the source says where to get it.
+        assert len(file.sha256) == 64 or not file.urls
+        assert len(file.urls) >= 2 or (not file.urls and "http" in description.source)
 
 
 @pytest.mark.parametrize(
