@@ -72,6 +72,12 @@ def test_shared_texts_are_the_texts_of_their_rows(lists, data, width):
     np.testing.assert_array_equal(shared.token_counts(20), counts)
 
 
+def test_many_rows_are_laid_out_in_parts():
+    table = encode([["a", "b", "c"], [], ["d"], ["b", "a"]])
+    index = np.random.default_rng(0).integers(0, 4, 40_000).astype(np.int32)
+    np.testing.assert_array_equal(SharedTexts(table, index).words, table.take(index).words)
+
+
 @given(token_lists, st.data())
 def test_vocabulary_of_repeated_texts(lists, data):
     times = data.draw(st.lists(st.integers(1, 3), min_size=len(lists), max_size=len(lists)))
