@@ -8,6 +8,7 @@ from data_prep.encoded_texts import EncodedTexts
 from data_prep.errors import UserError
 from data_prep.protocols import apply_protocol
 from data_prep.registry import DATASETS, load_dataset, load_own_tables
+from data_prep.shared_texts import SharedTexts
 from data_prep.tables import load_table
 from data_prep.tokens import Tokenizer
 from data_prep.vocabulary import Vocabulary
@@ -20,6 +21,7 @@ __all__ = [
     "EncodedDataset",
     "EncodedSplit",
     "EncodedTexts",
+    "SharedTexts",
     "Tokenizer",
     "UserError",
     "Vocabulary",

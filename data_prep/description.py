@@ -3,8 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-import pandas as pd
-
 
 @dataclass(frozen=True)
 class DataFile:
@@ -49,7 +47,8 @@ class DatasetDescription:
         licence: what their publisher allows.
         files: the files of all variants.
         read: makes (train, dev, test) of a variant and of the files, a `DataFiles`; called, these give a
-            file's verified text by its path.
+            file's verified text by its path. Behind the three may stand a mapping of further test tables, see
+            `Dataset`.
         notes: what a user of the data has to know, such as parts that are missing; printed with the counts.
     """
 
@@ -63,9 +62,7 @@ class DatasetDescription:
     source: str
     licence: str
     files: tuple[DataFile, ...] = ()
-    read: Callable[[str, Callable[[str], str]], tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]] | None = (
-        field(default=None, repr=False)
-    )
+    read: Callable[[str, Callable[[str], str]], tuple] | None = field(default=None, repr=False)
     notes: tuple[str, ...] = ()
 
 

@@ -4,7 +4,9 @@ import hashlib
 import json
 import warnings
 import zipfile
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -15,25 +17,27 @@ from data_prep.encoded_split import EncodedSplit, encode_split
 from data_prep.encoded_texts import EncodedTexts
 from data_prep.errors import UserError
 from data_prep.files import atomic_write, cache_folder
+from data_prep.shared_texts import SharedTexts
 from data_prep.tables import COLUMNS
 from data_prep.tokens import Tokenizer
 from data_prep.vocabulary import Vocabulary
 
 # Raise it when the arrays or the way to them change, so that no older cache is read.
-_FORMAT = 1
+_FORMAT = 2
 _SPLITS = ("train", "dev", "test")
 
 
 @dataclass(frozen=True)
 class EncodedDataset:
-    """The three splits as arrays over one vocabulary.
+    """The splits as arrays over one vocabulary.
 
     Attributes:
         train: the training questions.
         dev: the development questions.
         test: the test questions.
-        vocabulary: the words of all three splits. Word vectors are given, not learnt, so that a word of the
+        vocabulary: the words of all splits. Word vectors are given, not learnt, so that a word of the
             test split has to have its number; nothing else of that split enters.
+        further_tests: the test splits after the first, by name, see `Dataset`.
 
     Example:
         >>> from data_prep import encode_dataset, load_dataset
@@ -46,17 +50,21 @@ class EncodedDataset:
     dev: EncodedSplit
     test: EncodedSplit
     vocabulary: Vocabulary
+    further_tests: Mapping[str, EncodedSplit] = field(default_factory=dict)
 
     @property
     def word_counts(self) -> np.ndarray:
         """How often every word occurs in the questions and candidates of all splits, int64 (n_words,)."""
-        texts = [texts for split in self.splits.values() for texts in (split.questions, split.candidates)]
-        return np.bincount(np.concatenate([each.words for each in texts]), minlength=len(self.vocabulary))
+        n_words = len(self.vocabulary)
+        return sum(
+            np.bincount(split.questions.words, minlength=n_words) + split.candidates.token_counts(n_words)
+            for split in self.splits.values()
+        )
 
     @property
     def splits(self) -> dict[str, EncodedSplit]:
         """The splits by name."""
-        return {name: getattr(self, name) for name in _SPLITS}
+        return {**{name: getattr(self, name) for name in _SPLITS}, **self.further_tests}
 
 
 def encode_dataset(
@@ -103,40 +111,52 @@ def encode_dataset(
 
 
 def _encode(dataset: Dataset, tokenizer: Tokenizer) -> EncodedDataset:
-    texts: list[str] = []
+    # A text may stand in thousands of rows: it is split once and counted as often as it occurs.
+    times: Counter[str] = Counter()
     for table in dataset.splits.values():
         first = ~table["question_id"].duplicated()
-        texts += [*table.loc[first, "question"], *table["candidate"]]
+        times.update(table.loc[first, "question"].tolist())
+        times.update(table["candidate"].tolist())
+    texts = list(times)
     tokens_of = dict(zip(texts, tokenizer(texts), strict=True))
-    vocabulary = Vocabulary.build(tokens_of[text] for text in texts)
+    vocabulary = Vocabulary.build(tokens_of.values(), times.values())
 
     def known_tokens(wanted: list[str]) -> list[list[str]]:
         return [tokens_of[text] for text in wanted]
 
     splits = {name: encode_split(table, known_tokens, vocabulary) for name, table in dataset.splits.items()}
-    return EncodedDataset(**splits, vocabulary=vocabulary)
+    return _with_splits(splits, vocabulary)
+
+
+def _with_splits(splits: dict[str, EncodedSplit], vocabulary: Vocabulary) -> EncodedDataset:
+    further = {name: split for name, split in splits.items() if name not in _SPLITS}
+    main = {name: splits[name] for name in _SPLITS}
+    return EncodedDataset(**main, vocabulary=vocabulary, further_tests=further)
 
 
 def _key(dataset: Dataset, tokenizer: Tokenizer) -> str:
     digest = hashlib.sha256(json.dumps([_FORMAT, tokenizer.settings]).encode())
-    for table in dataset.splits.values():
+    for name, table in dataset.splits.items():
         rows = pd.util.hash_pandas_object(table[list(COLUMNS)].astype(object), index=False).to_numpy()
-        digest.update(len(rows).to_bytes(8, "little") + rows.tobytes())
+        digest.update(name.encode() + len(rows).to_bytes(8, "little") + rows.tobytes())
     return digest.hexdigest()[:32]
 
 
 def _write(path: Path, encoded: EncodedDataset) -> None:
-    arrays, names = {}, {"words": encoded.vocabulary.words[2:]}
+    arrays, names = {}, {"words": encoded.vocabulary.words[2:], "splits": {}}
     for name, split in encoded.splits.items():
+        id_of_row, ids = pd.factorize(np.array(split.candidate_ids, object))
         arrays |= {
             f"{name}_question_words": split.questions.words,
             f"{name}_question_offsets": split.questions.offsets,
-            f"{name}_candidate_words": split.candidates.words,
-            f"{name}_text_offsets": split.candidates.offsets,
+            f"{name}_candidate_words": split.candidates.texts.words,
+            f"{name}_text_offsets": split.candidates.texts.offsets,
+            f"{name}_text_of_row": split.candidates.index,
             f"{name}_candidate_offsets": split.candidate_offsets,
             f"{name}_labels": split.labels,
+            f"{name}_id_of_row": id_of_row.astype(np.int32),
         }
-        names[name] = [split.question_ids, split.candidate_ids]
+        names["splits"][name] = [split.question_ids, ids.tolist()]
     # Strings as JSON in a byte array: NumPy would store them as fixed-width or, worse, as pickles.
     arrays["names"] = np.frombuffer(json.dumps(names).encode(), np.uint8)
     with atomic_write(path, "wb") as file:
@@ -152,12 +172,15 @@ def _read(path: Path) -> EncodedDataset | None:
     splits = {
         name: EncodedSplit(
             questions=EncodedTexts(arrays[f"{name}_question_words"], arrays[f"{name}_question_offsets"]),
-            candidates=EncodedTexts(arrays[f"{name}_candidate_words"], arrays[f"{name}_text_offsets"]),
+            candidates=SharedTexts(
+                EncodedTexts(arrays[f"{name}_candidate_words"], arrays[f"{name}_text_offsets"]),
+                arrays[f"{name}_text_of_row"],
+            ),
             candidate_offsets=arrays[f"{name}_candidate_offsets"],
             labels=arrays[f"{name}_labels"],
-            question_ids=names[name][0],
-            candidate_ids=names[name][1],
+            question_ids=question_ids,
+            candidate_ids=np.array(ids, object)[arrays[f"{name}_id_of_row"]].tolist(),
         )
-        for name in _SPLITS
+        for name, (question_ids, ids) in names["splits"].items()
     }
-    return EncodedDataset(**splits, vocabulary=Vocabulary(names["words"]))
+    return _with_splits(splits, Vocabulary(names["words"]))

@@ -8,6 +8,7 @@ import pandas as pd
 
 from data_prep.encoded_texts import EncodedTexts
 from data_prep.protocols import counts_under
+from data_prep.shared_texts import SharedTexts
 from data_prep.vocabulary import Vocabulary
 
 
@@ -17,7 +18,8 @@ class EncodedSplit:
 
     Attributes:
         questions: one text per question.
-        candidates: one text per row of the table, in its order.
+        candidates: one text per row of the table, in its order; rows of the same text share it. Plain
+            `EncodedTexts` are taken as well.
         candidate_offsets: int64 (n_questions + 1,); the candidates of question i are the rows
             `candidate_offsets[i]` to `candidate_offsets[i + 1] - 1`.
         labels: int8 (n_rows,), 0 or 1.
@@ -35,11 +37,16 @@ class EncodedSplit:
     """
 
     questions: EncodedTexts
-    candidates: EncodedTexts
+    candidates: SharedTexts
     candidate_offsets: np.ndarray
     labels: np.ndarray
     question_ids: list[str]
     candidate_ids: list[str]
+
+    def __post_init__(self) -> None:
+        if isinstance(self.candidates, EncodedTexts):
+            index = np.arange(len(self.candidates), dtype=np.int32)
+            object.__setattr__(self, "candidates", SharedTexts(self.candidates, index))
 
     @property
     def n_questions(self) -> int:
@@ -85,7 +92,7 @@ class EncodedSplit:
         kept = np.flatnonzero(mask)
         return EncodedSplit(
             questions=self.questions.take(kept),
-            candidates=self.candidates.take(rows),
+            candidates=self.candidates.select(rows),
             candidate_offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
             labels=self.labels[rows],
             question_ids=[self.question_ids[i] for i in kept],
@@ -115,12 +122,15 @@ def encode_split(
         array([[2, 1]], dtype=int32)
     """
     identifiers = table["question_id"].to_numpy(object)
+    index, texts = pd.factorize(table["candidate"].to_numpy(object))
     first = np.flatnonzero(np.concatenate([[True], identifiers[1:] != identifiers[:-1]])[: len(table)])
     if len(set(identifiers[first])) != len(first):
         raise ValueError("the rows of a question must be contiguous; check_table sees to it.")
     return EncodedSplit(
         questions=EncodedTexts.from_tokens(tokenizer(table["question"].iloc[first].tolist()), vocabulary),
-        candidates=EncodedTexts.from_tokens(tokenizer(table["candidate"].tolist()), vocabulary),
+        candidates=SharedTexts(
+            EncodedTexts.from_tokens(tokenizer(texts.tolist()), vocabulary), index.astype(np.int32)
+        ),
         candidate_offsets=np.concatenate([first, [len(table)]]).astype(np.int64),
         labels=table["label"].to_numpy(np.int8),
         question_ids=identifiers[first].tolist(),

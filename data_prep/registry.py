@@ -7,6 +7,7 @@ from data_prep.data_files import DataFiles
 from data_prep.dataset import Dataset
 from data_prep.description import DatasetDescription
 from data_prep.errors import UserError
+from data_prep.insuranceqa import INSURANCEQA, INSURANCEQA_TOKENS, INSURANCEQA_V1
 from data_prep.natural_questions import NQ_LA
 from data_prep.qed import QED
 from data_prep.sample_data import SAMPLE
@@ -18,7 +19,21 @@ from data_prep.wikiqa import WIKIQA
 from data_prep.yahooqa import YAHOOQA
 
 DATASETS: dict[str, DatasetDescription] = {
-    each.name: each for each in (SAMPLE, WIKIQA, TRECQA, SEMEVALCQA, SQUAD_SENT, NQ_LA, QED, YAHOOQA, ANTIQUE)
+    each.name: each
+    for each in (
+        SAMPLE,
+        WIKIQA,
+        TRECQA,
+        INSURANCEQA,
+        INSURANCEQA_TOKENS,
+        INSURANCEQA_V1,
+        SEMEVALCQA,
+        YAHOOQA,
+        ANTIQUE,
+        SQUAD_SENT,
+        NQ_LA,
+        QED,
+    )
 }
 
 OWN_TABLES = DatasetDescription(
@@ -77,8 +92,8 @@ def load_dataset(name: str, variant: str | None = None, data_home: str | Path | 
     if variant not in description.variants:
         choice = ", ".join(filter(None, description.variants)) or "it has none"
         raise UserError(f"unknown variant {variant!r} of {description.title}: choose one of {choice}.")
-    files = DataFiles(description, data_home)
-    return Dataset(*description.read(variant, files), description=description, variant=variant)
+    train, dev, test, *further = description.read(variant, DataFiles(description, data_home))
+    return Dataset(train, dev, test, description, variant, *further)
 
 
 def load_own_tables(train: str | Path, dev: str | Path, test: str | Path) -> Dataset:

@@ -41,13 +41,20 @@ class Vocabulary:
             )
 
     @classmethod
-    def build(cls, token_lists: Iterable[Sequence[str]]) -> "Vocabulary":
+    def build(cls, token_lists: Iterable[Sequence[str]], times: Iterable[int] | None = None) -> "Vocabulary":
         """Number the words of tokenised texts by falling frequency, ties in the order of their characters.
 
         Args:
             token_lists: one sequence of tokens per text.
+            times: how often every text occurs; None for once.
         """
-        counts = Counter(chain.from_iterable(token_lists))
+        counts: Counter[str] = Counter()
+        if times is None:
+            counts.update(chain.from_iterable(token_lists))
+        else:
+            for tokens, n in zip(token_lists, times, strict=True):
+                for token in tokens:
+                    counts[token] += n
         return cls(sorted(counts, key=lambda word: (-counts[word], word)))
 
     def __len__(self) -> int:

@@ -1,5 +1,7 @@
 """Keras layers for ranking answers to questions."""
 
+from layers.attentive_pooling import AttentivePooling
+from layers.cosine_similarity import CosineSimilarity
 from layers.cross_temporal_gate import CrossTemporalGate
 from layers.hyperbolic_distance import HyperbolicDistance
 from layers.masked_max import MaskedMax
@@ -15,6 +17,8 @@ from layers.unit_ball import UnitBall
 from layers.word_relatedness import WordRelatedness
 
 __all__ = [
+    "AttentivePooling",
+    "CosineSimilarity",
     "CrossTemporalGate",
     "HyperbolicDistance",
     "MaskedMax",

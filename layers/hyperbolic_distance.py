@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from layers.options import check_option
+from layers.pair_shapes import broadcast_leading
 from layers.poincare import DISTANCE_FORMS, poincare_distance
 
 Shape = tuple[int | None, ...]
@@ -98,18 +99,7 @@ class HyperbolicDistance(keras.layers.Layer):
                 "Question and answer must be points of the same number of dimensions (last axis). "
                 f"Received: input_shape={input_shape}"
             )
-        leading = [tuple(shape[:-1]) for shape in input_shape]
-        rank = max(map(len, leading))
-        output_shape = []
-        for sizes in zip(*((1,) * (rank - len(shape)) + shape for shape in leading), strict=True):
-            known = set(sizes) - {1, None}
-            if len(known) > 1:
-                raise ValueError(
-                    "The leading dimensions of question and answer do not broadcast. "
-                    f"Received: input_shape={input_shape}"
-                )
-            output_shape.append(known.pop() if known else None if None in sizes else 1)
-        return tuple(output_shape)
+        return broadcast_leading(input_shape, trailing=1)
 
     def compute_output_spec(self, inputs: list[Any]) -> keras.KerasTensor:
         """Gives shape and dtype of the distances for symbolic inputs.

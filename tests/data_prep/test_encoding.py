@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from data_prep import (
     EncodedTexts,
+    SharedTexts,
     Tokenizer,
     UserError,
     Vocabulary,
@@ -47,6 +48,64 @@ def test_padded_and_take(lists, data, width):
     taken = texts.take(indices)
     assert (taken.words.dtype, taken.offsets.dtype) == (np.int32, np.int64)
     assert taken.padded(max_length=width).tolist() == texts.padded(indices, width).tolist()
+
+
+@given(token_lists, st.data(), st.integers(1, 8))
+def test_shared_texts_are_the_texts_of_their_rows(lists, data, width):
+    """A table and an index do all that the same texts laid out in full do."""
+    table = encode(lists)
+    row_lists = st.lists(st.integers(0, len(lists) - 1), max_size=8)
+    index = np.array(data.draw(row_lists), np.int32)
+    shared, full = SharedTexts(table, index), table.take(index)
+    assert len(shared) == len(full)
+    for name in ("words", "offsets", "lengths"):
+        np.testing.assert_array_equal(getattr(shared, name), getattr(full, name))
+        assert getattr(shared, name).dtype == getattr(full, name).dtype
+    rows = data.draw(st.lists(st.integers(0, len(index) - 1), max_size=8) if len(index) else st.just([]))
+    assert shared.take(rows).padded(max_length=width).tolist() == full.padded(rows, width).tolist()
+    assert shared.padded(rows, width).tolist() == full.padded(rows, width).tolist()
+    assert EncodedTexts.padded(shared).tolist() == full.padded().tolist() == shared.padded().tolist()
+    selected = shared.select(rows)
+    assert selected.texts is table
+    np.testing.assert_array_equal(selected.words, full.take(rows).words)
+    counts = np.bincount(full.words, minlength=20)
+    np.testing.assert_array_equal(shared.token_counts(20), counts)
+
+
+def test_many_rows_are_laid_out_in_parts():
+    table = encode([["a", "b", "c"], [], ["d"], ["b", "a"]])
+    index = np.random.default_rng(0).integers(0, 4, 40_000).astype(np.int32)
+    np.testing.assert_array_equal(SharedTexts(table, index).words, table.take(index).words)
+
+
+@given(token_lists, st.data())
+def test_vocabulary_of_repeated_texts(lists, data):
+    times = data.draw(st.lists(st.integers(1, 3), min_size=len(lists), max_size=len(lists)))
+    repeated = [tokens for tokens, n in zip(lists, times, strict=True) for _ in range(n)]
+    assert Vocabulary.build(lists, times).words == Vocabulary.build(repeated).words
+
+
+def test_rows_of_the_same_text_share_it(tmp_path):
+    answers = ["the same", "another", "the same", "a third", "another"]
+    table = check_table(
+        pd.DataFrame({"question": list("ppqqq"), "candidate": answers, "label": [1, 0, 0, 1, 0]}), "rows"
+    )
+    dataset = replace(load_dataset("sample"), train=table, further_tests={"test2": table})
+    for _ in range(2):  # made, then read from the cache
+        encoded = encode_dataset(dataset, cache_home=tmp_path)
+        for split in (encoded.train, encoded.splits["test2"]):
+            assert split.candidates.index.tolist() == [0, 1, 0, 2, 1]
+            assert split.candidates.texts.lengths.tolist() == [2, 1, 2]
+            kept = split.keep_questions(np.array([False, True]))
+            assert kept.candidates.texts is split.candidates.texts
+            assert kept.candidates.lengths.tolist() == [2, 2, 1]
+            assert kept.candidate_ids == ["c3", "c4", "c5"]
+
+
+def test_further_test_splits_need_names_of_their_own():
+    dataset = load_dataset("sample")
+    with pytest.raises(ValueError, match=r"Received: \['dev'\]"):
+        replace(dataset, further_tests={"dev": dataset.test})
 
 
 @given(token_lists)

@@ -4,6 +4,7 @@ import json
 import pytest
 
 from data_prep import apply_protocol, load_dataset
+from data_prep.insuranceqa import V1_POOL, V1_TRAIN, read_questions, read_words, spell_out
 from data_prep.statistics import dataset_statistics
 from data_prep.trecqa import read_token_files
 
@@ -72,3 +73,50 @@ def test_train_all_has_the_cleaned_up_labels(real_data_home):
         before = [each["label"] for line in file for each in json.loads(line)["candidates"]]
     after = load_dataset("trecqa", "TRAIN-ALL", real_data_home).train["label"].tolist()
     assert sum(old != new for old, new in zip(before, after, strict=True)) == 7
+
+
+def test_insuranceqa_counts(real_data_home):
+    if not (real_data_home / "insuranceqa" / "v2").is_dir():
+        pytest.skip("QA_DATA_HOME holds no folder insuranceqa/v2/")
+    dataset = load_dataset("insuranceqa", data_home=real_data_home)
+    counts = {
+        split: (table["question_id"].nunique(), table["label"].sum(), len(table))
+        for split, table in dataset.splits.items()
+    }
+    assert counts == {
+        "train": (12889, 21325, 1288900),
+        "dev": (2000, 3354, 1000000),
+        "test": (2000, 3308, 1000000),
+    }
+    answers = set().union(*(table["candidate_id"] for table in dataset.splits.values()))
+    assert len(answers) <= 27413
+    for table in dataset.splits.values():
+        assert table.groupby("question_id")["label"].max().min() == 1
+        assert not table.duplicated(["question_id", "candidate_id"]).any()
+    # Candidates by label say nothing: the correct ones stand in the middle on average.
+    place = dataset.test.groupby("question_id").cumcount()
+    assert place[dataset.test["label"] == 1].mean() == pytest.approx(249.5, abs=10)
+
+
+def test_insuranceqa_v1_files(real_data_home):
+    folder = real_data_home / "insuranceqa" / "v1"
+    if not folder.is_dir():
+        pytest.skip("QA_DATA_HOME holds no folder insuranceqa/v1/")
+
+    def text(name):
+        with gzip.open(folder / f"{name}.gz", "rt", encoding="utf-8", newline="\n") as file:
+            return file.read()
+
+    vocabulary = read_words(text("vocabulary"), "vocabulary")
+    train = read_questions(text("question.train.token_idx.label"), "train", V1_TRAIN)
+    dev_name = "question.dev.label.token_idx.pool"
+    dev = read_questions(text(dev_name), "dev", V1_POOL)
+    assert (len(vocabulary), len(train), len(dev)) == (22352, 12887, 1000)
+    # 500 draws, with replacement: some labels stand in a pool twice.
+    drawn = [line.split("\t")[2].split() for line in text(dev_name).splitlines()]
+    assert {len(pool) for pool in drawn} == {500}
+    assert [len(set(pool)) for pool in drawn] == [len(question.pool) for question in dev]
+    # What makes V1 unlike V2: every pool holds all correct answers.
+    assert all(set(question.correct) <= set(question.pool) for question in dev)
+    lengths = [len(spell_out(question.question, vocabulary, "dev").split()) for question in train]
+    assert sum(lengths) / len(lengths) == pytest.approx(7, abs=0.5)

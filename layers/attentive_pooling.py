@@ -1,0 +1,197 @@
+"""Two-way attentive pooling of a question and an answer."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from layers.pair_shapes import broadcast_leading
+
+Shape = tuple[int | None, ...]
+
+
+@keras.saving.register_keras_serializable(package="answer_ranking")
+class AttentivePooling(keras.layers.Layer):
+    """Pooling of two texts, each by attention weights that depend on the other.
+
+    [Attentive Pooling Networks](https://arxiv.org/abs/1602.03609), Eq. 13 to 18, for the states Q of a
+    question and A of an answer (columns are steps):
+
+    ```
+    G = tanh(Q^T U A)                                 soft alignment of every pair of steps
+    g^q_j = max_m G_jm,     g^a_l = max_m G_ml        importance of each step
+    sigma^q = softmax(g^q), sigma^a = softmax(g^a)    attention
+    r^q = Q sigma^q,        r^a = A sigma^a           pooled texts
+    ```
+
+    The layer takes the pair `[question, answer]` of shapes `(..., steps, features)`; steps and features of
+    the two may differ. `U`, of shape `(question features, answer features)`, is its one weight. Leading
+    dimensions broadcast: a question of shape `(batch, 1, steps, features)` meets answers of shape `(batch,
+    candidates, steps, features)`. Masked steps, whatever they hold, never win a maximum and get no
+    attention. A text without real steps gives the zero vector and no attention, and its partner the mean of
+    its steps. The importance, the attention and the weighted sums are computed in float32 under half
+    precision.
+
+    Example:
+    >>> import numpy as np
+    >>> question = np.ones((2, 1, 5, 4), dtype="float32")
+    >>> answers = np.ones((2, 7, 9, 4), dtype="float32")
+    >>> pooled_question, pooled_answer = AttentivePooling()([question, answers])
+    >>> tuple(pooled_question.shape), tuple(pooled_answer.shape)
+    ((2, 7, 4), (2, 7, 4))
+
+    Args:
+        return_attention: bool. Whether to return also the question's and the answer's attention and `G`.
+            Defaults to `False`.
+        kernel_initializer: Initializer of `U`. Defaults to `"glorot_uniform"`.
+        kernel_regularizer: Regularizer of `U`. Defaults to `None`.
+        **kwargs: Arguments of `keras.layers.Layer`.
+    """
+
+    def __init__(
+        self,
+        return_attention: bool = False,
+        kernel_initializer: Any = "glorot_uniform",
+        kernel_regularizer: Any = None,
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        self.return_attention = return_attention
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
+        self.supports_masking = True
+
+    def build(self, input_shape: list[Shape]) -> None:
+        """Makes `U`.
+
+        Args:
+            input_shape: Pair of shapes `(..., steps, features)`.
+
+        Raises:
+            ValueError: If it is not such a pair, or the features are unknown.
+        """
+        self.compute_output_shape(input_shape)
+        features = tuple(shape[-1] for shape in input_shape)
+        if None in features:
+            raise ValueError(f"The number of features must be known. Received: input_shape={input_shape}")
+        self.kernel = self.add_weight(
+            name="kernel",
+            shape=features,
+            initializer=self.kernel_initializer,
+            regularizer=self.kernel_regularizer,
+        )
+        self.built = True
+
+    def call(self, inputs: list[Any], mask: Any = None) -> list[Any]:
+        """Pools both texts.
+
+        Args:
+            inputs: Pair of tensors `[question, answer]`, each of shape `(..., steps, features)`.
+            mask: Pair of boolean tensors of shape `(..., steps)`, true at the real steps, either perhaps
+                `None`. Defaults to the masks that come with the inputs, and to none.
+
+        Returns:
+            List `[pooled question, pooled answer]` of tensors of shape `(..., features)`; with
+            `return_attention` also the question's attention `(..., question steps)`, the answer's
+            `(..., answer steps)`, and `G` `(..., question steps, answer steps)`. The leading dimensions are
+            the broadcast ones.
+
+        Raises:
+            ValueError: If a mask has another number of dimensions.
+        """
+        real_question, real_answer = (
+            _real_steps(text, side) for text, side in zip(inputs, mask or (None, None), strict=True)
+        )
+        # A choice and not a product with the mask: 0 * NaN would be NaN.
+        question = ops.where(real_question[..., None], inputs[0], 0.0)
+        answer = ops.where(real_answer[..., None], inputs[1], 0.0)
+        alignment = ops.tanh(
+            ops.matmul(ops.matmul(question, self.kernel), ops.swapaxes(answer, -1, -2)),
+        )
+        dtype = keras.backend.result_type(alignment.dtype, "float32")
+        # A tanh is never below -1, so that -2 wins over no real step.
+        real_pairs = ops.logical_and(real_question[..., :, None], real_answer[..., None, :])
+        importance = ops.where(real_pairs, ops.cast(alignment, dtype), -2.0)
+        question_attention = _masked_softmax(ops.max(importance, axis=-1), real_question)
+        answer_attention = _masked_softmax(ops.max(importance, axis=-2), real_answer)
+        results = [_weighted_sum(question, question_attention), _weighted_sum(answer, answer_attention)]
+        if self.return_attention:
+            results += [question_attention, answer_attention, alignment]
+        return [ops.cast(result, self.compute_dtype) for result in results]
+
+    def compute_output_shape(self, input_shape: list[Shape]) -> list[Shape]:
+        """Gives the shapes of the pooled texts and, with `return_attention`, of attention and `G`.
+
+        Args:
+            input_shape: Pair of shapes `(..., steps, features)`.
+
+        Returns:
+            List of two or five tuples.
+
+        Raises:
+            ValueError: If it is not a pair of such shapes, or their leading dimensions do not broadcast.
+        """
+        if len(input_shape) != 2 or not all(
+            isinstance(shape, list | tuple) and len(shape) >= 2 for shape in input_shape
+        ):
+            raise ValueError(
+                "AttentivePooling takes a pair [question, answer] of shapes (..., steps, features). "
+                f"Received: input_shape={input_shape}"
+            )
+        question, answer = input_shape
+        leading = broadcast_leading(input_shape, trailing=2)
+        shapes = [(*leading, question[-1]), (*leading, answer[-1])]
+        if self.return_attention:
+            steps = question[-2], answer[-2]
+            shapes += [(*leading, steps[0]), (*leading, steps[1]), (*leading, *steps)]
+        return shapes
+
+    def compute_mask(self, inputs: list[Any], mask: Any = None) -> list[None]:
+        """Ends the masks, since the steps end here.
+
+        Args:
+            inputs: Pair of tensors.
+            mask: Pair of boolean tensors or `None`.
+
+        Returns:
+            List of `None`, one for each result.
+        """
+        return [None] * (5 if self.return_attention else 2)
+
+    def get_config(self) -> dict[str, Any]:
+        """Gives the arguments that make an equal layer.
+
+        Returns:
+            dict, the arguments of the constructor.
+        """
+        return {
+            **super().get_config(),
+            "return_attention": self.return_attention,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "kernel_regularizer": keras.regularizers.serialize(self.kernel_regularizer),
+        }
+
+
+def _real_steps(text: Any, mask: Any) -> Any:
+    """Gives the mask as a boolean tensor of shape `(..., steps)`, all true without a mask."""
+    if mask is None:
+        return ops.ones_like(text[..., 0], dtype="bool")
+    if len(mask.shape) != len(text.shape) - 1:
+        raise ValueError(
+            "A mask of AttentivePooling must have the shape of its text without the last axis. "
+            f"Received: text.shape={tuple(text.shape)}, mask.shape={tuple(mask.shape)}"
+        )
+    return ops.cast(mask, "bool")
+
+
+def _masked_softmax(importance: Any, real: Any) -> Any:
+    """Gives the softmax over the real steps, and zeros where there are none."""
+    # The importance lies in [-2, 1]: no exponential needs the usual guard.
+    exponentials = ops.where(real, ops.exp(importance), 0.0)
+    total = ops.sum(exponentials, axis=-1, keepdims=True)
+    return exponentials / ops.where(total > 0, total, 1.0)
+
+
+def _weighted_sum(text: Any, attention: Any) -> Any:
+    """Gives the sum over the steps of `(..., steps, features)` weighted by `(..., steps)`."""
+    return ops.matmul(attention[..., None, :], ops.cast(text, attention.dtype))[..., 0, :]

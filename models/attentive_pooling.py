@@ -1,0 +1,310 @@
+"""QA-CNN, QA-BiLSTM, AP-CNN and AP-BiLSTM (dos Santos et al. 2016) as functional Keras models."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from layers import AttentivePooling, CosineSimilarity, MaskedMax
+
+PAPER_TRAINING: Mapping[str, Mapping[str, float | bool]] = {
+    "QA-CNN": {"batch_size": 1, "margin": 0.009, "learning_rate": 0.05, "decays": False},
+    "AP-CNN": {"batch_size": 20, "margin": 0.5, "learning_rate": 1.1, "decays": True},
+    "QA-BiLSTM": {"batch_size": 20, "margin": 0.1, "learning_rate": 1.1, "decays": True},
+    "AP-BiLSTM": {"batch_size": 20, "margin": 0.2, "learning_rate": 1.1, "decays": True},
+}
+"""Table 2: how the paper trains each of the four, by plain SGD over 15 to 25 epochs with 50 sampled
+negatives per question, of which the one with the highest score counts. Where the learning rate decays it is
+lr / t in epoch t."""
+
+
+def qa_cnn(
+    word_vectors: np.ndarray,
+    filters: int = 4000,
+    window: int = 2,
+    *,
+    embedding_dropout: float = 0.0,
+    train_word_vectors: bool = False,
+    seed: int = 0,
+) -> keras.Model:
+    """Score answers by the cosine of two max-pooled convolutions (Section 2 of the paper).
+
+    Q = W_1 Z^q + b_1 over windows of words (Eq. 1), A likewise with the same W_1 and b_1 (Eq. 2),
+    r = tanh(max over the steps) (Eq. 9, 10), s = cosine(r^q, r^a) (Eq. 11).
+
+    The model is `matcher([encoder(question), encoder(answer)])`, and both parts are layers of it under these
+    names: the encoder maps words to the vector r, the matcher maps pairs of these, rows aligned, to scores.
+    So a text is encoded once, however many pairs it stands in.
+
+    Args:
+        word_vectors: float32 `(words, n)`; row 0 belongs to padding.
+        filters: c, the number of features of a step. The paper's is 4000.
+        window: k, the words in the window around a step, beyond the text's ends zeros; where k is even, the
+            window reaches one word further to the right. The paper's is 2.
+        embedding_dropout: share of the entries of word vectors that training sets to zero. The paper has
+            none.
+        train_word_vectors: whether the word vectors are trained too; the paper does not say.
+        seed: seeds the initial weights and the dropout.
+
+    Returns:
+        A model with the int32 inputs `question` `(batch, length)` and `answer` `(batch, length)`, 0 being
+        padding, and float32 scores `(batch,)`. Trainable parameters: k n c + c. The texts' lengths may
+        differ, and padding changes nothing.
+
+    Raises:
+        ValueError: `word_vectors` is not a matrix, or a number is out of its range.
+
+    Example:
+        >>> vectors = np.random.default_rng(0).normal(size=(1000, 50)).astype("float32")
+        >>> model = qa_cnn(vectors, filters=100)
+        >>> model([np.array([[5, 7, 0]]), np.array([[5, 9, 11, 0]])]).shape
+        TensorShape([1])
+    """
+    states = _convolution(filters, window, seed)
+    encoder = _encoder(word_vectors, states, True, embedding_dropout, train_word_vectors, seed)
+    return _ranker(encoder, _cosine_matcher(filters), "QA-CNN")
+
+
+def ap_cnn(
+    word_vectors: np.ndarray,
+    filters: int = 400,
+    window: int = 4,
+    *,
+    embedding_dropout: float = 0.0,
+    train_word_vectors: bool = False,
+    seed: int = 0,
+) -> keras.Model:
+    """Score answers by the cosine of two convolutions, pooled by attention to each other (Section 3).
+
+    Q and A are those of `qa_cnn`; `layers.AttentivePooling` makes r^q and r^a of them (Eq. 13 to 18), and
+    s = cosine(r^q, r^a) (Eq. 11). As in `qa_cnn` a text is encoded once; but here the encoder gives two
+    tensors, its states `(batch, length, c)` and its mask `(batch, length)`, bool, true at the real words,
+    and the model is `matcher([*encoder(question), *encoder(answer)])`. `keras.tree.flatten(encoder(text))`
+    is the list of a text's tensors for every ranker.
+
+    Args:
+        word_vectors: float32 `(words, n)`; row 0 belongs to padding.
+        filters: c, the number of features of a step. The paper's is 400.
+        window: k, the words in the window around a step, see `qa_cnn`. The paper's is 4 for TrecQA and WikiQA
+            and 3 for InsuranceQA.
+        embedding_dropout: share of the entries of word vectors that training sets to zero. The paper has
+            none.
+        train_word_vectors: whether the word vectors are trained too; the paper does not say.
+        seed: seeds the initial weights and the dropout.
+
+    Returns:
+        A model as of `qa_cnn`. Trainable parameters: k n c + c + c c.
+
+    Raises:
+        ValueError: `word_vectors` is not a matrix, or a number is out of its range.
+
+    Example:
+        >>> vectors = np.random.default_rng(0).normal(size=(1000, 50)).astype("float32")
+        >>> model = ap_cnn(vectors, filters=20, window=3)
+        >>> states, mask = model.get_layer("encoder")(np.array([[5, 7, 0]]))
+        >>> states.shape, mask.numpy().tolist()
+        (TensorShape([1, 3, 20]), [[True, True, False]])
+    """
+    states = _convolution(filters, window, seed)
+    encoder = _encoder(word_vectors, states, False, embedding_dropout, train_word_vectors, seed)
+    return _ranker(encoder, _attentive_matcher(filters, seed), "AP-CNN")
+
+
+def qa_bilstm(
+    word_vectors: np.ndarray,
+    units: int = 141,
+    *,
+    embedding_dropout: float = 0.0,
+    train_word_vectors: bool = False,
+    seed: int = 0,
+) -> keras.Model:
+    """Score answers by the cosine of the max-pooled states of a bidirectional LSTM (Section 2).
+
+    The states of both directions side by side are the columns of Q and A (Eq. 3 to 8; the same weights read
+    both texts); r = tanh(max over the steps) (Eq. 9, 10), s = cosine(r^q, r^a) (Eq. 11).
+
+    Args:
+        word_vectors: float32 `(words, n)`; row 0 belongs to padding.
+        units: h, the size of a direction's state. The paper's is 141.
+        embedding_dropout: share of the entries of word vectors that training sets to zero. The paper has
+            none.
+        train_word_vectors: whether the word vectors are trained too; the paper does not say.
+        seed: seeds the initial weights and the dropout.
+
+    Returns:
+        A model as of `qa_cnn`. Trainable parameters: 2 (4 h (n + h) + 4 h).
+
+    Raises:
+        ValueError: `word_vectors` is not a matrix, or a number is out of its range.
+
+    Example:
+        >>> vectors = np.random.default_rng(0).normal(size=(1000, 50)).astype("float32")
+        >>> qa_bilstm(vectors, units=10).name
+        'QA-BiLSTM'
+    """
+    encoder = _encoder(word_vectors, _bilstm(units, seed), True, embedding_dropout, train_word_vectors, seed)
+    return _ranker(encoder, _cosine_matcher(2 * units), "QA-BiLSTM")
+
+
+def ap_bilstm(
+    word_vectors: np.ndarray,
+    units: int = 141,
+    *,
+    embedding_dropout: float = 0.0,
+    train_word_vectors: bool = False,
+    seed: int = 0,
+) -> keras.Model:
+    """Score answers by the cosine of the states of a bidirectional LSTM, pooled by attention (Section 3).
+
+    Q and A are those of `qa_bilstm`, all else is as in `ap_cnn`.
+
+    Args:
+        word_vectors: float32 `(words, n)`; row 0 belongs to padding.
+        units: h, the size of a direction's state. The paper's is 141.
+        embedding_dropout: share of the entries of word vectors that training sets to zero. The paper has
+            none.
+        train_word_vectors: whether the word vectors are trained too; the paper does not say.
+        seed: seeds the initial weights and the dropout.
+
+    Returns:
+        A model as of `ap_cnn`. Trainable parameters: 2 (4 h (n + h) + 4 h) + 4 h h.
+
+    Raises:
+        ValueError: `word_vectors` is not a matrix, or a number is out of its range.
+
+    Example:
+        >>> vectors = np.random.default_rng(0).normal(size=(1000, 50)).astype("float32")
+        >>> ap_bilstm(vectors, units=10).name
+        'AP-BiLSTM'
+    """
+    encoder = _encoder(word_vectors, _bilstm(units, seed), False, embedding_dropout, train_word_vectors, seed)
+    return _ranker(encoder, _attentive_matcher(2 * units, seed), "AP-BiLSTM")
+
+
+RANKERS: Mapping[str, Callable[..., keras.Model]] = {
+    "QA-CNN": qa_cnn,
+    "AP-CNN": ap_cnn,
+    "QA-BiLSTM": qa_bilstm,
+    "AP-BiLSTM": ap_bilstm,
+}
+"""The four networks by the paper's names."""
+
+
+def attention_weights(
+    ranker: keras.Model, question: np.ndarray, answer: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Give what an AP ranker attends to in each pair (Eq. 13 to 16), for figures.
+
+    Args:
+        ranker: a model of `ap_cnn` or `ap_bilstm`.
+        question: int32 `(batch, length)`, 0 being padding.
+        answer: int32 `(batch, length)`.
+
+    Returns:
+        The attention to the question's words, float32 `(batch, question length)`, and to the answer's,
+        `(batch, answer length)`, zero at padding and of sum 1; and G, `(batch, question length, answer
+        length)`.
+
+    Raises:
+        ValueError: the ranker does not pool by attention.
+
+    Example:
+        >>> vectors = np.random.default_rng(0).normal(size=(1000, 50)).astype("float32")
+        >>> of_question, of_answer, _ = attention_weights(
+        ...     ap_cnn(vectors, filters=20), np.array([[5, 7, 0]]), np.array([[5, 0]]))
+        >>> of_question.shape, of_answer.tolist()
+        ((1, 3), [[1.0, 0.0]])
+    """
+    matcher, encoder = ranker.get_layer("matcher"), ranker.get_layer("encoder")
+    pooling = next((layer for layer in matcher.layers if isinstance(layer, AttentivePooling)), None)
+    if pooling is None:
+        raise ValueError(f"only AP-CNN and AP-BiLSTM have attention. Received: ranker={ranker.name}")
+    (question_states, question_mask), (answer_states, answer_mask) = encoder(question), encoder(answer)
+    shown = AttentivePooling(return_attention=True)
+    shown.build([tuple(states.shape) for states in (question_states, answer_states)])
+    shown.set_weights(pooling.get_weights())
+    results = shown([question_states, answer_states], mask=[question_mask, answer_mask])
+    return tuple(ops.convert_to_numpy(result) for result in results[2:])
+
+
+def _convolution(filters: int, window: int, seed: int) -> Callable[[Any, Any], Any]:
+    convolution = keras.layers.Conv1D(
+        filters,
+        window,
+        padding="same",
+        kernel_initializer=keras.initializers.GlorotUniform(seed=seed),
+        name="convolution",
+    )
+    return lambda vectors, mask: convolution(vectors)
+
+
+def _bilstm(units: int, seed: int) -> Callable[[Any, Any], Any]:
+    def direction(number: int) -> keras.layers.Layer:
+        # Bidirectional would copy the forward direction's initializers, and with them its initial weights.
+        return keras.layers.LSTM(
+            units,
+            return_sequences=True,
+            go_backwards=number == 1,
+            kernel_initializer=keras.initializers.GlorotUniform(seed=seed + 10 * number),
+            recurrent_initializer=keras.initializers.Orthogonal(seed=seed + 10 * number + 1),
+        )
+
+    bilstm = keras.layers.Bidirectional(direction(0), backward_layer=direction(1), name="bilstm")
+    return lambda vectors, mask: bilstm(vectors, mask=mask)
+
+
+def _encoder(
+    word_vectors: np.ndarray,
+    states_of: Callable[[Any, Any], Any],
+    pools: bool,
+    embedding_dropout: float,
+    train_word_vectors: bool,
+    seed: int,
+) -> keras.Model:
+    word_vectors = np.asarray(word_vectors)
+    if word_vectors.ndim != 2:
+        raise ValueError(
+            f"`word_vectors` must have the shape (words, dimensions). Received: shape={word_vectors.shape}"
+        )
+    words, n = word_vectors.shape
+    text = keras.Input((None,), dtype="int32", name="text")
+    embedding = keras.layers.Embedding(
+        words, n, trainable=train_word_vectors, weights=[word_vectors], name="word_vectors"
+    )
+    mask = ops.not_equal(text, 0)
+    # A window that reaches beyond a text's end sees zeros there, however long the padding is.
+    x = ops.where(ops.expand_dims(mask, -1), embedding(text), 0.0)
+    x = keras.layers.Dropout(embedding_dropout, seed=seed + 2, name="embedding_dropout")(x)
+    states = states_of(x, mask)
+    if not pools:
+        return keras.Model(text, [states, mask], name="encoder")
+    vector = keras.layers.Activation("tanh", name="tanh")(MaskedMax(name="maximum")(states, mask=mask))
+    return keras.Model(text, vector, name="encoder")
+
+
+def _cosine_matcher(features: int) -> keras.Model:
+    pair = [keras.Input((features,), name=f"{side}_vector") for side in ("question", "answer")]
+    score = CosineSimilarity(name="cosine", dtype="float32")(pair)
+    return keras.Model(pair, score, name="matcher")
+
+
+def _attentive_matcher(features: int, seed: int) -> keras.Model:
+    inputs, texts, masks = [], [], []
+    for side in ("question", "answer"):
+        texts.append(keras.Input((None, features), name=f"{side}_states"))
+        masks.append(keras.Input((None,), dtype="bool", name=f"{side}_mask"))
+        inputs += [texts[-1], masks[-1]]
+    pooling = AttentivePooling(
+        kernel_initializer=keras.initializers.GlorotUniform(seed=seed + 1), name="attentive_pooling"
+    )
+    score = CosineSimilarity(name="cosine", dtype="float32")(pooling(texts, mask=masks))
+    return keras.Model(inputs, score, name="matcher")
+
+
+def _ranker(encoder: keras.Model, matcher: keras.Model, name: str) -> keras.Model:
+    question = keras.Input((None,), dtype="int32", name="question")
+    answer = keras.Input((None,), dtype="int32", name="answer")
+    score = matcher([*keras.tree.flatten(encoder(question)), *keras.tree.flatten(encoder(answer))])
+    return keras.Model([question, answer], score, name=name)

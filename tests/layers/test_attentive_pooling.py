@@ -1,0 +1,227 @@
+"""AttentivePooling and CosineSimilarity against float64 NumPy loops written from Eq. 11 and 13 to 18."""
+
+import keras
+import numpy as np
+import pytest
+from gradients import central_differences, gradients
+from layer_checks import check_configuration, check_padding, dtype_of, run_layer_test, to_numpy
+
+from layers import AttentivePooling, CosineSimilarity
+
+RNG = np.random.default_rng(4)
+QUESTION, ANSWER = np.float32(RNG.normal(size=(5, 4, 3))), np.float32(RNG.normal(size=(5, 6, 3)))
+# All steps; one word against many; many against one; a question, and an answer, of padding alone.
+QUESTION_MASK = np.array([[1] * 4, [1, 0, 0, 0], [1, 1, 1, 0], [0] * 4, [0, 1, 0, 1]], dtype=bool)
+ANSWER_MASK = np.array([[1] * 6, [1] * 4 + [0] * 2, [1] + [0] * 5, [1, 1] + [0] * 4, [0] * 6], dtype=bool)
+MASKS = [QUESTION_MASK, ANSWER_MASK]
+
+
+def layer_with(kernel, **arguments):
+    layer = AttentivePooling(**arguments)
+    layer.build([(None, None, kernel.shape[0]), (None, None, kernel.shape[1])])
+    layer.set_weights([kernel])
+    return layer
+
+
+def softmax(x):
+    return np.exp(x) / np.exp(x).sum() if len(x) else x
+
+
+def pool_by_loop(question, answer, kernel, question_mask=None, answer_mask=None):
+    """Eq. 13 to 18 pair by pair over the real steps alone, columns being steps as in the paper."""
+    question_mask = np.ones(question.shape[:-1], bool) if question_mask is None else question_mask
+    answer_mask = np.ones(answer.shape[:-1], bool) if answer_mask is None else answer_mask
+    pooled = [np.zeros((len(question), text.shape[-1])) for text in (question, answer)]
+    attention = [np.zeros(question.shape[:-1]), np.zeros(answer.shape[:-1])]
+    for i, (real_q, real_a) in enumerate(zip(question_mask, answer_mask, strict=True)):
+        Q, A = np.float64(question[i][real_q]).T, np.float64(answer[i][real_a]).T
+        G = np.tanh(Q.T @ np.float64(kernel) @ A)
+        # Opposite a text without words every word matters alike.
+        g_q = [max(row) for row in G] if real_a.any() else [0.0] * Q.shape[1]
+        g_a = [max(column) for column in G.T] if real_q.any() else [0.0] * A.shape[1]
+        attention[0][i, real_q], attention[1][i, real_a] = softmax(np.array(g_q)), softmax(np.array(g_a))
+        pooled[0][i], pooled[1][i] = Q @ attention[0][i, real_q], A @ attention[1][i, real_a]
+    return [*pooled, *attention]
+
+
+def test_attentive_pooling_layer(tmp_path):
+    check_configuration(AttentivePooling, {"kernel_initializer": "orthogonal", "kernel_regularizer": "l2"})
+    run_layer_test(
+        AttentivePooling,
+        {"return_attention": False},
+        [QUESTION, ANSWER],
+        tmp_path,
+        masks=MASKS,
+        output_shape=[(5, 3), (5, 3)],
+        n_weights=1,
+        half_precision_tolerance=0.05,
+    )
+
+
+def test_attention_on_request(tmp_path):
+    run_layer_test(
+        AttentivePooling,
+        {"return_attention": True},
+        [QUESTION, ANSWER],
+        tmp_path,
+        output_shape=[(5, 3), (5, 3), (5, 4), (5, 6), (5, 4, 6)],
+        n_weights=1,
+        half_precision_tolerance=0.05,
+    )
+
+
+@pytest.mark.parametrize("masks", [None, MASKS], ids=["plain", "masked"])
+def test_pooling_equals_the_loop(masks):
+    kernel = np.float32(RNG.normal(size=(3, 3)))
+    layer = layer_with(kernel, return_attention=True)
+    *actual, alignment = (to_numpy(x) for x in layer([QUESTION, ANSWER], mask=masks))
+    for value, expected in zip(
+        actual, pool_by_loop(QUESTION, ANSWER, kernel, *(masks or (None, None))), strict=True
+    ):
+        np.testing.assert_allclose(value, expected, rtol=1e-4, atol=1e-6)
+    expected = np.tanh(np.einsum("bqd,de,bae->bqa", *map(np.float64, (QUESTION, kernel, ANSWER))))
+    if masks:
+        expected *= QUESTION_MASK[:, :, None] & ANSWER_MASK[:, None, :]
+    np.testing.assert_allclose(alignment, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_attention_is_a_distribution_over_the_real_steps():
+    pooled = AttentivePooling(return_attention=True)([QUESTION, ANSWER], mask=MASKS)
+    for text, attention, mask in zip(pooled[:2], pooled[2:4], MASKS, strict=True):
+        attention = to_numpy(attention)
+        assert not attention[~mask].any()
+        np.testing.assert_allclose(attention.sum(axis=1), mask.any(axis=1), rtol=1e-6)
+        assert not to_numpy(text)[~mask.any(axis=1)].any()
+    # A text of one word is that word, whatever the other says.
+    np.testing.assert_allclose(to_numpy(pooled[0])[1], QUESTION[1, 0], rtol=1e-6)
+    np.testing.assert_allclose(to_numpy(pooled[1])[2], ANSWER[2, 0], rtol=1e-6)
+
+
+def test_question_and_answer_may_be_exchanged():
+    """The two sides are treated alike: exchanging them transposes U and G."""
+    kernel = np.float32(RNG.normal(size=(3, 2)))
+    answer = ANSWER[..., :2]
+    there = layer_with(kernel, return_attention=True)([QUESTION, answer], mask=MASKS)
+    back = layer_with(kernel.T, return_attention=True)([answer, QUESTION], mask=MASKS[::-1])
+    for one, other in zip(there[:4], (back[1], back[0], back[3], back[2]), strict=True):
+        np.testing.assert_allclose(to_numpy(one), to_numpy(other), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(to_numpy(there[4]), to_numpy(back[4]).swapaxes(1, 2), rtol=1e-5, atol=1e-6)
+
+
+def test_padding_changes_nothing():
+    layer = layer_with(np.float32(RNG.normal(size=(3, 3))))
+    # Negative importance everywhere, where zeros of the padding would win.
+    texts = [np.abs(QUESTION), -np.abs(ANSWER)]
+    layer.set_weights([np.ones((3, 3), "float32")])
+    fills = (0.0, 1e30, float("inf"), float("nan"))
+    check_padding(layer, texts, MASKS, fills=fills)
+    check_padding(layer, [QUESTION, ANSWER], MASKS, fills=fills)
+
+
+@pytest.mark.parametrize("masks", [None, MASKS], ids=["plain", "masked"])
+def test_gradients_equal_differences_of_the_loop(masks):
+    kernel = np.float32(RNG.normal(size=(3, 3)))
+    weights = [np.float32(RNG.normal(size=(5, 3))) for _ in range(2)]
+    layer = layer_with(kernel)
+
+    def function(question, answer):
+        pooled = layer([question, answer], mask=masks)
+        return [keras.ops.multiply(w, x) for w, x in zip(weights, pooled, strict=True)]
+
+    def by_loop(question, answer):
+        pooled = pool_by_loop(question, answer, kernel, *(masks or (None, None)))[:2]
+        return [w * x for w, x in zip(weights, pooled, strict=True)]
+
+    expected = central_differences(by_loop, [QUESTION, ANSWER])
+    for actual, gradient in zip(gradients(function, [QUESTION, ANSWER]), expected, strict=True):
+        assert np.isfinite(actual).all()
+        np.testing.assert_allclose(actual, gradient, rtol=2e-3, atol=1e-4)
+
+
+def test_one_question_meets_many_answers():
+    layer = layer_with(np.float32(RNG.normal(size=(3, 3))), return_attention=True)
+    answers = np.float32(RNG.normal(size=(5, 7, 6, 3)))
+    answers_mask = RNG.random((5, 7, 6)) < 0.6
+    together = layer([QUESTION[:, None], answers], mask=[QUESTION_MASK[:, None], answers_mask])
+    shapes = [(5, 1, 4, 3), (5, 7, 6, 3)]
+    assert [tuple(x.shape) for x in together] == layer.compute_output_shape(shapes)
+    for candidate in range(7):
+        alone = layer([QUESTION, answers[:, candidate]], mask=[QUESTION_MASK, answers_mask[:, candidate]])
+        for one, other in zip(together, alone, strict=True):
+            np.testing.assert_allclose(to_numpy(one)[:, candidate], to_numpy(other), rtol=1e-5, atol=1e-6)
+
+
+def test_masks_arrive_from_the_embedding():
+    words = [
+        np.array([[3, 1, 0], [2, 2, 1], [0, 0, 0]]),
+        np.array([[1, 0, 0, 0], [3, 2, 2, 1], [1, 3, 0, 0]]),
+    ]
+    embedding = keras.layers.Embedding(4, 3, mask_zero=True)
+    layer = AttentivePooling()
+    inputs = [keras.Input((None,), dtype="int32") for _ in range(2)]
+    model = keras.Model(inputs, layer([embedding(side) for side in inputs]))
+    explicit = layer([to_numpy(embedding(side)) for side in words], mask=[side != 0 for side in words])
+    for outputs in (layer([embedding(side) for side in words]), model.predict(words, verbose=0)):
+        for output, expected in zip(outputs, explicit, strict=True):
+            np.testing.assert_allclose(to_numpy(output), to_numpy(expected), rtol=1e-5, atol=1e-6)
+    as_numbers = layer(
+        [to_numpy(embedding(side)) for side in words], mask=[np.float32(side != 0) for side in words]
+    )
+    for output, expected in zip(as_numbers, explicit, strict=True):
+        np.testing.assert_array_equal(to_numpy(output), to_numpy(expected))
+
+
+def test_wrong_shapes_are_refused():
+    layer = AttentivePooling()
+    for shapes in ((QUESTION,), (QUESTION[0, 0], ANSWER[0, 0]), (QUESTION[:2], ANSWER[:3])):
+        with pytest.raises(ValueError, match="Received: "):
+            layer.compute_output_shape([x.shape for x in shapes])
+    with pytest.raises(ValueError, match=r"Received: text.shape=\(5, 4, 3\), mask.shape=\(5,\)"):
+        layer([QUESTION, ANSWER], mask=[QUESTION_MASK[:, 0], ANSWER_MASK])
+    with pytest.raises(ValueError, match="features must be known"):
+        AttentivePooling().build([(None, None, None), (None, None, 3)])
+
+
+def test_cosine_similarity_layer(tmp_path):
+    run_layer_test(
+        CosineSimilarity,
+        {},
+        [QUESTION[:, :1], ANSWER],
+        tmp_path,
+        output_shape=(5, 6),
+        half_precision_output="float32",
+        half_precision_tolerance=1e-6,
+    )
+
+
+def test_cosine_equals_the_formula_at_every_scale():
+    q, a = np.float64(QUESTION[:, :1]), np.float64(ANSWER)
+    expected = (q * a).sum(-1) / np.linalg.norm(q, axis=-1) / np.linalg.norm(a, axis=-1)
+    for scale in (1e-30, 1.0, 1e30):
+        actual = to_numpy(CosineSimilarity()([QUESTION[:, :1], np.float32(scale) * ANSWER]))
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_gradients_of_the_cosine():
+    def cosine(q, a):
+        norms = np.linalg.norm(q, axis=-1) * np.linalg.norm(a, axis=-1)
+        return (q * a).sum(-1) / np.where(norms, norms, np.inf)
+
+    q, a = QUESTION[:, 0], ANSWER[:, 0]
+    expected = central_differences(cosine, [q, a])
+    for actual, gradient in zip(gradients(lambda *x: CosineSimilarity()(x), [q, a]), expected, strict=True):
+        np.testing.assert_allclose(actual, gradient, rtol=1e-3, atol=1e-5)
+    zeros = np.zeros_like(q)
+    for pair in ([zeros, a], [q, zeros], [zeros, zeros]):
+        assert not to_numpy(CosineSimilarity()(pair)).any()
+        found = gradients(lambda *x: CosineSimilarity()(x), pair)
+        for vector, gradient in zip(pair, found, strict=True):
+            assert np.isfinite(gradient).all()
+            assert vector.any() or not gradient.any()
+
+
+def test_cosine_refuses_wrong_shapes():
+    for pair in ([(2, 3)], [(2, 3), (2, 4)], [(2, 3), (4, 3)], [(), ()]):
+        with pytest.raises(ValueError, match="Received: "):
+            CosineSimilarity().compute_output_shape(pair)
+    assert dtype_of(CosineSimilarity(dtype="mixed_float16")([QUESTION, QUESTION])) == "float32"
