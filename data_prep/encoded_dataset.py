@@ -4,7 +4,7 @@ import hashlib
 import json
 import warnings
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ from data_prep.encoded_split import EncodedSplit, encode_split
 from data_prep.encoded_texts import EncodedTexts
 from data_prep.errors import UserError
 from data_prep.files import atomic_write, cache_folder
+from data_prep.overlap_features import inverse_document_frequencies, overlap_features, stop_words
 from data_prep.tables import COLUMNS
 from data_prep.tokens import Tokenizer
 from data_prep.vocabulary import Vocabulary
@@ -65,17 +66,20 @@ def encode_dataset(
     cache_home: str | Path | None = None,
     *,
     mask_numbers: bool = False,
+    overlap: bool = False,
 ) -> EncodedDataset:
     """Tokenise a data set, build its vocabulary and encode it, or read all that from the cache.
 
-    The cache is keyed by the content of the tables, the tokenizer's settings and spaCy's version, so it never
-    needs to be cleared; a damaged entry is made anew.
+    The cache is keyed by the content of the tables, the tokenizer's settings, spaCy's version and the other
+    options, so it never needs to be cleared; a damaged entry is made anew.
 
     Args:
         dataset: the tables.
         lowercase: put tokens in lower case. Default True.
         cache_home: the cache folder; None for the user's.
         mask_numbers: replace numbers by `<num>`, see `Tokenizer`. Default False.
+        overlap: compute the word-overlap features of every row, with the document frequencies of the training
+            split, see `overlap_features`. Default False.
 
     Returns:
         The arrays and the vocabulary.
@@ -86,7 +90,7 @@ def encode_dataset(
         dtype('int8')
     """
     tokenizer = Tokenizer(dataset.description.pretokenised, lowercase, mask_numbers)
-    path = cache_folder(cache_home) / "encoded" / f"{_key(dataset, tokenizer)}.npz"
+    path = cache_folder(cache_home) / "encoded" / f"{_key(dataset, tokenizer, overlap)}.npz"
     try:
         cached = _read(path)
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, UserError) as error:
@@ -95,6 +99,8 @@ def encode_dataset(
     if cached is not None:
         return cached
     encoded = _encode(dataset, tokenizer)
+    if overlap:
+        encoded = _with_overlap(encoded)
     try:
         _write(path, encoded)
     except UserError as error:
@@ -117,8 +123,21 @@ def _encode(dataset: Dataset, tokenizer: Tokenizer) -> EncodedDataset:
     return EncodedDataset(**splits, vocabulary=vocabulary)
 
 
-def _key(dataset: Dataset, tokenizer: Tokenizer) -> str:
-    digest = hashlib.sha256(json.dumps([_FORMAT, tokenizer.settings]).encode())
+def _with_overlap(encoded: EncodedDataset) -> EncodedDataset:
+    idf = inverse_document_frequencies(encoded.train, len(encoded.vocabulary))
+    features = {
+        name: overlap_features(split, encoded.vocabulary, idf) for name, split in encoded.splits.items()
+    }
+    splits = {name: replace(split, features=features[name]) for name, split in encoded.splits.items()}
+    return EncodedDataset(**splits, vocabulary=encoded.vocabulary)
+
+
+def _key(dataset: Dataset, tokenizer: Tokenizer, overlap: bool) -> str:
+    options = [_FORMAT, tokenizer.settings]
+    if overlap:
+        # The list itself, since it may change with spaCy's version where the tokens do not depend on it.
+        options.append(sorted(stop_words()))
+    digest = hashlib.sha256(json.dumps(options).encode())
     for table in dataset.splits.values():
         rows = pd.util.hash_pandas_object(table[list(COLUMNS)].astype(object), index=False).to_numpy()
         digest.update(len(rows).to_bytes(8, "little") + rows.tobytes())
@@ -136,6 +155,8 @@ def _write(path: Path, encoded: EncodedDataset) -> None:
             f"{name}_candidate_offsets": split.candidate_offsets,
             f"{name}_labels": split.labels,
         }
+        if split.features is not None:
+            arrays[f"{name}_features"] = split.features
         names[name] = [split.question_ids, split.candidate_ids]
     # Strings as JSON in a byte array: NumPy would store them as fixed-width or, worse, as pickles.
     arrays["names"] = np.frombuffer(json.dumps(names).encode(), np.uint8)
@@ -157,6 +178,7 @@ def _read(path: Path) -> EncodedDataset | None:
             labels=arrays[f"{name}_labels"],
             question_ids=names[name][0],
             candidate_ids=names[name][1],
+            features=arrays.get(f"{name}_features"),
         )
         for name in _SPLITS
     }
