@@ -1,5 +1,6 @@
 """Keras layers for ranking answers to questions."""
 
+from layers.cross_temporal_encoder import CrossTemporalEncoder
 from layers.cross_temporal_gate import CrossTemporalGate
 from layers.hyperbolic_distance import HyperbolicDistance
 from layers.masked_max import MaskedMax
@@ -11,6 +12,7 @@ from layers.recurrent_pooling import RecurrentPooling
 from layers.unit_ball import UnitBall
 
 __all__ = [
+    "CrossTemporalEncoder",
     "CrossTemporalGate",
     "HyperbolicDistance",
     "MaskedMax",
