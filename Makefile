@@ -44,6 +44,7 @@ report: $(VENV)/installed  ## Make RESULTS.md and the README's table from the re
 
 benchmarks: $(VENV)/installed  ## Measure speed as ratios
 	@$(BIN)/python benchmarks/hyperqa_epoch.py
+	@$(BIN)/python benchmarks/recurrent_epoch.py
 
 clean:  ## Remove the environment and all outputs
 	rm -rf $(VENV) outputs

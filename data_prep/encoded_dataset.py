@@ -6,7 +6,7 @@ import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,7 @@ from data_prep.encoded_split import EncodedSplit, encode_split
 from data_prep.encoded_texts import EncodedTexts
 from data_prep.errors import UserError
 from data_prep.files import atomic_write, cache_folder
+from data_prep.overlap_features import inverse_document_frequencies, overlap_features, stop_words
 from data_prep.shared_texts import SharedTexts
 from data_prep.tables import COLUMNS
 from data_prep.tokens import Tokenizer
@@ -73,17 +74,20 @@ def encode_dataset(
     cache_home: str | Path | None = None,
     *,
     mask_numbers: bool = False,
+    overlap: bool = False,
 ) -> EncodedDataset:
     """Tokenise a data set, build its vocabulary and encode it, or read all that from the cache.
 
-    The cache is keyed by the content of the tables, the tokenizer's settings and spaCy's version, so it never
-    needs to be cleared; a damaged entry is made anew.
+    The cache is keyed by the content of the tables, the tokenizer's settings, spaCy's version and the other
+    options, so it never needs to be cleared; a damaged entry is made anew.
 
     Args:
         dataset: the tables.
         lowercase: put tokens in lower case. Default True.
         cache_home: the cache folder; None for the user's.
         mask_numbers: replace numbers by `<num>`, see `Tokenizer`. Default False.
+        overlap: compute the word-overlap features of every row, with the document frequencies of the training
+            split, see `overlap_features`. Default False.
 
     Returns:
         The arrays and the vocabulary.
@@ -94,7 +98,7 @@ def encode_dataset(
         dtype('int8')
     """
     tokenizer = Tokenizer(dataset.description.pretokenised, lowercase, mask_numbers)
-    path = cache_folder(cache_home) / "encoded" / f"{_key(dataset, tokenizer)}.npz"
+    path = cache_folder(cache_home) / "encoded" / f"{_key(dataset, tokenizer, overlap)}.npz"
     try:
         cached = _read(path)
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, UserError) as error:
@@ -103,6 +107,8 @@ def encode_dataset(
     if cached is not None:
         return cached
     encoded = _encode(dataset, tokenizer)
+    if overlap:
+        encoded = _with_overlap(encoded)
     try:
         _write(path, encoded)
     except UserError as error:
@@ -134,8 +140,21 @@ def _with_splits(splits: dict[str, EncodedSplit], vocabulary: Vocabulary) -> Enc
     return EncodedDataset(**main, vocabulary=vocabulary, further_tests=further)
 
 
-def _key(dataset: Dataset, tokenizer: Tokenizer) -> str:
-    digest = hashlib.sha256(json.dumps([_FORMAT, tokenizer.settings]).encode())
+def _with_overlap(encoded: EncodedDataset) -> EncodedDataset:
+    idf = inverse_document_frequencies(encoded.train, len(encoded.vocabulary))
+    features = {
+        name: overlap_features(split, encoded.vocabulary, idf) for name, split in encoded.splits.items()
+    }
+    splits = {name: replace(split, features=features[name]) for name, split in encoded.splits.items()}
+    return _with_splits(splits, encoded.vocabulary)
+
+
+def _key(dataset: Dataset, tokenizer: Tokenizer, overlap: bool) -> str:
+    options = [_FORMAT, tokenizer.settings]
+    if overlap:
+        # The list itself, since it may change with spaCy's version where the tokens do not depend on it.
+        options.append(sorted(stop_words()))
+    digest = hashlib.sha256(json.dumps(options).encode())
     for name, table in dataset.splits.items():
         rows = pd.util.hash_pandas_object(table[list(COLUMNS)].astype(object), index=False).to_numpy()
         digest.update(name.encode() + len(rows).to_bytes(8, "little") + rows.tobytes())
@@ -157,6 +176,8 @@ def _write(path: Path, encoded: EncodedDataset) -> None:
             f"{name}_id_of_row": id_of_row.astype(np.int32),
         }
         names["splits"][name] = [split.question_ids, ids.tolist()]
+        if split.features is not None:
+            arrays[f"{name}_features"] = split.features
     # Strings as JSON in a byte array: NumPy would store them as fixed-width or, worse, as pickles.
     arrays["names"] = np.frombuffer(json.dumps(names).encode(), np.uint8)
     with atomic_write(path, "wb") as file:
@@ -180,6 +201,7 @@ def _read(path: Path) -> EncodedDataset | None:
             labels=arrays[f"{name}_labels"],
             question_ids=question_ids,
             candidate_ids=np.array(ids, object)[arrays[f"{name}_id_of_row"]].tolist(),
+            features=arrays.get(f"{name}_features"),
         )
         for name, (question_ids, ids) in names["splits"].items()
     }

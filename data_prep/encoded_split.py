@@ -25,6 +25,7 @@ class EncodedSplit:
         labels: int8 (n_rows,), 0 or 1.
         question_ids: list[str], one per question.
         candidate_ids: list[str], one per row.
+        features: float32 (n_rows, 4), the word-overlap features of all rows, see `overlap_features`; or None.
 
     Example:
         >>> import pandas as pd
@@ -42,6 +43,7 @@ class EncodedSplit:
     labels: np.ndarray
     question_ids: list[str]
     candidate_ids: list[str]
+    features: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.candidates, EncodedTexts):
@@ -97,6 +99,7 @@ class EncodedSplit:
             labels=self.labels[rows],
             question_ids=[self.question_ids[i] for i in kept],
             candidate_ids=[self.candidate_ids[i] for i in rows],
+            features=None if self.features is None else self.features[rows],
         )
 
 

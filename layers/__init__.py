@@ -2,6 +2,7 @@
 
 from layers.attentive_pooling import AttentivePooling
 from layers.cosine_similarity import CosineSimilarity
+from layers.cross_temporal_encoder import CrossTemporalEncoder
 from layers.cross_temporal_gate import CrossTemporalGate
 from layers.hyperbolic_distance import HyperbolicDistance
 from layers.masked_max import MaskedMax
@@ -19,6 +20,7 @@ from layers.word_relatedness import WordRelatedness
 __all__ = [
     "AttentivePooling",
     "CosineSimilarity",
+    "CrossTemporalEncoder",
     "CrossTemporalGate",
     "HyperbolicDistance",
     "MaskedMax",

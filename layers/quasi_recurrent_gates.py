@@ -97,13 +97,10 @@ class QuasiRecurrentGates(keras.layers.Layer):
             self.add_weight(
                 name=f"{name}_kernel",
                 shape=(self.kernel_size, input_shape[-1], self.filters),
-                # A shared initializer object would give every kernel the same values.
-                initializer=self.kernel_initializer.clone()
-                if isinstance(self.kernel_initializer, keras.initializers.Initializer)
-                else self.kernel_initializer,
+                initializer=_numbered(self.kernel_initializer, number),
                 regularizer=self.kernel_regularizer,
             )
-            for name in names
+            for number, name in enumerate(names)
         ]
         self.biases = [
             self.add_weight(name=f"{name}_bias", shape=(self.filters,), initializer=self.bias_initializer)
@@ -131,10 +128,25 @@ class QuasiRecurrentGates(keras.layers.Layer):
         windows = ops.concatenate(
             [padded[:, start : start + length] for start in range(self.kernel_size)], axis=-1
         )
-        results = [ops.matmul(windows, ops.reshape(kernel, (-1, self.filters))) for kernel in self.kernels]
+        return self.gates_of_windows(windows)
+
+    def gates_of_windows(self, windows: Any) -> list[Any]:
+        """Computes candidates and gates of windows that are laid out already.
+
+        Args:
+            windows: Tensor of shape `(..., kernel_size * features)`, the words of each window on end.
+
+        Returns:
+            List of two to four tensors of shape `(..., filters)`.
+        """
+        # As a matrix: the gradient of a product of three dimensions would hold one kernel per text.
+        rows = ops.reshape(windows, (-1, windows.shape[-1]))
+        shape = (-1, *ops.shape(windows)[1:-1], self.filters)
+        results = [ops.matmul(rows, ops.reshape(kernel, (-1, self.filters))) for kernel in self.kernels]
         if self.use_bias:
             results = [result + bias for result, bias in zip(results, self.biases, strict=True)]
-        return [ops.tanh(results[0]), *(ops.sigmoid(gate) for gate in results[1:])]
+        candidate, *gates = (ops.reshape(result, shape) for result in results)
+        return [ops.tanh(candidate), *(ops.sigmoid(gate) for gate in gates)]
 
     def compute_output_shape(self, input_shape: Shape) -> list[Shape]:
         """Gives the shapes of candidate and gates.
@@ -183,3 +195,13 @@ class QuasiRecurrentGates(keras.layers.Layer):
             "bias_initializer": keras.initializers.serialize(self.bias_initializer),
             "kernel_regularizer": keras.regularizers.serialize(self.kernel_regularizer),
         }
+
+
+def _numbered(initializer: Any, number: int) -> Any:
+    """Copies an initializer; the same object, or the same seed, would give every kernel the same values."""
+    if not isinstance(initializer, keras.initializers.Initializer):
+        return initializer
+    config = initializer.get_config()
+    if isinstance(config.get("seed"), int):
+        config["seed"] += number
+    return type(initializer).from_config(config)

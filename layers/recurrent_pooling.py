@@ -8,29 +8,36 @@ from keras import ops
 
 from layers.options import check_option
 
-METHODS = ("auto", "unrolled", "doubling")
+METHODS = ("auto", "unrolled", "blocked", "doubling")
 
 # Longer texts would make the unrolled graph slow to build.
 _LONGEST_UNROLLED = 128
 
+BLOCK = 16
+"""Steps in a block of the blocked recurrence: few enough operations, and few enough blocks."""
+
 Shape = tuple[int | None, ...]
 
 
-def linear_recurrence(decay: Any, update: Any, method: str = "auto") -> Any:
+def linear_recurrence(decay: Any, update: Any, method: str = "auto", backwards: bool = False) -> Any:
     """Computes `c_t = decay_t * c_{t-1} + update_t` with `c_0 = 0` for all steps `t`.
 
     The gradient is that of the recurrence itself, run backwards: neither method keeps its own intermediate
     results for it.
 
     - `"unrolled"`: step by step; for a length that is known when the graph is built.
+    - `"blocked"`: step by step in blocks of 16 steps, all blocks at once, first for what each block hands on
+      to the next, then with what it is handed; for any length, in about twice the time of `"unrolled"`.
     - `"doubling"`: after `n` rounds each step has absorbed the `2^n - 1` before it, so a text of length `L`
       takes `log2(L)` rounds over whole tensors; for any length.
-    - `"auto"`: unrolled for known lengths up to 128, doubling otherwise.
+    - `"auto"`: unrolled for known lengths up to 128, blocked otherwise.
 
     Args:
         decay: Tensor of shape `(batch, time, features)`, float32 or float64.
         update: Tensor of the same shape and dtype.
-        method: str. `"auto"`, `"unrolled"` or `"doubling"`. Defaults to `"auto"`.
+        method: str. `"auto"`, `"unrolled"`, `"blocked"` or `"doubling"`. Defaults to `"auto"`.
+        backwards: bool. Whether to run from the last step to the first, with `c_{t+1}` in place of `c_{t-1}`.
+            Defaults to `False`.
 
     Returns:
         Tensor of the same shape, the states `c_1 ... c_L`.
@@ -54,20 +61,19 @@ def linear_recurrence(decay: Any, update: Any, method: str = "auto") -> Any:
             f"Received: update.shape={tuple(update.shape)}"
         )
     if method == "auto":
-        method = "unrolled" if length is not None and length <= _LONGEST_UNROLLED else "doubling"
-    states: Callable[[Any, Any, bool], Any] = _unrolled if method == "unrolled" else _doubling
+        method = "unrolled" if length is not None and length <= _LONGEST_UNROLLED else "blocked"
+    states = _STATES[method]
 
     @ops.custom_gradient
     def recurrence(decay: Any, update: Any) -> Any:
-        state = states(decay, update, False)
+        state = states(decay, update, backwards)
 
         def gradient(*arguments: Any, upstream: Any = None) -> tuple[Any, Any]:
             if upstream is None:
                 (upstream,) = arguments
-            following = ops.concatenate([decay[:, 1:], ops.zeros_like(decay[:, :1])], axis=1)
-            update_gradient = states(following, upstream, True)
-            previous = ops.concatenate([ops.zeros_like(state[:, :1]), state[:, :-1]], axis=1)
-            return update_gradient * previous, update_gradient
+            onwards = -1 if backwards else 1
+            update_gradient = states(shifted(decay, -onwards), upstream, not backwards)
+            return update_gradient * shifted(state, onwards), update_gradient
 
         return state, gradient
 
@@ -80,6 +86,75 @@ def _unrolled(decay: Any, update: Any, backwards: bool) -> Any:
     for step_decay, step_update in reversed(steps) if backwards else steps:
         states.append(step_decay * states[-1] + step_update if states else step_update)
     return ops.stack(states[::-1] if backwards else states, axis=1)
+
+
+def _blocked(decay: Any, update: Any, backwards: bool) -> Any:
+    length = ops.shape(update)[1]
+    padding = ((0, 0), (0, -length % BLOCK), (0, 0))
+    batch, features = ops.shape(update)[0], update.shape[2]
+    shape = (batch, (length + BLOCK - 1) // BLOCK, BLOCK, features)
+    steps = [ops.unstack(ops.reshape(ops.pad(x, padding), shape), BLOCK, axis=2) for x in (decay, update)]
+    states = ops.stack(states_in_blocks(*steps, backwards, _doubling), axis=2)
+    return ops.reshape(states, (batch, -1, features))[:, :length]
+
+
+def states_in_blocks(
+    decays: list[Any], updates: list[Any], backwards: bool, across_blocks: Callable[[Any, Any, bool], Any]
+) -> list[Any]:
+    """Computes the recurrence of a sequence that is laid out in blocks.
+
+    Entry `j` of the lists holds step `j` of every block, so that no step of the loop waits for another block.
+
+    Args:
+        decays: list of tensors of shape `(batch, blocks, features)`, one for each step of a block.
+        updates: list of as many tensors of this shape.
+        backwards: bool. Whether the recurrence runs from the last step to the first.
+        across_blocks: Function `(decay, update, backwards)` that computes the recurrence over the blocks, of
+            tensors of shape `(batch, blocks, features)`.
+
+    Returns:
+        List of as many tensors of this shape, the states.
+
+    Example:
+    >>> import numpy as np
+    >>> ones = [np.ones((1, 2, 1), dtype="float32")] * 2
+    >>> states = states_in_blocks(ones, ones, False, lambda *x: linear_recurrence(*x[:2]))
+    >>> [state[0, :, 0].tolist() for state in map(np.asarray, states)]
+    [[1.0, 3.0], [2.0, 4.0]]
+    """
+    steps = list(zip(decays, updates, strict=True))
+    if backwards:
+        steps.reverse()
+    (through, end), *later = steps
+    for decay, update in later:
+        end = decay * end + update
+        through = through * decay
+    ends = across_blocks(through, end, backwards)
+    state = shifted(ends, -1 if backwards else 1)
+    states = []
+    for decay, update in steps:
+        state = decay * state + update
+        states.append(state)
+    return states[::-1] if backwards else states
+
+
+def shifted(x: Any, by: int) -> Any:
+    """Moves the entries of axis 1 one place on (1) or back (-1); zeros move in.
+
+    Args:
+        x: Tensor of three dimensions.
+        by: int. 1 or -1.
+
+    Returns:
+        Tensor of the same shape.
+
+    Example:
+    >>> import numpy as np
+    >>> np.asarray(shifted(np.array([[[1.0], [2.0]]]), 1))[0, :, 0].tolist()
+    [0.0, 1.0]
+    """
+    edge = ops.zeros_like(x[:, :1])
+    return ops.concatenate([edge, x[:, :-1]] if by > 0 else [x[:, 1:], edge], axis=1)
 
 
 def _doubling(decay: Any, update: Any, backwards: bool) -> Any:
@@ -113,6 +188,13 @@ def _doubling_of_unknown_length(decay: Any, update: Any) -> Any:
         lambda shift, decay, update: shift < length, double, (ops.ones((), "int32"), decay, update)
     )
     return states
+
+
+_STATES: dict[str, Callable[[Any, Any, bool], Any]] = {
+    "unrolled": _unrolled,
+    "blocked": _blocked,
+    "doubling": _doubling,
+}
 
 
 def recurrent_pooling(
@@ -206,7 +288,8 @@ class RecurrentPooling(keras.layers.Layer):
     [0.25, 0.375]
 
     Args:
-        method: str. `"auto"`, `"unrolled"` or `"doubling"`; see `linear_recurrence`. Defaults to `"auto"`.
+        method: str. `"auto"`, `"unrolled"`, `"blocked"` or `"doubling"`; see `linear_recurrence`. Defaults to
+            `"auto"`.
         **kwargs: Arguments of `keras.layers.Layer`.
 
     Raises:

@@ -15,7 +15,7 @@ MASK = np.array([[1] * 6, [1, 1, 1, 0, 0, 0], [1, 0, 0, 0, 0, 0], [0] * 6], dtyp
 PARTNER_MASK = np.array([[1, 1, 0, 0], [1, 1, 1, 1], [1, 1, 0, 0], [1, 1, 1, 0]], dtype=bool)
 
 each_pooling = pytest.mark.parametrize("pooling", POOLINGS)
-each_method = pytest.mark.parametrize("method", ["unrolled", "doubling"])
+each_method = pytest.mark.parametrize("method", ["unrolled", "blocked", "doubling"])
 each_alignment = pytest.mark.parametrize("alignment", ["index", "scaled"])
 
 
@@ -61,7 +61,7 @@ def cross_by_loop(text, partner, mask, partner_mask, alignment):
 
 
 @each_method
-@pytest.mark.parametrize("length", [1, 2, 7, 8])
+@pytest.mark.parametrize("length", [1, 2, 7, 20])
 def test_linear_recurrence_equals_the_loop(method, length):
     decay, update = np.float32(RNG.uniform(0, 1, (2, length, 3))), np.float32(RNG.normal(size=(2, length, 3)))
     weights = np.float32(RNG.normal(size=update.shape))
@@ -120,7 +120,7 @@ def test_fast_pooling_equals_the_rnn(pooling):
     inputs = gates(4, 6, 3, count=POOLINGS[pooling])
     reference = keras.layers.RNN(PoolingCell(3, pooling), return_sequences=True, zero_output_for_mask=True)
     expected = to_numpy(reference(np.concatenate(inputs, axis=-1), mask=MASK))
-    for method in ("auto", "unrolled", "doubling"):
+    for method in ("auto", "unrolled", "blocked", "doubling"):
         actual = to_numpy(RecurrentPooling(method=method)(inputs, mask=MASK))
         np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
 

@@ -1,0 +1,255 @@
+"""Seconds per epoch of LSTM, AP-BiLSTM, QRNN and CTRN: Figure 3 of the CTRN paper, as ratios in one run.
+
+    python benchmarks/recurrent_epoch.py
+
+All models see the same batches of TRAIN-ALL's pairs, drawn at random and padded to the longest text of the
+batch, with 300-dimensional random word vectors. A step is forward and backward (cross entropy, without
+dropout and without the update); --batches of them are timed and extrapolated to the epoch. The models take
+turns, and the median over the rounds counts. AP-BiLSTM is a bidirectional Keras LSTM for both texts with
+attentive pooling (dos Santos et al., 2016) and cosine. No step is compiled by XLA.
+
+Memory is the peak of a process of its own for each model and length, both texts being that long: what one
+step adds to the process that holds the model and the batch.
+"""
+
+import argparse
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from data_prep.cli import run_command
+from data_prep.errors import UserError
+
+MODELS = ("LSTM", "AP-BiLSTM", "QRNN", "CTRN")
+RATIOS = (("LSTM", "CTRN"), ("AP-BiLSTM", "CTRN"), ("CTRN", "QRNN"))
+LENGTHS = (50, 100, 200, 400, 800)
+
+
+def main() -> None:
+    """Measure by turns, print the tables, and write figures and chart."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--dataset", default="trecqa", help="data set (default trecqa; sample is bundled)")
+    parser.add_argument("--variant", default=None, help="its training set (default: its first, TRAIN-ALL)")
+    parser.add_argument("--dimensions", type=int, nargs="+", default=[800, 512], help="sizes d of the models")
+    parser.add_argument("--batch-size", type=int, default=128, help="pairs in a batch")
+    parser.add_argument("--batches", type=int, default=4, help="batches timed in a round")
+    parser.add_argument("--rounds", type=int, default=5, help="how often the models take turns")
+    parser.add_argument("--lengths", type=int, nargs="*", default=LENGTHS, help="lengths for the memory")
+    parser.add_argument("--output", type=Path, help="folder for the figures (JSON) and the chart (PNG)")
+    parser.add_argument("--peak", nargs=3, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if min(options.batch_size, options.batches, options.rounds, *options.dimensions, *options.lengths) < 1:
+        raise UserError("sizes, lengths and counts must be at least 1.")
+    if options.peak:
+        name, dimension, length = options.peak
+        print("RESULT " + json.dumps(peak(name, int(dimension), int(length))))
+        return
+    speed = {d: measure(d, options) for d in options.dimensions}
+    memory = {
+        name: [child(name, min(options.dimensions), length) for length in options.lengths] for name in MODELS
+    }
+    figures = report(speed, memory, options)
+    if options.output:
+        from data_prep.files import atomic_write
+
+        with atomic_write(options.output / "recurrent_epoch.json") as file:
+            json.dump(figures, file, indent=1)
+        chart(figures, options.output / "recurrent_epoch.png")
+
+
+def child(name: str, dimension: int, length: int) -> dict:
+    """Measure the peak memory of a model in a process of its own."""
+    words = [sys.executable, __file__, "--peak", name, str(dimension), str(length)]
+    done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(next(line for line in done.stdout.splitlines() if line.startswith("RESULT "))[7:])
+
+
+def build(name: str, word_vectors, dimension: int):
+    """Build one of the models."""
+    from models.ctrn import ctrn, lstm, qrnn
+
+    builders = {"LSTM": lstm, "AP-BiLSTM": attentive_bilstm, "QRNN": qrnn, "CTRN": ctrn}
+    return builders[name](word_vectors, dimension)
+
+
+def attentive_bilstm(word_vectors, dimension: int):
+    """AP-BiLSTM in plain Keras: G = tanh(Q^T U A), attention by its largest entries (Eq. 13 to 18)."""
+    import keras
+    from keras import ops
+
+    class Attention(keras.layers.Layer):
+        def build(self, shapes):
+            self.u = self.add_weight(shape=(shapes[0][-1], shapes[1][-1]), name="u")
+
+        def call(self, inputs, mask=None):
+            q, a = inputs
+            q_mask, a_mask = (ops.cast(m, "bool") for m in mask)
+            g = ops.tanh(ops.matmul(ops.matmul(q, self.u), ops.transpose(a, (0, 2, 1))))
+            g = ops.where(q_mask[:, :, None] & a_mask[:, None, :], g, -1e9)
+            vectors = []
+            for text, axis in ((q, 2), (a, 1)):
+                weights = ops.softmax(ops.max(g, axis=axis), axis=-1)
+                vectors.append(ops.einsum("bt,btd->bd", weights, text))
+            return vectors
+
+        def compute_mask(self, inputs, mask=None):
+            return [None, None]
+
+    texts = [keras.Input((None,), dtype="int32", name=side) for side in ("question", "answer")]
+    embedding = keras.layers.Embedding(
+        *word_vectors.shape, mask_zero=True, trainable=False, weights=[word_vectors]
+    )
+    encode = keras.layers.Bidirectional(keras.layers.LSTM(dimension, return_sequences=True))
+    vectors = Attention()([encode(embedding(text)) for text in texts])
+    score = keras.layers.Dot(axes=-1, normalize=True)(vectors)
+    return keras.Model(texts, keras.layers.Reshape(())(score), name="AP-BiLSTM")
+
+
+def step_of(model):
+    """Make the step, forward and backward, as a graph for batches of any size."""
+    import tensorflow as tf
+
+    text = tf.TensorSpec((None, None), tf.int32)
+
+    @tf.function(input_signature=[text, text, tf.TensorSpec((None,), tf.float32)])
+    def step(question, answer, labels):
+        weights = [variable.value for variable in model.trainable_variables]
+        with tf.GradientTape() as tape:
+            scores = model([question, answer], training=False)
+            losses = tf.nn.sigmoid_cross_entropy_with_logits(logits=scores, labels=labels)
+            loss = tf.reduce_mean(losses)
+        # One number of each gradient keeps them all from being pruned.
+        return loss, [tf.reshape(gradient, (-1,))[0] for gradient in tape.gradient(loss, weights)]
+
+    return step
+
+
+def measure(dimension: int, options: argparse.Namespace) -> dict:
+    """Time all models by turns on the same batches."""
+    import numpy as np
+
+    from data_prep import encode_dataset, load_dataset
+
+    encoded = encode_dataset(load_dataset(options.dataset, options.variant))
+    train, rng = encoded.train, np.random.default_rng(0)
+    size = min(options.batch_size, train.n_rows)
+    word_vectors = np.float32(0.1 * rng.normal(size=(len(encoded.vocabulary), 300)))
+    batches = []
+    for _ in range(options.batches):
+        rows = rng.choice(train.n_rows, size, replace=False)
+        texts = train.questions.padded(train.question_of_row[rows]), train.candidates.padded(rows)
+        batches.append((*texts, np.float32(train.labels[rows])))
+    steps = {name: step_of(build(name, word_vectors, dimension)) for name in MODELS}
+    for step in steps.values():
+        run(step, batches[:1])
+    seconds = {name: [] for name in MODELS}
+    for _ in range(options.rounds):
+        for name, step in steps.items():
+            start = time.perf_counter()
+            run(step, batches)
+            seconds[name].append((time.perf_counter() - start) / len(batches) * train.n_rows / size)
+    cells = sum(batch[i].size for batch in batches for i in (0, 1))
+    words = sum(np.count_nonzero(batch[i]) for batch in batches for i in (0, 1))
+    return {"seconds": seconds, "pairs": train.n_rows, "real_words": words / cells}
+
+
+def run(step, batches) -> None:
+    """Run steps and wait for them."""
+    import numpy as np
+
+    for batch in batches:
+        if not np.isfinite(step(*batch)[0].numpy()):
+            raise RuntimeError("the loss is not finite")
+
+
+def peak(name: str, dimension: int, length: int) -> dict:
+    """Measure what one step on texts of one length adds to the peak memory, and its time."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    step = step_of(build(name, np.float32(rng.normal(size=(1000, 300))), dimension))
+
+    def batch(length, size):
+        words = [rng.integers(1, 1000, (size, length), dtype=np.int32) for _ in range(2)]
+        return (*words, np.zeros(size, np.float32))
+
+    # A small step first: what TensorFlow itself takes is not the model's.
+    run(step, [batch(2, 1)])
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    long = batch(length, 8)
+    run(step, [long])
+    added = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    start = time.perf_counter()
+    run(step, [long])
+    return {"mib": added, "seconds": time.perf_counter() - start}
+
+
+def report(speed: dict, memory: dict, options: argparse.Namespace) -> dict:
+    """Print the tables; give the figures."""
+    from evaluation.tables import text_table
+
+    figures = {"options": {k: v for k, v in vars(options).items() if k not in ("peak", "output")}}
+    figures |= {"speed": {}, "ratios": {}, "memory": memory}
+    for dimension, measured in speed.items():
+        seconds = measured["seconds"]
+        figures["speed"][dimension] = {name: statistics.median(seconds[name]) for name in MODELS}
+        figures["ratios"][dimension] = {
+            f"{slow} / {fast}": [a / b for a, b in zip(seconds[slow], seconds[fast], strict=True)]
+            for slow, fast in RATIOS
+        }
+        print(
+            f"d={dimension}: an epoch of {measured['pairs']:,} pairs; {measured['real_words']:.0%} of the "
+            "padded texts are words"
+        )
+        rows = [
+            [name, f"{statistics.median(seconds[name]):.1f}", f"{min(seconds[name]):.1f}"] for name in MODELS
+        ]
+        print(text_table(["model", "s/epoch (median)", "best"], rows))
+        for title, ratios in figures["ratios"][dimension].items():
+            rounds = ", ".join(f"{ratio:.2f}" for ratio in ratios)
+            print(f"{title}: {statistics.median(ratios):.2f} (rounds: {rounds})")
+        print()
+    if options.lengths:
+        d = min(options.dimensions)
+        print(f"Peak memory (MiB) that a step on 8 pairs adds, d={d}; in brackets its seconds")
+        rows = [[name, *(f"{x['mib']:.0f} ({x['seconds']:.2f})" for x in memory[name])] for name in MODELS]
+        print(text_table(["words in each text", *map(str, options.lengths)], rows))
+    return figures
+
+
+def chart(figures: dict, path: Path) -> None:
+    """Draw seconds per epoch, as the paper's Figure 3 does, and peak memory against length."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+    import numpy as np
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    places, width = np.arange(len(MODELS)), 0.8 / len(figures["speed"])
+    for number, (dimension, seconds) in enumerate(figures["speed"].items()):
+        bars = left.bar(
+            places + number * width, [seconds[name] for name in MODELS], width, label=f"d={dimension}"
+        )
+        left.bar_label(bars, fmt="%.0f")
+    left.set_xticks(places + width * (len(figures["speed"]) - 1) / 2, MODELS)
+    left.set_ylabel("seconds per epoch")
+    left.legend()
+    lengths = figures["options"]["lengths"]
+    for name in MODELS:
+        right.plot(lengths, [x["mib"] for x in figures["memory"][name]], marker="o", label=name)
+    right.set_xlabel("words in each text")
+    right.set_ylabel("peak memory of a step, MiB")
+    right.legend()
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
+if __name__ == "__main__":
+    run_command(main)

@@ -1,0 +1,184 @@
+"""Gates, crossing and mean of CTRN in one layer that spends nothing on padding."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from layers.cross_temporal_gate import ALIGNMENTS
+from layers.options import check_option
+from layers.packed_texts import pack_texts
+from layers.quasi_recurrent_gates import QuasiRecurrentGates
+
+Shape = tuple[int | None, ...]
+
+
+@keras.saving.register_keras_serializable(package="answer_ranking")
+class CrossTemporalEncoder(keras.layers.Layer):
+    """Encodes question and answer by a quasi-recurrent network, with or without crossing.
+
+    Gives what `QuasiRecurrentGates`, `CrossTemporalGate` and `MaskedMean` give one after the other (without
+    crossing: `QuasiRecurrentGates`, `RecurrentPooling` and `MaskedMean`), from [Cross Temporal Recurrent
+    Networks for Ranking Question Answer Pairs](https://arxiv.org/abs/1711.07656), in a fraction of the time:
+    the words of all texts of the batch are put on end without their padding, convolved at once, and pooled as
+    one sequence whose state is cut at the beginning of each text.
+
+    Takes the pair `[question, answer]` of tensors of shape `(batch, time, features)`, whose lengths may
+    differ, with masks that are false only after the last real step, and returns the pair of means, each of
+    shape `(batch, filters)`. Padding changes nothing; an empty text, and with crossing a text opposite an
+    empty one, gives the zero vector.
+
+    Example:
+    >>> import numpy as np
+    >>> question = np.ones((8, 10, 50), dtype="float32")
+    >>> answer = np.ones((8, 40, 50), dtype="float32")
+    >>> [tuple(mean.shape) for mean in CrossTemporalEncoder(16)([question, answer])]
+    [(8, 16), (8, 16)]
+
+    Args:
+        filters: int. Number of features of the means.
+        kernel_size: int. Steps in the window of the convolutions. Defaults to 2.
+        pooling: str. `"f"`, `"fo"` or `"ifo"`, see `RecurrentPooling`; the crossing is defined for `"fo"`
+            alone. Defaults to `"fo"`.
+        crossing: str or `None`. The alignment of the crossing, `"index"` or `"scaled"`, see
+            `CrossTemporalGate`; `None` for none. Defaults to `"index"`.
+        kernel_initializer: Initializer of the kernels. Defaults to `"glorot_uniform"`.
+        skip_padding: bool. Whether to leave the padding out. The shapes within then depend on the data, which
+            XLA cannot compile, so that Keras' automatic `jit_compile` is off. On JAX the padding always stays
+            in. Defaults to `True`.
+        **kwargs: Arguments of `keras.layers.Layer`.
+
+    Raises:
+        ValueError: If `pooling` or `crossing` is unknown, they do not go together, or `filters` or
+            `kernel_size` is not positive.
+    """
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: int = 2,
+        pooling: str = "fo",
+        crossing: str | None = "index",
+        kernel_initializer: Any = "glorot_uniform",
+        skip_padding: bool = True,
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        if crossing is not None:
+            check_option("crossing", crossing, ALIGNMENTS)
+            check_option("pooling", pooling, ("fo",))
+        self.filters = filters
+        self.kernel_size = kernel_size
+        self.pooling = pooling
+        self.crossing = crossing
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.skip_padding = skip_padding
+        self.gates = QuasiRecurrentGates(
+            filters,
+            kernel_size,
+            pooling,
+            kernel_initializer=self.kernel_initializer,
+            dtype=self.dtype_policy,
+            name="gates",
+        )
+        self.supports_masking = True
+        self.supports_jit = not skip_padding
+
+    def build(self, input_shape: list[Shape]) -> None:
+        """Makes the kernels of the convolutions.
+
+        Args:
+            input_shape: Pair of shapes `(batch, time, features)`.
+
+        Raises:
+            ValueError: If it is not a pair of such shapes with the same, known features.
+        """
+        self.compute_output_shape(input_shape)
+        self.gates.build(input_shape[0])
+        self.built = True
+
+    def call(self, inputs: list[Any], mask: Any = None) -> list[Any]:
+        """Encodes both texts.
+
+        Args:
+            inputs: Pair of tensors of shape `(batch, time, features)`.
+            mask: Pair of boolean tensors of shape `(batch, time)`, or `None`. Defaults to the masks that come
+                with the inputs, and to none.
+
+        Returns:
+            Pair of tensors of shape `(batch, filters)`.
+        """
+        masks = [
+            ops.ones_like(text[..., 0], dtype="bool") if text_mask is None else text_mask
+            for text, text_mask in zip(inputs, mask or (None, None), strict=True)
+        ]
+        packed = pack_texts(masks, self.skip_padding and keras.backend.backend() != "jax")
+        cells = ops.concatenate([ops.reshape(text, (-1, text.shape[-1])) for text in inputs], axis=0)
+        windows = [packed.earlier(cells, steps) for steps in reversed(range(self.kernel_size))]
+        results = self.gates.gates_of_windows(ops.concatenate(windows, axis=-1))
+        wide = keras.backend.result_type(self.compute_dtype, "float32")
+        candidate, forget, *others = (ops.cast(result, wide) for result in results)
+        if self.pooling == "ifo":
+            state = packed.recurrence(forget, others[1] * candidate)
+        else:
+            state = packed.recurrence(forget, candidate - forget * candidate)
+        hidden = state * others[0] if others else state
+        if self.crossing is None:
+            means = packed.mean(hidden)
+        else:
+            rows, has_partner = packed.partner_rows(scaled=self.crossing == "scaled")
+            forget, output = (ops.take(gate, rows, axis=0) for gate in (forget, others[0]))
+            crossed = packed.recurrence(forget, candidate - forget * candidate) * output
+            means = packed.mean(hidden * crossed) * ops.cast(has_partner, wide)[:, None]
+        return ops.split(ops.cast(means, self.compute_dtype), 2, axis=0)
+
+    def compute_output_shape(self, input_shape: list[Shape]) -> list[Shape]:
+        """Gives the shapes of the means.
+
+        Args:
+            input_shape: Pair of shapes `(batch, time, features)`.
+
+        Returns:
+            List of two tuples `(batch, filters)`.
+
+        Raises:
+            ValueError: If it is not a pair of such shapes with the same features.
+        """
+        if (
+            len(input_shape) != 2
+            or any(not isinstance(shape, list | tuple) or len(shape) != 3 for shape in input_shape)
+            or input_shape[0][-1] != input_shape[1][-1]
+        ):
+            raise ValueError(
+                "CrossTemporalEncoder takes a pair of tensors of shape (batch, time, features) with the same "
+                f"features. Received: input_shape={input_shape}"
+            )
+        return [(shape[0], self.filters) for shape in input_shape]
+
+    def compute_mask(self, inputs: list[Any], mask: Any = None) -> list[None]:
+        """Ends the masks, since the time axes end here.
+
+        Args:
+            inputs: Pair of tensors.
+            mask: Pair of boolean tensors, or `None`.
+
+        Returns:
+            List of two times `None`.
+        """
+        return [None, None]
+
+    def get_config(self) -> dict[str, Any]:
+        """Gives the arguments that make an equal layer.
+
+        Returns:
+            dict, the arguments of the constructor.
+        """
+        return {
+            **super().get_config(),
+            "filters": self.filters,
+            "kernel_size": self.kernel_size,
+            "pooling": self.pooling,
+            "crossing": self.crossing,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "skip_padding": self.skip_padding,
+        }

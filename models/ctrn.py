@@ -1,0 +1,246 @@
+"""CTRN, QRNN and the LSTM baseline (Tay, Tuan and Hui, AAAI 2018) as functional Keras models."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+
+from layers import CrossTemporalEncoder, MaskedMean
+
+ALIGNMENTS = ("index", "scaled")
+
+_Pair = list[Any]
+
+
+def ctrn(
+    word_vectors: np.ndarray,
+    filters: int = 512,
+    *,
+    projection: int | None = None,
+    kernel_size: int = 2,
+    alignment: str = "index",
+    hidden: Sequence[int] = (128,),
+    n_features: int = 0,
+    dropout: float = 0.5,
+    embedding_dropout: float = 0.0,
+    seed: int = 0,
+) -> keras.Model:
+    """Score an answer to a question by two quasi-recurrent networks that lend each other their gates.
+
+    Candidates and gates of both texts come from shared convolutions (Eq. 1); each text is pooled over time
+    with its own gates and with its partner's, and the two results are multiplied (`CrossTemporalEncoder`).
+    The means over the real words, side by side, go through an MLP into a softmax over {wrong, correct}
+    (Eq. 2).
+    The score is the difference of the two logits: its sigmoid is the softmax's probability of "correct", so
+    that binary cross entropy with logits on it is the paper's cross entropy (Eq. 3). A higher score is a
+    better answer.
+
+    The paper's "n x m projection layer" after the frozen embedding is left out of its count of parameters
+    (Table 2), which starts from m-dimensional inputs. Here it is an option: a linear layer without bias. The
+    paper sets dropout to 0.5 without saying where: here it falls on the means and on each hidden layer. L2
+    (Eq. 3) belongs to the training.
+
+    Args:
+        word_vectors: float32 `(words, n)`, frozen; row 0 belongs to padding.
+        filters: d, the number of filters of each convolution.
+        projection: m, the size of the projected word vectors; None leaves them as they are (m = n).
+        kernel_size: k, the words in the window of the convolutions.
+        alignment: "index" or "scaled", the partner's step whose gates are lent; see `CrossTemporalGate`.
+        hidden: sizes of the MLP's layers, the paper's h; 1 to 3 of them in the paper.
+        n_features: number of features of the pair that are appended to the means; 0 for none.
+        dropout: share of the entries of the means and of the hidden layers that training sets to zero.
+        embedding_dropout: share of the entries of word vectors that training sets to zero.
+        seed: seeds the initial weights and the dropout.
+
+    Returns:
+        A model with the int32 inputs `question` `(batch, length)` and `answer` `(batch, length)`, 0 being
+        padding, the float32 input `features` `(batch, n_features)` if there are any, and float32 scores
+        `(batch,)`. Trainable parameters with one hidden layer h and without projection and features:
+        3kdm + 2dh + h, as in the paper's Table 2, and 2h + 2 of the softmax.
+
+    Raises:
+        ValueError: `word_vectors` is not a matrix, or an option is out of range.
+
+    Example:
+        >>> model = ctrn(np.random.default_rng(0).normal(size=(100, 50)).astype("float32"), 64)
+        >>> model([np.array([[5, 7, 0]]), np.array([[5, 9, 11, 0]])]).shape
+        TensorShape([1])
+    """
+    if alignment not in ALIGNMENTS:
+        raise ValueError(f"`alignment` must be one of {ALIGNMENTS}. Received: alignment={alignment!r}")
+    encode = _encoder(filters, kernel_size, "fo", alignment, seed)
+    return _ranker(
+        "CTRN", encode, word_vectors, projection, hidden, n_features, dropout, embedding_dropout, seed
+    )
+
+
+def qrnn(
+    word_vectors: np.ndarray,
+    filters: int = 512,
+    *,
+    projection: int | None = None,
+    kernel_size: int = 2,
+    pooling: str = "fo",
+    hidden: Sequence[int] = (128,),
+    n_features: int = 0,
+    dropout: float = 0.5,
+    embedding_dropout: float = 0.0,
+    seed: int = 0,
+) -> keras.Model:
+    """Score an answer to a question by one quasi-recurrent network for both: CTRN without the crossing.
+
+    Args:
+        word_vectors: float32 `(words, n)`, frozen; row 0 belongs to padding.
+        filters: d, the number of filters of each convolution.
+        projection: m, the size of the projected word vectors; None leaves them as they are (m = n).
+        kernel_size: k, the words in the window of the convolutions.
+        pooling: "f", "fo" (as in the paper) or "ifo"; see `RecurrentPooling`.
+        hidden: sizes of the MLP's layers.
+        n_features: number of features of the pair that are appended to the means; 0 for none.
+        dropout: share of the entries of the means and of the hidden layers that training sets to zero.
+        embedding_dropout: share of the entries of word vectors that training sets to zero.
+        seed: seeds the initial weights and the dropout.
+
+    Returns:
+        A model as `ctrn` returns it, with as many parameters if `pooling` is "fo".
+
+    Raises:
+        ValueError: `word_vectors` is not a matrix, or an option is out of range.
+
+    Example:
+        >>> model = qrnn(np.random.default_rng(0).normal(size=(100, 50)).astype("float32"), 64, n_features=4)
+        >>> model([np.array([[5, 7]]), np.array([[5, 9, 0]]), np.zeros((1, 4), "float32")]).shape
+        TensorShape([1])
+    """
+    encode = _encoder(filters, kernel_size, pooling, None, seed)
+    return _ranker(
+        "QRNN", encode, word_vectors, projection, hidden, n_features, dropout, embedding_dropout, seed
+    )
+
+
+def lstm(
+    word_vectors: np.ndarray,
+    units: int = 512,
+    *,
+    projection: int | None = None,
+    hidden: Sequence[int] = (128,),
+    n_features: int = 0,
+    dropout: float = 0.5,
+    embedding_dropout: float = 0.0,
+    seed: int = 0,
+) -> keras.Model:
+    """Score an answer to a question by one LSTM for both: the paper's baseline.
+
+    `keras.layers.LSTM` in place of the quasi-recurrent network; everything else is that of `qrnn`.
+
+    Args:
+        word_vectors: float32 `(words, n)`, frozen; row 0 belongs to padding.
+        units: d, the size of the LSTM's state.
+        projection: m, the size of the projected word vectors; None leaves them as they are (m = n).
+        hidden: sizes of the MLP's layers.
+        n_features: number of features of the pair that are appended to the means; 0 for none.
+        dropout: share of the entries of the means and of the hidden layers that training sets to zero.
+        embedding_dropout: share of the entries of word vectors that training sets to zero.
+        seed: seeds the initial weights and the dropout.
+
+    Returns:
+        A model as `ctrn` returns it. Its trainable parameters are the 4(md + d^2) + 2dh + h of the paper's
+        Table 2, the 4d biases of the gates, which the paper does not count, and 2h + 2 of the softmax.
+
+    Raises:
+        ValueError: `word_vectors` is not a matrix, or an option is out of range.
+
+    Example:
+        >>> model = lstm(np.random.default_rng(0).normal(size=(100, 50)).astype("float32"), 64)
+        >>> model([np.array([[5, 7, 0]]), np.array([[5, 9, 11, 0]])]).shape
+        TensorShape([1])
+    """
+    recurrent = keras.layers.LSTM(
+        units,
+        return_sequences=True,
+        kernel_initializer=keras.initializers.GlorotUniform(seed=seed),
+        recurrent_initializer=keras.initializers.Orthogonal(seed=seed + 1),
+        name="lstm",
+    )
+    mean = MaskedMean(name="mean_of_words")
+
+    def encode(texts: _Pair) -> _Pair:
+        return [mean(recurrent(text)) for text in texts]
+
+    return _ranker(
+        "LSTM", encode, word_vectors, projection, hidden, n_features, dropout, embedding_dropout, seed
+    )
+
+
+def _encoder(
+    filters: int, kernel_size: int, pooling: str, crossing: str | None, seed: int
+) -> CrossTemporalEncoder:
+    return CrossTemporalEncoder(
+        filters,
+        kernel_size,
+        pooling,
+        crossing,
+        kernel_initializer=keras.initializers.GlorotUniform(seed=seed),
+        name="encoder",
+    )
+
+
+def _ranker(
+    name: str,
+    encode: Callable[[_Pair], _Pair],
+    word_vectors: np.ndarray,
+    projection: int | None,
+    hidden: Sequence[int],
+    n_features: int,
+    dropout: float,
+    embedding_dropout: float,
+    seed: int,
+) -> keras.Model:
+    """Put an encoder of pairs, from two sequences to two vectors, between the word vectors and the MLP."""
+    word_vectors = np.asarray(word_vectors)
+    if word_vectors.ndim != 2:
+        raise ValueError(
+            f"`word_vectors` must have the shape (words, dimensions). Received: shape={word_vectors.shape}"
+        )
+    if n_features < 0:
+        raise ValueError(f"`n_features` must not be negative. Received: n_features={n_features}")
+    # Seeds far from those of the encoder, which may use up several.
+    seeds = iter(range(seed + 10, seed + 100))
+    inputs = [keras.Input((None,), dtype="int32", name=side) for side in ("question", "answer")]
+    words, n = word_vectors.shape
+    embedding = keras.layers.Embedding(
+        words, n, mask_zero=True, trainable=False, weights=[word_vectors], name="word_vectors"
+    )
+    word_dropout = keras.layers.Dropout(embedding_dropout, seed=next(seeds), name="embedding_dropout")
+    texts = [word_dropout(embedding(text)) for text in inputs]
+    if projection is not None:
+        project = keras.layers.Dense(
+            projection,
+            use_bias=False,
+            kernel_initializer=keras.initializers.GlorotUniform(seed=next(seeds)),
+            name="projection",
+        )
+        texts = [project(text) for text in texts]
+    x = keras.layers.Concatenate(name="pair")(encode(texts))
+    x = keras.layers.Dropout(dropout, seed=next(seeds), name="text_dropout")(x)
+    if n_features:
+        features = keras.Input((n_features,), dtype="float32", name="features")
+        inputs.append(features)
+        x = keras.layers.Concatenate(name="pair_and_features")([x, features])
+    for number, size in enumerate(hidden, start=1):
+        x = keras.layers.Dense(
+            size,
+            activation="relu",
+            kernel_initializer=keras.initializers.GlorotUniform(seed=next(seeds)),
+            name=f"hidden_{number}",
+        )(x)
+        x = keras.layers.Dropout(dropout, seed=next(seeds), name=f"hidden_dropout_{number}")(x)
+    logits = keras.layers.Dense(
+        2,
+        kernel_initializer=keras.initializers.GlorotUniform(seed=next(seeds)),
+        dtype="float32",
+        name="logits",
+    )(x)
+    score = keras.layers.Reshape((), dtype="float32", name="score")(keras.ops.diff(logits, axis=-1))
+    return keras.Model(inputs, score, name=name)

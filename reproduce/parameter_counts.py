@@ -1,0 +1,164 @@
+"""Count the trainable parameters of every model here and set them beside the papers' printed numbers.
+
+    python reproduce/parameter_counts.py
+
+printed: what the paper's table says. formula: the paper's own formula, or the count that its text gives,
+evaluated with its settings. ours: the trainable parameters of the Keras model, counted; the frozen word
+vectors are in no column. A note says why two of them differ.
+"""
+
+import csv
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+from data_prep.cli import run_command
+
+PAPER_RESULTS = Path(__file__).parent / "paper_results.csv"
+HEADER = ("paper", "model", "settings", "printed", "formula", "ours", "note")
+
+
+@dataclass(frozen=True)
+class ParameterCountsConfig:
+    """The options."""
+
+    csv: Path | None = None
+    """Also write the table to this CSV file."""
+
+
+@dataclass(frozen=True)
+class Count:
+    """A model whose size a paper prints.
+
+    Attributes:
+        paper: the paper's name in `paper_results.csv`.
+        table: the paper's table.
+        dataset: the data set of the row there.
+        model: the model's name there.
+        settings: what the count depends on.
+        formula: the paper's formula with these settings.
+        build: a function of the models module and of random word vectors of 300 dimensions that makes the
+            model, or None where there is none yet.
+        note: why the numbers differ.
+    """
+
+    paper: str
+    table: str
+    dataset: str
+    model: str
+    settings: str
+    formula: int
+    build: Callable | None = None
+    note: str = ""
+
+
+def counted_models() -> list[Count]:
+    """List the models: a new one is one more entry.
+
+    Returns:
+        The entries, by paper.
+
+    Example:
+        >>> [count.formula for count in counted_models() if count.model == "HyperQA"]
+        [90302, 45152]
+    """
+    from models.ctrn import ctrn, lstm, qrnn
+    from models.hyperqa import hyperqa
+
+    m, d, h, k = 300, 512, 128, 2
+    settings = f"d={d}, m={m}, h={h}"
+    mlp = 2 * d * h + h
+    softmax = "ours has the 2h + 2 of the softmax, too"
+    lstm_note = f"{softmax}, and the LSTM's 4d biases"
+    bilstm = (
+        "the printed number follows from the printed formula neither as it stands nor with the LSTM of both "
+        f"directions ({2 * 4 * (m * d + d * d) + 4 * d * d:,})"
+    )
+    return [
+        Count("hyperqa", "2", "wikiqa", "HyperQA", "n=300, d=300", 90_302, lambda z: hyperqa(z, 300)),
+        Count("hyperqa", "4", "semevalcqa", "HyperQA", "n=300, d=150", 45_152, lambda z: hyperqa(z, 150)),
+        Count("ctrn", "2", "-", "LSTM", settings, 4 * (m * d + d * d) + mlp, lambda z: lstm(z, d), lstm_note),
+        Count("ctrn", "2", "-", "AP-BiLSTM", settings, 4 * (m * d + d * d) + 4 * d * d, None, bilstm),
+        Count(
+            "ctrn", "2", "-", "QRNN", f"{settings}, k=2", 3 * k * d * m + mlp, lambda z: qrnn(z, d), softmax
+        ),
+        Count(
+            "ctrn", "2", "-", "CTRN", f"{settings}, k=2", 3 * k * d * m + mlp, lambda z: ctrn(z, d), softmax
+        ),
+    ]
+
+
+def parameter_rows() -> list[dict[str, str]]:
+    """Count the parameters of every model.
+
+    Returns:
+        One mapping per model with the keys of `HEADER`; `ours` is "" where there is no model yet.
+
+    Raises:
+        UserError: `paper_results.csv` is damaged.
+    """
+    import numpy as np
+
+    from evaluation.paper_results import read_paper_results
+
+    printed = read_paper_results(PAPER_RESULTS)
+    printed = printed[printed["metric"] == "params"].set_index(["paper", "table", "dataset", "model"])[
+        "value"
+    ]
+    word_vectors = np.random.default_rng(0).normal(size=(2, 300)).astype("float32")
+    rows = []
+    for count in counted_models():
+        ours = ""
+        if count.build is not None:
+            weights = count.build(word_vectors).trainable_weights
+            ours = str(sum(int(np.prod(weight.shape)) for weight in weights))
+        row = (
+            count.paper,
+            count.model,
+            count.settings,
+            printed.loc[(count.paper, count.table, count.dataset, count.model)],
+            str(count.formula),
+            ours,
+            count.note,
+        )
+        rows.append(dict(zip(HEADER, row, strict=True)))
+    return rows
+
+
+def main(config: ParameterCountsConfig) -> None:
+    """Count, print, and write the CSV file if one is wanted.
+
+    Args:
+        config: the options.
+
+    Raises:
+        UserError: the file cannot be written, or `paper_results.csv` is damaged.
+    """
+    from data_prep.files import atomic_write
+    from evaluation.tables import text_table
+
+    rows = parameter_rows()
+
+    def cell(name: str, value: str) -> str:
+        return f"{int(value):,}" if name in ("formula", "ours") and value else value or "-"
+
+    header = [name for name in HEADER if name != "note"]
+    labelled = [[cell(name, row[name]) for name in header] for row in rows]
+    notes = list(dict.fromkeys(row["note"] for row in rows if row["note"]))
+    for cells, row in zip(labelled, rows, strict=True):
+        cells.append(f"[{notes.index(row['note']) + 1}]" if row["note"] else "")
+    print(text_table([*header, "note"], labelled))
+    for number, note in enumerate(notes, start=1):
+        print(f"[{number}] {note}")
+    if config.csv is not None:
+        with atomic_write(config.csv) as file:
+            writer = csv.DictWriter(file, HEADER, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+        print(f"\nNumbers: {config.csv}")
+
+
+if __name__ == "__main__":
+    run_command(lambda: main(tyro.cli(ParameterCountsConfig, description=__doc__)))

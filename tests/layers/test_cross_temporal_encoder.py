@@ -1,0 +1,150 @@
+"""The layer that skips the padding against the layers that compute step by step, with gradients."""
+
+import keras
+import numpy as np
+import pytest
+from gradients import compiled, gradients
+from layer_checks import check_padding, run_layer_test, to_numpy
+
+from layers import CrossTemporalEncoder, CrossTemporalGate, MaskedMean, QuasiRecurrentGates, RecurrentPooling
+from layers.packed_texts import pack_texts
+
+RNG = np.random.default_rng(5)
+# More words than a block has, texts of one word and of none, and an empty partner.
+LENGTHS = ([7, 3, 1, 0, 5, 2, 20], [2, 19, 1, 4, 0, 6, 17])
+# JAX compiles every operation of every test anew, and keeps the padding either way: fewer cases there.
+JAX = keras.backend.backend() == "jax"
+WAYS = [False] if JAX else [False, True]
+CASES = [("fo", "scaled", 3), ("ifo", None, 2), ("fo", "index", 2), ("fo", None, 1), ("f", None, 2)]
+
+either_way = pytest.mark.parametrize("skip_padding", WAYS)
+
+
+def masks_of(lengths):
+    return [np.arange(max(side)) < np.array(side)[:, None] for side in lengths]
+
+
+def texts(masks, features=3):
+    return [np.float32(RNG.normal(size=(*mask.shape, features))) for mask in masks]
+
+
+def step_by_step(layer, inputs, masks):
+    """The same from layers that are tested against loops; shares the kernels."""
+    gates = [layer.gates(text, mask=mask) for text, mask in zip(inputs, masks, strict=True)]
+    if layer.crossing:
+        hidden = CrossTemporalGate(alignment=layer.crossing)(gates, mask=masks)
+    else:
+        hidden = [RecurrentPooling()(gate, mask=mask) for gate, mask in zip(gates, masks, strict=True)]
+    return [MaskedMean()(x, mask=mask) for x, mask in zip(hidden, masks, strict=True)]
+
+
+@either_way
+@pytest.mark.parametrize(("pooling", "crossing", "kernel_size"), CASES[:2] if JAX else CASES)
+def test_equals_the_layers_step_by_step(pooling, crossing, kernel_size, skip_padding):
+    layer = CrossTemporalEncoder(4, kernel_size, pooling, crossing, skip_padding=skip_padding)
+    masks = masks_of(LENGTHS)
+    inputs = texts(masks)
+    layer(inputs, mask=masks)
+    weights = [np.float32(RNG.normal(size=(len(side), 4))) for side in LENGTHS]
+
+    def weighted(function):
+        return lambda *x: [keras.ops.multiply(w, y) for w, y in zip(weights, function(list(x)), strict=True)]
+
+    fast = weighted(lambda x: layer(x, mask=masks))
+    reference = weighted(lambda x: step_by_step(layer, x, masks))
+    for actual, expected in zip(compiled(fast)(*inputs), compiled(reference)(*inputs), strict=True):
+        np.testing.assert_allclose(to_numpy(actual), to_numpy(expected), rtol=1e-5, atol=1e-6)
+    for actual, expected in zip(gradients(fast, inputs), gradients(reference, inputs), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-6)
+
+
+@either_way
+def test_many_words_pass_through_many_blocks(skip_padding):
+    """Two levels of blocks: more than 16 blocks of 16 words."""
+    masks = masks_of(([150, 40], [200, 3]))
+    inputs = texts(masks)
+    layer = CrossTemporalEncoder(4, skip_padding=skip_padding)
+    actual = layer(inputs, mask=masks)
+    for mean, expected in zip(actual, step_by_step(layer, inputs, masks), strict=True):
+        np.testing.assert_allclose(to_numpy(mean), to_numpy(expected), rtol=1e-4, atol=1e-6)
+
+
+def test_without_masks_every_step_counts():
+    inputs = texts(masks_of(([4, 4], [6, 6])))
+    layer = CrossTemporalEncoder(4)
+    everywhere = [np.ones(text.shape[:2], bool) for text in inputs]
+    for mean, expected in zip(layer(inputs), layer(inputs, mask=everywhere), strict=True):
+        np.testing.assert_array_equal(to_numpy(mean), to_numpy(expected))
+
+
+@either_way
+def test_a_batch_of_padding_alone_gives_zeros(skip_padding):
+    masks = [np.zeros((2, 3), bool), np.zeros((2, 5), bool)]
+    for mean in CrossTemporalEncoder(4, skip_padding=skip_padding)(texts(masks), mask=masks):
+        np.testing.assert_array_equal(to_numpy(mean), np.zeros((2, 4)))
+
+
+@either_way
+def test_padding_changes_nothing(skip_padding):
+    masks = masks_of(([3, 1, 6], [4, 2, 1]))
+    layer = CrossTemporalEncoder(4, skip_padding=skip_padding)
+    check_padding(layer, texts(masks), masks, tolerance=1e-5)
+
+
+def test_layer(tmp_path):
+    masks = masks_of(([6, 3, 1, 0], [2, 4, 2, 3]))
+    # Without padding skipped, which XLA and mixed precision are tried on, too.
+    arguments = {"filters": 4, "skip_padding": False, "kernel_initializer": "he_normal"}
+    shapes = [(4, 4), (4, 4)]
+    run_layer_test(
+        CrossTemporalEncoder, arguments, texts(masks), tmp_path, masks=masks, output_shape=shapes, n_weights=3
+    )
+
+
+def test_only_a_layer_that_keeps_its_padding_is_compiled():
+    assert CrossTemporalEncoder(4, skip_padding=False).supports_jit
+    assert not CrossTemporalEncoder(4).supports_jit
+
+
+def test_has_the_papers_parameters():
+    layer = CrossTemporalEncoder(512, 2)
+    layer.build([(None, None, 300), (None, None, 300)])
+    assert layer.count_params() == 3 * 2 * 512 * 300
+
+
+@pytest.mark.skipif(JAX, reason="the padding stays in on JAX")
+def test_packed_rows_hold_each_real_word_once():
+    masks = masks_of(LENGTHS)
+    packed = pack_texts(masks, skip_padding=True)
+    real = to_numpy(packed.real)
+    assert real.sum() == sum(map(sum, LENGTHS))
+    cells = np.concatenate([mask.ravel() for mask in masks])
+    np.testing.assert_array_equal(np.sort(to_numpy(packed.cell)[real]), np.flatnonzero(cells))
+
+
+def test_wrong_options_and_shapes_are_refused():
+    for arguments in (
+        {"crossing": "other"},
+        {"crossing": "index", "pooling": "f"},
+        {"crossing": None, "pooling": "io"},
+        {"filters": 0},
+        {"kernel_size": 0},
+    ):
+        with pytest.raises(ValueError, match="Received: "):
+            CrossTemporalEncoder(**{"filters": 3, **arguments})
+    x = np.zeros((2, 3, 4), "float32")
+    for inputs in ([x], [x, x[..., :2]], [x, x[0]], x):
+        with pytest.raises(ValueError, match="Received: input_shape="):
+            CrossTemporalEncoder(3)(inputs)
+
+
+def test_kernels_of_a_seeded_initializer_differ():
+    """One seed for all gates must not make candidate and gates alike."""
+    layers = [QuasiRecurrentGates(4, kernel_initializer=keras.initializers.GlorotUniform(3)) for _ in "ab"]
+    for layer in layers:
+        layer.build((None, None, 5))
+    first, second = ([to_numpy(kernel) for kernel in layer.kernels] for layer in layers)
+    assert not np.allclose(first[0], first[1])
+    assert not np.allclose(first[1], first[2])
+    for one, other in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one, other)

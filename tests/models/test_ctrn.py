@@ -1,0 +1,171 @@
+import inspect
+
+import keras
+import numpy as np
+import pytest
+
+from models.ctrn import ctrn, lstm, qrnn
+
+RNG = np.random.default_rng(0)
+each_model = pytest.mark.parametrize("build", [ctrn, qrnn, lstm])
+QUESTION = np.array([[3, 4, 9, 0], [5, 0, 0, 0]], "int32")
+ANSWER = np.array([[7, 8, 0], [2, 11, 4]], "int32")
+
+
+def vectors(n, words=30):
+    return RNG.normal(size=(words, n)).astype("float32")
+
+
+def trainable(model):
+    return sum(int(np.prod(v.shape)) for v in model.trainable_variables)
+
+
+@pytest.mark.parametrize(
+    ("build", "printed", "biases"), [(ctrn, 1_052_800, 0), (qrnn, 1_052_800, 0), (lstm, 1_794_176, 4 * 512)]
+)
+def test_trainable_parameters_are_those_of_the_paper_s_formula(build, printed, biases):
+    """Table 2 with d = 512, m = 300, h = 128, k = 2; it leaves out the softmax and the LSTM's biases."""
+    d, m, h, k = 512, 300, 128, 2
+    gates = 4 * (m * d + d * d) if build is lstm else 3 * k * d * m
+    assert gates + 2 * d * h + h == printed
+    model = build(vectors(m), d, hidden=(h,))
+    assert trainable(model) == printed + biases + 2 * h + 2
+    assert not any("word_vectors" in v.path for v in model.trainable_variables)
+
+
+@each_model
+def test_projection_and_features_add_their_own_parameters(build):
+    plain, projected = build(vectors(7), 4, hidden=(5,)), build(vectors(7), 4, hidden=(5,), projection=7)
+    assert trainable(projected) - trainable(plain) == 7 * 7
+    assert trainable(build(vectors(7), 4, hidden=(5,), n_features=3)) - trainable(plain) == 3 * 5
+
+
+@each_model
+def test_contract_of_inputs_and_scores(build):
+    model = build(vectors(6), 4, n_features=2)
+    assert {x.name: (x.dtype, x.shape) for x in model.inputs} == {
+        "question": ("int32", (None, None)),
+        "answer": ("int32", (None, None)),
+        "features": ("float32", (None, 2)),
+    }
+    scores = model.predict([QUESTION, ANSWER, np.ones((2, 2), "float32")], verbose=0)
+    assert (scores.shape, scores.dtype) == ((2,), np.float32)
+
+
+@each_model
+def test_padding_changes_no_score(build):
+    model = build(vectors(6), 4)
+    expected = model.predict([QUESTION, ANSWER], verbose=0)
+    for left, right in ((5, 0), (0, 9), (2, 3)):
+        padded = [np.pad(QUESTION, ((0, 0), (0, left))), np.pad(ANSWER, ((0, 0), (0, right)))]
+        np.testing.assert_allclose(model.predict(padded, verbose=0), expected, rtol=1e-5, atol=1e-6)
+    # Nor do the other pairs of the batch.
+    alone = [model.predict([QUESTION[i : i + 1], ANSWER[i : i + 1]], verbose=0)[0] for i in range(2)]
+    np.testing.assert_allclose(alone, expected, rtol=1e-5, atol=1e-6)
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+@pytest.mark.parametrize("build", [ctrn, qrnn])
+def test_scores_follow_the_equations_in_float64(build):
+    z = vectors(6)
+    model = build(z, 4, projection=5, hidden=(3, 3), n_features=2, seed=4)
+    weights = {v.path: np.float64(v.numpy()) for v in model.trainable_variables}
+
+    def weight(name):
+        return next(value for path, value in weights.items() if name in path)
+
+    features = np.float64(RNG.normal(size=2))
+    texts = []
+    for words in (QUESTION[0], ANSWER[0]):
+        x = np.float64(z)[words[words > 0]] @ weight("projection")
+        before = np.vstack([np.zeros(5), x[:-1]])
+        convolved = [
+            before @ weight(f"{name}_kernel")[0] + x @ weight(f"{name}_kernel")[1]
+            for name in ("candidate", "forget", "output")
+        ]
+        texts.append((np.tanh(convolved[0]), sigmoid(convolved[1]), sigmoid(convolved[2])))
+
+    def pool(candidates, forgets, outputs):
+        c, hidden = np.zeros(4), []
+        for t, candidate in enumerate(candidates):
+            f, o = (gate[min(t, len(gate) - 1)] for gate in (forgets, outputs))
+            c = f * c + (1 - f) * candidate
+            hidden.append(o * c)
+        return np.array(hidden)
+
+    means = []
+    for own, partner in (texts, texts[::-1]):
+        hidden = pool(*own)
+        if build is ctrn:
+            hidden = hidden * pool(own[0], *partner[1:])
+        means.append(hidden.mean(axis=0))
+    x = np.concatenate([*means, features])
+    for layer in ("hidden_1", "hidden_2"):
+        x = np.maximum(x @ weight(f"{layer}/kernel") + weight(f"{layer}/bias"), 0)
+    logits = x @ weight("logits/kernel") + weight("logits/bias")
+    inputs = [QUESTION[:1], ANSWER[:1], np.float32(features[None])]
+    assert model.predict(inputs, verbose=0).item() == pytest.approx(logits[1] - logits[0], rel=1e-4)
+
+
+def test_binary_cross_entropy_of_the_score_is_the_cross_entropy_of_the_softmax():
+    model = ctrn(vectors(6), 4)
+    both = keras.Model(model.inputs, [model.output, model.get_layer("logits").output])
+    scores, logits = both.predict([QUESTION, ANSWER], verbose=0)
+    labels = np.array([0, 1])
+    loss = keras.losses.BinaryCrossentropy(from_logits=True)(labels, scores)
+    softmax = np.exp(np.float64(logits)) / np.exp(np.float64(logits)).sum(axis=1, keepdims=True)
+    assert float(loss) == pytest.approx(-np.log(softmax[np.arange(2), labels]).mean(), rel=1e-5)
+
+
+@each_model
+def test_the_seed_decides_weights_and_dropout(build):
+    word_vectors = vectors(6)
+
+    def train(seed):
+        model = build(word_vectors, 4, projection=5, seed=seed)
+        first = model.get_weights()
+        model.compile("sgd", keras.losses.BinaryCrossentropy(from_logits=True))
+        model.fit([QUESTION, ANSWER], np.array([1.0, 0.0]), epochs=2, verbose=0, shuffle=False)
+        return [*first, *model.get_weights()]
+
+    one, again, other = train(1), train(1), train(2)
+    for a, b in zip(one, again, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert any((a != b).any() for a, b in zip(one[1:], other[1:], strict=True))
+
+
+@each_model
+def test_a_saved_model_scores_the_same(build, tmp_path):
+    model = build(vectors(6), 4, projection=5, hidden=(4, 3), n_features=2, embedding_dropout=0.1)
+    inputs = [QUESTION, ANSWER, np.ones((2, 2), "float32")]
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(loaded.predict(inputs, verbose=0), model.predict(inputs, verbose=0))
+
+
+@pytest.mark.parametrize(
+    ("build", "options"),
+    [
+        *((build, {"word_vectors": np.zeros(3)}) for build in (ctrn, qrnn, lstm)),
+        *((build, {"n_features": -1}) for build in (ctrn, qrnn, lstm)),
+        (ctrn, {"alignment": None}),
+        (ctrn, {"kernel_size": 0}),
+        (ctrn, {"filters": 0}),
+        (qrnn, {"pooling": "io"}),
+        (lstm, {"dropout": 1.5}),
+        (qrnn, {"embedding_dropout": -0.1}),
+        (ctrn, {"hidden": (0,)}),
+    ],
+)
+def test_bad_options_are_refused(build, options):
+    with pytest.raises(ValueError, match="Received"):
+        build(**{"word_vectors": vectors(6), **options})
+
+
+def test_every_argument_is_documented():
+    for build in (ctrn, qrnn, lstm):
+        for name in inspect.signature(build).parameters:
+            assert f"        {name}: " in build.__doc__

@@ -1,0 +1,43 @@
+import csv
+
+import pytest
+
+from reproduce.parameter_counts import parameter_rows
+
+
+def test_counts_beside_the_papers_numbers(shell, tmp_path):
+    done = shell("parameter_counts.py", "--csv", tmp_path / "counts.csv")
+    assert done.returncode == 0, done.stderr[-2000:]
+    with (tmp_path / "counts.csv").open() as file:
+        rows = {(row["model"], row["settings"]): row for row in csv.DictReader(file)}
+    for (model, settings), expected in {
+        # printed, by the formula, and ours with the softmax (2 * 128 + 2) and the LSTM's biases (4 * 512)
+        ("HyperQA", "n=300, d=300"): ("90K", 90_302, 90_302),
+        ("HyperQA", "n=300, d=150"): ("45K", 45_152, 45_152),
+        ("CTRN", "d=512, m=300, h=128, k=2"): ("1.05M", 1_052_800, 1_053_058),
+        ("QRNN", "d=512, m=300, h=128, k=2"): ("1.05M", 1_052_800, 1_053_058),
+        ("LSTM", "d=512, m=300, h=128"): ("1.79M", 1_794_176, 1_796_482),
+    }.items():
+        row = rows[model, settings]
+        assert (row["printed"], int(row["formula"]), int(row["ours"])) == expected
+        assert f"{int(row['ours']):,}" in done.stdout
+    assert rows["AP-BiLSTM", "d=512, m=300, h=128"]["printed"] == "5.86M"
+    assert "follows from the printed formula neither" in done.stdout
+
+
+def test_each_printed_number_follows_from_its_formula_or_has_a_note():
+    for row in parameter_rows():
+        unit = {"K": 1e3, "M": 1e6}[row["printed"][-1]]
+        close = int(row["formula"]) == pytest.approx(float(row["printed"][:-1]) * unit, rel=0.01)
+        assert close or "neither" in row["note"]
+
+
+def test_help_explains_and_a_bad_path_is_refused(shell, tmp_path):
+    done = shell("parameter_counts.py", "--help")
+    assert done.returncode == 0
+    assert "--csv" in done.stdout
+    assert "printed:" in done.stdout
+    (tmp_path / "file").write_text("")
+    done = shell("parameter_counts.py", "--csv", tmp_path / "file" / "counts.csv")
+    assert done.returncode == 2
+    assert "\nerror: " in "\n" + done.stderr
