@@ -8,6 +8,7 @@ import numpy as np
 from keras import ops
 
 from layers import AttentivePooling, CosineSimilarity, MaskedMax
+from models.word_embedding import word_embedding
 
 PAPER_TRAINING: Mapping[str, Mapping[str, float | bool]] = {
     "QA-CNN": {"batch_size": 1, "margin": 0.009, "learning_rate": 0.05, "decays": False},
@@ -21,7 +22,7 @@ lr / t in epoch t."""
 
 
 def qa_cnn(
-    word_vectors: np.ndarray,
+    word_vectors: np.ndarray | keras.layers.Embedding,
     filters: int = 4000,
     window: int = 2,
     *,
@@ -68,7 +69,7 @@ def qa_cnn(
 
 
 def ap_cnn(
-    word_vectors: np.ndarray,
+    word_vectors: np.ndarray | keras.layers.Embedding,
     filters: int = 400,
     window: int = 4,
     *,
@@ -113,7 +114,7 @@ def ap_cnn(
 
 
 def qa_bilstm(
-    word_vectors: np.ndarray,
+    word_vectors: np.ndarray | keras.layers.Embedding,
     units: int = 141,
     *,
     embedding_dropout: float = 0.0,
@@ -149,7 +150,7 @@ def qa_bilstm(
 
 
 def ap_bilstm(
-    word_vectors: np.ndarray,
+    word_vectors: np.ndarray | keras.layers.Embedding,
     units: int = 141,
     *,
     embedding_dropout: float = 0.0,
@@ -256,23 +257,15 @@ def _bilstm(units: int, seed: int) -> Callable[[Any, Any], Any]:
 
 
 def _encoder(
-    word_vectors: np.ndarray,
+    word_vectors: np.ndarray | keras.layers.Embedding,
     states_of: Callable[[Any, Any], Any],
     pools: bool,
     embedding_dropout: float,
     train_word_vectors: bool,
     seed: int,
 ) -> keras.Model:
-    word_vectors = np.asarray(word_vectors)
-    if word_vectors.ndim != 2:
-        raise ValueError(
-            f"`word_vectors` must have the shape (words, dimensions). Received: shape={word_vectors.shape}"
-        )
-    words, n = word_vectors.shape
     text = keras.Input((None,), dtype="int32", name="text")
-    embedding = keras.layers.Embedding(
-        words, n, trainable=train_word_vectors, weights=[word_vectors], name="word_vectors"
-    )
+    embedding = word_embedding(word_vectors, train_word_vectors)
     mask = ops.not_equal(text, 0)
     # A window that reaches beyond a text's end sees zeros there, however long the padding is.
     x = ops.where(ops.expand_dims(mask, -1), embedding(text), 0.0)

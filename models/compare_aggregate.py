@@ -8,7 +8,8 @@ import numpy as np
 from keras import ops
 
 from layers import PooledConvolution, SoftAlignment
-from models.pair_ranking import beside, check_options, frozen_embedding, pair_texts, score_pairs, text_inputs
+from models.pair_ranking import beside, check_options, pair_texts, score_pairs, text_inputs
+from models.word_embedding import word_embedding
 
 
 def compare_aggregate(
@@ -73,7 +74,7 @@ def compare_aggregate(
         raise ValueError(f"`widths` must name at least one width. Received: widths={widths}")
     question, texts = text_inputs(objective)
     answer, rows, places = pair_texts(texts)
-    embedding = frozen_embedding(word_vectors)
+    embedding = word_embedding(word_vectors)
     preprocess = _preprocessing(dimension, embedding_dropout, seed)
     words = [beside(preprocess(embedding(question)), rows), preprocess(embedding(answer))]
     masks = [beside(ops.not_equal(question, 0), rows), ops.not_equal(answer, 0)]

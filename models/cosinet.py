@@ -5,7 +5,8 @@ import numpy as np
 from keras import ops
 
 from layers import PooledConvolution, WordRelatedness
-from models.pair_ranking import beside, check_options, frozen_embedding, pair_texts, score_pairs, text_inputs
+from models.pair_ranking import beside, check_options, pair_texts, score_pairs, text_inputs
+from models.word_embedding import word_embedding
 
 
 def cosinet(
@@ -71,7 +72,7 @@ def cosinet(
     word_vectors = check_options(word_vectors, objective, across, hidden)
     question, texts = text_inputs(objective)
     answer, rows, places = pair_texts(texts)
-    embedding = frozen_embedding(word_vectors)
+    embedding = word_embedding(word_vectors)
     words = [embedding(question), embedding(answer)]
     masks = [ops.not_equal(question, 0), ops.not_equal(answer, 0)]
     channels = WordRelatedness(concatenate=False, name="word_relatedness")(

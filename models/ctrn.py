@@ -7,6 +7,7 @@ import keras
 import numpy as np
 
 from layers import CrossTemporalEncoder, MaskedMean
+from models.word_embedding import word_embedding
 
 ALIGNMENTS = ("index", "scaled")
 
@@ -14,7 +15,7 @@ _Pair = list[Any]
 
 
 def ctrn(
-    word_vectors: np.ndarray,
+    word_vectors: np.ndarray | keras.layers.Embedding,
     filters: int = 512,
     *,
     projection: int | None = None,
@@ -42,7 +43,8 @@ def ctrn(
     (Eq. 3) belongs to the training.
 
     Args:
-        word_vectors: float32 `(words, n)`, frozen; row 0 belongs to padding.
+        word_vectors: float32 `(words, n)`, frozen, row 0 belonging to padding; or a layer to share, see
+            `word_embedding`.
         filters: d, the number of filters of each convolution.
         projection: m, the size of the projected word vectors; None leaves them as they are (m = n).
         kernel_size: k, the words in the window of the convolutions.
@@ -76,7 +78,7 @@ def ctrn(
 
 
 def qrnn(
-    word_vectors: np.ndarray,
+    word_vectors: np.ndarray | keras.layers.Embedding,
     filters: int = 512,
     *,
     projection: int | None = None,
@@ -91,7 +93,8 @@ def qrnn(
     """Score an answer to a question by one quasi-recurrent network for both: CTRN without the crossing.
 
     Args:
-        word_vectors: float32 `(words, n)`, frozen; row 0 belongs to padding.
+        word_vectors: float32 `(words, n)`, frozen, row 0 belonging to padding; or a layer to share, see
+            `word_embedding`.
         filters: d, the number of filters of each convolution.
         projection: m, the size of the projected word vectors; None leaves them as they are (m = n).
         kernel_size: k, the words in the window of the convolutions.
@@ -120,7 +123,7 @@ def qrnn(
 
 
 def lstm(
-    word_vectors: np.ndarray,
+    word_vectors: np.ndarray | keras.layers.Embedding,
     units: int = 512,
     *,
     projection: int | None = None,
@@ -135,7 +138,8 @@ def lstm(
     `keras.layers.LSTM` in place of the quasi-recurrent network; everything else is that of `qrnn`.
 
     Args:
-        word_vectors: float32 `(words, n)`, frozen; row 0 belongs to padding.
+        word_vectors: float32 `(words, n)`, frozen, row 0 belonging to padding; or a layer to share, see
+            `word_embedding`.
         units: d, the size of the LSTM's state.
         projection: m, the size of the projected word vectors; None leaves them as they are (m = n).
         hidden: sizes of the MLP's layers.
@@ -189,7 +193,7 @@ def _encoder(
 def _ranker(
     name: str,
     encode: Callable[[_Pair], _Pair],
-    word_vectors: np.ndarray,
+    word_vectors: np.ndarray | keras.layers.Embedding,
     projection: int | None,
     hidden: Sequence[int],
     n_features: int,
@@ -198,20 +202,12 @@ def _ranker(
     seed: int,
 ) -> keras.Model:
     """Put an encoder of pairs, from two sequences to two vectors, between the word vectors and the MLP."""
-    word_vectors = np.asarray(word_vectors)
-    if word_vectors.ndim != 2:
-        raise ValueError(
-            f"`word_vectors` must have the shape (words, dimensions). Received: shape={word_vectors.shape}"
-        )
     if n_features < 0:
         raise ValueError(f"`n_features` must not be negative. Received: n_features={n_features}")
     # Seeds far from those of the encoder, which may use up several.
     seeds = iter(range(seed + 10, seed + 100))
     inputs = [keras.Input((None,), dtype="int32", name=side) for side in ("question", "answer")]
-    words, n = word_vectors.shape
-    embedding = keras.layers.Embedding(
-        words, n, mask_zero=True, trainable=False, weights=[word_vectors], name="word_vectors"
-    )
+    embedding = word_embedding(word_vectors)
     word_dropout = keras.layers.Dropout(embedding_dropout, seed=next(seeds), name="embedding_dropout")
     texts = [word_dropout(embedding(text)) for text in inputs]
     if projection is not None:

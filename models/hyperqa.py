@@ -4,12 +4,13 @@ import keras
 import numpy as np
 
 from layers import HyperbolicDistance, MaskedSum, UnitBall
+from models.word_embedding import word_embedding
 
 SIMILARITIES = ("hyperbolic", "cosine")
 
 
 def hyperqa(
-    word_vectors: np.ndarray,
+    word_vectors: np.ndarray | keras.layers.Embedding,
     dimension: int = 300,
     *,
     similarity: str = "hyperbolic",
@@ -32,7 +33,8 @@ def hyperqa(
     takes it apart there, so that a text is encoded once, however many pairs it stands in.
 
     Args:
-        word_vectors: float32 `(words, n)`, frozen; row 0 belongs to padding.
+        word_vectors: float32 `(words, n)`, frozen, row 0 belonging to padding; or a layer to share, see
+            `word_embedding`.
         dimension: d, the size of the projected words and of the text vectors.
         similarity: "hyperbolic" (HyperQA) or "cosine" (CosineQA).
         max_norm: the largest norm of a text vector, in (0, 1].
@@ -58,11 +60,6 @@ def hyperqa(
     """
     if similarity not in SIMILARITIES:
         raise ValueError(f"`similarity` must be one of {SIMILARITIES}. Received: similarity={similarity!r}")
-    word_vectors = np.asarray(word_vectors)
-    if word_vectors.ndim != 2:
-        raise ValueError(
-            f"`word_vectors` must have the shape (words, dimensions). Received: shape={word_vectors.shape}"
-        )
     encoder = _encoder(word_vectors, dimension, max_norm, projection, embedding_dropout, dropout, seed)
     matcher = _matcher(dimension, similarity, distance_form)
     question = keras.Input((None,), dtype="int32", name="question")
@@ -74,7 +71,7 @@ def hyperqa(
 
 
 def _encoder(
-    word_vectors: np.ndarray,
+    word_vectors: np.ndarray | keras.layers.Embedding,
     dimension: int,
     max_norm: float,
     projection: str,
@@ -82,12 +79,8 @@ def _encoder(
     dropout: float,
     seed: int,
 ) -> keras.Model:
-    words, n = word_vectors.shape
     text = keras.Input((None,), dtype="int32", name="text")
-    embedding = keras.layers.Embedding(
-        words, n, mask_zero=True, trainable=False, weights=[word_vectors], name="word_vectors"
-    )
-    x = embedding(text)
+    x = word_embedding(word_vectors)(text)
     x = keras.layers.Dropout(embedding_dropout, seed=seed + 1, name="embedding_dropout")(x)
     x = keras.layers.Dense(
         dimension,

@@ -76,25 +76,6 @@ def text_inputs(objective: str) -> tuple[Any, Any]:
     return question, keras.Input((None, None), dtype="int32", name="answers")
 
 
-def frozen_embedding(word_vectors: np.ndarray) -> keras.layers.Embedding:
-    """Make the layer of the given word vectors, which training leaves as they are.
-
-    Args:
-        word_vectors: `(words, n)`; row 0 belongs to padding.
-
-    Returns:
-        The layer, which masks padding.
-
-    Example:
-        >>> frozen_embedding(np.zeros((3, 2))).trainable
-        False
-    """
-    words, n = word_vectors.shape
-    return keras.layers.Embedding(
-        words, n, mask_zero=True, trainable=False, weights=[word_vectors], name="word_vectors"
-    )
-
-
 def pair_texts(texts: Any) -> tuple[Any, Any, Any]:
     """Turn lists of answers into pairs, padded answers left out; give pairs as they are.
 

@@ -10,7 +10,7 @@ import numpy as np
 from tqdm import tqdm
 
 from data_prep.errors import UserError
-from training.pairwise_batches import PairwiseBatches
+from training.batch_stream import Batches
 from training.training_state import TrainingState
 
 
@@ -21,7 +21,7 @@ class TrainingDivergedError(UserError):
 class KeepEpoch(keras.callbacks.Callback):
     """Tells the batches which epoch begins, since order and draws of negatives depend on it."""
 
-    def __init__(self, batches: PairwiseBatches):
+    def __init__(self, batches: Batches):
         super().__init__()
         self.batches = batches
 
@@ -99,7 +99,7 @@ class DevSelection(keras.callbacks.Callback):
         """Take up the saved weights and the optimizer's variables."""
         if self.state.history:
             _assign(self.model.ranker.trainable_variables, self.state.weights)
-            _assign(self.model.optimizer.variables, self.state.optimizer)
+            _assign(self._further_variables(), self.state.optimizer)
 
     def on_epoch_begin(self, epoch, logs=None):
         """Start the clock."""
@@ -112,7 +112,7 @@ class DevSelection(keras.callbacks.Callback):
         state = self.state
         state.history.append({name: float(value) for name, value in logs.items()})
         state.weights = [v.numpy() for v in self.model.ranker.trainable_variables]
-        state.optimizer = [v.numpy() for v in self.model.optimizer.variables]
+        state.optimizer = [v.numpy() for v in self._further_variables()]
         # Of equal epochs the first: later ones had more chance to overfit.
         if state.best_epoch < 0 or logs[self.monitor] > state.history[state.best_epoch][self.monitor]:
             state.best_epoch = epoch
@@ -126,6 +126,11 @@ class DevSelection(keras.callbacks.Callback):
         """Give the model the best weights."""
         if state_weights := self.state.best_weights:
             _assign(self.model.ranker.trainable_variables, state_weights)
+
+    def _further_variables(self) -> list[keras.Variable]:
+        """Give the optimizer's variables and the states of the random numbers of dropout layers."""
+        seeds = [v for v in self.model.ranker.non_trainable_variables if "seed_generator_state" in v.path]
+        return [*self.model.optimizer.variables, *seeds]
 
 
 class ProgressLine(keras.callbacks.Callback):

@@ -1,45 +1,19 @@
-"""Pairwise training from the first step to the best weights, resumable."""
+"""Pairwise training from the first step to the best weights."""
 
-import math
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from data_prep import EncodedSplit, UserError
-from training.callbacks import (
-    DevSelection,
-    KeepEpoch,
-    ProgressLine,
-    StopOnDivergence,
-    TrainingDivergedError,
-)
+from data_prep import EncodedSplit
+from training.fit import FitResult, fit
 from training.negative_sampling import NegativeSampler
 from training.pairwise_batches import PairwiseBatches, TextEncoding
 from training.pairwise_settings import PairwiseSettings
 from training.pairwise_trainer import PairwiseTrainer
 from training.scoring import SplitScorer
-from training.training_state import TrainingState
-
-
-@dataclass(frozen=True)
-class FitResult:
-    """What a training brought about.
-
-    Attributes:
-        history: one dictionary of figures per epoch: `loss` (per pair), `edge_share`, `gradient_norm`,
-            `seconds`, `dev_...`.
-        best_epoch: the epoch, from 0, whose weights the ranker now has.
-        seconds: the whole time of this call, with preparation and validation.
-    """
-
-    history: list[dict[str, float]]
-    best_epoch: int
-    seconds: float
 
 
 def fit_pairwise(
@@ -60,11 +34,8 @@ def fit_pairwise(
 ) -> FitResult:
     """Train a ranker with the pairwise hinge loss and leave it with the weights of its best epoch on dev.
 
-    Call it within the scope of a `tf.distribute.MirroredStrategy` (as the ranker must be built there) to
-    train on several devices.
-
     Args:
-        ranker: `matcher([encoder(question), encoder(answer)])`, such as `models.hyperqa` builds.
+        ranker: `matcher([*encoder(question), *encoder(answer)])`, such as `models.hyperqa` builds.
         encoding: how texts become vectors: `PackedBagOfWords` or `PaddedTexts` of the ranker's encoder.
         train: the training questions.
         dev: the questions that choose the best epoch.
@@ -72,23 +43,19 @@ def fit_pairwise(
         measure: maps a split and the scores of its rows to figures, `map` among them.
         seed: seeds order and draws; the ranker's initial weights have their own seed.
         edge_norm: see `PairwiseTrainer`.
-        label: what the progress line calls this training.
-        state_path: a file that keeps the state after every epoch; a training that finds its state there
-            goes on from it.
-        state_key: names the configuration; a state under another key is refused.
-        callbacks: further Keras callbacks, such as `keras.callbacks.TensorBoard`.
-        verbose: whether to show the progress line.
+        label: see `training.fit.fit`, as the remaining arguments.
+        state_path: see there.
+        state_key: see there.
+        callbacks: see there.
+        verbose: see there.
 
     Returns:
         The history; the ranker holds the best weights.
 
     Raises:
-        TrainingDivergedError: the loss, its gradient or a weight is no longer finite; the ranker then has
-            the best weights of the epochs before, and the saved state is theirs.
-        UserError: the saved state is damaged or another configuration's, the optimizer is unknown, or no
-            question has answers to train on.
+        TrainingDivergedError: see `training.fit.fit`.
+        UserError: see there; or no question has answers to train on.
     """
-    began = time.perf_counter()
     strategy = tf.distribute.get_strategy()
     sampler = NegativeSampler(
         train,
@@ -116,49 +83,15 @@ def fit_pairwise(
         clip_value=settings.clip_value,
         edge_norm=edge_norm,
     )
-    try:
-        optimizer = keras.optimizers.get(
-            {"class_name": settings.optimizer, "config": {"learning_rate": settings.learning_rate}}
-        )
-    except ValueError as error:
-        raise UserError(
-            f"Keras has no optimizer {settings.optimizer!r}: name one such as adagrad, adam or sgd."
-        ) from error
-    optimizer.build(ranker.trainable_variables)
-    # Several steps run as one call into TensorFlow, since the call itself costs as much as a small step.
-    # Keras' loop over steps does not compile for several replicas.
-    steps = min(len(batches), 32) if strategy.num_replicas_in_sync == 1 else 1
-    trainer.compile(optimizer=optimizer, steps_per_execution=steps, jit_compile=False)
-
-    state = TrainingState.load(state_path, state_key) if state_path else None
-    first_epoch = len(state.history) if state else 0
     score_dev = SplitScorer(ranker, encoding, dev)
-    selection = DevSelection(
+    return fit(
+        trainer,
+        batches,
         lambda: measure(dev, score_dev()),
-        patience=settings.patience,
+        settings,
+        label=label,
         state_path=state_path,
         state_key=state_key,
-        resumed=state,
+        callbacks=callbacks,
+        verbose=verbose,
     )
-    waited = first_epoch - 1 - state.best_epoch if state else 0
-    if settings.patience is not None and waited >= settings.patience:
-        first_epoch = settings.epochs
-    around = [KeepEpoch(batches), StopOnDivergence(), selection, *callbacks]
-    best = max((epoch["dev_map"] for epoch in selection.state.history), default=-math.inf)
-    progress = [ProgressLine(label, settings.epochs, len(batches), first_epoch, best)] if verbose else []
-    try:
-        trainer.fit(
-            batches.dataset(),
-            epochs=settings.epochs,
-            initial_epoch=first_epoch,
-            callbacks=[*around, *progress],
-            shuffle=False,
-            verbose=0,
-        )
-    except TrainingDivergedError:
-        selection.on_train_end()
-        raise
-    finally:
-        for line in progress:
-            line.bar.close()
-    return FitResult(selection.state.history, selection.state.best_epoch, time.perf_counter() - began)

@@ -1,7 +1,6 @@
 """The stream of question batches that pairwise training runs over."""
 
 import itertools
-import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
@@ -9,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from data_prep import EncodedTexts
+from training.batch_stream import batch_dataset
 from training.negative_sampling import EpochEntries, NegativeSampler
 
 REDUCTIONS = ("sum", "mean", "question_mean")
@@ -102,32 +102,10 @@ class PairwiseBatches:
             "weight": tf.TensorSpec((None,), tf.float32),
         }
         signature = {k: tf.TensorSpec([self.replicas, *s.shape], s.dtype) for k, s in signature.items()}
-        stream: Iterator[dict[str, np.ndarray]] = iter(())
-        n_batches = len(self)
-        # TensorFlow keeps every function given to `numpy_function` for ever; what it refers to need not stay.
-        batches = weakref.ref(self)
+        return batch_dataset(self, signature)
 
-        def next_batch(number: int) -> list[np.ndarray]:
-            nonlocal stream
-            if number == 0:
-                stream = batches()._batches()
-            batch = next(stream)
-            if number == n_batches - 1:
-                stream = iter(())
-            return [batch[name] for name in signature]
-
-        # `Dataset.from_generator` would do the same and take ten times as long per batch.
-        def load(number: tf.Tensor) -> dict[str, tf.Tensor]:
-            arrays = tf.numpy_function(next_batch, [number], [spec.dtype for spec in signature.values()])
-            return {
-                k: tf.ensure_shape(x, s.shape) for (k, s), x in zip(signature.items(), arrays, strict=True)
-            }
-
-        dataset = tf.data.Dataset.range(n_batches).map(load).prefetch(4)
-        dataset.batches = self
-        return dataset
-
-    def _batches(self) -> Iterator[dict[str, np.ndarray]]:
+    def batches(self) -> Iterator[dict[str, np.ndarray]]:
+        """Draw the epoch's answers and make its batches."""
         scores = self.scores() if self.sampler.needs_scores else None
         entries = self.sampler.draw(self.epoch, scores)
         for number, start in enumerate(range(0, len(entries.questions), self.batch_size)):

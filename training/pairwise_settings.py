@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from data_prep.errors import UserError
+from training.fit_settings import FitSettings
 from training.option_ranges import check_range
 
 
-@dataclass(frozen=True)
-class PairwiseSettings:
+@dataclass(frozen=True, kw_only=True)
+class PairwiseSettings(FitSettings):
     """The options of pairwise hinge training; the defaults are those that served HyperQA best on dev.
 
     Raises:
@@ -19,8 +20,6 @@ class PairwiseSettings:
         'adagrad'
     """
 
-    epochs: int = 25
-    """Passes over the training questions."""
     batch_size: int = 32
     """Questions in a batch, each with all its answers of the epoch."""
     optimizer: str = "adagrad"
@@ -39,23 +38,14 @@ class PairwiseSettings:
     """How many answers of other questions to add per question and epoch."""
     reduction: Literal["sum", "mean", "question_mean"] = "sum"
     """How pairs make a batch's loss: their sum (Eq. 7), their mean, or the sum of the questions' means."""
-    l2: float = 0.0
-    """Weight of the squares of all weights but biases."""
-    clip_norm: float | None = None
-    """Largest norm of the whole converted gradient; None for no limit."""
-    clip_value: float | None = None
-    """Largest absolute value of an entry of the converted gradient; None for no limit."""
-    patience: int | None = None
-    """Stop after so many epochs without a better dev MAP; None trains all epochs."""
 
     def __post_init__(self) -> None:
         """Refuse options out of range."""
-        for name in ("epochs", "foreign_negatives", "own_negatives", "l2"):
+        super().__post_init__()
+        for name in ("foreign_negatives", "own_negatives"):
             check_range(self, name, at_least=0)
-        for name in ("batch_size", "patience"):
-            check_range(self, name, at_least=1)
-        for name in ("learning_rate", "margin", "clip_norm", "clip_value"):
-            check_range(self, name, above=0)
+        check_range(self, "batch_size", at_least=1)
+        check_range(self, "margin", above=0)
         if self.sampling != "random" and self.own_negatives is None:
             raise UserError(
                 f"sampling={self.sampling} chooses among a question's own wrong answers: say how many with "

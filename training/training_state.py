@@ -16,12 +16,13 @@ _LISTS = ("weights", "optimizer", "best_weights")
 class TrainingState:
     """The state of a training after a whole epoch.
 
-    Order of data and draws of negatives are functions of seed and epoch, and dropout of seed and step, so
-    the arrays below and the number of finished epochs are all there is.
+    Order of data, draws of negatives and masks drawn with a batch are functions of seed and epoch, so the
+    arrays below and the number of finished epochs are all there is.
 
     Attributes:
         weights: the trainable weights (the frozen word vectors do not change).
-        optimizer: the optimizer's variables, the step count among them.
+        optimizer: the optimizer's variables, the step count among them, then the states of the random
+            numbers of dropout layers.
         best_weights: the weights of the epoch with the best figure on dev.
         history: one dictionary of figures per finished epoch.
         best_epoch: the number of the best epoch, from 0; -1 before the first.
