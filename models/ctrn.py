@@ -1,6 +1,6 @@
 """CTRN, QRNN and the LSTM baseline (Tay, Tuan and Hui, AAAI 2018) as functional Keras models."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import keras
@@ -177,6 +177,39 @@ def lstm(
     )
 
 
+def features_alone(
+    n_features: int = 4, *, hidden: Sequence[int] = (128,), dropout: float = 0.5, seed: int = 0
+) -> keras.Model:
+    """Score an answer by its features and nothing else: what CTRN's MLP makes of the word overlap.
+
+    On TrecQA the overlap features are strong, so a network that has them is to be compared with this model.
+
+    Args:
+        n_features: number of features of the pair.
+        hidden: sizes of the MLP's layers.
+        dropout: share of the entries of the hidden layers that training sets to zero.
+        seed: seeds the initial weights and the dropout.
+
+    Returns:
+        A model as `ctrn` returns it; it takes the words of question and answer as the others do, and does not
+        look at them.
+
+    Raises:
+        ValueError: `n_features` is below 1.
+
+    Example:
+        >>> model = features_alone(4)
+        >>> model([np.array([[5, 7]]), np.array([[5, 9, 0]]), np.zeros((1, 4), "float32")]).shape
+        TensorShape([1])
+    """
+    if n_features < 1:
+        raise ValueError(f"`n_features` must be at least 1. Received: n_features={n_features}")
+    seeds = iter(range(seed + 10, seed + 100))
+    inputs = [keras.Input((None,), dtype="int32", name=side) for side in ("question", "answer")]
+    inputs.append(keras.Input((n_features,), dtype="float32", name="features"))
+    return keras.Model(inputs, _score(inputs[-1], hidden, dropout, seeds), name="features_alone")
+
+
 def _encoder(
     filters: int, kernel_size: int, pooling: str, crossing: str | None, seed: int
 ) -> CrossTemporalEncoder:
@@ -224,6 +257,11 @@ def _ranker(
         features = keras.Input((n_features,), dtype="float32", name="features")
         inputs.append(features)
         x = keras.layers.Concatenate(name="pair_and_features")([x, features])
+    return keras.Model(inputs, _score(x, hidden, dropout, seeds), name=name)
+
+
+def _score(x: Any, hidden: Sequence[int], dropout: float, seeds: Iterator[int]) -> Any:
+    """Bring the vector of a pair through the MLP and the softmax to its score."""
     for number, size in enumerate(hidden, start=1):
         x = keras.layers.Dense(
             size,
@@ -238,5 +276,4 @@ def _ranker(
         dtype="float32",
         name="logits",
     )(x)
-    score = keras.layers.Reshape((), dtype="float32", name="score")(keras.ops.diff(logits, axis=-1))
-    return keras.Model(inputs, score, name=name)
+    return keras.layers.Reshape((), dtype="float32", name="score")(keras.ops.diff(logits, axis=-1))

@@ -13,6 +13,7 @@ import statistics
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -30,6 +31,7 @@ from data_prep import (
     load_word_vectors,
 )
 from data_prep.files import atomic_write
+from data_prep.overlap_features import inverse_document_frequencies
 from evaluation import (
     METRICS,
     evaluate_ranking,
@@ -62,7 +64,12 @@ class ExperimentConfig:
         "data_prep/tokens.py",
         "data_prep/vocabulary.py",
         "data_prep/word_vector*.py",
-        "training/*.py",
+        "models/word_embedding.py",
+        "training/batch_stream.py",
+        "training/callbacks.py",
+        "training/fit.py",
+        "training/ranker_trainer.py",
+        "training/training_state.py",
     )
     """The code on which the numbers of every experiment depend; a paper adds its own."""
 
@@ -142,13 +149,23 @@ class ExperimentData:
         """The data set's name and training set, for tables and figures."""
         return " ".join(filter(None, (self.dataset.description.title, self.dataset.variant)))
 
+    @cached_property
+    def word_embedding(self) -> "keras.layers.Embedding":
+        """The layer of word vectors that the rankers of all seeds share."""
+        from models.word_embedding import word_embedding
+
+        return word_embedding(self.word_vectors.matrix)
+
     def fingerprint(self) -> str:
-        """Return a hash of the encoded texts, labels and word vectors."""
+        """Return a hash of the encoded texts, labels, features and word vectors."""
         digest = hashlib.sha256(self.word_vectors.matrix.tobytes())
         for split in self.encoded.splits.values():
-            for texts in (split.questions, split.candidates):
+            for texts in (split.questions, split.candidates.texts):
                 digest.update(texts.words.tobytes() + texts.offsets.tobytes())
+            digest.update(split.candidates.index.tobytes())
             digest.update(split.labels.tobytes() + split.candidate_offsets.tobytes())
+            if split.features is not None:
+                digest.update(split.features.tobytes())
         return digest.hexdigest()[:16]
 
 
@@ -175,10 +192,17 @@ class ExperimentResult:
     records: list[ResultRecord]
 
 
-def load_experiment_data(config: ExperimentConfig) -> ExperimentData:
-    """Load and encode a configuration's data set and word vectors, and print what was found."""
+def load_experiment_data(config: ExperimentConfig, *, overlap: bool = False) -> ExperimentData:
+    """Load and encode a configuration's data set and word vectors, and print what was found.
+
+    Args:
+        config: the configuration.
+        overlap: whether to compute the word-overlap features of every pair.
+    """
     dataset = load_dataset(config.dataset, config.variant, config.data_home)
-    encoded = encode_dataset(dataset, lowercase=config.lowercase, mask_numbers=config.mask_numbers)
+    encoded = encode_dataset(
+        dataset, lowercase=config.lowercase, mask_numbers=config.mask_numbers, overlap=overlap
+    )
     vectors = load_word_vectors(
         config.embeddings,
         encoded.vocabulary,
@@ -401,3 +425,7 @@ def save_ranker(ranker: "keras.Model", data: ExperimentData, config: ExperimentC
     }
     with atomic_write(folder / "vocabulary.json") as file:
         json.dump(facts, file, ensure_ascii=False)
+    if data.encoded.train.features is not None:
+        idf = inverse_document_frequencies(data.encoded.train, len(data.encoded.vocabulary))
+        with atomic_write(folder / "idf.npy", "wb") as file:
+            np.save(file, idf)

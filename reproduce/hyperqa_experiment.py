@@ -32,6 +32,12 @@ class HyperQAConfig(PairwiseSettings, ExperimentConfig):
         *ExperimentConfig.sources,
         "reproduce/hyperqa_experiment.py",
         "models/hyperqa.py",
+        "training/fit_pairwise.py",
+        "training/negative_sampling.py",
+        "training/packed_bag_of_words.py",
+        "training/pairwise_*.py",
+        "training/riemannian.py",
+        "training/scoring.py",
         "layers/poincare.py",
         "layers/hyperbolic_distance.py",
         "layers/unit_ball.py",
@@ -80,7 +86,7 @@ def train_hyperqa(
 
     keras.utils.set_random_seed(seed)
     ranker = hyperqa(
-        data.word_vectors.matrix,
+        data.word_embedding,
         config.dimension,
         similarity="hyperbolic" if config.model == "hyperqa" else "cosine",
         max_norm=config.max_norm,

@@ -9,9 +9,15 @@ reads them from standard input). Prints rank, score and candidate, best first.
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from data_prep.cli import run_command
 from data_prep.errors import UserError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from data_prep import EncodedTexts, Vocabulary
 
 
 def rank_texts(folder: Path, question: str, candidates: list[str]) -> list[tuple[float, str]]:
@@ -38,7 +44,10 @@ def rank_texts(folder: Path, question: str, candidates: list[str]) -> list[tuple
     texts = EncodedTexts.from_tokens(tokenizer([question, *candidates]), vocabulary)
     ranker = _load(folder)
     words = texts.padded()
-    scores = ranker.predict([words[:1].repeat(len(candidates), axis=0), words[1:]], verbose=0)
+    inputs = [words[:1].repeat(len(candidates), axis=0), words[1:]]
+    if len(ranker.inputs) > len(inputs):
+        inputs.append(_features(folder, texts, vocabulary))
+    scores = ranker.predict(inputs, verbose=0)
     order = sorted(range(len(candidates)), key=lambda i: -scores[i])
     return [(float(scores[i]), candidates[i]) for i in order]
 
@@ -58,6 +67,30 @@ def _read_vocabulary(folder: Path):
         ) from error
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(f"{path} is damaged ({error}). Train the model again.") from error
+
+
+def _features(folder: Path, texts: "EncodedTexts", vocabulary: "Vocabulary") -> "np.ndarray":
+    """Compute the overlap features of the first text with each of the others."""
+    import numpy as np
+
+    from data_prep import EncodedSplit
+    from data_prep.overlap_features import overlap_features
+
+    path = folder / "idf.npy"
+    try:
+        idf = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise UserError(f"{path} cannot be read ({error}). Train the model again.") from error
+    n = len(texts) - 1
+    pairs = EncodedSplit(
+        questions=texts.take([0]),
+        candidates=texts.take(np.arange(1, n + 1)),
+        candidate_offsets=np.array([0, n]),
+        labels=np.zeros(n, np.int8),
+        question_ids=["question"],
+        candidate_ids=[str(i) for i in range(n)],
+    )
+    return overlap_features(pairs, vocabulary, idf)
 
 
 def _load(folder: Path):

@@ -18,7 +18,8 @@ from data_prep import load_dataset, registry
 from data_prep.cli import run_command
 from reproduce.demo import Config as DemoConfig
 from reproduce.hyperqa_experiment import HyperQAConfig, run_hyperqa
-from reproduce.hyperqa_search import SPACE, SearchConfig, trial_options
+from reproduce.hyperqa_search import SPACE, SearchConfig, complete
+from reproduce.search import trial_options
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = ("hyperqa_trecqa.py", "hyperqa_wikiqa.py", "hyperqa_search.py", "demo.py")
@@ -245,12 +246,12 @@ def test_recorded_runs_take_five_seeds_and_quick_looks_one():
 
 def test_trials_are_functions_of_their_number():
     config = SearchConfig(dataset="sample")
-    trials = [trial_options(config, i) for i in range(30)]
-    assert trials == [trial_options(config, i) for i in range(30)]
+    trials = [complete(trial_options(config, SPACE, i)) for i in range(30)]
+    assert trials == [complete(trial_options(config, SPACE, i)) for i in range(30)]
     assert len({json.dumps(trial) for trial in trials}) == 30
     for trial in trials:
         assert trial.keys() == SPACE.keys()
         assert all(value in SPACE[name] for name, value in trial.items())
         HyperQAConfig(dataset="sample", **trial)
     near = SearchConfig(dataset="sample", around=1.0, margin=0.125)
-    assert trial_options(near, 7)["margin"] == 0.125
+    assert trial_options(near, SPACE, 7)["margin"] == 0.125

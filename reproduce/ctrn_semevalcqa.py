@@ -1,0 +1,27 @@
+"""CTRN and QRNN on SemEvalCQA, QatarLiving (Table 5 of the CTRN paper).
+
+A quick look with one seed: python reproduce/ctrn_semevalcqa.py --model ctrn
+
+Five seeds, recorded: python reproduce/ctrn_semevalcqa.py --record
+
+A question is its subject and its body; "Good" comments are correct answers, all others wrong.
+"""
+
+from dataclasses import dataclass
+
+import tyro
+
+from data_prep.cli import run_command
+from reproduce.ctrn_experiment import CTRNConfig, run_ctrn
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(CTRNConfig):
+    """CTRN on SemEvalCQA."""
+
+    dataset: str = "semevalcqa"
+    """Name of the data set."""
+
+
+if __name__ == "__main__":
+    run_command(lambda: run_ctrn(tyro.cli(Config, description=__doc__)))

@@ -1,0 +1,140 @@
+"""A recorded random search of hyperparameters on dev, whatever the model; the test split is never scored.
+
+Trial i is a function of the search's seed and i, so an interrupted search goes on where it stopped, and a
+longer one repeats the shorter.
+"""
+
+import json
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+from data_prep.errors import UserError
+from reproduce.experiment import ExperimentConfig, ExperimentData, SeedRun, measure, slug
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions:
+    """The options of a search; options of the search space are drawn, unless --around keeps them near
+    these.
+    """
+
+    trials: int = 40
+    """How many trials the search has."""
+    search_seed: int = 0
+    """Seeds the draws of the options."""
+    around: float = 0.0
+    """Chance of every option to stay as given here instead of being drawn: 0 searches everywhere, 0.7
+    nearby."""
+    folder: Path = Path(__file__).parent / "searches"
+    """Where the trials are recorded."""
+
+
+def trial_options(config: SearchOptions, space: Mapping[str, Sequence], trial: int) -> dict:
+    """Draw the options of one trial; with `around`, trial 0 is the given configuration itself.
+
+    Args:
+        config: the options of the search, which have a field for each option of the space.
+        space: the values of each option.
+        trial: the number of the trial.
+    """
+    rng = np.random.default_rng([config.search_seed, trial])
+    drawn = {name: values[rng.integers(len(values))] for name, values in space.items()}
+    keep = {name: bool(rng.random() < config.around) or (config.around > 0 and trial == 0) for name in space}
+    return {name: getattr(config, name) if keep[name] else value for name, value in drawn.items()}
+
+
+def run_search(
+    config: SearchOptions,
+    space: Mapping[str, Sequence],
+    experiment: type[ExperimentConfig],
+    data: ExperimentData,
+    train_seed: Callable[[ExperimentConfig, ExperimentData, int], SeedRun],
+    *,
+    paper: str,
+    complete: Callable[[dict], dict] = lambda options: options,
+) -> None:
+    """Run the trials that are not recorded yet, and print the best.
+
+    Args:
+        config: the search: an `experiment` configuration with `SearchOptions`.
+        space: the values of each option.
+        experiment: the class of the trials' configurations.
+        data: the data.
+        train_seed: trains one seed of a trial's configuration.
+        paper: begins the name of the file of the trials.
+        complete: mends drawn options that do not go together.
+
+    Raises:
+        UserError: there are no trials to run.
+    """
+    if config.trials < 1:
+        raise UserError(f"--trials must be at least 1. Received: {config.trials}")
+    from training.callbacks import TrainingDivergedError
+
+    name = slug(paper, config.dataset, data.dataset.variant, data.word_vectors.name)
+    path = config.folder / f"{name}.jsonl"
+    config.folder.mkdir(parents=True, exist_ok=True)
+    done = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    known = {_identity(trial) for trial in done}
+    base = {f.name: getattr(config, f.name) for f in fields(experiment)}
+    seeds = range(config.first_seed, config.first_seed + (config.seeds or 2))
+    for trial in tqdm(range(config.trials), desc=name, unit="trial"):
+        options = complete(trial_options(config, space, trial))
+        outcome = {
+            "search_seed": config.search_seed,
+            "around": config.around,
+            "trial": trial,
+            "options": options,
+            "model": config.model,
+            "epochs": config.epochs,
+            "seeds": len(seeds),
+        }
+        if _identity(outcome) in known:
+            continue
+        began = time.perf_counter()
+        try:
+            runs = [train_seed(experiment(**base | options), data, seed) for seed in seeds]
+        except TrainingDivergedError as error:
+            outcome |= {"diverged": str(error)}
+        else:
+            figures = [measure(data.encoded.dev, run.scores["dev"]) for run in runs]
+            outcome |= {
+                "dev_map": [round(f["map"], 5) for f in figures],
+                "dev_mrr": [round(f["mrr"], 5) for f in figures],
+                "best_epoch": [run.best_epoch for run in runs],
+                "seconds": round(time.perf_counter() - began, 1),
+            }
+        done.append(outcome)
+        with path.open("a") as file:
+            file.write(json.dumps(outcome) + "\n")
+    report([trial for trial in done if trial["model"] == config.model], space)
+
+
+def _identity(trial: dict) -> str:
+    return json.dumps(
+        [trial["options"], trial["model"], trial["epochs"], trial.get("seeds", 2)], sort_keys=True
+    )
+
+
+def report(trials: list[dict], space: Mapping[str, Sequence], best: int = 10) -> None:
+    """Print the best trials, and for every option the mean dev MAP of each of its values."""
+    diverged = [trial for trial in trials if "diverged" in trial]
+    trials = [trial for trial in trials if "diverged" not in trial]
+    print(f"{len(trials)} trials, and {len(diverged)} that diverged")
+    ranked = sorted(trials, key=lambda t: -statistics.mean(t["dev_map"]))
+    for trial in ranked[:best]:
+        print(f"{statistics.mean(trial['dev_map']):.4f}  {trial['options']}")
+    for name in space:
+        groups: dict = {}
+        for trial in trials:
+            # As text, since a list that was read from JSON is not the tuple that it was.
+            value = json.dumps(trial["options"].get(name))
+            groups.setdefault(value, []).append(statistics.mean(trial["dev_map"]))
+        means = (f"{value}: {statistics.mean(maps):.3f} ({len(maps)})" for value, maps in groups.items())
+        print(f"{name}: " + ", ".join(means))
