@@ -184,3 +184,25 @@ def test_a_readme_without_markers_is_an_error_with_exit_code_2(root):
     assert done.returncode == 2
     assert re.match(r"error: .*README.md lacks the markers", done.stderr)
     assert not (root / "reproduce" / "RESULTS.md").exists()
+
+
+def test_models_of_one_table_are_compared_with_each_other(paper_results):
+    questions = [f"q{i}" for i in range(12)]
+    good, fair, poor = ([[base + 0.01 * i for i in range(12)]] * 2 for base in (0.7, 0.6, 0.3))
+    records = [
+        make_record(
+            paper="ctrn",
+            dataset="trecqa",
+            protocol="raw",
+            variant="TRAIN",
+            model=model,
+            metrics={"map": summary(per_seed[0][0]), "mrr": summary(0.7)},
+            metrics_count_all={"map": summary(per_seed[0][0]), "mrr": summary(0.7)},
+            per_question={"question_ids": questions, "map": per_seed},
+        )
+        for model, per_seed in (("CTRN", fair), ("QRNN", good), ("LSTM", poor))
+    ]
+    text = results_document(records, paper_results)
+    # Every question differs the same way: of 2^12 sign patterns two are as extreme; Holm triples the first.
+    p = f"{3 * 2 / 2**12:.3g}"
+    assert f"by MAP: QRNN over CTRN: p = {p}; QRNN over LSTM: p = {p}; CTRN over LSTM: p = {p}." in text
