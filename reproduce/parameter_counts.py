@@ -10,6 +10,7 @@ vectors are in no column. A note says why two of them differ.
 import csv
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import tyro
@@ -64,6 +65,9 @@ def counted_models() -> list[Count]:
         >>> [count.formula for count in counted_models() if count.model == "HyperQA"]
         [90302, 45152]
     """
+    from models.attentive_pooling import ap_bilstm
+    from models.compare_aggregate import compare_aggregate
+    from models.cosinet import cosinet
     from models.ctrn import ctrn, lstm, qrnn
     from models.hyperqa import hyperqa
 
@@ -74,19 +78,54 @@ def counted_models() -> list[Count]:
     lstm_note = f"{softmax}, and the LSTM's 4d biases"
     bilstm = (
         "the printed number follows from the printed formula neither as it stands nor with the LSTM of both "
-        f"directions ({2 * 4 * (m * d + d * d) + 4 * d * d:,})"
+        f"directions ({2 * 4 * (m * d + d * d) + 4 * d * d:,}); ours has both directions and 8d biases"
     )
+
+    # The counts of the text's settings; the hidden sizes over the candidates are those that fit the print.
+    by_across = {
+        "Cosinet": (cosinet, 904_201, 1_174_501, 1_129_501, 1_986_301, 1_806_301),
+        "CA": (compare_aggregate, 2_886_601, 5_045_401, 4_865_401, 11_529_001, 10_809_001),
+    }
+    ranked = []
+    for name, (build, alone, *across_counts) in by_across.items():
+        note = "the formula has two biases per gate, as cuDNN has; ours has one"
+        ranked += [
+            Count("cosinet", "4", "wikiqa", name, "pointwise", alone, build),
+            Count(
+                "cosinet",
+                "4",
+                "wikiqa",
+                f"{name} list",
+                "list-wise",
+                alone,
+                partial(build, objective="listwise"),
+            ),
+        ]
+        for across, count in zip(("RNN", "BiRNN", "LSTM", "BiLSTM"), across_counts, strict=True):
+            model = partial(build, objective="listwise", across=across.lower())
+            order = "list-wise, over the candidates"
+            ranked.append(Count("cosinet", "4", "wikiqa", f"{name} list {across}", order, count, model, note))
     return [
         Count("hyperqa", "2", "wikiqa", "HyperQA", "n=300, d=300", 90_302, lambda z: hyperqa(z, 300)),
         Count("hyperqa", "4", "semevalcqa", "HyperQA", "n=300, d=150", 45_152, lambda z: hyperqa(z, 150)),
         Count("ctrn", "2", "-", "LSTM", settings, 4 * (m * d + d * d) + mlp, lambda z: lstm(z, d), lstm_note),
-        Count("ctrn", "2", "-", "AP-BiLSTM", settings, 4 * (m * d + d * d) + 4 * d * d, None, bilstm),
+        Count(
+            "ctrn",
+            "2",
+            "-",
+            "AP-BiLSTM",
+            settings,
+            4 * (m * d + d * d) + 4 * d * d,
+            lambda z: ap_bilstm(z, d),
+            bilstm,
+        ),
         Count(
             "ctrn", "2", "-", "QRNN", f"{settings}, k=2", 3 * k * d * m + mlp, lambda z: qrnn(z, d), softmax
         ),
         Count(
             "ctrn", "2", "-", "CTRN", f"{settings}, k=2", 3 * k * d * m + mlp, lambda z: ctrn(z, d), softmax
         ),
+        *ranked,
     ]
 
 
