@@ -81,8 +81,9 @@ def run_search(
     path = config.folder / f"{name}.jsonl"
     config.folder.mkdir(parents=True, exist_ok=True)
     done = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-    known = {_identity(trial) for trial in done}
     base = {f.name: getattr(config, f.name) for f in fields(experiment)}
+    fixed = _fixed(experiment(**base), space)
+    known = {_identity(trial) for trial in done}
     seeds = range(config.first_seed, config.first_seed + (config.seeds or 2))
     for trial in tqdm(range(config.trials), desc=name, unit="trial"):
         options = complete(trial_options(config, space, trial))
@@ -91,6 +92,7 @@ def run_search(
             "around": config.around,
             "trial": trial,
             "options": options,
+            "fixed": fixed,
             "model": config.model,
             "epochs": config.epochs,
             "seeds": len(seeds),
@@ -111,15 +113,21 @@ def run_search(
                 "seconds": round(time.perf_counter() - began, 1),
             }
         done.append(outcome)
+        known.add(_identity(outcome))
         with path.open("a") as file:
             file.write(json.dumps(outcome) + "\n")
-    report([trial for trial in done if trial["model"] == config.model], space)
+    report([trial for trial in done if trial.get("fixed") == fixed], space)
+
+
+def _fixed(config: ExperimentConfig, space: Mapping[str, Sequence]) -> dict:
+    """Return the options that the numbers depend on and the search does not draw."""
+    options = json.loads(json.dumps(config.matters(), default=str))
+    return {name: value for name, value in options.items() if name not in (*space, "embeddings")}
 
 
 def _identity(trial: dict) -> str:
-    return json.dumps(
-        [trial["options"], trial["model"], trial["epochs"], trial.get("seeds", 2)], sort_keys=True
-    )
+    # The first searches did not write down what they held fixed; no new trial is the same as one of theirs.
+    return json.dumps([trial["options"], trial.get("fixed"), trial.get("seeds", 2)], sort_keys=True)
 
 
 def report(trials: list[dict], space: Mapping[str, Sequence], best: int = 10) -> None:
