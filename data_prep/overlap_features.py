@@ -2,12 +2,12 @@
 
 import math
 import string
-from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
 
 from data_prep.encoded_split import EncodedSplit
+from data_prep.encoded_texts import EncodedTexts
 from data_prep.vocabulary import Vocabulary
 
 FEATURES = ("overlap", "idf overlap", "overlap without stop words", "idf overlap without stop words")
@@ -52,13 +52,15 @@ def inverse_document_frequencies(train: EncodedSplit, n_words: int) -> np.ndarra
         >>> inverse_document_frequencies(train, 4).round(3).tolist()
         [1.099, 1.099, 0.0, 0.405]
     """
-    counts: Counter[int] = Counter()
-    for texts in (train.questions, train.candidates):
-        for i in range(len(texts)):
-            counts.update(set(texts.words[texts.offsets[i] : texts.offsets[i + 1]].tolist()))
-    n_texts = len(train.questions) + len(train.candidates)
+    rows_of_text = np.bincount(train.candidates.index, minlength=len(train.candidates.texts))
     frequency = np.zeros(n_words)
-    frequency[list(counts)] = list(counts.values())
+    for texts, times in (
+        (train.questions, np.ones(len(train.questions))),
+        (train.candidates.texts, rows_of_text),
+    ):
+        for words, n in zip(_distinct_words(texts), times, strict=True):
+            frequency[list(words)] += n
+    n_texts = len(train.questions) + len(train.candidates)
     return np.log((n_texts + 1) / (frequency + 1))
 
 
@@ -108,16 +110,12 @@ def overlap_features(
     # Only real words can be shared: not padding, and not two different words that are both unknown.
     stop_numbers = {i for i, word in enumerate(vocabulary.words) if i > 1 and word.lower() in stops}
 
-    def distinct(texts) -> list[set[int]]:
-        return [
-            set(texts.words[a:b].tolist()) for a, b in zip(texts.offsets, texts.offsets[1:], strict=False)
-        ]
-
-    questions, candidates = distinct(split.questions), distinct(split.candidates)
+    questions = _distinct_words(split.questions)
+    candidates = _distinct_words(split.candidates.texts)
     features = np.zeros((split.n_rows, len(FEATURES)))
-    for row, (question, candidate) in enumerate(zip(split.question_of_row, candidates, strict=True)):
+    for row, (question, text) in enumerate(zip(split.question_of_row, split.candidates.index, strict=True)):
         for column, without in ((0, frozenset()), (2, stop_numbers)):
-            q, a = questions[question] - without, candidate - without
+            q, a = questions[question] - without, candidates[text] - without
             shared = (q & a) - {0, 1}
             size = len(q) + len(a)
             if size:
@@ -125,3 +123,7 @@ def overlap_features(
                 # fsum is exact, and so blind to the order of the set.
                 features[row, column + 1] = math.fsum(idf[w] for w in shared) / size
     return features.astype(np.float32)
+
+
+def _distinct_words(texts: EncodedTexts) -> list[set[int]]:
+    return [set(texts.words[a:b].tolist()) for a, b in zip(texts.offsets, texts.offsets[1:], strict=False)]

@@ -2,7 +2,7 @@
 
 Eq. 9 of the paper reads grad_R = ((1 - |theta|^2)^2 / 4) grad_E, the inverse of the Poincare ball's metric
 tensor (Eq. 3) applied to the Euclidean gradient; Eq. 8 then steps along grad_R. The paper does not say what
-theta is, and three readings are possible:
+theta is. Three readings are possible, and the fourth converts nothing:
 
 - `points`: theta are the points of the ball, that is the text vectors. The gradient that arrives at a text
   vector is converted before it flows on into W_p by the chain rule.
@@ -11,10 +11,9 @@ theta is, and three readings are possible:
 - `none`: the plain Euclidean gradient, for comparison.
 
 Where every text lies at one norm, as the sums of HyperQA do after the projection, `points` scales all
-gradients by one
-number: 2.5e-1 at norm 0, 6.5e-2 at 0.7, 1e-4 at 0.99. `parameters` cannot move a score weight w_f that starts
-at -1, since its factor is 0 there, and scales the gradient of a large W_p up by its norm to the fourth,
-which Adagrad takes out again.
+gradients by one number: 2.5e-1 at norm 0, 6.5e-2 at 0.7, 1e-4 at 0.99. `parameters` cannot move a score
+weight w_f that starts at -1, since its factor is 0 there, and scales the gradient of a large W_p up by its
+norm to the fourth, which Adagrad takes out again.
 
 The retraction R of Eq. 8 is the identity here: the parameters live in Euclidean space, and the text vectors
 are brought back onto the ball by the `UnitBall` layer in the next forward pass. The step itself is the
