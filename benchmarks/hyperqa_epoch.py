@@ -18,8 +18,6 @@ import subprocess
 import sys
 import time
 
-N_DIMENSIONS = 300
-
 
 def main() -> None:
     """Measure both ways by turns and print the table."""
@@ -32,6 +30,8 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=6, help="epochs per run; the first is not counted")
     parser.add_argument("--rounds", type=int, default=3, help="how often the ways take turns")
     parser.add_argument("--batch-size", type=int, default=32, help="questions in a batch")
+    parser.add_argument("--inputs", type=int, default=300, help="dimensions of the word vectors, at least 50")
+    parser.add_argument("--dimension", type=int, default=300, help="dimensions of the text vectors")
     parser.add_argument(
         "--dropout", type=float, default=0.1, help="dropout of words and texts in the timed runs"
     )
@@ -56,6 +56,7 @@ def child(way: str, options: argparse.Namespace, dropout: float | None = None) -
     dropout = options.dropout if dropout is None else dropout
     words = [f"--way={way}", f"--dataset={options.dataset}", f"--epochs={options.epochs}"]
     words += [f"--batch-size={options.batch_size}", f"--dropout={dropout}"]
+    words += [f"--inputs={options.inputs}", f"--dimension={options.dimension}"]
     done = subprocess.run([sys.executable, __file__, *words], stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(next(line for line in done.stdout.splitlines() if line.startswith("RESULT "))[7:])
 
@@ -82,11 +83,11 @@ def measure(way: str, options: argparse.Namespace) -> dict:
     from training.scoring import SplitScorer
 
     encoded = encode_dataset(load_dataset(options.dataset))
-    vectors = load_word_vectors(["glove-6b-50d"], encoded.vocabulary, identity_dimensions=N_DIMENSIONS - 50)
+    vectors = load_word_vectors(["glove-6b-50d"], encoded.vocabulary, identity_dimensions=options.inputs - 50)
     train = encoded.train.keep_questions(encoded.train.counts_under("clean"))
     model = hyperqa(
         vectors.matrix,
-        300,
+        options.dimension,
         max_norm=0.99,
         embedding_dropout=options.dropout,
         dropout=options.dropout,
@@ -112,7 +113,7 @@ def measure(way: str, options: argparse.Namespace) -> dict:
         "seconds": clock.seconds,
         "loss": _hinge(train, scores, np),
         # Forward and the gradient with respect to W_p; the word vectors are frozen.
-        "gflop": 2 * 2 * words * N_DIMENSIONS * 300 / 1e9,
+        "gflop": 2 * 2 * words * options.inputs * options.dimension / 1e9,
         "pairs": pairs,
         "tokens_per_word": tokens / words,
         "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
