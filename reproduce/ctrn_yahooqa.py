@@ -4,8 +4,8 @@ A quick look with one seed: python reproduce/ctrn_yahooqa.py --model ctrn
 
 Five seeds, recorded: python reproduce/ctrn_yahooqa.py --record
 
-The data are the released env.pkl, whose splits every question shares with four drawn negatives; the data set
-is not public, so nothing on it is claimed here.
+The data are the released env.pkl, which is not fetched: put it into the folder yahooqa/ of the data folder.
+Every question comes with its correct answer and four that a search engine found.
 """
 
 from dataclasses import dataclass

@@ -71,6 +71,8 @@ def _read_vocabulary(folder: Path):
 
 def _features(folder: Path, texts: "EncodedTexts", vocabulary: "Vocabulary") -> "np.ndarray":
     """Compute the overlap features of the first text with each of the others."""
+    from zipfile import BadZipFile
+
     import numpy as np
 
     from data_prep import EncodedSplit
@@ -79,7 +81,10 @@ def _features(folder: Path, texts: "EncodedTexts", vocabulary: "Vocabulary") -> 
     path = folder / "idf.npy"
     try:
         idf = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+        if idf.shape != (len(vocabulary),) or idf.dtype.kind != "f":
+            raise ValueError(f"{idf.dtype} {idf.shape} for {len(vocabulary)} words")
+    # An archive, which `np.load` opens as well, has no shape.
+    except (OSError, ValueError, EOFError, BadZipFile, AttributeError) as error:
         raise UserError(f"{path} cannot be read ({error}). Train the model again.") from error
     n = len(texts) - 1
     pairs = EncodedSplit(

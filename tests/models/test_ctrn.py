@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from models.ctrn import ctrn, lstm, qrnn
+from models.ctrn import ctrn, features_alone, lstm, qrnn
 
 RNG = np.random.default_rng(0)
 each_model = pytest.mark.parametrize("build", [ctrn, qrnn, lstm])
@@ -146,6 +146,46 @@ def test_a_saved_model_scores_the_same(build, tmp_path):
     np.testing.assert_array_equal(loaded.predict(inputs, verbose=0), model.predict(inputs, verbose=0))
 
 
+def test_features_alone_are_an_mlp_over_the_features_and_nothing_else(tmp_path):
+    model = features_alone(4, hidden=(5, 3), seed=2)
+    assert [x.name for x in model.inputs] == ["question", "answer", "features"]
+    assert trainable(model) == (4 * 5 + 5) + (5 * 3 + 3) + (3 * 2 + 2)
+    features = RNG.normal(size=(2, 4)).astype("float32")
+    x = np.float64(features)
+    for layer in ("hidden_1", "hidden_2", "logits"):
+        kernel, bias = model.get_layer(layer).get_weights()
+        x = x @ kernel + bias
+        if layer != "logits":
+            x = np.maximum(x, 0)
+    scores = model.predict([QUESTION, ANSWER, features], verbose=0)
+    assert (scores.shape, scores.dtype) == ((2,), np.float32)
+    np.testing.assert_allclose(scores, x[:, 1] - x[:, 0], rtol=1e-5)
+    # The words are taken, of whatever length, and not looked at.
+    np.testing.assert_array_equal(model.predict([ANSWER + 1, QUESTION, features], verbose=0), scores)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(loaded.predict([QUESTION, ANSWER, features], verbose=0), scores)
+
+
+def test_the_seed_decides_weights_and_dropout_of_features_alone():
+    features, labels = RNG.normal(size=(40, 4)).astype("float32"), np.arange(40) % 2.0
+    words = np.ones((40, 1), "int32")
+
+    def train(seed):
+        model = features_alone(4, hidden=(5,), seed=seed)
+        model.compile("sgd", keras.losses.BinaryCrossentropy(from_logits=True))
+        model.fit([words, words, features], labels, verbose=0, shuffle=False)
+        return np.concatenate([w.ravel() for w in model.get_weights()])
+
+    np.testing.assert_array_equal(train(1), train(1))
+    assert (train(1) != train(2)).any()
+
+
+def test_features_alone_need_features():
+    with pytest.raises(ValueError, match="Received: n_features=0"):
+        features_alone(0)
+
+
 @pytest.mark.parametrize(
     ("build", "options"),
     [
@@ -166,6 +206,6 @@ def test_bad_options_are_refused(build, options):
 
 
 def test_every_argument_is_documented():
-    for build in (ctrn, qrnn, lstm):
+    for build in (ctrn, qrnn, lstm, features_alone):
         for name in inspect.signature(build).parameters:
             assert f"        {name}: " in build.__doc__

@@ -8,7 +8,7 @@ from data_prep import EncodedSplit, EncodedTexts
 def make_split():
     """Random questions in the form that training reads: `make_split(n_questions, words, seed)`."""
 
-    def make(n_questions=12, words=40, seed=0, longest=9):
+    def make(n_questions=12, words=40, seed=0, longest=9, n_features=0):
         rng = np.random.default_rng(seed)
 
         def texts(n):
@@ -28,6 +28,7 @@ def make_split():
             labels=labels,
             question_ids=[f"q{i}" for i in range(n_questions)],
             candidate_ids=[f"c{i}" for i in range(offsets[-1])],
+            features=rng.normal(size=(offsets[-1], n_features)).astype("float32") if n_features else None,
         )
 
     return make

@@ -1,0 +1,54 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from data_prep.shared_texts import SharedTexts
+from models.ctrn import ctrn, features_alone
+from training.pair_scorer import PairScorer
+
+
+def pair_by_pair(ranker, split):
+    """Score every row by itself, without padding."""
+    scores = []
+    for row, question in enumerate(split.question_of_row):
+        arrays = {
+            "question": split.questions.take([question]).words[None],
+            "answer": split.candidates.take([row]).words[None],
+            "features": None if split.features is None else split.features[row : row + 1],
+        }
+        inputs = [arrays[each.name] for each in ranker.inputs]
+        scores.append(ranker(inputs, training=False).numpy().item())
+    return np.array(scores)
+
+
+@pytest.mark.parametrize("n_features", [0, 2])
+def test_every_row_has_the_score_of_its_pair_alone(make_split, make_vectors, n_features):
+    split = make_split(3, n_features=2)
+    # Several rows may share a text.
+    index = np.arange(split.n_rows, dtype=np.int32) // 2
+    split = replace(split, candidates=SharedTexts(split.candidates.texts, index))
+    ranker = ctrn(make_vectors(scale=2), 4, hidden=(3,), n_features=n_features, seed=1)
+    expected = pair_by_pair(ranker, split)
+    assert np.ptp(expected) > 0.1
+    for words in (1, 25, 16384):
+        scores = PairScorer(ranker, split, words_per_chunk=words)()
+        assert (scores.dtype, scores.shape) == (np.float32, (split.n_rows,))
+        np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_scores_follow_the_weights_and_know_no_dropout(make_split):
+    split = make_split(n_features=3)
+    ranker = features_alone(3, hidden=(), dropout=0.5)
+    score = PairScorer(ranker, split)
+    for factor in (1.0, -2.0):
+        kernel = np.array([[0, 1], [0, 2], [0, -1]]) * factor
+        ranker.set_weights([kernel, np.array([0.5, 0])])
+        np.testing.assert_allclose(score(), split.features @ kernel[:, 1] - 0.5, rtol=1e-5, atol=1e-5)
+    deep = PairScorer(features_alone(3, hidden=(8,), dropout=0.9), split)
+    np.testing.assert_array_equal(deep(), deep())
+
+
+def test_features_that_the_split_does_not_have_are_asked_for(make_split):
+    with pytest.raises(ValueError, match=r"input `features`. Received: a split without features"):
+        PairScorer(features_alone(3), make_split())
