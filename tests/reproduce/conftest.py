@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import tyro
+
+from data_prep.cli import run_command
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = (
@@ -37,11 +40,13 @@ class Run:
         return json.loads(self.record_path.read_text())
 
 
+ELSEWHERE = ("QA_DATA_HOME", "QA_EMBEDDINGS_HOME")
+
+
 @pytest.fixture(scope="session")
 def environment(tmp_path_factory):
     """The environment of every command: a cache of the tests' own, and no data but what comes along."""
-    aside = ("QA_DATA_HOME", "QA_EMBEDDINGS_HOME")
-    kept = {name: value for name, value in os.environ.items() if name not in aside}
+    kept = {name: value for name, value in os.environ.items() if name not in ELSEWHERE}
     return {**kept, "XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache")), "TF_CPP_MIN_LOG_LEVEL": "3"}
 
 
@@ -57,6 +62,30 @@ def shell(environment, tmp_path_factory):
         )
 
     return run
+
+
+@pytest.fixture
+def run_in_process(environment, capsys, monkeypatch):
+    """Run a script's function here on a command line, as its configuration's class reads it; TensorFlow need
+    not start once more. Gives the exit code and what was printed.
+    """
+    for name in ELSEWHERE:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", environment["XDG_CACHE_HOME"])
+
+    def run(main, config, *arguments):
+        with pytest.raises(SystemExit) as end:
+            run_command(lambda: main(tyro.cli(config, args=[str(each) for each in arguments])))
+        out, err = capsys.readouterr()
+        return end.value.code, out, err
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def run_on_disk():
+    """The class that finds what a script left in its output folder."""
+    return Run
 
 
 @pytest.fixture(scope="session")

@@ -3,27 +3,20 @@
 import json
 import math
 import re
-import subprocess
 import sys
-from dataclasses import fields, replace
-from pathlib import Path
+from dataclasses import replace
 
 import ir_measures
 import numpy as np
 import pytest
-import tyro
 
 import reproduce.experiment
 from data_prep import load_dataset, registry
-from data_prep.cli import run_command
 from reproduce.demo import Config as DemoConfig
 from reproduce.hyperqa_experiment import HyperQAConfig, run_hyperqa
 from reproduce.hyperqa_search import SPACE, SearchConfig, complete
 from reproduce.search import trial_options
 
-ROOT = Path(__file__).parents[2]
-SCRIPTS = ("hyperqa_trecqa.py", "hyperqa_wikiqa.py", "hyperqa_search.py", "demo.py")
-HEAVY = ("tensorflow", "keras", "spacy", "gensim", "matplotlib", "jax", "torch", "bm25s")
 MEASURES = {
     "map": ir_measures.AP,
     "mrr": ir_measures.RR,
@@ -32,35 +25,10 @@ MEASURES = {
 }
 
 
-def in_process(capsys, *arguments, config=DemoConfig):
+@pytest.fixture
+def in_process(run_in_process):
     """Run a script's main function here, for cases that are many and quick; as from a shell otherwise."""
-    with pytest.raises(SystemExit) as end:
-        run_command(lambda: run_hyperqa(tyro.cli(config, args=[str(each) for each in arguments])) and None)
-    out, err = capsys.readouterr()
-    return end.value.code, out, err
-
-
-@pytest.mark.parametrize("script", [*SCRIPTS, "rank.py"])
-def test_help_is_complete_and_imports_nothing_heavy(shell, environment, script):
-    # The script runs as the main program, and what it imported is told on stderr.
-    told = (
-        "import runpy, sys; sys.argv = sys.argv[1:]\n"
-        "try: runpy.run_path(sys.argv[0], run_name='__main__')\n"
-        f"finally: print(sorted(sys.modules.keys() & {set(HEAVY)}), file=sys.stderr)"
-    )
-    command = [sys.executable, "-c", told, ROOT / "reproduce" / script, "--help"]
-    done = subprocess.run(command, capture_output=True, text=True, env={**environment, "COLUMNS": "200"})
-    assert done.returncode == 0
-    assert done.stderr.strip() == "[]"
-    text = re.sub(r"[│╭╰╮╯─\s]+", " ", re.sub(r"\x1b\[[0-9;]*m", "", done.stdout))
-    if script == "rank.py":
-        assert "one candidate per line" in text
-        return
-    for field in fields(SearchConfig if script == "hyperqa_search.py" else HyperQAConfig):
-        # Every option, with a sentence that is more than its type and default.
-        said = re.search(rf"--{field.name.replace('_', '-')}[, ].*?\(default", text)
-        assert said, field.name
-        assert len(re.findall(r"[a-z]{3,}", said.group())) >= 4, said.group()
+    return lambda *arguments, config=DemoConfig: run_in_process(run_hyperqa, config, *arguments)
 
 
 @pytest.mark.parametrize(
@@ -81,8 +49,8 @@ def test_help_is_complete_and_imports_nothing_heavy(shell, environment, script):
         (["--dataset", "wikiqa", "--data-home", "/nonexistent"], "/nonexistent"),
     ],
 )
-def test_what_the_user_can_mend_ends_with_2(capsys, tmp_path, arguments, message):
-    code, _, err = in_process(capsys, "--output", tmp_path, *arguments)
+def test_what_the_user_can_mend_ends_with_2(in_process, tmp_path, arguments, message):
+    code, _, err = in_process("--output", tmp_path, *arguments)
     assert code == 2
     assert err.splitlines()[-1].startswith("error: ")
     assert message in err
@@ -105,24 +73,24 @@ def test_the_same_from_a_shell(shell, tmp_path):
 QUICK = ("--epochs", "1", "--seeds", "1", "--dimension", "8")
 
 
-def test_a_folder_that_cannot_be_written_to(capsys, tmp_path):
+def test_a_folder_that_cannot_be_written_to(in_process, tmp_path):
     (tmp_path / "file").write_text("not a folder")
-    code, _, err = in_process(capsys, *QUICK, "--output", tmp_path / "file")
+    code, _, err = in_process(*QUICK, "--output", tmp_path / "file")
     assert code == 2
     assert re.search(r"error: cannot write .*file/.*", err)
 
 
-def test_divergence_ends_with_2_and_names_step_and_cause(capsys, tmp_path):
+def test_divergence_ends_with_2_and_names_step_and_cause(in_process, tmp_path):
     options = ("--learning-rate", "1e38", "--optimizer", "sgd", "--clip-norm", "1", "--eq9", "none")
-    code, _, err = in_process(capsys, *QUICK, "--epochs", "3", *options, "--output", tmp_path)
+    code, _, err = in_process(*QUICK, "--epochs", "3", *options, "--output", tmp_path)
     assert code == 2
     assert re.search(r"^error: Training stopped at step \d+: .*(nan|inf|not finite)", err, re.MULTILINE)
     assert "Traceback" not in err
 
 
-def test_tensorboard_that_is_not_installed_is_named(capsys, tmp_path, monkeypatch):
+def test_tensorboard_that_is_not_installed_is_named(in_process, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorboard", None)
-    code, _, err = in_process(capsys, *QUICK, "--tensorboard", "--output", tmp_path)
+    code, _, err = in_process(*QUICK, "--tensorboard", "--output", tmp_path)
     assert code == 2
     assert re.search(r"error: .*pip install tensorboard", err)
 
@@ -208,13 +176,13 @@ def test_training_on_the_sample_helps(sample_run):
     assert sample_run.record["metrics"]["map"]["mean"] > 0.45
 
 
-def test_two_protocols_are_two_records(capsys, tmp_path, monkeypatch):
+def test_two_protocols_are_two_records(in_process, tmp_path, monkeypatch):
     """--record writes into the folder of records and nowhere else; one training serves every protocol."""
     monkeypatch.setattr(reproduce.experiment, "RESULTS", tmp_path / "results")
     two = replace(load_dataset("sample").description, protocols={"raw": "answerable", "clean": "clean"})
     monkeypatch.setitem(registry.DATASETS, "sample", two)
     code, out, err = in_process(
-        capsys, *QUICK, "--record", "--main", "--notes", "a/b is a note", "--output", tmp_path / "out"
+        *QUICK, "--record", "--main", "--notes", "a/b is a note", "--output", tmp_path / "out"
     )
     assert code == 0, err
     records = [json.loads(path.read_text()) for path in sorted((tmp_path / "results").iterdir())]
@@ -229,8 +197,8 @@ def test_two_protocols_are_two_records(capsys, tmp_path, monkeypatch):
     assert not list((tmp_path / "out").glob("**/hyperqa_sample-*.json"))
 
 
-def test_figure_3_is_drawn(capsys, tmp_path):
-    code, out, err = in_process(capsys, *QUICK, "--dimensions", "4", "6", "--output", tmp_path)
+def test_figure_3_is_drawn(in_process, tmp_path):
+    code, out, err = in_process(*QUICK, "--dimensions", "4", "6", "--output", tmp_path)
     assert code == 0, err
     for model in ("HyperQA", "CosineQA"):
         for dimension in (4, 6):

@@ -1,0 +1,63 @@
+import importlib
+import re
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+HEAVY = ("tensorflow", "keras", "spacy", "gensim", "matplotlib", "jax", "torch", "bm25s")
+# The scripts, and the class of the options of each.
+EXPERIMENTS = {
+    "hyperqa_trecqa": "Config",
+    "hyperqa_wikiqa": "Config",
+    "hyperqa_search": "SearchConfig",
+    "demo": "Config",
+    "ctrn_trecqa": "Config",
+    "ctrn_semevalcqa": "Config",
+    "ctrn_yahooqa": "Config",
+    "ctrn_search": "SearchConfig",
+}
+
+
+def help_of(script, environment):
+    """What `--help` prints, in one line without frames, and the heavy modules that were imported for it."""
+    # The script runs as the main program, and what it imported is told on stderr.
+    told = (
+        "import runpy, sys; sys.argv = sys.argv[1:]\n"
+        "try: runpy.run_path(sys.argv[0], run_name='__main__')\n"
+        f"finally: print(sorted(sys.modules.keys() & {set(HEAVY)}), file=sys.stderr)"
+    )
+    command = [sys.executable, "-c", told, ROOT / "reproduce" / f"{script}.py", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, env={**environment, "COLUMNS": "200"})
+    assert done.returncode == 0
+    text = re.sub(r"[│╭╰╮╯─\s]+", " ", re.sub(r"\x1b\[[0-9;]*m", "", done.stdout))
+    return text, done.stderr.strip()
+
+
+@pytest.mark.parametrize("script", EXPERIMENTS)
+def test_help_is_complete_and_imports_nothing_heavy(environment, script):
+    text, heavy = help_of(script, environment)
+    assert heavy == "[]"
+    module = importlib.import_module(f"reproduce.{script}")
+    for field in fields(getattr(module, EXPERIMENTS[script])):
+        # Every option, with a sentence that is more than its type and default.
+        said = re.search(rf"--{field.name.replace('_', '-')}[, ].*?\(default", text)
+        assert said, field.name
+        assert len(re.findall(r"[a-z]{3,}", said.group())) >= 4, said.group()
+    # The command that the help names is the script's own.
+    assert f"python reproduce/{script}.py" in text
+
+
+def test_help_of_rank(environment):
+    text, heavy = help_of("rank", environment)
+    assert heavy == "[]"
+    assert "one candidate per line" in text
+
+
+def test_every_script_of_an_experiment_is_here():
+    found = {path.stem for path in (ROOT / "reproduce").glob("*.py") if "run_command" in path.read_text()}
+    others = {"rank", "lexical_baselines", "parameter_counts"}
+    assert found - others == set(EXPERIMENTS)
