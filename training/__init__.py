@@ -1,1 +1,1 @@
-"""Training loops: pairwise hinge with HyperQA's Eq. 9."""
+"""Training loops: pairwise hinge with HyperQA's Eq. 9, pointwise, and list-wise."""
