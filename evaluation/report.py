@@ -364,7 +364,7 @@ def readme_table(records: Sequence[ResultRecord], paper_results: pd.DataFrame) -
     """Write the README's table: the rows of the papers that have a main record.
 
     Args:
-        records: the records; those of the sample are left out.
+        records: the records; those of the sample, and of rules without parameters, are left out.
         paper_results: what `read_paper_results` returns.
 
     Returns:
@@ -383,6 +383,7 @@ def readme_table(records: Sequence[ResultRecord], paper_results: pd.DataFrame) -
             if record.paper == paper
             and record.split == "test"
             and record.dataset != "sample"
+            and record.parameters > 0
             and answers(record, dataset)
         ]
         scale = 100 if prints_percent(paper, table) else 1

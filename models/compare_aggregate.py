@@ -13,7 +13,7 @@ from models.word_embedding import word_embedding
 
 
 def compare_aggregate(
-    word_vectors: np.ndarray,
+    word_vectors: np.ndarray | keras.layers.Embedding,
     *,
     objective: str = "pointwise",
     across: str = "none",
@@ -38,7 +38,8 @@ def compare_aggregate(
     * the pair [q * a ; q - a], and scores as those of `models.cosinet.cosinet`.
 
     Args:
-        word_vectors: float32 `(words, n)`, frozen; row 0 belongs to padding.
+        word_vectors: float32 `(words, n)`, frozen; row 0 belongs to padding. Or the `word_vectors` layer of
+            another ranker, see `word_embedding`.
         objective: "pointwise" or "listwise"; decides the inputs and outputs, see below.
         across: what runs over a list's candidates: "none", "rnn", "birnn", "lstm" or "bilstm".
         dimension: size of the preprocessed words.

@@ -10,7 +10,7 @@ from models.word_embedding import word_embedding
 
 
 def cosinet(
-    word_vectors: np.ndarray,
+    word_vectors: np.ndarray | keras.layers.Embedding,
     *,
     objective: str = "pointwise",
     across: str = "none",
@@ -37,7 +37,8 @@ def cosinet(
     exactly the same; for padded candidates nothing is computed (`PackCandidates`, which XLA cannot compile).
 
     Args:
-        word_vectors: float32 `(words, n)`, frozen; row 0 belongs to padding.
+        word_vectors: float32 `(words, n)`, frozen; row 0 belongs to padding. Or the `word_vectors` layer of
+            another ranker, see `word_embedding`.
         objective: "pointwise" or "listwise"; decides the inputs and outputs, see below.
         across: what runs over a list's candidates: "none", "rnn", "birnn", "lstm" or "bilstm".
         filters: size of the text vectors.

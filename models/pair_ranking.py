@@ -16,17 +16,19 @@ OBJECTIVES = ("pointwise", "listwise")
 ACROSS = ("none", "rnn", "birnn", "lstm", "bilstm")
 
 
-def check_options(word_vectors: np.ndarray, objective: str, across: str, hidden: int) -> np.ndarray:
+def check_options(
+    word_vectors: np.ndarray | keras.layers.Embedding, objective: str, across: str, hidden: int
+) -> np.ndarray | keras.layers.Embedding:
     """Check the arguments that both networks take.
 
     Args:
-        word_vectors: should be a matrix.
+        word_vectors: should be a matrix, or the layer of word vectors of another model.
         objective: should be one of `OBJECTIVES`.
         across: should be one of `ACROSS`, and "none" where the objective is "pointwise".
         hidden: should be positive, and even where `across` runs both ways.
 
     Returns:
-        The word vectors as an array.
+        The word vectors as an array, or the layer as it is.
 
     Raises:
         ValueError: One of them is not what it should be.
@@ -48,6 +50,8 @@ def check_options(word_vectors: np.ndarray, objective: str, across: str, hidden:
             "`hidden` must be positive, and even where it is shared by two directions. "
             f"Received: hidden={hidden}, across={across!r}"
         )
+    if isinstance(word_vectors, keras.layers.Embedding):
+        return word_vectors
     word_vectors = np.asarray(word_vectors)
     if word_vectors.ndim != 2:
         raise ValueError(

@@ -13,6 +13,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -21,8 +22,24 @@ import tyro
 from data_prep.cli import run_command
 from data_prep.errors import UserError
 
+if TYPE_CHECKING:
+    from evaluation.records import ResultRecord
+
 PAPER_RESULTS = Path(__file__).parent / "paper_results.csv"
 _LEAK = "file order: do not use"
+_RECORDED = ("Random", "RR", "WO", "WO+RR")
+_SOURCES = (
+    "reproduce/lexical_baselines.py",
+    "models/lexical.py",
+    "data_prep/tokens.py",
+    "evaluation/ranking.py",
+)
+_TIE_NOTES = {
+    "Random": "The expectation over all orders.",
+    "RR": "",
+    "WO": "Ties at random: the mean over {} orders.",
+    "WO+RR": "",
+}
 
 
 @dataclass(frozen=True)
@@ -30,7 +47,7 @@ class LexicalBaselinesConfig:
     """The options."""
 
     dataset: str
-    """Name of the data set: sample, wikiqa or trecqa."""
+    """Name of the data set, such as wikiqa or squad-sent."""
     variant: str | None = None
     """Training set of the data set, where there are several; the rules do not learn from it."""
     tie_seeds: int = 50
@@ -39,6 +56,10 @@ class LexicalBaselinesConfig:
     """Folder of the data sets; else QA_DATA_HOME, else the user's cache."""
     output: Path = Path("outputs/lexical_baselines")
     """Folder for the JSON file of the numbers."""
+    record: bool = False
+    """Write Random, RR, WO and WO+RR to reproduce/results/, from which RESULTS.md is made."""
+    results: Path = Path(__file__).parent / "results"
+    """With --record: the folder of the records."""
 
 
 def split_scores(table: pd.DataFrame, description) -> dict[str, np.ndarray]:
@@ -182,6 +203,71 @@ def measure_baselines(config: LexicalBaselinesConfig) -> list[dict]:
     return rows
 
 
+def baseline_records(rows: list[dict], config: LexicalBaselinesConfig, command: str) -> "list[ResultRecord]":
+    """Make records of the rules that Bonadiman and Moschitti (2020) print, to stand beside their values.
+
+    A record has one seed, under which stands the mean over the random orders of ties. RR has no record
+    where the files list correct answers first.
+
+    Args:
+        rows: what `measure_baselines` returns.
+        config: the options.
+        command: repeats the measurement.
+
+    Returns:
+        One record per protocol and rule.
+    """
+    from data_prep.registry import find_description
+    from evaluation import METRICS
+    from evaluation.records import ResultRecord
+    from reproduce.experiment import code_fingerprint
+
+    description = find_description(config.dataset)
+    variant = config.variant or description.variants[0]
+
+    def metrics(split: str, protocol: str, rule: str, name: str) -> dict:
+        for row in rows:
+            if (row["split"], row["protocol"], row["rule"], row["baseline"]) == (split, protocol, rule, name):
+                return {m: {"mean": row[m], "ci95": None, "per_seed": [row[m]]} for m in METRICS}
+        return {}
+
+    records = []
+    for protocol, rule in description.protocols.items():
+        for name in _RECORDED:
+            measured = metrics("test", protocol, rule, name)
+            if not measured:
+                continue
+            notes = _TIE_NOTES[name].format(config.tie_seeds)
+            worst = metrics("test", protocol, rule, f"{name}, every tie against the correct answer")
+            if worst:
+                notes += (
+                    f" With every tie against the correct answer MAP is {worst['map']['mean']:.4f}, MRR "
+                    f"{worst['mrr']['mean']:.4f} and P@1 {worst['p@1']['mean']:.4f}."
+                )
+            records.append(
+                ResultRecord(
+                    paper="cosinet",
+                    dataset=config.dataset,
+                    protocol=protocol,
+                    split="test",
+                    model=name,
+                    variant=variant,
+                    seeds=[0],
+                    metrics=measured,
+                    metrics_count_all=metrics("test", protocol, "all", name),
+                    metrics_dev=metrics("dev", protocol, rule, name),
+                    parameters=0,
+                    seconds_per_epoch=None,
+                    command=command,
+                    configuration={"dataset": config.dataset, "tie_seeds": config.tie_seeds},
+                    code=code_fingerprint(_SOURCES),
+                    main=variant == description.variants[0],
+                    notes=notes,
+                )
+            )
+    return records
+
+
 def printed_tables(rows: list[dict], dataset: str) -> str:
     """Set the rows as plain text, a table for every split and protocol, each value beside the paper's."""
     from evaluation import METRICS
@@ -242,6 +328,14 @@ def main(config: LexicalBaselinesConfig) -> None:
         )
         file.write("\n")
     print(f"\nNumbers: {path}")
+    if config.record:
+        from evaluation.records import save_record
+        from reproduce.experiment import clean_command, record_name
+
+        for record in baseline_records(rows, config, clean_command()):
+            path = config.results / f"{record_name(record)}.json"
+            save_record(record, path)
+            print(f"wrote {path}")
 
 
 if __name__ == "__main__":

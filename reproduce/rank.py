@@ -3,7 +3,8 @@
     python reproduce/rank.py MODEL "question" candidates.txt
 
 MODEL is the folder `model/` that a training left behind; candidates.txt holds one candidate per line ("-"
-reads them from standard input). Prints rank, score and candidate, best first.
+reads them from standard input). Prints rank, score and candidate, best first. A ranker that was
+trained on lists (Cosinet's) sees the order of the candidates: give sentences of one text in the text's order.
 """
 
 import argparse
@@ -26,7 +27,8 @@ def rank_texts(folder: Path, question: str, candidates: list[str]) -> list[tuple
     Args:
         folder: a folder that `reproduce.experiment.save_ranker` wrote.
         question: the question, as plain text.
-        candidates: the candidate answers, as plain text.
+        candidates: the candidate answers, as plain text; a list-wise ranker sees them as one list in this
+            order, which should be the document's.
 
     Returns:
         Scores and candidates, the best first; equal scores keep the given order.
@@ -44,10 +46,14 @@ def rank_texts(folder: Path, question: str, candidates: list[str]) -> list[tuple
     texts = EncodedTexts.from_tokens(tokenizer([question, *candidates]), vocabulary)
     ranker = _load(folder)
     words = texts.padded()
-    inputs = [words[:1].repeat(len(candidates), axis=0), words[1:]]
-    if len(ranker.inputs) > len(inputs):
-        inputs.append(_features(folder, texts, vocabulary))
-    scores = ranker.predict(inputs, verbose=0)
+    if ranker.inputs[1].name == "answers":
+        # A list-wise ranker: the candidates are one list, in the order in which they are given.
+        scores = ranker.predict([words[:1], words[None, 1:]], verbose=0)[0]
+    else:
+        inputs = [words[:1].repeat(len(candidates), axis=0), words[1:]]
+        if len(ranker.inputs) > len(inputs):
+            inputs.append(_features(folder, texts, vocabulary))
+        scores = ranker.predict(inputs, verbose=0)
     order = sorted(range(len(candidates)), key=lambda i: -scores[i])
     return [(float(scores[i]), candidates[i]) for i in order]
 

@@ -1,1 +1,1 @@
-"""Training: one `fit` for all losses; pairwise hinge with HyperQA's Eq. 9, and pointwise cross entropy."""
+"""Training: one `fit` for all losses; pairwise hinge with HyperQA's Eq. 9, pointwise, and list-wise."""

@@ -269,6 +269,16 @@ def test_a_saved_pointwise_model_scores_the_same(builder, tmp_path):
 
 
 @each
+def test_models_may_share_the_memory_of_their_word_vectors(builder):
+    model = small(builder)
+    again = builder(model.get_layer("word_vectors"), **BUILDERS[builder])
+    assert again.get_layer("word_vectors") is model.get_layer("word_vectors")
+    texts = LISTS[:, 0]
+    again.set_weights(model.get_weights())
+    np.testing.assert_array_equal(predict(again, texts=texts), predict(model, texts=texts))
+
+
+@each
 def test_the_seed_decides_the_initial_weights(builder):
     def initial(seed):
         return builder(

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,9 @@ import pytest
 
 from data_prep import UserError, load_dataset
 from evaluation import METRICS, evaluate_ranking, expected_random_ranking, summarise
+from evaluation.paper_results import read_paper_results
+from evaluation.records import load_records
+from evaluation.report import readme_table, results_document
 from reproduce.lexical_baselines import LexicalBaselinesConfig, main, measure_baselines
 
 ROOT = Path(__file__).parents[2]
@@ -41,6 +45,35 @@ def test_the_sample_is_measured_printed_as_sample_and_written(tmp_path, capsys):
     for row in written["rows"]:
         assert all(0 <= row[metric] <= 1 for metric in METRICS)
         assert row["paper"] == {}
+
+
+def test_records_hold_what_was_measured_and_fill_the_rows_of_a_report(tmp_path):
+    config = LexicalBaselinesConfig(
+        dataset="sample", tie_seeds=3, output=tmp_path, record=True, results=tmp_path / "results"
+    )
+    main(config)
+    measured = rows_of("sample", tie_seeds=3, split="test")
+    in_dev = rows_of("sample", tie_seeds=3, split="dev")
+    records = {record.model: record for record in load_records(tmp_path / "results")}
+    assert set(records) == {"Random", "RR", "WO", "WO+RR"}
+    for name, record in records.items():
+        assert (record.paper, record.parameters, record.main) == ("cosinet", 0, True)
+        for metric in METRICS:
+            assert record.metrics[metric]["mean"] == measured[name][metric]
+            assert record.metrics_dev[metric]["mean"] == in_dev[name][metric]
+    assert "against the correct answer" in records["WO"].notes
+    assert "mean over 3 orders" in records["WO"].notes
+
+    # The report leaves the sample out, and shows the same on WikiQA in every table that prints the rule.
+    records = [replace(record, dataset="wikiqa") for record in records.values()]
+    paper_results = read_paper_results(ROOT / "reproduce" / "paper_results.csv")
+    document = results_document(records, paper_results)
+    for name, tables in (("Random", 1), ("RR", 2), ("WO", 2), ("WO+RR", 2)):
+        cell = f"{100 * measured[name]['map']:.2f}"
+        rows = [line for line in document.splitlines() if line.startswith(f"| {name} |") and cell in line]
+        assert len(rows) == tables, name
+    # Rules have no parameters and no place in the README.
+    assert readme_table(records, paper_results) == "No result is recorded yet."
 
 
 def test_word_overlap_alone_stays_low_on_the_sample_as_it_was_written_to():

@@ -1,0 +1,242 @@
+"""Cosinet's experiments, whatever the data set: Cosinet and Compare-Aggregate, pointwise and list-wise."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from data_prep.errors import UserError
+from data_prep.files import atomic_write
+from reproduce.experiment import (
+    ExperimentConfig,
+    ExperimentData,
+    ExperimentResult,
+    SeedRun,
+    measure,
+    run_experiment,
+)
+from training.fit_settings import FitSettings
+from training.listwise_settings import ListwiseSettings
+from training.option_ranges import check_range
+from training.pointwise_settings import PointwiseSettings
+
+if TYPE_CHECKING:
+    import keras
+
+ENCODERS = {"cosinet": "Cosinet", "ca": "CA"}
+ACROSS = {"none": "", "rnn": "RNN", "birnn": "BiRNN", "lstm": "LSTM", "bilstm": "BiLSTM"}
+
+# The paper's highest learning rates; it does not name the sizes of the batches.
+_LEARNING_RATES = {"pointwise": 2e-3, "listwise": 2e-4}
+_BATCH_SIZES = {"pointwise": 64, "listwise": 16}
+
+# Shuffles the candidates of data sets whose order is no fair signal; the same in every run.
+_ORDER_SEED = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class CosinetConfig(FitSettings, ExperimentConfig):
+    """The options of a Cosinet experiment."""
+
+    sources: ClassVar[tuple[str, ...]] = (
+        *ExperimentConfig.sources,
+        "reproduce/cosinet_experiment.py",
+        "models/compare_aggregate.py",
+        "models/cosinet.py",
+        "models/pair_ranking.py",
+        "training/candidate_lists.py",
+        "training/fit_listwise.py",
+        "training/fit_pointwise.py",
+        "training/list_scorer.py",
+        "training/listwise_*.py",
+        "training/pair_scorer.py",
+        "training/pointwise_*.py",
+        "training/slanted_triangular*.py",
+        "layers/masked_*.py",
+        "layers/pack_candidates.py",
+        "layers/pair_shapes.py",
+        "layers/pooled_convolution.py",
+        "layers/soft_alignment.py",
+        "layers/text_pair_layer.py",
+        "layers/word_relatedness.py",
+    )
+
+    encoder: Literal["cosinet", "ca"] = "cosinet"
+    """Cosinet, or Compare-Aggregate, with which the paper compares it."""
+    objective: Literal["pointwise", "listwise"] = "pointwise"
+    """Binary cross entropy of every answer, or the KL divergence over the answers of a question."""
+    across: Literal["none", "rnn", "birnn", "lstm", "bilstm"] = "none"
+    """With --objective listwise: the network over a question's candidates in the document's order."""
+    epochs: int = 3
+    """Passes over the training data."""
+    learning_rate: float | None = None
+    """Highest learning rate; unless given, the paper's: 2e-3 pointwise, 2e-4 list-wise."""
+    cut_fraction: float = 0.1
+    """Share of the steps in which the learning rate rises."""
+    rate_ratio: float = 32.0
+    """How many times the lowest learning rate the highest one is; 1 keeps it constant."""
+    batch_size: int | None = None
+    """Pairs (pointwise; 64 unless given) or questions (list-wise; 16 unless given) in a batch."""
+    max_candidates: int | None = None
+    """List-wise: train on so many candidates of a question at most; see ListwiseSettings. None for all."""
+    answerable_only: bool = True
+    """Train without the questions that have no correct answer, as the paper does. List-wise training always
+    does."""
+    filters: int = 300
+    """Filters of each convolution."""
+    width: int = 5
+    """Words that Cosinet's convolutions see at once; CA's see 1 to 5."""
+    dimension: int = 300
+    """Size of CA's preprocessed words."""
+    hidden: int | None = None
+    """Size of the result of the network across candidates, both directions together; None for the size of a
+    text vector, which fits the printed numbers of parameters."""
+    activation: Literal["relu", "tanh", "sigmoid", "linear"] = "relu"
+    """Activation of the convolutions, which the paper does not name."""
+    embedding_dropout: float = 0.0
+    """Share of the entries of word vectors that training drops; the paper names no dropout."""
+    dropout: float = 0.0
+    """Share of the entries of pair vectors that training drops."""
+
+    def __post_init__(self) -> None:
+        """Fill in what depends on the objective, and refuse options out of range."""
+        for name, defaults in (("learning_rate", _LEARNING_RATES), ("batch_size", _BATCH_SIZES)):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, defaults[self.objective])
+        FitSettings.__post_init__(self)
+        ExperimentConfig.__post_init__(self)
+        for name in ("batch_size", "filters", "width", "dimension", "hidden", "rate_ratio"):
+            check_range(self, name, at_least=1)
+        check_range(self, "max_candidates", at_least=2)
+        for name in ("cut_fraction", "embedding_dropout", "dropout"):
+            check_range(self, name, at_least=0, below=1)
+        if self.objective == "pointwise" and self.across != "none":
+            raise UserError(
+                f"across={self.across} runs over the candidates of a question, which only a list-wise model "
+                "sees: add --objective listwise."
+            )
+        if self.across.startswith("bi") and self.across_size % 2:
+            raise UserError(
+                f"across={self.across} shares its size by two directions: hidden must be even. "
+                f"Received: {self.across_size}"
+            )
+
+    @property
+    def across_size(self) -> int:
+        """Size of the result of the network across candidates."""
+        if self.hidden is not None:
+            return self.hidden
+        return self.filters if self.encoder == "cosinet" else 2 * self.filters
+
+    @property
+    def model(self) -> str:
+        """The name of the paper's row."""
+        listwise = "list" if self.objective == "listwise" else ""
+        return " ".join(filter(None, (ENCODERS[self.encoder], listwise, ACROSS[self.across])))
+
+
+def build_ranker(config: CosinetConfig, data: ExperimentData, seed: int) -> "keras.Model":
+    """Build the configuration's model with initial weights and dropout of a seed."""
+    from models.compare_aggregate import compare_aggregate
+    from models.cosinet import cosinet
+
+    common = {
+        "objective": config.objective,
+        "across": config.across,
+        "filters": config.filters,
+        "hidden": config.across_size,
+        "activation": config.activation,
+        "embedding_dropout": config.embedding_dropout,
+        "dropout": config.dropout,
+        "seed": seed * 1000,
+    }
+    if config.encoder == "ca":
+        return compare_aggregate(data.word_embedding, dimension=config.dimension, **common)
+    return cosinet(data.word_embedding, width=config.width, **common)
+
+
+def train_cosinet(
+    config: CosinetConfig, data: ExperimentData, seed: int, folder: Path | None, key: str
+) -> SeedRun:
+    """Train one model with one seed, or go on with a training that was interrupted.
+
+    Args:
+        config: the configuration.
+        data: the data. Where the order of their candidates is no fair signal, a list-wise model sees them
+            shuffled.
+        seed: the seed.
+        folder: where the state is kept; None keeps none and prints nothing.
+        key: names the configuration.
+    """
+    import keras
+
+    from training.fit_listwise import fit_listwise
+    from training.fit_pointwise import fit_pointwise
+    from training.list_scorer import ListScorer
+    from training.pair_scorer import PairScorer
+    from training.slanted_triangular_rate import SlantedTriangularRate
+
+    keras.utils.set_random_seed(seed)
+    ranker = build_ranker(config, data, seed)
+    rate = SlantedTriangularRate(
+        config.learning_rate, cut_fraction=config.cut_fraction, ratio=config.rate_ratio
+    )
+    logs = [keras.callbacks.TensorBoard(folder / "tensorboard")] if config.tensorboard and folder else []
+    common = {
+        "seed": seed,
+        "label": f"{config.model}, seed {seed}",
+        "state_path": folder / "state.npz" if folder else None,
+        "state_key": key,
+        "callbacks": [rate, *logs],
+        "verbose": folder is not None,
+    }
+    train, dev = data.encoded.train, data.encoded.dev
+    if config.answerable_only:
+        train = train.keep_questions(train.counts_under("answerable"))
+    # The questions that choose the best epoch; the others would only take time.
+    dev = dev.keep_questions(dev.counts_under("answerable"))
+    if config.objective == "listwise":
+        order_seed = None if data.dataset.description.order_is_signal else _ORDER_SEED
+        settings = ListwiseSettings(**_shared(config), max_candidates=config.max_candidates)
+        result = fit_listwise(ranker, train, dev, settings, measure, order_seed=order_seed, **common)
+    else:
+        result = fit_pointwise(ranker, train, dev, PointwiseSettings(**_shared(config)), measure, **common)
+    scores = {}
+    for name in ("dev", "test"):
+        split = getattr(data.encoded, name)
+        if config.objective == "listwise":
+            scores[name] = ListScorer(ranker, split, order_seed=order_seed)()
+        else:
+            scores[name] = PairScorer(ranker, split)()
+    return SeedRun(ranker, result.history, result.best_epoch, scores)
+
+
+def _shared(config: CosinetConfig) -> dict:
+    """Give the options that both objectives' settings have."""
+    names = (
+        "epochs",
+        "optimizer",
+        "learning_rate",
+        "l2",
+        "clip_norm",
+        "clip_value",
+        "patience",
+        "batch_size",
+    )
+    return {name: getattr(config, name) for name in names}
+
+
+def run_cosinet(config: CosinetConfig) -> ExperimentResult:
+    """Run the experiment that a script's configuration describes, and draw its learning curves."""
+    from evaluation.figures import learning_curves
+
+    check_range(config, "epochs", at_least=1)
+    result = run_experiment(
+        config,
+        paper="cosinet",
+        model=config.model,
+        train_seed=lambda data, seed, folder, key: train_cosinet(config, data, seed, folder, key),
+    )
+    figure = learning_curves(result.histories, title=f"{config.model}, {result.data.title}")
+    with atomic_write(result.folder / "learning_curves.png", "wb") as file:
+        figure.savefig(file, dpi=150, format="png")
+    return result

@@ -1,0 +1,181 @@
+"""Batches of whole questions: what is in them, in which order, and how much of it is padding."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from data_prep import EncodedTexts, UserError
+from training.candidate_lists import list_rows, padded_lists
+from training.listwise_batches import ListwiseBatches
+
+
+def numbered(make_split, n_questions=40, seed=0):
+    """Questions that hold their own number, so that a batch tells which it has; some without an answer."""
+    split = make_split(n_questions, seed=seed)
+    labels = split.labels.copy()
+    labels[split.question_of_row % 5 == 3] = 0
+    numbers = EncodedTexts(np.arange(2, 2 + n_questions, dtype=np.int32), np.arange(n_questions + 1))
+    return replace(split, questions=numbers, labels=labels)
+
+
+def contents(batches):
+    """What an epoch holds: question number -> (texts, labels) of its real candidates, in the list's order."""
+    found = []
+    for batch in batches.batches():
+        for replica in range(len(batch["question"])):
+            for i, weight in enumerate(batch["weight"][replica]):
+                real = batch["real"][replica, i]
+                texts = [tuple(t[t > 0].tolist()) for t in batch["answers"][replica, i][real]]
+                label = batch["label"][replica, i]
+                assert not label[~real].any()
+                assert not batch["answers"][replica, i][~real].any()
+                if weight:
+                    found.append((int(batch["question"][replica, i, 0]) - 2, texts, label[real].tolist()))
+    return found
+
+
+def rows_as_lists(split, i):
+    start, stop = split.candidate_offsets[[i, i + 1]]
+    texts = [tuple(split.candidates.take([row]).words.tolist()) for row in range(start, stop)]
+    labels = split.labels[start:stop].astype("float64")
+    return texts, labels / labels.sum()
+
+
+@pytest.mark.parametrize("replicas", [1, 3])
+def test_an_epoch_has_every_answerable_question_once_with_all_candidates_in_their_order(make_split, replicas):
+    split = numbered(make_split)
+    batches = ListwiseBatches(split, 7, replicas=replicas)
+    found = contents(batches)
+    assert sorted(i for i, _, _ in found) == [i for i in range(40) if i % 5 != 3]
+    for i, texts, labels in found:
+        expected_texts, expected_labels = rows_as_lists(split, i)
+        assert texts == expected_texts
+        np.testing.assert_allclose(labels, expected_labels, rtol=1e-6)
+    every = list(batches.batches())
+    assert len(every) == len(batches)
+    for batch in every:
+        assert batch["weight"].sum() == pytest.approx(1, rel=1e-6)
+
+
+def test_the_order_is_a_function_of_seed_and_epoch(make_split):
+    split = numbered(make_split)
+
+    def order(seed, epoch):
+        batches = ListwiseBatches(split, 4, seed=seed)
+        batches.epoch = epoch
+        return [i for i, _, _ in contents(batches)]
+
+    assert order(1, 2) == order(1, 2)
+    assert order(1, 2) != order(1, 3)
+    assert order(1, 2) != order(2, 2)
+
+
+def test_tensorflow_reads_the_same_batches(make_split):
+    batches = ListwiseBatches(numbered(make_split), 7)
+    for tensors, arrays in zip(batches.dataset(), batches.batches(), strict=True):
+        assert tensors.keys() == arrays.keys()
+        for name, array in arrays.items():
+            np.testing.assert_array_equal(tensors[name].numpy(), array)
+
+
+def test_like_lengths_meet(make_split):
+    rng = np.random.default_rng(3)
+    split = make_split(300, longest=60)
+    # Texts of one question are of like length, as those of one document are.
+    lengths = rng.integers(2, 60, 300)[split.question_of_row]
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    split = replace(split, candidates=EncodedTexts(np.full(offsets[-1], 2, np.int32), offsets))
+
+    def padding(batches):
+        blocks = [(b["answers"], b["real"]) for b in batches]
+        return 1 - lengths.sum() / sum(r.sum() * a.shape[-1] for a, r in blocks)
+
+    def unsorted():
+        for group in np.array_split(rng.permutation(300), 50):
+            lists = [np.flatnonzero(split.question_of_row == i) for i in group]
+            answers = padded_lists(split, lists)
+            yield {"answers": answers, "real": answers.any(axis=-1)}
+
+    assert padding(ListwiseBatches(split, 6).batches()) < 0.35 * padding(unsorted())
+
+
+@pytest.mark.parametrize("order_seed", [None, 5])
+def test_a_cut_list_keeps_correct_answers_then_the_first_wrong_ones_in_the_list_s_order(
+    make_split, order_seed
+):
+    split = numbered(make_split)
+    whole = {i: (t, y) for i, t, y in contents(ListwiseBatches(split, 7, order_seed=order_seed))}
+    for i, texts, labels in contents(ListwiseBatches(split, 7, order_seed=order_seed, max_candidates=3)):
+        all_texts, all_labels = whole[i]
+        correct = [j for j, y in enumerate(all_labels) if y > 0][:3]
+        wrong = [j for j, y in enumerate(all_labels) if y == 0][: max(0, 3 - len(correct))]
+        kept = sorted(correct + wrong)
+        assert texts == [all_texts[j] for j in kept]
+        np.testing.assert_allclose(labels, [(j in correct) / len(correct) for j in kept], rtol=1e-6)
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 50), order_seed=st.integers(0, 1000))
+def test_shuffled_lists_hold_their_own_rows_and_stay_when_other_questions_go(seed, order_seed):
+    split = _correct_first(30, seed)
+    lists = list_rows(split, order_seed)
+    for i, rows in enumerate(lists):
+        assert sorted(rows) == list(range(*split.candidate_offsets[[i, i + 1]]))
+    kept = split.keep_questions(np.arange(30) % 3 == 0)
+    for own, there in zip(list_rows(kept, order_seed), lists[::3], strict=True):
+        assert [kept.candidate_ids[r] for r in own] == [split.candidate_ids[r] for r in there]
+
+
+def test_in_file_order_the_place_is_the_label_and_shuffled_it_says_nothing():
+    split = _correct_first(2000, 0)
+    first = [split.labels[rows[0]] for rows in list_rows(split)]
+    assert np.mean(first) == 1
+    shuffled = list_rows(split, 1)
+    share = np.mean([split.labels[rows].mean() for rows in shuffled])
+    for place in (0, 1, -1):
+        labels = [split.labels[rows[place]] for rows in shuffled]
+        # Four standard errors.
+        assert abs(np.mean(labels) - share) < 4 * np.std(labels) / np.sqrt(len(labels))
+
+
+def test_a_text_without_words_is_one_unknown_word(make_split):
+    split = make_split(3)
+    words = np.array([4, 5], np.int32)
+    offsets = np.concatenate([[0, 1, 1], np.full(split.n_rows - 2, 2)])
+    block = padded_lists(replace(split, candidates=EncodedTexts(words, offsets)), [np.array([0, 1, 2])])
+    assert block.tolist() == [[[4], [1], [5]]]
+
+
+def test_nothing_to_tell_apart_is_refused(make_split):
+    split = make_split()
+    for labels in (np.zeros_like(split.labels), np.ones_like(split.labels)):
+        with pytest.raises(UserError, match="nothing to train"):
+            ListwiseBatches(replace(split, labels=labels), 4)
+
+
+@pytest.mark.parametrize("options", [{"batch_size": 0}, {"batch_size": 4, "max_candidates": 1}])
+def test_options_out_of_range(make_split, options):
+    with pytest.raises(ValueError, match="Received"):
+        ListwiseBatches(make_split(), **options)
+
+
+def _correct_first(n_questions, seed):
+    """Questions whose correct candidates stand first, as in TrecQA's files."""
+    from data_prep import EncodedSplit
+
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(3, 9, n_questions)
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    place = np.arange(offsets[-1]) - np.repeat(offsets[:-1], counts)
+    n = offsets[-1]
+    return EncodedSplit(
+        questions=EncodedTexts(np.full(n_questions, 2, np.int32), np.arange(n_questions + 1)),
+        candidates=EncodedTexts(np.full(n, 3, np.int32), np.arange(n + 1)),
+        candidate_offsets=offsets,
+        labels=(place < np.repeat(rng.integers(1, 3, n_questions), counts)).astype(np.int8),
+        question_ids=[f"q{i}" for i in range(n_questions)],
+        candidate_ids=[f"c{i}" for i in range(n)],
+    )
