@@ -76,7 +76,8 @@ CASES = [
     # Odd batches leave the second device a pair that does not count, and one of 149 a batch of one pair.
     (pointwise, {"l2": 1e-3, "clip_norm": 0.1, "batch_size": 7}),
     (pointwise, {"clip_value": 0.01, "batch_size": 149, "learning_rate": 1.0}),
-    (pointwise, {"optimizer": "adam", "learning_rate": 1e-3, "batch_size": 16}),
+    # Not Adam, which makes steps of their own size of gradients that are rounding errors.
+    (pointwise, {"optimizer": "adagrad", "batch_size": 16}),
 ]
 strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 assert strategy.num_replicas_in_sync == 2
