@@ -126,9 +126,13 @@ class HardestNegativeBatches:
         by_text = np.argsort(text_of_drawn, kind="stable")
         choice = np.full(drawn.shape, -1)
         choice[owner[by_text], column[by_text]] = np.arange(len(by_text))
-        pair_text = text_of_drawn[by_text]
-        lengths = texts.lengths[numbers]
-        n_scored = np.bincount(pair_text, minlength=len(numbers))
+        pair_text, pair_question = text_of_drawn[by_text], owner[by_text]
+        sampled, lengths = texts.padded(numbers), texts.lengths[numbers]
+        if len(numbers) == 0:
+            # An empty text and a score that no pair refers to: Keras takes no maximum of nothing.
+            sampled, lengths, pair_text = np.zeros((1, 1)), np.array([1]), np.array([0])
+            pair_question = pair_text
+        n_scored = np.bincount(pair_text, minlength=len(lengths))
         chunk_texts = self._chunks(lengths, n_scored)
         first_pair = np.concatenate([[0], np.cumsum(n_scored)])
         # A pair that drew none but correct answers has nothing to be set against.
@@ -136,10 +140,9 @@ class HardestNegativeBatches:
         arrays = {
             "question": self.split.questions.padded(self.sampler.question_of_pair[pairs]),
             "correct": texts.padded(self.sampler.text_of_pair[pairs]),
-            # A row even where nothing was drawn, for the pairs that do not count to refer to.
-            "sampled": texts.padded(numbers) if len(numbers) else np.zeros((1, 1)),
+            "sampled": sampled,
             "pair_text": pair_text,
-            "pair_question": owner[by_text],
+            "pair_question": pair_question,
             "choice": choice,
             "chunk_texts": chunk_texts,
             "chunk_pairs": first_pair[chunk_texts],
