@@ -1,5 +1,6 @@
 """The values that the papers print."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,42 @@ def comparable_metrics(record: ResultRecord) -> dict[str, dict[str, Any]]:
     return (
         record.metrics_count_all if counts_every_question(record.dataset, record.protocol) else record.metrics
     )
+
+
+def accuracies(record: ResultRecord) -> dict[str, dict[str, Any]]:
+    """Give a record's precision at 1 under the names of the papers' accuracies, which are the same.
+
+    Args:
+        record: the record.
+
+    Returns:
+        `accuracy_dev` and `accuracy_test1`, as far as the record has them. The papers' second test split is
+        none of a record's.
+
+    Example:
+        >>> summary = {"mean": 0.5, "ci95": None, "per_seed": [0.5]}
+        >>> record = ResultRecord(paper="attentive_pooling", dataset="insuranceqa", protocol="pool-500",
+        ...     split="test", model="AP-CNN", seeds=[0], metrics={"p@1": summary}, parameters=0,
+        ...     seconds_per_epoch=None, command="")
+        >>> list(accuracies(record))
+        ['accuracy_test1']
+    """
+    measured = {"accuracy_dev": record.metrics_dev, "accuracy_test1": comparable_metrics(record)}
+    return {name: metrics["p@1"] for name, metrics in measured.items() if "p@1" in metrics}
+
+
+def with_accuracy_as_precision(printed: Mapping[str, str]) -> dict[str, str]:
+    """Give a printed row in which the accuracy on (the first) test stands as the precision at 1 as well.
+
+    Args:
+        printed: the values of a row by metric.
+
+    Example:
+        >>> with_accuracy_as_precision({"accuracy_dev": "68.8", "accuracy_test1": "69.8"})["p@1"]
+        '69.8'
+    """
+    same = {"p@1": printed["accuracy_test1"]} if "accuracy_test1" in printed else {}
+    return {**same, **printed}
 
 
 def answers(record: ResultRecord, dataset: str) -> bool:

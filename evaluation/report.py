@@ -18,11 +18,13 @@ from data_prep.cli import run_command
 from data_prep.errors import UserError
 from data_prep.files import atomic_write
 from evaluation.paper_results import (
+    accuracies,
     answers,
     comparable_metrics,
     counts_every_question,
     prints_percent,
     read_paper_results,
+    with_accuracy_as_precision,
 )
 from evaluation.ranking import METRICS
 from evaluation.records import ResultRecord, load_records
@@ -51,6 +53,15 @@ _OWN_MODELS = {
     "ctrn": {"LSTM", "QRNN", "CTRN"},
     "attentive_pooling": {"QA-CNN", "QA-BiLSTM", "AP-CNN", "AP-BiLSTM"},
     "cosinet": {"Random", "RR", "WO", "WO+RR", "Cosinet", "CA"},
+}
+
+# What stands below a table as soon as it has a number of ours.
+_FOOTNOTES = {
+    "insuranceqa": """\
+The printed accuracies are those of InsuranceQA V1, ours those of V2, on dev and on its one test split, which
+stands beside the first of V1. The two versions have other questions, answers and pools (V2's wrong answers
+are those that a search engine finds, V1's were drawn at random): Δ is no measure of the models.
+""",
 }
 
 _TIMES = {"seconds_per_epoch": "s/epoch, paper", "train_seconds": "training s, paper"}
@@ -122,6 +133,8 @@ def results_document(records: Sequence[ResultRecord], paper_results: pd.DataFram
         main = {model: _main_record(fitting, model) for model in rows["model"].unique()}
         sections.append(_paper_table(rows, main, runs) + "\n")
         sections += _comparisons([record for record in main.values() if record is not None])
+        if dataset in _FOOTNOTES and any(main.values()):
+            sections.append(_FOOTNOTES[dataset])
         for record in filter(None, main.values()):
             unplaced.pop(record.experiment, None)
         # A variant stands below the first table that prints its model; a model that no table prints, below
@@ -202,7 +215,7 @@ def _paper_table(rows: pd.DataFrame, main: dict[str, ResultRecord | None], runs:
         printed = dict(zip(values["metric"], values["value"], strict=True))
         record = main[model]
         # One value stands for the row where nothing was measured; the other cells stay empty.
-        ours = comparable_metrics(record) if record else {}
+        ours = {**comparable_metrics(record), **accuracies(record)} if record else {}
         cells = [model]
         for metric in metrics:
             value = printed.get(metric, "")
@@ -392,7 +405,7 @@ def readme_table(records: Sequence[ResultRecord], paper_results: pd.DataFrame) -
             if record is None or record.experiment in placed:
                 continue
             placed.add(record.experiment)
-            printed = dict(zip(values["metric"], values["value"], strict=True))
+            printed = with_accuracy_as_precision(dict(zip(values["metric"], values["value"], strict=True)))
             ours = comparable_metrics(record)
             cells = [f"{model} ({dataset})"]
             for metric in metrics:

@@ -5,7 +5,12 @@ from typing import Any
 
 import pandas as pd
 
-from evaluation.paper_results import answers, comparable_metrics, prints_percent
+from evaluation.paper_results import (
+    answers,
+    comparable_metrics,
+    prints_percent,
+    with_accuracy_as_precision,
+)
 from evaluation.ranking import METRICS
 from evaluation.records import ResultRecord
 
@@ -143,6 +148,7 @@ def printed_values(record: ResultRecord, paper_results: pd.DataFrame) -> tuple[s
     Returns:
         The table's name ("hyperqa, Table 2") and the row's values as fractions, by metric; "" and {} where
         the paper has no such row. Where several tables have the row, the first that prints a metric counts.
+        An accuracy on test stands under "p@1" as well.
 
     Example:
         >>> table = pd.DataFrame([["hyperqa", "2", "wikiqa", "HyperQA", "map", "0.712"]],
@@ -158,7 +164,7 @@ def printed_values(record: ResultRecord, paper_results: pd.DataFrame) -> tuple[s
         return "", {}
     rows = rows.drop_duplicates("metric")
     table = rows["table"].iloc[0]
-    printed = dict(zip(rows["metric"], rows["value"], strict=True))
+    printed = with_accuracy_as_precision(dict(zip(rows["metric"], rows["value"], strict=True)))
     if prints_percent(record.paper, table):
         printed |= {metric: f"{float(printed[metric]) / 100:.4f}" for metric in METRICS if metric in printed}
     return f"{record.paper}, Table {table}", printed

@@ -94,6 +94,32 @@ def test_percent_is_compared_with_percent(paper_results):
     assert cells[1:7] == ["46.09", "46.09 ± 0.40", "+0.00", "64.21", "64.21 ± 0.40", "+0.00"]
 
 
+def test_an_accuracy_is_compared_with_the_precision_at_1(paper_results):
+    record = make_record(
+        paper="attentive_pooling",
+        dataset="insuranceqa",
+        protocol="pool-500",
+        variant="POOL-100",
+        model="AP-CNN",
+        metrics={"map": summary(0.5), "p@1": summary(0.6)},
+        metrics_dev={"p@1": summary(0.65)},
+    )
+    text = results_document([record], paper_results)
+    # Printed: dev 68.8, test1 69.8, test2 66.3; V2 has no second test split.
+    assert line_of(text, "AP-CNN", "68.8")[1:10] == [
+        *("68.8", "65.0 ± 0.4", "-3.8"),
+        *("69.8", "60.0 ± 0.4", "-9.8"),
+        *("66.3", "", ""),
+    ]
+    footnote = text.index("ours those of V2")
+    assert text.index("| AP-CNN | 68.8") < footnote < text.index("### Table 4 (as quoted")
+    assert "ours those of V2" not in results_document([], paper_results)
+    assert line_of(readme_table([record], paper_results), "AP-CNN (insuranceqa)")[1] == "69.8 / 60.0 ± 0.4"
+    terminal = paper_ours_table([record], paper_results)
+    assert re.search(r"AP-CNN \(attentive_pooling, Table 3\) +– +0\.6980", terminal)
+    assert re.search(r"difference +-0\.0980", terminal)
+
+
 def test_trecqa_raw_is_compared_with_unanswerable_questions_counted_as_zero(paper_results):
     record = make_record(
         dataset="trecqa",

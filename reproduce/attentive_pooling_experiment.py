@@ -1,0 +1,214 @@
+"""Attentive Pooling's experiments, whatever the data set: QA-CNN, AP-CNN, QA-BiLSTM and AP-BiLSTM."""
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from data_prep.files import atomic_write
+from reproduce.experiment import (
+    ExperimentConfig,
+    ExperimentData,
+    ExperimentResult,
+    SeedRun,
+    load_experiment_data,
+    measure,
+    run_experiment,
+)
+from training.hardest_negative_settings import HardestNegativeSettings
+from training.option_ranges import check_range
+
+if TYPE_CHECKING:
+    import keras
+
+NAMES = {"qa-cnn": "QA-CNN", "ap-cnn": "AP-CNN", "qa-bilstm": "QA-BiLSTM", "ap-bilstm": "AP-BiLSTM"}
+
+# Table 2 of the paper; a convolution has windows, a BiLSTM has none.
+_PAPER_SIZES = {
+    "qa-cnn": {"filters": 4000, "window": 2},
+    "ap-cnn": {"filters": 400, "window": 4},
+    "qa-bilstm": {"filters": 141, "window": 1},
+    "ap-bilstm": {"filters": 141, "window": 1},
+}
+
+# Word vectors that are trained on the data set's own training texts.
+_TRAINED = re.compile(r"task-(skipgram|cbow)-(\d+)d")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentivePoolingConfig(HardestNegativeSettings, ExperimentConfig):
+    """The options of an Attentive Pooling experiment; None stands for the paper's value of the model."""
+
+    sources: ClassVar[tuple[str, ...]] = (
+        *ExperimentConfig.sources,
+        "reproduce/attentive_pooling_experiment.py",
+        "data_prep/shared_texts.py",
+        "data_prep/trained_vectors.py",
+        "models/attentive_pooling.py",
+        "training/answer_sampler.py",
+        "training/fit_hardest.py",
+        "training/hardest_negative_*.py",
+        "training/shared_text_scorer.py",
+        "layers/attentive_pooling.py",
+        "layers/cosine_similarity.py",
+        "layers/masked_max.py",
+        "layers/masked_pooling.py",
+        "layers/pair_shapes.py",
+    )
+
+    model: Literal["ap-cnn", "qa-cnn", "ap-bilstm", "qa-bilstm"] = "ap-cnn"
+    """AP pools by attention to the other text, QA by the maximum; over a convolution or a BiLSTM."""
+    filters: int | None = None
+    """c, the filters of the convolution, or the size of each direction of the BiLSTM; None for the paper's
+    400 (AP-CNN), 4000 (QA-CNN) or 141."""
+    window: int | None = None
+    """k, the words in the window of the convolution; None for the paper's 4 (AP-CNN; 3 on InsuranceQA) or 2
+    (QA-CNN)."""
+    batch_size: int | None = None
+    """Pairs of a question and a correct answer in a batch; None for the paper's 20, or 1 (QA-CNN)."""
+    margin: float | None = None
+    """Margin of the hinge loss (Eq. 12); None for the paper's 0.5 (AP-CNN), 0.009 (QA-CNN), 0.2 (AP-BiLSTM)
+    or 0.1 (QA-BiLSTM)."""
+    learning_rate: float | None = None
+    """Learning rate of the optimizer, in the first epoch; None for the paper's 1.1, or 0.05 (QA-CNN)."""
+    learning_rate_decay: bool | None = None
+    """Divide the learning rate by t in epoch t = 1, 2, ...; None for the paper's yes, or no (QA-CNN)."""
+    embedding_dropout: float = 0.0
+    """Share of the entries of word vectors that training drops."""
+    train_word_vectors: bool = False
+    """Train the word vectors, too; the paper does not say whether it does."""
+
+    def __post_init__(self) -> None:
+        """Put the paper's values where None stands, and refuse options out of range."""
+        for name, value in self.paper_values().items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, value)
+        HardestNegativeSettings.__post_init__(self)
+        ExperimentConfig.__post_init__(self)
+        for name in ("filters", "window"):
+            check_range(self, name, at_least=1)
+        check_range(self, "embedding_dropout", at_least=0, below=1)
+
+    def paper_values(self) -> dict[str, float | bool]:
+        """Give the paper's values of the options that differ from model to model."""
+        # The four rows of models.attentive_pooling.PAPER_TRAINING, which cannot be read without Keras.
+        training = {"batch_size": 20, "learning_rate": 1.1, "learning_rate_decay": True}
+        if self.model == "qa-cnn":
+            training = {"batch_size": 1, "learning_rate": 0.05, "learning_rate_decay": False}
+        margins = {"qa-cnn": 0.009, "ap-cnn": 0.5, "qa-bilstm": 0.1, "ap-bilstm": 0.2}
+        return {**_PAPER_SIZES[self.model], **training, "margin": margins[self.model]}
+
+    def negatives(self) -> str:
+        """Say in words which wrong answers are trained on."""
+        source = "the whole training answer set" if self.negatives_from == "answers" else "the question's own"
+        draws = "per batch" if self.share_negatives else "per question and correct answer"
+        return (
+            f"the highest scoring of {self.sampled_negatives} wrong answers, drawn {draws} from {source} "
+            f"(the paper: of 50, drawn per question from the entire answer set)"
+        )
+
+
+def load_attentive_pooling_data(config: AttentivePoolingConfig) -> ExperimentData:
+    """Load data and word vectors; vectors named `task-skipgram-100d` are trained first, or found again.
+
+    They are word2vec's, trained on the training texts of the data set; the dimensions are those of the name,
+    and `task-cbow-...` has continuous bag of words in place of skip-gram.
+
+    Args:
+        config: the configuration.
+
+    Raises:
+        UserError: data or word vectors are missing or malformed.
+    """
+    if not any(_TRAINED.fullmatch(name) for name in config.embeddings):
+        return load_experiment_data(config)
+    # The tables are read again below, a matter of seconds, so that two copies of a million rows are not held.
+    paths = _with_trained_vectors(config)
+    return load_experiment_data(replace(config, embeddings=paths))
+
+
+def _with_trained_vectors(config: AttentivePoolingConfig) -> tuple[str, ...]:
+    """Put the paths of trained vectors in the place of their names."""
+    from data_prep import load_dataset
+    from data_prep.trained_vectors import train_word2vec
+
+    dataset = load_dataset(config.dataset, config.variant, config.data_home)
+    paths = []
+    for name in config.embeddings:
+        kind = _TRAINED.fullmatch(name)
+        if kind:
+            skipgram, size = kind[1] == "skipgram", int(kind[2])
+            tokens = {"lowercase": config.lowercase, "mask_numbers": config.mask_numbers}
+            name = train_word2vec(dataset, size, sg=skipgram, **tokens)
+        paths.append(name)
+    return tuple(paths)
+
+
+def build_ranker(config: AttentivePoolingConfig, data: ExperimentData, seed: int) -> "keras.Model":
+    """Build the configuration's model with initial weights and dropout of a seed."""
+    from models.attentive_pooling import RANKERS
+
+    vectors = data.word_vectors.matrix if config.train_word_vectors else data.word_embedding
+    sizes = [config.filters, config.window] if config.model.endswith("cnn") else [config.filters]
+    return RANKERS[NAMES[config.model]](
+        vectors,
+        *sizes,
+        embedding_dropout=config.embedding_dropout,
+        train_word_vectors=config.train_word_vectors,
+        seed=seed * 1000,
+    )
+
+
+def train_attentive_pooling(
+    config: AttentivePoolingConfig, data: ExperimentData, seed: int, folder: Path | None, key: str
+) -> SeedRun:
+    """Train one model with one seed, or go on with a training that was interrupted."""
+    import keras
+
+    from training.fit_hardest import fit_hardest
+    from training.shared_text_scorer import SharedTextScorer
+
+    keras.utils.set_random_seed(seed)
+    ranker = build_ranker(config, data, seed)
+    logs = [keras.callbacks.TensorBoard(folder / "tensorboard")] if config.tensorboard and folder else []
+    result = fit_hardest(
+        ranker,
+        data.encoded.train,
+        # The questions that choose the best epoch; the others would only take time.
+        data.encoded.dev.keep_questions(data.encoded.dev.counts_under("answerable")),
+        config,
+        measure,
+        seed=seed,
+        label=f"{NAMES[config.model]}, seed {seed}",
+        state_path=folder / "state.npz" if folder else None,
+        state_key=key,
+        callbacks=logs,
+        verbose=folder is not None,
+    )
+    scores = {name: SharedTextScorer(ranker, getattr(data.encoded, name))() for name in ("dev", "test")}
+    return SeedRun(ranker, result.history, result.best_epoch, scores)
+
+
+def run_attentive_pooling(config: AttentivePoolingConfig) -> ExperimentResult:
+    """Run the experiment that a script's configuration describes, and draw its learning curves."""
+    from evaluation.figures import learning_curves
+
+    check_range(config, "epochs", at_least=1)
+    data = load_attentive_pooling_data(config)
+    print(f"Negatives: {config.negatives()}.", flush=True)
+    notes = data.dataset.description.notes
+    if notes:
+        # What a reader of a data set's numbers has to know stands beside them.
+        print("\n".join(notes), flush=True)
+        config = replace(config, notes=" ".join(filter(None, (config.notes, *notes))))
+    result = run_experiment(
+        config,
+        paper="attentive_pooling",
+        model=NAMES[config.model],
+        train_seed=lambda data, seed, folder, key: train_attentive_pooling(config, data, seed, folder, key),
+        data=data,
+    )
+    figure = learning_curves(result.histories, title=f"{result.records[0].model}, {result.data.title}")
+    with atomic_write(result.folder / "learning_curves.png", "wb") as file:
+        figure.savefig(file, dpi=150, format="png")
+    return result

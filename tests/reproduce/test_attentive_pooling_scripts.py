@@ -1,0 +1,118 @@
+"""Attentive Pooling's scripts: the paper's values by model, and what a run leaves behind."""
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import tyro
+
+from data_prep import DATASETS, UserError
+from models.attentive_pooling import PAPER_TRAINING
+from reproduce.attentive_pooling_experiment import NAMES, AttentivePoolingConfig
+from reproduce.attentive_pooling_insuranceqa import Config as InsuranceQAConfig
+from reproduce.attentive_pooling_insuranceqa import run
+from reproduce.attentive_pooling_search import SPACE, SearchConfig, complete
+from reproduce.attentive_pooling_trecqa import Config as TrecQAConfig
+from reproduce.attentive_pooling_wikiqa import Config as WikiQAConfig
+from reproduce.search import trial_options
+
+ROOT = Path(__file__).parents[2]
+SCRIPTS = ("wikiqa", "trecqa", "insuranceqa", "search")
+
+
+@pytest.mark.parametrize("model", NAMES)
+def test_the_defaults_are_the_paper_s_of_the_model(model):
+    config = WikiQAConfig(model=model)
+    printed = PAPER_TRAINING[NAMES[model]]
+    ours = (config.batch_size, config.margin, config.learning_rate, config.learning_rate_decay)
+    assert ours == tuple(printed.values())
+    assert (config.optimizer, config.sampled_negatives, config.negatives_from) == ("sgd", 50, "answers")
+    assert not config.share_negatives
+    assert 15 <= config.epochs <= 25
+    # Table 2: filters, and windows of words, on TrecQA and WikiQA / on InsuranceQA.
+    bilstm = (141, 1, 1)
+    sizes = {"ap-cnn": (400, 4, 3), "qa-cnn": (4000, 2, 2), "ap-bilstm": bilstm, "qa-bilstm": bilstm}
+    windows = TrecQAConfig(model=model).window, InsuranceQAConfig(model=model).window
+    assert (config.filters, *windows) == sizes[model]
+
+
+def test_what_is_given_stands_and_a_value_of_zero_is_given():
+    config = WikiQAConfig(model="qa-cnn", margin=0.3, learning_rate_decay=True)
+    assert (config.margin, config.learning_rate_decay, config.batch_size) == (0.3, True, 1)
+    assert replace(config, epochs=3).margin == 0.3
+    assert tyro.cli(WikiQAConfig, args=["--learning-rate-decay", "False"]).learning_rate_decay is False
+    for options in ({"filters": 0}, {"window": 0}, {"batch_size": 0}, {"embedding_dropout": 1.0}):
+        with pytest.raises(UserError, match=next(iter(options))):
+            AttentivePoolingConfig(dataset="sample", **options)
+
+
+def test_configurations_are_told_apart_by_what_they_train():
+    one, other = WikiQAConfig().matters(), WikiQAConfig(negatives_from="own").matters()
+    assert one["margin"] == 0.5
+    assert {key for key in one if one[key] != other[key]} == {"negatives_from"}
+    assert "the whole training answer set" in WikiQAConfig().negatives()
+    assert "the question's own" in WikiQAConfig(negatives_from="own").negatives()
+    assert "per batch" in WikiQAConfig(share_negatives=True).negatives()
+
+
+def test_every_trial_of_the_search_is_a_configuration():
+    config = SearchConfig(dataset="sample", share_negatives=True, embeddings=("task-skipgram-8d",))
+    for trial in range(60):
+        options = complete(trial_options(config, SPACE, trial))
+        tried = AttentivePoolingConfig(**{"dataset": "sample", "share_negatives": True} | options)
+        assert (tried.optimizer == "adam") == (tried.learning_rate < 0.05)
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_help_imports_nothing_heavy(environment, script):
+    told = (
+        "import runpy, sys; sys.argv = sys.argv[1:]\n"
+        "try: runpy.run_path(sys.argv[0], run_name='__main__')\n"
+        "finally: print(sorted(sys.modules.keys() & {'tensorflow', 'keras', 'gensim'}), file=sys.stderr)"
+    )
+    path = ROOT / "reproduce" / f"attentive_pooling_{script}.py"
+    done = subprocess.run(
+        [sys.executable, "-c", told, path, "--help"], capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 0
+    assert done.stderr.strip() == "[]"
+    for option in ("--model", "--share-negatives", "--negatives-from", "--sampled-negatives", "--window"):
+        assert option in done.stdout
+
+
+def test_a_run_prints_accuracies_and_records_what_a_reader_has_to_know(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    note = "This version is not the paper's."
+    noted = replace(DATASETS["sample"], notes=(note,))
+    monkeypatch.setitem(DATASETS, "sample", noted)
+    config = InsuranceQAConfig(
+        dataset="sample",
+        embeddings=("task-cbow-8d",),
+        filters=4,
+        epochs=1,
+        share_negatives=True,
+        notes="A first look.",
+        output=tmp_path / "out",
+    )
+    result = run(config)
+    printed = capsys.readouterr().out
+    assert "sample-cbow-8d-seed0" in printed
+    assert f"Negatives: {config.negatives()}." in printed
+    assert note in printed.splitlines()
+    (path,) = result.folder.glob("*.json")
+    record = json.loads(path.read_text())
+    assert (record["paper"], record["model"]) == ("attentive_pooling", "AP-CNN")
+    assert record["notes"] == f"A first look. {note}"
+    # k n c + c + c c with 3 words in the window.
+    assert record["parameters"] == 3 * 8 * 4 + 4 + 4 * 4
+    assert record["configuration"]["embeddings"] == ["task-cbow-8d"]
+    dev, test = (record[key]["p@1"]["mean"] for key in ("metrics_dev", "metrics"))
+    # The values of Table 3, as the paper prints them.
+    line = f"dev {100 * dev:.1f}, test {100 * test:.1f}. The paper's on V1: dev 68.8, test1 69.8, test2 66.3."
+    assert line in printed
+    assert re.search(r"AP-CNN, ours, 1 seed", printed)
+    assert (result.folder / "learning_curves.png").is_file()

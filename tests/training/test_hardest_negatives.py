@@ -1,0 +1,401 @@
+"""Training against the hardest of sampled negatives: draws, one whole step, and what must not matter."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from data_prep import EncodedSplit, EncodedTexts, UserError
+from data_prep.shared_texts import SharedTexts
+from models.attentive_pooling import RANKERS
+from training.answer_sampler import AnswerSampler
+from training.fit_hardest import fit_hardest
+from training.hardest_negative_batches import HardestNegativeBatches
+from training.hardest_negative_settings import HardestNegativeSettings
+from training.hardest_negative_trainer import HardestNegativeTrainer
+from training.padded_texts import PaddedTexts
+from training.scoring import SplitScorer
+from training.shared_text_scorer import SharedTextScorer
+
+SIZES = {"QA-CNN": 7, "AP-CNN": 5, "QA-BiLSTM": 3, "AP-BiLSTM": 3}
+
+
+def pooled_split(seed=0, n_questions=9, n_texts=25, pool=6, words=40, longest=8):
+    """Questions whose pools share one table of texts, in which two texts are the same, and one is empty."""
+    rng = np.random.default_rng(seed)
+
+    def texts(n, first=1):
+        lengths = rng.integers(first, longest, n)
+        lengths[0] = first
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        return EncodedTexts(rng.integers(2, words, offsets[-1]).astype(np.int32), offsets)
+
+    index = np.concatenate([rng.choice(n_texts, pool, replace=False) for _ in range(n_questions)])
+    labels = (rng.random(len(index)) < 0.3).astype(np.int8)
+    labels[::pool], labels[1::pool] = 1, 0
+    return EncodedSplit(
+        questions=texts(n_questions),
+        candidates=SharedTexts(texts(n_texts, first=0), index.astype(np.int32)),
+        candidate_offsets=np.arange(n_questions + 1) * pool,
+        labels=labels,
+        question_ids=[f"q{i}" for i in range(n_questions)],
+        candidate_ids=[f"c{i}" for i in index],
+    )
+
+
+def correct_texts(split, question):
+    rows = slice(*split.candidate_offsets[question : question + 2])
+    return set(split.candidates.index[rows][split.labels[rows] == 1].tolist())
+
+
+def own_texts(split, question):
+    return set(split.candidates.index[slice(*split.candidate_offsets[question : question + 2])].tolist())
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    count=st.integers(1, 30),
+    kind=st.sampled_from([("answers", False), ("answers", True), ("own", False)]),
+)
+def test_drawn_answers_are_distinct_wrong_and_as_many_as_there_are(seed, count, kind):
+    split = pooled_split(seed)
+    source, share = kind
+    sampler = AnswerSampler(split, count, source=source, share=share)
+    pairs = set(zip(sampler.question_of_pair.tolist(), sampler.text_of_pair.tolist(), strict=True))
+    empty = set(np.flatnonzero(split.candidates.texts.lengths == 0).tolist())
+    everything = set(split.candidates.index.tolist()) - empty
+    assert sampler.n_answers == len(everything)
+    assert {text for _, text in pairs} <= everything
+    numbers = np.arange(len(sampler))
+    drawn = sampler.draw(numbers, np.random.default_rng(seed))
+    assert drawn.shape == (len(sampler), count)
+    for question, row in zip(sampler.question_of_pair, drawn, strict=True):
+        found = row[row >= 0].tolist()
+        wrong = everything - correct_texts(split, question)
+        if source == "own":
+            wrong &= own_texts(split, question)
+        assert set(found) <= wrong
+        assert len(set(found)) == len(found)
+        if share:
+            # The batch's draw but for the question's own correct answers.
+            assert len(found) >= min(count, len(everything)) - len(correct_texts(split, question))
+        else:
+            assert len(found) == min(count, len(wrong))
+    # A correct answer without another to set against it is the only one left out.
+    for question in range(split.n_questions):
+        for text in correct_texts(split, question) - empty:
+            wrong = everything - correct_texts(split, question)
+            if source == "own":
+                wrong &= own_texts(split, question)
+            assert ((question, text) in pairs) == bool(wrong)
+
+
+@pytest.mark.parametrize("share", [False, True])
+def test_every_wrong_answer_is_drawn_equally_often(share):
+    split = pooled_split(3)
+    sampler = AnswerSampler(split, 4, share=share)
+    rng, counts = np.random.default_rng(0), np.zeros(len(split.candidates.texts))
+    repeats = 4000
+    for _ in range(repeats):
+        drawn = sampler.draw(np.array([0]), rng)
+        counts[drawn[drawn >= 0]] += 1
+    wrong = set(split.candidates.index.tolist()) - correct_texts(split, sampler.question_of_pair[0])
+    wrong = sorted(wrong - set(np.flatnonzero(split.candidates.texts.lengths == 0).tolist()))
+    assert counts.sum() == counts[wrong].sum()
+    expected = repeats * 4 / (sampler.n_answers if share else len(wrong))
+    # Five standard deviations of a binomial.
+    assert np.abs(counts[wrong] - expected).max() < 5 * np.sqrt(expected)
+
+
+def test_an_answer_that_is_correct_in_one_row_is_wrong_in_none():
+    split = pooled_split(1, n_questions=2)
+    # The same text twice in a pool, correct and wrong.
+    split.candidates.index[:2] = 5
+    sampler = AnswerSampler(split, 6, source="own")
+    drawn = sampler.draw(np.flatnonzero(sampler.question_of_pair == 0), np.random.default_rng(0))
+    assert 5 not in drawn
+
+
+def test_a_split_without_wrong_answers_is_refused():
+    split = pooled_split(0)
+    split.labels[:] = 1
+    AnswerSampler(split)
+    with pytest.raises(UserError, match="nothing to train on"):
+        AnswerSampler(split, source="own")
+    split.labels[:] = 0
+    with pytest.raises(UserError, match="nothing to train on"):
+        AnswerSampler(split)
+
+
+def batch_of(split, sampler, **options):
+    """The first batch, without the axis of the replicas."""
+    batches = HardestNegativeBatches(split, sampler, **{"batch_size": 5, "seed": 2} | options)
+    return {name: value[0] for name, value in next(iter(batches.batches())).items()}
+
+
+def ranker_of(name, vectors, **options):
+    return RANKERS[name](vectors, SIZES[name], seed=3, **options)
+
+
+def real(words):
+    return np.asarray(words)[np.asarray(words) > 0]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "words_per_chunk"),
+    [
+        ("QA-CNN", ("answers", True), 1),
+        ("QA-BiLSTM", ("answers", True), 10**6),
+        ("AP-CNN", ("answers", False), 25),
+        ("AP-CNN", ("own", False), 10**6),
+    ],
+)
+def test_the_hardest_answer_has_the_highest_score(make_vectors, name, kind, words_per_chunk):
+    split, ranker = pooled_split(4), ranker_of(name, make_vectors())
+    sampler = AnswerSampler(split, 7, source=kind[0], share=kind[1])
+    batch = batch_of(split, sampler, words_per_chunk=words_per_chunk)
+    hardest = HardestNegativeTrainer(ranker).hardest(batch).numpy()
+    pairs = np.random.default_rng([2, 0]).permutation(len(sampler))[:5]
+    drawn = sampler.draw(pairs, np.random.default_rng([2, 0, 0]))
+    for i, pair in enumerate(pairs):
+        question, correct = sampler.question_of_pair[pair], sampler.text_of_pair[pair]
+        words = split.questions.padded([question])
+        assert real(batch["question"][i]).tolist() == words[0].tolist()
+        assert real(batch["correct"][i]).tolist() == sampler.texts.padded([correct])[0].tolist()
+        texts = drawn[i][drawn[i] >= 0]
+        scores = ranker([np.repeat(words, len(texts), 0), sampler.texts.padded(texts)]).numpy()
+        best = sampler.texts.padded([texts[int(np.argmax(scores))]])[0]
+        assert sorted(scores)[-1] - sorted(scores)[-2] > 1e-5
+        assert real(batch["sampled"][hardest[i]]).tolist() == best.tolist()
+
+
+def qa_cnn_step(vectors, weights, batch, hardest, margin, rate, l2):
+    """Loss and SGD update of one step of QA-CNN with window 2 in float64, differentiated by hand."""
+    kernel, bias = (np.asarray(w, np.float64) for w in weights)
+    vectors = vectors.astype(np.float64)
+    d_kernel, d_bias = 2 * l2 * kernel, np.zeros_like(bias)
+
+    def encode(words):
+        z = np.concatenate([vectors[real(words)], np.zeros((1, vectors.shape[1]))])
+        states = z[:-1] @ kernel[0] + z[1:] @ kernel[1] + bias
+        return np.tanh(states.max(0)), (z, states.argmax(0))
+
+    def back(at_vector, vector, kept):
+        z, best = kept
+        at_state = at_vector * (1 - vector**2)
+        for offset in (0, 1):
+            d_kernel[offset] += z[best + offset].T * at_state
+        d_bias[:] += at_state
+
+    def cosine(u, v):
+        lengths = np.linalg.norm(u), np.linalg.norm(v)
+        s = u @ v / (lengths[0] * lengths[1])
+        return s, v / (lengths[0] * lengths[1]) - s * u / lengths[0] ** 2
+
+    losses = []
+    for i in range(len(batch["question"])):
+        (q, q_kept), (right, right_kept), (wrong, wrong_kept) = (
+            encode(words)
+            for words in (batch["question"][i], batch["correct"][i], batch["sampled"][hardest[i]])
+        )
+        losses.append(max(0.0, margin - cosine(q, right)[0] + cosine(q, wrong)[0]))
+        if losses[-1] > 0:
+            w = batch["weight"][i]
+            back(w * (cosine(q, wrong)[1] - cosine(q, right)[1]), q, q_kept)
+            back(-w * cosine(right, q)[1], right, right_kept)
+            back(w * cosine(wrong, q)[1], wrong, wrong_kept)
+    return np.mean(losses), [kernel - rate * d_kernel, bias - rate * d_bias]
+
+
+@pytest.mark.parametrize(("margin", "reduction"), [(0.5, "mean"), (0.05, "sum")])
+def test_one_step_equals_float64_numpy(make_vectors, margin, reduction):
+    split, vectors, rate, l2 = pooled_split(5), make_vectors(), 0.7, 0.01
+    ranker = ranker_of("QA-CNN", vectors)
+    sampler = AnswerSampler(split, 6)
+    batches = HardestNegativeBatches(split, sampler, len(sampler), reduction=reduction)
+    trainer = HardestNegativeTrainer(ranker, margin=margin, l2=l2)
+    batch = {name: value[0] for name, value in next(iter(batches.batches())).items()}
+    weight = 1 / len(sampler) if reduction == "mean" else 1
+    np.testing.assert_allclose(batch["weight"], weight, rtol=1e-6)
+    before = [v.numpy() for v in ranker.trainable_variables]
+    hardest = trainer.hardest(batch).numpy()
+    loss, after = qa_cnn_step(vectors, before, batch, hardest, margin, rate, l2)
+    trainer.compile(optimizer=keras.optimizers.SGD(rate), jit_compile=False)
+    history = trainer.fit(batches.dataset(), epochs=1, shuffle=False, verbose=0).history
+    assert history["loss"][0] == pytest.approx(loss, rel=1e-5)
+    if margin < 0.1:
+        # The case has pairs within the margin and pairs beyond it.
+        assert 0 < history["active_share"][0] < 1
+    for ours, theirs, old in zip(ranker.trainable_variables, after, before, strict=True):
+        assert np.abs(theirs - old).max() > 1e-3
+        np.testing.assert_allclose(ours.numpy(), theirs, atol=2e-6)
+
+
+@pytest.mark.parametrize("name", ["AP-CNN", "QA-BiLSTM"])
+def test_a_step_is_that_of_the_plain_ranker(make_vectors, name):
+    split, ranker = pooled_split(6), ranker_of(name, make_vectors())
+    sampler = AnswerSampler(split, 6)
+    batch = batch_of(split, sampler)
+    trainer = HardestNegativeTrainer(ranker, margin=0.4)
+    wrong = batch["sampled"][trainer.hardest(batch).numpy()]
+    with tf.GradientTape() as tape:
+        right, other = (ranker([batch["question"], x], training=True) for x in (batch["correct"], wrong))
+        loss = keras.ops.mean(keras.ops.relu(0.4 - right + other))
+    gradients = tape.gradient(loss, [v.value for v in ranker.trainable_variables])
+    expected = [
+        v.numpy() - 0.3 * g.numpy() for v, g in zip(ranker.trainable_variables, gradients, strict=True)
+    ]
+    trainer.compile(optimizer=keras.optimizers.SGD(0.3), jit_compile=False)
+    trainer.train_step({k: v[None] for k, v in batch.items()})
+    for ours, theirs in zip(ranker.trainable_variables, expected, strict=True):
+        np.testing.assert_allclose(ours.numpy(), theirs, atol=1e-6)
+
+
+def test_a_pair_whose_draw_holds_only_correct_answers_counts_nothing(make_vectors):
+    split = pooled_split(0, n_questions=3, n_texts=7)
+    # All texts but one are correct for question 0: most shared draws of one leave it without a wrong answer.
+    split.labels[:5] = 1
+    sampler = AnswerSampler(split, 1, share=True)
+    ranker = ranker_of("AP-CNN", make_vectors())
+    batches = HardestNegativeBatches(split, sampler, 1)
+    weights = []
+    for epoch in range(5):
+        batches.epoch = epoch
+        weights += [float(batch["weight"][0, 0]) for batch in batches.batches()]
+    assert {0.0, 1.0} == set(weights)
+    trainer = HardestNegativeTrainer(ranker, margin=3.0)
+    trainer.compile(optimizer=keras.optimizers.SGD(0.1), jit_compile=False)
+    for batch in batches.batches():
+        before = [v.numpy() for v in ranker.trainable_variables]
+        trainer.train_step(batch)
+        moved = [np.abs(v.numpy() - b).max() for v, b in zip(ranker.trainable_variables, before, strict=True)]
+        assert np.isfinite(moved).all()
+        assert (max(moved) > 0) == (batch["weight"][0, 0] > 0)
+
+
+OPTIONS = {"epochs": 4, "batch_size": 6, "sampled_negatives": 5, "learning_rate": 0.5, "margin": 0.3}
+
+
+class Interrupt(keras.callbacks.Callback):
+    """Ends the process's work in the middle of an epoch."""
+
+    def __init__(self, epoch):
+        super().__init__()
+        self.epoch, self.current = epoch, 0
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.current = epoch
+
+    def on_train_batch_end(self, batch, logs=None):
+        if self.current == self.epoch:
+            raise KeyboardInterrupt
+
+
+def measure(split, scores):
+    return {"map": float((scores[split.labels == 1] > scores[split.labels == 0].mean()).mean())}
+
+
+@pytest.fixture
+def train(make_vectors):
+    def run(name="AP-CNN", state_path=None, *callbacks, seed=4, dropout=0.2, **options):
+        ranker = ranker_of(name, make_vectors(), embedding_dropout=dropout)
+        rates = []
+        watch = keras.callbacks.LambdaCallback(
+            on_epoch_end=lambda epoch, logs: rates.append(float(ranker_optimizer().learning_rate))
+        )
+
+        def ranker_optimizer():
+            return watch.model.optimizer
+
+        result = fit_hardest(
+            ranker,
+            pooled_split(7, n_questions=14),
+            pooled_split(8),
+            HardestNegativeSettings(**OPTIONS | options),
+            measure,
+            seed=seed,
+            state_path=state_path,
+            state_key="k",
+            callbacks=[watch, *callbacks],
+            verbose=False,
+        )
+        history = [{k: v for k, v in epoch.items() if k != "seconds"} for epoch in result.history]
+        return history, rates, [v.numpy() for v in ranker.trainable_variables]
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("AP-CNN", {"share_negatives": True}),
+        ("QA-CNN", {"optimizer": "adam", "learning_rate": 0.02, "negatives_from": "own", "l2": 1e-3}),
+    ],
+)
+def test_a_training_goes_on_where_it_was_interrupted(train, tmp_path, name, options):
+    unbroken = train(name, **options)
+    path = tmp_path / "state.npz"
+    with pytest.raises(KeyboardInterrupt):
+        train(name, path, Interrupt(2), **options)
+    resumed = train(name, path, **options)
+    assert resumed[0] == unbroken[0]
+    for ours, theirs in zip(resumed[2], unbroken[2], strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_the_learning_rate_of_epoch_t_is_divided_by_t(train):
+    history, rates, _ = train(learning_rate=0.5)
+    assert rates == pytest.approx([0.5, 0.25, 0.5 / 3, 0.125])
+    assert train(learning_rate=0.5, seed=5)[0] != history
+
+
+def test_the_loss_falls_at_a_learning_rate_that_stays(train):
+    adam = {"optimizer": "adam", "learning_rate": 0.03, "learning_rate_decay": False}
+    history, rates, _ = train(epochs=12, dropout=0.0, **adam)
+    assert rates == pytest.approx([0.03] * 12)
+    losses = [epoch["loss"] for epoch in history]
+    assert np.mean(losses[-3:]) < 0.5 * losses[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "words_per_chunk"), [("QA-CNN", 1), ("QA-CNN", 10**6), ("AP-CNN", 40), ("AP-CNN", 10**6)]
+)
+def test_a_split_s_scores_are_those_of_its_pairs_one_by_one(make_vectors, name, words_per_chunk):
+    split, ranker = pooled_split(9), ranker_of(name, make_vectors())
+    scores = SharedTextScorer(ranker, split, words_per_chunk)()
+    expected = [
+        float(ranker([split.questions.padded([question]), split.candidates.padded([row])])[0])
+        for row, question in enumerate(split.question_of_row)
+    ]
+    np.testing.assert_allclose(scores, expected, atol=1e-6)
+    plain = SplitScorer(ranker, PaddedTexts(ranker.get_layer("encoder")), split)()
+    np.testing.assert_allclose(scores, plain, atol=1e-6)
+
+
+def test_every_distinct_text_is_encoded_once(make_vectors, monkeypatch):
+    split, ranker = pooled_split(9, n_questions=30), ranker_of("AP-CNN", make_vectors())
+    scorer = SharedTextScorer(ranker, split, 40)
+    encoded, encode = [], scorer._encode
+    monkeypatch.setattr(scorer, "_encode", lambda words: encoded.append(words.numpy()) or encode(words))
+    first = scorer()
+    assert sum(map(len, encoded)) == 30 + len(np.unique(split.candidates.index))
+    assert all(words.size <= 40 for words in encoded)
+    # The current weights count, not those of the first time.
+    ranker.set_weights([0.5 * w for w in ranker.get_weights()])
+    assert np.abs(scorer() - first).max() > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sampled_negatives": 0}, "sampled_negatives must be at least 1"),
+        ({"margin": 0}, "margin must be above 0"),
+        ({"share_negatives": True, "negatives_from": "own"}, "choose one of them"),
+    ],
+)
+def test_options_out_of_range_are_refused(options, message):
+    with pytest.raises(UserError, match=message):
+        HardestNegativeSettings(**options)

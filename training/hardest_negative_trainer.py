@@ -1,0 +1,145 @@
+"""Hinge training against the wrong answer that the current model scores highest of those drawn."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from training.ranker_trainer import RankerTrainer
+
+
+class HardestNegativeTrainer(RankerTrainer):
+    """Trains a ranker as dos Santos et al. (2016) do (Eq. 12): one hinge per question and correct answer.
+
+    ```
+    loss = sum over pairs of weight * max(0, margin - s(q, a+) + s(q, a-))
+    a-   = the one of the drawn answers with the highest s(q, a) under the current weights
+    ```
+
+    plus `l2` times the squares of all weights but biases. The drawn answers are scored without gradient and
+    without dropout: each is encoded once, however many questions are set against it, in chunks, so that
+    memory does not grow with their number, and the questions' encodings are looked up. Only the one that wins
+    is encoded again, with gradient and dropout. Of equal scores the first drawn wins.
+
+    It is an ordinary Keras model: `compile` it with an optimizer and `fit` it on
+    `HardestNegativeBatches.dataset()`.
+
+    Args:
+        ranker: `matcher([*encoder(question), *encoder(answer)])`, such as `models.attentive_pooling` builds;
+            its layer `encoder` maps int32 words to a tensor or a list of tensors, texts along the first axis.
+        margin: the hinge loss's margin, above 0.
+        l2: weight of the L2 penalty, at least 0.
+        clip_norm: the largest norm of the whole gradient; None for no limit.
+        clip_value: the largest absolute value of a gradient's entry, before `clip_norm`; None for no limit.
+
+    Raises:
+        ValueError: an option is out of range.
+
+    Example:
+        >>> trainer = HardestNegativeTrainer(model, margin=0.5)  # doctest: +SKIP
+        >>> trainer.compile(optimizer=keras.optimizers.SGD(1.1))  # doctest: +SKIP
+        >>> history = trainer.fit(batches.dataset(), epochs=25)  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        ranker: keras.Model,
+        *,
+        margin: float = 0.5,
+        l2: float = 0.0,
+        clip_norm: float | None = None,
+        clip_value: float | None = None,
+    ):
+        super().__init__(
+            ranker, l2=l2, clip_norm=clip_norm, clip_value=clip_value, name="hardest_negative_trainer"
+        )
+        if margin <= 0:
+            raise ValueError(f"`margin` must be above 0. Received: margin={margin}")
+        self.margin = margin
+        self.active_share = keras.metrics.Mean(name="active_share")
+
+    @property
+    def metrics(self) -> list[keras.metrics.Metric]:
+        """The means over an epoch: loss per pair, gradient norm, share of pairs within the margin."""
+        return [*super().metrics, self.active_share]
+
+    def train_step(self, batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        """Do one step on a batch of `HardestNegativeBatches`: search, loss, gradient, update."""
+        batch = {name: tf.squeeze(value, 0) for name, value in batch.items()}
+        weights = [variable.value for variable in self.ranker.trainable_variables]
+        wrong = tf.gather(batch["sampled"], self.hardest(batch))
+        answers = _one_below_the_other(batch["correct"], wrong)
+        with tf.GradientTape() as tape:
+            questions = self._encode(batch["question"], training=True)
+            encoded = self._encode(answers, training=True)
+            scores = self._match([tf.concat([x, x], 0) for x in questions], encoded, training=True)
+            correct, wrong = tf.split(scores, 2)
+            hinge = tf.nn.relu(self.margin - correct + wrong)
+            loss = tf.reduce_sum(batch["weight"] * hinge)
+        gradients = tape.gradient(loss, weights, unconnected_gradients="zero")
+        gradients = [tf.convert_to_tensor(g) for g in gradients]  # those of embeddings come in slices
+        gradients = self.with_l2(self.summed_over_replicas(gradients), weights)
+        self.update(gradients, self.summed_over_replicas([loss])[0])
+
+        counts = tf.cast(batch["weight"] > 0, tf.float32)
+        self.loss_mean.update_state(hinge, sample_weight=counts)
+        self.active_share.update_state(tf.cast(hinge > 0, tf.float32), sample_weight=counts)
+        return {metric.name: metric.result() for metric in self.metrics}
+
+    def hardest(self, batch: dict[str, tf.Tensor]) -> tf.Tensor:
+        """Find the drawn answer of every pair that the current model scores highest.
+
+        Args:
+            batch: one replica's share of a batch of `HardestNegativeBatches`.
+
+        Returns:
+            int32 `(n,)`, rows of `batch["sampled"]`; 0 where a pair has no drawn answer.
+        """
+        scores = tf.concat([self._scores(batch), [float("-inf")]], 0)
+        pair_text = tf.concat([batch["pair_text"], [0]], 0)
+        none = tf.shape(batch["pair_text"])[0]
+        choice = tf.where(batch["choice"] < 0, none, batch["choice"])
+        best = tf.argmax(tf.gather(scores, choice), axis=1, output_type=tf.int32)
+        return tf.gather(pair_text, tf.gather(choice, best, batch_dims=1))
+
+    def _scores(self, batch: dict[str, tf.Tensor]) -> tf.Tensor:
+        """Score the pairs of question and drawn answer, chunk by chunk."""
+        questions = self._encode(batch["question"])
+        texts, pairs, widths = (batch[f"chunk_{name}"] for name in ("texts", "pairs", "widths"))
+        n_chunks = tf.reduce_sum(tf.cast(texts[1:] > texts[:-1], tf.int32))
+
+        def score(number: tf.Tensor, scores: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
+            words = batch["sampled"][texts[number] : texts[number + 1], : widths[number]]
+            scored = slice(pairs[number], pairs[number + 1])
+            answers = self._encode(words)
+            of_answer = batch["pair_text"][scored] - texts[number]
+            of_question = batch["pair_question"][scored]
+            found = self._match(
+                [tf.gather(x, of_question) for x in questions], [tf.gather(x, of_answer) for x in answers]
+            )
+            return number + 1, scores.write(number, found)
+
+        # One chunk after the other: two at a time would take twice the memory.
+        _, scores = tf.while_loop(
+            lambda number, _: number < n_chunks,
+            score,
+            (0, tf.TensorArray(tf.float32, n_chunks, infer_shape=False, element_shape=(None,))),
+            parallel_iterations=1,
+        )
+        found = scores.concat()
+        # A replica's share may be filled up with pairs that are in no chunk.
+        return tf.pad(found, [[0, tf.shape(batch["pair_text"])[0] - tf.shape(found)[0]]])
+
+    def _encode(self, words: tf.Tensor, training: bool = False) -> list[tf.Tensor]:
+        return keras.tree.flatten(self.ranker.get_layer("encoder")(words, training=training))
+
+    def _match(self, questions: list[Any], answers: list[Any], training: bool = False) -> tf.Tensor:
+        return self.ranker.get_layer("matcher")([*questions, *answers], training=training)
+
+
+def _one_below_the_other(*groups: tf.Tensor) -> tf.Tensor:
+    """Put matrices of padded words together, as wide as their longest text."""
+    longest = [tf.reduce_max(tf.math.count_nonzero(words, axis=1, dtype=tf.int32)) for words in groups]
+    width = tf.maximum(tf.reduce_max(longest), 1)
+    narrow = [words[:, :width] for words in groups]
+    return tf.concat([tf.pad(words, [[0, 0], [0, width - tf.shape(words)[1]]]) for words in narrow], 0)
