@@ -131,7 +131,9 @@ class HardestNegativeTrainer(RankerTrainer):
         return tf.pad(found, [[0, tf.shape(batch["pair_text"])[0] - tf.shape(found)[0]]])
 
     def _encode(self, words: tf.Tensor, training: bool = False) -> list[tf.Tensor]:
-        return keras.tree.flatten(self.ranker.get_layer("encoder")(words, training=training))
+        encoded = keras.tree.flatten(self.ranker.get_layer("encoder")(words, training=training))
+        # As tensors of their own: Keras would warn that the matcher drops the mask of a BiLSTM's states.
+        return [tf.identity(x) for x in encoded]
 
     def _match(self, questions: list[Any], answers: list[Any], training: bool = False) -> tf.Tensor:
         return self.ranker.get_layer("matcher")([*questions, *answers], training=training)
