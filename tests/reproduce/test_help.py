@@ -19,6 +19,14 @@ EXPERIMENTS = {
     "ctrn_semevalcqa": "Config",
     "ctrn_yahooqa": "Config",
     "ctrn_search": "SearchConfig",
+    "attentive_pooling_wikiqa": "Config",
+    "attentive_pooling_trecqa": "Config",
+    "attentive_pooling_insuranceqa": "Config",
+    "attentive_pooling_search": "SearchConfig",
+    "cosinet_wikiqa": "Config",
+    "cosinet_squad_sent": "Config",
+    "cosinet_nq_la": "Config",
+    "cosinet_search": "SearchConfig",
 }
 
 
