@@ -34,7 +34,7 @@ def run(tmp_path_factory):
     return run_cosinet(config)
 
 
-@pytest.mark.parametrize(("module", "table"), zip(SCRIPTS, "456", strict=True))
+@pytest.mark.parametrize(("module", "table"), list(zip(SCRIPTS, "456", strict=True)))
 def test_every_row_that_the_paper_trained_has_a_command(module, table):
     rows = {
         tyro.cli(module.Config, args=["--encoder", encoder, "--objective", objective, "--across", across])
@@ -82,23 +82,21 @@ def test_the_search_draws_options_that_exist():
 
 
 def test_a_run_leaves_a_record_of_the_paper_s_row(run):
-    result = run
-    (record,) = result.records
+    (record,) = run.records
     assert (record.paper, record.model, record.seeds) == ("cosinet", "Cosinet list BiRNN", [0, 1])
     assert record.embeddings == "glove-6b-50d"
     # Two convolutions, two ways of a recurrent network over [q * a ; q - a], a linear score.
     assert record.parameters == 2 * (51 * 8 * 5 + 8) + 2 * (16 * 4 + 4 * 4 + 4) + 8 + 1
-    written = json.loads(next(result.folder.glob("*.json")).read_text())
+    written = json.loads(next(run.folder.glob("*.json")).read_text())
     assert written["configuration"]["across"] == "birnn"
     assert written["configuration"]["learning_rate"] == 5e-3
-    assert (result.folder / "learning_curves.png").stat().st_size > 1000
-    first, second = ([epoch["loss"] for epoch in history] for history in result.histories)
+    assert (run.folder / "learning_curves.png").stat().st_size > 1000
+    first, second = ([epoch["loss"] for epoch in history] for history in run.histories)
     assert first != second
 
 
 def test_the_ranker_scores_given_candidates_as_one_list_in_their_order(run):
-    result = run
-    folder = result.folder / "model"
+    folder = run.folder / "model"
     candidates = ["It is a city in the north.", "The first bridge was made of wood.", "He died there."]
     ranking = rank_texts(folder, "Who made the first bridge?", candidates)
     words = {
@@ -115,7 +113,7 @@ def test_the_ranker_scores_given_candidates_as_one_list_in_their_order(run):
     assert {text: score for score, text in ranking} == pytest.approx(
         dict(zip(candidates, scores, strict=True)), abs=1e-5
     )
-    assert [score for score, _ in ranking] == sorted(scores, reverse=True)
+    assert [score for score, _ in ranking] == sorted((score for score, _ in ranking), reverse=True)
     reversed_list = rank_texts(folder, "Who made the first bridge?", candidates[::-1])
     assert {text: s for s, text in ranking} != pytest.approx({text: s for s, text in reversed_list}, abs=1e-4)
 
