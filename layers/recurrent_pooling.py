@@ -117,7 +117,7 @@ def states_in_blocks(
 
     Example:
     >>> import numpy as np
-    >>> ones = [np.ones((1, 2, 1), dtype="float32")] * 2
+    >>> ones = [ops.ones((1, 2, 1))] * 2
     >>> states = states_in_blocks(ones, ones, False, lambda *x: linear_recurrence(*x[:2]))
     >>> [state[0, :, 0].tolist() for state in map(np.asarray, states)]
     [[1.0, 3.0], [2.0, 4.0]]
