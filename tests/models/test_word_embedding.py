@@ -43,7 +43,8 @@ def rankers():
 
 def fit(ranker):
     ranker.compile(keras.optimizers.Adam(0.1), keras.losses.BinaryCrossentropy(from_logits=True))
-    ranker.fit([QUESTION, ANSWER], np.array([1.0, 0.0]), epochs=2, verbose=0)
+    # In one order: sums in another order differ in the last bit, and Adam makes a whole step of that.
+    ranker.fit([QUESTION, ANSWER], np.array([1.0, 0.0]), epochs=2, shuffle=False, verbose=0)
 
 
 def test_training_one_ranker_leaves_the_other_as_it_was(rankers):
