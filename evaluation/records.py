@@ -72,7 +72,8 @@ class ResultRecord:
         per_question: `question_ids` and, per metric, one list per seed, of the questions that count.
         configuration: every option on which the numbers depend.
         vocabulary_coverage: share of word types and of running words that have a vector.
-        code: fingerprint of the code that made the result.
+        code: fingerprints of the sources that made the result (`evaluation.source_fingerprints`); {} where
+            they were not kept.
         data: fingerprint of the encoded data and word vectors.
         main: this is the record for the paper's row; there is one such record per row.
         created: date and time (UTC, ISO 8601).
@@ -104,7 +105,7 @@ class ResultRecord:
     per_question: dict[str, list] = field(default_factory=dict)
     configuration: dict[str, Any] = field(default_factory=dict)
     vocabulary_coverage: dict[str, float] = field(default_factory=dict)
-    code: str = ""
+    code: dict[str, str] = field(default_factory=dict)
     data: str = ""
     main: bool = False
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
@@ -222,6 +223,9 @@ def read_record(path: str | Path) -> ResultRecord:
         raise UserError(f"{path} is not JSON ({error}). Run the experiment again.") from error
     if not isinstance(values, dict):
         raise UserError(f"{path} does not hold a JSON object. Run the experiment again.")
+    if isinstance(values.get("code"), str):
+        # One hash of all sources, as records had it once, says nothing about any one of them.
+        values["code"] = {}
     _check(values, path)
     return ResultRecord(**values)
 

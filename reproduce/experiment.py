@@ -3,7 +3,6 @@
 A script states a configuration and how to train one seed; `run_experiment` does the rest.
 """
 
-import ast
 import hashlib
 import importlib.util
 import json
@@ -43,12 +42,14 @@ from evaluation import (
 )
 from evaluation.paper_results import read_paper_results
 from evaluation.records import ResultRecord, save_record
+from evaluation.source_fingerprints import source_fingerprints
 from evaluation.tables import paper_ours_table
 from training.option_ranges import check_range
 
 if TYPE_CHECKING:
     import keras
 
+ROOT = Path(__file__).resolve().parent.parent
 RESULTS = Path(__file__).parent / "results"
 PAPER_RESULTS = Path(__file__).parent / "paper_results.csv"
 
@@ -58,12 +59,27 @@ class ExperimentConfig:
     """The options that every experiment has."""
 
     sources: ClassVar[tuple[str, ...]] = (
-        "reproduce/experiment.py",
+        *(
+            f"reproduce/experiment.py::{name}"
+            for name in (
+                "ExperimentConfig.embeddings",
+                "ExperimentConfig.identity_dimensions",
+                "ExperimentConfig.lowercase",
+                "ExperimentConfig.mask_numbers",
+                "ExperimentConfig.unknown_scale",
+                "_over_seeds",
+                "load_experiment_data",
+                "measure",
+                "per_question",
+            )
+        ),
         "data_prep/enc*.py",
         "data_prep/tables.py",
         "data_prep/tokens.py",
         "data_prep/vocabulary.py",
         "data_prep/word_vector*.py",
+        "evaluation/intervals.py",
+        "evaluation/ranking.py",
         "models/word_embedding.py",
         "training/batch_stream.py",
         "training/callbacks.py",
@@ -71,7 +87,8 @@ class ExperimentConfig:
         "training/ranker_trainer.py",
         "training/training_state.py",
     )
-    """The code on which the numbers of every experiment depend; a paper adds its own."""
+    """The code on which the numbers of every experiment depend; a paper adds its own. See
+    `evaluation.source_fingerprints`."""
 
     dataset: str
     """Name of the data set."""
@@ -251,6 +268,8 @@ def run_experiment(
         data: the data, if they are loaded already.
     """
     data = data or load_experiment_data(config)
+    # Taken before the training, during which somebody may change a file.
+    code = config_fingerprints(config)
     key = experiment_key(config, data)
     folder = config.output / slug(paper, config.dataset, data.dataset.variant, model) / key
     runs: list[SeedRun] = []
@@ -263,7 +282,7 @@ def run_experiment(
         # Of all rankers only the best stays in memory.
         runs.append(SeedRun(None, run.history, run.best_epoch, run.scores))
     records = [
-        _record(config, data, runs, best[1], protocol, rule, paper, model)
+        _record(config, data, runs, best[1], protocol, rule, paper, model, code)
         for protocol, rule in data.dataset.description.protocols.items()
     ]
     _write_runs(config, data, runs, folder / "runs")
@@ -280,25 +299,21 @@ def run_experiment(
 
 def experiment_key(config: ExperimentConfig, data: ExperimentData) -> str:
     """Name a configuration by a hash of its options, its data and the code that trains it."""
-    parts = [config.matters(), data.fingerprint(), code_fingerprint(config.sources), _versions_that_matter()]
+    parts = [config.matters(), data.fingerprint(), config_fingerprints(config), _versions_that_matter()]
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:12]
 
 
-def code_fingerprint(sources: Sequence[str]) -> str:
-    """Return a hash of the code on which trained numbers depend; comments and docstrings do not count.
-
-    Args:
-        sources: files and patterns of files, from the repository's root.
+def config_fingerprints(config: ExperimentConfig) -> dict[str, str]:
+    """Return the fingerprints of the code on which a configuration's numbers depend, with the defaults of its
+    script.
     """
-    root = Path(__file__).parent.parent
-    digest = hashlib.sha256()
-    for file in sorted({file for source in sources for file in root.glob(source)}):
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-                node.value.value = None
-        digest.update(file.relative_to(root).as_posix().encode() + ast.dump(tree).encode())
-    return digest.hexdigest()[:16]
+    module = sys.modules[type(config).__module__]
+    script = Path(getattr(module, "__file__", None) or "").resolve()
+    scripts = []
+    # A configuration that was made elsewhere, as in a notebook, has no defaults of the repository's.
+    if script.is_file() and script.is_relative_to(ROOT):
+        scripts = [f"{script.relative_to(ROOT).as_posix()}::{type(config).__name__}"]
+    return source_fingerprints((*config.sources, *scripts), ROOT)
 
 
 def slug(*parts: str) -> str:
@@ -330,6 +345,7 @@ def _record(
     rule: str,
     paper: str,
     model: str,
+    code: dict[str, str],
 ) -> ResultRecord:
     tables = {
         name: [per_question(getattr(data.encoded, name), run.scores[name]) for run in runs]
@@ -361,7 +377,7 @@ def _record(
             "types": round(data.word_vectors.coverage_types, 4),
             "tokens": round(data.word_vectors.coverage_tokens, 4),
         },
-        code=code_fingerprint(config.sources),
+        code=code,
         data=data.fingerprint(),
         main=config.main,
         notes=config.notes,

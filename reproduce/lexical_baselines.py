@@ -29,7 +29,10 @@ PAPER_RESULTS = Path(__file__).parent / "paper_results.csv"
 _LEAK = "file order: do not use"
 _RECORDED = ("Random", "RR", "WO", "WO+RR")
 _SOURCES = (
-    "reproduce/lexical_baselines.py",
+    "reproduce/lexical_baselines.py::LexicalBaselinesConfig.tie_seeds",
+    "reproduce/lexical_baselines.py::evaluated_rows",
+    "reproduce/lexical_baselines.py::split_scores",
+    "reproduce/lexical_baselines.py::tie_rows",
     "models/lexical.py",
     "data_prep/tokens.py",
     "evaluation/ranking.py",
@@ -220,7 +223,7 @@ def baseline_records(rows: list[dict], config: LexicalBaselinesConfig, command: 
     from data_prep.registry import find_description
     from evaluation import METRICS
     from evaluation.records import ResultRecord
-    from reproduce.experiment import code_fingerprint
+    from evaluation.source_fingerprints import source_fingerprints
 
     description = find_description(config.dataset)
     variant = config.variant or description.variants[0]
@@ -260,7 +263,7 @@ def baseline_records(rows: list[dict], config: LexicalBaselinesConfig, command: 
                     seconds_per_epoch=None,
                     command=command,
                     configuration={"dataset": config.dataset, "tie_seeds": config.tie_seeds},
-                    code=code_fingerprint(_SOURCES),
+                    code=source_fingerprints(_SOURCES, PAPER_RESULTS.parents[1]),
                     main=variant == description.variants[0],
                     notes=notes,
                 )
