@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # pip byte-compiles while it installs, which takes longer than Python needs to do it on first use.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: help demo test lint notebooks reproduce report benchmarks clean
+.PHONY: help demo test lint notebooks results report benchmarks clean
 
 help:  ## Say what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -35,9 +35,8 @@ lint: $(VENV)/installed-test  ## Check style and format
 notebooks: $(VENV)/installed-test  ## Run the notebooks on the sample
 	@QA_FAST=1 $(BIN)/python -m pytest --nbmake --nbmake-timeout=300 notebooks
 
-reproduce: $(VENV)/installed  ## Run every recorded experiment on the real data, or go on with it; then the report
-	@while read -r command; do echo "== $$command"; $(BIN)/$$command || exit $$?; done < reproduce/experiments.txt
-	@$(MAKE) --no-print-directory report
+results: $(VENV)/installed  ## Run, or go on with, every recorded experiment that is missing or stale; then the report
+	@$(BIN)/python reproduce/run_all.py; status=$$?; $(BIN)/python -m evaluation.report && exit $$status
 
 report: $(VENV)/installed  ## Make RESULTS.md and the README's table from the records
 	@$(BIN)/python -m evaluation.report

@@ -17,7 +17,7 @@ _OF_TYPES = {"typing", "collections.abc"}
 class _WithoutWhatCannotMatter(ast.NodeTransformer):
     """Take docstrings, type hints and the texts of errors out of a tree."""
 
-    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:  # noqa: N802
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
         # A constant that stands alone: a docstring, of a field as well.
         return None if isinstance(node.value, ast.Constant) else self.generic_visit(node)
 
@@ -31,7 +31,7 @@ class _WithoutWhatCannotMatter(ast.NodeTransformer):
 
     visit_FunctionDef = visit_AsyncFunctionDef = _visit_function  # noqa: N815
 
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:  # noqa: N802
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         # Whether there is an annotation makes a dataclass's field, and ClassVar unmakes it; which one it is
         # does not matter.
         names = {
@@ -42,15 +42,15 @@ class _WithoutWhatCannotMatter(ast.NodeTransformer):
         node.annotation = ast.Name("ClassVar" if "ClassVar" in names else "hint")
         return self.generic_visit(node)
 
-    def visit_If(self, node: ast.If) -> ast.AST | None:  # noqa: N802
+    def visit_If(self, node: ast.If) -> ast.AST | None:
         if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING" and not node.orelse:
             return None
         return self.generic_visit(node)
 
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | None:  # noqa: N802
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | None:
         return None if node.module in _OF_TYPES else node
 
-    def visit_Raise(self, node: ast.Raise) -> ast.AST:  # noqa: N802
+    def visit_Raise(self, node: ast.Raise) -> ast.AST:
         # An error stops a training; what it says about it does not change the numbers of another.
         kind = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
         return ast.Raise(kind, None)
@@ -61,8 +61,8 @@ def _canonical(node: object) -> str:
     if isinstance(node, ast.AST):
         fields = (
             f"{name}={_canonical(value)}"
-            for name, value in sorted(ast.iter_fields(node))
-            if name not in ("ctx", "kind", "type_comment", "type_ignores") and value is not None and value != []
+            for name, value in sorted(ast.iter_fields(node), key=lambda field: field[0])
+            if name not in ("ctx", "kind", "type_comment", "type_ignores") and value not in (None, [])
         )
         return f"{type(node).__name__}({', '.join(fields)})"
     if isinstance(node, list):
@@ -118,8 +118,9 @@ def source_fingerprints(sources: Iterable[str], root: str | Path) -> dict[str, s
     """Return the fingerprints of sources.
 
     Args:
-        sources: files and patterns of files from the root, such as "training/fit.py" and "layers/masked_*.py";
-            or one definition of a file: "reproduce/experiment.py::measure", "…::ExperimentConfig.lowercase".
+        sources: files and patterns of files from the root, such as "training/fit.py" and
+            "layers/masked_*.py"; or one definition of a file, such as "reproduce/experiment.py::measure" and
+            "reproduce/experiment.py::ExperimentConfig.lowercase".
         root: the repository.
 
     Returns:
@@ -166,9 +167,7 @@ def changed_sources(recorded: Mapping[str, str], root: str | Path) -> list[str]:
     for source, fingerprint in recorded.items():
         file, _, name = source.partition("::")
         path = Path(root) / file
-        now = (
-            _cached_fingerprint(path.read_text(encoding="utf-8"), name or None) if path.is_file() else None
-        )
+        now = _cached_fingerprint(path.read_text(encoding="utf-8"), name or None) if path.is_file() else None
         if now != fingerprint:
             changed.append(source)
     return changed

@@ -13,7 +13,17 @@ from data_prep.errors import UserError
 from evaluation import paired_randomisation_test
 from evaluation.paper_results import read_paper_results
 from evaluation.records import ResultRecord, save_record
-from evaluation.report import BEGIN, END, main, readme_table, results_document
+from evaluation.report import (
+    BEGIN,
+    END,
+    PAPERS,
+    main,
+    read_commands,
+    readme_table,
+    results_document,
+    staleness,
+)
+from evaluation.source_fingerprints import source_fingerprints
 from evaluation.tables import paper_ours_table
 
 PAPER_RESULTS = Path(__file__).parents[2] / "reproduce" / "paper_results.csv"
@@ -63,7 +73,10 @@ def line_of(text, *beginning):
 def test_every_printed_value_stands_in_its_paper_s_table_in_order(paper_results):
     text = results_document([], paper_results)
     tables = re.split(r"^### ", text, flags=re.MULTILINE)[1:]
+    papers = list(dict.fromkeys(paper_results["paper"]))
     groups = list(paper_results.groupby(["paper", "table", "dataset"], sort=False))
+    groups.sort(key=lambda group: papers.index(group[0][0]))
+    assert re.findall("^## (.*)$", text, flags=re.MULTILINE) == list(PAPERS.values())
     assert len(tables) == len(groups)
     for shown, ((_, table, dataset), rows) in zip(tables, groups, strict=True):
         assert shown.splitlines()[0] == f"Table {table}" + (f": {dataset}" if dataset != "-" else "")
@@ -194,7 +207,7 @@ def test_the_command_writes_checks_and_reports_stale_documents(root, capsys):
     main(["--root", str(root)])
     readme = (root / "README.md").read_text()
     assert readme.startswith("# Title\n\n") and readme.endswith(f"{END}\n\nmore\n")
-    assert "| HyperQA (wikiqa) | 0.712 / 0.708 ± 0.004 | 0.727 / 0.721 ± 0.004 | 2 |" in readme
+    assert "| HyperQA (wikiqa) † | 0.712 / 0.708 ± 0.004 | 0.727 / 0.721 ± 0.004 | 2 |" in readme
     assert main(["--root", str(root), "--check"]) == 0
     changed = dataclasses.replace(make_record(), notes="A remark.")
     save_record(changed, root / "reproduce" / "results" / "a.json")
@@ -212,23 +225,109 @@ def test_a_readme_without_markers_is_an_error_with_exit_code_2(root):
     assert not (root / "reproduce" / "RESULTS.md").exists()
 
 
-def test_models_of_one_table_are_compared_with_each_other(paper_results):
-    questions = [f"q{i}" for i in range(12)]
-    good, fair, poor = ([[base + 0.01 * i for i in range(12)]] * 2 for base in (0.7, 0.6, 0.3))
-    records = [
-        make_record(
-            paper="ctrn",
-            dataset="trecqa",
-            protocol="raw",
-            variant="TRAIN",
-            model=model,
-            metrics={"map": summary(per_seed[0][0]), "mrr": summary(0.7)},
-            metrics_count_all={"map": summary(per_seed[0][0]), "mrr": summary(0.7)},
-            per_question={"question_ids": questions, "map": per_seed},
-        )
-        for model, per_seed in (("CTRN", fair), ("QRNN", good), ("LSTM", poor))
-    ]
+def ctrn_record(model, per_question, **changes):
+    """A record of CTRN's Table 6 with one value per question, the same for both seeds."""
+    values = {
+        "paper": "ctrn",
+        "dataset": "trecqa",
+        "protocol": "raw",
+        "variant": "TRAIN",
+        "model": model,
+        "metrics": {"map": summary(per_question[0]), "mrr": summary(0.7)},
+        "metrics_count_all": {"map": summary(per_question[0]), "mrr": summary(0.7)},
+        "per_question": {"question_ids": [f"q{i}" for i in range(12)], "map": [per_question] * 2},
+    }
+    return make_record(**values | changes)
+
+
+def test_models_of_one_table_are_compared_with_its_baseline_alone(paper_results):
+    good, fair, poor = ([base + 0.01 * i for i in range(12)] for base in (0.7, 0.6, 0.3))
+    records = [ctrn_record("CTRN", good), ctrn_record("QRNN", fair), ctrn_record("LSTM", poor)]
     text = results_document(records, paper_results)
-    # Every question differs the same way: of 2^12 sign patterns two are as extreme; Holm triples the first.
-    p = f"{3 * 2 / 2**12:.3g}"
-    assert f"by MAP: QRNN over CTRN: p = {p}; QRNN over LSTM: p = {p}; CTRN over LSTM: p = {p}." in text
+    # Every question differs the same way: of 2^12 sign patterns two are as extreme; Holm doubles both.
+    p = f"{2 * 2 / 2**12:.3g}"
+    assert f"Against QRNN, by MAP: LSTM p = {p}, CTRN p = {p}." in text
+    assert line_of(text, "CTRN", "0.7582")[2] == "0.7000 ± 0.0040 ▲"
+    assert line_of(text, "LSTM", "0.7007")[2] == "0.3000 ± 0.0040 ▼"
+    assert line_of(text, "QRNN", "0.7000")[2] == "0.6000 ± 0.0040"
+    # Only the tested metric is marked.
+    assert line_of(text, "CTRN", "0.7582")[5] == "0.7000 ± 0.0040"
+
+
+def test_no_mark_without_significance_and_none_without_the_baseline(paper_results):
+    up_and_down = [0.6 + 0.01 * (-1) ** i for i in range(12)]
+    records = [ctrn_record("CTRN", up_and_down), ctrn_record("QRNN", [0.6] * 12)]
+    text = results_document(records, paper_results)
+    assert "Against QRNN, by MAP: CTRN p = 1." in text
+    assert line_of(text, "CTRN", "0.7582")[2] == "0.6100 ± 0.0040"
+    text = results_document(records[:1], paper_results)
+    assert "Not compared with QRNN, of which there is no record on the same questions: CTRN." in text
+
+
+def test_a_baseline_that_the_table_does_not_print_is_the_variant_that_differs_least(paper_results):
+    def hyperqa(model, value, configuration, **changes):
+        values = [value + 0.001 * i for i in range(12)]
+        questions = {"question_ids": [f"q{i}" for i in range(12)], "map": [values] * 2}
+        return make_record(model=model, per_question=questions, configuration=configuration, **changes)
+
+    records = [
+        hyperqa("HyperQA", 0.7, {"model": "hyperqa", "d": 400}),
+        hyperqa("CosineQA", 0.9, {"model": "cosineqa", "d": 100}, main=False),
+        hyperqa("CosineQA", 0.7, {"model": "cosineqa", "d": 400}, main=False),
+        hyperqa("CosineQA", 0.2, {"model": "cosineqa", "d": 400}, main=False, embeddings="other"),
+    ]
+    # The same values as the one CosineQA that differs in the model alone.
+    assert "Against CosineQA, by MAP: HyperQA p = 1." in results_document(records, paper_results)
+
+
+def test_rows_that_were_not_run_say_why(paper_results):
+    commands = ["python reproduce/ctrn_trecqa.py --record --main --variant TRAIN-ALL"]
+    text = results_document([], paper_results, {}, commands)
+    assert line_of(text, "HyperQA", "0.683")[2] == "no data"
+    assert line_of(text, "ARC-I", "0.741", "quoted", "", "0.771", "quoted", "", "", "", "", "", "", "", "")
+    for title, reason in {
+        "### Table 3: yahooqa": "No data: the released splits of YahooQA",
+        "### Table 6: nq-la": "No data: the candidates of NQ-LA",
+        "### Table 6: trecqa-raw/TRAIN\n": "Not run (LSTM, QRNN, CTRN): the data are here, but",
+        "### Table 6: trecqa-raw/TRAIN-ALL": "Not run (LSTM, QRNN, CTRN): data and word vectors are here",
+    }.items():
+        below = text[text.index(title) :]
+        assert reason in below[: below.index("###", 5)], title
+
+
+def test_a_stale_record_is_marked_with_what_changed(root, paper_results, capsys):
+    source = root / "training.py"
+    source.write_text("def step(rate: float) -> float:\n    return rate\n")
+    code = source_fingerprints(["training.py"], root)
+    fresh = make_record(code=code)
+    save_record(fresh, root / "reproduce" / "results" / "a.json")
+    assert staleness([fresh], root) == {}
+    main(["--root", str(root)])
+    document = (root / "reproduce" / "RESULTS.md").read_text()
+    assert line_of(document, "HyperQA", "0.712")[-1] == "[1](#runs)"
+
+    source.write_text('def step(rate):\n    """Step."""\n    return rate  # as it is\n')
+    assert main(["--root", str(root), "--check"]) == 0
+
+    source.write_text("def step(rate):\n    return 2 * rate\n")
+    with pytest.raises(UserError, match="out of date"):
+        main(["--root", str(root), "--check"])
+    main(["--root", str(root)])
+    document = (root / "reproduce" / "RESULTS.md").read_text()
+    assert line_of(document, "HyperQA", "0.712")[-1] == "[1](#runs) **stale**"
+    assert "(seeds 0, 1). **Stale**, changed since: `training.py`." in document
+    readme = (root / "README.md").read_text()
+    assert "| HyperQA (wikiqa) † |" in readme and "† made by code that has changed" in readme
+    assert staleness([make_record()], root).popitem()[1].startswith("made by earlier code")
+    capsys.readouterr()
+
+
+def test_the_list_of_experiments_is_checked(tmp_path):
+    listed = tmp_path / "experiments.txt"
+    listed.write_text("# One\n\npython reproduce/demo.py --record\n")
+    assert read_commands(listed) == ["python reproduce/demo.py --record"]
+    listed.write_text("python reproduce/demo.py\nrm -rf everything\n")
+    with pytest.raises(UserError, match=r"line 2: expected 'python SCRIPT.py OPTIONS', found 'rm"):
+        read_commands(listed)
+    with pytest.raises(UserError, match="cannot read"):
+        read_commands(tmp_path / "absent.txt")

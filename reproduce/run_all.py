@@ -1,0 +1,184 @@
+"""Run every recorded experiment, or go on with it, and leave those alone whose records are up to date.
+
+    python reproduce/run_all.py
+
+The experiments are the lines of reproduce/experiments.txt. A line is skipped when it has a record whose code
+has not changed since in a way that may change its numbers. `make results` calls this, and then makes the
+documents (`python -m evaluation.report`).
+
+After a change that should change no number, such as one that makes the code shorter:
+python reproduce/run_all.py --confirm
+"""
+
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import tyro
+
+from data_prep.cli import run_command
+from data_prep.errors import UserError
+from evaluation.records import ResultRecord, load_records, read_record, save_record
+from evaluation.report import read_commands, staleness
+
+ROOT = Path(__file__).resolve().parent.parent
+_MISSING = "no record yet"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """The options."""
+
+    experiments: Path = ROOT / "reproduce" / "experiments.txt"
+    """The list of commands, one a line."""
+    results: Path = ROOT / "reproduce" / "results"
+    """Folder of the records."""
+    dry_run: bool = False
+    """Say what would be run and why, and run nothing."""
+    keep_stale: bool = False
+    """Leave alone records that are stale; run only what has no record."""
+    confirm: bool = False
+    """Train only the first seed of what is stale; where it gives the numbers of the record again, the record
+    counts as up to date, and says so in its notes."""
+    only: str = ""
+    """Look only at the commands that hold this text, such as hyperqa_wikiqa."""
+
+
+def reason_to_run(command: str, records: Sequence[ResultRecord], stale: dict[str, str]) -> str | None:
+    """Say why a command has to be run.
+
+    Args:
+        command: a line of the list.
+        records: all records; a command may leave several, one for every protocol.
+        stale: what `evaluation.report.staleness` returns for them.
+
+    Returns:
+        The reason; None where all its records are up to date.
+    """
+    words = shlex.split(command)
+    own = [record for record in records if shlex.split(record.command) == words]
+    if not own:
+        return _MISSING
+    return next((f"stale: {stale[each.experiment]}" for each in own if each.experiment in stale), None)
+
+
+def confirm(command: str, results: Path) -> bool:
+    """Train the first seed of a command's records once more; renew their fingerprints if nothing differs.
+
+    Args:
+        command: a line of the list, with records.
+        results: folder of the records.
+
+    Returns:
+        Whether every record was confirmed; if not, none has changed.
+    """
+    own = {path: record for path, record in _records_of(command, results).items() if record.per_question}
+    if not own:
+        print("    records without a training are not confirmed: run without --confirm")
+        return False
+    seed = next(iter(own.values())).seeds[0]
+    words = [word for word in shlex.split(command)[1:] if word not in ("--record", "--main")]
+    with tempfile.TemporaryDirectory() as folder:
+        once = ["--seeds", "1", "--first-seed", str(seed), "--output", folder]
+        if _run([*words, *once]):
+            return False
+        again = {
+            record.experiment: record
+            for record in (read_record(path) for path in Path(folder).glob("*/*/*.json"))
+        }
+    for path, record in own.items():
+        differing = _first_difference(record, again.get(record.experiment))
+        if differing:
+            print(f"    not confirmed: {differing} ({path.name})")
+            return False
+    for path, record in own.items():
+        remark = f"Seed {seed} gave the same numbers again after changes of the code."
+        notes = record.notes if remark in record.notes else f"{record.notes} {remark}".strip()
+        save_record(replace(record, code=again[record.experiment].code, notes=notes), path)
+    print("    confirmed", flush=True)
+    return True
+
+
+def _first_difference(record: ResultRecord, again: ResultRecord | None) -> str | None:
+    """Say in what the first seed's numbers differ from those of the same training done again."""
+    if again is None:
+        return "the command has other options than the record"
+    if record.data != again.data:
+        return "the data or the word vectors are others"
+    if record.per_question["question_ids"] != again.per_question["question_ids"]:
+        return "other questions count"
+    for metric, of_seeds in record.per_question.items():
+        if metric != "question_ids" and of_seeds[0] != again.per_question[metric][0]:
+            means = (each.metrics[metric]["per_seed"][0] for each in (record, again))
+            return "{} was {} and is {}".format(metric, *means)
+    return None
+
+
+def _records_of(command: str, results: Path) -> dict[Path, ResultRecord]:
+    words = shlex.split(command)
+    records = {path: read_record(path) for path in sorted(results.glob("*.json"))}
+    return {path: record for path, record in records.items() if shlex.split(record.command) == words}
+
+
+def _run(words: Sequence[str]) -> int:
+    """Run a script of the repository; an interruption of it is one of the whole."""
+    status = subprocess.run([sys.executable, *words], cwd=ROOT, check=False).returncode
+    if status < 0 or status == 130:
+        raise SystemExit(130 if status == 130 else 128 - status)
+    return status
+
+
+def _remove_superseded(command: str, results: Path, begun: str) -> None:
+    """Remove the records that a command left when its defaults were others: they claim the same rows."""
+    own = _records_of(command, results)
+    if any(record.created >= begun for record in own.values()):
+        for path, record in own.items():
+            if record.created < begun:
+                path.unlink()
+                print(f"    removed {path.name}, which the command no longer makes")
+
+
+def run_all(config: Config) -> int:
+    """Run what has to be run, in the order of the list; a command that fails does not keep back the others.
+
+    Args:
+        config: the options.
+
+    Returns:
+        The exit code: 0, or 1 where a command failed or a record was not confirmed.
+
+    Raises:
+        UserError: the list or a record cannot be read, or no command holds the text of `only`.
+    """
+    commands = [command for command in read_commands(config.experiments) if config.only in command]
+    if not commands:
+        raise UserError(f"no command of {config.experiments} holds {config.only!r}. Correct --only.")
+    failed = []
+    for number, command in enumerate(commands, start=1):
+        # Read anew for every command, since another process may be recording at the same time.
+        records = load_records(config.results)
+        reason = reason_to_run(command, records, {} if config.keep_stale else staleness(records, ROOT))
+        print(f"[{number}/{len(commands)}] {command}\n    {reason or 'recorded'}", flush=True)
+        if reason is None or config.dry_run:
+            continue
+        if config.confirm:
+            succeeded = reason != _MISSING and confirm(command, config.results)
+            failed += [] if succeeded or reason == _MISSING else [command]
+            continue
+        begun = datetime.now(UTC).isoformat(timespec="seconds")
+        if _run(shlex.split(command)[1:]):
+            failed.append(command)
+        else:
+            _remove_superseded(command, config.results, begun)
+    for command in failed:
+        print(f"{'not confirmed' if config.confirm else 'failed'}: {command}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    run_command(lambda: run_all(tyro.cli(Config, description=__doc__)))
