@@ -416,10 +416,15 @@ def clean_command() -> str:
 
 
 def _write_runs(config: ExperimentConfig, data: ExperimentData, runs: list[SeedRun], folder: Path) -> None:
+    protocols = {"": "all", **{f".{name}": rule for name, rule in data.dataset.description.protocols.items()}}
     for name in ("dev", "test"):
         split = getattr(data.encoded, name)
         ids = np.repeat(np.asarray(split.question_ids, object), np.diff(split.candidate_offsets))
-        write_qrels(folder / f"{name}.qrels", ids, split.candidate_ids, split.labels)
+        # Any tool averages over the questions of this file: with a protocol's own one it gives our tables.
+        for protocol, rule in protocols.items():
+            rows = np.repeat(split.counts_under(rule), np.diff(split.candidate_offsets))
+            candidates = np.asarray(split.candidate_ids, object)[rows]
+            write_qrels(folder / f"{name}{protocol}.qrels", ids[rows], candidates, split.labels[rows])
         for seed, run in zip(config.seed_list, runs, strict=True):
             write_run(folder / f"{name}-seed-{seed}.run", ids, split.candidate_ids, run.scores[name])
 

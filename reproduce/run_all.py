@@ -99,7 +99,8 @@ def confirm(command: str, results: Path) -> bool:
     for path, record in own.items():
         remark = f"Seed {seed} gave the same numbers again after changes of the code."
         notes = record.notes if remark in record.notes else f"{record.notes} {remark}".strip()
-        save_record(replace(record, code=again[record.experiment].code, notes=notes), path)
+        new = again[record.experiment]
+        save_record(replace(record, code=new.code, data=new.data, notes=notes), path)
     print("    confirmed", flush=True)
     return True
 
@@ -108,8 +109,6 @@ def _first_difference(record: ResultRecord, again: ResultRecord | None) -> str |
     """Say in what the first seed's numbers differ from those of the same training done again."""
     if again is None:
         return "the command has other options than the record"
-    if record.data != again.data:
-        return "the data or the word vectors are others"
     if record.per_question["question_ids"] != again.per_question["question_ids"]:
         return "other questions count"
     for metric, of_seeds in record.per_question.items():

@@ -15,6 +15,7 @@ EXPERIMENTS = {
     "hyperqa_wikiqa": "Config",
     "hyperqa_search": "SearchConfig",
     "demo": "Config",
+    "run_all": "Config",
     "ctrn_trecqa": "Config",
     "ctrn_semevalcqa": "Config",
     "ctrn_yahooqa": "Config",

@@ -1,0 +1,74 @@
+"""The run files that we write, scored by ir_measures' command line, give the numbers of our tables."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from data_prep import load_dataset
+from data_prep.protocols import apply_protocol
+from evaluation import METRICS, evaluate_ranking, summarise, write_qrels, write_run
+from reproduce.lexical_baselines import split_scores
+
+# Our names, and those of trec_eval's measures in ir_measures.
+MEASURES = {"map": "AP", "mrr": "RR", "p@1": "P@1", "ndcg@10": "nDCG@10"}
+
+
+def ir_measures_says(qrels: Path, run: Path) -> dict[str, float]:
+    command = [sys.executable, "-m", "ir_measures", "--places", "6", qrels, run, *MEASURES.values()]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    values = dict(line.split("\t") for line in done.stdout.splitlines())
+    return {ours: float(values[theirs]) for ours, theirs in MEASURES.items()}
+
+
+def assert_equal_to_four_digits(theirs: dict[str, float], ours: dict[str, float]):
+    assert set(theirs) == set(METRICS)
+    for metric, value in theirs.items():
+        assert value == pytest.approx(ours[metric], abs=5e-5), metric
+
+
+@pytest.mark.parametrize("split", ["dev", "test"])
+def test_a_training_s_run_files_give_its_record(sample_run, split):
+    record = sample_run.record
+    runs = sample_run.folder / "runs"
+    metrics = {"dev": record["metrics_dev"], "test": record["metrics"]}[split]
+    for i, seed in enumerate(record["seeds"]):
+        run = runs / f"{split}-seed-{seed}.run"
+        theirs = ir_measures_says(runs / f"{split}.{record['protocol']}.qrels", run)
+        assert_equal_to_four_digits(theirs, {name: metrics[name]["per_seed"][i] for name in METRICS})
+        if split == "test":
+            theirs = ir_measures_says(runs / "test.qrels", run)
+            count_all = {name: record["metrics_count_all"][name]["per_seed"][i] for name in METRICS}
+            assert_equal_to_four_digits(theirs, count_all)
+
+
+@pytest.mark.parametrize("rule", ["Random", "RR", "WO", "BM25"])
+def test_rules_on_the_sample(tmp_path, rule):
+    """Word overlap has ties in nearly every question, and "Random" is one tie."""
+    compare_rule(load_dataset("sample"), rule, tmp_path)
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", ["wikiqa", "trecqa"])
+def test_rules_on_real_data(tmp_path, name):
+    if "QA_DATA_HOME" not in os.environ:
+        pytest.skip("QA_DATA_HOME is not set: the real data sets are not at hand")
+    compare_rule(load_dataset(name), "WO", tmp_path)
+
+
+def compare_rule(dataset, rule, folder):
+    table, description = dataset.test, dataset.description
+    scores = split_scores(table, description)[rule]
+    questions = table["question_id"].to_numpy(object)
+    per_question = evaluate_ranking(questions, table["label"].to_numpy(), scores)
+    # A data set may give a candidate's id to several questions, but within a question it names one.
+    write_run(folder / "run", questions.tolist(), table["candidate_id"].tolist(), scores)
+    for counted in (*description.protocols.values(), "all"):
+        kept = apply_protocol(table, counted)
+        columns = (kept[name].tolist() for name in ("question_id", "candidate_id"))
+        write_qrels(folder / "qrels", *columns, kept["label"].to_numpy())
+        theirs = ir_measures_says(folder / "qrels", folder / "run")
+        assert_equal_to_four_digits(theirs, summarise(per_question, counted))

@@ -1,0 +1,164 @@
+"""The list of experiments is run where a record is missing or stale.
+
+The experiment here is a small one of the tests' own: a script that measures nothing, but leaves records as the
+real ones do.
+"""
+
+import json
+
+import pytest
+
+import reproduce.run_all
+from data_prep.errors import UserError
+from evaluation.records import load_records
+from reproduce.run_all import Config, run_all
+
+SCRIPT = """
+import sys
+from pathlib import Path
+
+from evaluation.records import ResultRecord, save_record
+from evaluation.source_fingerprints import source_fingerprints
+
+ROOT = Path(__file__).parents[1]
+
+
+def value(seed):
+    return 0.5 + seed / 10
+
+
+OPTIONS = {"rate": 1}
+
+
+def main(words):
+    if "--fail" in words:
+        sys.exit(3)
+    first = int(words[words.index("--first-seed") + 1]) if "--first-seed" in words else 0
+    count = int(words[words.index("--seeds") + 1]) if "--seeds" in words else 2
+    folder = ROOT / "reproduce" / "results"
+    if "--record" not in words:
+        folder = Path(words[words.index("--output") + 1]) / "model" / "key"
+    seeds = list(range(first, first + count))
+    values = [value(seed) for seed in seeds]
+    ci95 = None if count == 1 else 0.1
+    record = ResultRecord(
+        paper="hyperqa", dataset="wikiqa", protocol="filtered", split="test", model="HyperQA", seeds=seeds,
+        metrics={"map": {"mean": sum(values) / count, "ci95": ci95, "per_seed": values}},
+        per_question={"question_ids": ["q"], "map": [[each] for each in values]},
+        parameters=1, seconds_per_epoch=0.1, command="python reproduce/tiny.py --record", main=True,
+        configuration=OPTIONS, code=source_fingerprints(["reproduce/tiny.py::value"], ROOT),
+    )
+    save_record(record, folder / f"tiny_{OPTIONS['rate']}.json")
+
+
+main(sys.argv)
+"""
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    (tmp_path / "reproduce" / "results").mkdir(parents=True)
+    (tmp_path / "reproduce" / "tiny.py").write_text(SCRIPT)
+    (tmp_path / "reproduce" / "experiments.txt").write_text("python reproduce/tiny.py --record\n")
+    monkeypatch.setattr(reproduce.run_all, "ROOT", tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def run(root, capsys):
+    def run(**options):
+        folder = root / "reproduce"
+        status = run_all(
+            Config(experiments=folder / "experiments.txt", results=folder / "results", **options)
+        )
+        return status, capsys.readouterr()
+
+    return run
+
+
+def edit(root, old, new):
+    script = root / "reproduce" / "tiny.py"
+    assert old in script.read_text()
+    script.write_text(script.read_text().replace(old, new))
+
+
+def test_what_has_no_record_is_run_and_then_skipped(root, run):
+    status, said = run(dry_run=True)
+    assert status == 0 and "no record yet" in said.out
+    assert load_records(root / "reproduce" / "results") == []
+    assert run()[0] == 0
+    (record,) = load_records(root / "reproduce" / "results")
+    before = (root / "reproduce" / "results" / "tiny_1.json").stat().st_mtime_ns
+    status, said = run()
+    assert status == 0 and "recorded" in said.out
+    assert (root / "reproduce" / "results" / "tiny_1.json").stat().st_mtime_ns == before
+    assert record.metrics["map"]["mean"] == 0.55
+
+
+def test_a_stale_record_is_made_again_unless_it_is_to_be_kept(root, run):
+    run()
+    edit(root, "0.5 + seed / 10", "0.25 + seed / 10")
+    assert "recorded" in run(keep_stale=True)[1].out
+    said = run()[1]
+    assert "stale: changed since: `reproduce/tiny.py: value`" in said.out
+    (record,) = load_records(root / "reproduce" / "results")
+    assert record.metrics["map"]["mean"] == 0.3
+    assert "recorded" in run()[1].out
+
+
+def test_a_record_under_other_defaults_is_removed(root, run):
+    run()
+    path = root / "reproduce" / "results" / "tiny_1.json"
+    path.write_text(path.read_text().replace('"created": "20', '"created": "19'))
+    edit(root, '{"rate": 1}', '{"rate": 2}')
+    edit(root, "0.5 + seed / 10", "seed / 10 + 0.5")
+    assert "removed tiny_1.json" in run()[1].out
+    assert [each.configuration for each in load_records(root / "reproduce" / "results")] == [{"rate": 2}]
+
+
+def test_a_change_that_changes_no_number_is_confirmed_by_one_seed(root, run):
+    run()
+    edit(root, "0.5 + seed / 10", "(5 + seed) / 10")
+    status, said = run(confirm=True)
+    assert status == 0 and "confirmed" in said.out
+    (record,) = load_records(root / "reproduce" / "results")
+    assert record.seeds == [0, 1]
+    assert record.notes == "Seed 0 gave the same numbers again after changes of the code."
+    assert "recorded" in run()[1].out
+    edit(root, "(5 + seed) / 10", "0.1 * (5 + seed)")
+    run(confirm=True)
+    assert load_records(root / "reproduce" / "results")[0].notes == record.notes
+
+
+def test_a_change_of_the_numbers_is_not_confirmed(root, run):
+    run()
+    before = json.loads((root / "reproduce" / "results" / "tiny_1.json").read_text())
+    edit(root, "0.5 + seed / 10", "0.75 - seed / 10")
+    status, said = run(confirm=True)
+    assert status == 1
+    assert "not confirmed: map was 0.5 and is 0.75 (tiny_1.json)" in said.out
+    assert json.loads((root / "reproduce" / "results" / "tiny_1.json").read_text()) == before
+
+
+def test_a_command_that_fails_does_not_keep_back_the_others(root, run):
+    listed = root / "reproduce" / "experiments.txt"
+    listed.write_text("python reproduce/tiny.py --fail\n" + listed.read_text())
+    status, said = run()
+    assert status == 1
+    assert said.err.splitlines()[-1] == "failed: python reproduce/tiny.py --fail"
+    assert len(load_records(root / "reproduce" / "results")) == 1
+
+
+def test_only_has_to_fit_something(run):
+    with pytest.raises(UserError, match=r"no command of .* holds 'absent'"):
+        run(only="absent")
+
+
+def test_the_repository_s_own_list_names_scripts_that_exist():
+    from evaluation.report import read_commands
+
+    commands = read_commands(Config().experiments)
+    assert len(set(commands)) == len(commands)
+    for command in commands:
+        assert (reproduce.run_all.ROOT / command.split()[1]).is_file(), command
+        assert "--record" in command.split(), command
