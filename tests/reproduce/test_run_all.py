@@ -1,7 +1,7 @@
 """The list of experiments is run where a record is missing or stale.
 
-The experiment here is a small one of the tests' own: a script that measures nothing, but leaves records as the
-real ones do.
+The experiment here is a small one of the tests' own: a script that measures nothing, but leaves records as
+the real ones do.
 """
 
 import json
