@@ -31,6 +31,7 @@ class CTRNConfig(PointwiseSettings, ExperimentConfig):
     sources: ClassVar[tuple[str, ...]] = (
         *ExperimentConfig.sources,
         "reproduce/ctrn_experiment.py",
+        "data_prep/encoded_dataset.py::_with_overlap",
         "data_prep/overlap_features.py",
         "models/ctrn.py",
         "training/fit_pointwise.py",

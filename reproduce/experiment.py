@@ -73,7 +73,9 @@ class ExperimentConfig:
                 "per_question",
             )
         ),
-        "data_prep/enc*.py",
+        "data_prep/encoded_dataset.py::_encode",  # all else there keeps what this gives, for the next run
+        "data_prep/encoded_split.py",
+        "data_prep/encoded_texts.py",
         "data_prep/tables.py",
         "data_prep/tokens.py",
         "data_prep/vocabulary.py",
