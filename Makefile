@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # pip byte-compiles while it installs, which takes longer than Python needs to do it on first use.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: help demo test lint notebooks results report benchmarks clean
+.PHONY: help demo test lint notebooks results report docs benchmarks clean
 
 help:  ## Say what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -40,6 +40,11 @@ results: $(VENV)/installed  ## Run, or go on with, every recorded experiment tha
 
 report: $(VENV)/installed  ## Make RESULTS.md and the README's table from the records
 	@$(BIN)/python -m evaluation.report
+
+docs: $(VENV)/installed  ## Make the site of README, docs and docstrings, in build/site
+	@$(PIP) -e '.[docs]'
+	@$(BIN)/python -m mkdocs build --strict --quiet
+	@echo "build/site/index.html"
 
 benchmarks: $(VENV)/installed  ## Measure speed as ratios
 	@$(BIN)/python benchmarks/hyperqa_epoch.py

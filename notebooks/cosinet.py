@@ -354,7 +354,7 @@ print(f"Cosinet list BiRNN against Cosinet list: MAP {gain:+.3f}, p = {p:.3f}")
 
 # %% [markdown]
 # With the few questions of the sample the network across the candidates need not help on test, even where
-# there is an order to learn: it has more to learn from no more data. That it does learn the order can be seen.
+# there is an order to learn: it has more to learn from no more data. That it learns the order can be seen.
 #
 # **What it has learnt.** We hand a trained model one and the same candidate eight times. Without a network
 # across the candidates every place gets the same score; the BiRNN prefers places where correct answers stood
