@@ -16,6 +16,7 @@ from data_prep.cli import run_command
 from data_prep.errors import UserError
 
 if TYPE_CHECKING:
+    import keras
     import numpy as np
 
     from data_prep import EncodedTexts, Vocabulary
@@ -38,13 +39,13 @@ def rank_texts(folder: Path, question: str, candidates: list[str]) -> list[tuple
     """
     from data_prep import EncodedTexts, Tokenizer
 
-    vocabulary, options = _read_vocabulary(folder)
+    vocabulary, options = read_vocabulary(folder)
     tokenizer = Tokenizer(pretokenised=False, **options)
     for text in (question, *candidates):
         if not text.strip():
             raise UserError("the question and every candidate need at least one word.")
     texts = EncodedTexts.from_tokens(tokenizer([question, *candidates]), vocabulary)
-    ranker = _load(folder)
+    ranker = load_ranker(folder)
     words = texts.padded()
     if ranker.inputs[1].name == "answers":
         # A list-wise ranker: the candidates are one list, in the order in which they are given.
@@ -58,7 +59,8 @@ def rank_texts(folder: Path, question: str, candidates: list[str]) -> list[tuple
     return [(float(scores[i]), candidates[i]) for i in order]
 
 
-def _read_vocabulary(folder: Path):
+def read_vocabulary(folder: Path) -> "tuple[Vocabulary, dict[str, bool]]":
+    """Read the vocabulary of a model folder, and the options of its tokenizer."""
     import json
 
     from data_prep import Vocabulary
@@ -104,7 +106,8 @@ def _features(folder: Path, texts: "EncodedTexts", vocabulary: "Vocabulary") -> 
     return overlap_features(pairs, vocabulary, idf)
 
 
-def _load(folder: Path):
+def load_ranker(folder: Path) -> "keras.Model":
+    """Load the ranker of a model folder."""
     import keras
 
     import layers  # noqa: F401  (registers the layers that the file names)

@@ -16,6 +16,7 @@ EXPERIMENTS = {
     "hyperqa_search": "SearchConfig",
     "demo": "Config",
     "run_all": "Config",
+    "hyperqa_analysis": "Config",
     "ctrn_trecqa": "Config",
     "ctrn_semevalcqa": "Config",
     "ctrn_yahooqa": "Config",

@@ -1,0 +1,70 @@
+"""HyperQA's analyses of a ranker that was trained on the sample."""
+
+import itertools
+import json
+import re
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+import reproduce.hyperqa_analysis
+from data_prep import EncodedTexts, Tokenizer, UserError, load_dataset
+from reproduce.hyperqa_analysis import Config, analyse, level_of
+from reproduce.rank import load_ranker, read_vocabulary
+
+WITH_TSNE = 150 if find_spec("sklearn") else 0
+
+
+def test_figures_tables_and_numbers(sample_run, tmp_path, capsys):
+    model = sample_run.folder / "model"
+    analyse(Config(model=model, dataset="sample", output=tmp_path, tsne_texts=WITH_TSNE, pairs=2))
+    figures = {path.name for path in tmp_path.glob("*.png") if path.read_bytes().startswith(b"\x89PNG")}
+    assert figures == {"norms.png", "word_norms.png", *(["tsne.png"] if WITH_TSNE else [])}
+    printed = capsys.readouterr().out
+    assert printed.count("by level (Table 8)") == 2
+    assert re.search(r"question / answer at equal length +[\d.]+ \([\d.]+ to [\d.]+\)", printed)
+
+    # The vectors by hand: relu(W z + b), summed over the words.
+    vocabulary, options = read_vocabulary(model)
+    encoder = load_ranker(model).get_layer("encoder")
+    vectors = np.asarray(encoder.get_layer("word_vectors").embeddings, np.float64)
+    kernel, bias = (np.asarray(w, np.float64) for w in encoder.get_layer("projection").weights)
+    projected = np.maximum(vectors @ kernel + bias, 0)
+    table = load_dataset("sample").test
+    tokenizer = Tokenizer(pretokenised=False, **options)
+
+    def log_norms(texts):
+        encoded = EncodedTexts.from_tokens(tokenizer(texts), vocabulary)
+        ends = encoded.offsets
+        sums = [projected[encoded.words[a:b]].sum(axis=0) for a, b in itertools.pairwise(ends)]
+        return np.log(np.linalg.norm(sums, axis=1))
+
+    differences = [
+        log_norms([part["question"].iloc[0]])[0] - log_norms(part["candidate"].tolist()).mean()
+        for _, part in table.groupby("question_id", sort=False)
+    ]
+    written = json.loads((tmp_path / "analysis.json").read_text())
+    assert written["norms"]["n_questions"] == len(differences)
+    assert written["norms"]["ratio"]["estimate"] == pytest.approx(np.exp(np.mean(differences)), rel=1e-4)
+
+    words = {word for text in (*table["question"], *table["candidate"]) for word in tokenizer([text])[0]}
+    known = words & set(vocabulary.words[2:])
+    assert sum(row["words"] for row in written["words_by_level"]) == len(known)
+
+
+def test_levels_are_equal_steps_up_to_the_largest_norm():
+    norms = np.array([0.0, 0.99, 1.0, 5.99, 6.0])
+    assert level_of(norms, 6).tolist() == [1, 1, 2, 6, 6]
+    assert level_of(np.zeros(2), 4).tolist() == [1, 1]
+
+
+def test_what_the_user_can_mend(sample_run, tmp_path, monkeypatch):
+    model = sample_run.folder / "model"
+    with pytest.raises(UserError, match="levels must be at least 2"):
+        Config(model=model, dataset="sample", levels=1)
+    with pytest.raises(UserError, match="MODEL must be the model/ folder"):
+        analyse(Config(model=tmp_path, dataset="sample", tsne_texts=0))
+    monkeypatch.setattr(reproduce.hyperqa_analysis.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(UserError, match="needs scikit-learn"):
+        Config(model=model, dataset="sample")
