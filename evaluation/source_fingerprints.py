@@ -2,7 +2,7 @@
 
 A result depends on some source files, or on some definitions of a file. Each has a fingerprint that is blind
 to what cannot change a number: comments, docstrings, layout, type hints, the texts of errors, imports that
-only type hints need.
+only type hints need, and a configuration's own list `sources`.
 """
 
 import ast
@@ -39,6 +39,9 @@ class _WithoutWhatCannotMatter(ast.NodeTransformer):
             for each in ast.walk(node.annotation)
             if isinstance(each, ast.Name | ast.Attribute)
         }
+        if "ClassVar" in names and getattr(node.target, "id", None) == "sources":
+            # The list of an experiment's sources: each of these has a fingerprint of its own.
+            return None
         node.annotation = ast.Name("ClassVar" if "ClassVar" in names else "hint")
         return self.generic_visit(node)
 

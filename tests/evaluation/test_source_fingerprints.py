@@ -36,6 +36,10 @@ SAME = {
     "a comment": ("RATE = 0.1", "RATE = 0.1  # as printed"),
     "the layout": ("values: Sequence[float], rate: float = 0.5", "\n    values,\n    rate=0.5,\n"),
     "a docstring": ("    if rate < 0", '    """Step."""\n    if rate < 0'),
+    "the list of sources": (
+        "    rate: float",
+        '    sources: ClassVar[tuple[str, ...]] = ("a.py",)\n    rate: float',
+    ),
     "a field's documentation": ("rate: float = RATE", 'rate: float = RATE\n    """The rate."""'),
     "a type hint": ("-> float", '-> "np.ndarray"'),
     "the type of a field": ("rate: float = RATE", "rate: float | None = RATE"),

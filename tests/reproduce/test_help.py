@@ -16,7 +16,6 @@ EXPERIMENTS = {
     "hyperqa_search": "SearchConfig",
     "demo": "Config",
     "run_all": "Config",
-    "hyperqa_analysis": "Config",
     "ctrn_trecqa": "Config",
     "ctrn_semevalcqa": "Config",
     "ctrn_yahooqa": "Config",
@@ -67,7 +66,15 @@ def test_help_of_rank(environment):
     assert "one candidate per line" in text
 
 
+def test_help_of_the_analysis(environment):
+    text, heavy = help_of("hyperqa_analysis", environment)
+    assert heavy == "[]"
+    assert "MODEL" in text and "python reproduce/hyperqa_analysis.py MODEL --dataset trecqa" in text
+    for option in ("--dataset", "--variant", "--split", "--levels", "--pairs", "--tsne-texts", "--output"):
+        assert option in text
+
+
 def test_every_script_of_an_experiment_is_here():
     found = {path.stem for path in (ROOT / "reproduce").glob("*.py") if "run_command" in path.read_text()}
-    others = {"rank", "lexical_baselines", "parameter_counts"}
+    others = {"rank", "lexical_baselines", "parameter_counts", "hyperqa_analysis"}
     assert found - others == set(EXPERIMENTS)
