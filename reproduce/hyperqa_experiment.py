@@ -32,6 +32,7 @@ class HyperQAConfig(PairwiseSettings, ExperimentConfig):
     sources: ClassVar[tuple[str, ...]] = (
         *ExperimentConfig.sources,
         "reproduce/hyperqa_experiment.py",
+        "data_prep/trained_vectors.py",
         "models/hyperqa.py",
         "training/fit_pairwise.py",
         "training/negative_sampling.py",
