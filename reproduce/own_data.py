@@ -109,7 +109,7 @@ class OwnDataConfig:
     def name(self) -> str:
         """The name of the data set in folders and records."""
         stem = re.sub(r"\.(csv|tsv|jsonl|parquet)(\.gz)?$", "", self.train.name, flags=re.IGNORECASE)
-        return slug("own", stem) or "own"
+        return slug(f"own-{stem}")
 
 
 def load_tables(config: OwnDataConfig) -> tuple[Dataset, str]:
