@@ -257,9 +257,7 @@ def wins_and_losses(
         each.axhline(0, color=_GREY, linewidth=0.8)
         better, worse = int((sorted_values > 0).sum()), int((sorted_values < 0).sum())
         equal = len(sorted_values) - better - worse
-        each.set_title(
-            f"against {name}: {better} better, {equal} equal, {worse} worse", fontsize="medium"
-        )
+        each.set_title(f"against {name}: {better} better, {equal} equal, {worse} worse", fontsize="medium")
         each.set_xlabel("questions, sorted")
         each.set_ylabel(f"{metric_title}, {model} minus {name}")
     return figure

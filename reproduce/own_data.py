@@ -147,8 +147,8 @@ def _refuse_one_label(table: pd.DataFrame, path: Path) -> None:
         raise UserError(f"{path}: no candidate is labelled correct. Give the right answers the label 1.")
     if labels == {1}:
         raise UserError(
-            f"{path}: every candidate is labelled correct. Add wrong candidates, with the label 0: answers to "
-            "other questions will do."
+            f"{path}: every candidate is labelled correct. Add wrong candidates, with the label 0: answers "
+            "to other questions will do."
         )
 
 
@@ -238,8 +238,8 @@ def outcome(comparison: "RuleComparison", rival: str) -> str:
     differences = comparison.differences(rival)
     wins, losses = int((differences > 0).sum()), int((differences < 0).sum())
     return (
-        f"Against {rival}, {comparison.model} ranks better on {wins} of {len(differences)} questions and worse "
-        f"on {losses} (average precision)."
+        f"Against {rival}, {comparison.model} ranks better on {wins} of {len(differences)} questions and "
+        f"worse on {losses} (average precision)."
     )
 
 

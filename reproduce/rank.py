@@ -159,7 +159,9 @@ def main() -> None:
     parser.add_argument("question", nargs="?", help="the question")
     parser.add_argument("candidates", nargs="?", help='file with one candidate per line, or "-"')
     parser.add_argument("--table", metavar="FILE", help="table of questions and candidates to rank instead")
-    parser.add_argument("--output", metavar="FILE", help="with --table: the CSV file to write (default: print)")
+    parser.add_argument(
+        "--output", metavar="FILE", help="with --table: the CSV file to write (default: print)"
+    )
     parser.add_argument("--top", type=int, default=None, help="only the first so many of each question")
     options = parser.parse_args()
     if options.top is not None and options.top < 1:

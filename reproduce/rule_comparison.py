@@ -109,7 +109,9 @@ def compare_with_rules(
         columns[name] = table["candidate"].to_numpy(object)[rows]
         columns[f"{name} correct"] = split.labels[rows] == 1
     first = pd.DataFrame(columns, index=pd.Index(split.question_ids, name="question_id"))[counts]
-    return RuleComparison(model, measured, dict(zip(RIVALS, holm_correction(raw).tolist(), strict=True)), first)
+    return RuleComparison(
+        model, measured, dict(zip(RIVALS, holm_correction(raw).tolist(), strict=True)), first
+    )
 
 
 def _first_rows(split: EncodedSplit, scores: np.ndarray) -> np.ndarray:

@@ -35,7 +35,7 @@ def test_every_row_is_in_one_part_and_every_part_can_tell_rankings_apart(kinds, 
         return
     parts = split_by_question(table, BOTH, seed)
     together = pd.concat(parts.values()).sort_values("candidate_id")
-    assert together.values.tolist() == table.sort_values("candidate_id").values.tolist()
+    assert together.to_dict("records") == table.sort_values("candidate_id").to_dict("records")
     assert sum(len(texts_of(part)) for part in parts.values()) == len(kinds)
     for part in parts.values():
         assert (part.groupby("question_id")["label"].nunique() == 2).any()

@@ -61,10 +61,12 @@ def test_tsv_has_no_quoting(tmp_path):
 @pytest.mark.parametrize("separator", [";", "\t"])
 def test_a_spreadsheet_of_another_country(tmp_path, separator):
     content = "\ufeff" + separator.join(('"question"', "candidate", " label ", "price, old"))
-    content += "\r\n" + separator.join(("Wo, bitte?", f'"Hier{separator} im ""Haus"",\r\nhinten."', "yes", "1,5"))
+    content += "\r\n" + separator.join(
+        ("Wo, bitte?", f'"Hier{separator} im ""Haus"",\r\nhinten."', "yes", "1,5")
+    )
     (tmp_path / "a.csv").write_bytes((content + "\r\n").encode())
     expected = [["q1", "Wo, bitte?", "c1", f'Hier{separator} im "Haus",\nhinten.', 1]]
-    assert load_table(tmp_path / "a.csv").values.tolist() == expected
+    assert load_table(tmp_path / "a.csv").to_numpy().tolist() == expected
 
 
 def test_a_semicolon_in_a_name_separates_nothing(tmp_path):

@@ -30,7 +30,10 @@ def labelled(label):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (ROWS[:3], "1 of its 1 questions have a correct and a wrong candidate. 3 such questions are the least"),
+        (
+            ROWS[:3],
+            "1 of its 1 questions have a correct and a wrong candidate. 3 such questions are the least",
+        ),
         (ROWS[:6], "2 of its 2 questions have"),
         (labelled("0"), "no candidate is labelled correct. Give the right answers the label 1"),
         (labelled("TRUE"), "every candidate is labelled correct. Add wrong candidates"),
@@ -145,7 +148,7 @@ def test_a_spreadsheet_is_trained_compared_and_reported(run_in_process, run_on_d
 
     # The model ranks the test table as the better seed's run file does.
     ranked = rank_table(left.folder / "model", split["test"])
-    mine = {tuple(key): score for *key, score in ranked[["question_id", "candidate_id", "score"]].values}
+    mine = {tuple(key): score for *key, score in ranked[["question_id", "candidate_id", "score"]].to_numpy()}
     matching = [
         np.allclose([mine[each.query_id, each.doc_id] for each in run], [r.score for r in run], atol=1e-3)
         for run in runs
