@@ -1,6 +1,6 @@
 """What is particular about one data set, stated in one place."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 
@@ -49,6 +49,8 @@ class DatasetDescription:
         read: makes (train, dev, test) of a variant and of the files, a `DataFiles`; called, these give a
             file's verified text by its path. Behind the three may stand a mapping of further test tables, see
             `Dataset`.
+        unlabelled_texts: gives, of a variant, a data folder and `lowercase`, lists of tokens to train word
+            vectors on and what they are, in words; None where the training set serves.
         notes: what a user of the data has to know, such as parts that are missing; printed with the counts.
     """
 
@@ -63,6 +65,7 @@ class DatasetDescription:
     licence: str
     files: tuple[DataFile, ...] = ()
     read: Callable[[str, Callable[[str], str]], tuple] | None = field(default=None, repr=False)
+    unlabelled_texts: Callable[..., tuple[Iterable[list[str]], str]] | None = field(default=None, repr=False)
     notes: tuple[str, ...] = ()
 
 

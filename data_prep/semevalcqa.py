@@ -1,6 +1,7 @@
 """SemEvalCQA (SemEval-2016 Task 3, subtask A): threads of the Qatar Living forum, candidates are comments."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from xml.etree.ElementTree import Element, ParseError
 
@@ -187,6 +188,17 @@ def _read(variant: str, files: DataFiles) -> tuple[pd.DataFrame, ...]:
     return train, *(read_semeval_xml(files(path), path) for path in (_DEV, _TEST))
 
 
+def _unlabelled_texts(
+    variant: str | None, data_home: str | Path | None, lowercase: bool
+) -> tuple[Iterable[list[str]], str]:
+    # Imported here, because that module asks the registry, which has this one.
+    from data_prep.semevalcqa_texts import SemEvalTexts
+
+    texts = SemEvalTexts(variant, data_home, lowercase)
+    missing = f"the training set ({UNANNOTATED.path}, the task's unannotated text, is not at hand)"
+    return texts, "the task's unannotated text" if texts.source else missing
+
+
 _V32 = ("whiskeyromeo/CommunityQuestionAnswering", "56b1b9d1fc5f026e46cc5caa568f141161c472e3")
 _GOLD = ("fanmengdan/reranking", "68b87ad1a6a3bc41089f6d7d694ac72e191e1d88")
 _UPLOADS = "http://alt.qcri.org/semeval2016/task3/data/uploads"
@@ -235,6 +247,7 @@ SEMEVALCQA = DatasetDescription(
         ),
     ),
     read=_read,
+    unlabelled_texts=_unlabelled_texts,
     notes=(
         "MISSING: train part 1 of 2016 (1,411 questions, 14,110 comments, 5,287 Good): no text was to be "
         "had. The papers' 4.8K questions and 36K pairs hold it.",

@@ -4,7 +4,7 @@ import csv
 import json
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,21 +19,25 @@ _LABELS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1, "no": 0, "
 
 _LINE = re.compile("[^\n]+|(?<=\n)(?=\n)|^(?=\n)")
 _CSV_LINE = re.compile("[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
+_PARQUET_ROWS = 10_000
+_WHITE_SPACE = re.compile(r"\s+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def load_table(path: str | Path) -> pd.DataFrame:
+def load_table(path: str | Path, *, labelled: bool = True) -> pd.DataFrame:
     r"""Read a user's own table of questions and candidate answers.
 
-    The format follows from the name: `.csv` (ordinary CSV quoting), `.tsv` (tab-separated without quoting,
-    so that a quote is a character like any other), `.jsonl` (one object a line) or `.parquet`; the first
-    three may be gzipped (`.csv.gz`). The columns `question`, `candidate` and `label` are required. Without
-    `question_id` the equal questions are one question; without `candidate_id` the rows are numbered. Other
-    columns are dropped. The text "NA" or "null" is a text, not a missing value. A label is 1, true or yes
-    for a correct candidate, 0, false or no for a wrong one, in capitals or not.
+    The format follows from the name: `.csv` (ordinary CSV quoting; separated by commas, or by the semicolons
+    or tabs that the header shows), `.tsv` (tab-separated without quoting, so that a quote is a character like
+    any other), `.jsonl` (one object a line) or `.parquet`; the first three may be gzipped (`.csv.gz`). The
+    columns `question`, `candidate` and `label` are required. Without `question_id` the equal questions are
+    one question; without `candidate_id` the rows are numbered. Other columns are dropped. The text "NA" or
+    "null" is a text, not a missing value. A label is 1, true or yes for a correct candidate, 0, false or no
+    for a wrong one, in capitals or not.
 
     Args:
         path: the file.
+        labelled: whether the candidates have labels; otherwise the table comes without the column.
 
     Returns:
         The checked table, see `check_table`.
@@ -51,17 +55,23 @@ def load_table(path: str | Path) -> pd.DataFrame:
     path = Path(path)
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     if suffix == ".parquet":
-        return check_table(_read_parquet(path), path, unit="row")
+        return check_table(_read_parquet(path), path, unit="row", labelled=labelled)
     if suffix not in (".csv", ".tsv", ".jsonl"):
         raise UserError(f"{path}: the name must end in .csv, .tsv, .jsonl or .parquet (.gz may follow).")
-    read = {".csv": read_csv, ".tsv": read_tsv, ".jsonl": _read_json_lines}[suffix]
-    # The file's text is not kept while the table is checked: half a million rows fill the memory thrice.
-    table, lines = read(decode_text(read_content(path), path), path)
-    return check_table(table, path, lines)
+    read = {".csv": read_csv, ".tsv": read_tsv, ".jsonl": read_json_lines}[suffix]
+    # Nothing here holds on to the file's text, nor to the raw table, while the checked one is made: half a
+    # million rows would fill the memory once more for each.
+    raw = list(read(decode_text(read_content(path), path), path))
+    return check_table(raw.pop(0), path, raw.pop(), labelled=labelled)
 
 
 def check_table(
-    table: pd.DataFrame, where: str | Path, lines: Sequence[int] | None = None, *, unit: str = "line"
+    table: pd.DataFrame,
+    where: str | Path,
+    lines: Sequence[int] | None = None,
+    *,
+    unit: str = "line",
+    labelled: bool = True,
 ) -> pd.DataFrame:
     """Check a table and bring it into the form that everything downstream relies on.
 
@@ -70,6 +80,7 @@ def check_table(
         where: the file's name, for messages.
         lines: the line number of every row, for messages; the rows count from 1 where it is None.
         unit: what `lines` counts, for messages.
+        labelled: whether there is to be a column `label`; otherwise it is left out.
 
     Returns:
         The columns `question_id`, `question`, `candidate_id`, `candidate` (str) and `label` (int, 0 or 1).
@@ -77,8 +88,9 @@ def check_table(
         question keep their order.
 
     Raises:
-        UserError: a column is missing, a label is not 0 or 1, a text is empty, a question has two texts, a
-            candidate identifier occurs twice in a question, or there are no rows.
+        UserError: a column is missing, a label is not 0 or 1, a text is empty, an identifier holds white
+            space (run files cannot), a question has two texts, a candidate identifier occurs twice in a
+            question, or there are no rows.
 
     Example:
         >>> import pandas as pd
@@ -89,16 +101,18 @@ def check_table(
     twice = [name for name in COLUMNS if list(table.columns).count(name) > 1]
     if twice:
         raise UserError(f"{where}: the column {twice[0]!r} occurs twice. Name every column once.")
-    missing = [column for column in ("question", "candidate", "label") if column not in table.columns]
+    required = ("question", "candidate", "label")[: 3 if labelled else 2]
+    missing = [column for column in required if column not in table.columns]
     if missing:
         found = ", ".join(map(str, table.columns)) or "none"
         raise UserError(
             f"{where}: the column {missing[0]!r} is missing (found: {found}). "
-            f"The first {unit} must name the columns {', '.join(COLUMNS)}."
+            f"The first {unit} must name the columns {', '.join(COLUMNS[: 5 if labelled else 4])}."
         )
-    if not len(table):
+    n_rows = len(table)
+    if not n_rows:
         raise UserError(f"{where}: there are no rows.")
-    lines = range(1, len(table) + 1) if lines is None else lines
+    lines = range(1, n_rows + 1) if lines is None else lines
 
     def fail(row: int, what: str) -> UserError:
         return UserError(f"{where}, {unit} {lines[row]}: {what}")
@@ -116,8 +130,14 @@ def check_table(
                 raise fail(row, f"the {name} is no text but {text[:40]!r}. Write it as a text.")
             if not text.isascii() and not text.isprintable() and _SURROGATE.search(text):
                 raise fail(row, f"the {name} holds half of a character (a lone surrogate). Save it as UTF-8.")
-    columns["label"] = labels = []
-    for row, value in enumerate(table["label"].tolist()):
+            if name.endswith("_id") and _WHITE_SPACE.search(text):
+                without = _WHITE_SPACE.sub("_", text.strip())
+                raise fail(
+                    row,
+                    f"the {name} {text!r} holds white space, which run files cannot. Write {without!r}, say.",
+                )
+    labels = []
+    for row, value in enumerate(table["label"].tolist() if labelled else ()):
         label = _LABELS.get(str(value).strip().lower())
         if label is None:
             raise fail(
@@ -125,12 +145,16 @@ def check_table(
                 f"the label {value!r:.40} is not 0 or 1. Write 1 for a correct answer, 0 for a wrong one.",
             )
         labels.append(label)
+    # The caller may have let it go, too: then a column's texts are freed as soon as it is made anew.
+    del table, texts, values
+    if labelled:
+        columns["label"] = labels
     if "question_id" not in columns:
         number = {question: f"q{i}" for i, question in enumerate(dict.fromkeys(columns["question"]), start=1)}
         columns["question_id"] = [number[question] for question in columns["question"]]
     own_identifiers = "candidate_id" in columns
     if not own_identifiers:
-        columns["candidate_id"] = [f"c{i}" for i in range(1, len(table) + 1)]
+        columns["candidate_id"] = [f"c{i}" for i in range(1, n_rows + 1)]
 
     question_of: dict[str, str] = {}
     seen: set[tuple[str, str]] = set()
@@ -151,14 +175,15 @@ def check_table(
             )
         seen.add((identifier, candidate))
     first_row = {identifier: i for i, identifier in enumerate(question_of)}
-    order = sorted(range(len(labels)), key=lambda row: first_row[columns["question_id"][row]])
-    del seen, question_of
+    place = np.fromiter(map(first_row.get, columns["question_id"]), np.int32, n_rows)
+    order = None if (np.diff(place) >= 0).all() else np.argsort(place, kind="stable")
+    del seen, question_of, first_row
     # Column by column, so that no text is held in both forms for longer than it has to be.
-    return pd.DataFrame({name: _in_order(columns.pop(name), order) for name in COLUMNS})
+    return pd.DataFrame({name: _in_order(columns.pop(name), order) for name in COLUMNS if name in columns})
 
 
-def _in_order(values: list, order: list[int]) -> pd.Series:
-    return pd.Series([values[row] for row in order])
+def _in_order(values: list, order: np.ndarray | None) -> pd.Series:
+    return pd.Series(values if order is None else [values[row] for row in order])
 
 
 def join_tables(tables: Sequence[pd.DataFrame], where: str | Path) -> pd.DataFrame:
@@ -223,6 +248,9 @@ def read_tsv(text: str, where: str | Path) -> tuple[pd.DataFrame, list[int]]:
 def read_csv(text: str, where: str | Path) -> tuple[pd.DataFrame, list[int]]:
     r"""Split comma-separated text with ordinary quoting, header in the first line.
 
+    Spreadsheets of many countries write semicolons in the place of commas: where the first line names the
+    columns of `load_table` with semicolons or tabs between them, these separate.
+
     Args:
         text: the file's text.
         where: the file's name, for messages.
@@ -246,7 +274,9 @@ def read_csv(text: str, where: str | Path) -> tuple[pd.DataFrame, list[int]]:
 
 def _csv_rows(text: str, where: str | Path) -> Iterator[tuple[int, list[str]]]:
     # Line by line: io.StringIO would hold the text once more, in four bytes a character.
-    reader = csv.reader((match[0] for match in _CSV_LINE.finditer(text)), strict=True)
+    first = _CSV_LINE.search(text)
+    separator = _separator(first[0]) if first else ","
+    reader = csv.reader((match[0] for match in _CSV_LINE.finditer(text)), delimiter=separator, strict=True)
     begin = 1
     try:
         for fields in reader:
@@ -255,9 +285,17 @@ def _csv_rows(text: str, where: str | Path) -> Iterator[tuple[int, list[str]]]:
             begin = reader.line_num + 1
     except csv.Error as error:
         raise UserError(
-            f"{where}, line {begin}: {error}. Put a text with a comma, a quote or a line end in quotes, "
+            f"{where}, line {begin}: {error}. Put a text with a separator, a quote or a line end in quotes, "
             "and double the quotes inside it."
         ) from error
+
+
+def _separator(header: str) -> str:
+    for separator in ",;\t":
+        names = {name.strip().strip('"').strip() for name in header.split(separator)}
+        if {"question", "candidate"} <= names:
+            return separator
+    return ","
 
 
 def _to_table(numbered: Iterator[tuple[int, list[str]]], where: str | Path) -> tuple[pd.DataFrame, list[int]]:
@@ -286,7 +324,23 @@ def _to_table(numbered: Iterator[tuple[int, list[str]]], where: str | Path) -> t
     return table, lines
 
 
-def _read_json_lines(text: str, where: str | Path) -> tuple[pd.DataFrame, list[int]]:
+def read_json_lines(text: str, where: str | Path) -> tuple[pd.DataFrame, list[int]]:
+    r"""Make a table of JSON lines: one object a line, its keys the columns.
+
+    Args:
+        text: the file's text.
+        where: the file's name, for messages.
+
+    Returns:
+        The table, None where an object lacks a key, and the line number of every row.
+
+    Raises:
+        UserError: a line is not a JSON object.
+
+    Example:
+        >>> read_json_lines('{"id": 1, "text": "a"}\n{"id": 2}', "a.jsonl")[0].values.tolist()
+        [[1, 'a'], [2, None]]
+    """
     # Built by column, because a DataFrame made of records would turn missing values and mixed types about.
     columns: dict[str, list] = {}
     lines: list[int] = []
@@ -319,14 +373,24 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     import pyarrow.parquet
 
     try:
-        names = pyarrow.parquet.read_schema(path).names
-        return pd.read_parquet(path, columns=[name for name in names if name in COLUMNS])
+        with pyarrow.parquet.ParquetFile(path) as file:
+            names = [name for name in file.schema_arrow.names if name in COLUMNS]
+            twice = next((name for name in names if names.count(name) > 1), None)
+            if twice:
+                raise UserError(f"{path}: the column {twice!r} occurs twice. Name every column once.")
+            # By column and part by part, so that no more than a part is held in Arrow's form beside Python's.
+            columns = {}
+            for name in names:
+                parts = file.iter_batches(columns=[name], batch_size=_PARQUET_ROWS)
+                values = _shared(value for part in parts for value in part.column(0).to_pylist())
+                columns[name] = pd.Series(values, dtype=object)
+            return pd.DataFrame(columns)
     except (OSError, ValueError, TypeError, pyarrow.ArrowException) as error:
         raise UserError(f"{path} is not a readable Parquet file ({error!s:.200}). Write it again.") from error
 
 
-def _shared(column: pd.Series) -> list:
-    """Give a column's values, a text that follows its equal as the same object."""
+def _shared(column: Iterable) -> list:
+    """Give a column's values in a list, a text that follows its equal as the same object."""
     values: list = []
     for value in column:
         values.append(values[-1] if values and type(value) is str and value == values[-1] else value)

@@ -3,7 +3,7 @@
 import hashlib
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -17,7 +17,7 @@ _FORMAT = 1
 
 
 def train_word2vec(
-    texts: Dataset | Sequence[Sequence[str]],
+    texts: Dataset | Iterable[Sequence[str]],
     size: int,
     *,
     sg: bool = True,
@@ -80,7 +80,8 @@ def train_word2vec(
     if isinstance(texts, Dataset):
         name = name or texts.description.name
         texts = _training_texts(texts, lowercase, mask_numbers)
-    token_lists = [list(tokens) for tokens in texts]
+    # A word that occurs a million times is kept once.
+    token_lists = [list(map(sys.intern, tokens)) for tokens in texts]
     settings = {
         "vector_size": size,
         "sg": int(sg),

@@ -1,4 +1,4 @@
-"""The figures of results: learning curves, norms of embeddings, MAP against embedding size.
+"""The figures of results: learning curves, norms, MAP against embedding size, wins and losses.
 
 Figures are made without pyplot, so nothing global is touched and no display is needed; save one with
 `figure.savefig(path)`.
@@ -222,4 +222,42 @@ def map_by_dimension(
     axes.legend(frameon=False, fontsize="small")
     if title:
         axes.set_title(title, fontsize="medium")
+    return figure
+
+
+def wins_and_losses(
+    differences: Mapping[str, ArrayLike], *, model: str, metric_title: str = "average precision"
+) -> "Figure":
+    """Draw by how much a model is better or worse on each question, sorted: a panel per rival.
+
+    Args:
+        differences: per rival, the model's metric minus the rival's, one value per question.
+        model: the model's name.
+        metric_title: the metric's name on the axis.
+
+    Returns:
+        A matplotlib figure.
+
+    Raises:
+        ValueError: there are no differences, or one is not finite.
+
+    Example:
+        >>> figure = wins_and_losses({"BM25": [0.5, -0.25, 0.0]}, model="HyperQA")
+        >>> figure.axes[0].get_title()
+        'against BM25: 1 better, 1 equal, 1 worse'
+    """
+    values = {name: np.sort(np.asarray(each, dtype=np.float64))[::-1] for name, each in differences.items()}
+    if not values or any(not len(each) or not np.isfinite(each).all() for each in values.values()):
+        raise ValueError(f"differences must be finite numbers for each rival. Received: {dict(values)}.")
+    figure, axes = _figure(len(values), 4.2 * len(values), 3.2)
+    for each, (name, sorted_values) in zip(axes, values.items(), strict=True):
+        places = np.arange(1, len(sorted_values) + 1)
+        each.fill_between(places, sorted_values.clip(min=0), step="mid", color=_BLUE, alpha=0.8)
+        each.fill_between(places, sorted_values.clip(max=0), step="mid", color=_ORANGE, alpha=0.8)
+        each.axhline(0, color=_GREY, linewidth=0.8)
+        better, worse = int((sorted_values > 0).sum()), int((sorted_values < 0).sum())
+        equal = len(sorted_values) - better - worse
+        each.set_title(f"against {name}: {better} better, {equal} equal, {worse} worse", fontsize="medium")
+        each.set_xlabel("questions, sorted")
+        each.set_ylabel(f"{metric_title}, {model} minus {name}")
     return figure

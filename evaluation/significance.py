@@ -39,7 +39,8 @@ def paired_randomisation_test(
         raise ValueError("a and b must be finite. Received: NaN or infinite values.")
     # A question on which the two agree has no sign to toss.
     differences = (a - b)[a != b]
-    if len(differences) == 0:
+    if len(differences) < 2:
+        # One sign or the other is as extreme as what was seen; SciPy refuses so few.
         return 1.0
     result = stats.permutation_test(
         (differences,),

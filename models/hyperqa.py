@@ -19,6 +19,7 @@ def hyperqa(
     distance_form: str = "asinh",
     embedding_dropout: float = 0.0,
     dropout: float = 0.0,
+    raw_embeddings: bool = False,
     seed: int = 0,
 ) -> keras.Model:
     """Score answers to a question by the hyperbolic distance of two bags of projected words.
@@ -27,6 +28,11 @@ def hyperqa(
     words (Eq. 2), brought onto the unit ball; the score is s = w_f d(q, a) + b_f (Eq. 6) with the Poincare
     distance d (Eq. 4). A higher score is a better answer. `similarity="cosine"` gives the paper's CosineQA,
     which differs in nothing but d.
+
+    On SemEvalCQA the paper also "concatenated the raw QA embeddings before passing into the final layer":
+    `raw_embeddings=True` has s = w_f d(q, a) + w_q . q + w_a . a + b_f, q and a being the two points that d
+    compares. w_q . q is the same for all answers to a question; what ranks is w_a . a, how good a text looks
+    as an answer to anything. w_q and w_a start at 0.
 
     The model is `matcher([encoder(question), encoder(answer)])`, and both parts are layers of it under these
     names: the encoder maps words to points of the ball, the matcher maps pairs of points to scores. Training
@@ -42,12 +48,14 @@ def hyperqa(
         distance_form: "asinh" (exact) or "released" (the authors' own formula).
         embedding_dropout: share of the entries of word vectors that training sets to zero.
         dropout: share of the entries of text vectors that training sets to zero, before the ball.
+        raw_embeddings: whether the last layer sees the text vectors beside their distance.
         seed: seeds the initial W_p and the dropout.
 
     Returns:
         A model with the int32 inputs `question` `(batch, length)` and `answer` `(batch, length)`, 0 being
         padding, and float32 scores `(batch,)`. Trainable parameters: n d + d + 2, that is 90,302 for
-        300 -> 300 and 45,152 for 300 -> 150, as the paper's "90K" and "45K".
+        300 -> 300 and 45,152 for 300 -> 150, as the paper's "90K" and "45K"; 2 d more with
+        `raw_embeddings`.
 
     Raises:
         ValueError: `similarity` is unknown, or `word_vectors` is not a matrix.
@@ -61,7 +69,7 @@ def hyperqa(
     if similarity not in SIMILARITIES:
         raise ValueError(f"`similarity` must be one of {SIMILARITIES}. Received: similarity={similarity!r}")
     encoder = _encoder(word_vectors, dimension, max_norm, projection, embedding_dropout, dropout, seed)
-    matcher = _matcher(dimension, similarity, distance_form)
+    matcher = _matcher(dimension, similarity, distance_form, raw_embeddings)
     question = keras.Input((None,), dtype="int32", name="question")
     answer = keras.Input((None,), dtype="int32", name="answer")
     score = matcher([encoder(question), encoder(answer)])
@@ -94,7 +102,7 @@ def _encoder(
     return keras.Model(text, point, name="encoder")
 
 
-def _matcher(dimension: int, similarity: str, distance_form: str) -> keras.Model:
+def _matcher(dimension: int, similarity: str, distance_form: str, raw_embeddings: bool) -> keras.Model:
     question = keras.Input((dimension,), name="question_point")
     answer = keras.Input((dimension,), name="answer_point")
     if similarity == "hyperbolic":
@@ -105,5 +113,11 @@ def _matcher(dimension: int, similarity: str, distance_form: str) -> keras.Model
     # A far answer is a bad one: with a positive first weight the ranking would start upside down.
     first_weight = -1.0 if similarity == "hyperbolic" else 1.0
     x = keras.layers.Dense(1, kernel_initializer=keras.initializers.Constant(first_weight), name="score")(x)
+    if raw_embeddings:
+        # The columns that the concatenated text vectors add to the linear layer, as a layer of their own: so
+        # w_f starts where it does without them, and Eq. 9 takes it for the same parameter.
+        texts = keras.layers.Concatenate(name="texts")([question, answer])
+        linear = keras.layers.Dense(1, use_bias=False, kernel_initializer="zeros", name="score_of_texts")
+        x = keras.layers.Add(name="sum_of_scores")([x, linear(texts)])
     score = keras.layers.Reshape((), name="squeeze", dtype="float32")(x)
     return keras.Model([question, answer], score, name="matcher")

@@ -15,6 +15,7 @@ from reproduce.experiment import (
     measure,
     run_experiment,
 )
+from reproduce.task_vectors import train_task_vectors
 from training.hardest_negative_settings import HardestNegativeSettings
 from training.option_ranges import check_range
 
@@ -111,8 +112,8 @@ class AttentivePoolingConfig(HardestNegativeSettings, ExperimentConfig):
 def load_attentive_pooling_data(config: AttentivePoolingConfig) -> ExperimentData:
     """Load data and word vectors; vectors named `task-skipgram-100d` are trained first, or found again.
 
-    They are word2vec's, trained on the training texts of the data set; the dimensions are those of the name,
-    and `task-cbow-...` has continuous bag of words in place of skip-gram.
+    They are word2vec's, trained on the data set's own texts (see `train_task_vectors`); the dimensions are
+    those of the name, and `task-cbow-...` has continuous bag of words in place of skip-gram.
 
     Args:
         config: the configuration.
@@ -129,19 +130,11 @@ def load_attentive_pooling_data(config: AttentivePoolingConfig) -> ExperimentDat
 
 def _with_trained_vectors(config: AttentivePoolingConfig) -> tuple[str, ...]:
     """Put the paths of trained vectors in the place of their names."""
-    from data_prep import load_dataset
-    from data_prep.trained_vectors import train_word2vec
-
-    dataset = load_dataset(config.dataset, config.variant, config.data_home)
-    paths = []
-    for name in config.embeddings:
-        kind = _TRAINED.fullmatch(name)
-        if kind:
-            skipgram, size = kind[1] == "skipgram", int(kind[2])
-            tokens = {"lowercase": config.lowercase, "mask_numbers": config.mask_numbers}
-            name = train_word2vec(dataset, size, sg=skipgram, **tokens)
-        paths.append(name)
-    return tuple(paths)
+    kinds = [(name, _TRAINED.fullmatch(name)) for name in config.embeddings]
+    return tuple(
+        train_task_vectors(config, int(kind[2]), sg=kind[1] == "skipgram") if kind else name
+        for name, kind in kinds
+    )
 
 
 def build_ranker(config: AttentivePoolingConfig, data: ExperimentData, seed: int) -> "keras.Model":

@@ -211,14 +211,17 @@ class ExperimentResult:
     records: list[ResultRecord]
 
 
-def load_experiment_data(config: ExperimentConfig, *, overlap: bool = False) -> ExperimentData:
+def load_experiment_data(
+    config: ExperimentConfig, *, overlap: bool = False, dataset: Dataset | None = None
+) -> ExperimentData:
     """Load and encode a configuration's data set and word vectors, and print what was found.
 
     Args:
         config: the configuration.
         overlap: whether to compute the word-overlap features of every pair.
+        dataset: the data set where it is none of those that have a name, but a user's own.
     """
-    dataset = load_dataset(config.dataset, config.variant, config.data_home)
+    dataset = dataset or load_dataset(config.dataset, config.variant, config.data_home)
     encoded = encode_dataset(
         dataset, lowercase=config.lowercase, mask_numbers=config.mask_numbers, overlap=overlap
     )

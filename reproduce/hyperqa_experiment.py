@@ -18,6 +18,7 @@ from reproduce.experiment import (
     run_experiment,
     slug,
 )
+from reproduce.task_vectors import train_task_vectors
 from training.option_ranges import check_range
 from training.pairwise_settings import PairwiseSettings
 
@@ -31,6 +32,7 @@ class HyperQAConfig(PairwiseSettings, ExperimentConfig):
     sources: ClassVar[tuple[str, ...]] = (
         *ExperimentConfig.sources,
         "reproduce/hyperqa_experiment.py",
+        "data_prep/trained_vectors.py",
         "models/hyperqa.py",
         "training/fit_pairwise.py",
         "training/negative_sampling.py",
@@ -58,6 +60,10 @@ class HyperQAConfig(PairwiseSettings, ExperimentConfig):
     """Share of the entries of word vectors that training drops."""
     dropout: float = 0.0
     """Share of the entries of text vectors that training drops."""
+    raw_embeddings: bool = False
+    """Show the last layer the text vectors beside their distance, as the paper does on SemEvalCQA."""
+    skip_gram_size: int = 0
+    """Size of skip-gram vectors, trained on the task's own texts, in place of --embeddings; 0 for none."""
     dimensions: tuple[int, ...] = ()
     """Figure 3: train HyperQA and CosineQA at each of these sizes instead, and draw MAP against size."""
 
@@ -66,11 +72,33 @@ class HyperQAConfig(PairwiseSettings, ExperimentConfig):
         PairwiseSettings.__post_init__(self)
         ExperimentConfig.__post_init__(self)
         check_range(self, "dimension", at_least=1)
+        check_range(self, "skip_gram_size", at_least=0)
         check_range(self, "max_norm", above=0, at_most=1)
         for name in ("embedding_dropout", "dropout"):
             check_range(self, name, at_least=0, below=1)
         if min(self.dimensions, default=1) < 1:
             raise UserError(f"dimensions must be at least 1. Received: {self.dimensions}")
+
+    def matters(self) -> dict:
+        """Return the options on which the numbers depend, as plain values."""
+        options = super().matters()
+        # They came later: where they are not used, the records of before have the names that they had.
+        return {k: v for k, v in options.items() if v or k not in ("raw_embeddings", "skip_gram_size")}
+
+
+def load_hyperqa_data(config: HyperQAConfig) -> ExperimentData:
+    """Load data and word vectors; with `skip_gram_size` these are trained first, or found again.
+
+    Args:
+        config: the configuration.
+
+    Raises:
+        UserError: data or word vectors are missing or malformed.
+    """
+    if not config.skip_gram_size:
+        return load_experiment_data(config)
+    vectors = train_task_vectors(config, config.skip_gram_size)
+    return load_experiment_data(replace(config, embeddings=(vectors,)))
 
 
 def train_hyperqa(
@@ -94,6 +122,7 @@ def train_hyperqa(
         distance_form=config.distance_form,
         embedding_dropout=config.embedding_dropout,
         dropout=config.dropout,
+        raw_embeddings=config.raw_embeddings,
         seed=seed,
     )
     encoding = PackedBagOfWords(ranker.get_layer("encoder"))
@@ -121,7 +150,7 @@ def train_hyperqa(
 def run_hyperqa(config: HyperQAConfig) -> ExperimentResult | None:
     """Run the experiment that a script's configuration describes, and draw its figures."""
     check_range(config, "epochs", at_least=1)
-    data = load_experiment_data(config)
+    data = load_hyperqa_data(config)
     if config.dimensions:
         draw_map_by_embedding_size(config, data)
         return None

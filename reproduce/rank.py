@@ -1,10 +1,14 @@
 """Rank candidate answers with a trained ranker.
 
     python reproduce/rank.py MODEL "question" candidates.txt
+    python reproduce/rank.py MODEL --table questions.csv --output ranked.csv
 
 MODEL is the folder `model/` that a training left behind; candidates.txt holds one candidate per line ("-"
-reads them from standard input). Prints rank, score and candidate, best first. A ranker that was
-trained on lists (Cosinet's) sees the order of the candidates: give sentences of one text in the text's order.
+reads them from standard input). Prints rank, score and candidate, best first. With --table many questions are
+ranked at once: a table with the columns question and candidate, as those that rankers are trained on (CSV,
+TSV, Parquet or JSON lines); the ranking comes out as CSV. A ranker that was trained on lists (Cosinet's) sees
+the order of the candidates: give sentences of one text in the text's order. Words that were in none of the
+tables of the training are all the same to a ranker.
 """
 
 import argparse
@@ -18,8 +22,9 @@ from data_prep.errors import UserError
 if TYPE_CHECKING:
     import keras
     import numpy as np
+    import pandas as pd
 
-    from data_prep import EncodedTexts, Vocabulary
+    from data_prep import EncodedSplit, Vocabulary
 
 
 def rank_texts(folder: Path, question: str, candidates: list[str]) -> list[tuple[float, str]]:
@@ -37,26 +42,65 @@ def rank_texts(folder: Path, question: str, candidates: list[str]) -> list[tuple
     Raises:
         UserError: the folder holds no ranker, or a text has no words.
     """
-    from data_prep import EncodedTexts, Tokenizer
+    import pandas as pd
 
-    vocabulary, options = read_vocabulary(folder)
-    tokenizer = Tokenizer(pretokenised=False, **options)
     for text in (question, *candidates):
         if not text.strip():
             raise UserError("the question and every candidate need at least one word.")
-    texts = EncodedTexts.from_tokens(tokenizer([question, *candidates]), vocabulary)
+    table = pd.DataFrame({"question": question, "candidate": candidates})
+    table = table.assign(question_id="question", candidate_id=[str(i) for i in range(len(candidates))])
+    ranked = rank_table(folder, table)
+    return list(zip(ranked["score"].tolist(), ranked["candidate"].tolist(), strict=True))
+
+
+def rank_table(folder: Path, table: "pd.DataFrame") -> "pd.DataFrame":
+    """Rank the candidates of every question of a table with a saved ranker.
+
+    Args:
+        folder: a folder that `reproduce.experiment.save_ranker` wrote.
+        table: a checked table, see `data_prep.tables.check_table`; it needs no labels.
+
+    Returns:
+        The columns `question_id`, `question`, `rank` (int, from 1), `score` (float), `candidate_id`,
+        `candidate`: the questions in their order, the candidates of each the best first; equal scores keep
+        their order.
+
+    Raises:
+        UserError: the folder holds no ranker.
+
+    Example:
+        >>> from data_prep import load_table
+        >>> rank_table(Path("outputs/model"), load_table("new.csv", labelled=False))  # doctest: +SKIP
+    """
+    import numpy as np
+
+    from data_prep import Tokenizer, encode_split
+
+    vocabulary, options = read_vocabulary(folder)
+    tokenizer = Tokenizer(pretokenised=False, **options)
+    split = encode_split(table.assign(label=0), tokenizer, vocabulary)
+    scores = _scores(folder, split, vocabulary)
+    order = np.lexsort((-scores, split.question_of_row))
+    ranked = table.iloc[order].assign(score=scores[order].astype(float))
+    ranked["rank"] = ranked.groupby("question_id", sort=False).cumcount() + 1
+    names = ["question_id", "question", "rank", "score", "candidate_id", "candidate"]
+    return ranked[names].reset_index(drop=True)
+
+
+def _scores(folder: Path, split: "EncodedSplit", vocabulary: "Vocabulary") -> "np.ndarray":
+    """Score the rows of a split."""
+    from dataclasses import replace
+
+    from training.list_scorer import ListScorer
+    from training.pair_scorer import PairScorer
+
     ranker = load_ranker(folder)
-    words = texts.padded()
     if ranker.inputs[1].name == "answers":
-        # A list-wise ranker: the candidates are one list, in the order in which they are given.
-        scores = ranker.predict([words[:1], words[None, 1:]], verbose=0)[0]
-    else:
-        inputs = [words[:1].repeat(len(candidates), axis=0), words[1:]]
-        if len(ranker.inputs) > len(inputs):
-            inputs.append(_features(folder, texts, vocabulary))
-        scores = ranker.predict(inputs, verbose=0)
-    order = sorted(range(len(candidates)), key=lambda i: -scores[i])
-    return [(float(scores[i]), candidates[i]) for i in order]
+        # A list-wise ranker: the candidates of a question are one list, in the order in which they are given.
+        return ListScorer(ranker, split)()
+    if len(ranker.inputs) > 2:
+        split = replace(split, features=_features(folder, split, vocabulary))
+    return PairScorer(ranker, split)()
 
 
 def read_vocabulary(folder: Path) -> "tuple[Vocabulary, dict[str, bool]]":
@@ -77,13 +121,12 @@ def read_vocabulary(folder: Path) -> "tuple[Vocabulary, dict[str, bool]]":
         raise UserError(f"{path} is damaged ({error}). Train the model again.") from error
 
 
-def _features(folder: Path, texts: "EncodedTexts", vocabulary: "Vocabulary") -> "np.ndarray":
-    """Compute the overlap features of the first text with each of the others."""
+def _features(folder: Path, split: "EncodedSplit", vocabulary: "Vocabulary") -> "np.ndarray":
+    """Compute the overlap features of every row."""
     from zipfile import BadZipFile
 
     import numpy as np
 
-    from data_prep import EncodedSplit
     from data_prep.overlap_features import overlap_features
 
     path = folder / "idf.npy"
@@ -94,16 +137,7 @@ def _features(folder: Path, texts: "EncodedTexts", vocabulary: "Vocabulary") -> 
     # An archive, which `np.load` opens as well, has no shape.
     except (OSError, ValueError, EOFError, BadZipFile, AttributeError) as error:
         raise UserError(f"{path} cannot be read ({error}). Train the model again.") from error
-    n = len(texts) - 1
-    pairs = EncodedSplit(
-        questions=texts.take([0]),
-        candidates=texts.take(np.arange(1, n + 1)),
-        candidate_offsets=np.array([0, n]),
-        labels=np.zeros(n, np.int8),
-        question_ids=["question"],
-        candidate_ids=[str(i) for i in range(n)],
-    )
-    return overlap_features(pairs, vocabulary, idf)
+    return overlap_features(split, vocabulary, idf)
 
 
 def load_ranker(folder: Path) -> "keras.Model":
@@ -125,23 +159,53 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("model", metavar="MODEL", type=Path, help="folder of a trained ranker")
-    parser.add_argument("question", help="the question")
-    parser.add_argument("candidates", help='file with one candidate per line, or "-"')
-    parser.add_argument("--top", type=int, default=None, help="print only so many")
+    parser.add_argument("question", nargs="?", help="the question")
+    parser.add_argument("candidates", nargs="?", help='file with one candidate per line, or "-"')
+    parser.add_argument("--table", metavar="FILE", help="table of questions and candidates to rank instead")
+    parser.add_argument(
+        "--output", metavar="FILE", help="with --table: the CSV file to write (default: print)"
+    )
+    parser.add_argument("--top", type=int, default=None, help="only the first so many of each question")
     options = parser.parse_args()
+    if options.top is not None and options.top < 1:
+        raise UserError(f"--top must be at least 1. Received: {options.top}")
+    if options.table is None:
+        if options.candidates is None:
+            raise UserError("give a question and a file of candidates, or --table FILE. See --help.")
+        if options.output is not None:
+            raise UserError("--output goes with --table. Redirect the output instead.")
+        _print_ranking(options.model, options.question, options.candidates, options.top)
+    elif options.question is not None:
+        raise UserError("give either a question and a file of candidates, or --table FILE.")
+    else:
+        _write_rankings(options.model, options.table, options.output, options.top)
+
+
+def _print_ranking(model: Path, question: str, path: str, top: int | None) -> None:
     try:
-        text = (
-            sys.stdin.read() if options.candidates == "-" else Path(options.candidates).read_text("utf-8-sig")
-        )
+        text = sys.stdin.read() if path == "-" else Path(path).read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"cannot read {options.candidates}: {error}. Give a UTF-8 text file.") from error
+        raise UserError(f"cannot read {path}: {error}. Give a UTF-8 text file.") from error
     candidates = [line.strip() for line in text.splitlines() if line.strip()]
     if not candidates:
-        raise UserError(f"{options.candidates} holds no candidates: write one per line.")
-    for place, (score, candidate) in enumerate(rank_texts(options.model, options.question, candidates), 1):
-        if options.top is not None and place > options.top:
-            break
+        raise UserError(f"{path} holds no candidates: write one per line.")
+    for place, (score, candidate) in enumerate(rank_texts(model, question, candidates)[:top], 1):
         print(f"{place:3}  {score:9.4f}  {candidate}")
+
+
+def _write_rankings(model: Path, path: str, output: str | None, top: int | None) -> None:
+    from data_prep import load_table
+    from data_prep.files import atomic_write
+
+    ranked = rank_table(model, load_table(path, labelled=False))
+    if top is not None:
+        ranked = ranked[ranked["rank"] <= top]
+    if output is None:
+        ranked.to_csv(sys.stdout, index=False)
+        return
+    with atomic_write(output) as file:
+        ranked.to_csv(file, index=False)
+    print(f"{len(ranked):,} candidates of {ranked['question_id'].nunique():,} questions: {output}")
 
 
 if __name__ == "__main__":

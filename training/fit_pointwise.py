@@ -50,7 +50,10 @@ def fit_pointwise(
     Raises:
         TrainingDivergedError: see `training.fit.fit`.
         UserError: see there; or the training labels are all the same.
+        ValueError: the ranker wants features that a split does not have.
     """
+    if "features" in [x.name for x in ranker.inputs] and train.features is None:
+        raise ValueError("the ranker has the input `features`. Received: training pairs without features")
     strategy = tf.distribute.get_strategy()
     batches = PointwiseBatches(train, settings.batch_size, seed=seed, replicas=strategy.num_replicas_in_sync)
     trainer = PointwiseTrainer(

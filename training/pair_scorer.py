@@ -13,7 +13,8 @@ class PairScorer:
     Args:
         ranker: a model with the inputs `question`, `answer` and, if it has any, `features`.
         split: the questions and candidates.
-        words_per_chunk: how many words, padding included, are scored at a time, which bounds the memory.
+        words_per_chunk: how many words of questions and answers, padding included, are scored at a time,
+            which bounds the memory.
 
     Raises:
         ValueError: the ranker wants features that the split does not have.
@@ -28,14 +29,18 @@ class PairScorer:
             raise ValueError("the ranker has the input `features`. Received: a split without features")
         question_of_row = split.question_of_row
         lengths = np.maximum(split.candidates.lengths, 1)
+        question_lengths = np.maximum(np.diff(split.questions.offsets), 1)[question_of_row]
         order = np.argsort(lengths, kind="stable")
         self._order = order
         self._chunks = []
         start = 0
         while start < len(order):
-            # As the lengths rise, the last row of a chunk says how wide it is.
-            widths = lengths[order[start:]] * np.arange(1, len(order) - start + 1)
-            rows = order[start : start + max(1, int(np.searchsorted(widths, words_per_chunk, side="right")))]
+            # No chunk has more rows than words.
+            ahead = order[start : start + max(1, words_per_chunk)]
+            # As the answers' lengths rise, the last row of a chunk says how wide they are.
+            widths = lengths[ahead] + np.maximum.accumulate(question_lengths[ahead])
+            words = widths * np.arange(1, len(ahead) + 1)
+            rows = ahead[: max(1, int(np.searchsorted(words, words_per_chunk, side="right")))]
             arrays = {
                 "question": split.questions.padded(question_of_row[rows]),
                 "answer": split.candidates.padded(rows),

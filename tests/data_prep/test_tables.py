@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data_prep import UserError, apply_protocol, load_table
+from data_prep.tables import read_json_lines
 
 ROWS = [
     {
@@ -55,6 +56,54 @@ def test_json_lines_and_parquet_hold_the_same(tmp_path):
 def test_tsv_has_no_quoting(tmp_path):
     (tmp_path / "a.tsv").write_text('question\tcandidate\tlabel\nWho?\t"Me\t1\nWho?\tYou"\t0\n')
     assert load_table(tmp_path / "a.tsv")["candidate"].tolist() == ['"Me', 'You"']
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_a_spreadsheet_of_another_country(tmp_path, separator):
+    content = "\ufeff" + separator.join(('"question"', "candidate", " label ", "price, old"))
+    content += "\r\n" + separator.join(
+        ("Wo, bitte?", f'"Hier{separator} im ""Haus"",\r\nhinten."', "yes", "1,5")
+    )
+    (tmp_path / "a.csv").write_bytes((content + "\r\n").encode())
+    expected = [["q1", "Wo, bitte?", "c1", f'Hier{separator} im "Haus",\nhinten.', 1]]
+    assert load_table(tmp_path / "a.csv").to_numpy().tolist() == expected
+
+
+def test_a_semicolon_in_a_name_separates_nothing(tmp_path):
+    (tmp_path / "a.csv").write_text("question,candidate,label,a;b\nx;y,z,1,2\n")
+    assert load_table(tmp_path / "a.csv")["question"].tolist() == ["x;y"]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl", "a.parquet"])
+def test_a_table_without_labels(tmp_path, name):
+    table = pd.DataFrame({"question": ["x", "y", "x"], "candidate": ["1", "2", "3"]})
+    write = {
+        "a.csv": lambda path: table.to_csv(path, index=False),
+        "a.tsv": lambda path: table.to_csv(path, sep="\t", index=False),
+        "a.jsonl": lambda path: table.to_json(path, orient="records", lines=True),
+        "a.parquet": table.to_parquet,
+    }
+    write[name](tmp_path / name)
+    read = load_table(tmp_path / name, labelled=False)
+    assert list(read.columns) == ["question_id", "question", "candidate_id", "candidate"]
+    assert read["candidate_id"].tolist() == ["c1", "c3", "c2"]
+    with pytest.raises(UserError, match="the column 'label' is missing"):
+        load_table(tmp_path / name)
+
+
+def test_json_lines_as_a_table():
+    table, lines = read_json_lines('{"a": 1}\n\n{"b": "x", "a": null}\n', "a.jsonl")
+    assert table.to_dict("list") == {"a": [1, None], "b": [None, "x"]}
+    assert lines == [1, 3]
+
+
+def test_parquet_with_missing_values_and_numbers_for_identifiers(tmp_path):
+    table = pd.DataFrame({"question": ["x", "x"], "candidate": ["y", None], "label": [1, 0]})
+    table.to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(UserError, match="row 2: the candidate is empty"):
+        load_table(tmp_path / "a.parquet")
+    table.assign(candidate=["y", "z"], candidate_id=[7, 8]).to_parquet(tmp_path / "a.parquet")
+    assert load_table(tmp_path / "a.parquet")["candidate_id"].tolist() == ["7", "8"]
 
 
 def test_byte_order_mark_crlf_and_gzip(tmp_path):
@@ -109,6 +158,8 @@ def test_labels_that_mean_correct(tmp_path, value):
         ({"candidate": " \u00a0"}, r"line 5: the candidate is empty"),
         ({"question": ""}, r"line 5: the question is empty"),
         ({"candidate_id": "1"}, r"line 5: the candidate_id '1' occurs twice in question 'b'"),
+        ({"candidate_id": "2 b"}, r"line 5: the candidate_id '2 b' holds white space.*Write '2_b'"),
+        ({"question_id": "b\u00a0"}, r"line 5: the question_id 'b\\xa0' holds white space.*Write 'b'"),
         ({"question": "Which?"}, r"line 5: the question_id 'b' had another question before"),
     ],
 )

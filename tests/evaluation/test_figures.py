@@ -3,7 +3,7 @@ import sys
 import numpy as np
 import pytest
 
-from evaluation.figures import learning_curves, map_by_dimension, norm_histogram
+from evaluation.figures import learning_curves, map_by_dimension, norm_histogram, wins_and_losses
 
 HISTORIES = [
     [{"loss": 0.5, "dev_map": 0.60}, {"loss": 0.4, "dev_map": 0.70}, {"loss": 0.3, "dev_map": 0.65}],
@@ -44,6 +44,19 @@ def test_map_by_dimension_draws_the_mean_over_seeds_in_order_of_size():
     assert axes.get_ylabel() == "MAP on WikiQA dev"
 
 
+def test_wins_and_losses_are_counted_and_sorted():
+    figure = wins_and_losses({"BM25": [-0.5, 0.25, 0.0, 1.0], "WO": [0.0]}, model="CTRN")
+    first, second = figure.axes
+    assert first.get_title() == "against BM25: 2 better, 1 equal, 1 worse"
+    assert second.get_title() == "against WO: 0 better, 1 equal, 0 worse"
+    assert first.get_ylabel() == "average precision, CTRN minus BM25"
+    wins, losses = (area.get_paths()[0].vertices for area in first.collections)
+    # Sorted, so that what is drawn falls from the first question to the last.
+    assert (wins[:, 1].max(), losses[:, 1].min()) == (1.0, -0.5)
+    assert wins[wins[:, 1] == 1.0, 0].min() == 1
+    assert losses[losses[:, 1] == -0.5, 0].max() == 4
+
+
 def test_figures_are_saved_as_pictures_without_pyplot(tmp_path, monkeypatch):
     # Another test may have imported it; a None here makes any import of it fail.
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
@@ -59,6 +72,8 @@ def test_figures_are_saved_as_pictures_without_pyplot(tmp_path, monkeypatch):
         (lambda: norm_histogram([], [1.0]), "Received: 0 and 1"),
         (lambda: norm_histogram([np.nan], [1.0]), "finite"),
         (lambda: map_by_dimension([{"model": "HyperQA"}]), "need the keys"),
+        (lambda: wins_and_losses({}, model="CTRN"), "finite numbers"),
+        (lambda: wins_and_losses({"BM25": [np.inf]}, model="CTRN"), "finite numbers"),
     ],
 )
 def test_nothing_to_draw_is_refused(draw, message):

@@ -66,3 +66,9 @@ def test_holm_rejects_what_the_step_down_procedure_rejects(p_values, level):
 def test_holm_refuses_what_is_no_p_value():
     with pytest.raises(ValueError, match="from 0 to 1"):
         holm_correction([0.5, 1.5])
+
+
+def test_a_single_difference_says_nothing():
+    # Both sign patterns are as extreme as the one that was seen.
+    assert paired_randomisation_test([0.5, 0.9], [0.5, 0.1]) == 1.0
+    assert paired_randomisation_test([1.0], [0.0]) == 1.0

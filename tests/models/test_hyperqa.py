@@ -19,10 +19,24 @@ def test_trainable_parameters_are_the_paper_s(similarity, dimension, parameters)
     assert not any("word_vectors" in v.path for v in model.trainable_variables)
 
 
+def test_raw_embeddings_add_a_weight_for_each_of_their_entries():
+    model = hyperqa(vectors(300), 150, raw_embeddings=True)
+    assert sum(np.prod(v.shape) for v in model.trainable_variables) == 45_152 + 2 * 150
+    # They start as if they were not there.
+    inputs = [np.array([[3, 4]], "int32"), np.array([[5, 6]], "int32")]
+    plain = hyperqa(vectors(300), 150).predict(inputs, verbose=0)
+    np.testing.assert_array_equal(model.predict(inputs, verbose=0), plain)
+
+
+@pytest.mark.parametrize("raw_embeddings", [False, True])
 @pytest.mark.parametrize("similarity", ["hyperbolic", "cosine"])
-def test_scores_follow_the_equations_in_float64(similarity):
+def test_scores_follow_the_equations_in_float64(similarity, raw_embeddings):
     z = vectors(6)
-    model = hyperqa(z, 4, similarity=similarity, max_norm=0.9, seed=5)
+    model = hyperqa(z, 4, similarity=similarity, max_norm=0.9, raw_embeddings=raw_embeddings, seed=5)
+    of_texts = np.zeros(8)
+    if raw_embeddings:
+        of_texts = np.random.default_rng(2).normal(size=8)
+        model.get_layer("matcher").get_layer("score_of_texts").set_weights([of_texts[:, None]])
     question, answer = [4, 9, 4], [7, 21]
     projection = model.get_layer("encoder").get_layer("projection")
     W, b = (w.astype("float64") for w in projection.get_weights())
@@ -36,6 +50,7 @@ def test_scores_follow_the_equations_in_float64(similarity):
         expected = -np.arccosh(1 + 2 * (q - a) @ (q - a) / ((1 - q @ q) * (1 - a @ a)))
     else:
         expected = q @ a / np.linalg.norm(q) / np.linalg.norm(a)
+    expected += of_texts @ np.concatenate([q, a])
     # Padding changes nothing.
     for padding in (0, 3):
         inputs = [np.array([words + [0] * padding], "int32") for words in (question, answer)]
@@ -44,6 +59,15 @@ def test_scores_follow_the_equations_in_float64(similarity):
 
 def test_a_saved_model_scores_the_same(tmp_path):
     model = hyperqa(vectors(6), 4, projection="smooth", distance_form="released", dropout=0.1)
+    inputs = [np.array([[3, 4, 0]], "int32"), np.array([[5, 6, 7]], "int32")]
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(loaded.predict(inputs, verbose=0), model.predict(inputs, verbose=0))
+
+
+def test_a_saved_model_with_raw_embeddings_scores_the_same(tmp_path):
+    model = hyperqa(vectors(6), 4, raw_embeddings=True)
+    model.get_layer("matcher").get_layer("score_of_texts").set_weights([np.arange(8.0)[:, None]])
     inputs = [np.array([[3, 4, 0]], "int32"), np.array([[5, 6, 7]], "int32")]
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")

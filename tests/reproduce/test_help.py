@@ -14,8 +14,10 @@ EXPERIMENTS = {
     "hyperqa_trecqa": "Config",
     "hyperqa_wikiqa": "Config",
     "hyperqa_search": "SearchConfig",
+    "hyperqa_semevalcqa": "Config",
     "demo": "Config",
     "run_all": "Config",
+    "own_data": "OwnDataConfig",
     "ctrn_trecqa": "Config",
     "ctrn_semevalcqa": "Config",
     "ctrn_yahooqa": "Config",
@@ -53,7 +55,7 @@ def test_help_is_complete_and_imports_nothing_heavy(environment, script):
     module = importlib.import_module(f"reproduce.{script}")
     for field in fields(getattr(module, EXPERIMENTS[script])):
         # Every option, with a sentence that is more than its type and default.
-        said = re.search(rf"--{field.name.replace('_', '-')}[, ].*?\(default", text)
+        said = re.search(rf"--{field.name.replace('_', '-')}[, ].*?\((?:default|required)", text)
         assert said, field.name
         assert len(re.findall(r"[a-z]{3,}", said.group())) >= 4, said.group()
     # The command that the help names is the script's own.
@@ -64,6 +66,7 @@ def test_help_of_rank(environment):
     text, heavy = help_of("rank", environment)
     assert heavy == "[]"
     assert "one candidate per line" in text
+    assert "--table FILE" in text
 
 
 def test_help_of_the_analysis(environment):

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from data_prep import UserError
-from reproduce.rank import main, rank_texts
+from reproduce.rank import main, rank_table, rank_texts
 
 QUESTION = "Who painted the ceiling of the chapel?"
 CANDIDATES = [
@@ -89,6 +89,62 @@ def test_from_a_shell(shell, model, tmp_path):
         _, printed, said = line.split(maxsplit=2)
         assert float(printed) == pytest.approx(score, abs=1e-4)
         assert said == text
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A spreadsheet's export: two questions, their rows mixed, one cell with a line end."""
+    other = "Where is the chapel?"
+    rows = [(QUESTION, CANDIDATES[0]), (other, CANDIDATES[2]), *((QUESTION, c) for c in CANDIDATES[1:])]
+    rows.append((other, "In Rome,\nin the city."))
+    path = tmp_path / "new.csv"
+    pd.DataFrame(rows, columns=["question", "candidate"]).to_csv(
+        path, sep=";", index=False, encoding="utf-8-sig"
+    )
+    return path
+
+
+def test_a_table_is_ranked_question_by_question(model, table, monkeypatch, capsys):
+    output = table.parent / "ranked.csv"
+    monkeypatch.setattr("sys.argv", ["rank.py", str(model), "--table", str(table), "--output", str(output)])
+    main()
+    assert "5 candidates of 2 questions" in capsys.readouterr().out
+    ranked = pd.read_csv(output)
+    assert list(ranked) == ["question_id", "question", "rank", "score", "candidate_id", "candidate"]
+    assert ranked["question"].unique().tolist() == [QUESTION, "Where is the chapel?"]
+    for question, rows in ranked.groupby("question"):
+        expected = rank_texts(model, question, sorted(rows["candidate"]))
+        assert rows["rank"].tolist() == list(range(1, len(rows) + 1))
+        assert rows["candidate"].tolist() == [text for _, text in expected]
+        np.testing.assert_allclose(rows["score"], [score for score, _ in expected], rtol=1e-5)
+    monkeypatch.setattr("sys.argv", ["rank.py", str(model), "--table", str(table), "--top", "1"])
+    main()
+    best = pd.read_csv(io.StringIO(capsys.readouterr().out))
+    assert best["candidate"].tolist() == ranked.loc[ranked["rank"] == 1, "candidate"].tolist()
+
+
+def test_equal_candidates_of_a_table_keep_their_order(model):
+    table = pd.DataFrame({"question_id": "q", "question": QUESTION, "candidate": [CANDIDATES[0]] * 3})
+    ranked = rank_table(model, table.assign(candidate_id=["b", "c", "a"]))
+    assert ranked["candidate_id"].tolist() == ["b", "c", "a"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "give a question and a file of candidates, or --table"),
+        (["Who?"], "give a question and a file of candidates, or --table"),
+        (["Who?", "a.txt", "--table", "a.csv"], "give either a question"),
+        (["Who?", "a.txt", "--output", "a.csv"], "--output goes with --table"),
+        (["--table", "absent.csv"], "absent.csv does not exist"),
+        (["--table", "absent.xlsx"], "must end in .csv"),
+        (["--table", "a.csv", "--top", "0"], "--top must be at least 1"),
+    ],
+)
+def test_arguments_that_do_not_go_together(model, monkeypatch, arguments, message):
+    monkeypatch.setattr("sys.argv", ["rank.py", str(model), *arguments])
+    with pytest.raises(UserError, match=message):
+        main()
 
 
 def test_from_standard_input(model, monkeypatch, capsys):

@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from data_prep import EncodedTexts
 from data_prep.shared_texts import SharedTexts
 from models.ctrn import ctrn, features_alone
 from training.pair_scorer import PairScorer
@@ -52,3 +53,21 @@ def test_scores_follow_the_weights_and_know_no_dropout(make_split):
 def test_features_that_the_split_does_not_have_are_asked_for(make_split):
     with pytest.raises(ValueError, match=r"input `features`. Received: a split without features"):
         PairScorer(features_alone(3), make_split())
+
+
+def test_chunks_hold_the_words_of_both_sides(make_split, make_vectors):
+    split = make_split(40, seed=3)
+    # One question of many words, which would fill a chunk of short answers.
+    long = EncodedTexts(np.full(300, 5, np.int32), np.array([0, 300]))
+    lengths = np.diff(split.questions.offsets)
+    words = [split.questions.words[a : a + n] for a, n in zip(split.questions.offsets, lengths, strict=False)]
+    words[7] = long.words
+    offsets = np.concatenate([[0], np.cumsum([len(each) for each in words])]).astype(np.int64)
+    split = replace(split, questions=EncodedTexts(np.concatenate(words), offsets))
+    ranker = ctrn(make_vectors(scale=2), 4, hidden=(3,), seed=1)
+    scorer = PairScorer(ranker, split, words_per_chunk=700)
+    sizes = [(len(q), q.size + a.size) for q, a in scorer._chunks]
+    assert sum(rows for rows, _ in sizes) == split.n_rows
+    assert all(words <= 700 or rows == 1 for rows, words in sizes)
+    assert max(rows for rows, _ in sizes) > 10
+    np.testing.assert_allclose(scorer(), pair_by_pair(ranker, split), rtol=1e-4, atol=1e-5)

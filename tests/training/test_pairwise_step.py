@@ -28,8 +28,10 @@ def distance(q, a):
 
 def numpy_step(vectors, weights, split, pairs, max_norm, eq9, clip_norm):
     """Gradient, conversion and SGD update of one step over `pairs` = (question, correct row, wrong row)."""
-    kernel, bias, w, b = (np.asarray(v, np.float64) for v in weights)
+    kernel, bias, w, b, *of_texts = (np.asarray(v, np.float64) for v in weights)
     w, b = w.item(), b.item()
+    size = kernel.shape[1]
+    w_q, w_a = np.split(of_texts[0][:, 0], 2) if of_texts else np.zeros((2, size))
     vectors = vectors.astype(np.float64)
 
     def text(texts, i):
@@ -42,19 +44,22 @@ def numpy_step(vectors, weights, split, pairs, max_norm, eq9, clip_norm):
     keys = {("q", q) for q, _, _ in pairs} | {("a", r) for _, *rows in pairs for r in rows}
     words = {k: text(split.questions if k[0] == "q" else split.candidates, k[1]) for k in keys}
     point = {k: encode(z)[0] for k, z in words.items()}
-    at_point = {k: np.zeros(kernel.shape[1]) for k in keys}
-    loss, dw, db = 0.0, 0.0, 0.0
+    at_point = {k: np.zeros(size) for k in keys}
+    loss, dw, db, dw_a = 0.0, 0.0, 0.0, np.zeros(size)
     for q, correct, wrong in pairs:
         q, correct, wrong = ("q", q), ("a", correct), ("a", wrong)
         d_correct, d_wrong = distance(point[q], point[correct]), distance(point[q], point[wrong])
-        hinge = MARGIN - (w * d_correct + b) + (w * d_wrong + b)
+        s_correct = w * d_correct + w_q @ point[q] + w_a @ point[correct] + b
+        s_wrong = w * d_wrong + w_q @ point[q] + w_a @ point[wrong] + b
+        hinge = MARGIN - s_correct + s_wrong
         if hinge <= 0:
             continue
         loss += hinge
         dw += d_wrong - d_correct
+        dw_a += point[wrong] - point[correct]
         for other, sign in ((correct, -1), (wrong, 1)):
             at_point[q] += sign * w * eq5(point[q], point[other])
-            at_point[other] += sign * w * eq5(point[other], point[q])
+            at_point[other] += sign * (w * eq5(point[other], point[q]) + w_a)
     d_kernel, d_bias = np.zeros_like(kernel), np.zeros_like(bias)
     for k, z in words.items():
         g = at_point[k]
@@ -70,6 +75,10 @@ def numpy_step(vectors, weights, split, pairs, max_norm, eq9, clip_norm):
         d_bias += active.sum(0)
     parameters = [kernel, bias, np.array([[w]]), np.array([b])]
     gradients = [d_kernel + 2 * L2 * kernel, d_bias, np.array([[dw + 2 * L2 * w]]), np.array([db])]
+    if of_texts:
+        # Of one question, the scores of the correct and the wrong answer hold the same w_q . q.
+        parameters.append(of_texts[0])
+        gradients.append(np.concatenate([np.zeros(size), dw_a])[:, None] + 2 * L2 * of_texts[0])
     if eq9 == "parameters":
         gradients = [g * (1 - (p**2).sum()) ** 2 / 4 for g, p in zip(gradients, parameters, strict=True)]
     if eq9 == "released_code":
@@ -95,14 +104,19 @@ def pairs_of(batches, split):
 
 
 @pytest.mark.parametrize("encoding", [PackedBagOfWords, PaddedTexts])
-@pytest.mark.parametrize("clip_norm", [None, 0.05])
+@pytest.mark.parametrize(("clip_norm", "raw_embeddings"), [(None, False), (0.05, False), (0.05, True)])
 @pytest.mark.parametrize("max_norm", [0.5, 0.999])
 @pytest.mark.parametrize("eq9", READINGS)
-def test_one_step_equals_float64_numpy(make_split, make_vectors, eq9, max_norm, clip_norm, encoding):
+def test_one_step_equals_float64_numpy(
+    make_split, make_vectors, eq9, max_norm, clip_norm, encoding, raw_embeddings
+):
     split, vectors = make_split(), make_vectors(scale=0.1)
-    model = hyperqa(vectors, 5, max_norm=max_norm, seed=3)
+    model = hyperqa(vectors, 5, max_norm=max_norm, raw_embeddings=raw_embeddings, seed=3)
     # Away from their first values, so that Eq. 9 at |w_f| = 1 is not a special case.
     model.get_layer("matcher").get_layer("score").set_weights([np.array([[-0.6]]), np.array([0.1])])
+    if raw_embeddings:
+        of_texts = np.random.default_rng(4).normal(size=(10, 1)) * 0.3
+        model.get_layer("matcher").get_layer("score_of_texts").set_weights([of_texts])
     batches = PairwiseBatches(
         NegativeSampler(split, foreign_negatives=2), encode := encoding(model.get_layer("encoder")), 100
     )

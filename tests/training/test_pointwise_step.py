@@ -157,6 +157,12 @@ def test_a_dev_split_without_the_features_that_the_ranker_wants_is_refused(make_
         fit_features(make_split(n_features=3), make_split())
 
 
+def test_training_pairs_without_the_features_that_the_ranker_wants_are_refused(make_split):
+    train, dev = make_split(), make_split(n_features=4)
+    with pytest.raises(ValueError, match=r"input `features`. Received: training pairs without features"):
+        fit_pointwise(features_alone(4), train, dev, PointwiseSettings(), lambda split, scores: {})
+
+
 def test_the_pair_that_ruins_a_step_is_the_one_named(make_split):
     train = make_split(6, n_features=3)
     train.features[:, 0] = np.arange(train.n_rows)

@@ -1,0 +1,90 @@
+"""A report as one HTML file that needs no other: figures are embedded, texts are escaped."""
+
+import base64
+import html
+import io
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_STYLE = """\
+body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 60rem; margin: 2rem auto; padding: 1rem }
+table { border-collapse: collapse; margin: 1rem 0 }
+th, td { border-bottom: 1px solid #ddd; padding: .3rem .7rem; text-align: left; vertical-align: top }
+td { overflow-wrap: anywhere }
+figure { margin: 1.5rem 0 }
+figcaption { color: #555 }
+img { max-width: 100% }
+pre { background: #f5f5f5; padding: .7rem; overflow-x: auto }"""
+
+
+class HtmlPage:
+    """Builds a page from top to bottom; whatever is put in is shown as it is, markup included.
+
+    Args:
+        title: the page's title and first heading.
+
+    Example:
+        >>> page = HtmlPage("Results")
+        >>> page.table(["model", "MAP"], [["<b>", "0.5"]])
+        >>> "<td>&lt;b&gt;</td><td>0.5</td>" in page.render()
+        True
+    """
+
+    def __init__(self, title: str):
+        self._title = html.escape(title)
+        self._parts = [f"<h1>{self._title}</h1>"]
+
+    def heading(self, text: str) -> None:
+        """Begin a section."""
+        self._parts.append(f"<h2>{html.escape(text)}</h2>")
+
+    def paragraph(self, text: str) -> None:
+        """Add a paragraph."""
+        self._parts.append(f"<p>{html.escape(text)}</p>")
+
+    def code(self, text: str) -> None:
+        """Add a block of code."""
+        self._parts.append(f"<pre>{html.escape(text)}</pre>")
+
+    def table(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Add a table.
+
+        Args:
+            header: the names of the columns.
+            rows: the texts of the cells.
+        """
+
+        def line(cells: Sequence[str], tag: str) -> str:
+            # Some languages run from right to left, whatever the language of the page.
+            direction = "" if all(map(str.isascii, cells)) else ' dir="auto"'
+            return "".join(f"<{tag}{direction}>{html.escape(cell)}</{tag}>" for cell in cells)
+
+        body = "\n".join(f"<tr>{line(row, 'td')}</tr>" for row in rows)
+        self._parts.append(f"<table>\n<tr>{line(header, 'th')}</tr>\n{body}\n</table>")
+
+    def figure(self, figure: "Figure", caption: str) -> None:
+        """Embed a matplotlib figure.
+
+        Args:
+            figure: the figure.
+            caption: what it shows, also for those who cannot see it.
+        """
+        image = io.BytesIO()
+        figure.savefig(image, dpi=150, format="png")
+        data = base64.b64encode(image.getvalue()).decode()
+        text = html.escape(caption)
+        self._parts.append(
+            f'<figure><img alt="{text}" src="data:image/png;base64,{data}">'
+            f"<figcaption>{text}</figcaption></figure>"
+        )
+
+    def render(self) -> str:
+        """Return the page as text."""
+        body = "\n".join(self._parts)
+        return (
+            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+            f"<title>{self._title}</title>\n<style>\n{_STYLE}\n</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
+        )

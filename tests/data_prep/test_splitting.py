@@ -1,0 +1,87 @@
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data_prep import UserError
+from data_prep.splitting import split_by_question
+from data_prep.tables import check_table
+
+BOTH = {"dev": 0.15, "test": 0.15}
+
+
+def table_of(questions):
+    """A table of questions, each given by its text and the labels of its candidates."""
+    rows = [(text, f"{text} {i}", label) for text, labels in questions for i, label in enumerate(labels)]
+    return check_table(pd.DataFrame(rows, columns=["question", "candidate", "label"]), "rows")
+
+
+def texts_of(table):
+    return {text.casefold() for text in table["question"]}
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 1), min_size=1, max_size=4), min_size=3, max_size=40),
+    st.integers(0, 5),
+    st.randoms(),
+)
+def test_every_row_is_in_one_part_and_every_part_can_tell_rankings_apart(kinds, seed, random):
+    questions = [(f"Question {i}?", labels) for i, labels in enumerate(kinds)]
+    clean = sum(len(set(labels)) == 2 for labels in kinds)
+    table = table_of(questions)
+    if clean < 3:
+        with pytest.raises(UserError, match=rf"rows: {clean} of its {len(kinds)} questions .* 3 such"):
+            split_by_question(table, BOTH, seed, "rows")
+        return
+    parts = split_by_question(table, BOTH, seed)
+    together = pd.concat(parts.values()).sort_values("candidate_id")
+    assert together.to_dict("records") == table.sort_values("candidate_id").to_dict("records")
+    assert sum(len(texts_of(part)) for part in parts.values()) == len(kinds)
+    for part in parts.values():
+        assert (part.groupby("question_id")["label"].nunique() == 2).any()
+    # The order of the rows does not decide.
+    random.shuffle(questions)
+    again = split_by_question(table_of(questions), BOTH, seed)
+    assert {name: texts_of(part) for name, part in again.items()} == {
+        name: texts_of(part) for name, part in parts.items()
+    }
+
+
+def test_shares_are_kept_for_both_kinds_of_questions():
+    table = table_of([(f"a{i}", [0, 1]) for i in range(100)] + [(f"b{i}", [0]) for i in range(40)])
+    parts = split_by_question(table, {"dev": 0.1, "test": 0.25})
+    counts = {name: sorted(text[0] for text in texts_of(part)) for name, part in parts.items()}
+    assert {name: (letters.count("a"), letters.count("b")) for name, letters in counts.items()} == {
+        "train": (65, 26),
+        "dev": (10, 4),
+        "test": (25, 10),
+    }
+    assert texts_of(parts["dev"]) != texts_of(split_by_question(table, {"dev": 0.1}, 1)["dev"])
+
+
+def test_questions_of_one_text_go_together_whatever_their_identifiers():
+    rows = [
+        (f"{i}-{j}", text, f"c{i}{j}{k}", "x y"[k], k == 0)
+        for i in range(12)
+        for j, text in enumerate((f"Who is {i}?", f"who  IS {i}?"))
+        for k in range(2)
+    ]
+    columns = ["question_id", "question", "candidate_id", "candidate", "label"]
+    table = pd.DataFrame(rows, columns=columns).assign(candidate=lambda t: t["candidate"] + ".")
+    for part in split_by_question(check_table(table, "rows"), BOTH).values():
+        counts = part["question_id"].str.partition("-")[0].value_counts()
+        assert (counts == 4).all()
+
+
+@pytest.mark.parametrize(
+    ("shares", "message"),
+    [
+        ({"dev": 0.0}, "share of dev must be above 0 and below 1, not 0.0"),
+        ({"test": 1.0}, "share of test must be"),
+        ({"test": float("nan")}, "share of test must be"),
+        ({"dev": 0.5, "test": 0.5}, "leave nothing to train on"),
+    ],
+)
+def test_shares_out_of_range(shares, message):
+    with pytest.raises(UserError, match=message):
+        split_by_question(table_of([("a", [0, 1])] * 1), shares)
