@@ -54,7 +54,7 @@ def search(config: SearchConfig) -> None:
         SPACE,
         HyperQAConfig,
         load_experiment_data(config),
-        lambda trial, data, seed: train_hyperqa(trial, data, seed, None, ""),
+        train_hyperqa,
         paper="hyperqa",
         complete=complete,
     )

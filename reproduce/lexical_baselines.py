@@ -31,6 +31,7 @@ _RECORDED = ("Random", "RR", "WO", "WO+RR")
 _SOURCES = (
     "reproduce/lexical_baselines.py",
     "models/lexical.py",
+    "data_prep/protocols.py",
     "data_prep/tokens.py",
     "evaluation/ranking.py",
 )
