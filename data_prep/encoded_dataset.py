@@ -24,7 +24,7 @@ from data_prep.tokens import Tokenizer
 from data_prep.vocabulary import Vocabulary
 
 # Raise it when the arrays or the way to them change, so that no older cache is read.
-_FORMAT = 2
+_FORMAT = 3
 _SPLITS = ("train", "dev", "test")
 
 

@@ -72,13 +72,13 @@ def overlap_features(
     They go back to Yu et al. (2014) and Severyn and Moschitti (2015). With Q and A the sets of the distinct
     words of question and candidate, the columns are
 
-        |Q and A| / (|Q| + |A|)   and   the sum of idf(w) over w in Q and A, divided by |Q| + |A|,
+        |Q and A|   and   the sum of idf(w) over w in Q and A,
 
-    first with all words, then without stop words; 0 where both sets are empty. The normalisation by |Q| + |A|
-    is that of Severyn and Moschitti's released code. It keeps the features between 0 and 1/2, and between 0
-    and half the largest idf. That code differs in three things, which are mended here: it weighs a word by
-    n_w / ln(N / n_w), which grows with frequency; it counts frequencies on dev and test, too; and its list of
-    stop words is switched off.
+    first with all words, then without stop words. Severyn and Moschitti's released code divides both by
+    |Q| + |A|; without the division each feature alone ranks better on the dev questions of TrecQA (TRAIN,
+    MAP 0.751, 0.820, 0.746, 0.775 against 0.691, 0.764, 0.679, 0.711), so there is none here. That code
+    differs in three more things, which are mended: it weighs a word by n_w / ln(N / n_w), which grows with
+    frequency; it counts frequencies on dev and test, too; and its list of stop words is switched off.
 
     Args:
         split: questions and candidates.
@@ -100,7 +100,7 @@ def overlap_features(
         >>> vocabulary = Vocabulary(["the", "x", "z"])
         >>> split = encode_split(table, Tokenizer(pretokenised=True), vocabulary)
         >>> overlap_features(split, vocabulary, np.array([0, 0, 1.0, 2.0, 3.0]), ["the"]).round(3).tolist()
-        [[0.4000000059604645, 0.6000000238418579, 0.3330000042915344, 0.6669999957084656]]
+        [[2.0, 3.0, 1.0, 2.0]]
     """
     if len(idf) != len(vocabulary):
         raise ValueError(
@@ -117,11 +117,9 @@ def overlap_features(
         for column, without in ((0, frozenset()), (2, stop_numbers)):
             q, a = questions[question] - without, candidates[text] - without
             shared = (q & a) - {0, 1}
-            size = len(q) + len(a)
-            if size:
-                features[row, column] = len(shared) / size
-                # fsum is exact, and so blind to the order of the set.
-                features[row, column + 1] = math.fsum(idf[w] for w in shared) / size
+            features[row, column] = len(shared)
+            # fsum is exact, and so blind to the order of the set.
+            features[row, column + 1] = math.fsum(idf[w] for w in shared)
     return features.astype(np.float32)
 
 

@@ -34,11 +34,11 @@ class Config(CTRNConfig):
     # The best of CTRN's recorded search on TRAIN's dev questions; every model and training set has them.
     learning_rate: float = 3e-4
     """Learning rate of the optimizer."""
-    batch_size: int = 128
+    batch_size: int = 64
     """Question-answer pairs in a batch."""
     kernel_size: int = 3
     """k, the words in the window of the convolutions."""
-    hidden: tuple[int, ...] = (64,)
+    hidden: tuple[int, ...] = (128,)
     """Sizes of the layers of the MLP; 1 to 3 layers in the paper."""
     dropout: float = 0.2
     """Share of the entries of text vectors and hidden layers that training drops."""
