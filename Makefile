@@ -26,8 +26,8 @@ $(VENV)/installed-test: $(VENV)/installed
 demo: $(VENV)/installed  ## Train HyperQA on the bundled sample; table and figures (nothing fetched but packages)
 	@$(BIN)/python reproduce/demo.py
 
-test: $(VENV)/installed-test  ## Run all tests; those on real data need QA_DATA_HOME
-	@$(BIN)/python -m pytest
+test: $(VENV)/installed-test  ## Run all tests, two at a time; those on real data need QA_DATA_HOME
+	@$(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(VENV)/installed-test  ## Check style and format
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

@@ -58,6 +58,44 @@ def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO]:
             Path(temporary).unlink(missing_ok=True)
 
 
+def check_writable(folder: str | Path) -> None:
+    """Make a folder and see whether files can be written to it, before hours of work are done for them.
+
+    Args:
+        folder: the folder.
+
+    Raises:
+        UserError: it cannot be made or written to.
+
+    Example:
+        >>> check_writable("/tmp/outputs")
+    """
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise UserError(
+            f"cannot write to {folder}: {error.strerror or error}. Choose another place."
+        ) from error
+
+
+def remove_leftovers(folder: str | Path) -> None:
+    """Remove the temporary files that a killed process left in a folder; call it before anything is written.
+
+    Args:
+        folder: the folder; it may be missing. Those within it are left alone.
+
+    Example:
+        >>> _ = Path("/tmp/.numbers.txt.x1.part").write_text("1 2")
+        >>> remove_leftovers("/tmp")
+        >>> Path("/tmp/.numbers.txt.x1.part").exists()
+        False
+    """
+    for path in Path(folder).glob(".*.part*"):
+        path.unlink(missing_ok=True)
+
+
 def read_content(path: str | Path) -> bytes:
     """Read a file's content, uncompressed where it is gzipped (told by its first bytes, not by its name).
 

@@ -13,11 +13,10 @@ import pandas as pd
 import pytrec_eval
 from numpy.typing import ArrayLike
 
+from data_prep.protocols import counts_under
+
 METRICS = ("map", "mrr", "p@1", "ndcg@10")
 """Names of the metrics: mean average precision, mean reciprocal rank, precision at 1, nDCG at rank 10."""
-
-RULES = ("answerable", "clean", "all")
-"""Which questions count: with a correct answer; with a correct and a wrong one; every one."""
 
 _TREC_NAMES = ("map", "recip_rank", "P_1", "ndcg_cut_10")
 
@@ -144,21 +143,14 @@ def questions_that_count(per_question: pd.DataFrame, rule: str) -> np.ndarray:
         bool array, one per row of `per_question`.
 
     Raises:
-        ValueError: `rule` is none of the three.
+        UserError: `rule` is none of the three.
 
     Example:
         >>> table = evaluate_ranking(["a", "a", "b"], [1, 0, 0], [1.0, 0.0, 0.0])
         >>> questions_that_count(table, "answerable").tolist()
         [True, False]
     """
-    if rule not in RULES:
-        raise ValueError(f"rule must be one of {RULES}. Received: {rule!r}.")
-    counts = np.ones(len(per_question), dtype=bool)
-    if rule != "all":
-        counts &= per_question["n_correct"].to_numpy() > 0
-    if rule == "clean":
-        counts &= per_question["n_wrong"].to_numpy() > 0
-    return counts
+    return counts_under(rule, per_question["n_correct"].to_numpy(), per_question["n_wrong"].to_numpy())
 
 
 def summarise(per_question: pd.DataFrame, rule: str) -> dict[str, float]:
@@ -172,7 +164,8 @@ def summarise(per_question: pd.DataFrame, rule: str) -> dict[str, float]:
         The mean of each of `METRICS`, as a fraction.
 
     Raises:
-        ValueError: `rule` is unknown, or no question counts under it.
+        UserError: `rule` is unknown.
+        ValueError: no question counts under it.
 
     Example:
         >>> table = evaluate_ranking(["a", "a", "b"], [1, 0, 0], [1.0, 0.0, 0.0])

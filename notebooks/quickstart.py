@@ -286,7 +286,7 @@ result = fit_pairwise(
     encoding,
     encoded.train,
     encoded.dev,
-    PairwiseSettings(epochs=3 if FAST else 15, batch_size=4, learning_rate=0.05),
+    PairwiseSettings(epochs=3 if FAST else 15, batch_size=4, learning_rate=0.05, eq9="parameters"),
     measure,
     verbose=False,
 )

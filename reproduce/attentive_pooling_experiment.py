@@ -1,19 +1,19 @@
 """Attentive Pooling's experiments, whatever the data set: QA-CNN, AP-CNN, QA-BiLSTM and AP-BiLSTM."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from data_prep.files import atomic_write
 from reproduce.experiment import (
     ExperimentConfig,
     ExperimentData,
     ExperimentResult,
     SeedRun,
     load_experiment_data,
-    measure,
     run_experiment,
+    train_and_score,
 )
 from reproduce.task_vectors import train_task_vectors
 from training.hardest_negative_settings import HardestNegativeSettings
@@ -153,55 +153,44 @@ def build_ranker(config: AttentivePoolingConfig, data: ExperimentData, seed: int
 
 
 def train_attentive_pooling(
-    config: AttentivePoolingConfig, data: ExperimentData, seed: int, folder: Path | None, key: str
+    config: AttentivePoolingConfig,
+    data: ExperimentData,
+    seed: int,
+    folder: Path | None = None,
+    key: str = "",
+    *,
+    splits: Sequence[str] | None = None,
 ) -> SeedRun:
-    """Train one model with one seed, or go on with a training that was interrupted."""
-    import keras
-
+    """Train one model with one seed, or go on with a training that was interrupted; see `train_and_score`."""
     from training.fit_hardest import fit_hardest
     from training.shared_text_scorer import SharedTextScorer
 
-    keras.utils.set_random_seed(seed)
-    ranker = build_ranker(config, data, seed)
-    logs = [keras.callbacks.TensorBoard(folder / "tensorboard")] if config.tensorboard and folder else []
-    result = fit_hardest(
-        ranker,
-        data.encoded.train,
-        # The questions that choose the best epoch; the others would only take time.
-        data.encoded.dev.keep_questions(data.encoded.dev.counts_under("answerable")),
+    return train_and_score(
         config,
-        measure,
-        seed=seed,
-        label=f"{NAMES[config.model]}, seed {seed}",
-        state_path=folder / "state.npz" if folder else None,
-        state_key=key,
-        callbacks=logs,
-        verbose=folder is not None,
+        data,
+        seed,
+        folder,
+        key,
+        splits=splits,
+        label=NAMES[config.model],
+        build_ranker=build_ranker,
+        fit=fit_hardest,
+        scorer=SharedTextScorer,
     )
-    scores = {name: SharedTextScorer(ranker, getattr(data.encoded, name))() for name in ("dev", "test")}
-    return SeedRun(ranker, result.history, result.best_epoch, scores)
 
 
 def run_attentive_pooling(config: AttentivePoolingConfig) -> ExperimentResult:
-    """Run the experiment that a script's configuration describes, and draw its learning curves."""
-    from evaluation.figures import learning_curves
+    """Run the experiment that a script's configuration describes; say which negatives it has, and what a
+    reader of the data set's numbers has to know.
+    """
+    from data_prep.registry import find_description
 
-    check_range(config, "epochs", at_least=1)
-    data = load_attentive_pooling_data(config)
-    print(f"Negatives: {config.negatives()}.", flush=True)
-    notes = data.dataset.description.notes
-    if notes:
-        # What a reader of a data set's numbers has to know stands beside them.
-        print("\n".join(notes), flush=True)
-        config = replace(config, notes=" ".join(filter(None, (config.notes, *notes))))
-    result = run_experiment(
-        config,
+    notes = find_description(config.dataset).notes
+    print("\n".join([f"Negatives: {config.negatives()}.", *notes]), flush=True)
+    return run_experiment(
+        replace(config, notes=" ".join(filter(None, (config.notes, *notes)))),
         paper="attentive_pooling",
         model=NAMES[config.model],
-        train_seed=lambda data, seed, folder, key: train_attentive_pooling(config, data, seed, folder, key),
-        data=data,
+        train_seed=train_attentive_pooling,
+        load=load_attentive_pooling_data,
     )
-    figure = learning_curves(result.histories, title=f"{result.records[0].model}, {result.data.title}")
-    with atomic_write(result.folder / "learning_curves.png", "wb") as file:
-        figure.savefig(file, dpi=150, format="png")
-    return result

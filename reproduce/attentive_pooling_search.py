@@ -56,7 +56,7 @@ def search(config: SearchConfig) -> None:
         SPACE,
         AttentivePoolingConfig,
         load_attentive_pooling_data(config),
-        lambda trial, data, seed: train_attentive_pooling(trial, data, seed, None, ""),
+        train_attentive_pooling,
         paper="attentive_pooling",
         complete=complete,
     )

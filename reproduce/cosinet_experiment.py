@@ -1,18 +1,19 @@
 """Cosinet's experiments, whatever the data set: Cosinet and Compare-Aggregate, pointwise and list-wise."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from data_prep.errors import UserError
-from data_prep.files import atomic_write
 from reproduce.experiment import (
     ExperimentConfig,
     ExperimentData,
     ExperimentResult,
     SeedRun,
-    measure,
     run_experiment,
+    train_and_score,
 )
 from training.fit_settings import FitSettings
 from training.listwise_settings import ListwiseSettings
@@ -155,88 +156,59 @@ def build_ranker(config: CosinetConfig, data: ExperimentData, seed: int) -> "ker
 
 
 def train_cosinet(
-    config: CosinetConfig, data: ExperimentData, seed: int, folder: Path | None, key: str
+    config: CosinetConfig,
+    data: ExperimentData,
+    seed: int,
+    folder: Path | None = None,
+    key: str = "",
+    *,
+    splits: Sequence[str] | None = None,
 ) -> SeedRun:
-    """Train one model with one seed, or go on with a training that was interrupted.
+    """Train one model with one seed, or go on with a training that was interrupted; see `train_and_score`.
 
-    Args:
-        config: the configuration.
-        data: the data. Where the order of their candidates is no fair signal, a list-wise model sees them
-            shuffled.
-        seed: the seed.
-        folder: where the state is kept; None keeps none and prints nothing.
-        key: names the configuration.
+    Where the order of the data's candidates is no fair signal, a list-wise model sees them shuffled.
     """
-    import keras
-
     from training.fit_listwise import fit_listwise
     from training.fit_pointwise import fit_pointwise
     from training.list_scorer import ListScorer
     from training.pair_scorer import PairScorer
     from training.slanted_triangular_rate import SlantedTriangularRate
 
-    keras.utils.set_random_seed(seed)
-    ranker = build_ranker(config, data, seed)
+    if config.objective == "listwise":
+        order_seed = None if data.dataset.description.order_is_signal else _ORDER_SEED
+        settings = _settings(config, ListwiseSettings)
+        objective, scorer = (partial(each, order_seed=order_seed) for each in (fit_listwise, ListScorer))
+    else:
+        settings, objective, scorer = _settings(config, PointwiseSettings), fit_pointwise, PairScorer
+
+    def fit(ranker, train, dev, config, *arguments, **options):
+        if config.answerable_only:
+            train = train.keep_questions(train.counts_under("answerable"))
+        return objective(ranker, train, dev, settings, *arguments, **options)
+
     rate = SlantedTriangularRate(
         config.learning_rate, cut_fraction=config.cut_fraction, ratio=config.rate_ratio
     )
-    logs = [keras.callbacks.TensorBoard(folder / "tensorboard")] if config.tensorboard and folder else []
-    common = {
-        "seed": seed,
-        "label": f"{config.model}, seed {seed}",
-        "state_path": folder / "state.npz" if folder else None,
-        "state_key": key,
-        "callbacks": [rate, *logs],
-        "verbose": folder is not None,
-    }
-    train, dev = data.encoded.train, data.encoded.dev
-    if config.answerable_only:
-        train = train.keep_questions(train.counts_under("answerable"))
-    # The questions that choose the best epoch; the others would only take time.
-    dev = dev.keep_questions(dev.counts_under("answerable"))
-    if config.objective == "listwise":
-        order_seed = None if data.dataset.description.order_is_signal else _ORDER_SEED
-        settings = ListwiseSettings(**_shared(config), max_candidates=config.max_candidates)
-        result = fit_listwise(ranker, train, dev, settings, measure, order_seed=order_seed, **common)
-    else:
-        result = fit_pointwise(ranker, train, dev, PointwiseSettings(**_shared(config)), measure, **common)
-    scores = {}
-    for name in ("dev", "test"):
-        split = getattr(data.encoded, name)
-        if config.objective == "listwise":
-            scores[name] = ListScorer(ranker, split, order_seed=order_seed)()
-        else:
-            scores[name] = PairScorer(ranker, split)()
-    return SeedRun(ranker, result.history, result.best_epoch, scores)
-
-
-def _shared(config: CosinetConfig) -> dict:
-    """Give the options that both objectives' settings have."""
-    names = (
-        "epochs",
-        "optimizer",
-        "learning_rate",
-        "l2",
-        "clip_norm",
-        "clip_value",
-        "patience",
-        "batch_size",
+    return train_and_score(
+        config,
+        data,
+        seed,
+        folder,
+        key,
+        splits=splits,
+        label=config.model,
+        build_ranker=build_ranker,
+        fit=fit,
+        scorer=scorer,
+        callbacks=[rate],
     )
-    return {name: getattr(config, name) for name in names}
+
+
+def _settings(config: CosinetConfig, kind: type[FitSettings]) -> FitSettings:
+    """Give the configuration's options as an objective's settings."""
+    return kind(**{field.name: getattr(config, field.name) for field in fields(kind)})
 
 
 def run_cosinet(config: CosinetConfig) -> ExperimentResult:
-    """Run the experiment that a script's configuration describes, and draw its learning curves."""
-    from evaluation.figures import learning_curves
-
-    check_range(config, "epochs", at_least=1)
-    result = run_experiment(
-        config,
-        paper="cosinet",
-        model=config.model,
-        train_seed=lambda data, seed, folder, key: train_cosinet(config, data, seed, folder, key),
-    )
-    figure = learning_curves(result.histories, title=f"{config.model}, {result.data.title}")
-    with atomic_write(result.folder / "learning_curves.png", "wb") as file:
-        figure.savefig(file, dpi=150, format="png")
-    return result
+    """Run the experiment that a script's configuration describes."""
+    return run_experiment(config, paper="cosinet", model=config.model, train_seed=train_cosinet)

@@ -3,7 +3,7 @@
     python reproduce/cosinet_search.py --dataset wikiqa --objective listwise --across birnn
 
 Each trial draws one value of every option in SPACE, trains with a few seeds, and appends a line with its
-options and dev figures to reproduce/searches/. The test split is never used to choose.
+options and dev figures to reproduce/searches/. The test split is never scored.
 """
 
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ def search(config: SearchConfig) -> None:
         SPACES[config.objective] | SHARED_SPACE,
         CosinetConfig,
         load_experiment_data(config),
-        lambda trial, data, seed: train_cosinet(trial, data, seed, None, ""),
+        train_cosinet,
         paper="cosinet",
     )
 

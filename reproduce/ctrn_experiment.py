@@ -1,19 +1,19 @@
 """CTRN's experiments, whatever the data set: CTRN, QRNN, the LSTM baseline, and the features alone."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from data_prep.errors import UserError
-from data_prep.files import atomic_write
 from reproduce.experiment import (
     ExperimentConfig,
     ExperimentData,
     ExperimentResult,
     SeedRun,
     load_experiment_data,
-    measure,
     run_experiment,
+    train_and_score,
 )
 from training.option_ranges import check_range
 from training.pointwise_settings import PointwiseSettings
@@ -54,6 +54,9 @@ class CTRNConfig(PointwiseSettings, ExperimentConfig):
     """k, the words in the window of the convolutions."""
     alignment: Literal["index", "scaled"] = "index"
     """Whose gates CTRN lends: the partner's at the same step, or at the step t* of the paper."""
+    pooling: Literal["f", "fo", "ifo"] = "fo"
+    """With --model qrnn: its gates; forget and output in the paper, forget alone, or input, forget and
+    output."""
     projection: int | None = None
     """m, the size to which word vectors are projected; None leaves them as they are."""
     hidden: tuple[int, ...] = (128,)
@@ -75,6 +78,19 @@ class CTRNConfig(PointwiseSettings, ExperimentConfig):
             raise UserError(f"hidden sizes must be at least 1. Received: {self.hidden}")
         if self.model == "features" and not self.overlap_features:
             raise UserError("model=features has nothing but the overlap features: add --overlap-features.")
+        if self.pooling != "fo" and self.model != "qrnn":
+            raise UserError(f"pooling={self.pooling} is a choice of QRNN's alone: add --model qrnn.")
+
+    def matters(self) -> dict:
+        """Return the options on which the numbers depend, as plain values."""
+        options = super().matters()
+        # Records from before there was a choice do not name it.
+        return {name: value for name, value in options.items() if (name, value) != ("pooling", "fo")}
+
+
+def load_ctrn_data(config: CTRNConfig) -> ExperimentData:
+    """Load data and word vectors, with the overlap features if the configuration has them."""
+    return load_experiment_data(config, overlap=config.overlap_features)
 
 
 def build_ranker(config: CTRNConfig, data: ExperimentData, seed: int) -> "keras.Model":
@@ -91,51 +107,39 @@ def build_ranker(config: CTRNConfig, data: ExperimentData, seed: int) -> "keras.
         return lstm(data.word_embedding, config.filters, **common)
     common["kernel_size"] = config.kernel_size
     if config.model == "qrnn":
-        return qrnn(data.word_embedding, config.filters, **common)
+        return qrnn(data.word_embedding, config.filters, pooling=config.pooling, **common)
     return ctrn(data.word_embedding, config.filters, alignment=config.alignment, **common)
 
 
-def train_ctrn(config: CTRNConfig, data: ExperimentData, seed: int, folder: Path | None, key: str) -> SeedRun:
-    """Train one model with one seed, or go on with a training that was interrupted."""
-    import keras
-
+def train_ctrn(
+    config: CTRNConfig,
+    data: ExperimentData,
+    seed: int,
+    folder: Path | None = None,
+    key: str = "",
+    *,
+    splits: Sequence[str] | None = None,
+) -> SeedRun:
+    """Train one model with one seed, or go on with a training that was interrupted; see `train_and_score`."""
     from training.fit_pointwise import fit_pointwise
     from training.pair_scorer import PairScorer
 
-    keras.utils.set_random_seed(seed)
-    ranker = build_ranker(config, data, seed)
-    logs = [keras.callbacks.TensorBoard(folder / "tensorboard")] if config.tensorboard and folder else []
-    result = fit_pointwise(
-        ranker,
-        data.encoded.train,
-        # The questions that choose the best epoch; the others would only take time.
-        data.encoded.dev.keep_questions(data.encoded.dev.counts_under("answerable")),
+    return train_and_score(
         config,
-        measure,
-        seed=seed,
-        label=f"{NAMES[config.model]}, seed {seed}",
-        state_path=folder / "state.npz" if folder else None,
-        state_key=key,
-        callbacks=logs,
-        verbose=folder is not None,
+        data,
+        seed,
+        folder,
+        key,
+        splits=splits,
+        label=NAMES[config.model],
+        build_ranker=build_ranker,
+        fit=fit_pointwise,
+        scorer=PairScorer,
     )
-    scores = {name: PairScorer(ranker, getattr(data.encoded, name))() for name in ("dev", "test")}
-    return SeedRun(ranker, result.history, result.best_epoch, scores)
 
 
 def run_ctrn(config: CTRNConfig) -> ExperimentResult:
-    """Run the experiment that a script's configuration describes, and draw its learning curves."""
-    from evaluation.figures import learning_curves
-
-    check_range(config, "epochs", at_least=1)
-    result = run_experiment(
-        config,
-        paper="ctrn",
-        model=NAMES[config.model],
-        train_seed=lambda data, seed, folder, key: train_ctrn(config, data, seed, folder, key),
-        data=load_experiment_data(config, overlap=config.overlap_features),
+    """Run the experiment that a script's configuration describes."""
+    return run_experiment(
+        config, paper="ctrn", model=NAMES[config.model], train_seed=train_ctrn, load=load_ctrn_data
     )
-    figure = learning_curves(result.histories, title=f"{result.records[0].model}, {result.data.title}")
-    with atomic_write(result.folder / "learning_curves.png", "wb") as file:
-        figure.savefig(file, dpi=150, format="png")
-    return result

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import tyro
 
 from data_prep.cli import run_command
-from reproduce.ctrn_experiment import CTRNConfig, train_ctrn
-from reproduce.experiment import load_experiment_data
+from reproduce.ctrn_experiment import CTRNConfig, load_ctrn_data, train_ctrn
 from reproduce.search import SearchOptions, run_search
 
 # The paper's grid (learning rate 1e-3 to 1e-5, batch 64 to 512, 1 to 3 hidden layers, d from 128) as far as
@@ -42,8 +41,8 @@ def search(config: SearchConfig) -> None:
         config,
         SPACE,
         CTRNConfig,
-        load_experiment_data(config, overlap=config.overlap_features),
-        lambda trial, data, seed: train_ctrn(trial, data, seed, None, ""),
+        load_ctrn_data(config),
+        train_ctrn,
         paper="ctrn",
     )
 

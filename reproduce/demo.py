@@ -41,7 +41,7 @@ def beside_the_rules(config: Config, result: ExperimentResult) -> str:
     """Set the trained rankers beside rules that need no training and beside untrained rankers, on test."""
     data = result.data
     untrained = [
-        train_hyperqa(replace(config, epochs=0), data, seed, None, "").scores["test"]
+        train_hyperqa(replace(config, epochs=0), data, seed, splits=("test",)).scores["test"]
         for seed in config.seed_list
     ]
     description = data.dataset.description

@@ -1,6 +1,7 @@
 """What every experiment has in common: data, seeds, records, run files, the saved ranker, the table.
 
-A script states a configuration and how to train one seed; `run_experiment` does the rest.
+A script states a configuration, how to build its ranker, and what trains and scores it; `train_and_score` and
+`run_experiment` do the rest.
 """
 
 import hashlib
@@ -10,9 +11,10 @@ import os
 import shlex
 import statistics
 import sys
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -29,7 +31,7 @@ from data_prep import (
     load_dataset,
     load_word_vectors,
 )
-from data_prep.files import atomic_write
+from data_prep.files import atomic_write, check_writable, remove_leftovers
 from data_prep.overlap_features import inverse_document_frequencies
 from evaluation import (
     METRICS,
@@ -48,6 +50,9 @@ from training.option_ranges import check_range
 
 if TYPE_CHECKING:
     import keras
+    from matplotlib.figure import Figure
+
+    from training.fit import FitResult
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = Path(__file__).parent / "results"
@@ -168,6 +173,11 @@ class ExperimentData:
         """The data set's name and training set, for tables and figures."""
         return " ".join(filter(None, (self.dataset.description.title, self.dataset.variant)))
 
+    @property
+    def scored_splits(self) -> dict[str, EncodedSplit]:
+        """The splits that rankers are measured on: all but the one they are trained on."""
+        return {name: split for name, split in self.encoded.splits.items() if name != "train"}
+
     @cached_property
     def word_embedding(self) -> "keras.layers.Embedding":
         """The layer of word vectors that the rankers of all seeds share."""
@@ -192,11 +202,11 @@ class ExperimentData:
 class SeedRun:
     """What the training of one seed brought about."""
 
-    ranker: "keras.Model"
+    ranker: "keras.Model | None"
     history: list[dict[str, float]]
     best_epoch: int
     scores: dict[str, np.ndarray]
-    """The scores of the rows of `dev` and `test`."""
+    """The scores of the rows of the scored splits."""
 
 
 @dataclass(frozen=True)
@@ -253,52 +263,134 @@ def per_question(split: EncodedSplit, scores: np.ndarray) -> pd.DataFrame:
     return evaluate_ranking(ids, split.labels, scores)
 
 
+def train_and_score(
+    config: ExperimentConfig,
+    data: ExperimentData,
+    seed: int,
+    folder: Path | None,
+    key: str,
+    *,
+    splits: Sequence[str] | None,
+    label: str,
+    build_ranker: Callable[[ExperimentConfig, ExperimentData, int], "keras.Model"],
+    fit: Callable[..., "FitResult"],
+    scorer: Callable[["keras.Model", EncodedSplit], Callable[[], np.ndarray]],
+    callbacks: Sequence["keras.callbacks.Callback"] = (),
+) -> SeedRun:
+    """Train one seed's ranker, or go on with a training that was interrupted, and score its best weights.
+
+    Args:
+        config: the configuration.
+        data: the data.
+        seed: the seed.
+        folder: where the state is kept; None keeps none and prints nothing.
+        key: names the configuration.
+        splits: the names of the splits to score; None for all but the training split.
+        label: what the progress line calls the model.
+        build_ranker: builds the ranker with initial weights and dropout of a seed.
+        fit: trains it: called as `training.fit_pointwise` is.
+        scorer: makes of ranker and split what scores the split's rows, such as `PairScorer`.
+        callbacks: further Keras callbacks.
+
+    Returns:
+        What the training brought about.
+
+    Raises:
+        UserError: see `training.fit.fit`.
+    """
+    import keras
+
+    keras.utils.set_random_seed(seed)
+    ranker = build_ranker(config, data, seed)
+    if folder is not None:
+        remove_leftovers(folder)
+        if config.tensorboard:
+            callbacks = [*callbacks, keras.callbacks.TensorBoard(folder / "tensorboard")]
+    dev = data.encoded.dev
+    result = fit(
+        ranker,
+        data.encoded.train,
+        # The questions that choose the best epoch; the others would only take time.
+        dev.keep_questions(dev.counts_under("answerable")),
+        config,
+        measure,
+        seed=seed,
+        label=f"{label}, seed {seed}",
+        state_path=folder / "state.npz" if folder else None,
+        state_key=key,
+        callbacks=callbacks,
+        verbose=folder is not None,
+    )
+    names = data.scored_splits if splits is None else splits
+    scores = {name: scorer(ranker, data.scored_splits[name])() for name in names}
+    return SeedRun(ranker, result.history, result.best_epoch, scores)
+
+
+def experiment_folder(config: ExperimentConfig, data: ExperimentData, paper: str, model: str) -> Path:
+    """Make the folder of a configuration's output; it has the name of the configuration's key.
+
+    Raises:
+        UserError: the folder cannot be written to.
+    """
+    folder = config.output / slug(paper, config.dataset, data.dataset.variant, model)
+    folder /= experiment_key(config, data)
+    check_writable(folder)
+    return folder
+
+
 def run_experiment(
     config: ExperimentConfig,
     *,
     paper: str,
     model: str,
-    train_seed: Callable[[ExperimentData, int, Path, str], SeedRun],
-    data: ExperimentData | None = None,
+    train_seed: Callable[..., SeedRun],
+    load: Callable[[ExperimentConfig], ExperimentData] = load_experiment_data,
 ) -> ExperimentResult:
-    """Train all seeds, evaluate them, print the table, and leave records, run files and the best ranker
-    behind.
+    """Train all seeds, evaluate them, print the table, and leave records, run files, learning curves and the
+    best ranker behind.
 
     Args:
         config: the configuration.
         paper: the paper's name in `paper_results.csv`.
         model: the model's name there.
-        train_seed: trains one seed: called with the data, the seed, the seed's folder and the key of the
-            configuration.
-        data: the data, if they are loaded already.
+        train_seed: trains one seed: called with the configuration, the data, the seed, the seed's folder and
+            the key of the configuration.
+        load: loads the data.
+
+    Raises:
+        UserError: an option is out of range, the data are missing, or a folder cannot be written to.
     """
-    data = data or load_experiment_data(config)
+    from evaluation.figures import learning_curves
+
+    check_range(config, "epochs", at_least=1)
+    data = load(config)
     # Taken before the training, during which somebody may change a file.
     code = config_fingerprints(config)
-    key = experiment_key(config, data)
-    folder = config.output / slug(paper, config.dataset, data.dataset.variant, model) / key
+    folder = experiment_folder(config, data, paper, model)
+    if config.record:
+        check_writable(RESULTS)
     runs: list[SeedRun] = []
     best: tuple[float, SeedRun] | None = None
     for seed in config.seed_list:
-        run = train_seed(data, seed, folder / f"seed-{seed}", key)
+        run = train_seed(config, data, seed, folder / f"seed-{seed}", folder.name)
         dev_map = measure(data.encoded.dev, run.scores["dev"])["map"]
         if best is None or dev_map > best[0]:
             best = (dev_map, run)
         # Of all rankers only the best stays in memory.
-        runs.append(SeedRun(None, run.history, run.best_epoch, run.scores))
-    records = [
-        _record(config, data, runs, best[1], protocol, rule, paper, model, code)
-        for protocol, rule in data.dataset.description.protocols.items()
-    ]
+        runs.append(replace(run, ranker=None))
+    records = _records(config, data, runs, best[1], paper, model, code)
+    for each in (folder, folder / "runs", folder / "model"):
+        remove_leftovers(each)
     _write_runs(config, data, runs, folder / "runs")
     save_ranker(best[1].ranker, data, config, folder / "model")
+    histories, scores = [run.history for run in runs], [run.scores for run in runs]
+    save_figure(learning_curves(histories, title=f"{model}, {data.title}"), folder / "learning_curves.png")
     for record in records:
         path = (RESULTS if config.record else folder) / f"{record_name(record)}.json"
         save_record(record, path)
         print(f"wrote {path}")
     print(paper_ours_table(records, read_paper_results(PAPER_RESULTS)))
     print(f"\nModel, run files and figures: {folder}")
-    histories, scores = [run.history for run in runs], [run.scores for run in runs]
     return ExperimentResult(data, folder, histories, scores, best[1], records)
 
 
@@ -341,52 +433,61 @@ def _versions_that_matter() -> dict[str, str]:
     return {"keras": keras.__version__, "tensorflow": tf.__version__, "numpy": np.__version__}
 
 
-def _record(
+def _records(
     config: ExperimentConfig,
     data: ExperimentData,
     runs: list[SeedRun],
     best: SeedRun,
-    protocol: str,
-    rule: str,
     paper: str,
     model: str,
     code: dict[str, str],
-) -> ResultRecord:
+) -> list[ResultRecord]:
+    """Make a record of every test split under every protocol."""
     tables = {
-        name: [per_question(getattr(data.encoded, name), run.scores[name]) for run in runs]
-        for name in ("dev", "test")
+        name: [per_question(split, run.scores[name]) for run in runs]
+        for name, split in data.scored_splits.items()
     }
-    counted = [table[questions_that_count(table, rule)] for table in tables["test"]]
-    return ResultRecord(
-        paper=paper,
-        dataset=config.dataset,
-        protocol=protocol,
-        split="test",
-        model=model,
-        variant=data.dataset.variant,
-        embeddings=data.word_vectors.name,
-        seeds=config.seed_list,
-        metrics=_over_seeds(tables["test"], rule),
-        metrics_count_all=_over_seeds(tables["test"], "all"),
-        metrics_dev=_over_seeds(tables["dev"], rule),
-        per_question={
-            "question_ids": counted[0].index.tolist(),
-            **{metric: [table[metric].tolist() for table in counted] for metric in METRICS},
-        },
-        parameters=int(sum(np.prod(v.shape) for v in best.ranker.trainable_variables)),
+    common = {
+        "paper": paper,
+        "dataset": config.dataset,
+        "model": model,
+        "variant": data.dataset.variant,
+        "embeddings": data.word_vectors.name,
+        "seeds": config.seed_list,
+        "parameters": int(sum(np.prod(v.shape) for v in best.ranker.trainable_variables)),
         # The median, since the first epoch of every seed holds TensorFlow's preparations.
-        seconds_per_epoch=statistics.median(epoch["seconds"] for run in runs for epoch in run.history),
-        command=clean_command(),
-        configuration=json.loads(json.dumps(config.matters(), default=str)),
-        vocabulary_coverage={
+        "seconds_per_epoch": statistics.median(epoch["seconds"] for run in runs for epoch in run.history),
+        "command": clean_command(),
+        "configuration": json.loads(json.dumps(config.matters(), default=str)),
+        "vocabulary_coverage": {
             "types": round(data.word_vectors.coverage_types, 4),
             "tokens": round(data.word_vectors.coverage_tokens, 4),
         },
-        code=code,
-        data=data.fingerprint(),
-        main=config.main,
-        notes=config.notes,
-    )
+        "code": code,
+        "data": data.fingerprint(),
+        "main": config.main,
+        "notes": config.notes,
+    }
+    records = []
+    for split, (protocol, rule) in product(tables, data.dataset.description.protocols.items()):
+        if split == "dev":
+            continue
+        counted = [table[questions_that_count(table, rule)] for table in tables[split]]
+        records.append(
+            ResultRecord(
+                **common,
+                protocol=protocol,
+                split=split,
+                metrics=_over_seeds(tables[split], rule),
+                metrics_count_all=_over_seeds(tables[split], "all"),
+                metrics_dev=_over_seeds(tables["dev"], rule),
+                per_question={
+                    "question_ids": counted[0].index.tolist(),
+                    **{metric: [table[metric].tolist() for table in counted] for metric in METRICS},
+                },
+            )
+        )
+    return records
 
 
 def _over_seeds(tables: list[pd.DataFrame], rule: str) -> dict:
@@ -402,9 +503,12 @@ def _over_seeds(tables: list[pd.DataFrame], rule: str) -> dict:
 
 
 def record_name(record: ResultRecord) -> str:
-    """Name a record's file: what it is a result of, and a hash that tells configurations apart."""
+    """Name a record's file: what it is a result of, and a hash that tells configurations apart; the split is
+    named unless it is `test`.
+    """
     configuration = hashlib.sha256(json.dumps(record.configuration, sort_keys=True).encode()).hexdigest()[:6]
-    names = (record.paper, f"{record.dataset}-{record.protocol}", record.variant, record.model)
+    split = "" if record.split == "test" else f"-{record.split}"
+    names = (record.paper, f"{record.dataset}-{record.protocol}{split}", record.variant, record.model)
     return slug(*names, record.embeddings, configuration)
 
 
@@ -422,8 +526,7 @@ def clean_command() -> str:
 
 def _write_runs(config: ExperimentConfig, data: ExperimentData, runs: list[SeedRun], folder: Path) -> None:
     protocols = {"": "all", **{f".{name}": rule for name, rule in data.dataset.description.protocols.items()}}
-    for name in ("dev", "test"):
-        split = getattr(data.encoded, name)
+    for name, split in data.scored_splits.items():
         ids = np.repeat(np.asarray(split.question_ids, object), np.diff(split.candidate_offsets))
         # Any tool averages over the questions of this file: with a protocol's own one it gives our tables.
         for protocol, rule in protocols.items():
@@ -439,7 +542,8 @@ def save_ranker(ranker: "keras.Model", data: ExperimentData, config: ExperimentC
     `reproduce/rank.py`.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    temporary = folder / f".{os.getpid()}.keras"
+    # Keras writes files of this suffix only.
+    temporary = folder / f".{os.getpid()}.part.keras"
     ranker.save(temporary)
     temporary.replace(folder / "ranker.keras")
     facts = {
@@ -455,3 +559,13 @@ def save_ranker(ranker: "keras.Model", data: ExperimentData, config: ExperimentC
         idf = inverse_document_frequencies(data.encoded.train, len(data.encoded.vocabulary))
         with atomic_write(folder / "idf.npy", "wb") as file:
             np.save(file, idf)
+
+
+def save_figure(figure: "Figure", path: Path) -> None:
+    """Write a figure as PNG, whole or not at all.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    with atomic_write(path, "wb") as file:
+        figure.savefig(file, dpi=150, format="png")

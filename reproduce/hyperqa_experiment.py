@@ -1,26 +1,33 @@
 """HyperQA's experiments, whatever the data set."""
 
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from data_prep.errors import UserError
-from data_prep.files import atomic_write
 from reproduce.experiment import (
     ExperimentConfig,
     ExperimentData,
     ExperimentResult,
     SeedRun,
-    experiment_key,
+    experiment_folder,
     load_experiment_data,
     measure,
     run_experiment,
+    save_figure,
     slug,
+    train_and_score,
 )
 from reproduce.task_vectors import train_task_vectors
 from training.option_ranges import check_range
-from training.pairwise_settings import PairwiseSettings
+from training.pairwise_settings import Eq9, PairwiseSettings
+
+if TYPE_CHECKING:
+    import keras
+
+    from training.packed_bag_of_words import PackedBagOfWords
 
 NAMES = {"hyperqa": "HyperQA", "cosineqa": "CosineQA"}
 
@@ -48,6 +55,8 @@ class HyperQAConfig(PairwiseSettings, ExperimentConfig):
 
     model: Literal["hyperqa", "cosineqa"] = "hyperqa"
     """HyperQA, or CosineQA, which has the cosine in place of the hyperbolic distance."""
+    eq9: Eq9 = "parameters"
+    """Reading of Eq. 9, the conversion of gradients."""
     dimension: int = 400
     """d, the size of projected words and of text vectors."""
     max_norm: float = 0.7
@@ -101,19 +110,11 @@ def load_hyperqa_data(config: HyperQAConfig) -> ExperimentData:
     return load_experiment_data(replace(config, embeddings=(vectors,)))
 
 
-def train_hyperqa(
-    config: HyperQAConfig, data: ExperimentData, seed: int, folder: Path | None, key: str
-) -> SeedRun:
-    """Train HyperQA or CosineQA with one seed, or go on with a training that was interrupted."""
-    import keras
-
+def build_ranker(config: HyperQAConfig, data: ExperimentData, seed: int) -> "keras.Model":
+    """Build the configuration's model with initial weights and dropout of a seed."""
     from models.hyperqa import hyperqa
-    from training.fit_pairwise import fit_pairwise
-    from training.packed_bag_of_words import PackedBagOfWords
-    from training.scoring import SplitScorer
 
-    keras.utils.set_random_seed(seed)
-    ranker = hyperqa(
+    return hyperqa(
         data.word_embedding,
         config.dimension,
         similarity="hyperbolic" if config.model == "hyperqa" else "cosine",
@@ -125,88 +126,96 @@ def train_hyperqa(
         raw_embeddings=config.raw_embeddings,
         seed=seed,
     )
-    encoding = PackedBagOfWords(ranker.get_layer("encoder"))
-    logs = [keras.callbacks.TensorBoard(folder / "tensorboard")] if config.tensorboard and folder else []
-    result = fit_pairwise(
-        ranker,
-        encoding,
-        data.encoded.train,
-        # The questions that choose the best epoch; the others would only take time.
-        data.encoded.dev.keep_questions(data.encoded.dev.counts_under("answerable")),
+
+
+def encoding_of(ranker: "keras.Model") -> "PackedBagOfWords":
+    """Give what makes text vectors of packed texts with the ranker's weights."""
+    from training.packed_bag_of_words import PackedBagOfWords
+
+    return PackedBagOfWords(ranker.get_layer("encoder"))
+
+
+def train_hyperqa(
+    config: HyperQAConfig,
+    data: ExperimentData,
+    seed: int,
+    folder: Path | None = None,
+    key: str = "",
+    *,
+    splits: Sequence[str] | None = None,
+) -> SeedRun:
+    """Train one model with one seed, or go on with a training that was interrupted; see `train_and_score`."""
+    from training.fit_pairwise import fit_pairwise
+    from training.scoring import SplitScorer
+
+    def fit(ranker, *arguments, **options):
+        return fit_pairwise(ranker, encoding_of(ranker), *arguments, edge_norm=config.max_norm, **options)
+
+    return train_and_score(
         config,
-        measure,
-        seed=seed,
-        edge_norm=config.max_norm,
-        label=f"{NAMES[config.model]}, seed {seed}",
-        state_path=folder / "state.npz" if folder else None,
-        state_key=key,
-        callbacks=logs,
-        verbose=folder is not None,
+        data,
+        seed,
+        folder,
+        key,
+        splits=splits,
+        label=NAMES[config.model],
+        build_ranker=build_ranker,
+        fit=fit,
+        scorer=lambda ranker, split: SplitScorer(ranker, encoding_of(ranker), split),
     )
-    scores = {name: SplitScorer(ranker, encoding, getattr(data.encoded, name))() for name in ("dev", "test")}
-    return SeedRun(ranker, result.history, result.best_epoch, scores)
 
 
 def run_hyperqa(config: HyperQAConfig) -> ExperimentResult | None:
     """Run the experiment that a script's configuration describes, and draw its figures."""
-    check_range(config, "epochs", at_least=1)
-    data = load_hyperqa_data(config)
     if config.dimensions:
-        draw_map_by_embedding_size(config, data)
+        draw_map_by_embedding_size(config)
         return None
     result = run_experiment(
         config,
         paper="hyperqa",
         model=NAMES[config.model],
-        train_seed=lambda data, seed, folder, key: train_hyperqa(config, data, seed, folder, key),
-        data=data,
+        train_seed=train_hyperqa,
+        load=load_hyperqa_data,
     )
-    draw_figures(result, config.max_norm)
+    draw_norms(result, config.max_norm)
     return result
 
 
-def draw_figures(result: ExperimentResult, max_norm: float) -> None:
-    """Draw the learning curves and the histogram of the text vectors' norms before the ball (Fig. 5)."""
+def draw_norms(result: ExperimentResult, max_norm: float) -> None:
+    """Draw the histogram of the text vectors' norms before the ball (Fig. 5)."""
     import numpy as np
 
-    from evaluation.figures import learning_curves, norm_histogram
-    from training.packed_bag_of_words import PackedBagOfWords
+    from evaluation.figures import norm_histogram
 
-    encoding = PackedBagOfWords(result.best.ranker.get_layer("encoder"))
-    test = result.data.encoded.test
+    encoding, test = encoding_of(result.best.ranker), result.data.encoded.test
     norms = [
         np.linalg.norm(encoding.sums(encoding.pack(t)).numpy(), axis=1)
         for t in (test.questions, test.candidates)
     ]
-    title = f"{result.records[0].model}, {result.data.title}"
-    figures = {
-        "learning_curves": learning_curves(result.histories, title=title),
-        "norms": norm_histogram(*norms, max_norm=max_norm, title=f"{title}, test"),
-    }
-    for name, figure in figures.items():
-        with atomic_write(result.folder / f"{name}.png", "wb") as file:
-            figure.savefig(file, dpi=150, format="png")
+    title = f"{result.records[0].model}, {result.data.title}, test"
+    save_figure(norm_histogram(*norms, max_norm=max_norm, title=title), result.folder / "norms.png")
 
 
-def draw_map_by_embedding_size(config: HyperQAConfig, data: ExperimentData) -> None:
+def draw_map_by_embedding_size(config: HyperQAConfig) -> None:
     """Train both models at every size of `config.dimensions`; draw test MAP against size (Fig. 3)."""
     from evaluation.figures import map_by_dimension
 
+    check_range(config, "epochs", at_least=1)
+    data = load_experiment_data(config)
     rule = next(iter(data.dataset.description.protocols.values()))
     rows = []
-    for model in NAMES:
+    for model, name in NAMES.items():
         for dimension in config.dimensions:
             sized = replace(config, model=model, dimension=dimension, dimensions=())
-            key = experiment_key(sized, data)
-            folder = config.output / slug("hyperqa", config.dataset, data.dataset.variant, NAMES[model]) / key
+            folder = experiment_folder(sized, data, "hyperqa", name)
             runs = [
-                train_hyperqa(sized, data, seed, folder / f"seed-{seed}", key) for seed in config.seed_list
+                train_hyperqa(sized, data, seed, folder / f"seed-{seed}", folder.name, splits=("test",))
+                for seed in config.seed_list
             ]
             maps = [measure(data.encoded.test, run.scores["test"], rule)["map"] for run in runs]
-            rows += [{"model": NAMES[model], "dimension": dimension, "map": value} for value in maps]
-            print(f"{NAMES[model]}, d = {dimension}: test MAP {statistics.mean(maps):.4f}", flush=True)
+            rows += [{"model": name, "dimension": dimension, "map": value} for value in maps]
+            print(f"{name}, d = {dimension}: test MAP {statistics.mean(maps):.4f}", flush=True)
     name = slug("hyperqa", config.dataset, data.dataset.variant, "embedding-size")
-    with atomic_write(config.output / f"{name}.png", "wb") as file:
-        figure = map_by_dimension(rows, title=data.title, metric_title="MAP on test")
-        figure.savefig(file, dpi=150, format="png")
-    print(f"figure: {config.output / name}.png")
+    path = config.output / f"{name}.png"
+    save_figure(map_by_dimension(rows, title=data.title, metric_title="MAP on test"), path)
+    print(f"figure: {path}")

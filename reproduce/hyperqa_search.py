@@ -53,7 +53,7 @@ def search(config: SearchConfig) -> None:
         SPACE,
         HyperQAConfig,
         load_hyperqa_data(config),
-        lambda trial, data, seed: train_hyperqa(trial, data, seed, None, ""),
+        train_hyperqa,
         paper="hyperqa",
         complete=complete,
     )

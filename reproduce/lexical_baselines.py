@@ -34,6 +34,7 @@ _SOURCES = (
     "reproduce/lexical_baselines.py::split_scores",
     "reproduce/lexical_baselines.py::tie_rows",
     "models/lexical.py",
+    "data_prep/protocols.py",
     "data_prep/tokens.py",
     "evaluation/ranking.py",
 )

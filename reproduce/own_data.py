@@ -25,7 +25,14 @@ from data_prep.splitting import split_by_question
 from reproduce.attentive_pooling_experiment import AttentivePoolingConfig, train_attentive_pooling
 from reproduce.cosinet_experiment import CosinetConfig, train_cosinet
 from reproduce.ctrn_experiment import CTRNConfig, train_ctrn
-from reproduce.experiment import ExperimentResult, load_experiment_data, run_experiment, slug
+from reproduce.experiment import (
+    ExperimentConfig,
+    ExperimentData,
+    ExperimentResult,
+    load_experiment_data,
+    run_experiment,
+    slug,
+)
 from reproduce.hyperqa_experiment import HyperQAConfig, train_hyperqa
 from training.option_ranges import check_range
 
@@ -205,19 +212,17 @@ def train(config: OwnDataConfig, dataset: Dataset, how: str) -> ExperimentResult
         **{each: value for each, value in wanted.items() if value is not None},
         **own_options,
     )
-    data = load_experiment_data(experiment, dataset=dataset)
-    if data.word_vectors.coverage_tokens < _LITTLE_KNOWN:
-        print(
-            "The word vectors know few of the words: take others with --embeddings, or have some trained on "
-            "the training table with --skip-gram-size 100."
-        )
-    return run_experiment(
-        experiment,
-        paper=paper,
-        model=name,
-        train_seed=lambda data, seed, folder, key: train_seed(experiment, data, seed, folder, key),
-        data=data,
-    )
+
+    def load(experiment: ExperimentConfig) -> ExperimentData:
+        data = load_experiment_data(experiment, dataset=dataset)
+        if data.word_vectors.coverage_tokens < _LITTLE_KNOWN:
+            print(
+                "The word vectors know few of the words: take others with --embeddings, or have some trained "
+                "on the training table with --skip-gram-size 100."
+            )
+        return data
+
+    return run_experiment(experiment, paper=paper, model=name, train_seed=train_seed, load=load)
 
 
 def figures_of(comparison: "RuleComparison") -> tuple[list[str], list[list[str]]]:

@@ -54,7 +54,7 @@ def run_search(
     space: Mapping[str, Sequence],
     experiment: type[ExperimentConfig],
     data: ExperimentData,
-    train_seed: Callable[[ExperimentConfig, ExperimentData, int], SeedRun],
+    train_seed: Callable[..., SeedRun],
     *,
     paper: str,
     complete: Callable[[dict], dict] = lambda options: options,
@@ -66,7 +66,8 @@ def run_search(
         space: the values of each option.
         experiment: the class of the trials' configurations.
         data: the data.
-        train_seed: trains one seed of a trial's configuration.
+        train_seed: trains one seed: called with a trial's configuration, the data, the seed, and `splits`,
+            the names of the splits to score.
         paper: begins the name of the file of the trials.
         complete: mends drawn options that do not go together.
 
@@ -101,7 +102,7 @@ def run_search(
             continue
         began = time.perf_counter()
         try:
-            runs = [train_seed(experiment(**base | options), data, seed) for seed in seeds]
+            runs = [train_seed(experiment(**base | options), data, seed, splits=("dev",)) for seed in seeds]
         except TrainingDivergedError as error:
             outcome |= {"diverged": str(error)}
         else:

@@ -69,8 +69,7 @@ class DevSelection(keras.callbacks.Callback):
     the model has the best weights.
 
     Args:
-        measure: returns the figures on dev under the current weights.
-        monitor: the name of the figure that chooses, without the prefix.
+        measure: returns the figures on dev under the current weights; `map` chooses.
         patience: how many epochs to wait for a better one; None for ever.
         state_path: where to keep the state after every epoch; None keeps none.
         state_key: names the configuration; see `TrainingState`.
@@ -81,7 +80,6 @@ class DevSelection(keras.callbacks.Callback):
         self,
         measure: Callable[[], dict[str, float]],
         *,
-        monitor: str = "map",
         patience: int | None = None,
         state_path: Path | None = None,
         state_key: str = "",
@@ -89,7 +87,6 @@ class DevSelection(keras.callbacks.Callback):
     ):
         super().__init__()
         self.measure = measure
-        self.monitor = f"dev_{monitor}"
         self.patience = patience
         self.state_path = state_path
         self.state = resumed or TrainingState([], [], [], key=state_key)
@@ -114,7 +111,7 @@ class DevSelection(keras.callbacks.Callback):
         state.weights = [v.numpy() for v in self.model.ranker.trainable_variables]
         state.optimizer = [v.numpy() for v in self._further_variables()]
         # Of equal epochs the first: later ones had more chance to overfit.
-        if state.best_epoch < 0 or logs[self.monitor] > state.history[state.best_epoch][self.monitor]:
+        if state.best_epoch < 0 or logs["dev_map"] > state.history[state.best_epoch]["dev_map"]:
             state.best_epoch = epoch
             state.best_weights = state.weights
         if self.state_path is not None:
@@ -134,15 +131,14 @@ class DevSelection(keras.callbacks.Callback):
 
 
 class ProgressLine(keras.callbacks.Callback):
-    """One line for a whole training: share done, epoch, loss, dev figures, time left.
+    """One line for a whole training: share done, epoch, loss, dev MAP, time left.
 
     Args:
         label: what is being trained.
         epochs: how many epochs the training has.
         steps: how many steps an epoch has.
         first_epoch: the epoch that this run starts with.
-        best: the best dev figure of the epochs before.
-        monitor: the dev figure to show.
+        best: the best dev MAP of the epochs before.
     """
 
     def __init__(
@@ -152,11 +148,9 @@ class ProgressLine(keras.callbacks.Callback):
         steps: int,
         first_epoch: int = 0,
         best: float = -math.inf,
-        monitor: str = "map",
     ):
         super().__init__()
-        self.epochs, self.steps, self.monitor = epochs, steps, f"dev_{monitor}"
-        self.best = best
+        self.epochs, self.steps, self.best = epochs, steps, best
         self.bar = tqdm(
             total=epochs * steps,
             initial=first_epoch * steps,
@@ -173,12 +167,12 @@ class ProgressLine(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         """Show the epoch's figures."""
-        self.best = max(self.best, logs.get(self.monitor, -math.inf))
+        self.best = max(self.best, logs["dev_map"])
         self.bar.initial = (epoch + 1) * self.steps
         self.bar.n = self.bar.initial
         self.bar.set_postfix_str(
             f"epoch {epoch + 1}/{self.epochs}, loss {logs['loss']:.4f}, "
-            f"{self.monitor.replace('_', ' ')} {logs.get(self.monitor, math.nan):.4f} (best {self.best:.4f})"
+            f"dev map {logs['dev_map']:.4f} (best {self.best:.4f})"
         )
 
     def on_train_end(self, logs=None):

@@ -1,7 +1,7 @@
 """Training against the hardest of sampled negatives, from the first step to the best weights."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
+from typing import Unpack
 
 import keras
 import numpy as np
@@ -10,6 +10,7 @@ import tensorflow as tf
 from data_prep import EncodedSplit
 from training.answer_sampler import AnswerSampler
 from training.fit import FitResult, fit
+from training.fit_options import FitOptions
 from training.hardest_negative_batches import HardestNegativeBatches
 from training.hardest_negative_settings import HardestNegativeSettings
 from training.hardest_negative_trainer import HardestNegativeTrainer
@@ -24,11 +25,7 @@ def fit_hardest(
     measure: Callable[[EncodedSplit, np.ndarray], dict[str, float]],
     *,
     seed: int = 0,
-    label: str = "training",
-    state_path: Path | None = None,
-    state_key: str = "",
-    callbacks: Sequence[keras.callbacks.Callback] = (),
-    verbose: bool = True,
+    **options: Unpack[FitOptions],
 ) -> FitResult:
     """Train a ranker against the hardest of sampled negatives and leave it with its best weights on dev.
 
@@ -36,14 +33,10 @@ def fit_hardest(
         ranker: `matcher([*encoder(question), *encoder(answer)])`, such as `models.attentive_pooling` builds.
         train: the training questions.
         dev: the questions that choose the best epoch.
-        settings: the options.
+        settings: the options of the training.
         measure: maps a split and the scores of its rows to figures, `map` among them.
         seed: seeds order and draws; the ranker's initial weights and dropout have their own seed.
-        label: see `training.fit.fit`, as the remaining arguments.
-        state_path: see there.
-        state_key: see there.
-        callbacks: see there.
-        verbose: see there.
+        **options: `label`, `state_path`, `state_key`, `callbacks` and `verbose`, see `training.fit.fit`.
 
     Returns:
         The history; the ranker holds the best weights.
@@ -73,16 +66,6 @@ def fit_hardest(
     if settings.learning_rate_decay:
         # Epochs count from 1 in the paper and from 0 here.
         decay = keras.callbacks.LearningRateScheduler(lambda epoch: settings.learning_rate / (epoch + 1))
-        callbacks = [decay, *callbacks]
+        options["callbacks"] = [decay, *options.get("callbacks", ())]
     score_dev = SharedTextScorer(ranker, dev)
-    return fit(
-        trainer,
-        batches,
-        lambda: measure(dev, score_dev()),
-        settings,
-        label=label,
-        state_path=state_path,
-        state_key=state_key,
-        callbacks=callbacks,
-        verbose=verbose,
-    )
+    return fit(trainer, batches, lambda: measure(dev, score_dev()), settings, **options)

@@ -1,7 +1,7 @@
 """List-wise training from the first step to the best weights."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
+from typing import Unpack
 
 import keras
 import numpy as np
@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from data_prep import EncodedSplit
 from training.fit import FitResult, fit
+from training.fit_options import FitOptions
 from training.list_scorer import ListScorer
 from training.listwise_batches import ListwiseBatches
 from training.listwise_settings import ListwiseSettings
@@ -24,11 +25,7 @@ def fit_listwise(
     *,
     seed: int = 0,
     order_seed: int | None = None,
-    label: str = "training",
-    state_path: Path | None = None,
-    state_key: str = "",
-    callbacks: Sequence[keras.callbacks.Callback] = (),
-    verbose: bool = True,
+    **options: Unpack[FitOptions],
 ) -> FitResult:
     """Train a ranker on lists of candidates and leave it with the weights of its best epoch on dev.
 
@@ -37,16 +34,12 @@ def fit_listwise(
             objective="listwise".
         train: the training questions; those without a correct answer are left out.
         dev: the questions that choose the best epoch.
-        settings: the options.
+        settings: the options of the training.
         measure: maps a split and the scores of its rows to figures, `map` among them.
         seed: seeds the order of the questions; the ranker's initial weights and dropout have their own seed.
         order_seed: None shows candidates in the splits' order; else they are shuffled, in training and in
             scoring, as a data set wants whose order gives the label away (see `candidate_lists.list_rows`).
-        label: see `training.fit.fit`, as the remaining arguments.
-        state_path: see there.
-        state_key: see there.
-        callbacks: see there; `SlantedTriangularRate` for one.
-        verbose: see there.
+        **options: `label`, `state_path`, `state_key`, `callbacks` and `verbose`, see `training.fit.fit`.
 
     Returns:
         The history; the ranker holds the best weights.
@@ -68,14 +61,4 @@ def fit_listwise(
         ranker, l2=settings.l2, clip_norm=settings.clip_norm, clip_value=settings.clip_value
     )
     score_dev = ListScorer(ranker, dev, order_seed=order_seed)
-    return fit(
-        trainer,
-        batches,
-        lambda: measure(dev, score_dev()),
-        settings,
-        label=label,
-        state_path=state_path,
-        state_key=state_key,
-        callbacks=callbacks,
-        verbose=verbose,
-    )
+    return fit(trainer, batches, lambda: measure(dev, score_dev()), settings, **options)

@@ -1,7 +1,7 @@
 """Pairwise training from the first step to the best weights."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
+from typing import Unpack
 
 import keras
 import numpy as np
@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from data_prep import EncodedSplit
 from training.fit import FitResult, fit
+from training.fit_options import FitOptions
 from training.negative_sampling import NegativeSampler
 from training.pairwise_batches import PairwiseBatches, TextEncoding
 from training.pairwise_settings import PairwiseSettings
@@ -25,12 +26,8 @@ def fit_pairwise(
     measure: Callable[[EncodedSplit, np.ndarray], dict[str, float]],
     *,
     seed: int = 0,
-    edge_norm: float | None = 1.0,
-    label: str = "training",
-    state_path: Path | None = None,
-    state_key: str = "",
-    callbacks: Sequence[keras.callbacks.Callback] = (),
-    verbose: bool = True,
+    edge_norm: float | None = None,
+    **options: Unpack[FitOptions],
 ) -> FitResult:
     """Train a ranker with the pairwise hinge loss and leave it with the weights of its best epoch on dev.
 
@@ -39,15 +36,11 @@ def fit_pairwise(
         encoding: how texts become vectors: `PackedBagOfWords` or `PaddedTexts` of the ranker's encoder.
         train: the training questions.
         dev: the questions that choose the best epoch.
-        settings: the options.
+        settings: the options of the training.
         measure: maps a split and the scores of its rows to figures, `map` among them.
         seed: seeds order and draws; the ranker's initial weights have their own seed.
         edge_norm: see `PairwiseTrainer`.
-        label: see `training.fit.fit`, as the remaining arguments.
-        state_path: see there.
-        state_key: see there.
-        callbacks: see there.
-        verbose: see there.
+        **options: `label`, `state_path`, `state_key`, `callbacks` and `verbose`, see `training.fit.fit`.
 
     Returns:
         The history; the ranker holds the best weights.
@@ -84,14 +77,4 @@ def fit_pairwise(
         edge_norm=edge_norm,
     )
     score_dev = SplitScorer(ranker, encoding, dev)
-    return fit(
-        trainer,
-        batches,
-        lambda: measure(dev, score_dev()),
-        settings,
-        label=label,
-        state_path=state_path,
-        state_key=state_key,
-        callbacks=callbacks,
-        verbose=verbose,
-    )
+    return fit(trainer, batches, lambda: measure(dev, score_dev()), settings, **options)

@@ -1,7 +1,7 @@
 """Pointwise training from the first step to the best weights."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
+from typing import Unpack
 
 import keras
 import numpy as np
@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from data_prep import EncodedSplit
 from training.fit import FitResult, fit
+from training.fit_options import FitOptions
 from training.pair_scorer import PairScorer
 from training.pointwise_batches import PointwiseBatches
 from training.pointwise_settings import PointwiseSettings
@@ -23,11 +24,7 @@ def fit_pointwise(
     measure: Callable[[EncodedSplit, np.ndarray], dict[str, float]],
     *,
     seed: int = 0,
-    label: str = "training",
-    state_path: Path | None = None,
-    state_key: str = "",
-    callbacks: Sequence[keras.callbacks.Callback] = (),
-    verbose: bool = True,
+    **options: Unpack[FitOptions],
 ) -> FitResult:
     """Train a ranker with binary cross entropy and leave it with the weights of its best epoch on dev.
 
@@ -35,14 +32,10 @@ def fit_pointwise(
         ranker: scores padded pairs: inputs `question`, `answer` and, if it has any, `features`.
         train: the training pairs.
         dev: the questions that choose the best epoch.
-        settings: the options.
+        settings: the options of the training.
         measure: maps a split and the scores of its rows to figures, `map` among them.
         seed: seeds the order of the pairs; the ranker's initial weights and dropout have their own seed.
-        label: see `training.fit.fit`, as the remaining arguments.
-        state_path: see there.
-        state_key: see there.
-        callbacks: see there.
-        verbose: see there.
+        **options: `label`, `state_path`, `state_key`, `callbacks` and `verbose`, see `training.fit.fit`.
 
     Returns:
         The history; the ranker holds the best weights.
@@ -60,14 +53,4 @@ def fit_pointwise(
         ranker, l2=settings.l2, clip_norm=settings.clip_norm, clip_value=settings.clip_value
     )
     score_dev = PairScorer(ranker, dev)
-    return fit(
-        trainer,
-        batches,
-        lambda: measure(dev, score_dev()),
-        settings,
-        label=label,
-        state_path=state_path,
-        state_key=state_key,
-        callbacks=callbacks,
-        verbose=verbose,
-    )
+    return fit(trainer, batches, lambda: measure(dev, score_dev()), settings, **options)

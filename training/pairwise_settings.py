@@ -7,10 +7,14 @@ from data_prep.errors import UserError
 from training.fit_settings import FitSettings
 from training.option_ranges import check_range
 
+Eq9 = Literal["points", "parameters", "released_code", "none"]
+"""The readings of HyperQA's Eq. 9, see `training.riemannian`."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class PairwiseSettings(FitSettings):
-    """The options of pairwise hinge training; the defaults are those that served HyperQA best on dev.
+    """The options of pairwise hinge training, for any ranker; where there is a choice of numbers the defaults
+    are those that served HyperQA best on dev.
 
     Raises:
         UserError: an option is out of range.
@@ -28,8 +32,8 @@ class PairwiseSettings(FitSettings):
     """Learning rate of the optimizer."""
     margin: float = 0.25
     """Margin of the hinge loss (Eq. 7)."""
-    eq9: Literal["points", "parameters", "released_code", "none"] = "parameters"
-    """Reading of Eq. 9, the conversion of gradients."""
+    eq9: Eq9 = "none"
+    """Reading of HyperQA's Eq. 9, the conversion of gradients to the ball; none leaves them as they are."""
     sampling: Literal["random", "hard", "mix"] = "random"
     """Which own wrong answers to take: random, the hardest for the model, or half of each."""
     own_negatives: int | None = None

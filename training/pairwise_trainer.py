@@ -29,8 +29,8 @@ class PairwiseTrainer(RankerTrainer):
         clip_norm: the largest norm of the whole gradient, after conversion; None for no limit.
         clip_value: the largest absolute value of a gradient's entry, after conversion and before
             `clip_norm`; None for no limit.
-        edge_norm: points at this norm or beyond count as lying on the ball's edge; None where texts are no
-            points of a ball.
+        edge_norm: points at this norm or beyond count as lying on the ball's edge, and their share is
+            logged; None where texts are no points of a ball.
 
     Raises:
         ValueError: an option is out of range.
@@ -51,7 +51,7 @@ class PairwiseTrainer(RankerTrainer):
         l2: float = 0.0,
         clip_norm: float | None = None,
         clip_value: float | None = None,
-        edge_norm: float | None = 1.0,
+        edge_norm: float | None = None,
     ):
         super().__init__(ranker, l2=l2, clip_norm=clip_norm, clip_value=clip_value, name="pairwise_trainer")
         if margin <= 0:

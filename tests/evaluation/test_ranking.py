@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from data_prep import UserError
 from evaluation import (
     METRICS,
     evaluate_ranking,
@@ -151,7 +152,7 @@ def test_rules_say_which_questions_count():
     assert summarise(table, "answerable")["map"] == pytest.approx((0.5 + 1) / 2)
     assert summarise(table, "clean")["map"] == pytest.approx(0.5)
     assert summarise(table, "all")["map"] == pytest.approx((0.5 + 0 + 1) / 3)
-    with pytest.raises(ValueError, match="Received: 'raw'"):
+    with pytest.raises(UserError, match="unknown protocol rule 'raw'"):
         summarise(table, "raw")
     with pytest.raises(ValueError, match="No question counts"):
         summarise(table.loc[["none"]], "answerable")

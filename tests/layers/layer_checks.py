@@ -12,7 +12,7 @@ from typing import Any
 
 import keras
 import numpy as np
-from gradients import compiled, gradients
+from gradients import compiled, with_gradients
 
 Arrays = np.ndarray | list[Any]
 
@@ -156,6 +156,9 @@ def check_symbolic(layer: keras.layers.Layer, inputs: Any, masks: Any, outputs: 
         if not dynamic:
             assert tuple(tensor.shape[1:]) == tuple(output.shape[1:])
         assert dtype_of(tensor) == dtype_of(output)
+    if not dynamic and keras.backend.backend() == "jax":
+        # JAX compiles for the shapes that it meets: the model of unknown ones shows the same.
+        return
     predicted = flat(model.predict([*flat(inputs), *flat(masks)], verbose=0))
     for value, output in zip(predicted, expected, strict=True):
         np.testing.assert_allclose(value, to_numpy(output), rtol=1e-5, atol=1e-6)
@@ -184,7 +187,7 @@ def check_half_precision(
     half = type(layer).from_config({**layer.get_config(), "dtype": policy})
     symbolic_outputs = flat(make_model(half, inputs, masks).outputs)
     half.set_weights([to_numpy(weight) for weight in layer.weights])
-    outputs = flat(call(half, inputs, masks))
+    outputs = compiled(lambda *tensors: flat(call(half, like(inputs, tensors), masks)))(*flat(inputs))
     for tensor, output, value in zip(symbolic_outputs, outputs, flat(expected), strict=True):
         assert dtype_of(output) == dtype_of(tensor) == (output_dtype or half.compute_dtype)
         np.testing.assert_allclose(to_numpy(output), value, rtol=tolerance, atol=tolerance)
@@ -275,20 +278,21 @@ def check_padding(
         padding = ((0, 0), (0, 3), *((0, 0),) * (x.ndim - 2))
         return np.pad(x, padding, constant_values=fill)
 
-    expected = [to_numpy(x) for x in compiled(result(mask_list))(*arrays)]
+    outputs, expected_gradients = with_gradients(result(mask_list))(*arrays)
+    expected = [to_numpy(x) for x in outputs]
     steps = [output.shape[1] for output in expected]
-    expected_gradients = gradients(result(mask_list), arrays)
     for changed in range(len(texts)):
         longer_masks = [lengthened(x, False) if i == changed else x for i, x in enumerate(mask_list)]
-        function = result(longer_masks, steps)
+        function = with_gradients(result(longer_masks, steps))
         for fill in fills:
             longer = [
                 lengthened(x, fill) if owner == changed else x
                 for x, owner in zip(arrays, owners, strict=True)
             ]
-            for actual, value in zip(compiled(function)(*longer), expected, strict=True):
+            outputs, found = function(*longer)
+            for actual, value in zip(outputs, expected, strict=True):
                 np.testing.assert_allclose(to_numpy(actual), value, rtol=tolerance, atol=tolerance)
-            for actual, value in zip(gradients(function, longer), expected_gradients, strict=True):
+            for actual, value in zip(found, expected_gradients, strict=True):
                 length = value.shape[1]
                 np.testing.assert_allclose(
                     actual[:, :length], value, rtol=10 * tolerance, atol=10 * tolerance

@@ -27,6 +27,7 @@ def run(backend, *arguments):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["tensorflow", "jax", "torch"])
 def test_layers_under_backend(backend):
     if backend == keras.backend.backend():

@@ -174,6 +174,7 @@ def test_the_same_seed_gives_the_same_numbers_in_another_process(ctrn_run, in_pr
         (TrecConfig, ["--patience", "0"], "patience must be at least 1"),
         (TrecConfig, ["--alignment", "sideways"], "sideways"),
         (TrecConfig, ["--model", "ap"], "ap"),
+        (TrecConfig, ["--pooling", "ifo"], "add --model qrnn"),
         (TrecConfig, ["--dataset", "sample"], "unknown variant 'TRAIN'"),
         (TrecConfig, ["--data-home", "/nonexistent"], "/nonexistent"),
         (YahooConfig, ["--data-home", "/nonexistent"], "YahooQA_Splits"),
@@ -207,17 +208,22 @@ def test_divergence_ends_with_2_and_names_step_and_cause(in_process, tmp_path):
     ("model", "name", "parameters"),
     [
         ("qrnn", "QRNN", 3 * 2 * 6 * 7 + 50 * 7 + 2 * 6 * 5 + 5 + 4 * 5 + 12),
+        # A convolution more.
+        ("qrnn --pooling ifo", "QRNN", 4 * 2 * 6 * 7 + 50 * 7 + 2 * 6 * 5 + 5 + 4 * 5 + 12),
         ("lstm", "LSTM", 4 * (7 * 6 + 6 * 6 + 6) + 50 * 7 + 2 * 6 * 5 + 5 + 4 * 5 + 12),
         ("features", "Overlap features alone", 4 * 5 + 5 + 12),
     ],
 )
 def test_the_other_models_run(in_process, tmp_path, model, name, parameters):
-    options = ("--model", model, "--projection", "7", "--seeds", "1", "--epochs", "1", "--output", tmp_path)
+    options = ("--projection", "7", "--seeds", "1", "--epochs", "1", "--output", tmp_path)
+    options = ("--model", *model.split(), *options)
     code, out, err = in_process(*ON_SAMPLE, *SMALL, *options)
     assert code == 0, err
     (path,) = tmp_path.glob("*/*/*.json")
     record = json.loads(path.read_text())
     assert (record["model"], record["parameters"]) == (name, parameters)
+    # Records from before there was the option stay those of its default.
+    assert record["configuration"].get("pooling", "fo") == (model.split()[2] if " " in model else "fo")
     assert f"{name}, ours" in out
 
 

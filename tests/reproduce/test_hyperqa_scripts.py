@@ -12,7 +12,9 @@ import pytest
 
 import reproduce.experiment
 from data_prep import load_dataset, registry
+from evaluation.source_fingerprints import source_fingerprints
 from reproduce.demo import Config as DemoConfig
+from reproduce.experiment import ROOT
 from reproduce.hyperqa_experiment import HyperQAConfig, run_hyperqa
 from reproduce.hyperqa_search import SPACE, SearchConfig, complete
 from reproduce.search import trial_options
@@ -73,11 +75,18 @@ def test_the_same_from_a_shell(shell, tmp_path):
 QUICK = ("--epochs", "1", "--seeds", "1", "--dimension", "8")
 
 
-def test_a_folder_that_cannot_be_written_to(in_process, tmp_path):
+@pytest.mark.parametrize("record", [[], ["--record"]])
+def test_a_folder_that_cannot_be_written_to_is_noticed_before_the_first_epoch(
+    in_process, tmp_path, monkeypatch, record
+):
     (tmp_path / "file").write_text("not a folder")
-    code, _, err = in_process(*QUICK, "--output", tmp_path / "file")
+    monkeypatch.setattr(reproduce.experiment, "RESULTS", tmp_path / "file")
+    output = tmp_path / ("output" if record else "file")
+    code, _, err = in_process(*QUICK, *record, "--output", output)
     assert code == 2
-    assert re.search(r"error: cannot write .*file/.*", err)
+    assert re.search(r"^error: cannot write to .*file", err, re.MULTILINE)
+    assert "epoch" not in err
+    assert not list(tmp_path.glob("output/*/*/*"))
 
 
 def test_divergence_ends_with_2_and_names_step_and_cause(in_process, tmp_path):
@@ -195,6 +204,53 @@ def test_two_protocols_are_two_records(in_process, tmp_path, monkeypatch):
         assert not math.isnan(record["metrics"]["map"]["mean"])
     assert "nan" not in out
     assert not list((tmp_path / "out").glob("**/hyperqa_sample-*.json"))
+
+
+def test_every_test_split_is_scored_and_recorded(in_process, run_on_disk, tmp_path, monkeypatch):
+    """A second test split, here the first questions of the first, has run files and records of its own.
+
+    What a killed process left half-written is gone.
+    """
+    plain = in_process(*QUICK, "--output", tmp_path / "plain")
+    assert plain[0] == 0, plain[2]
+    sample = registry.DATASETS["sample"]
+
+    def read(variant, files):
+        train, dev, test = sample.read(variant, files)
+        first = test["question_id"].unique()[:5]
+        return train, dev, test, {"test2": test[test["question_id"].isin(first)].reset_index(drop=True)}
+
+    monkeypatch.setitem(registry.DATASETS, "sample", replace(sample, read=read))
+    # The data differ, and so does the folder: it is found by a run that is not finished.
+    for leftovers in ((), ("seed-0/.state.npz.x1.part", "model/.77.part.keras", ".norms.png.x1.part")):
+        for name in leftovers:
+            (run_on_disk(tmp_path / "two").folder / name).write_text("half")
+        code, out, err = in_process(*QUICK, "--output", tmp_path / "two")
+        assert code == 0, err
+    (folder,) = (tmp_path / "two").glob("*/*/")
+    assert not list(folder.rglob(".*"))
+    records = {path.name: json.loads(path.read_text()) for path in folder.glob("*.json")}
+    (name,) = (path.name for path in (tmp_path / "plain").glob("*/*/*.json"))
+    assert set(records) == {name, name.replace("sample-filtered_", "sample-filtered-test2_")}
+    first, second = sorted(records.values(), key=lambda record: record["split"])
+    assert (first["split"], second["split"]) == ("test", "test2")
+    assert "sample filtered test2" in out
+    ids = second["per_question"]["question_ids"]
+    assert ids == first["per_question"]["question_ids"][: len(ids)]
+    assert 0 < len(ids) <= 5
+    for metric, measure in MEASURES.items():
+        assert second["per_question"][metric][0] == first["per_question"][metric][0][: len(ids)]
+        run = ir_measures.read_trec_run(str(folder / "runs" / "test2-seed-0.run"))
+        qrels = ir_measures.read_trec_qrels(str(folder / "runs" / "test2.qrels"))
+        measured = ir_measures.calc_aggregate([measure], qrels, run)[measure]
+        assert measured == pytest.approx(second["metrics"][metric]["mean"], abs=5e-5)
+    assert second["metrics_dev"] == first["metrics_dev"]
+
+
+def test_code_that_is_not_there_is_named():
+    assert source_fingerprints(HyperQAConfig.sources, ROOT)
+    with pytest.raises(ValueError, match=r"no_such_\*\.py"):
+        source_fingerprints([*HyperQAConfig.sources, "layers/no_such_*.py"], ROOT)
 
 
 def test_figure_3_is_drawn(in_process, tmp_path):

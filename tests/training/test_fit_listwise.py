@@ -11,13 +11,11 @@ from keras import ops
 from data_prep import EncodedSplit, EncodedTexts, UserError
 from models.cosinet import cosinet
 from training.fit_listwise import fit_listwise
-from training.fit_pointwise import fit_pointwise
 from training.list_scorer import ListScorer
 from training.listwise_batches import ListwiseBatches
 from training.listwise_settings import ListwiseSettings
 from training.listwise_trainer import ListwiseTrainer, divergence
 from training.pair_scorer import PairScorer
-from training.pointwise_settings import PointwiseSettings
 from training.slanted_triangular_rate import SlantedTriangularRate
 
 
@@ -90,8 +88,9 @@ def test_a_step_of_gradient_descent_is_that_of_float64(make_split, l2):
     assert logs["gradient_norm"][0] == pytest.approx(np.linalg.norm(gradient), rel=1e-4)
 
 
-@pytest.mark.parametrize("words_per_chunk", [1, 60, 16384])
-@pytest.mark.parametrize("across", ["none", "birnn"])
+@pytest.mark.parametrize(
+    ("across", "words_per_chunk"), [("none", 60), ("birnn", 1), ("birnn", 60), ("birnn", 16384)]
+)
 def test_scores_stand_in_row_order_whatever_the_chunks(make_split, make_vectors, across, words_per_chunk):
     split = make_split(9, seed=5)
     ranker = cosinet(make_vectors(), objective="listwise", across=across, filters=6, width=3)
@@ -158,19 +157,14 @@ def test_a_model_across_candidates_finds_answers_that_stand_first_unless_they_ar
     assert lowest <= precision_at_1(dev, scores)["map"] <= highest
 
 
-def small_training(make_split, make_vectors, objective, state_path=None, *callbacks, seed=4):
+def small_training(make_split, make_vectors, state_path=None, *callbacks, seed=4):
     common = {"filters": 5, "width": 3, "embedding_dropout": 0.2, "dropout": 0.2, "seed": seed}
-    across = "rnn" if objective == "listwise" else "none"
-    ranker = cosinet(make_vectors(), objective=objective, across=across, hidden=4, **common)
-    fit, settings = {
-        "listwise": (fit_listwise, ListwiseSettings(epochs=3, batch_size=4, learning_rate=0.05)),
-        "pointwise": (fit_pointwise, PointwiseSettings(epochs=3, batch_size=16, learning_rate=0.05)),
-    }[objective]
-    result = fit(
+    ranker = cosinet(make_vectors(), objective="listwise", across="rnn", hidden=4, **common)
+    result = fit_listwise(
         ranker,
         make_split(30, seed=2),
         make_split(12, seed=3),
-        settings,
+        ListwiseSettings(epochs=3, batch_size=4, learning_rate=0.05),
         precision_at_1,
         seed=seed,
         state_path=state_path,
@@ -194,15 +188,14 @@ class InterruptAfter(keras.callbacks.Callback):
             raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("objective", ["listwise", "pointwise"])
 def test_an_interrupted_training_goes_on_bit_for_bit_learning_rate_included(
-    make_split, make_vectors, tmp_path, objective
+    make_split, make_vectors, tmp_path
 ):
-    unbroken = small_training(make_split, make_vectors, objective)
+    unbroken = small_training(make_split, make_vectors)
     state = tmp_path / "state.npz"
     with pytest.raises(KeyboardInterrupt):
-        small_training(make_split, make_vectors, objective, state, InterruptAfter(0))
-    resumed = small_training(make_split, make_vectors, objective, state)
+        small_training(make_split, make_vectors, state, InterruptAfter(0))
+    resumed = small_training(make_split, make_vectors, state)
     assert resumed[:2] == unbroken[:2]
     for ours, theirs in zip(resumed[2], unbroken[2], strict=True):
         np.testing.assert_array_equal(ours, theirs)
