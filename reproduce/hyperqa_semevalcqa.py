@@ -31,6 +31,13 @@ class Config(HyperQAConfig):
     dimension: int = 150
     """d, the size of projected words and of text vectors; from 300 dimensions 150 make the paper's 45K
     parameters."""
+    # The best of the recorded search on dev, at the paper's size.
+    learning_rate: float = 0.1
+    """Learning rate of the optimizer."""
+    batch_size: int = 100
+    """Questions in a batch."""
+    l2: float = 1e-4
+    """Weight of the L2 penalty on all weights but biases."""
     raw_embeddings: bool = True
     """Show the last layer the text vectors beside their distance."""
 
