@@ -69,7 +69,7 @@ _SIGNIFICANT = 0.05
 
 # Data sets that could not be had, and why: their rows cannot be run here.
 UNAVAILABLE = {
-    "yahooqa": "the released splits of YahooQA are at no public address from which they can be fetched",
+    "yahooqa": "the released splits of YahooQA were not at hand",
     "nq-la": "the candidates of NQ-LA are in the full Natural Questions alone, which could not be fetched",
 }
 
