@@ -1,6 +1,5 @@
 """Attentive Pooling's experiments, whatever the data set: QA-CNN, AP-CNN, QA-BiLSTM and AP-BiLSTM."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,11 +10,9 @@ from reproduce.experiment import (
     ExperimentData,
     ExperimentResult,
     SeedRun,
-    load_experiment_data,
     run_experiment,
     train_and_score,
 )
-from reproduce.task_vectors import train_task_vectors
 from training.hardest_negative_settings import HardestNegativeSettings
 from training.option_ranges import check_range
 
@@ -33,7 +30,6 @@ _PAPER_SIZES = {
 }
 
 # Word vectors that are trained on the data set's own training texts.
-_TRAINED = re.compile(r"task-(skipgram|cbow)-(\d+)d")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +40,6 @@ class AttentivePoolingConfig(HardestNegativeSettings, ExperimentConfig):
         *ExperimentConfig.sources,
         "reproduce/attentive_pooling_experiment.py",
         "data_prep/shared_texts.py",
-        "data_prep/trained_vectors.py",
         "models/attentive_pooling.py",
         "training/answer_sampler.py",
         "training/fit_hardest.py",
@@ -109,34 +104,6 @@ class AttentivePoolingConfig(HardestNegativeSettings, ExperimentConfig):
         )
 
 
-def load_attentive_pooling_data(config: AttentivePoolingConfig) -> ExperimentData:
-    """Load data and word vectors; vectors named `task-skipgram-100d` are trained first, or found again.
-
-    They are word2vec's, trained on the data set's own texts (see `train_task_vectors`); the dimensions are
-    those of the name, and `task-cbow-...` has continuous bag of words in place of skip-gram.
-
-    Args:
-        config: the configuration.
-
-    Raises:
-        UserError: data or word vectors are missing or malformed.
-    """
-    if not any(_TRAINED.fullmatch(name) for name in config.embeddings):
-        return load_experiment_data(config)
-    # The tables are read again below, a matter of seconds, so that two copies of a million rows are not held.
-    paths = _with_trained_vectors(config)
-    return load_experiment_data(replace(config, embeddings=paths))
-
-
-def _with_trained_vectors(config: AttentivePoolingConfig) -> tuple[str, ...]:
-    """Put the paths of trained vectors in the place of their names."""
-    kinds = [(name, _TRAINED.fullmatch(name)) for name in config.embeddings]
-    return tuple(
-        train_task_vectors(config, int(kind[2]), sg=kind[1] == "skipgram") if kind else name
-        for name, kind in kinds
-    )
-
-
 def build_ranker(config: AttentivePoolingConfig, data: ExperimentData, seed: int) -> "keras.Model":
     """Build the configuration's model with initial weights and dropout of a seed."""
     from models.attentive_pooling import RANKERS
@@ -192,5 +159,4 @@ def run_attentive_pooling(config: AttentivePoolingConfig) -> ExperimentResult:
         paper="attentive_pooling",
         model=NAMES[config.model],
         train_seed=train_attentive_pooling,
-        load=load_attentive_pooling_data,
     )

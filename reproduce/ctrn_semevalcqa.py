@@ -21,6 +21,9 @@ class Config(CTRNConfig):
 
     dataset: str = "semevalcqa"
     """Name of the data set."""
+    embeddings: tuple[str, ...] = ("task-skipgram-200d",)
+    """Word vectors, by name or path; several are concatenated. task-skipgram-200d are trained on the task's
+    own texts, as the paper's GloVe vectors of this size are."""
 
 
 if __name__ == "__main__":

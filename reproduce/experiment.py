@@ -46,6 +46,7 @@ from evaluation.paper_results import read_paper_results
 from evaluation.records import ResultRecord, save_record
 from evaluation.source_fingerprints import source_fingerprints
 from evaluation.tables import paper_ours_table
+from reproduce.task_vectors import with_task_vectors
 from training.option_ranges import check_range
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ class ExperimentConfig:
                 "load_experiment_data",
                 "measure",
                 "per_question",
+                "train_and_score",
             )
         ),
         "data_prep/encoded_dataset.py::_encode",  # all else there keeps what this gives, for the next run
@@ -83,11 +85,13 @@ class ExperimentConfig:
         "data_prep/encoded_texts.py",
         "data_prep/tables.py",
         "data_prep/tokens.py",
+        "data_prep/trained_vectors.py",
         "data_prep/vocabulary.py",
         "data_prep/word_vector*.py",
         "evaluation/intervals.py",
         "evaluation/ranking.py",
         "models/word_embedding.py",
+        "reproduce/task_vectors.py",
         "training/batch_stream.py",
         "training/callbacks.py",
         "training/fit.py",
@@ -102,7 +106,8 @@ class ExperimentConfig:
     variant: str | None = None
     """Training set of the data set, where there are several."""
     embeddings: tuple[str, ...] = ("glove-6b-50d",)
-    """Word vectors, by name or path; several are concatenated."""
+    """Word vectors, by name or path; several are concatenated. task-skipgram-100d are trained on the data
+    set's own texts, and so are other sizes and task-cbow-100d."""
     identity_dimensions: int = 0
     """Fixed random dimensions that are added to every word's vector, so that equal words can be told (in no
     paper)."""
@@ -236,7 +241,7 @@ def load_experiment_data(
         dataset, lowercase=config.lowercase, mask_numbers=config.mask_numbers, overlap=overlap
     )
     vectors = load_word_vectors(
-        config.embeddings,
+        with_task_vectors(config, dataset),
         encoded.vocabulary,
         counts=encoded.word_counts,
         unknown_scale=config.unknown_scale,

@@ -20,7 +20,6 @@ from reproduce.experiment import (
     slug,
     train_and_score,
 )
-from reproduce.task_vectors import train_task_vectors
 from training.option_ranges import check_range
 from training.pairwise_settings import Eq9, PairwiseSettings
 
@@ -39,7 +38,6 @@ class HyperQAConfig(PairwiseSettings, ExperimentConfig):
     sources: ClassVar[tuple[str, ...]] = (
         *ExperimentConfig.sources,
         "reproduce/hyperqa_experiment.py",
-        "data_prep/trained_vectors.py",
         "models/hyperqa.py",
         "training/fit_pairwise.py",
         "training/negative_sampling.py",
@@ -71,8 +69,6 @@ class HyperQAConfig(PairwiseSettings, ExperimentConfig):
     """Share of the entries of text vectors that training drops."""
     raw_embeddings: bool = False
     """Show the last layer the text vectors beside their distance, as the paper does on SemEvalCQA."""
-    skip_gram_size: int = 0
-    """Size of skip-gram vectors, trained on the task's own texts, in place of --embeddings; 0 for none."""
     dimensions: tuple[int, ...] = ()
     """Figure 3: train HyperQA and CosineQA at each of these sizes instead, and draw MAP against size."""
 
@@ -81,7 +77,6 @@ class HyperQAConfig(PairwiseSettings, ExperimentConfig):
         PairwiseSettings.__post_init__(self)
         ExperimentConfig.__post_init__(self)
         check_range(self, "dimension", at_least=1)
-        check_range(self, "skip_gram_size", at_least=0)
         check_range(self, "max_norm", above=0, at_most=1)
         for name in ("embedding_dropout", "dropout"):
             check_range(self, name, at_least=0, below=1)
@@ -91,23 +86,8 @@ class HyperQAConfig(PairwiseSettings, ExperimentConfig):
     def matters(self) -> dict:
         """Return the options on which the numbers depend, as plain values."""
         options = super().matters()
-        # They came later: where they are not used, the records of before have the names that they had.
-        return {k: v for k, v in options.items() if v or k not in ("raw_embeddings", "skip_gram_size")}
-
-
-def load_hyperqa_data(config: HyperQAConfig) -> ExperimentData:
-    """Load data and word vectors; with `skip_gram_size` these are trained first, or found again.
-
-    Args:
-        config: the configuration.
-
-    Raises:
-        UserError: data or word vectors are missing or malformed.
-    """
-    if not config.skip_gram_size:
-        return load_experiment_data(config)
-    vectors = train_task_vectors(config, config.skip_gram_size)
-    return load_experiment_data(replace(config, embeddings=(vectors,)))
+        # It came later: where it is not used, the records of before have the names that they had.
+        return {k: v for k, v in options.items() if v or k != "raw_embeddings"}
 
 
 def build_ranker(config: HyperQAConfig, data: ExperimentData, seed: int) -> "keras.Model":
@@ -170,13 +150,7 @@ def run_hyperqa(config: HyperQAConfig) -> ExperimentResult | None:
     if config.dimensions:
         draw_map_by_embedding_size(config)
         return None
-    result = run_experiment(
-        config,
-        paper="hyperqa",
-        model=NAMES[config.model],
-        train_seed=train_hyperqa,
-        load=load_hyperqa_data,
-    )
+    result = run_experiment(config, paper="hyperqa", model=NAMES[config.model], train_seed=train_hyperqa)
     draw_norms(result, config.max_norm)
     return result
 

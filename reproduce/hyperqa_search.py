@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import tyro
 
 from data_prep.cli import run_command
-from reproduce.hyperqa_experiment import HyperQAConfig, load_hyperqa_data, train_hyperqa
+from reproduce.experiment import load_experiment_data
+from reproduce.hyperqa_experiment import HyperQAConfig, train_hyperqa
 from reproduce.search import SearchOptions, run_search
 
 # The paper's grid (learning rate 0.01-0.2, d 100-400, L2 1e-5-1e-3, margin 1-20, 2-8 negatives),
@@ -52,7 +53,7 @@ def search(config: SearchConfig) -> None:
         config,
         SPACE,
         HyperQAConfig,
-        load_hyperqa_data(config),
+        load_experiment_data(config),
         train_hyperqa,
         paper="hyperqa",
         complete=complete,

@@ -25,9 +25,9 @@ class Config(HyperQAConfig):
 
     dataset: str = "semevalcqa"
     """Name of the data set."""
-    skip_gram_size: int = 300
-    """Size of skip-gram vectors, trained on the task's own texts; the paper chose among 100, 200 and 300. 0
-    for --embeddings."""
+    embeddings: tuple[str, ...] = ("task-skipgram-300d",)
+    """Word vectors, by name or path; several are concatenated. task-skipgram-300d are trained on the task's
+    own texts; the paper chose among 100, 200 and 300 dimensions."""
     dimension: int = 150
     """d, the size of projected words and of text vectors; from 300 dimensions 150 make the paper's 45K
     parameters."""

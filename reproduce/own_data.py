@@ -84,10 +84,8 @@ class OwnDataConfig:
     batch_size: int | None = None
     """Size of a batch; unless given, as in the paper's experiments here."""
     embeddings: tuple[str, ...] = ("glove-6b-50d",)
-    """Word vectors, by name or path; several are concatenated. The default knows English only."""
-    skip_gram_size: int = 0
-    """Size of skip-gram vectors, trained on the training table, in place of --embeddings; 0 for none. For
-    other languages than the word vectors'."""
+    """Word vectors, by name or path; several are concatenated. The default knows English only; for other
+    languages task-skipgram-100d are trained on the training table."""
     lowercase: bool = True
     """Whether words are put into lower case."""
     seeds: int = 1
@@ -109,7 +107,7 @@ class OwnDataConfig:
         """Refuse options out of range."""
         for name in ("epochs", "seeds", "tie_seeds"):
             check_range(self, name, at_least=1)
-        for name in ("skip_gram_size", "first_seed", "split_seed", "examples"):
+        for name in ("first_seed", "split_seed", "examples"):
             check_range(self, name, at_least=0)
 
     @property
@@ -197,17 +195,14 @@ def remarks(dataset: Dataset) -> list[str]:
 def train(config: OwnDataConfig, dataset: Dataset, how: str) -> ExperimentResult:
     """Train all seeds with the functions of the paper's experiments; leave model, run files and record."""
     paper, name, config_class, train_seed, own_options = EXPERIMENTS[config.model]
-    embeddings = config.embeddings
-    if config.skip_gram_size:
-        from data_prep.trained_vectors import train_word2vec
-
-        embeddings = (train_word2vec(dataset, config.skip_gram_size, lowercase=config.lowercase),)
     wanted = {each: getattr(config, each) for each in ("epochs", "learning_rate", "batch_size")}
     experiment = config_class(
         dataset=config.name,
-        embeddings=embeddings,
         notes=how,
-        **{each: getattr(config, each) for each in ("lowercase", "seeds", "first_seed", "record")},
+        **{
+            each: getattr(config, each)
+            for each in ("embeddings", "lowercase", "seeds", "first_seed", "record")
+        },
         **{each: getattr(config, each) for each in ("embeddings_home", "output")},
         **{each: value for each, value in wanted.items() if value is not None},
         **own_options,
@@ -217,8 +212,8 @@ def train(config: OwnDataConfig, dataset: Dataset, how: str) -> ExperimentResult
         data = load_experiment_data(experiment, dataset=dataset)
         if data.word_vectors.coverage_tokens < _LITTLE_KNOWN:
             print(
-                "The word vectors know few of the words: take others with --embeddings, or have some trained "
-                "on the training table with --skip-gram-size 100."
+                "The word vectors know few of the words: take others, or have some trained on the training "
+                "table with --embeddings task-skipgram-100d."
             )
         return data
 

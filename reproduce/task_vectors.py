@@ -1,34 +1,52 @@
-"""Word vectors that are trained on a task's own texts before the experiment begins."""
+"""Word vectors that are trained on a data set's own texts before the experiment begins."""
 
-from reproduce.experiment import ExperimentConfig
+import re
+from typing import TYPE_CHECKING
+
+from data_prep import Dataset
+
+if TYPE_CHECKING:
+    from reproduce.experiment import ExperimentConfig
+
+_NAME = re.compile(r"task-(skipgram|cbow)-(\d+)d")
 
 
-def train_task_vectors(config: ExperimentConfig, size: int, *, sg: bool = True) -> str:
-    """Train word2vec vectors on the texts of an experiment's data set, or find those that were trained.
+def with_task_vectors(config: "ExperimentConfig", dataset: Dataset) -> tuple[str, ...]:
+    """Put the files of vectors trained on a data set's own texts in the place of their names.
 
-    The texts are those that the data set has for the purpose (`DatasetDescription.unlabelled_texts`), else
-    the distinct questions and candidates of its training set. What was read is printed.
+    `task-skipgram-100d` stands for word2vec's skip-gram with 100 dimensions, `task-cbow-100d` for continuous
+    bag of words. They are trained, or found again, on the texts that the data set has for the purpose
+    (`DatasetDescription.unlabelled_texts`), else on the distinct questions and candidates of its training
+    set. What was read is printed.
 
     Args:
-        config: the configuration.
-        size: dimensions of the vectors.
-        sg: skip-gram; otherwise continuous bag of words.
+        config: the configuration, whose `embeddings` name the vectors.
+        dataset: its data set.
 
     Returns:
-        The path of the vectors' file, a source for `load_word_vectors`.
+        Names and paths, each a source for `load_word_vectors`.
 
     Raises:
-        UserError: the texts are missing or damaged, or `size` is below 1.
+        UserError: the texts are missing or damaged, or a size is below 1.
 
     Example:
-        >>> train_task_vectors(ExperimentConfig("sample"), 50)  # doctest: +SKIP
+        >>> from data_prep import load_dataset
+        >>> from reproduce.experiment import ExperimentConfig
+        >>> with_task_vectors(ExperimentConfig("sample"), load_dataset("sample"))
+        ('glove-6b-50d',)
     """
-    from data_prep.registry import find_description, load_dataset
+    kinds = [(name, _NAME.fullmatch(name)) for name in config.embeddings]
+    return tuple(
+        _train(config, dataset, int(kind[2]), sg=kind[1] == "skipgram") if kind else name
+        for name, kind in kinds
+    )
+
+
+def _train(config: "ExperimentConfig", dataset: Dataset, size: int, *, sg: bool) -> str:
     from data_prep.trained_vectors import train_word2vec
 
-    texts_of = find_description(config.dataset).unlabelled_texts
+    texts_of = dataset.description.unlabelled_texts
     if texts_of is None:
-        dataset = load_dataset(config.dataset, config.variant, config.data_home)
         tokens = {"lowercase": config.lowercase, "mask_numbers": config.mask_numbers}
         return train_word2vec(dataset, size, sg=sg, **tokens)
     texts, source = texts_of(config.variant, config.data_home, config.lowercase)

@@ -1,14 +1,13 @@
 """CTRN's scripts as a user meets them: on the sample, and on small files in the released formats."""
 
 import json
-import pickle
 import re
 from dataclasses import replace
-from itertools import product
 
 import ir_measures
 import numpy as np
 import pytest
+from made_up_questions import made_up_questions
 
 from data_prep import UserError, load_dataset, registry
 from reproduce.ctrn_experiment import CTRNConfig, run_ctrn
@@ -227,21 +226,6 @@ def test_the_other_models_run(in_process, tmp_path, model, name, parameters):
     assert f"{name}, ours" in out
 
 
-NAMES = ("river", "bridge", "castle", "garden", "kitchen", "window", "teacher", "doctor", "engine", "ladder")
-PLACES = ("hill", "valley", "harbour", "village", "island", "desert", "forest")
-
-
-def made_up_questions(first, count):
-    """Questions with a correct and three wrong answers each, made of two lists of words."""
-    for name, place in list(product(NAMES, PLACES))[first : first + count]:
-        wrong = [other for other in PLACES if other != place][:3]
-        question = f"where is the {name} ?"
-        yield (
-            f"{question} {place}",
-            [(f"the {name} is at the {each} .", each == place) for each in (place, *wrong)],
-        )
-
-
 def assert_trained(outcome, folder, questions, model):
     code, out, err = outcome
     assert code == 0, err
@@ -252,25 +236,6 @@ def assert_trained(outcome, folder, questions, model):
     assert record["model"] == model
     assert f"{model}, ours" in out
     return record
-
-
-def test_yahooqa_from_the_released_format(in_process, tmp_path):
-    (tmp_path / "yahooqa").mkdir()
-    splits = {
-        name: {question: [[text, int(good)] for text, good in answers] for question, answers in made}
-        for name, made in (
-            ("train", made_up_questions(0, 40)),
-            ("dev", made_up_questions(40, 10)),
-            ("test", made_up_questions(50, 12)),
-        )
-    }
-    (tmp_path / "yahooqa" / "env.pkl").write_bytes(pickle.dumps(splits, 2))
-    output = tmp_path / "out"
-    options = ("--data-home", tmp_path, "--model", "qrnn", "--epochs", "1", "--seeds", "1")
-    outcome = in_process(*SMALL, *options, "--output", output, config=YahooConfig)
-    record = assert_trained(outcome, output, 12, "QRNN")
-    assert (record["dataset"], record["configuration"]["overlap_features"]) == ("yahooqa", False)
-    assert record["parameters"] == 3 * 2 * 6 * 50 + 2 * 6 * 5 + 5 + 12
 
 
 def semeval_xml(questions):

@@ -15,6 +15,7 @@ EXPERIMENTS = {
     "hyperqa_wikiqa": "Config",
     "hyperqa_search": "SearchConfig",
     "hyperqa_semevalcqa": "Config",
+    "hyperqa_yahooqa": "Config",
     "demo": "Config",
     "run_all": "Config",
     "own_data": "OwnDataConfig",

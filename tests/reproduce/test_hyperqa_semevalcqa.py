@@ -10,7 +10,7 @@ from reproduce.hyperqa_experiment import HyperQAConfig
 from reproduce.hyperqa_search import SearchConfig, search
 from reproduce.hyperqa_semevalcqa import Config, main
 
-SIZE = ("--skip-gram-size", "6", "--dimension", "5")
+SIZE = ("--embeddings", "task-skipgram-6d", "--dimension", "5")
 
 
 def xml(part, n_threads):
@@ -67,13 +67,13 @@ def test_vectors_of_the_task_raw_embeddings_and_the_official_measure(
 
 def test_other_vectors_and_the_plain_last_layer(run_in_process, run_on_disk, data_home, tmp_path):
     output = tmp_path / "out"
-    options = ("--skip-gram-size", "0", "--no-raw-embeddings", "--dimension", "5", "--epochs", "1")
+    options = ("--embeddings", "glove-6b-50d", "--no-raw-embeddings", "--dimension", "5", "--epochs", "1")
     code, _, err = run_in_process(main, Config, *options, "--data-home", data_home, "--output", output)
     assert code == 0, err
     record = run_on_disk(output).record
     assert (record["embeddings"], record["parameters"]) == ("glove-6b-50d", 50 * 5 + 5 + 2)
-    # As the records of before the two options have it.
-    assert not {"raw_embeddings", "skip_gram_size"} & record["configuration"].keys()
+    # As the records of before this option have it.
+    assert "raw_embeddings" not in record["configuration"]
 
 
 def test_the_search_has_the_same_vectors(run_in_process, data_home, tmp_path):
@@ -87,8 +87,7 @@ def test_the_search_has_the_same_vectors(run_in_process, data_home, tmp_path):
     assert '"raw_embeddings": true' in path.read_text()
 
 
-def test_the_options_are_named_only_where_they_are_used():
+def test_the_option_is_named_only_where_it_is_used():
     plain = HyperQAConfig(dataset="wikiqa").matters()
-    assert not {"raw_embeddings", "skip_gram_size"} & plain.keys()
-    used = HyperQAConfig(dataset="wikiqa", raw_embeddings=True, skip_gram_size=100).matters()
-    assert used == {**plain, "raw_embeddings": True, "skip_gram_size": 100}
+    assert "raw_embeddings" not in plain
+    assert HyperQAConfig(dataset="wikiqa", raw_embeddings=True).matters() == {**plain, "raw_embeddings": True}

@@ -168,7 +168,7 @@ def test_the_other_models_with_vectors_of_their_own(run_in_process, run_on_disk,
         for j, right in enumerate((False, True, False))
     ]
     path = write(tmp_path / "\u0444\u0430\u043a.csv", rows)
-    options = ("--skip-gram-size", "8", "--epochs", "1", "--model", model, "--examples", "1")
+    options = ("--embeddings", "task-skipgram-8d", "--epochs", "1", "--model", model, "--examples", "1")
     code, out, err = run_in_process(
         main, OwnDataConfig, "--train", path, *options, "--output", tmp_path / "out"
     )
