@@ -3,6 +3,7 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,33 @@ def sample_run(shell, sample_command, tmp_path_factory):
     done = shell(script, *options, "--output", output)
     assert done.returncode == 0, done.stderr[-3000:]
     return Run(output, done.stdout, done.stderr)
+
+
+@pytest.fixture(scope="session")
+def made_up_questions():
+    """Questions of two lists of words, for small files in the formats of data sets."""
+    names = (
+        "river",
+        "bridge",
+        "castle",
+        "garden",
+        "kitchen",
+        "window",
+        "teacher",
+        "doctor",
+        "engine",
+        "ladder",
+    )
+    places = ("hill", "valley", "harbour", "village", "island", "desert", "forest")
+
+    def make(first, count):
+        """Questions with a correct and three wrong answers each, made of two lists of words."""
+        for name, place in list(product(names, places))[first : first + count]:
+            wrong = [other for other in places if other != place][:3]
+            question = f"where is the {name} ?"
+            yield (
+                f"{question} {place}",
+                [(f"the {name} is at the {each} .", each == place) for each in (place, *wrong)],
+            )
+
+    return make

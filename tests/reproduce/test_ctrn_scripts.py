@@ -7,7 +7,6 @@ from dataclasses import replace
 import ir_measures
 import numpy as np
 import pytest
-from made_up_questions import made_up_questions
 
 from data_prep import UserError, load_dataset, registry
 from reproduce.ctrn_experiment import CTRNConfig, run_ctrn
@@ -253,7 +252,7 @@ def semeval_xml(questions):
     return f'<?xml version="1.0" encoding="utf-8"?><xml>{"".join(threads)}</xml>'
 
 
-def test_semevalcqa_from_the_official_format(in_process, tmp_path, monkeypatch):
+def test_semevalcqa_from_the_official_format(in_process, tmp_path, monkeypatch, made_up_questions):
     description = registry.DATASETS["semevalcqa"]
     original = [file for file in description.files if not file.variants]
     # The reader is the real one; of the files only the published checksums are left out.

@@ -3,7 +3,6 @@
 import pickle
 
 import pytest
-from made_up_questions import made_up_questions
 
 import reproduce.ctrn_yahooqa
 import reproduce.hyperqa_yahooqa
@@ -14,7 +13,7 @@ CTRN = ("--filters", "6", "--kernel-size", "2", "--hidden", "5")
 
 
 @pytest.fixture
-def data_home(tmp_path):
+def data_home(tmp_path, made_up_questions):
     splits = {
         name: {question: [[text, int(good)] for text, good in answers] for question, answers in made}
         for name, made in (
