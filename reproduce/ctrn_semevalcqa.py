@@ -25,6 +25,18 @@ class Config(CTRNConfig):
     """Word vectors, by name or path; several are concatenated. task-skipgram-200d are trained on the task's
     own texts, as the paper's GloVe vectors of this size are."""
 
+    # The best of CTRN's recorded search on dev; every model has them.
+    learning_rate: float = 3e-4
+    """Learning rate of the optimizer."""
+    kernel_size: int = 3
+    """k, the words in the window of the convolutions."""
+    dropout: float = 0.2
+    """Share of the entries of text vectors and hidden layers that training drops."""
+    embedding_dropout: float = 0.2
+    """Share of the entries of word vectors that training drops."""
+    l2: float = 0.0
+    """Weight of the L2 penalty on all weights but biases."""
+
 
 if __name__ == "__main__":
     run_command(lambda: run_ctrn(tyro.cli(Config, description=__doc__)))
