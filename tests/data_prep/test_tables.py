@@ -190,7 +190,7 @@ def test_a_wrong_row_is_named_by_its_line(tmp_path, change, message):
             "line 2: the cand",
         ),
         ("a.parquet", b"PAR1", "not a readable Parquet file"),
-        ("a.csv.gz", gzip.compress(b"question,candidate,label\n" * 99)[:-9], "damaged or cut short"),
+        ("a.csv.gz", gzip.compress(b"question,candidate,label\n" * 99, mtime=0)[:-9], "damaged or cut short"),
         ("a.xlsx", b"", "must end in"),
     ],
 )
