@@ -513,10 +513,13 @@ def _difference(record: ResultRecord, main: ResultRecord) -> str:
     """Name the options in which a record differs from the main one, but those with columns of their own."""
     missing = object()
     named = {"embeddings", "variant", "dataset", "protocol"}
+    ours, others = _flat(record.configuration), _flat(main.configuration)
     parts = []
-    for key, value in _flat(record.configuration).items():
-        if key not in named and _flat(main.configuration).get(key, missing) != value:
+    for key, value in ours.items():
+        if key not in named and others.get(key, missing) != value:
             parts.append(f"{key} = {value if isinstance(value, str) else json.dumps(value)}")
+    # An option that came later than other records is written down only where it is used.
+    parts += [f"without {key}" for key in others if key not in named and key not in ours]
     return ", ".join(parts)
 
 

@@ -331,3 +331,10 @@ def test_the_list_of_experiments_is_checked(tmp_path):
         read_commands(listed)
     with pytest.raises(UserError, match="cannot read"):
         read_commands(tmp_path / "absent.txt")
+
+
+def test_a_variant_names_the_options_that_it_has_and_that_it_lacks(paper_results):
+    main = make_record(configuration={"margin": 1.0, "raw_embeddings": True}, main=True)
+    variant = make_record(configuration={"margin": 0.5}, main=False)
+    text = results_document([main, variant], paper_results)
+    assert line_of(text, "HyperQA", "margin = 0.5, without raw_embeddings")
