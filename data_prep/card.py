@@ -3,6 +3,7 @@
 import pandas as pd
 
 from data_prep.dataset import Dataset
+from data_prep.rule_baselines import rule_baselines
 from data_prep.statistics import dataset_statistics
 from data_prep.tokens import Tokenizer
 
@@ -11,10 +12,7 @@ _WIDTH = 40
 
 
 def dataset_card(dataset: Dataset) -> str:
-    """Describe a data set in Markdown: source, licence, counts, protocols, order, lengths, notes.
-
-    The baselines of word overlap and order are left to `reproduce/lexical_baselines.py`, which this package
-    does not import; the order's own mean average precision is in the table of counts.
+    """Describe a data set in Markdown: source, licence, counts, protocols, order, baselines, lengths, notes.
 
     Args:
         dataset: the tables.
@@ -41,13 +39,19 @@ def dataset_card(dataset: Dataset) -> str:
             f"| {row.split} | {row.protocol} | {row.questions:,} | {row.pairs:,} | {row.correct:,} "
             f"| {row.order_map:.3f} | {row.order and 'GIVES THE LABEL AWAY: ' + row.order} |"
         )
+    tokenizer = Tokenizer(description.pretokenised)
+    lines += ["", "## Baselines, mean average precision", ""]
+    lines += ["| split | protocol | random | word overlap |", "| :--- | :--- | ---: | ---: |"]
+    for split, table in dataset.splits.items():
+        for protocol, rule in description.protocols.items() if split != "train" else ():
+            figures = rule_baselines(table, tokenizer, rule).values()
+            lines.append(f"| {split} | {protocol} | " + " | ".join(f"{each:.3f}" for each in figures) + " |")
     lines += ["", "## Share of correct candidates by position", ""]
     lines += ["| split | first | all others |", "| :--- | ---: | ---: |"]
     for split, table in dataset.splits.items():
         first = table.groupby("question_id", sort=False).cumcount() == 0
         shares = (table.loc[rows, "label"].mean() if rows.any() else 0.0 for rows in (first, ~first))
         lines.append(f"| {split} | " + " | ".join(f"{share:.3f}" for share in shares) + " |")
-    tokenizer = Tokenizer(description.pretokenised)
     for name in ("question", "candidate"):
         table = dataset.train.drop_duplicates("question_id") if name == "question" else dataset.train
         lengths = pd.Series([len(tokens) for tokens in tokenizer(table[name].tolist())])
