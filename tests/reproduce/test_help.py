@@ -24,6 +24,7 @@ EXPERIMENTS = {
     "ctrn_yahooqa": "Config",
     "ctrn_search": "SearchConfig",
     "attentive_pooling_wikiqa": "Config",
+    "attentive_pooling_semevalcqa": "Config",
     "attentive_pooling_trecqa": "Config",
     "attentive_pooling_insuranceqa": "Config",
     "attentive_pooling_search": "SearchConfig",
