@@ -1,7 +1,7 @@
 """Attentive Pooling's experiments, whatever the data set: QA-CNN, AP-CNN, QA-BiLSTM and AP-BiLSTM."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -147,16 +147,8 @@ def train_attentive_pooling(
 
 
 def run_attentive_pooling(config: AttentivePoolingConfig) -> ExperimentResult:
-    """Run the experiment that a script's configuration describes; say which negatives it has, and what a
-    reader of the data set's numbers has to know.
-    """
-    from data_prep.registry import find_description
-
-    notes = find_description(config.dataset).notes
-    print("\n".join([f"Negatives: {config.negatives()}.", *notes]), flush=True)
+    """Run the experiment that a script's configuration describes, and say which negatives it has."""
+    print(f"Negatives: {config.negatives()}.", flush=True)
     return run_experiment(
-        replace(config, notes=" ".join(filter(None, (config.notes, *notes)))),
-        paper="attentive_pooling",
-        model=NAMES[config.model],
-        train_seed=train_attentive_pooling,
+        config, paper="attentive_pooling", model=NAMES[config.model], train_seed=train_attentive_pooling
     )

@@ -369,6 +369,8 @@ def run_experiment(
 
     check_range(config, "epochs", at_least=1)
     data = load(config)
+    for note in data.dataset.description.notes:
+        print(note, flush=True)
     # Taken before the training, during which somebody may change a file.
     code = config_fingerprints(config)
     folder = experiment_folder(config, data, paper, model)
@@ -471,7 +473,8 @@ def _records(
         "code": code,
         "data": data.fingerprint(),
         "main": config.main,
-        "notes": config.notes,
+        # With what a reader of the data set's numbers has to know, such as a part that is missing.
+        "notes": " ".join(filter(None, (config.notes, *data.dataset.description.notes))),
     }
     records = []
     for split, (protocol, rule) in product(tables, data.dataset.description.protocols.items()):

@@ -54,6 +54,9 @@ def test_vectors_of_the_task_raw_embeddings_and_the_official_measure(
     assert code == 0, err
     assert "Word vectors are trained on the training set (semeval2016-task3/QL-unannotated" in out
     record = run_on_disk(output).record
+    # The part of the official training set that is missing is printed and recorded.
+    assert "MISSING: train part 1 of 2016" in out
+    assert "MISSING: train part 1 of 2016" in record["notes"]
     assert record["embeddings"] == "semevalcqa-skipgram-6d-seed0.vectors"
     # W_p, b_p, w_f, b_f, and a weight for each entry of the two texts.
     assert record["parameters"] == 6 * 5 + 5 + 2 + 2 * 5
