@@ -40,10 +40,14 @@ class SearchConfig(SearchOptions, AttentivePoolingConfig):
 
 
 def complete(options: dict) -> dict:
-    """Mend what does not go together: Adam's learning rates, and shared draws from questions' own answers."""
+    """Mend what does not go together: an optimizer with the other's learning rate, and shared draws from
+    questions' own answers.
+    """
+    # Adam's steps do not grow with the gradient: SGD's 0.3, 0.6, 1.1 and 2 correspond to 3e-4 to 2e-3.
     if options["optimizer"] == "adam" and options["learning_rate"] > 0.05:
-        # Adam's steps do not grow with the gradient: 0.3, 0.6, 1.1 and 2 become 3e-4 to 2e-3.
         options = options | {"learning_rate": round(options["learning_rate"] * 1e-3, 6)}
+    if options["optimizer"] == "sgd" and options["learning_rate"] < 0.05:
+        options = options | {"learning_rate": round(options["learning_rate"] * 1e3, 6)}
     if options["negatives_from"] == "own":
         options = options | {"share_negatives": False}
     return options
