@@ -108,8 +108,11 @@ class PairwiseTrainer(RankerTrainer):
         n_questions, n_answers = batch["n_questions"], batch["n_answers"]
         owner = batch["question_of_answer"][:n_answers]
         points = tf.nest.flatten(points)
-        questions = [tf.gather(x[:n_questions], owner) for x in points]
-        answers = [x[n_questions : n_questions + n_answers] for x in points]
+        # Slices would do, but their gradients are padded and added up, where those of a split are joined.
+        filling = tf.shape(points[0])[0] - n_questions - n_answers
+        parts = [tf.split(x, [n_questions, n_answers, filling]) for x in points]
+        questions = [tf.gather(part[0], owner) for part in parts]
+        answers = [part[1] for part in parts]
         scores = self.ranker.get_layer("matcher")([*questions, *answers], training=True)
         # A replica's share may be filled up with pairs of answers that it does not have.
         correct, wrong, weight = (batch[name][: batch["n_pairs"]] for name in ("correct", "wrong", "weight"))
