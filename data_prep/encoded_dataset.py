@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import sys
 import warnings
 import zipfile
 from collections import Counter
@@ -25,6 +26,7 @@ from data_prep.vocabulary import Vocabulary
 
 # Raise it when the arrays or the way to them change, so that no older cache is read.
 _FORMAT = 3
+_TEXTS_AT_ONCE = 10_000
 _SPLITS = ("train", "dev", "test")
 
 
@@ -124,7 +126,12 @@ def _encode(dataset: Dataset, tokenizer: Tokenizer) -> EncodedDataset:
         times.update(table.loc[first, "question"].tolist())
         times.update(table["candidate"].tolist())
     texts = list(times)
-    tokens_of = dict(zip(texts, tokenizer(texts), strict=True))
+    tokens_of: dict[str, list[str]] = {}
+    for start in range(0, len(texts), _TEXTS_AT_ONCE):
+        part = texts[start : start + _TEXTS_AT_ONCE]
+        # Each word once: the tokens of half a million texts fill half a gigabyte otherwise.
+        shared = (list(map(sys.intern, tokens)) for tokens in tokenizer(part))
+        tokens_of |= dict(zip(part, shared, strict=True))
     vocabulary = Vocabulary.build(tokens_of.values(), times.values())
 
     def known_tokens(wanted: list[str]) -> list[list[str]]:

@@ -3,6 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+_VALUES_AT_ONCE = 2_000_000
+
 
 def paired_randomisation_test(
     a: ArrayLike, b: ArrayLike, permutations: int = 100_000, seed: int = 0
@@ -48,7 +50,8 @@ def paired_randomisation_test(
         permutation_type="samples",
         alternative="greater",
         n_resamples=permutations,
-        batch=5_000,
+        # As many at once as fit into some 16 MB.
+        batch=min(5_000, max(1, _VALUES_AT_ONCE // len(differences))),
         vectorized=True,
         rng=np.random.default_rng(seed),
     )

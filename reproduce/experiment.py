@@ -135,6 +135,8 @@ class ExperimentConfig:
     """Folder for models, run files, figures and the state of unfinished trainings."""
     tensorboard: bool = False
     """Write TensorBoard logs beside the models."""
+    check_data: bool = False
+    """Train nothing, but print the fingerprints of the data and of the code as JSON."""
 
     def __post_init__(self) -> None:
         """Refuse options out of range."""
@@ -364,6 +366,7 @@ def run_experiment(
 
     Raises:
         UserError: an option is out of range, the data are missing, or a folder cannot be written to.
+        SystemExit: the configuration's `check_data` is on.
     """
     from evaluation.figures import learning_curves
 
@@ -373,6 +376,10 @@ def run_experiment(
         print(note, flush=True)
     # Taken before the training, during which somebody may change a file.
     code = config_fingerprints(config)
+    if config.check_data:
+        print(json.dumps({"data": data.fingerprint(), "code": code}))
+        # Scripts go on with the result, of which there is none.
+        raise SystemExit
     folder = experiment_folder(config, data, paper, model)
     if config.record:
         check_writable(RESULTS)

@@ -91,7 +91,8 @@ def compare_with_rules(
     Example:
         >>> compare_with_rules(table, split, OWN_TABLES, [scores], scores, "CTRN")  # doctest: +SKIP
     """
-    rules = evaluated_rows(table, description, tie_seeds)
+    by_rule = split_scores(table, description)
+    rules = evaluated_rows(table, description, tie_seeds, by_rule)
     measured = {name: rules[name] for name in ("Random", *reversed(RIVALS))}
     for name in measured:
         # The rules give the questions in the table's order, as the split has them.
@@ -102,7 +103,6 @@ def compare_with_rules(
         raise ValueError("there is no question with a correct candidate to compare on.")
     measured = {name: frame[counts] for name, frame in measured.items()}
     raw = [paired_randomisation_test(measured[model]["map"], measured[name]["map"]) for name in RIVALS]
-    by_rule = split_scores(table, description)
     columns = {"question": table["question"].to_numpy(object)[split.candidate_offsets[:-1]]}
     for name, values in {model: shown, **{rival: by_rule[rival] for rival in RIVALS}}.items():
         rows = _first_rows(split, values)

@@ -8,8 +8,11 @@ documents (`python -m evaluation.report`).
 
 After a change that should change no number, such as one that makes the code shorter:
 python reproduce/run_all.py --confirm
+Where only code has changed that makes the arrays, nothing is trained: they must be the recorded ones.
 """
 
+import fnmatch
+import json
 import shlex
 import subprocess
 import sys
@@ -25,8 +28,20 @@ from data_prep.cli import run_command
 from data_prep.errors import UserError
 from evaluation.records import ResultRecord, load_records, read_record, save_record
 from evaluation.report import read_commands, staleness
+from evaluation.source_fingerprints import changed_sources
 
 ROOT = Path(__file__).resolve().parent.parent
+# Training sees nothing of these but the arrays and vectors that they make.
+MAKERS_OF_DATA = (
+    "data_prep/encoded_dataset.py::_encode",
+    "data_prep/tables.py",
+    "data_prep/tokens.py",
+    "data_prep/trained_vectors.py",
+    "data_prep/vocabulary.py",
+    "data_prep/word_vector*.py",
+    "reproduce/experiment.py::load_experiment_data",
+    "reproduce/task_vectors.py",
+)
 _MISSING = "no record yet"
 
 
@@ -43,8 +58,9 @@ class Config:
     keep_stale: bool = False
     """Leave alone records that are stale; run only what has no record."""
     confirm: bool = False
-    """Train only the first seed of what is stale; where it gives the numbers of the record again, the record
-    counts as up to date, and says so in its notes."""
+    """Train only the first seed of what is stale, or nothing where only the data could have changed; where
+    that gives the numbers, or the data, of the record again, the record counts as up to date, and says so in
+    its notes."""
     only: str = ""
     """Look only at the commands that hold this text, such as hyperqa_wikiqa."""
 
@@ -70,6 +86,8 @@ def reason_to_run(command: str, records: Sequence[ResultRecord], stale: dict[str
 def confirm(command: str, results: Path) -> bool:
     """Train the first seed of a command's records once more; renew their fingerprints if nothing differs.
 
+    Nothing is trained where all that changed since is how the arrays are made, and they are the same.
+
     Args:
         command: a line of the list, with records.
         results: folder of the records.
@@ -83,6 +101,8 @@ def confirm(command: str, results: Path) -> bool:
         return False
     seed = next(iter(own.values())).seeds[0]
     words = [word for word in shlex.split(command)[1:] if word not in ("--record", "--main")]
+    if all(record.code and _only_data_could_differ(record) for record in own.values()):
+        return _confirm_data(words, own)
     with tempfile.TemporaryDirectory() as folder:
         once = ["--seeds", "1", "--first-seed", str(seed), "--output", folder]
         if _run([*words, *once]):
@@ -97,12 +117,41 @@ def confirm(command: str, results: Path) -> bool:
             print(f"    not confirmed: {differing} ({path.name})")
             return False
     for path, record in own.items():
-        remark = f"Seed {seed} gave the same numbers again after changes of the code."
-        notes = record.notes if remark in record.notes else f"{record.notes} {remark}".strip()
         new = again[record.experiment]
-        save_record(replace(record, code=new.code, data=new.data, notes=notes), path)
+        remark = f"Seed {seed} gave the same numbers again after changes of the code."
+        _renew(record, path, new.code, new.data, remark)
     print("    confirmed", flush=True)
     return True
+
+
+def _only_data_could_differ(record: ResultRecord) -> bool:
+    return all(
+        any(fnmatch.fnmatch(source, maker) for maker in MAKERS_OF_DATA)
+        for source in changed_sources(record.code, ROOT)
+    )
+
+
+def _confirm_data(words: Sequence[str], own: dict[Path, ResultRecord]) -> bool:
+    """Load a command's data anew; renew its records' fingerprints if the data are those of the records."""
+    done = subprocess.run(
+        [sys.executable, *words, "--check-data"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False
+    )
+    if done.returncode:
+        return False
+    now = json.loads(done.stdout.splitlines()[-1])
+    for path, record in own.items():
+        if record.data != now["data"] or record.code.keys() != now["code"].keys():
+            print(f"    not confirmed: the data, or the list of the code, is another ({path.name})")
+            return False
+    for path, record in own.items():
+        _renew(record, path, now["code"], now["data"], "The data are the same after changes of their making.")
+    print("    confirmed: the same data", flush=True)
+    return True
+
+
+def _renew(record: ResultRecord, path: Path, code: dict[str, str], data: str, remark: str) -> None:
+    notes = record.notes if remark in record.notes else f"{record.notes} {remark}".strip()
+    save_record(replace(record, code=code, data=data, notes=notes), path)
 
 
 def _first_difference(record: ResultRecord, again: ResultRecord | None) -> str | None:

@@ -234,3 +234,16 @@ def test_import_is_light():
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert json.loads(out.stdout) == []
+
+
+def test_parts_of_the_texts_make_the_same_arrays_as_all_at_once(tmp_path, monkeypatch):
+    dataset = load_dataset("sample")
+    whole = encode_dataset(dataset, cache_home=tmp_path / "whole")
+    monkeypatch.setattr("data_prep.encoded_dataset._TEXTS_AT_ONCE", 7)
+    parts = encode_dataset(dataset, cache_home=tmp_path / "parts")
+    assert parts.vocabulary.words == whole.vocabulary.words
+    for name, split in whole.splits.items():
+        other = parts.splits[name]
+        np.testing.assert_array_equal(other.questions.words, split.questions.words)
+        np.testing.assert_array_equal(other.candidates.texts.words, split.candidates.texts.words)
+        np.testing.assert_array_equal(other.candidates.index, split.candidates.index)

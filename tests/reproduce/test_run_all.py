@@ -14,6 +14,7 @@ from evaluation.records import load_records
 from reproduce.run_all import Config, run_all
 
 SCRIPT = """
+import json
 import sys
 from pathlib import Path
 
@@ -28,11 +29,20 @@ def value(seed):
 
 
 OPTIONS = {"rate": 1}
+SOURCES = ["data_prep/tokens.py", "reproduce/tiny.py::value"]
 
 
 def main(words):
     if "--fail" in words:
         sys.exit(3)
+    tokens = {}
+    exec((ROOT / "data_prep" / "tokens.py").read_text(), tokens)
+    data = "-".join(tokens["words"]("who ran"))
+    if "--check-data" in words:
+        print("read", json.dumps({"data": data, "code": source_fingerprints(SOURCES, ROOT)}), sep="\\n")
+        return
+    with (ROOT / "trainings").open("a") as file:
+        file.write("one more\\n")
     first = int(words[words.index("--first-seed") + 1]) if "--first-seed" in words else 0
     count = int(words[words.index("--seeds") + 1]) if "--seeds" in words else 2
     folder = ROOT / "reproduce" / "results"
@@ -46,7 +56,7 @@ def main(words):
         metrics={"map": {"mean": sum(values) / count, "ci95": ci95, "per_seed": values}},
         per_question={"question_ids": ["q"], "map": [[each] for each in values]},
         parameters=1, seconds_per_epoch=0.1, command="python reproduce/tiny.py --record", main=True,
-        configuration=OPTIONS, code=source_fingerprints(["reproduce/tiny.py::value"], ROOT),
+        configuration=OPTIONS, data=data, code=source_fingerprints(SOURCES, ROOT),
     )
     save_record(record, folder / f"tiny_{OPTIONS['rate']}.json")
 
@@ -59,6 +69,8 @@ main(sys.argv)
 def root(tmp_path, monkeypatch):
     (tmp_path / "reproduce" / "results").mkdir(parents=True)
     (tmp_path / "reproduce" / "tiny.py").write_text(SCRIPT)
+    (tmp_path / "data_prep").mkdir()
+    (tmp_path / "data_prep" / "tokens.py").write_text("def words(text):\n    return text.split()\n")
     (tmp_path / "reproduce" / "experiments.txt").write_text("python reproduce/tiny.py --record\n")
     monkeypatch.setattr(reproduce.run_all, "ROOT", tmp_path)
     return tmp_path
@@ -76,8 +88,8 @@ def run(root, capsys):
     return run
 
 
-def edit(root, old, new):
-    script = root / "reproduce" / "tiny.py"
+def edit(root, old, new, file="reproduce/tiny.py"):
+    script = root / file
     assert old in script.read_text()
     script.write_text(script.read_text().replace(old, new))
 
@@ -138,6 +150,25 @@ def test_a_change_of_the_numbers_is_not_confirmed(root, run):
     assert status == 1
     assert "not confirmed: map was 0.5 and is 0.75 (tiny_1.json)" in said.out
     assert json.loads((root / "reproduce" / "results" / "tiny_1.json").read_text()) == before
+
+
+def test_a_change_of_what_makes_the_data_is_confirmed_by_the_data_alone(root, run):
+    run()
+    edit(root, "return text.split()", "return list(text.split())", "data_prep/tokens.py")
+    status, said = run(confirm=True)
+    assert status == 0 and "confirmed: the same data" in said.out
+    (record,) = load_records(root / "reproduce" / "results")
+    assert record.notes == "The data are the same after changes of their making."
+    assert (root / "trainings").read_text() == "one more\n"
+    assert "recorded" in run()[1].out
+    edit(root, "list(text.split())", "text.upper().split()", "data_prep/tokens.py")
+    status, said = run(confirm=True)
+    assert status == 1 and "not confirmed: the data, or the list of the code, is another" in said.out
+    assert load_records(root / "reproduce" / "results") == [record]
+    # A change of what trains is another matter.
+    edit(root, "0.5 + seed / 10", "(5 + seed) / 10")
+    run(confirm=True)
+    assert (root / "trainings").read_text() == "one more\none more\n"
 
 
 def test_a_command_that_fails_does_not_keep_back_the_others(root, run):
