@@ -49,6 +49,8 @@ docs: $(VENV)/installed  ## Make the site of README, docs and docstrings, in bui
 benchmarks: $(VENV)/installed  ## Measure speed as ratios
 	@$(BIN)/python benchmarks/hyperqa_epoch.py
 	@$(BIN)/python benchmarks/recurrent_epoch.py
+	@$(BIN)/python benchmarks/attentive_pooling.py
+	@$(BIN)/python benchmarks/cosinet.py
 
 clean:  ## Remove the environment and all outputs
 	rm -rf $(VENV) outputs

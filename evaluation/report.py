@@ -185,6 +185,8 @@ def results_document(
     records = [record for record in records if record.dataset != "sample"]
     unplaced = {record.experiment: record for record in records}
     printed_rows = set(paper_results[["paper", "dataset", "model"]].itertuples(index=False, name=None))
+    guests = _guests(records, paper_results)
+    visited = set()
     previous = None
     # All tables of a paper together, in their order.
     papers = list(dict.fromkeys(paper_results["paper"]))
@@ -229,6 +231,13 @@ def results_document(
         if below:
             sections.append("Variants and models that the paper does not print here:\n")
             sections.append(_variants_table(below, main, runs) + "\n")
+        here = [record for record in guests if record.paper != paper and answers(record, dataset)]
+        if here and (paper, dataset) not in visited:
+            sections.append("Models of other papers, which print nothing on this data set:\n")
+            sections.append(_variants_table(here, main, runs) + "\n")
+            for record in here:
+                unplaced.pop(record.experiment, None)
+        visited.add((paper, dataset))
     if unplaced:
         sections.append("## Records without a printed counterpart\n")
         tables: dict[str, list[ResultRecord]] = {}
@@ -241,6 +250,17 @@ def results_document(
     if runs.entries:
         sections += ["## Runs\n", "\n".join(runs.entries) + "\n"]
     return "\n".join(sections)
+
+
+def _guests(records: Sequence[ResultRecord], paper_results: pd.DataFrame) -> list[ResultRecord]:
+    """Return the records on data sets for which their own paper prints no table; others' tables show them."""
+    printed = set(paper_results[["paper", "dataset"]].itertuples(index=False, name=None))
+    return [
+        record
+        for record in records
+        if record.split == "test"
+        and not any(paper == record.paper and answers(record, dataset) for paper, dataset in printed)
+    ]
 
 
 class _Runs:
@@ -505,7 +525,7 @@ def _variants_table(
         lines.append(
             [
                 record.model,
-                _difference(record, against) if against else "",
+                _difference(record, against) if against and against.paper == record.paper else "",
                 *[format_measured(compared[metric]) if metric in compared else "" for metric in metrics],
                 "" if p is None else f"{p:.3g} ({against.model})",
                 *_details(record, runs),

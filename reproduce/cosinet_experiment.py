@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+import tyro
 
 from data_prep.errors import UserError
 from reproduce.experiment import (
@@ -65,7 +67,9 @@ class CosinetConfig(FitSettings, ExperimentConfig):
     """Cosinet, or Compare-Aggregate, with which the paper compares it."""
     objective: Literal["pointwise", "listwise"] = "pointwise"
     """Binary cross entropy of every answer, or the KL divergence over the answers of a question."""
-    across: Literal["none", "rnn", "birnn", "lstm", "bilstm"] = "none"
+    across: Annotated[
+        Literal["none", "rnn", "birnn", "lstm", "bilstm"], tyro.conf.arg(aliases=("--global",))
+    ] = "none"
     """With --objective listwise: the network over a question's candidates in the document's order."""
     epochs: int = 3
     """Passes over the training data."""

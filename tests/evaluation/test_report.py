@@ -356,3 +356,19 @@ def test_a_variant_names_the_options_that_it_has_and_that_it_lacks(paper_results
     variant = make_record(configuration={"margin": 0.5}, main=False)
     text = results_document([main, variant], paper_results)
     assert line_of(text, "HyperQA", "margin = 0.5, without raw_embeddings")
+
+
+def test_models_whose_paper_prints_nothing_on_a_data_set_stand_below_the_tables_of_others(paper_results):
+    guest = make_record(
+        paper="attentive_pooling", dataset="semevalcqa", protocol="answerable", model="AP-CNN", main=False
+    )
+    own = make_record(dataset="semevalcqa", protocol="answerable", model="HyperQA", embeddings="task")
+    document = results_document([guest, own], paper_results)
+    table, _, rest = document.partition("### Table 4: semevalcqa")[2].partition("\n### ")
+    row = next(line for line in table.partition("print nothing on this")[2].splitlines() if "AP-CNN" in line)
+    assert "0.708" in row
+    # The configurations of two papers have little in common; a list of what differs would say nothing.
+    assert row.split("|")[2].strip() == ""
+    assert "## Records without a printed counterpart" not in rest
+    ctrn = rest.partition("### Table 5: semevalcqa")[2].partition("\n### ")[0]
+    assert "| AP-CNN |" in ctrn.partition("print nothing on this")[2]

@@ -1,0 +1,177 @@
+"""A whole training of Cosinet in seconds, beside Compare-Aggregate, and questions ranked per second.
+
+    python benchmarks/cosinet.py
+
+Each model is trained for 3 epochs as in the paper, with dev scored after every epoch, on two cores or what
+there is; then it ranks the test split. Every round runs each model once, in a process of its own, so that
+drifting machines and peak memory do not blur the ratios. BM25 ranks the same questions from the same words.
+"""
+
+import argparse
+import itertools
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import time
+
+# The options of reproduce/cosinet_wikiqa.py for each row of the table.
+MODELS = {
+    "Cosinet": {"encoder": "cosinet"},
+    "Cosinet list": {"encoder": "cosinet", "objective": "listwise"},
+    "Cosinet list BiRNN": {"encoder": "cosinet", "objective": "listwise", "across": "birnn"},
+    "CA": {"encoder": "ca"},
+    "CA list": {"encoder": "ca", "objective": "listwise"},
+    "CA list BiRNN": {"encoder": "ca", "objective": "listwise", "across": "birnn"},
+}
+COMPARED = [("Cosinet", "CA"), ("Cosinet list", "CA list"), ("Cosinet list BiRNN", "CA list BiRNN")]
+
+
+def main() -> None:
+    """Measure all models by turns and print the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--dataset", default="wikiqa", help="data set (default wikiqa; sample needs none)")
+    parser.add_argument("--embeddings", nargs="+", default=["glove-6b-50d"], help="word vectors")
+    parser.add_argument(
+        "--identity-dimensions", type=int, default=250, help="random dimensions beside them; 300 in all"
+    )
+    parser.add_argument("--epochs", type=int, default=3, help="passes over the training data")
+    parser.add_argument("--rounds", type=int, default=2, help="how often the models take turns")
+    parser.add_argument("--output", help="also write the figures to this JSON file")
+    parser.add_argument("--model", choices=(*MODELS, "BM25"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.model:
+        figures = rank_by_bm25(options) if options.model == "BM25" else train_and_rank(options)
+        print("RESULT " + json.dumps(figures))
+        return
+    runs: dict[str, list[dict]] = {name: [] for name in (*MODELS, "BM25")}
+    for _ in range(options.rounds):
+        for name, results in runs.items():
+            results.append(child(name, options))
+            print(f"{name}: {results[-1]}", file=sys.stderr, flush=True)
+    report(runs, options)
+
+
+def child(name: str, options: argparse.Namespace) -> dict:
+    """Run one model in a process of its own."""
+    words = [f"--model={name}", f"--dataset={options.dataset}", f"--epochs={options.epochs}"]
+    words += [f"--identity-dimensions={options.identity_dimensions}", "--embeddings", *options.embeddings]
+    done = subprocess.run([sys.executable, __file__, *words], stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(next(line for line in done.stdout.splitlines() if line.startswith("RESULT "))[7:])
+
+
+def train_and_rank(options: argparse.Namespace) -> dict:
+    """Train one model and rank the test split, in seconds."""
+    from reproduce.cosinet_experiment import CosinetConfig, train_cosinet
+    from reproduce.experiment import load_experiment_data
+    from training.list_scorer import ListScorer
+    from training.pair_scorer import PairScorer
+
+    config = CosinetConfig(
+        dataset=options.dataset,
+        embeddings=tuple(options.embeddings),
+        identity_dimensions=options.identity_dimensions,
+        epochs=options.epochs,
+        **MODELS[options.model],
+    )
+    data = load_experiment_data(config)
+    start = time.perf_counter()
+    run = train_cosinet(config, data, seed=0, splits=())
+    training = time.perf_counter() - start
+    test = data.encoded.test
+    score = (ListScorer if config.objective == "listwise" else PairScorer)(run.ranker, test)
+    score()
+    start = time.perf_counter()
+    score()
+    return {
+        "training": training,
+        "epochs": [epoch["seconds"] for epoch in run.history],
+        "dev_map": max(epoch["dev_map"] for epoch in run.history),
+        "questions_per_second": test.n_questions / (time.perf_counter() - start),
+        "padding": padding_share(config, data),
+        "parameters": sum(v.shape.num_elements() for v in run.ranker.trainable_variables),
+        "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
+
+
+def padding_share(config, data) -> float:
+    """Return which share of the words that a training epoch reads are padding."""
+    from training.listwise_batches import ListwiseBatches
+    from training.pointwise_batches import PointwiseBatches
+
+    kind = ListwiseBatches if config.objective == "listwise" else PointwiseBatches
+    train = data.encoded.train
+    words = real = 0
+    for batch in kind(train.keep_questions(train.counts_under("answerable")), config.batch_size).batches():
+        for name in {"question", "answer", "answers"} & set(batch):
+            words += batch[name].size
+            real += (batch[name] != 0).sum()
+    return 1 - float(real / words)
+
+
+def rank_by_bm25(options: argparse.Namespace) -> dict:
+    """Rank the test split by BM25, in questions per second; the tokens are given."""
+    import numpy as np
+
+    from data_prep import encode_dataset, load_dataset
+    from models.lexical import bm25
+
+    encoded = encode_dataset(load_dataset(options.dataset))
+    words, test = np.array(encoded.vocabulary.words, object), encoded.test
+
+    def tokens(texts):
+        return [words[texts.words[a:b]].tolist() for a, b in itertools.pairwise(texts.offsets)]
+
+    candidates = test.candidates.take(np.arange(test.n_rows))
+    given = tokens(test.questions), tokens(candidates), test.candidate_offsets
+    bm25(*given)
+    start = time.perf_counter()
+    bm25(*given)
+    return {
+        "questions_per_second": test.n_questions / (time.perf_counter() - start),
+        "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
+
+
+def report(runs: dict[str, list[dict]], options: argparse.Namespace) -> None:
+    """Print medians over the rounds, and the ratios within rounds."""
+    rows = {}
+    for name, results in runs.items():
+        rows[name] = {
+            key: statistics.median(
+                statistics.median(r[key]) if isinstance(r[key], list) else r[key] for r in results
+            )
+            for key in results[0]
+        }
+    print(
+        f"{'model':20}{'parameters':>12}{'training, s':>13}{'s/epoch':>9}{'padding':>9}{'peak MiB':>10}"
+        f"{'questions/s':>13}"
+    )
+    for name, row in rows.items():
+        if "training" in row:
+            trained = (
+                f"{row['parameters']:>12,}{row['training']:13.1f}{row['epochs']:9.2f}{row['padding']:9.1%}"
+            )
+        else:
+            trained = " " * 43
+        print(f"{name:20}{trained}{row['peak_mib']:10.0f}{row['questions_per_second']:13.0f}")
+    ratios = {}
+    for ours, theirs in COMPARED:
+        each = [b["training"] / a["training"] for a, b in zip(runs[ours], runs[theirs], strict=True)]
+        ratios[ours] = each
+        print(
+            f"{ours} trains {statistics.median(each):.1f} times as fast as {theirs} "
+            f"(rounds: {', '.join(f'{r:.1f}' for r in each)})"
+        )
+    if options.output:
+        from data_prep.files import atomic_write
+
+        with atomic_write(options.output) as file:
+            json.dump({"options": vars(options), "runs": runs, "training_ratios": ratios}, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()
