@@ -38,7 +38,7 @@ notebooks: $(VENV)/installed-test  ## Run the notebooks on the sample
 results: $(VENV)/installed  ## Run, or go on with, every recorded experiment that is missing or stale; then the report
 	@$(BIN)/python reproduce/run_all.py; status=$$?; $(BIN)/python -m evaluation.report && exit $$status
 
-report: $(VENV)/installed  ## Make RESULTS.md and the README's table from the records
+report: $(VENV)/installed  ## Make RESULTS.md and the tables of README and docs/eq9.md from the records
 	@$(BIN)/python -m evaluation.report
 
 docs: $(VENV)/installed  ## Make the site of README, docs and docstrings, in build/site

@@ -1,7 +1,8 @@
 """The result documents, made of the records and of the papers' printed values.
 
-`python -m evaluation.report` writes `reproduce/RESULTS.md` and the table between the markers of `README.md`;
-with `--check` it writes nothing and fails where a document is not what it would write.
+`python -m evaluation.report` writes `reproduce/RESULTS.md` and what stands between the markers of `README.md`
+and of the pages of studies, such as `docs/eq9.md`; with `--check` it writes nothing and fails where a
+document is not what it would write.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import pandas as pd
 from data_prep.cli import run_command
 from data_prep.errors import UserError
 from data_prep.files import atomic_write
+from evaluation.eq9_summary import eq9_block
 from evaluation.paper_results import (
     accuracies,
     answers,
@@ -41,6 +43,9 @@ from evaluation.tables import (
 )
 
 BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
+
+# The pages of studies, by their part that is made of records, and the folder of these records.
+STUDIES = {"docs/eq9.md": (eq9_block, "reproduce/results/eq9")}
 
 PAPERS = {
     "hyperqa": "HyperQA (Tay et al., WSDM 2018)",
@@ -689,8 +694,8 @@ def main(arguments: list[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(
         prog="python -m evaluation.report",
-        description="Write reproduce/RESULTS.md and the result table of README.md from the records in "
-        "reproduce/results and from reproduce/paper_results.csv.",
+        description="Write reproduce/RESULTS.md, the result table of README.md and those of docs/eq9.md from "
+        "the records in reproduce/results and from reproduce/paper_results.csv.",
     )
     parser.add_argument(
         "--check", action="store_true", help="write nothing; fail if a document is out of date"
@@ -717,6 +722,10 @@ def main(arguments: list[str] | None = None) -> int:
             readme.read_text(encoding="utf-8"), readme_table(records, paper_results, stale), readme
         ),
     }
+    for page, (block, folder) in STUDIES.items():
+        if (path := options.root / page).is_file():
+            text = block(options.root / folder, options.root)
+            documents[path] = _replaced_between_markers(path.read_text(encoding="utf-8"), text, path)
     outdated = [
         path
         for path, text in documents.items()

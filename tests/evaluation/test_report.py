@@ -216,6 +216,24 @@ def test_the_command_writes_checks_and_reports_stale_documents(root, capsys):
     capsys.readouterr()
 
 
+def test_the_page_of_a_study_is_checked_too(root):
+    page = root / "docs" / "eq9.md"
+    page.parent.mkdir()
+    page.write_text(f"# Eq. 9\n\n{BEGIN}\nold\n{END}\n\nmore\n")
+    main(["--root", str(root)])
+    assert page.read_text() == f"# Eq. 9\n\n{BEGIN}\nThe study has not been run yet.\n{END}\n\nmore\n"
+    assert main(["--root", str(root), "--check"]) == 0
+    # The records of a study lie in a folder of their own, which the other documents do not read.
+    (root / "reproduce" / "results" / "eq9").mkdir()
+    (root / "reproduce" / "results" / "eq9" / "a.json").write_text("{}")
+    with pytest.raises(UserError, match=r"a\.json is no record of the study"):
+        main(["--root", str(root), "--check"])
+    (root / "reproduce" / "results" / "eq9" / "a.json").unlink()
+    page.write_text(page.read_text().replace("not been run", "been run"))
+    with pytest.raises(UserError, match=r"^docs/eq9.md out of date"):
+        main(["--root", str(root), "--check"])
+
+
 def test_a_readme_without_markers_is_an_error_with_exit_code_2(root):
     (root / "README.md").write_text("# Title\n")
     command = [sys.executable, "-m", "evaluation.report", "--root", str(root)]

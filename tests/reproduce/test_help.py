@@ -16,6 +16,7 @@ EXPERIMENTS = {
     "hyperqa_search": "SearchConfig",
     "hyperqa_semevalcqa": "Config",
     "hyperqa_yahooqa": "Config",
+    "eq9_study": "Config",
     "demo": "Config",
     "run_all": "Config",
     "own_data": "OwnDataConfig",

@@ -1,0 +1,430 @@
+"""HyperQA under the four readings of Eq. 9, and CosineQA, each at the learning rate that suits it on dev.
+
+    python reproduce/eq9_study.py --dataset wikiqa --dimensions 50 100 200 300
+
+The recorded ones have --embeddings glove-6b-50d glove.6B.100d.subset.txt.gz spacy-md.300d.subset.txt.gz as
+well; the second is --dataset trecqa, without other sizes. A seed takes about 20 s of one core on WikiQA.
+
+Tunes the learning rate of every condition with seeds of its own, the test split unseen; trains all seeds at
+the chosen rates; sums up quality, convergence, norms and the share of texts on the ball's edge in
+reproduce/results/eq9/, and draws the figure into docs/. `python -m evaluation.report` then writes the tables
+of docs/eq9.md. A study that was killed goes on with the seed that it was at. A condition that diverges is
+reported as such.
+"""
+
+import gc
+import hashlib
+import json
+import shlex
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import tyro
+from tqdm import tqdm
+
+from data_prep.cli import run_command
+from data_prep.errors import UserError
+from data_prep.files import atomic_write, check_writable, remove_leftovers
+from reproduce.experiment import (
+    RESULTS,
+    ROOT,
+    ExperimentData,
+    SeedRun,
+    clean_command,
+    config_fingerprints,
+    experiment_key,
+    load_experiment_data,
+    per_question,
+    save_figure,
+    slug,
+    train_and_score,
+)
+from reproduce.hyperqa_experiment import NAMES, HyperQAConfig, build_ranker, encoding_of
+from reproduce.hyperqa_trecqa import Config as TrecQAConfig
+from reproduce.hyperqa_wikiqa import Config as WikiQAConfig
+from training.option_ranges import check_range
+
+if TYPE_CHECKING:
+    import keras
+
+Condition = Literal["none", "points", "parameters", "released_code", "cosineqa"]
+"""A reading of Eq. 9, see `training.riemannian`, or CosineQA."""
+
+FIRST_TUNING_SEED = 1000
+RUN_SOURCES = (
+    "reproduce/eq9_study.py::train",
+    "reproduce/eq9_study.py::train_seed",
+    "training/norm_tracker.py",
+)
+"""The code on which the numbers of one training depend, beside HyperQA's."""
+SOURCES = (
+    "reproduce/eq9_study.py",
+    "training/norm_tracker.py",
+    "evaluation/eq9_summary.py",
+    "evaluation/significance.py",
+)
+"""The code on which the study's numbers depend, beside HyperQA's."""
+# Whose defaults a data set's runs have; every other data set has those of all HyperQA's scripts.
+_SCRIPTS = {"wikiqa": WikiQAConfig, "trecqa": TrecQAConfig}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """The options of the study; whatever is no option here is as in the data set's own script."""
+
+    dataset: str = "wikiqa"
+    """Name of the data set: wikiqa, trecqa (TRAIN-ALL, clean), sample."""
+    embeddings: tuple[str, ...] = ("glove-6b-50d",)
+    """Word vectors, by name or path; several are concatenated."""
+    conditions: tuple[Condition, ...] = ("none", "points", "parameters", "released_code", "cosineqa")
+    """What to compare: HyperQA under readings of Eq. 9, and CosineQA."""
+    learning_rates: tuple[float, ...] = (0.03, 0.1, 0.3)
+    """The rates to choose from on dev; more of them add trials to those that are recorded."""
+    tuning_seeds: int = 3
+    """How many seeds a trial of a rate has; they begin at 1000, the study's own at 0."""
+    seeds: int = 10
+    """How many seeds of every condition to train at its rate."""
+    dimension: int = 400
+    """d, the size of text vectors in the main comparison."""
+    dimensions: tuple[int, ...] = ()
+    """Further sizes at which to do the same, the tuning too (Fig. 3)."""
+    size_seeds: int = 5
+    """How many seeds to train at each further size."""
+    epochs: int = 25
+    """Passes over the training data."""
+    max_norm: float = 0.7
+    """Largest norm of a text vector in the ball."""
+    clip_norm: float | None = 1.0
+    """Largest norm of the whole gradient after its conversion, for all conditions; None for no limit."""
+    level: float = 0.95
+    """Convergence is the first epoch at this share of the best condition's mean best dev MAP."""
+    data_home: Path | None = None
+    """Folder of the data sets; else QA_DATA_HOME, else the user's cache."""
+    embeddings_home: Path | None = None
+    """Folder of word-vector files; else QA_EMBEDDINGS_HOME."""
+    results: Path = RESULTS / "eq9"
+    """Folder of the trials and of the summary."""
+    figures: Path = ROOT / "docs"
+    """Folder of the figure."""
+    output: Path = Path("outputs") / "eq9"
+    """Folder of the finished seeds, from which a study goes on."""
+
+    def __post_init__(self) -> None:
+        """Refuse options out of range."""
+        for name in ("seeds", "tuning_seeds", "size_seeds"):
+            check_range(self, name, at_least=1, at_most=FIRST_TUNING_SEED)
+        check_range(self, "epochs", at_least=1)
+        check_range(self, "level", above=0, at_most=1)
+        for name in ("conditions", "learning_rates", "dimensions"):
+            values = getattr(self, name)
+            if len(set(values)) < len(values) or (not values and name != "dimensions"):
+                raise UserError(f"{name} must be different values, at least one. Received: {values}")
+        for condition in self.conditions:
+            for rate in self.learning_rates:
+                for dimension in self.sizes:
+                    # Their own class refuses a rate, a size or a norm that is out of range.
+                    self.of_condition(condition, rate, dimension)
+
+    @property
+    def sizes(self) -> dict[int, int]:
+        """The number of seeds by size, the main one first."""
+        others = dict.fromkeys(self.dimensions, self.size_seeds)
+        return {self.dimension: self.seeds, **(others | {self.dimension: self.seeds})}
+
+    def of_condition(self, condition: str, learning_rate: float, dimension: int) -> HyperQAConfig:
+        """Make the configuration of a condition's training."""
+        cosine = condition == "cosineqa"
+        return _SCRIPTS.get(self.dataset, HyperQAConfig)(
+            dataset=self.dataset,
+            embeddings=self.embeddings,
+            model="cosineqa" if cosine else "hyperqa",
+            eq9="none" if cosine else condition,
+            learning_rate=learning_rate,
+            dimension=dimension,
+            epochs=self.epochs,
+            max_norm=self.max_norm,
+            clip_norm=self.clip_norm,
+            data_home=self.data_home,
+            embeddings_home=self.embeddings_home,
+        )
+
+
+def run_key(config: HyperQAConfig, data: ExperimentData) -> str:
+    """Name a condition's configuration by a hash of its options, its data and the code of its training."""
+    from evaluation.source_fingerprints import source_fingerprints
+
+    parts = [experiment_key(config, data), source_fingerprints(RUN_SOURCES, ROOT)]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def train(
+    config: HyperQAConfig,
+    data: ExperimentData,
+    seed: int,
+    *,
+    splits: Sequence[str],
+    callbacks: Sequence["keras.callbacks.Callback"] = (),
+) -> SeedRun:
+    """Train as `train_hyperqa` does, but with callbacks; neither the state nor the ranker is kept."""
+    from training.fit_pairwise import fit_pairwise
+    from training.scoring import SplitScorer
+
+    def fit(ranker, *arguments, **options):
+        return fit_pairwise(ranker, encoding_of(ranker), *arguments, edge_norm=config.max_norm, **options)
+
+    run = train_and_score(
+        config,
+        data,
+        seed,
+        None,
+        "",
+        splits=splits,
+        label=NAMES[config.model],
+        build_ranker=build_ranker,
+        fit=fit,
+        scorer=lambda ranker, split: SplitScorer(ranker, encoding_of(ranker), split),
+        callbacks=callbacks,
+    )
+    # Models refer to themselves in circles: hundreds of them would fill the memory before Python looks.
+    run = replace(run, ranker=None)
+    gc.collect()
+    return run
+
+
+def tune(
+    config: Config,
+    data: ExperimentData,
+    condition: str,
+    dimension: int,
+    path: Path,
+    done: Callable[[], object] = lambda: None,
+) -> dict[str, Any]:
+    """Choose the learning rate of a condition on dev, trying what is not recorded yet; test is not scored.
+
+    Args:
+        config: the study.
+        data: the data.
+        condition: the condition.
+        dimension: d.
+        path: the file of the trials, a JSON object a line.
+        done: called after every trial.
+
+    Returns:
+        What `evaluation.eq9_summary.choose_rate` returns.
+
+    Raises:
+        UserError: the file of the trials is damaged or cannot be written.
+    """
+    from evaluation.eq9_summary import choose_rate
+    from training.callbacks import TrainingDivergedError
+
+    tried = []
+    for rate in config.learning_rates:
+        of_rate = config.of_condition(condition, rate, dimension)
+        key = run_key(of_rate, data)
+        for seed in range(FIRST_TUNING_SEED, FIRST_TUNING_SEED + config.tuning_seeds):
+            recorded = {(trial["key"], trial["seed"]): trial for trial in read_trials(path)}
+            trial = recorded.get((key, seed))
+            if trial is None:
+                began = time.perf_counter()
+                try:
+                    run = train(of_rate, data, seed, splits=())
+                except TrainingDivergedError as error:
+                    outcome = {"diverged": str(error)}
+                else:
+                    best = run.history[run.best_epoch]["dev_map"]
+                    outcome = {"dev_map": round(best, 6), "best_epoch": run.best_epoch + 1}
+                trial = {
+                    "key": key,
+                    "condition": condition,
+                    "dimension": dimension,
+                    "learning_rate": rate,
+                    "max_norm": config.max_norm,
+                    "clip_norm": config.clip_norm,
+                    "epochs": config.epochs,
+                    "seed": seed,
+                    **outcome,
+                    "seconds": round(time.perf_counter() - began, 1),
+                }
+                _append_trial(path, trial)
+            tried.append(trial)
+            done()
+    return choose_rate(tried)
+
+
+def read_trials(path: Path) -> list[dict[str, Any]]:
+    """Read the recorded trials.
+
+    Args:
+        path: the file, which may be missing.
+
+    Raises:
+        UserError: a line is no trial.
+    """
+    trials = []
+    for number, line in enumerate(path.read_text("utf-8").splitlines() if path.exists() else (), start=1):
+        try:
+            trial = json.loads(line)
+            # What the choice reads must be there.
+            _ = trial["key"], trial["seed"], trial["learning_rate"], trial.get("diverged") or trial["dev_map"]
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise UserError(f"{path}, line {number}: no trial ({error}). Remove the line.") from error
+        trials.append(trial)
+    return trials
+
+
+def _append_trial(path: Path, trial: dict[str, Any]) -> None:
+    # The whole file anew: a kill in the midst of a line would leave one that nobody can read.
+    lines = [*read_trials(path), trial]
+    with atomic_write(path) as file:
+        file.writelines(json.dumps(line) + "\n" for line in lines)
+
+
+def train_seed(config: HyperQAConfig, data: ExperimentData, seed: int, rule: str, path: Path) -> dict:
+    """Train one seed at the chosen rate, or read what it gave.
+
+    Args:
+        config: the condition's configuration.
+        data: the data.
+        seed: the seed.
+        rule: which test questions count.
+        path: the file of this seed.
+
+    Returns:
+        The options that tell conditions apart, `seed`, and either `diverged` or `best_epoch` (from 0),
+        `history`, `norms` on dev, and `test`, the metrics of every question.
+
+    Raises:
+        UserError: the file is damaged or cannot be written.
+    """
+    from evaluation import METRICS, questions_that_count
+    from training.callbacks import TrainingDivergedError
+    from training.norm_tracker import NormTracker
+
+    if path.exists():
+        try:
+            return json.loads(path.read_text("utf-8"))
+        except ValueError as error:
+            raise UserError(f"{path} is damaged ({error}). Remove it to train this seed again.") from error
+    named = {name: getattr(config, name) for name in ("model", "eq9", "learning_rate", "dimension")}
+    tracker = NormTracker(data.encoded.dev, config.max_norm)
+    try:
+        run = train(config, data, seed, splits=("test",), callbacks=[tracker])
+    except TrainingDivergedError as error:
+        found = {**named, "seed": seed, "diverged": str(error)}
+    else:
+        table = per_question(data.encoded.test, run.scores["test"])
+        table = table[questions_that_count(table, rule)]
+        test = {"question_ids": table.index.tolist(), **{name: table[name].tolist() for name in METRICS}}
+        found = {
+            **named,
+            "seed": seed,
+            "best_epoch": run.best_epoch,
+            "history": run.history,
+            "norms": tracker.rows,
+            "test": test,
+        }
+    with atomic_write(path) as file:
+        json.dump(found, file)
+    return found
+
+
+def study(config: Config) -> Path:
+    """Do what of the study is not done yet, sum it up, and draw the figure.
+
+    Args:
+        config: the options.
+
+    Returns:
+        The summary's file.
+
+    Raises:
+        UserError: data are missing, a file is damaged, or a folder cannot be written to.
+    """
+    from evaluation.eq9_figure import study_figure
+    from evaluation.eq9_summary import save_study, study_table, summarise_conditions
+    from evaluation.records import package_versions, without_paths
+    from evaluation.source_fingerprints import source_fingerprints
+
+    for folder in (config.results, config.figures, config.output):
+        check_writable(folder)
+        remove_leftovers(folder)
+    base = config.of_condition(config.conditions[0], config.learning_rates[0], config.dimension)
+    data = load_experiment_data(base)
+    # Taken before the training, during which somebody may change a file.
+    code = config_fingerprints(base) | source_fingerprints(SOURCES, ROOT)
+    protocols = data.dataset.description.protocols
+    protocol = "clean" if "clean" in protocols else next(iter(protocols))
+    drawn = {"model", "eq9", "learning_rate", "dimension", "dimensions"}
+    common = {name: value for name, value in without_paths(base.matters()).items() if name not in drawn}
+    names = (config.dataset, data.dataset.variant, data.word_vectors.name)
+    text = json.dumps([common, config.dimension], sort_keys=True)
+    name = slug(*names, hashlib.sha256(text.encode()).hexdigest()[:6])
+    trials = config.results / f"{slug(*names)}.trials.jsonl"
+    record = {
+        "study": "eq9",
+        "title": data.title,
+        "dataset": config.dataset,
+        "variant": data.dataset.variant,
+        "protocol": protocol,
+        "embeddings": data.word_vectors.name,
+        "vocabulary_coverage": {
+            "types": round(data.word_vectors.coverage_types, 4),
+            "tokens": round(data.word_vectors.coverage_tokens, 4),
+        },
+        "seeds": config.seeds,
+        "size_seeds": config.size_seeds,
+        "level": config.level,
+        "tuning": {
+            "learning_rates": sorted(config.learning_rates),
+            "seeds": config.tuning_seeds,
+            "first_seed": FIRST_TUNING_SEED,
+            "chosen_by": "highest mean of best dev MAP; a rate at which a seed diverges is out",
+            "trials": trials.name,
+        },
+        "configuration": common,
+        "command": shlex.join(without_paths(shlex.split(clean_command()))),
+        "versions": package_versions(),
+        "code": code,
+        "data": data.fingerprint(),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    path, figure_path = config.results / f"{name}.json", config.figures / f"eq9-{name}.png"
+    conditions: list[dict[str, Any]] = []
+    per_condition = len(config.learning_rates) * config.tuning_seeds
+    total = sum(len(config.conditions) * (per_condition + seeds) for seeds in config.sizes.values())
+    with tqdm(total=total, desc=data.title, unit="seed", dynamic_ncols=True) as bar:
+        for dimension, seeds in config.sizes.items():
+            tuned, runs = {}, {}
+            for condition in config.conditions:
+                bar.set_postfix_str(f"d = {dimension}, {condition}")
+                tuned[condition] = tune(config, data, condition, dimension, trials, bar.update)
+                rate = tuned[condition]["learning_rate"]
+                runs[condition] = []
+                if rate is None:
+                    bar.update(seeds)
+                    continue
+                chosen = config.of_condition(condition, rate, dimension)
+                folder = config.output / slug(*names) / run_key(chosen, data)
+                remove_leftovers(folder)
+                for seed in range(seeds):
+                    one = train_seed(chosen, data, seed, protocols[protocol], folder / f"seed-{seed}.json")
+                    runs[condition].append(one)
+                    bar.update()
+            conditions += summarise_conditions(dimension, tuned, runs, config.level)
+            save_study(record | {"conditions": conditions}, path)
+            figure = study_figure(conditions, max_norm=config.max_norm, title=f"{data.title}, {protocol}")
+            save_figure(figure, figure_path)
+    for dimension in config.sizes:
+        print(f"\nd = {dimension}\n")
+        print(study_table([each for each in conditions if each["dimension"] == dimension]))
+    print(f"\nSummary: {path}\nFigure: {figure_path}")
+    return path
+
+
+if __name__ == "__main__":
+    run_command(lambda: study(tyro.cli(Config, description=__doc__)))

@@ -1,0 +1,178 @@
+"""The summary of the study of Eq. 9 on made-up runs, against formulas of SciPy and NumPy."""
+
+import copy
+import doctest
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from data_prep.errors import UserError
+from evaluation import eq9_figure, eq9_summary
+from evaluation.eq9_figure import study_figure
+from evaluation.eq9_summary import choose_rate, eq9_block, load_studies, save_study, summarise_conditions
+
+N_QUESTIONS = 9
+TUNED = {"learning_rate": 0.1, "at_edge": False, "rates": []}
+
+
+def made_up_run(rng, seed, lift=0.0):
+    dev = rng.uniform(0.4, 0.7, 4).tolist()
+    history = [
+        {"dev_map": value, "loss": 1.0, "gradient_norm": 2.0, "edge_share": rng.uniform(), "seconds": 0.5}
+        for value in dev
+    ]
+    side = {"before": [1.0, 2.0, 3.0], "after": [0.7, 0.7, 0.7], "on_edge": 1.0}
+    test = {name: rng.uniform(0.2, 0.8, N_QUESTIONS) + lift for name in ("map", "mrr", "p@1")}
+    return {
+        "seed": seed,
+        "best_epoch": int(np.argmax(dev)),
+        "history": history,
+        "norms": [{"questions": side, "answers": side}] * 5,
+        "test": {
+            "question_ids": [f"q{i}" for i in range(N_QUESTIONS)],
+            **{name: values.tolist() for name, values in test.items()},
+        },
+    }
+
+
+@pytest.fixture
+def runs():
+    rng = np.random.default_rng(0)
+    lifts = {"none": 0.0, "points": 0.15, "cosineqa": -0.05}
+    return {name: [made_up_run(rng, seed, lift) for seed in range(3)] for name, lift in lifts.items()}
+
+
+def summarise(runs, **changes):
+    tuned = {name: TUNED | changes.get(name, {}) for name in runs}
+    return {each["condition"]: each for each in summarise_conditions(400, tuned, runs, 0.95)}
+
+
+def study_of(conditions):
+    return {
+        "title": "WikiQA",
+        "dataset": "wikiqa",
+        "protocol": "filtered",
+        "embeddings": "glove",
+        "seeds": 3,
+        "size_seeds": 3,
+        "level": 0.95,
+        "tuning": {"learning_rates": [0.1], "seeds": 3},
+        "configuration": {"clip_norm": 1.0, "max_norm": 0.7, "epochs": 4},
+        "command": "python reproduce/eq9_study.py",
+        "code": {},
+        "conditions": conditions,
+    }
+
+
+def test_means_and_intervals_are_those_of_scipy(runs):
+    for name, found in summarise(runs).items():
+        each = [np.mean(run["test"]["map"]) for run in runs[name]]
+        low, high = stats.t.interval(0.95, len(each) - 1, np.mean(each), stats.sem(each))
+        assert found["metrics"]["map"]["per_seed"] == pytest.approx(each)
+        assert found["metrics"]["map"]["mean"] == pytest.approx((low + high) / 2)
+        assert found["metrics"]["map"]["ci95"] == pytest.approx((high - low) / 2)
+        edge = [np.mean([epoch["edge_share"] for epoch in run["history"]]) for run in runs[name]]
+        assert found["edge_share"]["mean"] == pytest.approx(np.mean(edge))
+
+
+def test_p_values_are_those_of_all_sign_patterns_after_holm(runs):
+    found = summarise(runs)
+    ap = {name: np.mean([run["test"]["map"] for run in each], axis=0) for name, each in runs.items()}
+    signs = np.array(list(product((1, -1), repeat=N_QUESTIONS)))
+    raw = {}
+    for name in ("points", "cosineqa"):
+        differences = ap[name] - ap["none"]
+        raw[name] = np.mean(np.abs(signs @ differences) >= abs(differences.sum()) - 1e-12)
+    small, large = sorted(raw, key=raw.get)
+    assert found[small]["p"] == pytest.approx(min(1, 2 * raw[small]))
+    assert found[large]["p"] == pytest.approx(max(raw[large], min(1, 2 * raw[small])))
+    assert "p" not in found["none"]
+
+
+def test_epochs_to_the_level_are_counted_from_1_and_none_is_never(runs):
+    found = summarise(runs)
+    best = {
+        name: np.mean([max(e["dev_map"] for e in run["history"]) for run in each])
+        for name, each in runs.items()
+    }
+    level = 0.95 * max(best.values())
+    for name, each in runs.items():
+        assert found[name]["dev_level"] == pytest.approx(level)
+        for run, epoch in zip(each, found[name]["epochs_to_level"], strict=True):
+            curve = np.array([e["dev_map"] for e in run["history"]])
+            assert epoch == (int(np.argmax(curve >= level)) + 1 if (curve >= level).any() else None)
+
+
+def test_what_diverges_is_reported_and_the_rest_is_summed_up(runs, tmp_path):
+    kept = copy.deepcopy(runs["points"][1:])
+    runs["points"][0] = {"seed": 0, "diverged": "Training stopped at step 2: the loss is nan"}
+    runs["cosineqa"] = []
+    found = summarise(runs, cosineqa={"learning_rate": None})
+    assert found["points"]["seeds"] == [1, 2] and list(found["points"]["diverged"]) == ["0"]
+    each = [np.mean(run["test"]["map"]) for run in kept]
+    assert found["points"]["metrics"]["map"]["mean"] == pytest.approx(np.mean(each))
+    assert "metrics" not in found["cosineqa"] and "p" not in found["cosineqa"]
+    save_study(study_of(list(found.values())), tmp_path / "a.json")
+    block = eq9_block(tmp_path, tmp_path)
+    assert "| CosineQA | diverged at every rate |" in block
+    assert "| HyperQA, `points` | 0.1 (1 seeds diverged) |" in block
+    # A page and a figure there are, too, where nothing was finished.
+    nothing = summarise_conditions(400, {"none": TUNED | {"learning_rate": None}}, {"none": []}, 0.95)
+    save_study(study_of(nothing), tmp_path / "a.json")
+    assert "diverged at every rate" in eq9_block(tmp_path, tmp_path)
+    assert len(study_figure(nothing, max_norm=0.7).axes) == 6
+
+
+def test_the_best_rate_is_that_of_the_highest_mean_and_one_divergence_puts_a_rate_out():
+    trials = [
+        *({"learning_rate": 0.03, "dev_map": value} for value in (0.60, 0.70)),
+        *({"learning_rate": 0.1, "dev_map": value} for value in (0.66, 0.66)),
+        {"learning_rate": 0.3, "dev_map": 0.9},
+        {"learning_rate": 0.3, "diverged": "at step 2"},
+    ]
+    found = choose_rate(trials)
+    assert (found["learning_rate"], found["at_edge"]) == (0.1, False)
+    assert choose_rate(trials[:4])["at_edge"]
+    assert choose_rate(trials[-1:])["learning_rate"] is None
+
+
+def test_the_page_has_the_numbers_of_the_record_and_says_what_is_stale(runs, tmp_path):
+    conditions = list(summarise(runs).values())
+    smaller = [{**each, "dimension": 50} for each in conditions]
+    save_study(study_of(conditions + smaller), tmp_path / "a.json")
+    block = eq9_block(tmp_path, tmp_path)
+    each = [np.mean(run["test"]["map"]) for run in runs["points"]]
+    half = stats.t.ppf(0.975, 2) * stats.sem(each)
+    assert f"| {np.mean(each):.3f} ± {half:.3f} |" in block
+    assert f"| 50 | {conditions[0]['metrics']['map']['mean']:.3f}" in block
+    assert "gradient norm clipped at 1 for all" in block and "](eq9-a.png)" in block
+    assert "Stale" not in block
+    save_study(study_of(conditions) | {"code": {"gone.py": "0123"}}, tmp_path / "a.json")
+    assert "**Stale**, changed since: `gone.py`" in eq9_block(tmp_path, tmp_path)
+    # The sample's study is for a look.
+    save_study(study_of(conditions) | {"dataset": "sample"}, tmp_path / "a.json")
+    assert eq9_block(tmp_path, tmp_path) == "The study has not been run yet."
+
+
+def test_runs_on_other_questions_and_files_that_are_no_records_are_refused(runs, tmp_path):
+    runs["points"] = [{**run, "test": {**run["test"], "question_ids": ["x"] * 9}} for run in runs["points"]]
+    with pytest.raises(ValueError, match="same test questions"):
+        summarise(runs)
+    (tmp_path / "b.json").write_text("{}")
+    with pytest.raises(UserError, match=r"b\.json is no record of the study"):
+        load_studies(tmp_path)
+
+
+def test_the_figure_draws_every_condition_and_size(runs):
+    conditions = list(summarise(runs).values())
+    figure = study_figure(conditions + [{**each, "dimension": 50} for each in conditions], max_norm=0.7)
+    assert [len(axes.get_lines()) >= 3 for axes in figure.axes] == [True] * 6
+    assert [tick.get_text() for tick in figure.axes[0].get_yticklabels()][1] == "HyperQA, points"
+    with pytest.raises(ValueError, match="at least one"):
+        study_figure([], max_norm=0.7)
+
+
+def test_examples():
+    assert all(doctest.testmod(module).failed == 0 for module in (eq9_summary, eq9_figure))

@@ -1,0 +1,167 @@
+"""The study of Eq. 9 on the sample: it goes on where it stopped, leaves test alone while it tunes, and sums
+up what its runs hold.
+"""
+
+import json
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import reproduce.eq9_study
+from data_prep import UserError
+from reproduce.eq9_study import Config, read_trials, study, tune
+from reproduce.experiment import ExperimentData, load_experiment_data
+
+DIVERGING = 1e38
+
+
+def options(folder, **changes):
+    values = {
+        "dataset": "sample",
+        "conditions": ("none", "points"),
+        "learning_rates": (0.1, DIVERGING),
+        "tuning_seeds": 1,
+        "seeds": 2,
+        "dimension": 4,
+        "epochs": 2,
+        "results": folder / "results",
+        "figures": folder / "figures",
+        "output": folder / "output",
+    }
+    return Config(**values | changes)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("study")
+
+
+@pytest.fixture(scope="module")
+def done(folder):
+    path = study(options(folder))
+    return path, json.loads(path.read_text())
+
+
+@pytest.fixture
+def trained(monkeypatch):
+    """What is trained from here on: a list of learning rate and seed."""
+    calls, train = [], reproduce.eq9_study.train
+
+    def noted(config, data, seed, **arguments):
+        calls.append((config.eq9, seed))
+        return train(config, data, seed, **arguments)
+
+    monkeypatch.setattr(reproduce.eq9_study, "train", noted)
+    return calls
+
+
+def without_times(record):
+    return [{k: v for k, v in each.items() if k != "seconds_per_epoch"} for each in record["conditions"]]
+
+
+def test_a_rate_that_diverges_is_recorded_and_not_chosen(done, folder):
+    _, record = done
+    (path,) = folder.glob("results/*.trials.jsonl")
+    trials = read_trials(path)
+    assert [(t["condition"], t["learning_rate"], t["seed"]) for t in trials] == [
+        (condition, rate, 1000) for condition in ("none", "points") for rate in (0.1, DIVERGING)
+    ]
+    diverged = [trial for trial in trials if "diverged" in trial]
+    assert [trial["learning_rate"] for trial in diverged] == [DIVERGING] * 2
+    assert all("Training stopped at step" in trial["diverged"] for trial in diverged)
+    assert [each["learning_rate"] for each in record["conditions"]] == [0.1, 0.1]
+
+
+def test_the_summary_has_the_numbers_of_the_runs(done, folder):
+    _, record = done
+    runs = [json.loads(path.read_text()) for path in sorted(folder.glob("output/*/*/seed-*.json"))]
+    assert len(runs) == 4
+    for each in record["conditions"]:
+        found = each["metrics"]["map"]
+        mine = [run["test"]["map"] for run in runs if run["eq9"] == each["condition"]]
+        # The files of a folder come in the order of their seeds.
+        assert found["per_seed"] == pytest.approx([np.mean(ap) for ap in mine], abs=1e-6)
+        assert each["ap"] == pytest.approx(np.mean(mine, axis=0), abs=1e-6)
+        assert found["mean"] == pytest.approx(np.mean(found["per_seed"]), abs=2e-6)
+        half = stats.t.ppf(0.975, 1) * stats.sem(found["per_seed"])
+        assert found["ci95"] == pytest.approx(half, abs=1e-5)
+        assert len(each["dev_map"]) == 2 and len(each["norms"]["answers"]["before"]) == 3
+    none, points = (np.array(each["ap"]) for each in record["conditions"])
+    signs = np.random.default_rng(7).choice([-1.0, 1.0], size=(20_000, len(none)))
+    p = np.mean(np.abs(signs @ (points - none)) >= abs((points - none).sum()) - 1e-12)
+    assert record["conditions"][1]["p"] == pytest.approx(p, abs=0.03)
+    assert record["protocol"] == "filtered"
+    sources = {"reproduce/eq9_study.py", "training/norm_tracker.py", "training/riemannian.py"}
+    assert sources <= record["code"].keys()
+    (figure,) = folder.glob("figures/eq9-*.png")
+    assert figure.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_second_call_trains_nothing_and_a_killed_one_its_missing_seed(done, folder, trained):
+    _, record = done
+    assert without_times(json.loads(study(options(folder)).read_text())) == without_times(record)
+    assert trained == []
+    lost = sorted(folder.glob("output/*/*/seed-1.json"))[0]
+    kept = json.loads(lost.read_text())
+    lost.unlink()
+    again = json.loads(study(options(folder)).read_text())
+    assert len(trained) == 1 and trained[0][1] == 1
+    assert json.loads(lost.read_text())["test"] == kept["test"]
+    assert without_times(again) == without_times(record)
+
+
+def test_tuning_never_sees_the_test_split(tmp_path):
+    class Unseen:
+        def __getattr__(self, name):
+            raise AssertionError(f"test was asked for {name}")
+
+    @dataclass(frozen=True)
+    class Blind(ExperimentData):
+        def fingerprint(self):
+            return "without test"
+
+    config = options(tmp_path, learning_rates=(0.1,))
+    data = load_experiment_data(config.of_condition("none", 0.1, 4))
+    blind = Blind(data.dataset, replace(data.encoded, test=Unseen()), data.word_vectors)
+    found = tune(config, blind, "none", 4, tmp_path / "trials.jsonl")
+    assert found["learning_rate"] == 0.1
+    (trial,) = read_trials(tmp_path / "trials.jsonl")
+    assert 0 < trial["dev_map"] <= 1
+
+
+def test_a_condition_that_diverges_at_every_rate_is_a_result(tmp_path, capsys):
+    config = options(tmp_path, conditions=("released_code",), learning_rates=(DIVERGING,))
+    (found,) = json.loads(study(config).read_text())["conditions"]
+    assert found["learning_rate"] is None and found["seeds"] == []
+    assert "Training stopped at step" in found["rates"][0]["diverged"]
+    assert "| HyperQA, `released_code` | diverged at every rate |" in capsys.readouterr().out
+    assert not list(tmp_path.glob("output/*/*/seed-*.json"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--seeds", "0"], "seeds must be at least 1"),
+        (["--seeds", "1001"], "at most 1000"),
+        (["--learning-rates", "-0.1"], "learning_rate must be above 0"),
+        (["--learning-rates", "0.1", "0.1"], "learning_rates must be different values"),
+        (["--dimensions", "0"], "dimension must be at least 1"),
+        (["--max-norm", "2"], "max_norm must be"),
+        (["--conditions", "lines"], "lines"),
+        (["--dataset", "absent"], "absent"),
+    ],
+)
+def test_options_out_of_range_end_with_a_message(run_in_process, tmp_path, arguments, message):
+    places = [f"--{name}={tmp_path / name}" for name in ("results", "figures", "output")]
+    code, _, err = run_in_process(study, Config, *arguments, *places)
+    assert code == 2
+    assert message in err and "Traceback" not in err
+
+
+def test_a_damaged_file_of_trials_is_named_with_its_line(tmp_path):
+    path = tmp_path / "trials.jsonl"
+    path.write_text('{"key": "a", "seed": 1, "learning_rate": 0.1, "dev_map": 0.5}\n{"key": "a"\n')
+    with pytest.raises(UserError, match=r"trials\.jsonl, line 2: no trial"):
+        read_trials(path)
