@@ -29,8 +29,6 @@ _PAPER_SIZES = {
     "ap-bilstm": {"filters": 141, "window": 1},
 }
 
-# Word vectors that are trained on the data set's own training texts.
-
 
 @dataclass(frozen=True, kw_only=True)
 class AttentivePoolingConfig(HardestNegativeSettings, ExperimentConfig):

@@ -26,8 +26,8 @@ import tyro
 
 from data_prep.cli import run_command
 from data_prep.errors import UserError
+from evaluation.recorded_experiments import read_commands, staleness
 from evaluation.records import ResultRecord, load_records, read_record, save_record
-from evaluation.report import read_commands, staleness
 from evaluation.source_fingerprints import changed_sources
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -71,7 +71,7 @@ def reason_to_run(command: str, records: Sequence[ResultRecord], stale: dict[str
     Args:
         command: a line of the list.
         records: all records; a command may leave several, one for every protocol.
-        stale: what `evaluation.report.staleness` returns for them.
+        stale: what `evaluation.recorded_experiments.staleness` returns for them.
 
     Returns:
         The reason; None where all its records are up to date.

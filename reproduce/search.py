@@ -95,7 +95,7 @@ def run_search(
             "options": options,
             "fixed": fixed,
             "model": config.model,
-            "epochs": config.epochs,
+            "epochs": options.get("epochs", config.epochs),
             "seeds": len(seeds),
         }
         if _identity(outcome) in known:

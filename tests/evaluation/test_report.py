@@ -12,17 +12,10 @@ import pytest
 from data_prep.errors import UserError
 from evaluation import paired_randomisation_test
 from evaluation.paper_results import read_paper_results
+from evaluation.recorded_experiments import read_commands, staleness
 from evaluation.records import ResultRecord, save_record
-from evaluation.report import (
-    BEGIN,
-    END,
-    PAPERS,
-    main,
-    read_commands,
-    readme_table,
-    results_document,
-    staleness,
-)
+from evaluation.report import BEGIN, END, main, readme_table
+from evaluation.results_document import PAPERS, results_document
 from evaluation.source_fingerprints import source_fingerprints
 from evaluation.tables import paper_ours_table
 

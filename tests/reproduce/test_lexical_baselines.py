@@ -15,7 +15,8 @@ from data_prep import UserError, load_dataset
 from evaluation import METRICS, evaluate_ranking, expected_random_ranking, summarise
 from evaluation.paper_results import read_paper_results
 from evaluation.records import load_records
-from evaluation.report import readme_table, results_document
+from evaluation.report import readme_table
+from evaluation.results_document import results_document
 from reproduce.lexical_baselines import LexicalBaselinesConfig, main, measure_baselines
 
 ROOT = Path(__file__).parents[2]

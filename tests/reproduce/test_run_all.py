@@ -186,7 +186,7 @@ def test_only_has_to_fit_something(run):
 
 
 def test_the_repository_s_own_list_names_scripts_that_exist():
-    from evaluation.report import read_commands
+    from evaluation.recorded_experiments import read_commands
 
     commands = read_commands(Config().experiments)
     assert len(set(commands)) == len(commands)

@@ -1,0 +1,179 @@
+"""The tests of a table's models: against its baseline, and of variants against main records."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evaluation.ranking import METRICS
+from evaluation.records import ResultRecord
+from evaluation.significance import holm_correction, paired_randomisation_test
+from evaluation.tables import METRIC_TITLES
+
+# The model with which the others of a table are compared, by paper; where a table does not print it, its
+# record among the variants serves.
+BASELINES = {
+    "hyperqa": "CosineQA",
+    "ctrn": "QRNN",
+    "attentive_pooling": "QA-CNN",
+    "cosinet": "CA",
+}
+
+_SIGNIFICANT = 0.05
+
+
+class BaselineComparison:
+    """The tests of a table's models against its baseline, corrected after Holm for their number.
+
+    Args:
+        fitting: all records on the table's data, variants as well.
+        main: the record of each row, by model.
+        rows: the table's printed values, see `read_paper_results`.
+
+    Example:
+        >>> rows = pd.DataFrame([["hyperqa", "map"]], columns=["paper", "metric"])
+        >>> BaselineComparison([], {"HyperQA": None}, rows).sentences()
+        []
+    """
+
+    def __init__(
+        self, fitting: Sequence[ResultRecord], main: Mapping[str, ResultRecord | None], rows: pd.DataFrame
+    ) -> None:
+        self._baseline = BASELINES.get(rows["paper"].iloc[0], "")
+        self._metric = next((metric for metric in METRICS if metric in set(rows["metric"])), "p@1")
+        self._p, self._better, self._untested = {}, {}, []
+        # Rules without parameters are no models of the table's comparison.
+        ours = [record for record in main.values() if record is not None and record.parameters > 0]
+        raw = {}
+        for record in ours:
+            against = self._find(fitting, main, record)
+            if record.model == self._baseline:
+                continue
+            p = _paired_p_value(record, against, self._metric) if against else None
+            if p is None:
+                self._untested.append(record.model)
+                continue
+            raw[record.model] = p
+            means = (each.metrics[self._metric]["mean"] for each in (record, against))
+            self._better[record.model] = next(means) > next(means)
+        self._p = _corrected(raw)
+
+    def _find(
+        self,
+        fitting: Sequence[ResultRecord],
+        main: Mapping[str, ResultRecord | None],
+        record: ResultRecord,
+    ) -> ResultRecord | None:
+        """Find the baseline's record: the table's own, else the variant that differs least from the other."""
+        if main.get(self._baseline):
+            return main[self._baseline]
+        candidates = [
+            each
+            for each in fitting
+            if (each.model, each.variant, each.embeddings)
+            == (self._baseline, record.variant, record.embeddings)
+        ]
+        return min(
+            candidates, key=lambda each: len(difference_of_options(each, record).split(", ")), default=None
+        )
+
+    def mark(self, model: str, metric: str) -> str:
+        """Give the mark behind a model's number."""
+        tested = metric == self._metric or (self._metric == "p@1" and metric == "accuracy_test1")
+        if not tested or self._p.get(model, 1) >= _SIGNIFICANT:
+            return ""
+        return " ▲" if self._better[model] else " ▼"
+
+    def sentences(self) -> list[str]:
+        """Name the baseline and the p-values: a paragraph, or nothing where nothing was compared."""
+        parts = []
+        if self._p:
+            tests = ", ".join(f"{model} p = {p:.3g}" for model, p in self._p.items())
+            parts.append(f"Against {self._baseline}, by {METRIC_TITLES[self._metric]}: {tests}.")
+        if self._untested:
+            parts.append(
+                f"Not compared with {self._baseline}, of which there is no record on the same questions: "
+                f"{', '.join(self._untested)}."
+            )
+        return [" ".join(parts) + "\n"] if parts else []
+
+
+def corrected_p_values(
+    records: Sequence[ResultRecord], reference: Mapping[str, ResultRecord | None]
+) -> dict[str, float]:
+    """Test every record against its reference on the same questions, corrected after Holm for their number.
+
+    Args:
+        records: the records.
+        reference: by a record's `experiment`, what it is compared with; None or itself for nothing.
+
+    Returns:
+        The p-values by `experiment`, of those that could be tested.
+
+    Example:
+        >>> corrected_p_values([], {})
+        {}
+    """
+    raw = {}
+    for record in records:
+        against = reference[record.experiment]
+        p = None if against in (None, record) else _paired_p_value(record, against)
+        if p is not None:
+            raw[record.experiment] = p
+    return _corrected(raw)
+
+
+def difference_of_options(record: ResultRecord, main: ResultRecord) -> str:
+    """Name the options in which a record differs from the main one, but those with columns of their own.
+
+    Args:
+        record: the record.
+        main: the one to compare it with.
+
+    Returns:
+        The options and their values, and those that only the other has; empty where there are none.
+
+    Example:
+        >>> common = {"paper": "hyperqa", "dataset": "wikiqa", "protocol": "filtered", "model": "HyperQA",
+        ...     "split": "test", "seeds": [0], "metrics": {}, "parameters": 1, "seconds_per_epoch": None,
+        ...     "command": ""}
+        >>> one, other = (ResultRecord(**common, configuration={"l2": l2}) for l2 in (0.1, 0.2))
+        >>> difference_of_options(one, other)
+        'l2 = 0.1'
+    """
+    missing = object()
+    named = {"embeddings", "variant", "dataset", "protocol"}
+    ours, others = _flat(record.configuration), _flat(main.configuration)
+    parts = []
+    for key, value in ours.items():
+        if key not in named and others.get(key, missing) != value:
+            parts.append(f"{key} = {value if isinstance(value, str) else json.dumps(value)}")
+    # An option that came later than other records is written down only where it is used.
+    parts += [f"without {key}" for key in others if key not in named and key not in ours]
+    return ", ".join(parts)
+
+
+def _flat(configuration: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat = {}
+    for key, value in configuration.items():
+        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+    return flat
+
+
+def _paired_p_value(a: ResultRecord, b: ResultRecord, metric: str = "map") -> float | None:
+    """Test two records on each question's metric; None where their questions differ."""
+    if metric not in a.per_question or metric not in b.per_question:
+        return None
+    first, second = (
+        dict(zip(each.per_question["question_ids"], np.mean(each.per_question[metric], axis=0), strict=True))
+        for each in (a, b)
+    )
+    if first.keys() != second.keys():
+        return None
+    return paired_randomisation_test(list(first.values()), [second[question] for question in first])
+
+
+def _corrected(raw: dict[Any, float]) -> dict[Any, float]:
+    return dict(zip(raw, holm_correction(list(raw.values())), strict=True)) if raw else {}
