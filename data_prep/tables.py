@@ -107,7 +107,8 @@ def check_table(
         found = ", ".join(map(str, table.columns)) or "none"
         raise UserError(
             f"{where}: the column {missing[0]!r} is missing (found: {found}). "
-            f"The first {unit} must name the columns {', '.join(COLUMNS[: 5 if labelled else 4])}."
+            f"The first {unit} must name {', '.join(required)}; "
+            "question_id and candidate_id may be added."
         )
     n_rows = len(table)
     if not n_rows:

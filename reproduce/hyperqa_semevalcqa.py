@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import tyro
 
 from data_prep.cli import run_command
-from reproduce.experiment import ExperimentResult, measure
 from reproduce.hyperqa_experiment import HyperQAConfig, run_hyperqa
+from reproduce.semeval_scorer import official_figures
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,19 +40,6 @@ class Config(HyperQAConfig):
     """Weight of the L2 penalty on all weights but biases."""
     raw_embeddings: bool = True
     """Show the last layer the text vectors beside their distance."""
-
-
-def official_figures(result: ExperimentResult) -> str:
-    """Say what the task's own scorer gives, mean over the seeds: every question counts."""
-    from evaluation.tables import METRIC_TITLES, text_table
-
-    metrics = ("map", "mrr", "p@1")
-    rows = []
-    for split in ("dev", "test"):
-        figures = [measure(getattr(result.data.encoded, split), s[split], "all") for s in result.scores]
-        means = [sum(each[metric] for each in figures) / len(figures) for metric in metrics]
-        rows.append([split, *(f"{mean:.4f}" for mean in means)])
-    return text_table(["as the task's scorer counts", *(METRIC_TITLES[metric] for metric in metrics)], rows)
 
 
 def main(config: Config) -> None:
