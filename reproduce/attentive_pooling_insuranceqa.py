@@ -4,9 +4,9 @@ A quick look: python reproduce/attentive_pooling_insuranceqa.py --share-negative
 
 A full run, recorded: python reproduce/attentive_pooling_insuranceqa.py --share-negatives --seeds 1 --record
 
-The paper reports the accuracy, which is the precision at 1, on InsuranceQA V1. V1's answers are not to be
-had with this project; the numbers here are V2's and cannot be compared with the paper's one to one. The
-word vectors are word2vec's, trained on the training texts with 100 dimensions, as the paper's were.
+The paper reports the accuracy, which is the precision at 1, on InsuranceQA V1. The runs here are on V2
+(V1's files are read as well, where you have them): their numbers cannot be compared with the paper's one to
+one. The word vectors are word2vec's, trained on the training texts with 100 dimensions, as the paper's were.
 """
 
 from dataclasses import dataclass

@@ -7,7 +7,7 @@ Five seeds, recorded: python reproduce/attentive_pooling_semevalcqa.py --record
 A question is its subject and its body; "Good" comments are correct answers, all others wrong. The wrong ones
 that a model is trained on are those of the question's own thread, which it has to tell apart in the end. The
 options that differ from the paper's, which has no such data set, were chosen for AP-CNN on dev by
-attentive_pooling_search.py; with the paper's own learning rate its loss hardly falls. Beside the
+attentive_pooling_search.py (6 epochs a trial; a run has 8 and keeps the one that is best on dev). Beside the
 measure over the questions that have a Good comment stands that of the task's own scorer, which counts every
 question and those without a Good comment as 0.
 """

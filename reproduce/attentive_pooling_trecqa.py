@@ -5,8 +5,9 @@ A quick look with one seed: python reproduce/attentive_pooling_trecqa.py --share
 Five seeds, recorded: python reproduce/attentive_pooling_trecqa.py --record
 
 The options that are not given are the paper's for the model (Table 2). The paper trains on the 1,162
-questions of TRAIN-ALL that have correct and wrong answers, and reports the clean protocol; one training
-serves both protocols, clean and raw: they differ in the test questions that count.
+questions of TRAIN-ALL that have correct and wrong answers; ours trains on every question with a correct one
+(67 of the 1,229 have no wrong one), since the wrong answers come from the whole answer set. The paper reports
+the clean protocol; one training serves both, clean and raw: they differ in the test questions that count.
 """
 
 from dataclasses import dataclass
