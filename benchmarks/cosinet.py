@@ -162,9 +162,11 @@ def report(runs: dict[str, list[dict]], options: argparse.Namespace) -> None:
     for ours, theirs in COMPARED:
         each = [b["training"] / a["training"] for a, b in zip(runs[ours], runs[theirs], strict=True)]
         ratios[ours] = each
+        epochs = rows[theirs]["epochs"] / rows[ours]["epochs"]
         print(
             f"{ours} trains {statistics.median(each):.1f} times as fast as {theirs} "
-            f"(rounds: {', '.join(f'{r:.1f}' for r in each)})"
+            f"(rounds: {', '.join(f'{r:.1f}' for r in each)}); {epochs:.1f} times without the model's "
+            "construction and the scoring of dev"
         )
     if options.output:
         from data_prep.files import atomic_write
