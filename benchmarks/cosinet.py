@@ -98,17 +98,22 @@ def train_and_rank(options: argparse.Namespace) -> dict:
 
 
 def padding_share(config, data) -> float:
-    """Return which share of the words that a training epoch reads are padding."""
+    """Return which share of the words that a training epoch encodes are padding.
+
+    List-wise, the candidates are packed before they are encoded: those that only fill up a list do not count.
+    """
+    from layers import PackCandidates
     from training.listwise_batches import ListwiseBatches
     from training.pointwise_batches import PointwiseBatches
 
     kind = ListwiseBatches if config.objective == "listwise" else PointwiseBatches
     train = data.encoded.train
-    words = real = 0
+    pack, words, real = PackCandidates(), 0, 0
     for batch in kind(train.keep_questions(train.counts_under("answerable")), config.batch_size).batches():
         for name in {"question", "answer", "answers"} & set(batch):
-            words += batch[name].size
-            real += (batch[name] != 0).sum()
+            texts = batch[name][0]
+            words += sum(x.numpy().size for x in pack(texts)[0]) if name == "answers" else texts.size
+            real += (texts != 0).sum()
     return 1 - float(real / words)
 
 

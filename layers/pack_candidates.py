@@ -1,5 +1,6 @@
-"""The real candidates of padded lists, without the padded ones."""
+"""The real candidates of padded lists, without the padded ones and with little padding of their own."""
 
+import itertools
 from typing import Any
 
 import keras
@@ -10,37 +11,47 @@ Shape = tuple[int | None, ...]
 
 @keras.saving.register_keras_serializable(package="answer_ranking")
 class PackCandidates(keras.layers.Layer):
-    """Real candidates of padded lists in one batch, so that nothing is computed for padded ones.
+    """Real candidates of padded lists, divided by length, so that little is computed for padding.
 
-    Lists of candidates have different lengths; in WikiQA a batch padded to its longest list holds two to
-    three times as many candidates as there are. This layer takes the words of lists
-    `(batch, candidates, length)`, 0 being padding, and returns
+    Lists of candidates have different lengths, and so have the candidates of one list: in WikiQA a batch
+    padded to its longest list holds two to three times as many candidates as there are, and these padded to
+    the longest of them are more than half padding. This layer takes the words of lists
+    `(batch, candidates, length)`, 0 being padding, sorts the candidates with at least one word by their
+    length, deals them out to `groups` of like length, and returns three things:
 
-    * `texts` `(pairs, length)`: the candidates with at least one word, list by list, and last one text of
-      padding alone, which stands for all padded candidates and keeps the batch from being empty;
-    * `rows` `(pairs,)`: the list that each text belongs to, so that `ops.take(question, rows, axis=0)` puts
-      its question beside each;
-    * `places` `(batch, candidates)`: where in `texts` each candidate is, so that
+    * `texts`: for each group the candidates `(pairs, length)`, from the shortest group to the longest, each
+      as wide as its longest text. As many texts of padding alone as there are groups come first: they stand
+      for the padded candidates, and keep every group from being empty;
+    * `rows`: for each group the list that each text belongs to `(pairs,)`, so that
+      `ops.take(question, rows, axis=0)` puts its question beside each;
+    * `places` `(batch, candidates)`: where in the concatenated groups each candidate is, so that
       `ops.take(results, places, axis=0)` arranges results in lists again.
 
-    The number of pairs depends on the values of the input, which XLA cannot compile: the layer declares so,
-    and `Model.compile` with `jit_compile="auto"` heeds it.
+    The shapes depend on the values of the input, which XLA cannot compile: the layer declares so, and
+    `Model.compile` with `jit_compile="auto"` heeds it.
 
     Example:
     >>> import numpy as np
     >>> lists = np.array([[[7, 8], [0, 0]], [[5, 0], [6, 9]]])
-    >>> texts, rows, places = PackCandidates()(lists)
-    >>> [[int(word) for word in text] for text in texts]
-    [[7, 8], [5, 0], [6, 9], [0, 0]]
-    >>> [int(row) for row in rows], [[int(place) for place in list_] for list_ in places]
-    ([0, 1, 1, 0], [[0, 3], [1, 2]])
+    >>> texts, rows, places = PackCandidates(groups=2)(lists)
+    >>> [group.numpy().tolist() for group in texts]
+    [[[0], [0]], [[5, 0], [7, 8], [6, 9]]]
+    >>> [group.numpy().tolist() for group in rows], places.numpy().tolist()
+    ([[0, 0], [1, 0, 1]], [[3, 0], [2, 4]])
 
     Args:
+        groups: Number of groups; 1 gives all texts one width.
         **kwargs: Arguments of `keras.layers.Layer`.
+
+    Raises:
+        ValueError: If `groups` is less than 1.
     """
 
-    def __init__(self, **kwargs: Any):
+    def __init__(self, groups: int = 4, **kwargs: Any):
         super().__init__(**kwargs)
+        if groups < 1:
+            raise ValueError(f"`groups` must be at least 1. Received: groups={groups}")
+        self.groups = groups
         self.supports_jit = False
 
     def build(self, input_shape: Shape) -> None:
@@ -55,51 +66,65 @@ class PackCandidates(keras.layers.Layer):
         self.compute_output_shape(input_shape)
         self.built = True
 
-    def call(self, inputs: Any) -> tuple[Any, Any, Any]:
+    def call(self, inputs: Any) -> tuple[list[Any], list[Any], Any]:
         """Packs the candidates.
 
         Args:
             inputs: Integer tensor of shape `(batch, candidates, length)`.
 
         Returns:
-            The tensors `texts`, `rows` and `places`.
+            The tensors of `texts`, those of `rows`, and `places`.
         """
         batch, candidates, length = ops.shape(inputs)
         texts = ops.reshape(inputs, (-1, length))
-        real = ops.any(ops.not_equal(texts, 0), axis=-1)
+        # A text's length is the place of its last word: there may be zeros before.
+        ends = ops.where(ops.not_equal(texts, 0), ops.arange(1, length + 1, dtype="int32"), 0)
+        lengths = ops.max(ends, axis=-1)
+        real = ops.not_equal(lengths, 0)
         (kept,) = ops.nonzero(real)
         kept = ops.cast(kept, "int32")
-        padding = ops.zeros_like(texts[:1])
-        packed = ops.concatenate([ops.take(texts, kept, axis=0), padding], axis=0)
-        rows = ops.concatenate([kept // candidates, ops.zeros((1,), dtype="int32")], axis=0)
-        counts = ops.cumsum(ops.cast(real, "int32"))
-        places = ops.where(real, counts - 1, ops.max(counts))
-        return packed, rows, ops.reshape(places, (batch, candidates))
+        order = ops.cast(ops.argsort(ops.take(lengths, kept, axis=0)), "int32")
+        by_length = ops.take(kept, order, axis=0)
+        # Texts of padding alone come before all others.
+        padding = ops.zeros((self.groups, length), dtype=texts.dtype)
+        packed = ops.concatenate([padding, ops.take(texts, by_length, axis=0)], axis=0)
+        before = [(self.groups, 0)]
+        widths = ops.pad(ops.take(lengths, by_length, axis=0), before, constant_values=1)
+        rows = ops.pad(by_length // candidates, before)
+        n = ops.shape(packed)[0]
+        bounds = [n * i // self.groups for i in range(self.groups + 1)]
+        spans = list(itertools.pairwise(bounds))
+        grouped = [packed[start:end, : widths[end - 1]] for start, end in spans]
+        # Where each kept text went: after the first place, which stands for every padded candidate.
+        places_of_kept = ops.pad(ops.cast(ops.argsort(order), "int32") + self.groups, [(1, 0)])
+        nth = ops.where(real, ops.cumsum(ops.cast(real, "int32")), 0)
+        places = ops.take(places_of_kept, nth, axis=0)
+        return grouped, [rows[start:end] for start, end in spans], ops.reshape(places, (batch, candidates))
 
-    def compute_output_spec(self, inputs: Any) -> tuple[Any, Any, Any]:
+    def compute_output_spec(self, inputs: Any) -> tuple[list[Any], list[Any], Any]:
         """Gives shapes and dtypes of the result.
 
         Args:
             inputs: Symbolic tensor of shape `(batch, candidates, length)`.
 
         Returns:
-            The symbolic tensors `texts`, `rows` and `places`.
+            The symbolic tensors of `texts`, those of `rows`, and `places`.
         """
         texts, rows, places = self.compute_output_shape(inputs.shape)
         return (
-            keras.KerasTensor(texts, dtype=inputs.dtype),
-            keras.KerasTensor(rows, dtype="int32"),
+            [keras.KerasTensor(shape, dtype=inputs.dtype) for shape in texts],
+            [keras.KerasTensor(shape, dtype="int32") for shape in rows],
             keras.KerasTensor(places, dtype="int32"),
         )
 
-    def compute_output_shape(self, input_shape: Shape) -> tuple[Shape, Shape, Shape]:
+    def compute_output_shape(self, input_shape: Shape) -> tuple[list[Shape], list[Shape], Shape]:
         """Gives the shapes of texts, rows and places.
 
         Args:
             input_shape: Shape of the lists, `(batch, candidates, length)`.
 
         Returns:
-            Three tuples.
+            A tuple for each group's texts, one for each group's rows, and one for the places.
 
         Raises:
             ValueError: If `input_shape` has not three dimensions.
@@ -109,4 +134,12 @@ class PackCandidates(keras.layers.Layer):
                 "PackCandidates takes lists of texts of shape (batch, candidates, length). "
                 f"Received: input_shape={input_shape}"
             )
-        return (None, input_shape[-1]), (None,), tuple(input_shape[:-1])
+        return [(None, None)] * self.groups, [(None,)] * self.groups, tuple(input_shape[:-1])
+
+    def get_config(self) -> dict[str, Any]:
+        """Gives the arguments that make an equal layer.
+
+        Returns:
+            dict, the arguments of the constructor.
+        """
+        return {**super().get_config(), "groups": self.groups}

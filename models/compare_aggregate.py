@@ -8,7 +8,7 @@ import numpy as np
 from keras import ops
 
 from layers import PooledConvolution, SoftAlignment
-from models.pair_ranking import beside, check_options, pair_texts, score_pairs, text_inputs
+from models.pair_ranking import beside, check_options, joined, pair_texts, score_pairs, text_inputs
 from models.word_embedding import word_embedding
 
 
@@ -74,19 +74,27 @@ def compare_aggregate(
     if not widths:
         raise ValueError(f"`widths` must name at least one width. Received: widths={widths}")
     question, texts = text_inputs(objective)
-    answer, rows, places = pair_texts(texts)
+    answers, rows, places = pair_texts(texts)
     embedding = word_embedding(word_vectors)
     preprocess = _preprocessing(dimension, embedding_dropout, seed)
-    words = [beside(preprocess(embedding(question)), rows), preprocess(embedding(answer))]
-    masks = [beside(ops.not_equal(question, 0), rows), ops.not_equal(answer, 0)]
-    aligned = SoftAlignment(name="alignment")(words, mask=masks)
-    vectors = []
-    for i, name in enumerate(("question", "answer")):
-        compared = keras.layers.Multiply(name=f"{name}_comparison")([words[i], aligned[i]])
-        vectors.append(
-            _aggregate(compared, masks[i], name, filters, widths, activation, seed + 3 + i * len(widths))
-        )
-    score = score_pairs(*vectors, texts, places, across, hidden, dropout, seed + 3 + 2 * len(widths))
+    align = SoftAlignment(name="alignment")
+    compare = [keras.layers.Multiply(name=f"{name}_comparison") for name in ("question", "answer")]
+    aggregate = [
+        _aggregation(name, filters, widths, activation, seed + 3 + i * len(widths))
+        for i, name in enumerate(("question", "answer"))
+    ]
+    question_words, question_mask = preprocess(embedding(question)), ops.not_equal(question, 0)
+    vectors: tuple[list[Any], list[Any]] = ([], [])
+    for answer, own in zip(answers, rows, strict=True):
+        words = [beside(question_words, own), preprocess(embedding(answer))]
+        masks = [beside(question_mask, own), ops.not_equal(answer, 0)]
+        aligned = align(words, mask=masks)
+        for i in range(2):
+            vectors[i].append(aggregate[i](compare[i]([words[i], aligned[i]]), masks[i]))
+    question_vectors, answer_vectors = map(joined, vectors)
+    score = score_pairs(
+        question_vectors, answer_vectors, texts, places, across, hidden, dropout, seed + 3 + 2 * len(widths)
+    )
     return keras.Model([question, texts], score, name="CompareAggregate")
 
 
@@ -111,18 +119,19 @@ def _preprocessing(dimension: int, dropout: float, seed: int) -> Callable[[Any],
     return preprocess
 
 
-def _aggregate(
-    compared: Any, mask: Any, name: str, filters: int, widths: tuple[int, ...], activation: str, seed: int
-) -> Any:
-    """Convolve with every width, and concatenate the maxima."""
-    features = [
+def _aggregation(
+    name: str, filters: int, widths: tuple[int, ...], activation: str, seed: int
+) -> Callable[[Any, Any], Any]:
+    """Make the convolutions of one text, of every width, whose maxima are concatenated."""
+    convolutions = [
         PooledConvolution(
             filters,
             width,
             activation=activation,
             kernel_initializer=keras.initializers.GlorotUniform(seed + i),
             name=f"{name}_convolution_{i + 1}",
-        )(compared, mask=mask)
+        )
         for i, width in enumerate(widths)
     ]
-    return keras.layers.Concatenate(name=f"{name}_features")(features)
+    concatenate = keras.layers.Concatenate(name=f"{name}_features")
+    return lambda compared, mask: concatenate([convolve(compared, mask=mask) for convolve in convolutions])

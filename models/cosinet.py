@@ -5,7 +5,7 @@ import numpy as np
 from keras import ops
 
 from layers import PooledConvolution, WordRelatedness
-from models.pair_ranking import beside, check_options, pair_texts, score_pairs, text_inputs
+from models.pair_ranking import beside, check_options, joined, pair_texts, score_pairs, text_inputs
 from models.word_embedding import word_embedding
 
 
@@ -34,7 +34,8 @@ def cosinet(
     Both objectives have the same layers under the same names and the same weights; a list-wise model without
     a network across candidates gives the scores of the pointwise one. List-wise, the words of a question are
     looked up and convolved once, and only the feature of their relatedness for each candidate, which is
-    exactly the same; for padded candidates nothing is computed (`PackCandidates`, which XLA cannot compile).
+    exactly the same; candidates are encoded in groups of like length, so that little is computed for padding
+    (`PackCandidates`, which XLA cannot compile).
 
     Args:
         word_vectors: float32 `(words, n)`, frozen; row 0 belongs to padding. Or the `word_vectors` layer of
@@ -72,24 +73,32 @@ def cosinet(
     hidden = filters if hidden is None else hidden
     word_vectors = check_options(word_vectors, objective, across, hidden)
     question, texts = text_inputs(objective)
-    answer, rows, places = pair_texts(texts)
+    answers, rows, places = pair_texts(texts)
     embedding = word_embedding(word_vectors)
-    words = [embedding(question), embedding(answer)]
-    masks = [ops.not_equal(question, 0), ops.not_equal(answer, 0)]
-    channels = WordRelatedness(concatenate=False, name="word_relatedness")(
-        [beside(words[0], rows), words[1]], mask=[beside(masks[0], rows), masks[1]]
-    )
-    vectors = []
+    relate = WordRelatedness(concatenate=False, name="word_relatedness")
+    drop, convolve = {}, {}
     for i, name in enumerate(("question", "answer")):
-        x = keras.layers.Dropout(embedding_dropout, seed=seed + i, name=f"{name}_dropout")(words[i])
-        convolution = PooledConvolution(
+        drop[name] = keras.layers.Dropout(embedding_dropout, seed=seed + i, name=f"{name}_dropout")
+        convolve[name] = PooledConvolution(
             filters,
             width,
             activation=activation,
             kernel_initializer=keras.initializers.GlorotUniform(seed + i),
             name=f"{name}_convolution",
         )
-        shared = [rows] if name == "question" and rows is not None else []
-        vectors.append(convolution([x, channels[i], *shared], mask=masks[i]))
-    score = score_pairs(*vectors, texts, places, across, hidden, dropout, seed + 2)
+    words, mask = embedding(question), ops.not_equal(question, 0)
+    channels, answer_vectors = [], []
+    for answer, own in zip(answers, rows, strict=True):
+        answer_words, answer_mask = embedding(answer), ops.not_equal(answer, 0)
+        of_question, of_answer = relate(
+            [beside(words, own), answer_words], mask=[beside(mask, own), answer_mask]
+        )
+        channels.append(of_question)
+        answer_vectors.append(convolve["answer"]([drop["answer"](answer_words), of_answer], mask=answer_mask))
+    # The words of a question are convolved once, whatever the number of its candidates.
+    shared = [] if places is None else [joined(rows)]
+    question_vectors = convolve["question"]([drop["question"](words), joined(channels), *shared], mask=mask)
+    score = score_pairs(
+        question_vectors, joined(answer_vectors), texts, places, across, hidden, dropout, seed + 2
+    )
     return keras.Model([question, texts], score, name="Cosinet")

@@ -4,6 +4,7 @@ Both are networks of Bonadiman & Moschitti (2020) that turn a question and an an
 differ in how; what goes in and what follows is here.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -80,25 +81,43 @@ def text_inputs(objective: str) -> tuple[Any, Any]:
     return question, keras.Input((None, None), dtype="int32", name="answers")
 
 
-def pair_texts(texts: Any) -> tuple[Any, Any, Any]:
-    """Turn lists of answers into pairs, padded answers left out; give pairs as they are.
+def pair_texts(texts: Any) -> tuple[list[Any], list[Any], Any]:
+    """Turn lists of answers into pairs in groups of like length; give pairs as they are, as one group.
 
     Args:
         texts: int32 tensor of answers `(batch, length)`, or of lists of answers
             `(batch, candidates, length)`.
 
     Returns:
-        The answers `(pairs, length)`; the rows of the questions that they belong to `(pairs,)`; and where in
-        the pairs each list has its answers `(batch, candidates)`. Rows and places are None for pairs.
+        For each group the answers `(pairs, length)`; for each group the rows of the questions that they
+        belong to `(pairs,)`, or None for pairs; and where in the concatenated groups each list has its
+        answers `(batch, candidates)`, or None for pairs. See `PackCandidates`.
 
     Example:
         >>> answers, rows, places = pair_texts(text_inputs("listwise")[1])
-        >>> answers.shape, rows.shape, places.shape
-        ((None, None), (None,), (None, None))
+        >>> len(answers), answers[0].shape, rows[0].shape, places.shape
+        (4, (None, None), (None,), (None, None))
     """
     if len(texts.shape) == 2:
-        return texts, None, None
+        return [texts], [None], None
     return PackCandidates(name="pack_candidates")(texts)
+
+
+def joined(groups: Sequence[Any]) -> Any:
+    """Concatenate what was computed for the groups of pairs.
+
+    Args:
+        groups: tensors `(pairs, ...)` that differ in nothing but their first axis.
+
+    Returns:
+        Tensor `(all pairs, ...)`.
+
+    Example:
+        >>> joined([np.array([1.0]), np.array([2.0, 3.0])]).numpy().tolist()
+        [1.0, 2.0, 3.0]
+    """
+    # A single group as well: then the weights of pointwise and list-wise models stand in the same order.
+    return ops.concatenate(groups, axis=0)
 
 
 def beside(question: Any, rows: Any) -> Any:

@@ -14,26 +14,55 @@ LISTS = np.array([[[7, 8], [0, 0], [0, 0]], [[5, 0], [0, 0], [6, 9]], [[0, 0]] *
 
 
 @settings(max_examples=30, deadline=None)
-@given(arrays("int32", st.tuples(*[st.integers(1, 4)] * 3), elements=st.integers(0, 2)))
-def test_packing_keeps_every_real_candidate_once(lists):
-    texts, rows, places = (np.array(x) for x in to_numpy(PackCandidates()(lists)))
+@given(
+    arrays("int32", st.tuples(*[st.integers(1, 4)] * 3), elements=st.integers(0, 2)),
+    st.integers(1, 5),
+)
+def test_packing_keeps_every_real_candidate_once(lists, groups):
+    texts, rows, places = to_numpy(PackCandidates(groups)(lists))
+    places = np.array(places)
+    length = lists.shape[-1]
+    flat = np.concatenate([np.pad(group, [(0, 0), (0, length - group.shape[1])]) for group in texts])
     real = lists.any(axis=-1)
-    np.testing.assert_array_equal(texts, [*lists[real], np.zeros(lists.shape[-1])])
-    np.testing.assert_array_equal(rows[:-1], np.nonzero(real)[0])
-    np.testing.assert_array_equal(texts[places], lists)
-    assert places.dtype == rows.dtype == np.int32
+    assert sorted(map(tuple, flat)) == sorted([*map(tuple, lists[real]), *[(0,) * length] * groups])
+    np.testing.assert_array_equal(flat[places], lists)
+    of_places = np.concatenate(rows)[places]
+    np.testing.assert_array_equal(of_places[real], np.nonzero(real)[0])
+    assert places.dtype == of_places.dtype == np.int32
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    arrays("int32", st.tuples(*[st.integers(1, 4)] * 3), elements=st.integers(0, 2)),
+    st.integers(1, 5),
+)
+def test_groups_are_of_like_length_and_no_wider_than_needed(lists, groups):
+    texts = to_numpy(PackCandidates(groups)(lists))[0]
+    lengths = [np.max((group != 0) * np.arange(1, group.shape[1] + 1), axis=1) for group in texts]
+    assert [len(group) > 0 for group in lengths] == [True] * groups
+    assert all(np.concatenate(lengths)[:-1] <= np.concatenate(lengths)[1:])
+    assert [group.shape[1] for group in texts] == [max(1, own.max()) for own in lengths]
+    sizes = [len(group) for group in lengths]
+    assert max(sizes) - min(sizes) <= 1
 
 
 def test_configuration_and_saving(tmp_path):
-    check_configuration(PackCandidates, {})
+    check_configuration(PackCandidates, {"groups": 3})
     inputs = keras.Input((None, None), dtype="int32")
-    texts, rows, places = PackCandidates()(inputs)
-    assert (texts.shape, rows.shape, places.shape) == ((None, None), (None,), (None, None))
-    model = keras.Model(inputs, keras.ops.take(keras.ops.sum(texts, axis=-1), places, axis=0))
+    texts, rows, places = PackCandidates(2)(inputs)
+    assert [group.shape for group in (*texts, *rows)] == [(None, None)] * 2 + [(None,)] * 2
+    assert places.shape == (None, None)
+    sums = keras.ops.concatenate([keras.ops.sum(group, axis=-1) for group in texts], axis=0)
+    model = keras.Model(inputs, keras.ops.take(sums, places, axis=0))
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
-    for lists in (LISTS, LISTS[:1, :2]):
+    for lists in (LISTS, LISTS[:1, :2], LISTS[2:]):
         np.testing.assert_array_equal(to_numpy(loaded(lists)), lists.sum(axis=-1))
+
+
+def test_groups_are_counted_from_one():
+    with pytest.raises(ValueError, match="Received: groups=0"):
+        PackCandidates(0)
 
 
 def test_compilation_by_xla_is_declined():
