@@ -46,6 +46,7 @@ from reproduce.experiment import (
 from reproduce.hyperqa_experiment import NAMES, HyperQAConfig, build_ranker, encoding_of
 from reproduce.hyperqa_trecqa import Config as TrecQAConfig
 from reproduce.hyperqa_wikiqa import Config as WikiQAConfig
+from reproduce.trials import append_trial, read_trials
 from training.option_ranges import check_range
 
 if TYPE_CHECKING:
@@ -223,11 +224,13 @@ def tune(
     from training.callbacks import TrainingDivergedError
 
     tried = []
+    # What recognises a trial, and what the choice reads.
+    needed = ("key", "seed", "learning_rate")
     for rate in config.learning_rates:
         of_rate = config.of_condition(condition, rate, dimension)
         key = run_key(of_rate, data)
         for seed in range(FIRST_TUNING_SEED, FIRST_TUNING_SEED + config.tuning_seeds):
-            recorded = {(trial["key"], trial["seed"]): trial for trial in read_trials(path)}
+            recorded = {(trial["key"], trial["seed"]): trial for trial in read_trials(path, *needed)}
             trial = recorded.get((key, seed))
             if trial is None:
                 began = time.perf_counter()
@@ -250,38 +253,10 @@ def tune(
                     **outcome,
                     "seconds": round(time.perf_counter() - began, 1),
                 }
-                _append_trial(path, trial)
+                append_trial(path, trial)
             tried.append(trial)
             done()
     return choose_rate(tried)
-
-
-def read_trials(path: Path) -> list[dict[str, Any]]:
-    """Read the recorded trials.
-
-    Args:
-        path: the file, which may be missing.
-
-    Raises:
-        UserError: a line is no trial.
-    """
-    trials = []
-    for number, line in enumerate(path.read_text("utf-8").splitlines() if path.exists() else (), start=1):
-        try:
-            trial = json.loads(line)
-            # What the choice reads must be there.
-            _ = trial["key"], trial["seed"], trial["learning_rate"], trial.get("diverged") or trial["dev_map"]
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise UserError(f"{path}, line {number}: no trial ({error}). Remove the line.") from error
-        trials.append(trial)
-    return trials
-
-
-def _append_trial(path: Path, trial: dict[str, Any]) -> None:
-    # The whole file anew: a kill in the midst of a line would leave one that nobody can read.
-    lines = [*read_trials(path), trial]
-    with atomic_write(path) as file:
-        file.writelines(json.dumps(line) + "\n" for line in lines)
 
 
 def train_seed(config: HyperQAConfig, data: ExperimentData, seed: int, rule: str, path: Path) -> dict:

@@ -4,6 +4,7 @@ Trial i is a function of the search's seed and i, so an interrupted search goes 
 longer one repeats the shorter.
 """
 
+import hashlib
 import json
 import statistics
 import time
@@ -15,7 +16,19 @@ import numpy as np
 from tqdm import tqdm
 
 from data_prep.errors import UserError
-from reproduce.experiment import ExperimentConfig, ExperimentData, SeedRun, measure, slug
+from data_prep.files import check_writable, remove_leftovers
+from reproduce.experiment import (
+    ExperimentConfig,
+    ExperimentData,
+    SeedRun,
+    config_fingerprints,
+    measure,
+    slug,
+)
+from reproduce.trials import append_trial, read_trials
+
+# What a trial's figures depend on beside its options: two trials that have these in common can be compared.
+_CIRCUMSTANCES = ("fixed", "seeds", "data", "code")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +85,8 @@ def run_search(
         complete: mends drawn options that do not go together.
 
     Raises:
-        UserError: there are no trials to run.
+        UserError: there are no trials to run, the file of the trials is damaged, or its folder cannot be
+            written to.
     """
     if config.trials < 1:
         raise UserError(f"--trials must be at least 1. Received: {config.trials}")
@@ -80,12 +94,20 @@ def run_search(
 
     name = slug(paper, config.dataset, data.dataset.variant, data.word_vectors.name)
     path = config.folder / f"{name}.jsonl"
-    config.folder.mkdir(parents=True, exist_ok=True)
-    done = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    check_writable(config.folder)
+    remove_leftovers(config.folder)
+    done = read_trials(path, "options")
     base = {f.name: getattr(config, f.name) for f in fields(experiment)}
-    fixed = _fixed(experiment(**base), space)
+    given = experiment(**base)
+    seeds = list(range(config.first_seed, config.first_seed + (config.seeds or 2)))
+    # Taken before the training, during which somebody may change a file.
+    circumstances = {
+        "fixed": _fixed(given, space),
+        "seeds": seeds,
+        "data": data.fingerprint(),
+        "code": _short_hash(config_fingerprints(given)),
+    }
     known = {_identity(trial) for trial in done}
-    seeds = range(config.first_seed, config.first_seed + (config.seeds or 2))
     for trial in tqdm(range(config.trials), desc=name, unit="trial"):
         options = complete(trial_options(config, space, trial))
         outcome = {
@@ -93,10 +115,9 @@ def run_search(
             "around": config.around,
             "trial": trial,
             "options": options,
-            "fixed": fixed,
             "model": config.model,
             "epochs": options.get("epochs", config.epochs),
-            "seeds": len(seeds),
+            **circumstances,
         }
         if _identity(outcome) in known:
             continue
@@ -115,9 +136,11 @@ def run_search(
             }
         done.append(outcome)
         known.add(_identity(outcome))
-        with path.open("a") as file:
-            file.write(json.dumps(outcome) + "\n")
-    report([trial for trial in done if trial.get("fixed") == fixed], space)
+        append_trial(path, outcome)
+    comparable = [t for t in done if all(t.get(key) == value for key, value in circumstances.items())]
+    if others := len(done) - len(comparable):
+        print(f"{path.name} has {others} trials of other options, seeds, data or code: not counted here")
+    report(comparable, space)
 
 
 def _fixed(config: ExperimentConfig, space: Mapping[str, Sequence]) -> dict:
@@ -127,8 +150,12 @@ def _fixed(config: ExperimentConfig, space: Mapping[str, Sequence]) -> dict:
 
 
 def _identity(trial: dict) -> str:
-    # The first searches did not write down what they held fixed; no new trial is the same as one of theirs.
-    return json.dumps([trial["options"], trial.get("fixed"), trial.get("seeds", 2)], sort_keys=True)
+    # The first searches did not write all of these down; no new trial is the same as one of theirs.
+    return json.dumps([trial["options"], *(trial.get(name) for name in _CIRCUMSTANCES)], sort_keys=True)
+
+
+def _short_hash(value: dict) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def report(trials: list[dict], space: Mapping[str, Sequence], best: int = 10) -> None:

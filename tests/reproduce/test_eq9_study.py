@@ -11,8 +11,9 @@ from scipy import stats
 
 import reproduce.eq9_study
 from data_prep import UserError
-from reproduce.eq9_study import Config, read_trials, study, tune
+from reproduce.eq9_study import Config, study, tune
 from reproduce.experiment import ExperimentData, load_experiment_data
+from reproduce.trials import read_trials
 
 DIVERGING = 1e38
 
@@ -161,7 +162,12 @@ def test_options_out_of_range_end_with_a_message(run_in_process, tmp_path, argum
 
 
 def test_a_damaged_file_of_trials_is_named_with_its_line(tmp_path):
+    config = options(tmp_path)
+    data = load_experiment_data(config.of_condition("none", 0.1, 4))
     path = tmp_path / "trials.jsonl"
     path.write_text('{"key": "a", "seed": 1, "learning_rate": 0.1, "dev_map": 0.5}\n{"key": "a"\n')
     with pytest.raises(UserError, match=r"trials\.jsonl, line 2: no trial"):
-        read_trials(path)
+        tune(config, data, "none", 4, path)
+    path.write_text('{"key": "a", "seed": 1, "dev_map": 0.5}\n')
+    with pytest.raises(UserError, match=r"line 1: no trial \(without learning_rate\)"):
+        tune(config, data, "none", 4, path)

@@ -1,7 +1,7 @@
 """A recorded search: what it repeats, and what it does not take for done."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -25,6 +25,12 @@ class SearchConfig(SearchOptions, CTRNConfig):
     trials: int = 3
 
 
+class OtherCode(CTRNConfig):
+    """The same options, whose numbers depend on one file more."""
+
+    sources = (*CTRNConfig.sources, "reproduce/demo.py")
+
+
 @pytest.fixture(scope="module")
 def data():
     return load_experiment_data(CTRNConfig(dataset="sample"), overlap=True)
@@ -41,10 +47,10 @@ def search(data, tmp_path):
         scores = data.encoded.dev.features[:, 0] * config.learning_rate
         return SeedRun(None, [], 0, {"dev": scores})
 
-    def run(**options):
+    def run(*, data=data, experiment=CTRNConfig, **options):
         trained.clear()
         config = SearchConfig(folder=tmp_path, **options)
-        run_search(config, SPACE, CTRNConfig, data, train, paper="ctrn")
+        run_search(config, SPACE, experiment, data, train, paper="ctrn")
         (path,) = tmp_path.glob("*.jsonl")
         return list(trained), [json.loads(line) for line in path.read_text().splitlines()]
 
@@ -63,6 +69,49 @@ def test_a_search_goes_on_and_takes_no_other_configuration_for_done(search):
     # Another dropout is another model, though no option of the space says so.
     again, _ = search(dropout=0.25)
     assert len(again) == len(trained)
+
+
+def test_a_trial_with_other_seeds_data_or_code_is_another_one(search, data, capsys):
+    vectors = replace(data.word_vectors, matrix=data.word_vectors.matrix * 2)
+    changes = (
+        {},
+        {"first_seed": 1},
+        {"seeds": 2},
+        {"data": replace(data, word_vectors=vectors)},
+        {"experiment": OtherCode},
+    )
+    lines = []
+    for change in changes:
+        trained, trials = search(trials=1, **change)
+        assert len(trained) == change.get("seeds", 1)
+        assert search(trials=1, **change) == ([], trials)
+        # The lines of before stay as they are, and what is printed counts those that can be compared alone.
+        assert trials[:-1] == lines
+        assert "1 trials, and 0 that diverged" in capsys.readouterr().out
+        lines = trials
+    assert [line["seeds"] for line in lines] == [[0], [1], [0, 1], [0], [0]]
+    assert lines[0]["data"] == data.fingerprint() != lines[3]["data"]
+    assert [line["code"] == lines[0]["code"] for line in lines] == [True] * 4 + [False]
+
+
+def test_trials_of_before_stay_readable_and_are_other_trials(search, tmp_path):
+    (_, (line,)) = search(trials=1)
+    (path,) = tmp_path.glob("*.jsonl")
+    # The first searches wrote no more than this, and later ones the number of seeds.
+    first = {key: value for key, value in line.items() if key not in ("fixed", "seeds", "data", "code")}
+    before = [json.dumps(each) for each in (first, first | {"fixed": line["fixed"], "seeds": 1})]
+    path.write_text("".join(f"{each}\n" for each in before))
+    trained, trials = search(trials=1)
+    assert len(trained) == 1
+    assert path.read_text().splitlines()[:2] == before and len(trials) == 3
+
+
+def test_a_line_that_a_kill_cut_is_named(search, tmp_path):
+    search(trials=12)
+    (path,) = tmp_path.glob("*.jsonl")
+    path.write_text(path.read_text()[:-20])
+    with pytest.raises(UserError, match=r"\.jsonl, line 4: no trial .*Remove the line"):
+        search(trials=12)
 
 
 def test_a_search_without_trials_is_refused(search):
