@@ -27,6 +27,8 @@ from reproduce.experiment import (
 )
 from reproduce.trials import append_trial, read_trials
 
+# Options of experiments of which nothing comes in a search.
+_NOT_IN_A_SEARCH = ("record", "main", "notes", "tensorboard", "output", "check_data", "dimensions")
 # What a trial's figures depend on beside its options: two trials that have these in common can be compared.
 _CIRCUMSTANCES = ("fixed", "seeds", "data", "code")
 
@@ -46,6 +48,33 @@ class SearchOptions:
     nearby."""
     folder: Path = Path(__file__).parent / "searches"
     """Where the trials are recorded."""
+    seeds: int = 2
+    """How many seeds a trial has."""
+    record: bool = False
+    """Not in a search, which records every trial in --folder."""
+    main: bool = False
+    """Not in a search, whose trials are no results."""
+    notes: str = ""
+    """Not in a search, whose trials are no results."""
+    output: Path = Path("outputs")
+    """Not in a search, which keeps no models; --folder says where the trials go."""
+    tensorboard: bool = False
+    """Not in a search, which keeps the figures on dev alone."""
+    check_data: bool = False
+    """Not in a search, which trains; its lines have fingerprints of data and code."""
+
+    def __post_init__(self) -> None:
+        """Refuse options that a search has no use for, and those out of range."""
+        known = {field.name: field.default for field in fields(self)}
+        given = [name for name in _NOT_IN_A_SEARCH if name in known and getattr(self, name) != known[name]]
+        if given:
+            options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+            raise UserError(
+                f"a search has no use for {options}: it trains each trial, writes a line with its figures on "
+                "dev to a file in --folder, and leaves nothing else. Leave that out, and give what the "
+                "search found to the data set's own script."
+            )
+        super().__post_init__()
 
 
 def trial_options(config: SearchOptions, space: Mapping[str, Sequence], trial: int) -> dict:
@@ -99,11 +128,10 @@ def run_search(
     done = read_trials(path, "options")
     base = {f.name: getattr(config, f.name) for f in fields(experiment)}
     given = experiment(**base)
-    seeds = list(range(config.first_seed, config.first_seed + (config.seeds or 2)))
     # Taken before the training, during which somebody may change a file.
     circumstances = {
         "fixed": _fixed(given, space),
-        "seeds": seeds,
+        "seeds": config.seed_list,
         "data": data.fingerprint(),
         "code": _short_hash(config_fingerprints(given)),
     }
@@ -123,7 +151,10 @@ def run_search(
             continue
         began = time.perf_counter()
         try:
-            runs = [train_seed(experiment(**base | options), data, seed, splits=("dev",)) for seed in seeds]
+            runs = [
+                train_seed(experiment(**base | options), data, seed, splits=("dev",))
+                for seed in config.seed_list
+            ]
         except TrainingDivergedError as error:
             outcome |= {"diverged": str(error)}
         else:

@@ -5,6 +5,10 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+import reproduce.attentive_pooling_search
+import reproduce.cosinet_search
+import reproduce.ctrn_search
+import reproduce.hyperqa_search
 from data_prep import UserError
 from reproduce.ctrn_experiment import CTRNConfig
 from reproduce.experiment import SeedRun, load_experiment_data
@@ -122,3 +126,51 @@ def test_a_search_without_trials_is_refused(search):
 def test_near_trials_begin_with_the_given_configuration(search):
     (first, *_), _ = search(around=0.5, learning_rate=0.02, hidden=(5,), trials=1)
     assert first == (0.02, (5,), 0.5)
+
+
+SEARCHES = (
+    reproduce.attentive_pooling_search,
+    reproduce.cosinet_search,
+    reproduce.ctrn_search,
+    reproduce.hyperqa_search,
+)
+
+
+@pytest.mark.parametrize("module", SEARCHES)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--record"],
+        ["--main"],
+        ["--notes", "a note"],
+        ["--tensorboard"],
+        ["--output", "elsewhere"],
+        ["--check-data"],
+    ],
+)
+def test_options_without_use_in_a_search_are_refused_before_anything_is_loaded(
+    run_in_process, tmp_path, module, arguments
+):
+    # There is no such data set, which would be the first thing that loading says.
+    options = ("--dataset", "absent", "--folder", tmp_path / "searches", *arguments)
+    code, out, err = run_in_process(module.search, module.SearchConfig, *options)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"error: a search has no use for {arguments[0]}: it trains each trial")
+    assert not list(tmp_path.iterdir())
+
+
+def test_sizes_of_figure_3_are_refused_in_hyperqa_s_search():
+    with pytest.raises(UserError, match="a search has no use for --check-data, --dimensions: "):
+        reproduce.hyperqa_search.SearchConfig(dataset="sample", dimensions=(4, 8), check_data=True)
+
+
+@pytest.mark.parametrize("module", SEARCHES)
+def test_a_search_takes_two_seeds_and_says_so(run_in_process, module):
+    assert module.SearchConfig(dataset="sample", first_seed=3).seed_list == [3, 4]
+    code, out, _ = run_in_process(module.search, module.SearchConfig, "--help")
+    assert code == 0
+    text = " ".join(out.replace("│", " ").split())
+    assert "How many seeds a trial has. (default: 2)" in text
+    assert "5 for a recorded run" not in text and "Train nothing" not in text
+    with pytest.raises(UserError, match="seeds must be at least 1"):
+        module.SearchConfig(dataset="sample", seeds=0)
