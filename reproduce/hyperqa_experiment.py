@@ -70,7 +70,8 @@ class HyperQAConfig(PairwiseSettings, ExperimentConfig):
     raw_embeddings: bool = False
     """Show the last layer the text vectors beside their distance, as the paper does on SemEvalCQA."""
     dimensions: tuple[int, ...] = ()
-    """Figure 3: train HyperQA and CosineQA at each of these sizes instead, and draw MAP against size."""
+    """Figure 3: train HyperQA and CosineQA at each of these sizes instead, and draw MAP against size; leaves
+    no records."""
 
     def __post_init__(self) -> None:
         """Refuse options out of range."""
@@ -82,6 +83,11 @@ class HyperQAConfig(PairwiseSettings, ExperimentConfig):
             check_range(self, name, at_least=0, below=1)
         if min(self.dimensions, default=1) < 1:
             raise UserError(f"dimensions must be at least 1. Received: {self.dimensions}")
+        if self.dimensions and (self.record or self.check_data):
+            raise UserError(
+                "--record and --check-data are for one size: --dimensions trains several and draws a figure, "
+                "but no records. Leave one or the other out; --dimension sets the one size."
+            )
 
     def matters(self) -> dict:
         """Return the options on which the numbers depend, as plain values."""
@@ -123,6 +129,7 @@ def train_hyperqa(
     key: str = "",
     *,
     splits: Sequence[str] | None = None,
+    callbacks: Sequence["keras.callbacks.Callback"] = (),
 ) -> SeedRun:
     """Train one model with one seed, or go on with a training that was interrupted; see `train_and_score`."""
     from training.fit_pairwise import fit_pairwise
@@ -142,6 +149,7 @@ def train_hyperqa(
         build_ranker=build_ranker,
         fit=fit,
         scorer=lambda ranker, split: SplitScorer(ranker, encoding_of(ranker), split),
+        callbacks=callbacks,
     )
 
 

@@ -44,6 +44,8 @@ def in_process(run_in_process):
         (["--dropout", "1"], "dropout must be at least 0 and below 1"),
         (["--own-negatives", "0", "--foreign-negatives", "0"], "must not both be 0"),
         (["--dimensions", "20", "0"], "dimensions must be at least 1"),
+        (["--dimensions", "20", "--record"], "--record and --check-data are for one size"),
+        (["--dimensions", "20", "--check-data"], "--record and --check-data are for one size"),
         (["--optimizer", "fastest"], "no optimizer 'fastest'"),
         (["--embeddings", "no-such-vectors"], "no-such-vectors"),
         (["--dataset", "nope"], "unknown data set 'nope'"),
