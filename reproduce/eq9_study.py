@@ -41,9 +41,8 @@ from reproduce.experiment import (
     per_question,
     save_figure,
     slug,
-    train_and_score,
 )
-from reproduce.hyperqa_experiment import NAMES, HyperQAConfig, build_ranker, encoding_of
+from reproduce.hyperqa_experiment import HyperQAConfig, train_hyperqa
 from reproduce.hyperqa_trecqa import Config as TrecQAConfig
 from reproduce.hyperqa_wikiqa import Config as WikiQAConfig
 from reproduce.trials import append_trial, read_trials
@@ -170,26 +169,8 @@ def train(
     splits: Sequence[str],
     callbacks: Sequence["keras.callbacks.Callback"] = (),
 ) -> SeedRun:
-    """Train as `train_hyperqa` does, but with callbacks; neither the state nor the ranker is kept."""
-    from training.fit_pairwise import fit_pairwise
-    from training.scoring import SplitScorer
-
-    def fit(ranker, *arguments, **options):
-        return fit_pairwise(ranker, encoding_of(ranker), *arguments, edge_norm=config.max_norm, **options)
-
-    run = train_and_score(
-        config,
-        data,
-        seed,
-        None,
-        "",
-        splits=splits,
-        label=NAMES[config.model],
-        build_ranker=build_ranker,
-        fit=fit,
-        scorer=lambda ranker, split: SplitScorer(ranker, encoding_of(ranker), split),
-        callbacks=callbacks,
-    )
+    """Train as `train_hyperqa` does; neither the state nor the ranker is kept."""
+    run = train_hyperqa(config, data, seed, splits=splits, callbacks=callbacks)
     # Models refer to themselves in circles: hundreds of them would fill the memory before Python looks.
     run = replace(run, ranker=None)
     gc.collect()
