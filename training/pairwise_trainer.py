@@ -69,7 +69,13 @@ class PairwiseTrainer(RankerTrainer):
         return [*super().metrics, *edge_share]
 
     def train_step(self, batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """Do one step on a batch of `PairwiseBatches`: gradient, conversion (Eq. 9), update (Eq. 8)."""
+        """Do one step on a batch of `PairwiseBatches`: gradient, conversion (Eq. 9), update (Eq. 8).
+
+        The gradient of the L2 penalty is added to those of the weights between the two places of conversion:
+        under `points` it is not converted, since it does not pass through the points of the ball; under
+        `parameters` and `released_code` it is converted along with the rest, as a part of the Euclidean
+        gradient. Clipping comes after all of this.
+        """
         batch = {name: tf.squeeze(value, 0) for name, value in batch.items()}
         weights = [
             v.value

@@ -1,4 +1,4 @@
-"""Eq. 8 and 9 of HyperQA: from the Euclidean gradient to the Riemannian one.
+"""Eq. 9 of HyperQA: from the Euclidean gradient to the Riemannian one.
 
 Eq. 9 of the paper reads grad_R = ((1 - |theta|^2)^2 / 4) grad_E, the inverse of the Poincare ball's metric
 tensor (Eq. 3) applied to the Euclidean gradient; Eq. 8 then steps along grad_R. The paper does not say what
@@ -15,9 +15,10 @@ gradients by one number: 2.5e-1 at norm 0, 6.5e-2 at 0.7, 1e-4 at 0.99. `paramet
 weight w_f that starts at -1, since its factor is 0 there, and scales the gradient of a large W_p up by its
 norm to the fourth, which Adagrad takes out again.
 
-The retraction R of Eq. 8 is the identity here: the parameters live in Euclidean space, and the text vectors
-are brought back onto the ball by the `UnitBall` layer in the next forward pass. The step itself is the
-optimizer's.
+Eq. 8, the step along grad_R with the retraction R, is not in this file. The step is the optimizer's:
+`training.ranker_trainer.RankerTrainer.update` applies the converted and clipped gradients. R is the identity
+there, since the parameters live in Euclidean space; the text vectors are brought back onto the ball by the
+layer `layers.UnitBall` in the next forward pass.
 """
 
 from collections.abc import Sequence
