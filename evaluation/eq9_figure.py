@@ -5,20 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evaluation.eq9_summary import TITLES
+from evaluation.eq9_summary import COSINE, READINGS, TITLES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # Colours that stay apart for most kinds of colour blindness (Okabe and Ito).
-_COLOURS = {
-    "none": "#000000",
-    "points": "#0072b2",
-    "parameters": "#d55e00",
-    "released_code": "#009e73",
-    "cosineqa": "#cc79a7",
-}
+_OF_READINGS = ("#000000", "#0072b2", "#d55e00", "#009e73", "#e69f00", "#56b4e9", "#f0e442")
+_COLOURS = {**dict(zip(READINGS, _OF_READINGS, strict=False)), COSINE: "#cc79a7"}
 
 
 def study_figure(conditions: Sequence[Mapping[str, Any]], *, max_norm: float, title: str = "") -> "Figure":

@@ -6,7 +6,7 @@ A condition is HyperQA under one reading of Eq. 9, or CosineQA.
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -16,15 +16,14 @@ from evaluation.intervals import mean_confidence_interval
 from evaluation.significance import holm_correction, paired_randomisation_test
 from evaluation.source_fingerprints import changed_sources
 from evaluation.tables import METRIC_TITLES, format_measured, markdown_table
+from training.pairwise_settings import Eq9
 
 BASELINE = "none"
-TITLES = {
-    "none": "HyperQA, `none`",
-    "points": "HyperQA, `points`",
-    "parameters": "HyperQA, `parameters`",
-    "released_code": "HyperQA, `released_code`",
-    "cosineqa": "CosineQA",
-}
+READINGS = (BASELINE, *(name for name in get_args(Eq9) if name != BASELINE))
+"""The readings of Eq. 9 in the order of the tables."""
+COSINE = "cosineqa"
+TITLES = {**{name: f"HyperQA, `{name}`" for name in READINGS}, COSINE: "CosineQA"}
+"""Every condition, in the order of the tables."""
 _METRICS = ("map", "mrr", "p@1")
 _SIGNIFICANT = 0.05
 _DIGITS = 6

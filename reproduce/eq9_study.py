@@ -1,4 +1,4 @@
-"""HyperQA under the four readings of Eq. 9, and CosineQA, each at the learning rate that suits it on dev.
+"""HyperQA under every reading of Eq. 9, and CosineQA, each at the learning rate that suits it on dev.
 
     python reproduce/eq9_study.py --dataset wikiqa --dimensions 50 100 200 300
 
@@ -29,6 +29,7 @@ from tqdm import tqdm
 from data_prep.cli import run_command
 from data_prep.errors import UserError
 from data_prep.files import atomic_write, check_writable, remove_leftovers
+from evaluation.eq9_summary import COSINE, TITLES
 from reproduce.experiment import (
     RESULTS,
     ROOT,
@@ -47,11 +48,12 @@ from reproduce.hyperqa_trecqa import Config as TrecQAConfig
 from reproduce.hyperqa_wikiqa import Config as WikiQAConfig
 from reproduce.trials import append_trial, read_trials
 from training.option_ranges import check_range
+from training.pairwise_settings import Eq9
 
 if TYPE_CHECKING:
     import keras
 
-Condition = Literal["none", "points", "parameters", "released_code", "cosineqa"]
+Condition = Literal[Eq9, "cosineqa"]
 """A reading of Eq. 9, see `training.riemannian`, or CosineQA."""
 
 FIRST_TUNING_SEED = 1000
@@ -80,7 +82,7 @@ class Config:
     """Name of the data set: wikiqa, trecqa (TRAIN-ALL, clean), sample."""
     embeddings: tuple[str, ...] = ("glove-6b-50d",)
     """Word vectors, by name or path; several are concatenated."""
-    conditions: tuple[Condition, ...] = ("none", "points", "parameters", "released_code", "cosineqa")
+    conditions: tuple[Condition, ...] = tuple(TITLES)
     """What to compare: HyperQA under readings of Eq. 9, and CosineQA."""
     learning_rates: tuple[float, ...] = (0.03, 0.1, 0.3)
     """The rates to choose from on dev; more of them add trials to those that are recorded."""
@@ -137,7 +139,7 @@ class Config:
 
     def of_condition(self, condition: str, learning_rate: float, dimension: int) -> HyperQAConfig:
         """Make the configuration of a condition's training."""
-        cosine = condition == "cosineqa"
+        cosine = condition == COSINE
         return _SCRIPTS.get(self.dataset, HyperQAConfig)(
             dataset=self.dataset,
             embeddings=self.embeddings,

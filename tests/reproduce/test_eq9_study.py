@@ -4,6 +4,7 @@ up what its runs hold.
 
 import json
 from dataclasses import dataclass, replace
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -11,9 +12,13 @@ from scipy import stats
 
 import reproduce.eq9_study
 from data_prep import UserError
-from reproduce.eq9_study import Config, study, tune
+from evaluation.eq9_figure import study_figure
+from evaluation.eq9_summary import TITLES, study_table
+from reproduce.eq9_study import Condition, Config, study, tune
 from reproduce.experiment import ExperimentData, load_experiment_data
+from reproduce.hyperqa_search import SPACE
 from reproduce.trials import read_trials
+from training.riemannian import READINGS
 
 DIVERGING = 1e38
 
@@ -56,6 +61,21 @@ def trained(monkeypatch):
 
     monkeypatch.setattr(reproduce.eq9_study, "train", noted)
     return calls
+
+
+def test_every_reading_is_a_condition_with_a_title_and_a_colour_of_its_own(done):
+    assert sorted(get_args(Condition)) == sorted([*READINGS, "cosineqa"])
+    assert set(SPACE["eq9"]) <= set(READINGS)
+    # By default all are compared, that which converts nothing first.
+    names = Config().conditions
+    assert names[0] == "none" and sorted(names) == sorted(get_args(Condition))
+    assert list(TITLES) == list(names)
+    _, record = done
+    conditions = [{**record["conditions"][0], "condition": name} for name in names]
+    assert len(set(study_table(conditions).splitlines()[2:])) == len(names)
+    dev = study_figure(conditions, max_norm=0.7).axes[1]
+    # The last line is the level.
+    assert len({line.get_color() for line in dev.get_lines()[:-1]}) == len(names)
 
 
 def without_times(record):

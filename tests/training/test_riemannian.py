@@ -1,7 +1,10 @@
+from typing import get_args
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from training.pairwise_settings import Eq9
 from training.riemannian import READINGS, convert_parameter_gradients, convert_point_gradients
 
 
@@ -33,6 +36,10 @@ def test_released_code_takes_the_gradient_s_norm():
     (result,) = convert_parameter_gradients([tf.constant([0.6, 0.8])], [tf.zeros(2)], "released_code")
     # The norm is 1, so that only the released code's small constant is left.
     np.testing.assert_allclose(result, [0.6 * 1e-5 / 4, 0.8 * 1e-5 / 4], rtol=1e-3)
+
+
+def test_the_options_are_the_readings():
+    assert sorted(get_args(Eq9)) == sorted(READINGS)
 
 
 @pytest.mark.parametrize("reading", READINGS)
