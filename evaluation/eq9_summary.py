@@ -11,7 +11,7 @@ from typing import Any, get_args
 import numpy as np
 
 from data_prep.errors import UserError
-from data_prep.files import atomic_write
+from data_prep.files import atomic_write, decode_text, read_content
 from evaluation.intervals import mean_confidence_interval
 from evaluation.significance import holm_correction, paired_randomisation_test
 from evaluation.source_fingerprints import changed_sources
@@ -28,6 +28,7 @@ _METRICS = ("map", "mrr", "p@1")
 _SIGNIFICANT = 0.05
 _DIGITS = 6
 _KEYS = {"title", "protocol", "embeddings", "configuration", "tuning", "conditions", "command", "code"}
+_KEYS |= {"seeds", "size_seeds"}
 
 
 def choose_rate(trials: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -196,16 +197,25 @@ def load_studies(folder: str | Path) -> dict[str, dict[str, Any]]:
         >>> load_studies("/tmp/absent")
         {}
     """
-    records = {}
-    for path in sorted(Path(folder).glob("*.json")):
-        try:
-            record = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise UserError(f"{path} is not JSON ({error}). Run the study again.") from error
-        if not isinstance(record, dict) or not record.keys() >= _KEYS:
-            raise UserError(f"{path} is no record of the study of Eq. 9. Remove it or run the study again.")
-        records[path.stem] = record
-    return records
+    return {path.stem: load_study(path) for path in sorted(Path(folder).glob("*.json"))}
+
+
+def load_study(path: str | Path) -> dict[str, Any]:
+    """Read one record of the study.
+
+    Args:
+        path: the file.
+
+    Raises:
+        UserError: it is no record of the study, or cannot be read.
+    """
+    try:
+        record = json.loads(decode_text(read_content(path), path))
+    except ValueError as error:
+        raise UserError(f"{path} is not JSON ({error}). Run the study again.") from error
+    if not isinstance(record, dict) or not record.keys() >= _KEYS:
+        raise UserError(f"{path} is no record of the study of Eq. 9. Remove it or run the study again.")
+    return record
 
 
 def eq9_block(folder: str | Path, root: str | Path) -> str:

@@ -70,16 +70,16 @@ SOURCES = (
     "evaluation/significance.py",
 )
 """The code on which the study's numbers depend, beside HyperQA's."""
-# Whose defaults a data set's runs have; every other data set has those of all HyperQA's scripts.
-_SCRIPTS = {"wikiqa": WikiQAConfig, "trecqa": TrecQAConfig}
+# Whose defaults a data set's runs have; the sample has no script of its own.
+_SCRIPTS = {"wikiqa": WikiQAConfig, "trecqa": TrecQAConfig, "sample": HyperQAConfig}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
     """The options of the study; whatever is no option here is as in the data set's own script."""
 
-    dataset: str = "wikiqa"
-    """Name of the data set: wikiqa, trecqa (TRAIN-ALL, clean), sample."""
+    dataset: Literal["wikiqa", "trecqa", "sample"] = "wikiqa"
+    """Name of the data set; trecqa is TRAIN-ALL, clean."""
     embeddings: tuple[str, ...] = ("glove-6b-50d",)
     """Word vectors, by name or path; several are concatenated."""
     conditions: tuple[Condition, ...] = tuple(TITLES)
@@ -110,8 +110,8 @@ class Config:
     """Folder of word-vector files; else QA_EMBEDDINGS_HOME."""
     results: Path = RESULTS / "eq9"
     """Folder of the trials and of the summary."""
-    figures: Path = ROOT / "docs"
-    """Folder of the figure."""
+    figures: Path | None = None
+    """Folder of the figure; docs/ unless given, but with other --results than the usual ones that folder."""
     output: Path = Path("outputs") / "eq9"
     """Folder of the finished seeds, from which a study goes on."""
 
@@ -137,10 +137,16 @@ class Config:
         others = dict.fromkeys(self.dimensions, self.size_seeds)
         return {self.dimension: self.seeds, **(others | {self.dimension: self.seeds})}
 
+    @property
+    def figure_folder(self) -> Path:
+        """The folder of the figure."""
+        recorded = self.results.resolve() == (RESULTS / "eq9").resolve()
+        return self.figures or (ROOT / "docs" if recorded else self.results)
+
     def of_condition(self, condition: str, learning_rate: float, dimension: int) -> HyperQAConfig:
         """Make the configuration of a condition's training."""
         cosine = condition == COSINE
-        return _SCRIPTS.get(self.dataset, HyperQAConfig)(
+        return _SCRIPTS[self.dataset](
             dataset=self.dataset,
             embeddings=self.embeddings,
             model="cosineqa" if cosine else "hyperqa",
@@ -291,6 +297,40 @@ def train_seed(config: HyperQAConfig, data: ExperimentData, seed: int, rule: str
     return found
 
 
+def refuse_to_lose(config: Config, path: Path) -> None:
+    """Refuse to put a study in the place of a recorded one that has more.
+
+    Args:
+        config: the study.
+        path: the file of its summary, which may be missing.
+
+    Raises:
+        UserError: the recorded study has conditions, sizes or learning rates that this one lacks, or more
+            seeds.
+    """
+    from evaluation.eq9_summary import load_study
+
+    if not path.exists():
+        return
+    record = load_study(path)
+    sizes = dict.fromkeys(each["dimension"] for each in record["conditions"])
+    seeds = {size: record["size_seeds" if place else "seeds"] for place, size in enumerate(sizes)}
+    more = {
+        "conditions": {each["condition"] for each in record["conditions"]} - set(config.conditions),
+        "sizes": seeds.keys() - config.sizes.keys(),
+        "learning rates": set(record["tuning"]["learning_rates"]) - set(config.learning_rates),
+        "seeds": {f"{n} at d = {d}" for d, n in seeds.items() if n > config.sizes.get(d, n)},
+    }
+    if record["tuning"]["seeds"] > config.tuning_seeds:
+        more["tuning seeds"] = {record["tuning"]["seeds"]}
+    lost = [f"{name} {', '.join(map(str, sorted(each)))}" for name, each in more.items() if each]
+    if lost:
+        raise UserError(
+            f"{path} is a study with more than this one would have: {'; '.join(lost)}. Ask for these too, "
+            "or name another folder with --results, where the figure goes, too."
+        )
+
+
 def study(config: Config) -> Path:
     """Do what of the study is not done yet, sum it up, and draw the figure.
 
@@ -301,14 +341,15 @@ def study(config: Config) -> Path:
         The summary's file.
 
     Raises:
-        UserError: data are missing, a file is damaged, or a folder cannot be written to.
+        UserError: data are missing, a file is damaged, a folder cannot be written to, or there is a recorded
+            study of more than this one.
     """
     from evaluation.eq9_figure import study_figure
     from evaluation.eq9_summary import save_study, study_table, summarise_conditions
     from evaluation.records import package_versions, without_paths
     from evaluation.source_fingerprints import source_fingerprints
 
-    for folder in (config.results, config.figures, config.output):
+    for folder in (config.results, config.figure_folder, config.output):
         check_writable(folder)
         remove_leftovers(folder)
     base = config.of_condition(config.conditions[0], config.learning_rates[0], config.dimension)
@@ -351,7 +392,8 @@ def study(config: Config) -> Path:
         "data": data.fingerprint(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    path, figure_path = config.results / f"{name}.json", config.figures / f"eq9-{name}.png"
+    path, figure_path = config.results / f"{name}.json", config.figure_folder / f"eq9-{name}.png"
+    refuse_to_lose(config, path)
     conditions: list[dict[str, Any]] = []
     per_condition = len(config.learning_rates) * config.tuning_seeds
     total = sum(len(config.conditions) * (per_condition + seeds) for seeds in config.sizes.values())

@@ -4,7 +4,7 @@ up what its runs hold.
 
 import json
 from dataclasses import dataclass, replace
-from typing import get_args
+from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
@@ -14,8 +14,8 @@ import reproduce.eq9_study
 from data_prep import UserError
 from evaluation.eq9_figure import study_figure
 from evaluation.eq9_summary import TITLES, study_table
-from reproduce.eq9_study import Condition, Config, study, tune
-from reproduce.experiment import ExperimentData, load_experiment_data
+from reproduce.eq9_study import Condition, Config, refuse_to_lose, study, tune
+from reproduce.experiment import ROOT, ExperimentData, load_experiment_data
 from reproduce.hyperqa_search import SPACE
 from reproduce.trials import read_trials
 from training.riemannian import READINGS
@@ -133,6 +133,57 @@ def test_a_second_call_trains_nothing_and_a_killed_one_its_missing_seed(done, fo
     assert without_times(again) == without_times(record)
 
 
+@pytest.mark.parametrize(
+    ("changes", "lost"),
+    [
+        ({"conditions": ("none",)}, "conditions points"),
+        ({"seeds": 1, "tuning_seeds": 2}, "seeds 2 at d = 4"),
+        ({"learning_rates": (0.1, 0.2)}, r"learning rates 1e\+38"),
+        ({"conditions": ("points",), "learning_rates": (0.1,)}, r"conditions none; learning rates 1e\+38"),
+    ],
+)
+def test_a_smaller_study_does_not_take_a_recorded_one_s_place(done, folder, trained, changes, lost):
+    path, _ = done
+    before = path.read_bytes()
+    with pytest.raises(UserError, match=rf"{path.name} is a study with more .*: {lost}\. .*--results"):
+        study(options(folder, **changes))
+    assert path.read_bytes() == before and trained == []
+
+
+def test_sizes_and_tuning_seeds_are_kept_as_well(tmp_path):
+    path = tmp_path / "study.json"
+    record = {
+        **dict.fromkeys(("title", "protocol", "embeddings", "configuration", "command", "code"), ""),
+        "seeds": 2,
+        "size_seeds": 7,
+        "tuning": {"learning_rates": [0.1], "seeds": 2},
+        "conditions": [{"dimension": d, "condition": "none"} for d in (4, 6, 8)],
+    }
+    path.write_text(json.dumps(record))
+    with pytest.raises(UserError, match=r": sizes 6; seeds 7 at d = 8; tuning seeds 2\. Ask"):
+        refuse_to_lose(options(tmp_path, dimensions=(8,), size_seeds=6), path)
+    more = options(tmp_path, dimensions=(6, 8, 9), size_seeds=8, tuning_seeds=2)
+    refuse_to_lose(more, path)
+    refuse_to_lose(options(tmp_path, conditions=("points",)), tmp_path / "absent.json")
+    path.write_text("{")
+    with pytest.raises(UserError, match=r"study\.json is not JSON"):
+        refuse_to_lose(more, path)
+
+
+def test_the_figure_goes_into_docs_with_the_recorded_study_alone(tmp_path):
+    assert Config().figure_folder == ROOT / "docs"
+    assert Config(results=tmp_path).figure_folder == tmp_path
+    assert Config(figures=tmp_path).figure_folder == tmp_path
+
+
+def test_the_data_sets_are_those_with_a_script_s_defaults(tmp_path):
+    for name in get_args(get_type_hints(Config)["dataset"]):
+        assert Config(dataset=name).of_condition("none", 0.1, 4).dataset == name
+    # TrecQA's own script takes TRAIN-ALL, with its numbers masked.
+    trecqa = Config(dataset="trecqa").of_condition("none", 0.1, 4)
+    assert (trecqa.variant, trecqa.mask_numbers) == ("TRAIN-ALL", True)
+
+
 def test_tuning_never_sees_the_test_split(tmp_path):
     class Unseen:
         def __getattr__(self, name):
@@ -171,7 +222,7 @@ def test_a_condition_that_diverges_at_every_rate_is_a_result(tmp_path, capsys):
         (["--dimensions", "0"], "dimension must be at least 1"),
         (["--max-norm", "2"], "max_norm must be"),
         (["--conditions", "lines"], "lines"),
-        (["--dataset", "absent"], "absent"),
+        (["--dataset", "semevalcqa"], "semevalcqa"),
     ],
 )
 def test_options_out_of_range_end_with_a_message(run_in_process, tmp_path, arguments, message):
