@@ -195,7 +195,8 @@ class ExperimentData:
 
     def fingerprint(self) -> str:
         """Return a hash of the encoded texts, labels, features and word vectors."""
-        digest = hashlib.sha256(self.word_vectors.matrix.tobytes())
+        # As they lie in memory: a copy of the word vectors would be the largest thing there is.
+        digest = hashlib.sha256(np.ascontiguousarray(self.word_vectors.matrix))
         for split in self.encoded.splits.values():
             for texts in (split.questions, split.candidates.texts):
                 digest.update(texts.words.tobytes() + texts.offsets.tobytes())
