@@ -49,6 +49,27 @@ OWN_TABLES = DatasetDescription(
 )
 
 
+def reader_sources(name: str) -> tuple[str, ...]:
+    """Name the files that read a data set and say which of its questions count, from the repository's folder.
+
+    Args:
+        name: the data set's name; one that is not known, as a user's own table, has no reader of its own.
+
+    Returns:
+        Files of this folder, or patterns of their names.
+
+    Example:
+        >>> reader_sources("wikiqa")[-1]
+        'data_prep/wikiqa*.py'
+    """
+    read = DATASETS[name].read if name in DATASETS else None
+    own = () if read is None else (f"{read.__module__.replace('.', '/')}*.py",)
+    return (
+        *(f"data_prep/{part}.py" for part in ("protocols", "sentences", "shared_texts", "splitting")),
+        *own,
+    )
+
+
 def find_description(name: str) -> DatasetDescription:
     """Look a data set's description up.
 

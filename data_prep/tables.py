@@ -394,7 +394,8 @@ def _shared(column: Iterable) -> list:
     """Give a column's values in a list, a text that follows its equal as the same object."""
     values: list = []
     for value in column:
-        values.append(values[-1] if values and type(value) is str and value == values[-1] else value)
+        last = values[-1] if values else None
+        values.append(last if type(value) is type(last) is str and value == last else value)
     return values
 
 

@@ -1,13 +1,10 @@
 """The numbering of words."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
 import numpy as np
-
-from data_prep.errors import UserError
 
 
 class Vocabulary:
@@ -70,27 +67,3 @@ class Vocabulary:
             int32 (n_tokens,), 1 where a word is unknown.
         """
         return np.fromiter((self.index.get(token, self.UNKNOWN) for token in tokens), np.int32, len(tokens))
-
-    def to_json(self) -> str:
-        """Write the known words as a JSON list."""
-        return json.dumps(self.words[2:], ensure_ascii=False)
-
-    @classmethod
-    def from_json(cls, text: str) -> "Vocabulary":
-        """Read what `to_json` wrote.
-
-        Args:
-            text: a JSON list of distinct words.
-
-        Raises:
-            UserError: the text is something else.
-        """
-        try:
-            words = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise UserError(f"the vocabulary is not JSON ({error}).") from error
-        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-            raise UserError("the vocabulary is not a JSON list of words.")
-        if len(set(words)) != len(words):
-            raise UserError("the vocabulary names a word twice.")
-        return cls(words)

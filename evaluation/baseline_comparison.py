@@ -22,6 +22,7 @@ BASELINES = {
 }
 
 _SIGNIFICANT = 0.05
+_MISSING = object()
 
 
 class BaselineComparison:
@@ -31,6 +32,10 @@ class BaselineComparison:
         fitting: all records on the table's data, variants as well.
         main: the record of each row, by model.
         rows: the table's printed values, see `read_paper_results`.
+
+    Attributes:
+        metric: what the tests compare.
+        against: the `experiment` of each record that stood for the baseline.
 
     Example:
         >>> rows = pd.DataFrame([["hyperqa", "map"]], columns=["paper", "metric"])
@@ -42,7 +47,8 @@ class BaselineComparison:
         self, fitting: Sequence[ResultRecord], main: Mapping[str, ResultRecord | None], rows: pd.DataFrame
     ) -> None:
         self._baseline = BASELINES.get(rows["paper"].iloc[0], "")
-        self._metric = next((metric for metric in METRICS if metric in set(rows["metric"])), "p@1")
+        self.metric = next((metric for metric in METRICS if metric in set(rows["metric"])), "p@1")
+        self.against: set[str] = set()
         self._p, self._better, self._untested = {}, {}, []
         # Rules without parameters are no models of the table's comparison.
         ours = [record for record in main.values() if record is not None and record.parameters > 0]
@@ -51,12 +57,13 @@ class BaselineComparison:
             against = self._find(fitting, main, record)
             if record.model == self._baseline:
                 continue
-            p = _paired_p_value(record, against, self._metric) if against else None
+            p = _paired_p_value(record, against, self.metric) if against else None
             if p is None:
                 self._untested.append(record.model)
                 continue
+            self.against.add(against.experiment)
             raw[record.model] = p
-            means = (each.metrics[self._metric]["mean"] for each in (record, against))
+            means = (each.metrics[self.metric]["mean"] for each in (record, against))
             self._better[record.model] = next(means) > next(means)
         self._p = _corrected(raw)
 
@@ -75,13 +82,11 @@ class BaselineComparison:
             if (each.model, each.variant, each.embeddings)
             == (self._baseline, record.variant, record.embeddings)
         ]
-        return min(
-            candidates, key=lambda each: len(difference_of_options(each, record).split(", ")), default=None
-        )
+        return min(candidates, key=lambda each: len(_differing_options(each, record)), default=None)
 
     def mark(self, model: str, metric: str) -> str:
         """Give the mark behind a model's number."""
-        tested = metric == self._metric or (self._metric == "p@1" and metric == "accuracy_test1")
+        tested = metric == self.metric or (self.metric == "p@1" and metric == "accuracy_test1")
         if not tested or self._p.get(model, 1) >= _SIGNIFICANT:
             return ""
         return " ▲" if self._better[model] else " ▼"
@@ -91,7 +96,7 @@ class BaselineComparison:
         parts = []
         if self._p:
             tests = ", ".join(f"{model} p = {p:.3g}" for model, p in self._p.items())
-            parts.append(f"Against {self._baseline}, by {METRIC_TITLES[self._metric]}: {tests}.")
+            parts.append(f"Against {self._baseline}, by {METRIC_TITLES[self.metric]}: {tests}.")
         if self._untested:
             parts.append(
                 f"Not compared with {self._baseline}, of which there is no record on the same questions: "
@@ -101,13 +106,14 @@ class BaselineComparison:
 
 
 def corrected_p_values(
-    records: Sequence[ResultRecord], reference: Mapping[str, ResultRecord | None]
+    records: Sequence[ResultRecord], reference: Mapping[str, ResultRecord | None], metric: str = "map"
 ) -> dict[str, float]:
     """Test every record against its reference on the same questions, corrected after Holm for their number.
 
     Args:
         records: the records.
         reference: by a record's `experiment`, what it is compared with; None or itself for nothing.
+        metric: what the tests compare.
 
     Returns:
         The p-values by `experiment`, of those that could be tested.
@@ -119,7 +125,7 @@ def corrected_p_values(
     raw = {}
     for record in records:
         against = reference[record.experiment]
-        p = None if against in (None, record) else _paired_p_value(record, against)
+        p = None if against in (None, record) else _paired_p_value(record, against, metric)
         if p is not None:
             raw[record.experiment] = p
     return _corrected(raw)
@@ -143,16 +149,24 @@ def difference_of_options(record: ResultRecord, main: ResultRecord) -> str:
         >>> difference_of_options(one, other)
         'l2 = 0.1'
     """
-    missing = object()
+    ours = _flat(record.configuration)
+    parts = []
+    for key in _differing_options(record, main):
+        # An option that came later than other records is written down only where it is used.
+        value = ours.get(key, _MISSING)
+        shown = value if isinstance(value, str) else json.dumps(value) if value is not _MISSING else None
+        parts.append(f"without {key}" if shown is None else f"{key} = {shown}")
+    return ", ".join(parts)
+
+
+def _differing_options(record: ResultRecord, main: ResultRecord) -> list[str]:
     named = {"embeddings", "variant", "dataset", "protocol"}
     ours, others = _flat(record.configuration), _flat(main.configuration)
-    parts = []
-    for key, value in ours.items():
-        if key not in named and others.get(key, missing) != value:
-            parts.append(f"{key} = {value if isinstance(value, str) else json.dumps(value)}")
-    # An option that came later than other records is written down only where it is used.
-    parts += [f"without {key}" for key in others if key not in named and key not in ours]
-    return ", ".join(parts)
+    return [
+        key
+        for key in {**ours, **others}
+        if key not in named and ours.get(key, _MISSING) != others.get(key, _MISSING)
+    ]
 
 
 def _flat(configuration: dict[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -162,7 +176,7 @@ def _flat(configuration: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def _paired_p_value(a: ResultRecord, b: ResultRecord, metric: str = "map") -> float | None:
+def _paired_p_value(a: ResultRecord, b: ResultRecord, metric: str) -> float | None:
     """Test two records on each question's metric; None where their questions differ."""
     if metric not in a.per_question or metric not in b.per_question:
         return None

@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import pandas as pd
@@ -50,8 +51,8 @@ UNAVAILABLE = {
 
 # The papers' word vectors that could not be had. A row names those that ours was run with.
 _PAPER_VECTORS = {
-    "hyperqa": "GloVe 840B, 300 dimensions; on SemEvalCQA skip-gram trained on the task's own text",
-    "attentive_pooling": "word2vec, 300 dimensions; on InsuranceQA 100",
+    "hyperqa": "GloVe 840B, 300 dimensions",
+    "attentive_pooling": "word2vec, 300 dimensions",
     "cosinet": "ConceptNet Numberbatch, 300 dimensions",
 }
 
@@ -64,6 +65,7 @@ are those that a search engine finds, V1's were drawn at random): Δ is no measu
 """,
 }
 
+_ROOT = Path(__file__).parent.parent
 _TIMES = {"seconds_per_epoch": "s/epoch, paper", "train_seconds": "training s, paper"}
 
 _INTRODUCTION = """\
@@ -165,11 +167,11 @@ def results_document(
             del unplaced[record.experiment]
         if below:
             sections.append("Variants and models that the paper does not print here:\n")
-            sections.append(_variants_table(below, main, runs) + "\n")
+            sections.append(_variants_table(below, main, runs, comparison) + "\n")
         here = [record for record in guests if record.paper != paper and answers(record, dataset)]
         if here and (paper, dataset) not in visited:
             sections.append("Models of other papers, which print nothing on this data set:\n")
-            sections.append(_variants_table(here, main, runs) + "\n")
+            sections.append(_variants_table(here, main, runs, comparison) + "\n")
             for record in here:
                 unplaced.pop(record.experiment, None)
         visited.add((paper, dataset))
@@ -285,15 +287,26 @@ def _is_on(command: str, paper: str, dataset: str) -> bool:
     """Tell whether a command of experiments.txt is one of a paper on a data set."""
     script, *words = shlex.split(command)[1:]
     name, _, variant = dataset.partition("/")
-    if variant and (words[words.index("--variant") + 1] if "--variant" in words else "TRAIN") != variant:
-        return False
+    if Path(script).stem == "lexical_baselines":
+        return paper == "cosinet" and words[words.index("--dataset") + 1] == name
     stem = Path(script).stem.replace("_", "-")
     of_paper = re.match(rf"{paper.replace('_', '-')}-(.+)", stem)
-    return of_paper is not None and name.startswith(of_paper[1])
+    if of_paper is None or not name.startswith(of_paper[1]):
+        return False
+    given = words[words.index("--variant") + 1] if "--variant" in words else _default_variant(script)
+    return not variant or given == variant
+
+
+@lru_cache
+def _default_variant(script: str) -> str | None:
+    """Read a script's default training set from its configuration."""
+    default = re.search(r'^    variant: .*= "(.+)"$', (_ROOT / script).read_text(encoding="utf-8"), re.M)
+    return default[1] if default else None
 
 
 def _conditions(record: ResultRecord) -> str:
-    return ", ".join(filter(None, (record.protocol, record.variant)))
+    split = "" if record.split == "test" else record.split
+    return ", ".join(filter(None, (record.protocol, split, record.variant)))
 
 
 def _paper_table(
@@ -385,14 +398,19 @@ def _parameters_table(rows: pd.DataFrame, records: Sequence[ResultRecord], runs:
 
 
 def _variants_table(
-    records: Sequence[ResultRecord], main: dict[str, ResultRecord | None], runs: _Runs
+    records: Sequence[ResultRecord],
+    main: dict[str, ResultRecord | None],
+    runs: _Runs,
+    comparison: BaselineComparison | None = None,
 ) -> str:
     metrics = [metric for metric in METRICS if any(metric in record.metrics for record in records)]
     reference = {
         record.experiment: main.get(record.model) or next(filter(None, main.values()), None)
         for record in records
     }
-    p_values = corrected_p_values(records, reference)
+    # What stood for the baseline is compared with the main record already, above.
+    tested = [each for each in records if not comparison or each.experiment not in comparison.against]
+    p_values = corrected_p_values(tested, reference, comparison.metric if comparison else "map")
     header = [
         "model",
         "what differs",

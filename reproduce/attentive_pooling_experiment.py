@@ -10,7 +10,9 @@ from reproduce.experiment import (
     ExperimentData,
     ExperimentResult,
     SeedRun,
+    per_question,
     run_experiment,
+    save_figure,
     train_and_score,
 )
 from training.hardest_negative_settings import HardestNegativeSettings
@@ -18,6 +20,10 @@ from training.option_ranges import check_range
 
 if TYPE_CHECKING:
     import keras
+    import numpy as np
+    from matplotlib.figure import Figure
+
+    from data_prep import EncodedSplit
 
 NAMES = {"qa-cnn": "QA-CNN", "ap-cnn": "AP-CNN", "qa-bilstm": "QA-BiLSTM", "ap-bilstm": "AP-BiLSTM"}
 
@@ -36,8 +42,10 @@ class AttentivePoolingConfig(HardestNegativeSettings, ExperimentConfig):
 
     sources: ClassVar[tuple[str, ...]] = (
         *ExperimentConfig.sources,
-        "reproduce/attentive_pooling_experiment.py",
-        "data_prep/shared_texts.py",
+        *(
+            f"reproduce/attentive_pooling_experiment.py::{name}"
+            for name in ("AttentivePoolingConfig", "_PAPER_SIZES", "build_ranker", "train_attentive_pooling")
+        ),
         "models/attentive_pooling.py",
         "training/answer_sampler.py",
         "training/fit_hardest.py",
@@ -145,8 +153,28 @@ def train_attentive_pooling(
 
 
 def run_attentive_pooling(config: AttentivePoolingConfig) -> ExperimentResult:
-    """Run the experiment that a script's configuration describes, and say which negatives it has."""
+    """Run the experiment that a script's configuration describes, say which negatives it has, and draw the
+    accuracy by the length of answers (Fig. 3, 4), for every test split.
+    """
     print(f"Negatives: {config.negatives()}.", flush=True)
-    return run_experiment(
-        config, paper="attentive_pooling", model=NAMES[config.model], train_seed=train_attentive_pooling
+    model = NAMES[config.model]
+    result = run_experiment(
+        config, paper="attentive_pooling", model=model, train_seed=train_attentive_pooling
     )
+    for name, split in result.data.scored_splits.items():
+        if name != "dev":
+            title = f"{result.data.title}, {name}"
+            figure = _accuracy_by_length(split, [scores[name] for scores in result.scores], model, title)
+            save_figure(figure, result.folder / f"accuracy_by_answer_length_{name}.png")
+    return result
+
+
+def _accuracy_by_length(
+    split: "EncodedSplit", scores: Sequence["np.ndarray"], model: str, title: str
+) -> "Figure":
+    from evaluation.attention_figures import accuracy_by_answer_length, correct_answer_lengths
+
+    questions = [split.question_ids[number] for number in split.question_of_row]
+    lengths = correct_answer_lengths(questions, split.labels, split.candidates.lengths)
+    seeds = [per_question(split, of_seed) for of_seed in scores]
+    return accuracy_by_answer_length({model: seeds}, lengths, title=title)

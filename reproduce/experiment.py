@@ -33,6 +33,7 @@ from data_prep import (
 )
 from data_prep.files import atomic_write, check_writable, remove_leftovers
 from data_prep.overlap_features import inverse_document_frequencies
+from data_prep.registry import reader_sources
 from evaluation import (
     METRICS,
     evaluate_ranking,
@@ -43,7 +44,7 @@ from evaluation import (
     write_run,
 )
 from evaluation.paper_results import read_paper_results
-from evaluation.records import ResultRecord, save_record
+from evaluation.records import ResultRecord, read_record, save_record
 from evaluation.source_fingerprints import source_fingerprints
 from evaluation.tables import paper_ours_table
 from reproduce.task_vectors import with_task_vectors
@@ -194,7 +195,8 @@ class ExperimentData:
 
     def fingerprint(self) -> str:
         """Return a hash of the encoded texts, labels, features and word vectors."""
-        digest = hashlib.sha256(self.word_vectors.matrix.tobytes())
+        # As they lie in memory: a copy of the word vectors would be the largest thing there is.
+        digest = hashlib.sha256(np.ascontiguousarray(self.word_vectors.matrix))
         for split in self.encoded.splits.values():
             for texts in (split.questions, split.candidates.texts):
                 digest.update(texts.words.tobytes() + texts.offsets.tobytes())
@@ -383,6 +385,7 @@ def run_experiment(
     folder = experiment_folder(config, data, paper, model)
     if config.record:
         check_writable(RESULTS)
+        _refuse_to_lose_a_record(config, data, paper, model)
     runs: list[SeedRun] = []
     best: tuple[float, SeedRun] | None = None
     for seed in config.seed_list:
@@ -424,7 +427,7 @@ def config_fingerprints(config: ExperimentConfig) -> dict[str, str]:
     # A configuration that was made elsewhere, as in a notebook, has no defaults of the repository's.
     if script.is_file() and script.is_relative_to(ROOT):
         scripts = [f"{script.relative_to(ROOT).as_posix()}::{type(config).__name__}"]
-    return source_fingerprints((*config.sources, *scripts), ROOT)
+    return source_fingerprints((*config.sources, *reader_sources(config.dataset), *scripts), ROOT)
 
 
 def slug(*parts: str) -> str:
@@ -472,7 +475,7 @@ def _records(
         # The median, since the first epoch of every seed holds TensorFlow's preparations.
         "seconds_per_epoch": statistics.median(epoch["seconds"] for run in runs for epoch in run.history),
         "command": clean_command(),
-        "configuration": json.loads(json.dumps(config.matters(), default=str)),
+        "configuration": _recorded_options(config),
         "vocabulary_coverage": {
             "types": round(data.word_vectors.coverage_types, 4),
             "tokens": round(data.word_vectors.coverage_tokens, 4),
@@ -505,6 +508,10 @@ def _records(
     return records
 
 
+def _recorded_options(config: ExperimentConfig) -> dict:
+    return json.loads(json.dumps(config.matters(), default=str))
+
+
 def _over_seeds(tables: list[pd.DataFrame], rule: str) -> dict:
     each = [summarise(table, rule) for table in tables]
     spreads = {}
@@ -527,12 +534,34 @@ def record_name(record: ResultRecord) -> str:
     return slug(*names, record.embeddings, configuration)
 
 
+def _refuse_to_lose_a_record(config: ExperimentConfig, data: ExperimentData, paper: str, model: str) -> None:
+    """Raise an error where this run's records would take the place of more seeds', or of main ones."""
+    options = _recorded_options(config)
+    for path in sorted(RESULTS.glob(f"{slug(paper)}_{slug(config.dataset)}-*.json")):
+        old = read_record(path)
+        same = (old.paper, old.dataset, old.model, old.variant, old.embeddings, old.configuration) == (
+            *(paper, config.dataset, model, data.dataset.variant, data.word_vectors.name, options),
+        )
+        if same and len(old.seeds) > len(config.seed_list):
+            raise UserError(
+                f"{path} is a record of {len(old.seeds)} seeds, which {len(config.seed_list)} would replace: "
+                f"give --seeds {len(old.seeds)}, or leave --record out."
+            )
+        if same and old.main and not config.main:
+            raise UserError(
+                f"{path} is the main record of these options: give --main as well, or leave --record out."
+            )
+
+
 def clean_command() -> str:
-    """Return this process's command as one types it in the repository's folder."""
-    places = {"--data-home", "--embeddings-home", "--output"}
+    """Return this process's command as one types it in the repository's folder, without the machine's own."""
+    places = {"--data-home", "--embeddings-home", "--output", "--results", "--figures", "--folder"}
     words, skip = [], False
     for word in sys.argv[1:]:
         if word.startswith("--"):
+            # An option may be written with either sign; the list of recorded commands has one.
+            name, *value = word.split("=", 1)
+            word = "=".join((name.replace("_", "-"), *value))
             skip = word.partition("=")[0] in places
         if not skip:
             words.append(word)

@@ -36,7 +36,6 @@ _SOURCES = (
     "reproduce/lexical_baselines.py::split_scores",
     "reproduce/lexical_baselines.py::tie_rows",
     "models/lexical.py",
-    "data_prep/protocols.py",
     "data_prep/tokens.py",
     "evaluation/ranking.py",
 )
@@ -232,7 +231,7 @@ def baseline_records(rows: list[dict], config: LexicalBaselinesConfig, command: 
     Returns:
         One record per protocol and rule.
     """
-    from data_prep.registry import find_description
+    from data_prep.registry import find_description, reader_sources
     from evaluation import METRICS
     from evaluation.records import ResultRecord
     from evaluation.source_fingerprints import source_fingerprints
@@ -275,7 +274,9 @@ def baseline_records(rows: list[dict], config: LexicalBaselinesConfig, command: 
                     seconds_per_epoch=None,
                     command=command,
                     configuration={"dataset": config.dataset, "tie_seeds": config.tie_seeds},
-                    code=source_fingerprints(_SOURCES, PAPER_RESULTS.parents[1]),
+                    code=source_fingerprints(
+                        (*_SOURCES, *reader_sources(config.dataset)), PAPER_RESULTS.parents[1]
+                    ),
                     main=variant == description.variants[0],
                     notes=notes,
                 )

@@ -26,6 +26,7 @@ import tyro
 
 from data_prep.cli import run_command
 from data_prep.errors import UserError
+from data_prep.registry import DATASETS, reader_sources
 from evaluation.recorded_experiments import read_commands, staleness
 from evaluation.records import ResultRecord, load_records, read_record, save_record
 from evaluation.source_fingerprints import changed_sources
@@ -39,6 +40,8 @@ MAKERS_OF_DATA = (
     "data_prep/trained_vectors.py",
     "data_prep/vocabulary.py",
     "data_prep/word_vector*.py",
+    # The readers: protocols.py, which they name as well, also chooses the questions that count.
+    *(source for name in DATASETS for source in reader_sources(name) if source != "data_prep/protocols.py"),
     "reproduce/experiment.py::load_experiment_data",
     "reproduce/task_vectors.py",
 )
@@ -125,10 +128,11 @@ def confirm(command: str, results: Path) -> bool:
 
 
 def _only_data_could_differ(record: ResultRecord) -> bool:
-    return all(
-        any(fnmatch.fnmatch(source, maker) for maker in MAKERS_OF_DATA)
-        for source in changed_sources(record.code, ROOT)
-    )
+    return all(_makes_data(source) for source in changed_sources(record.code, ROOT))
+
+
+def _makes_data(source: str) -> bool:
+    return any(fnmatch.fnmatch(source, maker) for maker in MAKERS_OF_DATA)
 
 
 def _confirm_data(words: Sequence[str], own: dict[Path, ResultRecord]) -> bool:
@@ -140,11 +144,13 @@ def _confirm_data(words: Sequence[str], own: dict[Path, ResultRecord]) -> bool:
         return False
     now = json.loads(done.stdout.splitlines()[-1])
     for path, record in own.items():
-        if record.data != now["data"] or record.code.keys() != now["code"].keys():
+        # A maker of the data that no record named before is confirmed with them; other code is not.
+        if record.data != now["data"] or not record.code.keys() <= now["code"].keys():
             print(f"    not confirmed: the data, or the list of the code, is another ({path.name})")
             return False
     for path, record in own.items():
-        _renew(record, path, now["code"], now["data"], "The data are the same after changes of their making.")
+        code = {each: now["code"][each] for each in now["code"] if each in record.code or _makes_data(each)}
+        _renew(record, path, code, now["data"], "The data are the same after changes of their making.")
     print("    confirmed: the same data", flush=True)
     return True
 

@@ -13,7 +13,6 @@ from data_prep import (
     EncodedTexts,
     SharedTexts,
     Tokenizer,
-    UserError,
     Vocabulary,
     apply_protocol,
     encode_dataset,
@@ -119,7 +118,6 @@ def test_vocabulary_orders_by_frequency_then_alphabet(lists):
     for tokens in lists:
         assert [vocabulary.words[number] for number in vocabulary.encode(tokens)] == tokens
     assert vocabulary.encode(["unheard"]).tolist() == [1]
-    assert Vocabulary.from_json(vocabulary.to_json()).words == vocabulary.words
 
 
 def test_special_entries_cannot_be_met_in_a_text():
@@ -127,10 +125,9 @@ def test_special_entries_cannot_be_met_in_a_text():
     assert vocabulary.encode(["<padding>", "x", "<unknown>"]).tolist() == [2, 3, 1]
 
 
-@pytest.mark.parametrize("text", ["{", '{"a": 1}', "[1]", '["a", "a"]'])
-def test_a_bad_vocabulary_is_a_user_error(text):
-    with pytest.raises(UserError):
-        Vocabulary.from_json(text)
+def test_a_vocabulary_names_every_word_once():
+    with pytest.raises(ValueError, match="must be distinct"):
+        Vocabulary(["a", "b", "a"])
 
 
 def test_tokenizers():

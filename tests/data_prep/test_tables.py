@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data_prep import UserError, apply_protocol, load_table
-from data_prep.tables import read_json_lines
+from data_prep.tables import check_table, read_json_lines
 
 ROWS = [
     {
@@ -28,6 +28,15 @@ ROWS = [
         "label": "1",
     },
 ]
+
+
+def test_a_missing_value_before_a_text_is_named_with_its_row():
+    table = pd.DataFrame(
+        [["Who?", "Ann.", 1], [pd.NA, "Bea.", 0], ["Who?", "Cem.", 0]],
+        columns=["question", "candidate", "label"],
+    ).astype({"question": "string"})
+    with pytest.raises(UserError, match="question"):
+        check_table(table, "rows")
 
 
 def write_csv(path, rows):

@@ -208,4 +208,4 @@ def test_bad_options_are_refused(build, options):
 def test_every_argument_is_documented():
     for build in (ctrn, qrnn, lstm, features_alone):
         for name in inspect.signature(build).parameters:
-            assert f"        {name}: " in build.__doc__
+            assert f"\n    {name}: " in inspect.getdoc(build)

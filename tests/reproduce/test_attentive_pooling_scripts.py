@@ -1,6 +1,7 @@
 """Attentive Pooling's scripts: the paper's values by model, and what a run leaves behind."""
 
 import json
+import math
 import re
 import subprocess
 import sys
@@ -11,8 +12,11 @@ import pytest
 import tyro
 
 from data_prep import DATASETS, UserError
+from data_prep.cli import run_command
 from models.attentive_pooling import PAPER_TRAINING
-from reproduce.attentive_pooling_experiment import NAMES, AttentivePoolingConfig
+from reproduce.attention import attend
+from reproduce.attention import main as draw_attention
+from reproduce.attentive_pooling_experiment import NAMES, AttentivePoolingConfig, run_attentive_pooling
 from reproduce.attentive_pooling_insuranceqa import Config as InsuranceQAConfig
 from reproduce.attentive_pooling_insuranceqa import run
 from reproduce.attentive_pooling_search import SPACE, SearchConfig, complete
@@ -116,3 +120,63 @@ def test_a_run_prints_accuracies_and_records_what_a_reader_has_to_know(capsys, t
     assert line in printed
     assert re.search(r"AP-CNN, ours, 1 seed", printed)
     assert (result.folder / "learning_curves.png").is_file()
+    assert (result.folder / "accuracy_by_answer_length_test.png").is_file()
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """Folders of an AP-CNN and of a QA-CNN."""
+    output = tmp_path_factory.mktemp("trained")
+    options = {"dataset": "sample", "epochs": 1, "filters": 8, "share_negatives": True, "batch_size": 20}
+    return {
+        model: run_attentive_pooling(AttentivePoolingConfig(model=model, output=output, **options)).folder
+        / "model"
+        for model in ("ap-cnn", "qa-cnn")
+    }
+
+
+def test_attention_to_any_pair_of_texts(trained):
+    question, of_question, answer, of_answer = attend(
+        trained["ap-cnn"], "Who wrote the Zauberflöte?", "Mozart did."
+    )
+    assert (question[-2:], answer) == (["zauberflöte", "?"], ["mozart", "did", "."])
+    # Eq. 14 to 16: a softmax of values within (-1, 1).
+    for words, weights in ((question, of_question), (answer, of_answer)):
+        assert len(weights) == len(words)
+        assert weights.sum() == pytest.approx(1, abs=1e-6)
+        assert weights.max() / weights.min() <= math.exp(2) + 1e-4
+
+
+@pytest.mark.parametrize("ending", ["png", "html"])
+def test_attention_is_drawn_from_a_shell_s_words(trained, tmp_path, capsys, monkeypatch, ending):
+    path = tmp_path / f"attention.{ending}"
+    words = ["attention.py", str(trained["ap-cnn"]), "Who?", "Mozart <did>.", "--output", str(path)]
+    monkeypatch.setattr(sys, "argv", words)
+    draw_attention()
+    printed = capsys.readouterr().out.splitlines()
+    # The stronger of both words first; the weights of a text add up to 1.
+    strengths = [float(weight) for weight in re.findall(r"[.0-9]{5}", printed[0])]
+    assert strengths == sorted(strengths, reverse=True)
+    assert sum(strengths) == pytest.approx(1, abs=2e-3)
+    assert printed[-1] == str(path)
+    assert path.read_bytes().startswith(b"\x89PNG" if ending == "png" else b"<!DOCTYPE html>")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["qa-cnn", "Who?", "Mozart."], "without attention"),
+        (["ap-cnn", "Who?", " "], "at least one word"),
+        (["nowhere", "Who?", "Mozart."], "cannot read"),
+        (["ap-cnn", "Who?", "Mozart.", "--output", "a.gif"], "must end in"),
+    ],
+)
+def test_what_cannot_be_drawn_ends_with_2(trained, capsys, monkeypatch, tmp_path, arguments, message):
+    model, *others = arguments
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["attention.py", str(trained.get(model, model)), *others])
+    with pytest.raises(SystemExit) as end:
+        run_command(draw_attention)
+    assert end.value.code == 2
+    assert message in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

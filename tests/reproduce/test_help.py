@@ -72,6 +72,13 @@ def test_help_of_rank(environment):
     assert "--table FILE" in text
 
 
+def test_help_of_attention(environment):
+    text, heavy = help_of("attention", environment)
+    assert heavy == "[]"
+    assert "--output" in text
+    assert "python reproduce/attention.py MODEL" in text
+
+
 def test_help_of_the_analysis(environment):
     text, heavy = help_of("hyperqa_analysis", environment)
     assert heavy == "[]"

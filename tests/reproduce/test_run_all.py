@@ -10,7 +10,7 @@ import pytest
 
 import reproduce.run_all
 from data_prep.errors import UserError
-from evaluation.records import load_records
+from evaluation.records import load_records, read_record
 from reproduce.run_all import Config, run_all
 
 SCRIPT = """
@@ -169,6 +169,30 @@ def test_a_change_of_what_makes_the_data_is_confirmed_by_the_data_alone(root, ru
     edit(root, "0.5 + seed / 10", "(5 + seed) / 10")
     run(confirm=True)
     assert (root / "trainings").read_text() == "one more\none more\n"
+
+
+def test_data_are_confirmed_for_a_record_that_names_fewer_of_their_makers(root, run):
+    run()
+    reader, path = root / "data_prep" / "wikiqa.py", next((root / "reproduce" / "results").glob("*.json"))
+    before = read_record(path).code
+    reader.write_text("NAME = 'wikiqa'\n")
+    edit(root, '"data_prep/tokens.py"', '"data_prep/wikiqa.py", "data_prep/tokens.py"')
+    edit(root, "text.split()", "text.split(' ')", "data_prep/tokens.py")
+    assert run(confirm=True)[0] == 0
+    assert read_record(path).code.keys() - before.keys() == {"data_prep/wikiqa.py"}
+
+
+def test_a_change_of_a_data_set_s_reader_makes_records_stale():
+    from data_prep.registry import DATASETS
+    from reproduce.cosinet_wikiqa import Config as CosinetConfig
+    from reproduce.experiment import config_fingerprints
+    from reproduce.hyperqa_semevalcqa import Config as SemEvalConfig
+
+    assert {"data_prep/wikiqa.py", "data_prep/protocols.py"} <= config_fingerprints(CosinetConfig()).keys()
+    named = config_fingerprints(SemEvalConfig())
+    assert {"data_prep/semevalcqa.py", "data_prep/semevalcqa_texts.py"} <= named.keys()
+    for name in DATASETS:
+        assert config_fingerprints(CosinetConfig(dataset=name))
 
 
 def test_a_command_that_fails_does_not_keep_back_the_others(root, run):
