@@ -30,10 +30,10 @@ def load_table(path: str | Path, *, labelled: bool = True) -> pd.DataFrame:
     The format follows from the name: `.csv` (ordinary CSV quoting; separated by commas, or by the semicolons
     or tabs that the header shows), `.tsv` (tab-separated without quoting, so that a quote is a character like
     any other), `.jsonl` (one object a line) or `.parquet`; the first three may be gzipped (`.csv.gz`). The
-    columns `question`, `candidate` and `label` are required. Without `question_id` the equal questions are
-    one question; without `candidate_id` the rows are numbered. Other columns are dropped. The text "NA" or
-    "null" is a text, not a missing value. A label is 1, true or yes for a correct candidate, 0, false or no
-    for a wrong one, in capitals or not.
+    columns `question`, `candidate` and `label`, in capitals or not, are required. Without `question_id` the
+    equal questions are one question; without `candidate_id` the rows are numbered. Other columns are
+    dropped. The text "NA" or "null" is a text, not a missing value. A label is 1, true or yes for a correct
+    candidate, 0, false or no for a wrong one, in capitals or not.
 
     Args:
         path: the file.
@@ -54,15 +54,18 @@ def load_table(path: str | Path, *, labelled: bool = True) -> pd.DataFrame:
     """
     path = Path(path)
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
-    if suffix == ".parquet":
-        return check_table(_read_parquet(path), path, unit="row", labelled=labelled)
-    if suffix not in (".csv", ".tsv", ".jsonl"):
+    if suffix not in (".csv", ".tsv", ".jsonl", ".parquet"):
         raise UserError(f"{path}: the name must end in .csv, .tsv, .jsonl or .parquet (.gz may follow).")
-    read = {".csv": read_csv, ".tsv": read_tsv, ".jsonl": read_json_lines}[suffix]
     # Nothing here holds on to the file's text, nor to the raw table, while the checked one is made: half a
     # million rows would fill the memory once more for each.
-    raw = list(read(decode_text(read_content(path), path), path))
-    return check_table(raw.pop(0), path, raw.pop(), labelled=labelled)
+    if suffix == ".parquet":
+        raw = [_read_parquet(path), None]
+    else:
+        read = {".csv": read_csv, ".tsv": read_tsv, ".jsonl": read_json_lines}[suffix]
+        raw = list(read(decode_text(read_content(path), path), path))
+    raw[0].columns = [_standard_name(name) for name in raw[0].columns]
+    unit = "row" if suffix == ".parquet" else "line"
+    return check_table(raw.pop(0), path, raw.pop(), unit=unit, labelled=labelled)
 
 
 def check_table(
@@ -250,7 +253,8 @@ def read_csv(text: str, where: str | Path) -> tuple[pd.DataFrame, list[int]]:
     r"""Split comma-separated text with ordinary quoting, header in the first line.
 
     Spreadsheets of many countries write semicolons in the place of commas: where the first line names the
-    columns of `load_table` with semicolons or tabs between them, these separate.
+    columns of `load_table` with semicolons or tabs between them, these separate; where it does not name
+    them, what is most frequent there.
 
     Args:
         text: the file's text.
@@ -293,10 +297,16 @@ def _csv_rows(text: str, where: str | Path) -> Iterator[tuple[int, list[str]]]:
 
 def _separator(header: str) -> str:
     for separator in ",;\t":
-        names = {name.strip().strip('"').strip() for name in header.split(separator)}
+        names = {_standard_name(name.strip().strip('"')) for name in header.split(separator)}
         if {"question", "candidate"} <= names:
             return separator
-    return ","
+    return max(",;\t", key=header.count)
+
+
+def _standard_name(name: object) -> object:
+    """Write the name of a column that `load_table` knows as it does, and leave others as they are."""
+    plain = str(name).strip().lower()
+    return plain if plain in COLUMNS else name
 
 
 def _to_table(numbered: Iterator[tuple[int, list[str]]], where: str | Path) -> tuple[pd.DataFrame, list[int]]:
@@ -375,7 +385,7 @@ def _read_parquet(path: Path) -> pd.DataFrame:
 
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
-            names = [name for name in file.schema_arrow.names if name in COLUMNS]
+            names = [name for name in file.schema_arrow.names if _standard_name(name) in COLUMNS]
             twice = next((name for name in names if names.count(name) > 1), None)
             if twice:
                 raise UserError(f"{path}: the column {twice!r} occurs twice. Name every column once.")

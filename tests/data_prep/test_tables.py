@@ -30,6 +30,34 @@ ROWS = [
 ]
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_names_of_columns_may_be_in_capitals(tmp_path, separator):
+    path = tmp_path / "faq.csv"
+    rows = ["Question, LABEL ,Candidate", "Who?,yes,Me.", "Who?,no,Where?"]
+    path.write_text("\n".join(rows).replace(",", separator))
+    table = load_table(path)
+    assert table[["question", "candidate", "label"]].to_numpy().tolist() == [
+        ["Who?", "Me.", 1],
+        ["Who?", "Where?", 0],
+    ]
+
+
+def test_a_parquet_s_columns_may_be_in_capitals_but_not_twice(tmp_path):
+    rows = {"Question": ["a", "a"], "CANDIDATE": ["x", "y"], "Label": [1, 0]}
+    pd.DataFrame(rows).to_parquet(tmp_path / "a.parquet")
+    assert load_table(tmp_path / "a.parquet")["candidate"].tolist() == ["x", "y"]
+    pd.DataFrame({**rows, "label": [1, 0]}).to_parquet(tmp_path / "b.parquet")
+    with pytest.raises(UserError, match="'label' occurs twice"):
+        load_table(tmp_path / "b.parquet")
+
+
+def test_a_column_of_another_name_is_found_missing_whatever_the_separator(tmp_path):
+    path = tmp_path / "faq.csv"
+    path.write_text('Question;Answer;Label\n"Who, then?";Me, of course.;1\n')
+    with pytest.raises(UserError, match=r"'candidate' is missing \(found: question, Answer, label\)"):
+        load_table(path)
+
+
 def test_a_missing_value_before_a_text_is_named_with_its_row():
     table = pd.DataFrame(
         [["Who?", "Ann.", 1], [pd.NA, "Bea.", 0], ["Who?", "Cem.", 0]],
