@@ -89,5 +89,5 @@ def test_help_of_the_analysis(environment):
 
 def test_every_script_of_an_experiment_is_here():
     found = {path.stem for path in (ROOT / "reproduce").glob("*.py") if "run_command" in path.read_text()}
-    others = {"rank", "lexical_baselines", "parameter_counts", "hyperqa_analysis"}
+    others = {"rank", "lexical_baselines", "parameter_counts", "attention", "hyperqa_analysis"}
     assert found - others == set(EXPERIMENTS)
