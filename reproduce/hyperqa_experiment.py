@@ -37,7 +37,10 @@ class HyperQAConfig(PairwiseSettings, ExperimentConfig):
 
     sources: ClassVar[tuple[str, ...]] = (
         *ExperimentConfig.sources,
-        "reproduce/hyperqa_experiment.py",
+        *(
+            f"reproduce/hyperqa_experiment.py::{name}"
+            for name in ("HyperQAConfig", "build_ranker", "encoding_of", "train_hyperqa")
+        ),
         "models/hyperqa.py",
         "training/fit_pairwise.py",
         "training/negative_sampling.py",
