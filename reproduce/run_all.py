@@ -9,6 +9,7 @@ documents (`python -m evaluation.report`).
 After a change that should change no number, such as one that makes the code shorter:
 python reproduce/run_all.py --confirm
 Where only code has changed that makes the arrays, nothing is trained: they must be the recorded ones.
+--confirm-data does these alone, in seconds each.
 """
 
 import fnmatch
@@ -64,6 +65,9 @@ class Config:
     """Train only the first seed of what is stale, or nothing where only the data could have changed; where
     that gives the numbers, or the data, of the record again, the record counts as up to date, and says so in
     its notes."""
+    confirm_data: bool = False
+    """Confirm what needs no training for it, since only the making of the data has changed, and leave the
+    rest alone."""
     only: str = ""
     """Look only at the commands that hold this text, such as hyperqa_wikiqa."""
 
@@ -104,7 +108,7 @@ def confirm(command: str, results: Path) -> bool:
         return False
     seed = next(iter(own.values())).seeds[0]
     words = [word for word in shlex.split(command)[1:] if word not in ("--record", "--main")]
-    if all(record.code and _only_data_could_differ(record) for record in own.values()):
+    if all(_only_data_could_differ(record) for record in own.values()):
         return _confirm_data(words, own)
     with tempfile.TemporaryDirectory() as folder:
         once = ["--seeds", "1", "--first-seed", str(seed), "--output", folder]
@@ -128,6 +132,8 @@ def confirm(command: str, results: Path) -> bool:
 
 
 def _only_data_could_differ(record: ResultRecord) -> bool:
+    if not record.code or not record.per_question:
+        return False
     return all(_makes_data(source) for source in changed_sources(record.code, ROOT))
 
 
@@ -220,9 +226,11 @@ def run_all(config: Config) -> int:
         print(f"[{number}/{len(commands)}] {command}\n    {reason or 'recorded'}", flush=True)
         if reason is None or config.dry_run:
             continue
-        if config.confirm:
-            succeeded = reason != _MISSING and confirm(command, config.results)
-            failed += [] if succeeded or reason == _MISSING else [command]
+        if config.confirm or config.confirm_data:
+            own = _records_of(command, config.results).values()
+            if reason == _MISSING or (config.confirm_data and not all(map(_only_data_could_differ, own))):
+                continue
+            failed += [] if confirm(command, config.results) else [command]
             continue
         begun = datetime.now(UTC).isoformat(timespec="seconds")
         if _run(shlex.split(command)[1:]):
@@ -230,7 +238,8 @@ def run_all(config: Config) -> int:
         else:
             _remove_superseded(command, config.results, begun)
     for command in failed:
-        print(f"{'not confirmed' if config.confirm else 'failed'}: {command}", file=sys.stderr)
+        verb = "not confirmed" if config.confirm or config.confirm_data else "failed"
+        print(f"{verb}: {command}", file=sys.stderr)
     return 1 if failed else 0
 
 

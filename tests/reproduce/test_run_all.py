@@ -171,6 +171,19 @@ def test_a_change_of_what_makes_the_data_is_confirmed_by_the_data_alone(root, ru
     assert (root / "trainings").read_text() == "one more\none more\n"
 
 
+def test_data_alone_are_confirmed_where_nothing_has_to_be_trained(root, run):
+    run()
+    edit(root, "text.split()", "text.split(' ')", "data_prep/tokens.py")
+    edit(root, "0.5 + seed / 10", "seed / 10 + 0.5")
+    assert run(confirm_data=True)[0] == 0
+    assert run(dry_run=True)[1].out.count("stale") == 1
+    edit(root, "seed / 10 + 0.5", "0.5 + seed / 10")
+    status, printed = run(confirm_data=True)
+    assert (status, printed.out.splitlines()[-1]) == (0, "    confirmed: the same data")
+    assert "stale" not in run(dry_run=True)[1].out
+    assert (root / "trainings").read_text().count("one more") == 1
+
+
 def test_data_are_confirmed_for_a_record_that_names_fewer_of_their_makers(root, run):
     run()
     reader, path = root / "data_prep" / "wikiqa.py", next((root / "reproduce" / "results").glob("*.json"))
