@@ -34,9 +34,9 @@ class PackCandidates(keras.layers.Layer):
     >>> import numpy as np
     >>> lists = np.array([[[7, 8], [0, 0]], [[5, 0], [6, 9]]])
     >>> texts, rows, places = PackCandidates(groups=2)(lists)
-    >>> [group.numpy().tolist() for group in texts]
+    >>> [np.asarray(group).tolist() for group in texts]
     [[[0], [0]], [[5, 0], [7, 8], [6, 9]]]
-    >>> [group.numpy().tolist() for group in rows], places.numpy().tolist()
+    >>> [np.asarray(group).tolist() for group in rows], np.asarray(places).tolist()
     ([[0, 0], [1, 0, 1]], [[3, 0], [2, 4]])
 
     Args:
