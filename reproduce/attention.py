@@ -38,13 +38,15 @@ def attend(folder: Path, question: str, answer: str) -> "tuple[list[str], np.nda
         >>> attend(Path("outputs/model"), "who wrote it ?", "Ann wrote it .")  # doctest: +SKIP
     """
     from data_prep import Tokenizer
-    from models.attentive_pooling import attention_weights
     from reproduce.rank import load_ranker, read_vocabulary
 
     vocabulary, options = read_vocabulary(folder)
     words = Tokenizer(pretokenised=False, **options)([question, answer])
     if not all(words):
         raise UserError("the question and the answer need at least one word.")
+    # Here, since it takes seconds: what is wrong with the arguments is said before.
+    from models.attentive_pooling import attention_weights
+
     ranker = load_ranker(folder)
     try:
         of_question, of_answer, _ = attention_weights(ranker, *(vocabulary.encode(t)[None] for t in words))
