@@ -294,19 +294,24 @@ def test_a_baseline_that_the_table_does_not_print_is_the_variant_that_differs_le
     assert "Against CosineQA, by MAP: HyperQA p = 1." in results_document(records, paper_results)
 
 
+def check_reasons(text, reasons):
+    for title, reason in reasons.items():
+        below = text[text.rindex(title) :].removeprefix("### ")
+        assert reason in below[: below.find("\n#")], title
+
+
 def test_rows_that_were_not_run_say_why(paper_results):
     commands = ["python reproduce/ctrn_trecqa.py --record --main --variant TRAIN-ALL"]
     text = results_document([], paper_results, {}, commands)
     assert line_of(text, "HyperQA", "0.683")[2] == "no data"
     assert line_of(text, "PV", "0.511", "quoted", "", "0.516", "quoted")
-    for title, reason in {
+    reasons = {
         "### Table 3: yahooqa": "No data: the released splits of YahooQA",
         "### Table 6: nq-la": "No data: the candidates of NQ-LA",
         "### Table 6: trecqa-raw/TRAIN\n": "Not run (LSTM, QRNN, CTRN): the data are here, but",
         "### Table 6: trecqa-raw/TRAIN-ALL": "Not run (LSTM, QRNN, CTRN): data and word vectors are here",
-    }.items():
-        below = text[text.index(title) :].removeprefix("### ")
-        assert reason in below[: below.find("\n#")], title
+    }
+    check_reasons(text, reasons)
 
 
 def test_a_rule_s_command_and_a_script_s_default_training_set_count_as_planned(paper_results):
@@ -315,13 +320,12 @@ def test_a_rule_s_command_and_a_script_s_default_training_set_count_as_planned(p
         "python reproduce/ctrn_trecqa.py --record --main",
     ]
     text = results_document([], paper_results, {}, commands)
-    for title, reason in {
+    reasons = {
         "### Table 4: wikiqa": "`make results` runs",
         "### Table 6: trecqa-raw/TRAIN\n": "`make results` runs",
         "### Table 6: trecqa-raw/TRAIN-ALL": "lists no experiment for them yet",
-    }.items():
-        below = text[text.rindex(title) :].removeprefix("### ")
-        assert reason in below[: below.find("\n#")], title
+    }
+    check_reasons(text, reasons)
 
 
 def test_splits_beside_the_test_split_are_told_apart(paper_results):
