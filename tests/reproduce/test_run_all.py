@@ -186,13 +186,13 @@ def test_data_alone_are_confirmed_where_nothing_has_to_be_trained(root, run):
 
 def test_data_are_confirmed_for_a_record_that_names_fewer_of_their_makers(root, run):
     run()
-    reader, path = root / "data_prep" / "wikiqa.py", next((root / "reproduce" / "results").glob("*.json"))
+    maker, path = root / "data_prep" / "splitting.py", next((root / "reproduce" / "results").glob("*.json"))
     before = read_record(path).code
-    reader.write_text("NAME = 'wikiqa'\n")
-    edit(root, '"data_prep/tokens.py"', '"data_prep/wikiqa.py", "data_prep/tokens.py"')
+    maker.write_text("SHARE = 0.1\n")
+    edit(root, '"data_prep/tokens.py"', '"data_prep/splitting.py", "data_prep/tokens.py"')
     edit(root, "text.split()", "text.split(' ')", "data_prep/tokens.py")
     assert run(confirm=True)[0] == 0
-    assert read_record(path).code.keys() - before.keys() == {"data_prep/wikiqa.py"}
+    assert read_record(path).code.keys() - before.keys() == {"data_prep/splitting.py"}
 
 
 def test_a_change_of_a_data_set_s_reader_makes_records_stale():
