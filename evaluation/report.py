@@ -15,6 +15,7 @@ from data_prep.cli import run_command
 from data_prep.errors import UserError
 from data_prep.files import atomic_write
 from evaluation.eq9_summary import eq9_block
+from evaluation.norm_report import norms_block
 from evaluation.paper_results import (
     answers,
     comparable_metrics,
@@ -30,7 +31,10 @@ from evaluation.tables import METRIC_TITLES, decimals_of, format_measured, markd
 BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
 
 # The pages of studies, by their part that is made of records, and the folder of these records.
-STUDIES = {"docs/eq9.md": (eq9_block, "reproduce/results/eq9")}
+STUDIES = {
+    "docs/eq9.md": (eq9_block, "reproduce/results/eq9"),
+    "docs/hyperqa.md": (norms_block, "reproduce/results/norms"),
+}
 
 _README_NOTE = """\
 Ours: mean ± half width of the 95 % t interval over the seeds. In TrecQA raw a question without a correct
@@ -122,8 +126,8 @@ def main(arguments: list[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(
         prog="python -m evaluation.report",
-        description="Write reproduce/RESULTS.md, the result table of README.md and those of docs/eq9.md from "
-        "the records in reproduce/results and from reproduce/paper_results.csv.",
+        description="Write reproduce/RESULTS.md, the result table of README.md and those of docs/eq9.md and "
+        "docs/hyperqa.md from the records in reproduce/results and from reproduce/paper_results.csv.",
     )
     parser.add_argument(
         "--check", action="store_true", help="write nothing; fail if a document is out of date"

@@ -6,12 +6,17 @@ MODEL is the folder `model/` that a training of HyperQA or CosineQA left behind.
 the output folder, and prints the tables. Figure 4 needs scikit-learn: pip install -e '.[analysis]'.
 
 The paper says that questions have longer vectors than answers. The last table looks: effect sizes with 95 %
-intervals by the bootstrap over questions, plain and at equal numbers of words.
+intervals by the bootstrap over questions, plain and at equal numbers of words. With --record they go to
+reproduce/results/norms/ and the figures to docs/, from which `python -m evaluation.report` writes a part of
+docs/hyperqa.md.
 """
 
+import hashlib
 import importlib.util
 import json
+import shlex
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -22,9 +27,19 @@ from data_prep.cli import run_command
 from data_prep.errors import UserError
 
 if TYPE_CHECKING:
+    import keras
     from matplotlib.figure import Figure
 
     from data_prep import EncodedSplit, Vocabulary
+    from evaluation.norm_analysis import NormComparison
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = (
+    "reproduce/hyperqa_analysis.py::analyse",
+    "evaluation/norm_analysis.py",
+    "training/packed_bag_of_words.py",
+)
+"""The code on which the comparison of norms depends, beside the model's and the data's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +66,12 @@ class Config:
     """Folder of the data sets; else QA_DATA_HOME, else the user's cache."""
     output: Path = Path("outputs/hyperqa_analysis")
     """Folder for the figures and the numbers."""
+    record: bool = False
+    """Also keep the numbers in --results and the figures in --figures, for docs/hyperqa.md."""
+    results: Path = ROOT / "reproduce" / "results" / "norms"
+    """With --record: folder of the numbers."""
+    figures: Path = ROOT / "docs"
+    """With --record: folder of the figures."""
 
     def __post_init__(self) -> None:
         """Refuse options out of range."""
@@ -273,7 +294,70 @@ def analyse(config: Config) -> None:
             indent=1,
         )
         file.write("\n")
+    if config.record:
+        record(config, ranker, title, comparison, figures)
     print(f"\nFigures and numbers: {config.output}")
+
+
+def record(
+    config: Config,
+    ranker: "keras.Model",
+    title: str,
+    comparison: "NormComparison",
+    figures: "dict[str, Figure]",
+) -> None:
+    """Keep a comparison and its figures for the page of HyperQA.
+
+    Args:
+        config: the options.
+        ranker: the model.
+        title: names model, data set and split.
+        comparison: the effects.
+        figures: by name; "norms" and "tsne" are kept.
+
+    Raises:
+        UserError: the model was trained on another data set, or a folder cannot be written to.
+    """
+    from data_prep.files import atomic_write
+    from evaluation.records import package_versions
+    from evaluation.source_fingerprints import source_fingerprints
+    from reproduce.experiment import slug
+
+    facts = json.loads((config.model / "vocabulary.json").read_text(encoding="utf-8"))
+    if facts.get("dataset") != config.dataset:
+        raise UserError(
+            f"{config.model} was trained on {facts.get('dataset')}. What is recorded are texts of a model's "
+            "own data set: leave out --record, or give another MODEL."
+        )
+    variant = config.variant or ""
+    name = slug(config.dataset, variant, config.split, ranker.name)
+    kept = {f"{part}-{name}.png": figures[part] for part in ("norms", "tsne") if part in figures}
+    for file_name, figure in kept.items():
+        with atomic_write(config.figures / file_name, "wb") as file:
+            figure.savefig(file, format="png", dpi=100)
+    # As one types it in the repository's folder, where a training has left the model.
+    place = "/".join(["outputs", *config.model.resolve().parts[-3:]])
+    words = ["python", "reproduce/hyperqa_analysis.py", place, "--record", "--dataset", config.dataset]
+    words += ["--variant", variant] if variant else []
+    words += ["--split", config.split] if config.split != "test" else []
+    content = {
+        "title": f"{title}, {variant}" if variant else title,
+        "model": ranker.name,
+        "dataset": config.dataset,
+        "variant": variant,
+        "split": config.split,
+        "embeddings": facts["embeddings"],
+        "ranker_sha256": hashlib.sha256((config.model / "ranker.keras").read_bytes()).hexdigest(),
+        "norms": comparison.values(),
+        "figures": list(kept),
+        "command": shlex.join(words),
+        "versions": package_versions(),
+        "code": source_fingerprints(SOURCES, ROOT),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    with atomic_write(config.results / f"{name}.json") as file:
+        json.dump(content, file, indent=1)
+        file.write("\n")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 import itertools
 import json
 import re
+import shutil
+from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -10,6 +12,8 @@ import pytest
 
 import reproduce.hyperqa_analysis
 from data_prep import EncodedTexts, Tokenizer, UserError, load_dataset
+from evaluation.norm_report import norms_block
+from reproduce.experiment import ROOT
 from reproduce.hyperqa_analysis import Config, analyse, level_of
 from reproduce.rank import load_ranker, read_vocabulary
 
@@ -51,6 +55,38 @@ def test_figures_tables_and_numbers(sample_run, tmp_path, capsys):
     words = {word for text in (*table["question"], *table["candidate"]) for word in tokenizer([text])[0]}
     known = words & set(vocabulary.words[2:])
     assert sum(row["words"] for row in written["words_by_level"]) == len(known)
+
+
+def test_a_recorded_comparison_is_a_row_of_the_page(sample_run, tmp_path):
+    model = sample_run.folder / "model"
+    places = {"results": tmp_path / "results", "figures": tmp_path / "docs", "output": tmp_path / "output"}
+    config = Config(model=model, dataset="sample", tsne_texts=0, pairs=0, record=True, **places)
+    analyse(config)
+    written = json.loads((tmp_path / "output" / "analysis.json").read_text())["norms"]
+    block = norms_block(tmp_path / "results", ROOT)
+    row = block.splitlines()[2].split(" | ")
+    assert float(row[1].split()[0]) == pytest.approx(written["ratio"]["estimate"], rel=5e-3)
+    assert f"({written['ratio']['low']:.3g} to {written['ratio']['high']:.3g})" in row[1]
+    assert "(norms-sample_test_hyperqa.png)" in block and "Stale" not in block
+    assert (tmp_path / "docs" / "norms-sample_test_hyperqa.png").read_bytes().startswith(b"\x89PNG")
+    # The command names the model as it is found in the repository's folder.
+    assert f"hyperqa_analysis.py outputs/{'/'.join(model.parts[-3:])} --record --dataset sample" in block
+
+    kept = next((tmp_path / "results").glob("*.json"))
+    changed = json.loads(kept.read_text())
+    changed["code"]["evaluation/norm_analysis.py"] = "0" * 12
+    kept.write_text(json.dumps(changed))
+    assert "**Stale**, changed since: `evaluation/norm_analysis.py`" in norms_block(kept.parent, ROOT)
+    kept.write_text("{}")
+    with pytest.raises(UserError, match="is no record of an analysis"):
+        norms_block(kept.parent, ROOT)
+
+    copy = tmp_path / "copy" / "model"
+    shutil.copytree(model, copy)
+    facts = json.loads((copy / "vocabulary.json").read_text())
+    (copy / "vocabulary.json").write_text(json.dumps(facts | {"dataset": "other"}))
+    with pytest.raises(UserError, match="was trained on other"):
+        analyse(replace(config, model=copy))
 
 
 def test_levels_are_equal_steps_up_to_the_largest_norm():

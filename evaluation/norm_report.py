@@ -1,0 +1,69 @@
+"""Recorded comparisons of the norms of questions and answers, as a part of HyperQA's page."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from data_prep.errors import UserError
+from data_prep.files import decode_text, read_content
+from evaluation.norm_analysis import Effect
+from evaluation.source_fingerprints import changed_sources
+from evaluation.tables import markdown_table
+
+_EFFECTS = {
+    "ratio": "norm of a question / of its candidates",
+    "standardised": "standardised difference",
+    "share_longer": "questions that are longer",
+    "length_exponent": "norm grows as length to the power",
+    "ratio_at_equal_length": "question / answer at equal length",
+}
+_KEYS = {"title", "model", "embeddings", "norms", "figures", "command", "code"}
+
+
+def norms_block(folder: str | Path, root: str | Path) -> str:
+    """Write what HyperQA's page says of the recorded comparisons: a table, figures, commands.
+
+    Args:
+        folder: the folder of the records, which `reproduce/hyperqa_analysis.py --record` writes.
+        root: the repository, whose code is compared with the records' fingerprints.
+
+    Returns:
+        Markdown text.
+
+    Raises:
+        UserError: a file is no such record.
+
+    Example:
+        >>> norms_block("/tmp/absent", "/tmp")
+        'No comparison is recorded yet.'
+    """
+    records = [_load(path) for path in sorted(Path(folder).glob("*.json"))]
+    if not records:
+        return "No comparison is recorded yet."
+    table = markdown_table(["", *_EFFECTS.values(), "lengths in common", "questions"], map(_row, records))
+    figures = [f"![{record['title']}: {name}]({name})" for record in records for name in record["figures"]]
+    commands = [_command(record, root) for record in records]
+    return "\n\n".join([table, *figures, "\n".join(commands)])
+
+
+def _row(record: Mapping[str, Any]) -> list[str]:
+    found = record["norms"]
+    effects = [str(Effect(**found[name])) for name in _EFFECTS]
+    return [record["title"], *effects, f"{found['lengths_in_common']:.0%}", f"{found['n_questions']}"]
+
+
+def _command(record: Mapping[str, Any], root: str | Path) -> str:
+    changed = changed_sources(record["code"], root)
+    stale = f" **Stale**, changed since: {', '.join(f'`{each}`' for each in changed)}." if changed else ""
+    return f"- {record['title']}, word vectors {record['embeddings']}: `{record['command']}`.{stale}"
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        record = json.loads(decode_text(read_content(path), path))
+    except ValueError as error:
+        raise UserError(f"{path} is not JSON ({error}). Run reproduce/hyperqa_analysis.py again.") from error
+    if not isinstance(record, dict) or not record.keys() >= _KEYS:
+        raise UserError(f"{path} is no record of an analysis. Remove it or run hyperqa_analysis.py again.")
+    return record
