@@ -42,7 +42,7 @@ def norms_block(folder: str | Path, root: str | Path) -> str:
     if not records:
         return "No comparison is recorded yet."
     table = markdown_table(["", *_EFFECTS.values(), "lengths in common", "questions"], map(_row, records))
-    figures = [f"![{record['title']}: {name}]({name})" for record in records for name in record["figures"]]
+    figures = [f"![{record['title']}]({name})" for record in records for name in record["figures"]]
     commands = [_command(record, root) for record in records]
     return "\n\n".join([table, *figures, "\n".join(commands)])
 
