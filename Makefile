@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # pip byte-compiles while it installs, which takes longer than Python needs to do it on first use.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: help demo test lint notebooks results report docs benchmarks clean
+.PHONY: help demo test lint notebooks lab results report docs benchmarks clean
 
 help:  ## Say what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -35,10 +35,14 @@ lint: $(VENV)/installed-test  ## Check style and format
 notebooks: $(VENV)/installed-test  ## Run the notebooks on the sample
 	@QA_FAST=1 $(BIN)/python -m pytest --nbmake --nbmake-timeout=300 notebooks
 
+lab: $(VENV)/installed  ## Open the notebooks in JupyterLab
+	@$(PIP) -e '.[notebooks]'
+	@$(BIN)/python -m jupyterlab notebooks
+
 results: $(VENV)/installed  ## Run, or go on with, every recorded experiment that is missing or stale; then the report
 	@$(BIN)/python reproduce/run_all.py; status=$$?; $(BIN)/python -m evaluation.report && exit $$status
 
-report: $(VENV)/installed  ## Make RESULTS.md and the tables of README and docs/eq9.md from the records
+report: $(VENV)/installed  ## Make RESULTS.md and the tables of README and of docs/ from the records
 	@$(BIN)/python -m evaluation.report
 
 docs: $(VENV)/installed  ## Make the site of README, docs and docstrings, in build/site

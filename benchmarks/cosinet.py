@@ -16,6 +16,9 @@ import subprocess
 import sys
 import time
 
+from data_prep.cli import run_command
+from data_prep.errors import UserError
+
 # The options of reproduce/cosinet_wikiqa.py for each row of the table.
 MODELS = {
     "Cosinet": {"encoder": "cosinet"},
@@ -47,6 +50,8 @@ def main() -> None:
         figures = rank_by_bm25(options) if options.model == "BM25" else train_and_rank(options)
         print("RESULT " + json.dumps(figures))
         return
+    if options.rounds < 1 or options.epochs < 1:
+        raise UserError("--rounds and --epochs must be at least 1.")
     runs: dict[str, list[dict]] = {name: [] for name in (*MODELS, "BM25")}
     for _ in range(options.rounds):
         for name, results in runs.items():
@@ -59,7 +64,10 @@ def child(name: str, options: argparse.Namespace) -> dict:
     """Run one model in a process of its own."""
     words = [f"--model={name}", f"--dataset={options.dataset}", f"--epochs={options.epochs}"]
     words += [f"--identity-dimensions={options.identity_dimensions}", "--embeddings", *options.embeddings]
-    done = subprocess.run([sys.executable, __file__, *words], stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run([sys.executable, __file__, *words], stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        # It has said why on the standard error, which it shares with this process.
+        raise SystemExit(done.returncode)
     return json.loads(next(line for line in done.stdout.splitlines() if line.startswith("RESULT "))[7:])
 
 
@@ -181,4 +189,4 @@ def report(runs: dict[str, list[dict]], options: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -56,6 +56,8 @@ def read_natural_questions(lines: Iterable[str], where: str | Path) -> pd.DataFr
             tokens, html = _tokens(record)
             paragraphs, correct, has_other = _paragraphs(record, tokens, html)
             identifier, question = str(record["example_id"]), " ".join(record["question_text"].split())
+            if record["example_id"] is None:
+                raise ValueError("example_id is null")
             article = str(record.get("document_url") or record.get("document_title") or identifier)
         except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
             raise UserError(
@@ -101,7 +103,13 @@ def _paragraphs(record: dict, tokens: list[str], html: list[bool]) -> tuple[dict
             if text := " ".join(" ".join(words).split()):
                 paragraphs[index] = text
     annotations = record["annotations"]
-    chosen = [int(each["long_answer"]["candidate_index"]) for each in annotations]
+    if not annotations:
+        raise ValueError("there are no annotations")
+    chosen = [each["long_answer"]["candidate_index"] for each in annotations]
+    for index in chosen:
+        # -1 is the release's mark of no answer.
+        if type(index) is not int or not -1 <= index < len(record["long_answer_candidates"]):
+            raise ValueError(f"candidate_index {index!r} is none of the candidates")
     chosen = [index for index in chosen if index >= 0]
     if len(chosen) < min(2, len(annotations)):
         chosen = []

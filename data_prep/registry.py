@@ -111,8 +111,9 @@ def load_dataset(name: str, variant: str | None = None, data_home: str | Path | 
     description = find_description(name)
     variant = description.variants[0] if variant is None else variant
     if variant not in description.variants:
-        choice = ", ".join(filter(None, description.variants)) or "it has none"
-        raise UserError(f"unknown variant {variant!r} of {description.title}: choose one of {choice}.")
+        choice = ", ".join(filter(None, description.variants))
+        cure = f"Choose one of {choice}." if choice else "It has no variants: leave --variant None."
+        raise UserError(f"unknown variant {variant!r} of {description.title}. {cure}")
     train, dev, test, *further = description.read(variant, DataFiles(description, data_home))
     return Dataset(train, dev, test, description, variant, *further)
 

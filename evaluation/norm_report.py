@@ -18,7 +18,7 @@ _EFFECTS = {
     "length_exponent": "norm grows as length to the power",
     "ratio_at_equal_length": "question / answer at equal length",
 }
-_KEYS = {"title", "model", "embeddings", "norms", "figures", "command", "code"}
+_KEYS = {"title", "embeddings", "seed", "norms", "words_by_level", "figures", "command", "code"}
 
 
 def norms_block(folder: str | Path, root: str | Path) -> str:
@@ -42,9 +42,7 @@ def norms_block(folder: str | Path, root: str | Path) -> str:
     if not records:
         return "No comparison is recorded yet."
     table = markdown_table(["", *_EFFECTS.values(), "lengths in common", "questions"], map(_row, records))
-    figures = [f"![{record['title']}]({name})" for record in records for name in record["figures"]]
-    commands = [_command(record, root) for record in records]
-    return "\n\n".join([table, *figures, "\n".join(commands)])
+    return "\n\n".join([table, *(_section(record, root) for record in records)])
 
 
 def _row(record: Mapping[str, Any]) -> list[str]:
@@ -53,10 +51,22 @@ def _row(record: Mapping[str, Any]) -> list[str]:
     return [record["title"], *effects, f"{found['lengths_in_common']:.0%}", f"{found['n_questions']}"]
 
 
-def _command(record: Mapping[str, Any], root: str | Path) -> str:
+def _section(record: Mapping[str, Any], root: str | Path) -> str:
+    levels = [
+        [level["norms"], f"{level['words']:,}", " ".join(level["most_frequent"])]
+        for level in record["words_by_level"]
+    ]
+    figures = " ".join(f"![{record['title']}]({name})" for name in record["figures"])
     changed = changed_sources(record["code"], root)
     stale = f" **Stale**, changed since: {', '.join(f'`{each}`' for each in changed)}." if changed else ""
-    return f"- {record['title']}, word vectors {record['embeddings']}: `{record['command']}`.{stale}"
+    return "\n\n".join(
+        [
+            f"### {record['title']}",
+            figures,
+            markdown_table(["norms of words", "words", "the most frequent"], levels),
+            f"Word vectors {record['embeddings']}, seed {record['seed']}: `{record['command']}`.{stale}",
+        ]
+    )
 
 
 def _load(path: Path) -> dict[str, Any]:

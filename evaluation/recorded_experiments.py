@@ -1,10 +1,12 @@
 """The recorded experiments: the list of their commands, and which of their records are stale."""
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from data_prep.errors import UserError
+from data_prep.files import decode_text, read_content
 from evaluation.records import ResultRecord
 from evaluation.source_fingerprints import changed_sources
 
@@ -25,17 +27,47 @@ def staleness(records: Sequence[ResultRecord], root: Path) -> dict[str, str]:
         >>> list(staleness([record], Path()).values())
         ['made by earlier code, whose fingerprints were not kept']
     """
-    reasons = {}
-    for record in records:
-        changed = changed_sources(record.code, root)
-        if not record.code:
-            reasons[record.experiment] = "made by earlier code, whose fingerprints were not kept"
-        elif changed:
-            named = [source.replace("::", ": ") for source in changed]
-            more = f" and {len(named) - 4} more" if len(named) > 5 else ""
-            shown = ", ".join(f"`{source}`" for source in (named[:4] if more else named))
-            reasons[record.experiment] = f"changed since: {shown}{more}"
-    return reasons
+    reasons = {record.experiment: _reason(record.code, root) for record in records}
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
+def _reason(code: Mapping[str, str], root: Path) -> str:
+    if not code:
+        return "made by earlier code, whose fingerprints were not kept"
+    named = [source.replace("::", ": ") for source in changed_sources(code, root)]
+    more = f" and {len(named) - 4} more" if len(named) > 5 else ""
+    shown = ", ".join(f"`{source}`" for source in (named[:4] if more else named))
+    return f"changed since: {shown}{more}" if named else ""
+
+
+def recorded_studies(results: Path, root: Path) -> dict[str, str]:
+    """Find the studies that have a record, and say which of them are stale.
+
+    A study is made of more than a model's results on a data set; its record lies in a folder of its own below
+    that of the results, such as `eq9/`.
+
+    Args:
+        results: the folder of the records.
+        root: the repository.
+
+    Returns:
+        By the command that made it, why a study is stale; "" where it is as good as new.
+
+    Raises:
+        UserError: a file is no record of a study.
+
+    Example:
+        >>> recorded_studies(Path("/tmp/absent"), Path())
+        {}
+    """
+    studies = {}
+    for path in sorted(results.glob("*/*.json")):
+        try:
+            record = json.loads(decode_text(read_content(path), path))
+            studies[record["command"]] = _reason(record["code"], root)
+        except (ValueError, KeyError, TypeError) as error:
+            raise UserError(f"{path} is no record of a study ({error!r}). Remove it.") from error
+    return studies
 
 
 def read_commands(path: Path) -> list[str]:

@@ -61,7 +61,8 @@ class WordRelatedness(TextPairLayer):
         """Finds the highest cosines.
 
         Args:
-            inputs: Pair of tensors `(..., question length, n)` and `(..., answer length, n)`.
+            inputs: Pair of tensors `(..., question length, n)` and `(..., answer length, n)`, the lengths at
+                least 1: a text without words is one of padding.
             mask: Pair of boolean tensors `(..., question length)` and `(..., answer length)`, true at the
                 real words, each perhaps `None`. Defaults to the masks that come with the inputs, and to none.
 

@@ -51,6 +51,14 @@ from layers.poincare import poincare_distance, project_to_ball
 from models.hyperqa import hyperqa
 from reproduce import demo, hyperqa_trecqa, hyperqa_wikiqa
 from reproduce.experiment import load_experiment_data, per_question
+from reproduce.hyperqa_analysis import (
+    level_of,
+    pair_by_level,
+    tsne_figure,
+    word_norm_figure,
+    words_by_level,
+)
+from reproduce.hyperqa_analysis import Config as AnalysisConfig
 from reproduce.hyperqa_experiment import train_hyperqa
 from reproduce.lexical_baselines import evaluated_rows
 from training import riemannian
@@ -480,6 +488,52 @@ print(f"test texts on the edge: {on_edge.mean():.1%}")
 for name, scores in (("hyperbolic distance", runs[0].scores["test"]), ("cosine of the same points", cosines)):
     mean = summarise(per_question(encoded.test, scores), rule)["map"]
     print(f"MAP on {data.title}, test, sorted by the {name}: {mean:.4f}")
+
+# %% [markdown]
+# ## What the words have learnt
+#
+# Figure 5 of the paper has the norms of words, too, and Table 9 sorts the words into levels by them. Common
+# words that tell nothing about an answer should become short, and telling ones long. Here are the levels of
+# the test texts' words, with the most frequent words of each:
+
+# %%
+levels = 6
+word_norms = np.linalg.norm(encoding.projection(encoding.word_vectors).numpy(), axis=1)
+occurring = np.unique(np.concatenate([encoded.test.questions.words, encoded.test.candidates.texts.words]))
+occurring = occurring[occurring > 1]  # padding and the unknown word are no words
+word_norm_figure(word_norms[occurring], f"HyperQA, {data.title}, test")
+
+# %%
+by_level = words_by_level(encoded.test, encoded.vocabulary, word_norms, levels)
+pd.DataFrame(
+    [(norms, number, " ".join(some)) for norms, number, some in by_level],
+    columns=["norms", "words", "the most frequent"],
+    index=pd.RangeIndex(1, levels + 1, name="level"),
+)
+
+# %% [markdown]
+# Table 8 lays a question and its answer out by these levels, each word where it belongs:
+
+# %%
+within = np.zeros_like(word_norms)
+within[occurring] = word_norms[occurring]
+pair = [question.words.tolist(), answer.words.tolist()]
+pd.DataFrame(
+    pair_by_level(pair, encoded.vocabulary, level_of(within, levels)), columns=["level", "question", "answer"]
+)
+
+# %% [markdown]
+# Figure 4 draws the texts' vectors by t-SNE in three dimensions. Do questions and answers lie apart?
+
+# %%
+sums = encoding.sums(encoding.pack(encoded.test.questions, encoded.test.candidates.texts)).numpy()
+drawn = AnalysisConfig(dataset=DATASET, tsne_texts=300)
+tsne_figure(
+    sums[: encoded.test.n_questions],
+    sums[encoded.test.n_questions :],
+    drawn,
+    f"HyperQA, {data.title}, test: {drawn.tsne_texts} texts",
+)
 
 # %% [markdown]
 # ## A picture of the geometry

@@ -1,24 +1,26 @@
 """HyperQA's analyses of what a trained ranker has learnt (Figures 4 and 5, Tables 8 and 9 of the paper).
 
     python reproduce/hyperqa_analysis.py MODEL --dataset trecqa
+    python reproduce/hyperqa_analysis.py --dataset trecqa --train cosineqa
 
-MODEL is the folder `model/` that a training of HyperQA or CosineQA left behind. Leaves figures and numbers in
-the output folder, and prints the tables. Figure 4 needs scikit-learn: pip install -e '.[analysis]'.
+MODEL is the folder `model/` that a training of HyperQA or CosineQA left behind. Without it one is trained
+with one seed, as the data set's own script does it. Leaves figures and numbers in the output folder, and
+prints the tables. Figure 4 needs scikit-learn: pip install -e '.[analysis]'.
 
 The paper says that questions have longer vectors than answers. The last table looks: effect sizes with 95 %
-intervals by the bootstrap over questions, plain and at equal numbers of words. With --record they go to
-reproduce/results/norms/ and the figures to docs/, from which `python -m evaluation.report` writes a part of
-docs/hyperqa.md.
+intervals by the bootstrap over questions, plain and at equal numbers of words.
+
+With --record, and without MODEL, the numbers and Table 9 go to reproduce/results/norms/ and the figures to
+docs/, from which `python -m evaluation.report` writes a part of docs/hyperqa.md. Table 8 quotes the data
+set's texts and is printed only.
 """
 
-import hashlib
 import importlib.util
 import json
-import shlex
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import tyro
@@ -31,29 +33,33 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from data_prep import EncodedSplit, Vocabulary
-    from evaluation.norm_analysis import NormComparison
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = (
     "reproduce/hyperqa_analysis.py::analyse",
+    "reproduce/hyperqa_analysis.py::words_by_level",
+    "reproduce/hyperqa_analysis.py::level_of",
     "evaluation/norm_analysis.py",
-    "training/packed_bag_of_words.py",
 )
-"""The code on which the comparison of norms depends, beside the model's and the data's."""
+"""The code on which the numbers depend, beside that of the training."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
     """The options."""
 
-    model: Annotated[Path, tyro.conf.Positional]
-    """Folder `model/` of a trained HyperQA or CosineQA."""
+    model: Annotated[Path | None, tyro.conf.Positional] = None
+    """Folder `model/` of a trained HyperQA or CosineQA; without it one is trained."""
     dataset: str
     """Name of the data set, such as trecqa."""
     variant: str | None = None
     """Training set of the data set, where there are several; the split is the same."""
     split: Literal["dev", "test"] = "test"
     """Which split to look at."""
+    train: Literal["hyperqa", "cosineqa"] = "hyperqa"
+    """Without MODEL: what to train."""
+    embeddings: tuple[str, ...] | None = None
+    """Without MODEL: word vectors, by name or path; several are concatenated. Unless given, the script's."""
     levels: int = 6
     """Number of levels of the hierarchy: equal steps of the words' norms."""
     pairs: int = 3
@@ -61,13 +67,15 @@ class Config:
     tsne_texts: int = 2000
     """At most so many texts in Figure 4, drawn at random; 0 leaves it out."""
     seed: int = 0
-    """Seed of the draws, of t-SNE and of the bootstrap."""
+    """Seed of the training, of the draws, of t-SNE and of the bootstrap."""
     data_home: Path | None = None
     """Folder of the data sets; else QA_DATA_HOME, else the user's cache."""
+    embeddings_home: Path | None = None
+    """Folder of word-vector files; else QA_EMBEDDINGS_HOME."""
     output: Path = Path("outputs/hyperqa_analysis")
     """Folder for the figures and the numbers."""
     record: bool = False
-    """Also keep the numbers in --results and the figures in --figures, for docs/hyperqa.md."""
+    """Without MODEL: keep the numbers in --results and the figures in --figures, for docs/hyperqa.md."""
     results: Path = ROOT / "reproduce" / "results" / "norms"
     """With --record: folder of the numbers."""
     figures: Path = ROOT / "docs"
@@ -80,10 +88,58 @@ class Config:
         check_range(self, "levels", at_least=2)
         check_range(self, "pairs", at_least=0)
         check_range(self, "tsne_texts", at_least=0)
+        if self.record and self.model is not None:
+            raise UserError("--record is for what this command trains itself. Leave out MODEL or --record.")
         if self.tsne_texts and importlib.util.find_spec("sklearn") is None:
             raise UserError(
                 "Figure 4 needs scikit-learn: pip install -e '.[analysis]', or leave it out: --tsne-texts 0."
             )
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A trained ranker, the texts to look at, and, where it was trained here, the code that did it."""
+
+    ranker: "keras.Model"
+    vocabulary: "Vocabulary"
+    split: "EncodedSplit"
+    title: str
+    embeddings: str = ""
+    code: dict[str, str] | None = None
+
+
+def load_subject(config: Config) -> Subject:
+    """Load a ranker that was trained before, and encode the split with its vocabulary."""
+    from data_prep import Tokenizer, encode_split, load_dataset
+    from reproduce.rank import load_ranker, read_vocabulary
+
+    vocabulary, options = read_vocabulary(config.model)
+    ranker = load_ranker(config.model)
+    if ranker.name not in ("HyperQA", "CosineQA"):
+        raise UserError(f"{config.model} holds a {ranker.name}. Give the folder of a HyperQA or CosineQA.")
+    dataset = load_dataset(config.dataset, config.variant, config.data_home)
+    tokenizer = Tokenizer(pretokenised=dataset.description.pretokenised, **options)
+    split = encode_split(getattr(dataset, config.split), tokenizer, vocabulary)
+    return Subject(ranker, vocabulary, split, dataset.description.title)
+
+
+def train_subject(config: Config) -> Subject:
+    """Train a ranker with one seed, as the data set's own script does."""
+    from reproduce import hyperqa_semevalcqa, hyperqa_trecqa, hyperqa_wikiqa
+    from reproduce.experiment import config_fingerprints, load_experiment_data
+    from reproduce.hyperqa_experiment import HyperQAConfig, train_hyperqa
+
+    scripts = {"trecqa": hyperqa_trecqa, "wikiqa": hyperqa_wikiqa, "semevalcqa": hyperqa_semevalcqa}
+    options = scripts[config.dataset].Config if config.dataset in scripts else HyperQAConfig
+    names = ("variant", "embeddings", "data_home", "embeddings_home")
+    given = {name: value for name in names if (value := getattr(config, name)) is not None}
+    training = options(dataset=config.dataset, model=config.train, **given)
+    data = load_experiment_data(training)
+    # Taken before the training, during which somebody may change a file.
+    code = config_fingerprints(training)
+    run = train_hyperqa(training, data, config.seed, splits=())
+    split = data.encoded.splits[config.split]
+    return Subject(run.ranker, data.encoded.vocabulary, split, data.title, data.word_vectors.name, code)
 
 
 def level_of(norms: np.ndarray, levels: int) -> np.ndarray:
@@ -192,24 +248,20 @@ def analyse(config: Config) -> None:
         config: the options.
 
     Raises:
-        UserError: the folder holds no HyperQA or CosineQA, or the data are missing.
+        UserError: the folder holds no HyperQA or CosineQA, the data are missing, or a folder cannot be
+            written to.
     """
-    from data_prep import Tokenizer, encode_split, load_dataset
-    from data_prep.files import atomic_write
+    from data_prep.files import atomic_write, check_writable
     from evaluation.figures import norm_histogram
     from evaluation.norm_analysis import compare_norms
     from evaluation.tables import text_table
-    from reproduce.rank import load_ranker, read_vocabulary
     from training.packed_bag_of_words import PackedBagOfWords
 
-    vocabulary, options = read_vocabulary(config.model)
-    ranker = load_ranker(config.model)
-    if ranker.name not in ("HyperQA", "CosineQA"):
-        raise UserError(f"{config.model} holds a {ranker.name}. Give the folder of a HyperQA or CosineQA.")
-    dataset = load_dataset(config.dataset, config.variant, config.data_home)
-    tokenizer = Tokenizer(pretokenised=dataset.description.pretokenised, **options)
-    split = encode_split(getattr(dataset, config.split), tokenizer, vocabulary)
-    title = f"{ranker.name}, {dataset.description.title}, {config.split}"
+    for folder in (config.output, *((config.results, config.figures) if config.record else ())):
+        check_writable(folder)
+    subject = train_subject(config) if config.model is None else load_subject(config)
+    ranker, vocabulary, split = subject.ranker, subject.vocabulary, subject.split
+    title = f"{ranker.name}, {subject.title}, {config.split}"
 
     encoding = PackedBagOfWords(ranker.get_layer("encoder"))
     # The vectors before they are brought onto the ball, as in the paper.
@@ -295,64 +347,43 @@ def analyse(config: Config) -> None:
         )
         file.write("\n")
     if config.record:
-        record(config, ranker, title, comparison, figures)
+        named = [{"norms": norms, "words": count, "most_frequent": words} for norms, count, words in rows]
+        facts = {"title": title, "norms": comparison.values(), "words_by_level": named}
+        record(config, subject, facts, figures)
     print(f"\nFigures and numbers: {config.output}")
 
 
-def record(
-    config: Config,
-    ranker: "keras.Model",
-    title: str,
-    comparison: "NormComparison",
-    figures: "dict[str, Figure]",
-) -> None:
-    """Keep a comparison and its figures for the page of HyperQA.
+def record(config: Config, subject: Subject, facts: dict[str, Any], figures: "dict[str, Figure]") -> None:
+    """Keep what was found, and the figures, for the page of HyperQA.
 
     Args:
         config: the options.
-        ranker: the model.
-        title: names model, data set and split.
-        comparison: the effects.
-        figures: by name; "norms" and "tsne" are kept.
+        subject: what was trained.
+        facts: what was found.
+        figures: the figures by name.
 
     Raises:
-        UserError: the model was trained on another data set, or a folder cannot be written to.
+        UserError: a folder cannot be written to.
     """
     from data_prep.files import atomic_write
     from evaluation.records import package_versions
     from evaluation.source_fingerprints import source_fingerprints
-    from reproduce.experiment import slug
+    from reproduce.experiment import clean_command, slug
 
-    facts = json.loads((config.model / "vocabulary.json").read_text(encoding="utf-8"))
-    if facts.get("dataset") != config.dataset:
-        raise UserError(
-            f"{config.model} was trained on {facts.get('dataset')}. What is recorded are texts of a model's "
-            "own data set: leave out --record, or give another MODEL."
-        )
-    variant = config.variant or ""
-    name = slug(config.dataset, variant, config.split, ranker.name)
-    kept = {f"{part}-{name}.png": figures[part] for part in ("norms", "tsne") if part in figures}
-    for file_name, figure in kept.items():
-        with atomic_write(config.figures / file_name, "wb") as file:
+    name = slug(config.dataset, config.variant or "", config.split, subject.ranker.name)
+    for part, figure in figures.items():
+        with atomic_write(config.figures / f"{part}-{name}.png", "wb") as file:
             figure.savefig(file, format="png", dpi=100)
-    # As one types it in the repository's folder, where a training has left the model.
-    place = "/".join(["outputs", *config.model.resolve().parts[-3:]])
-    words = ["python", "reproduce/hyperqa_analysis.py", place, "--record", "--dataset", config.dataset]
-    words += ["--variant", variant] if variant else []
-    words += ["--split", config.split] if config.split != "test" else []
-    content = {
-        "title": f"{title}, {variant}" if variant else title,
-        "model": ranker.name,
+    content = facts | {
+        "model": subject.ranker.name,
         "dataset": config.dataset,
-        "variant": variant,
         "split": config.split,
-        "embeddings": facts["embeddings"],
-        "ranker_sha256": hashlib.sha256((config.model / "ranker.keras").read_bytes()).hexdigest(),
-        "norms": comparison.values(),
-        "figures": list(kept),
-        "command": shlex.join(words),
+        "embeddings": subject.embeddings,
+        "seed": config.seed,
+        "figures": [f"{part}-{name}.png" for part in figures],
+        "command": clean_command(),
         "versions": package_versions(),
-        "code": source_fingerprints(SOURCES, ROOT),
+        "code": subject.code | source_fingerprints(SOURCES, ROOT),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     with atomic_write(config.results / f"{name}.json") as file:

@@ -18,7 +18,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +27,7 @@ import tyro
 
 from data_prep.cli import run_command
 from data_prep.errors import UserError
-from evaluation.recorded_experiments import read_commands, staleness
+from evaluation.recorded_experiments import read_commands, recorded_studies, staleness
 from evaluation.records import ResultRecord, load_records, read_record, save_record
 from evaluation.source_fingerprints import changed_sources
 
@@ -73,22 +73,29 @@ class Config:
     """Look only at the commands that hold this text, such as hyperqa_wikiqa."""
 
 
-def reason_to_run(command: str, records: Sequence[ResultRecord], stale: dict[str, str]) -> str | None:
+def reason_to_run(
+    command: str,
+    records: Sequence[ResultRecord],
+    stale: Mapping[str, str],
+    studies: Mapping[str, str],
+) -> str | None:
     """Say why a command has to be run.
 
     Args:
         command: a line of the list.
         records: all records; a command may leave several, one for every protocol.
         stale: what `evaluation.recorded_experiments.staleness` returns for them.
+        studies: what `evaluation.recorded_experiments.recorded_studies` returns.
 
     Returns:
         The reason; None where all its records are up to date.
     """
     words = shlex.split(command)
-    own = [record for record in records if shlex.split(record.command) == words]
+    own = [stale.get(each.experiment, "") for each in records if shlex.split(each.command) == words]
+    own += [reason for study, reason in studies.items() if shlex.split(study) == words]
     if not own:
         return _MISSING
-    return next((f"stale: {stale[each.experiment]}" for each in own if each.experiment in stale), None)
+    return next((f"stale: {reason}" for reason in own if reason), None)
 
 
 def confirm(command: str, results: Path) -> bool:
@@ -223,13 +230,17 @@ def run_all(config: Config) -> int:
     for number, command in enumerate(commands, start=1):
         # Read anew for every command, since another process may be recording at the same time.
         records = load_records(config.results)
-        reason = reason_to_run(command, records, {} if config.keep_stale else staleness(records, ROOT))
+        stale, studies = staleness(records, ROOT), recorded_studies(config.results, ROOT)
+        if config.keep_stale:
+            stale, studies = {}, dict.fromkeys(studies, "")
+        reason = reason_to_run(command, records, stale, studies)
         print(f"[{number}/{len(commands)}] {command}\n    {reason or 'recorded'}", flush=True)
         if reason is None or config.dry_run:
             continue
         if config.confirm or config.confirm_data:
             own = _records_of(command, config.results).values()
-            if reason == _MISSING or (config.confirm_data and not all(map(_only_data_could_differ, own))):
+            # A study has no record of this kind: it is done again, which its finished seeds make short.
+            if not own or (config.confirm_data and not all(map(_only_data_could_differ, own))):
                 continue
             failed += [] if confirm(command, config.results) else [command]
             continue

@@ -71,6 +71,28 @@ def test_shell_blocks_are_commands_that_exist(page, code):
         assert_command(words)
 
 
+def test_the_command_for_a_table_of_one_s_own_runs(tmp_path):
+    """It reads faq.csv in the working directory; the other shell block is what CI does."""
+    lines = [
+        f"What is thing {i}?,Thing {j} is number {j} of the things.,{int(i == j)}\n"
+        for i in range(8)
+        for j in range(i, i + 3)
+    ]
+    (tmp_path / "faq.csv").write_text("question,candidate,label\n" + "".join(lines), encoding="utf-8")
+    (words,) = (
+        each
+        for block in blocks("shell")
+        for each in commands(block.values[1])
+        if each[1:2] == ["reproduce/own_data.py"]
+    )
+    command = [sys.executable, ROOT / words[1], *words[2:]]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    (model,) = tmp_path.glob("outputs/*/*/model")
+    assert (model / "ranker.keras").is_file()
+    assert list(model.parent.glob("*.html"))
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_in_the_text_exist(page):
     for command in re.findall(r"`((?:python|make) [^`]+)`", page.read_text(encoding="utf-8")):

@@ -1,5 +1,6 @@
 import gzip
 import json
+from pathlib import Path
 
 import pytest
 
@@ -39,6 +40,23 @@ def test_counts(real_data_home, name, variant):
     rows = dataset_statistics(load_dataset(name, variant, real_data_home)).set_index(["split", "protocol"])
     for key, expected in COUNTS[name, variant].items():
         assert tuple(rows.loc[key, ["questions", "pairs", "correct"]]) == expected, key
+
+
+def test_table_2_of_cosinet_s_page_has_our_counts_of_wikiqa(real_data_home):
+    page = (Path(__file__).parents[2] / "docs" / "cosinet.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1:-1] for line in page.partition("## Table 2")[2].splitlines() if "| " in line]
+    written = {row[0].strip(): row[1].split("/")[1].strip() for row in rows[2:8]}
+    dataset = load_dataset("wikiqa", data_home=real_data_home)
+    stats = dataset_statistics(dataset).set_index(["split", "protocol"]).loc[("test", "all")]
+    answered = 100 * dataset.test.groupby("question_id")["label"].max().mean()
+    assert written == {
+        "questions": f"{stats['questions']:,}",
+        "sentences": f"{stats['pairs']:,}",
+        "% answered": f"{answered:.2f}",
+        "candidates per question": f"{stats['pairs'] / stats['questions']:.2f}",
+        "length of questions": f"{stats['question_tokens']:.2f}",
+        "length of candidates": f"{stats['candidate_tokens']:.2f}",
+    }
 
 
 def test_order_gives_the_label_away_in_trecqa_only(real_data_home):

@@ -229,4 +229,34 @@ def test_the_repository_s_own_list_names_scripts_that_exist():
     assert len(set(commands)) == len(commands)
     for command in commands:
         assert (reproduce.run_all.ROOT / command.split()[1]).is_file(), command
-        assert "--record" in command.split(), command
+        # The study of Eq. 9 keeps its record wherever it runs to its end.
+        assert "--record" in command.split() or "eq9_study.py" in command, command
+
+
+def test_a_study_is_run_until_its_record_is_up_to_date(root, run):
+    command = "python reproduce/study.py --record"
+    (root / "reproduce" / "experiments.txt").write_text(f"{command}\n")
+    (root / "reproduce" / "study.py").write_text(
+        "import json\n"
+        "from pathlib import Path\n"
+        "from evaluation.source_fingerprints import source_fingerprints\n"
+        "root = Path(__file__).parents[1]\n"
+        "code = source_fingerprints(['data_prep/tokens.py'], root)\n"
+        "folder = root / 'reproduce' / 'results' / 'norms'\n"
+        "folder.mkdir(exist_ok=True)\n"
+        f"(folder / 'a.json').write_text(json.dumps({{'command': {command!r}, 'code': code}}))\n"
+    )
+    assert "no record yet" in run(dry_run=True)[1].out
+    assert run()[0] == 0
+    assert "recorded" in run(dry_run=True)[1].out
+    edit(root, "text.split()", "text.lower().split()", "data_prep/tokens.py")
+    assert "stale: changed since: `data_prep/tokens.py`" in run(dry_run=True)[1].out
+    assert "stale" not in run(dry_run=True, keep_stale=True)[1].out
+    # Neither is anything trained to confirm it, nor does that fail.
+    assert run(confirm_data=True)[0] == 0
+    assert "stale" in run(dry_run=True)[1].out
+    assert run()[0] == 0
+    assert "stale" not in run(dry_run=True)[1].out
+    (root / "reproduce" / "results" / "norms" / "a.json").write_text("{}")
+    with pytest.raises(UserError, match=r"a\.json is no record of a study"):
+        run()
