@@ -292,10 +292,10 @@ def _reasons(
     not_run = missing.get("not run", [])
     listed = [model for model in not_run if is_listed(paper, dataset, model, commands)]
     if listed:
-        listing = "them: they are" if len(listed) > 1 else "it: it is"
+        them = "them" if len(listed) > 1 else "it"
         reasons.append(
-            f"Not run yet ({', '.join(listed)}): `make results` will run {listing} in "
-            "`reproduce/experiments.txt`."
+            f"Not run yet ({', '.join(listed)}): `reproduce/experiments.txt` lists {them}, and `make results` "
+            f"will run {them}."
         )
     others = [model for model in not_run if model not in listed]
     if others:
@@ -333,7 +333,8 @@ def _time_of_epochs(paper: str, dataset: str, records: Sequence[ResultRecord]) -
         often = f"; a seed takes up to {epochs} epochs" if epochs else ""
         return [f"An epoch of {slowest.model}, the slowest model recorded on this data set, {took}{often}."]
     return [
-        f"No model of this paper is recorded on this data set; on {slowest.dataset} an epoch of {slowest.model} {took}."
+        f"No model of this paper is recorded on this data set; on {slowest.dataset} an epoch of "
+        f"{slowest.model} {took}."
     ]
 
 

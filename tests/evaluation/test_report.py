@@ -309,7 +309,7 @@ def test_rows_that_were_not_run_say_why(paper_results):
         "### Table 3: yahooqa": "No data: the released splits of YahooQA",
         "### Table 6: nq-la": "No data: the candidates of NQ-LA",
         "### Table 6: trecqa-raw/TRAIN\n": "Not run (LSTM, QRNN, CTRN): `reproduce/experiments.txt` has no",
-        "### Table 6: trecqa-raw/TRAIN-ALL": "Not run yet (CTRN): `make results` will run it: it is in",
+        "### Table 6: trecqa-raw/TRAIN-ALL": "Not run yet (CTRN): `reproduce/experiments.txt` lists it,",
     }
     check_reasons(text, reasons)
 
@@ -328,7 +328,7 @@ def test_the_reason_is_that_of_each_row_with_its_command_and_the_time_of_an_epoc
     )
     text = results_document([cosinet], paper_results, {}, [f"{listwise} --across birnn"])
     reasons = text[text.index("### Table 5: squad-sent") :].partition("### Table 6")[0]
-    assert "Not run yet (CA list BiRNN): `make results` will run it: it is in" in reasons
+    assert "Not run yet (CA list BiRNN): `reproduce/experiments.txt` lists it," in reasons
     # Whole seconds also in the table; with two digits it would be 5.9e+02.
     assert line_of(reasons, "Cosinet", "86.18 (std 0.2)")[-2] == "588"
     others = reasons.partition("Not run (")[2]
@@ -351,8 +351,8 @@ def test_a_rule_s_command_and_a_script_s_default_training_set_count_as_planned(p
     ]
     text = results_document([], paper_results, {}, commands)
     reasons = {
-        "### Table 4: wikiqa": "Not run yet (RR, WO, WO+RR): `make results` will run them: they are in",
-        "### Table 6: trecqa-raw/TRAIN\n": "Not run yet (CTRN): `make results` will",
+        "### Table 4: wikiqa": "Not run yet (RR, WO, WO+RR): `reproduce/experiments.txt` lists them,",
+        "### Table 6: trecqa-raw/TRAIN\n": "Not run yet (CTRN): `reproduce/experiments.txt` lists it, and",
         "### Table 6: trecqa-raw/TRAIN-ALL": "Not run (LSTM, QRNN, CTRN): `reproduce/experiments.txt` has no",
     }
     check_reasons(text, reasons)
