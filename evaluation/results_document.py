@@ -294,8 +294,8 @@ def _reasons(
     if listed:
         them = "them" if len(listed) > 1 else "it"
         reasons.append(
-            f"Not run yet ({', '.join(listed)}): `reproduce/experiments.txt` lists {them}, and `make results` "
-            f"will run {them}."
+            f"Not run yet ({', '.join(listed)}): `reproduce/experiments.txt` lists {them}, and "
+            f"`make results` will run {them}."
         )
     others = [model for model in not_run if model not in listed]
     if others:
