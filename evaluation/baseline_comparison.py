@@ -35,7 +35,9 @@ class BaselineComparison:
 
     Attributes:
         metric: what the tests compare.
-        against: the `experiment` of each record that stood for the baseline.
+        against: by the `experiment` of each record that stood for the baseline, the first that was compared
+            with it.
+        baseline: the one record that stood for the baseline; None where there was none, or several.
 
     Example:
         >>> rows = pd.DataFrame([["hyperqa", "map"]], columns=["paper", "metric"])
@@ -48,24 +50,30 @@ class BaselineComparison:
     ) -> None:
         self._baseline = BASELINES.get(rows["paper"].iloc[0], "")
         self.metric = next((metric for metric in METRICS if metric in set(rows["metric"])), "p@1")
-        self.against: set[str] = set()
+        self.against: dict[str, ResultRecord] = {}
         self._p, self._better, self._untested = {}, {}, []
-        # Rules without parameters are no models of the table's comparison.
-        ours = [record for record in main.values() if record is not None and record.parameters > 0]
+        filled = [record for record in main.values() if record is not None]
+        self._rules = [record for record in filled if is_rule(record)]
+        stood = {}
         raw = {}
-        for record in ours:
-            against = self._find(fitting, main, record)
-            if record.model == self._baseline:
+        for record in filled:
+            if is_rule(record):
                 continue
+            if record.model == self._baseline:
+                stood[record.experiment] = record
+                continue
+            against = self._find(fitting, main, record)
             p = _paired_p_value(record, against, self.metric) if against else None
             if p is None:
                 self._untested.append(record.model)
                 continue
-            self.against.add(against.experiment)
+            self.against.setdefault(against.experiment, record)
+            stood[against.experiment] = against
             raw[record.model] = p
             means = (each.metrics[self.metric]["mean"] for each in (record, against))
             self._better[record.model] = next(means) > next(means)
         self._p = _corrected(raw)
+        self.baseline = next(iter(stood.values())) if len(stood) == 1 else None
 
     def _find(
         self,
@@ -92,7 +100,7 @@ class BaselineComparison:
         return " ▲" if self._better[model] else " ▼"
 
     def sentences(self) -> list[str]:
-        """Name the baseline and the p-values: a paragraph, or nothing where nothing was compared."""
+        """Name the baseline, the p-values and what was not tested: a paragraph, or nothing."""
         parts = []
         if self._p:
             tests = ", ".join(f"{model} p = {p:.3g}" for model, p in self._p.items())
@@ -102,7 +110,58 @@ class BaselineComparison:
                 f"Not compared with {self._baseline}, of which there is no record on the same questions: "
                 f"{', '.join(self._untested)}."
             )
+        parts += rules_untested(self._rules)
         return [" ".join(parts) + "\n"] if parts else []
+
+
+def is_rule(record: ResultRecord) -> bool:
+    """Tell whether a record is of a rule, which has no parameters: nothing is tested with it."""
+    return record.parameters == 0
+
+
+def rules_untested(records: Sequence[ResultRecord]) -> list[str]:
+    """Say which of the records are of rules, and that they are not tested: a sentence, or nothing.
+
+    Example:
+        >>> record = ResultRecord(paper="cosinet", dataset="wikiqa", protocol="filtered", split="test",
+        ...     model="RR", seeds=[0], metrics={}, parameters=0, seconds_per_epoch=None, command="")
+        >>> rules_untested([record])
+        ['Not tested, as rules without parameters: RR.']
+    """
+    rules = [record.model for record in records if is_rule(record)]
+    return [f"Not tested, as rules without parameters: {', '.join(rules)}."] if rules else []
+
+
+def main_record_of_paper(record: ResultRecord, records: Sequence[ResultRecord]) -> ResultRecord | None:
+    """Find the main record with which to compare another one of its paper.
+
+    Args:
+        record: the record.
+        records: all records.
+
+    Returns:
+        On the same data, split and training set, the main record of its model, else that of the paper's
+        baseline; None where there is neither, and for the baseline's main record itself.
+
+    Example:
+        >>> common = {"paper": "ctrn", "dataset": "trecqa", "protocol": "clean", "split": "test",
+        ...     "seeds": [0], "metrics": {}, "parameters": 1, "seconds_per_epoch": None, "command": "",
+        ...     "main": True}
+        >>> ctrn, qrnn = (ResultRecord(**common, model=model) for model in ("CTRN", "QRNN"))
+        >>> main_record_of_paper(ctrn, [ctrn, qrnn]).model
+        'QRNN'
+    """
+    names = ("paper", "dataset", "protocol", "split", "variant")
+    same_data = [
+        each
+        for each in records
+        if each.main and not is_rule(each) and all(getattr(each, n) == getattr(record, n) for n in names)
+    ]
+    for model in (record.model, BASELINES.get(record.paper, "")):
+        found = next((each for each in same_data if each.model == model), None)
+        if found is not None and found.experiment != record.experiment:
+            return found
+    return None
 
 
 def corrected_p_values(
@@ -111,8 +170,8 @@ def corrected_p_values(
     """Test every record against its reference on the same questions, corrected after Holm for their number.
 
     Args:
-        records: the records.
-        reference: by a record's `experiment`, what it is compared with; None or itself for nothing.
+        records: the records; those of rules are left out.
+        reference: by a record's `experiment`, what it is compared with; None, itself or no entry for nothing.
         metric: what the tests compare.
 
     Returns:
@@ -124,7 +183,7 @@ def corrected_p_values(
     """
     raw = {}
     for record in records:
-        against = reference[record.experiment]
+        against = None if is_rule(record) else reference.get(record.experiment)
         p = None if against in (None, record) else _paired_p_value(record, against, metric)
         if p is not None:
             raw[record.experiment] = p

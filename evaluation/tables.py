@@ -134,8 +134,19 @@ def format_seeds(record: ResultRecord) -> str:
 
 
 def format_seconds(record: ResultRecord) -> str:
-    """Write the seconds per epoch, or a dash where nothing is trained."""
-    return "–" if record.seconds_per_epoch is None else f"{record.seconds_per_epoch:.2g}"
+    """Write the seconds per epoch, or a dash where nothing is trained.
+
+    Example:
+        >>> [format_seconds(ResultRecord(paper="", dataset="", protocol="", split="", model="", seeds=[0],
+        ...     metrics={}, parameters=0, seconds_per_epoch=seconds, command="", versions={}))
+        ...     for seconds in (None, 0.213, 99.4, 588.7)]
+        ['–', '0.21', '99', '589']
+    """
+    seconds = record.seconds_per_epoch
+    if seconds is None:
+        return "–"
+    # From here on two digits would be written with an exponent.
+    return f"{seconds:.0f}" if seconds >= 99.5 else f"{seconds:.2g}"
 
 
 def printed_values(record: ResultRecord, paper_results: pd.DataFrame) -> tuple[str, dict[str, str]]:
