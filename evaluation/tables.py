@@ -133,8 +133,8 @@ def format_seeds(record: ResultRecord) -> str:
     return "1 seed" if len(record.seeds) == 1 else f"{len(record.seeds)} seeds"
 
 
-def format_seconds(record: ResultRecord) -> str:
-    """Write the seconds per epoch, or a dash where nothing is trained.
+def format_seconds(record: ResultRecord, *, whole_training: bool = False) -> str:
+    """Write the seconds per epoch, or of all epochs, or a dash where nothing is trained.
 
     Example:
         >>> [format_seconds(ResultRecord(paper="", dataset="", protocol="", split="", model="", seeds=[0],
@@ -145,6 +145,8 @@ def format_seconds(record: ResultRecord) -> str:
     seconds = record.seconds_per_epoch
     if seconds is None:
         return "–"
+    if whole_training:
+        seconds *= record.configuration["epochs"]
     # From here on two digits would be written with an exponent.
     return f"{seconds:.0f}" if seconds >= 99.5 else f"{seconds:.2g}"
 

@@ -412,6 +412,18 @@ def test_a_stale_record_is_marked_with_what_changed(root, paper_results, capsys)
     capsys.readouterr()
 
 
+def test_where_the_paper_prints_the_time_of_a_training_ours_is_that_of_all_epochs(paper_results):
+    record = make_record(
+        paper="cosinet", model="Cosinet list BiRNN", seconds_per_epoch=41.0, configuration={"epochs": 3}
+    )
+    text = results_document([record], paper_results).partition("### Table 4: wikiqa")[2]
+    (table,) = re.findall(r"\n\n(\| model .*?)\n\n", text, re.DOTALL)[:1]
+    header, *_ = table.splitlines()
+    row = line_of(table, "Cosinet list BiRNN", "75.62 (std 0.8)")
+    seconds = dict(zip([cell.strip() for cell in header.strip("|").split("|")], row, strict=True))
+    assert (seconds["training s, paper"], seconds["training s, ours"]) == ("8.9", "123")
+
+
 def test_the_list_of_experiments_is_checked(tmp_path):
     listed = tmp_path / "experiments.txt"
     listed.write_text("# One\n\npython reproduce/demo.py --record\n")
