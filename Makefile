@@ -33,7 +33,7 @@ lint: $(VENV)/installed-test  ## Check style and format
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
 
 notebooks: $(VENV)/installed-test  ## Run the notebooks on the sample
-	@QA_FAST=1 $(BIN)/python -m pytest --nbmake --nbmake-timeout=300 notebooks
+	@QA_FAST=1 $(BIN)/python -m pytest --nbmake --nbmake-timeout=300 --durations=0 notebooks
 
 lab: $(VENV)/installed  ## Open the notebooks in JupyterLab
 	@$(PIP) -e '.[notebooks]'

@@ -356,7 +356,7 @@ def _paper_table(
     costs = [name for name in ("params", *_TIMES) if name in printed_names]
     header = ["model"]
     for metric in metrics:
-        header += [f"{METRIC_TITLES.get(metric, metric)}, paper", "ours", "Δ"]
+        header += [f"{METRIC_TITLES[metric]}, paper", "ours", "Δ"]
     header += [
         "seeds",
         "word vectors",

@@ -14,7 +14,15 @@ from evaluation.paper_results import (
 from evaluation.ranking import METRICS
 from evaluation.records import ResultRecord
 
-METRIC_TITLES = {"map": "MAP", "mrr": "MRR", "p@1": "P@1", "ndcg@10": "nDCG@10"}
+METRIC_TITLES = {
+    "map": "MAP",
+    "mrr": "MRR",
+    "p@1": "P@1",
+    "ndcg@10": "nDCG@10",
+    "accuracy_dev": "accuracy, dev",
+    "accuracy_test1": "accuracy, test 1",
+    "accuracy_test2": "accuracy, test 2",
+}
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

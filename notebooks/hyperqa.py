@@ -68,7 +68,7 @@ from training.riemannian import convert_parameter_gradients, convert_point_gradi
 from training.scoring import SplitScorer
 
 # %matplotlib inline
-# %config InlineBackend.print_figure_kwargs = {"dpi": 90, "bbox_inches": "tight"}
+# %config InlineBackend.print_figure_kwargs = {"dpi": 75, "bbox_inches": "tight"}
 
 # The progress bars of a library that draws none here miss a package.
 warnings.filterwarnings("ignore", message="IProgress not found")
