@@ -179,7 +179,7 @@ def test_annotations(chosen, labels):
 
 
 def test_answers_that_are_tables_and_pages_without_paragraphs_are_left_out_and_counted():
-    lines = [nq([1]), nq([0], identifier=5), nq([0], long_answer_candidates=[])]
+    lines = [nq([1]), nq([0], identifier=5), nq([-1], long_answer_candidates=[])]
     with pytest.raises(UserError, match="no rows"):
         read_natural_questions(lines[:1], "a.jsonl")
     table = read_natural_questions(lines, "a.jsonl")
