@@ -10,11 +10,11 @@ from typing import Any, get_args
 
 import numpy as np
 
-from data_prep.errors import UserError
-from data_prep.files import atomic_write, decode_text, read_content
+from data_prep.files import atomic_write
 from evaluation.intervals import mean_confidence_interval
 from evaluation.significance import holm_correction, paired_randomisation_test
 from evaluation.source_fingerprints import changed_sources
+from evaluation.study_records import read_study
 from evaluation.tables import METRIC_TITLES, format_measured, markdown_table
 from training.pairwise_settings import Eq9
 
@@ -209,13 +209,7 @@ def load_study(path: str | Path) -> dict[str, Any]:
     Raises:
         UserError: it is no record of the study, or cannot be read.
     """
-    try:
-        record = json.loads(decode_text(read_content(path), path))
-    except ValueError as error:
-        raise UserError(f"{path} is not JSON ({error}). Run the study again.") from error
-    if not isinstance(record, dict) or not record.keys() >= _KEYS:
-        raise UserError(f"{path} is no record of the study of Eq. 9. Remove it or run the study again.")
-    return record
+    return read_study(path, _KEYS)
 
 
 def eq9_block(folder: str | Path, root: str | Path) -> str:

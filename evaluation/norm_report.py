@@ -1,14 +1,12 @@
 """Recorded comparisons of the norms of questions and answers, as a part of HyperQA's page."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from data_prep.errors import UserError
-from data_prep.files import decode_text, read_content
 from evaluation.norm_analysis import Effect
 from evaluation.source_fingerprints import changed_sources
+from evaluation.study_records import read_study
 from evaluation.tables import markdown_table
 
 _EFFECTS = {
@@ -38,7 +36,7 @@ def norms_block(folder: str | Path, root: str | Path) -> str:
         >>> norms_block("/tmp/absent", "/tmp")
         'No comparison is recorded yet.'
     """
-    records = [_load(path) for path in sorted(Path(folder).glob("*.json"))]
+    records = [read_study(path, _KEYS) for path in sorted(Path(folder).glob("*.json"))]
     if not records:
         return "No comparison is recorded yet."
     table = markdown_table(["", *_EFFECTS.values(), "lengths in common", "questions"], map(_row, records))
@@ -67,13 +65,3 @@ def _section(record: Mapping[str, Any], root: str | Path) -> str:
             f"Word vectors {record['embeddings']}, seed {record['seed']}: `{record['command']}`.{stale}",
         ]
     )
-
-
-def _load(path: Path) -> dict[str, Any]:
-    try:
-        record = json.loads(decode_text(read_content(path), path))
-    except ValueError as error:
-        raise UserError(f"{path} is not JSON ({error}). Run reproduce/hyperqa_analysis.py again.") from error
-    if not isinstance(record, dict) or not record.keys() >= _KEYS:
-        raise UserError(f"{path} is no record of an analysis. Remove it or run hyperqa_analysis.py again.")
-    return record

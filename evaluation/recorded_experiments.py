@@ -1,14 +1,13 @@
 """The recorded experiments: the list of their commands, and which of their records are stale."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from data_prep.errors import UserError
-from data_prep.files import decode_text, read_content
 from evaluation.records import ResultRecord
 from evaluation.source_fingerprints import changed_sources
+from evaluation.study_records import read_study
 
 
 def staleness(records: Sequence[ResultRecord], root: Path) -> dict[str, str]:
@@ -60,14 +59,8 @@ def recorded_studies(results: Path, root: Path) -> dict[str, str]:
         >>> recorded_studies(Path("/tmp/absent"), Path())
         {}
     """
-    studies = {}
-    for path in sorted(results.glob("*/*.json")):
-        try:
-            record = json.loads(decode_text(read_content(path), path))
-            studies[record["command"]] = _reason(record["code"], root)
-        except (ValueError, KeyError, TypeError) as error:
-            raise UserError(f"{path} is no record of a study ({error!r}). Remove it.") from error
-    return studies
+    records = [read_study(path) for path in sorted(results.glob("*/*.json"))]
+    return {record["command"]: _reason(record["code"], root) for record in records}
 
 
 def read_commands(path: Path) -> list[str]:

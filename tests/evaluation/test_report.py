@@ -225,7 +225,7 @@ def test_the_page_of_a_study_is_checked_too(root):
     # The records of a study lie in a folder of their own, which the other documents do not read.
     (root / "reproduce" / "results" / "eq9").mkdir()
     (root / "reproduce" / "results" / "eq9" / "a.json").write_text("{}")
-    with pytest.raises(UserError, match=r"a\.json is no record of the study"):
+    with pytest.raises(UserError, match=r"a\.json is no record of its study"):
         main(["--root", str(root), "--check"])
     (root / "reproduce" / "results" / "eq9" / "a.json").unlink()
     page.write_text(page.read_text().replace("not been run", "been run"))

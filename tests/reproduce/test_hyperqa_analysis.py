@@ -82,7 +82,7 @@ def test_a_recorded_comparison_is_a_row_of_the_page(tmp_path, monkeypatch):
     kept.write_text(json.dumps(changed))
     assert "**Stale**, changed since: `training/pairwise_trainer.py`" in norms_block(kept.parent, ROOT)
     kept.write_text("{}")
-    with pytest.raises(UserError, match="is no record of an analysis"):
+    with pytest.raises(UserError, match="is no record of its study"):
         norms_block(kept.parent, ROOT)
 
 

@@ -258,5 +258,5 @@ def test_a_study_is_run_until_its_record_is_up_to_date(root, run):
     assert run()[0] == 0
     assert "stale" not in run(dry_run=True)[1].out
     (root / "reproduce" / "results" / "norms" / "a.json").write_text("{}")
-    with pytest.raises(UserError, match=r"a\.json is no record of a study"):
+    with pytest.raises(UserError, match=r"a\.json is no record of its study"):
         run()
