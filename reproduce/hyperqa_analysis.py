@@ -88,8 +88,11 @@ class Config:
         check_range(self, "levels", at_least=2)
         check_range(self, "pairs", at_least=0)
         check_range(self, "tsne_texts", at_least=0)
-        if self.record and self.model is not None:
-            raise UserError("--record is for what this command trains itself. Leave out MODEL or --record.")
+        if self.model is not None and (self.record or self.embeddings or self.train != "hyperqa"):
+            raise UserError(
+                "--record, --train and --embeddings are for what this command trains itself. Leave them out, "
+                "or MODEL."
+            )
         if self.tsne_texts and importlib.util.find_spec("sklearn") is None:
             raise UserError(
                 "Figure 4 needs scikit-learn: pip install -e '.[analysis]', or leave it out: --tsne-texts 0."

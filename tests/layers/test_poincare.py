@@ -265,9 +265,8 @@ def test_projected_points_have_accurate_distances():
     x, y = 40 * directions(100, 300), 40 * directions(100, 300)
     q, a = (projected(v) for v in (x, y))
     np.testing.assert_allclose(distance(q, a), exact_distance(q, a), rtol=1e-3)
-    # 1 - |q|^2 is 2e-5 here, so that a rounding of the norm is seen in it.
     ideal = exact_distance(exact_projection(x, EDGE, "clip"), exact_projection(y, EDGE, "clip"))
-    np.testing.assert_allclose(distance(q, a), ideal, rtol=2e-3)
+    np.testing.assert_allclose(distance(q, a), ideal, rtol=1e-3)
 
 
 def test_unknown_options_are_refused():

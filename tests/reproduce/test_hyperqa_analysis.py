@@ -96,8 +96,9 @@ def test_what_the_user_can_mend(sample_run, tmp_path, monkeypatch):
     model = sample_run.folder / "model"
     with pytest.raises(UserError, match="levels must be at least 2"):
         Config(model=model, dataset="sample", levels=1)
-    with pytest.raises(UserError, match="--record is for what this command trains"):
-        Config(model=model, dataset="sample", record=True)
+    for useless in ({"record": True}, {"train": "cosineqa"}, {"embeddings": ("glove-6b-50d",)}):
+        with pytest.raises(UserError, match="are for what this command trains itself"):
+            Config(model=model, dataset="sample", **useless)
     with pytest.raises(UserError, match="MODEL must be the model/ folder"):
         analyse(Config(model=tmp_path, dataset="sample", tsne_texts=0))
     monkeypatch.setattr(reproduce.hyperqa_analysis.importlib.util, "find_spec", lambda name: None)
