@@ -40,6 +40,7 @@ lab: $(VENV)/installed  ## Open the notebooks in JupyterLab
 	@$(BIN)/python -m jupyterlab notebooks
 
 results: $(VENV)/installed  ## Run, or go on with, every recorded experiment that is missing or stale; then the report
+	@$(PIP) -e '.[analysis]'
 	@$(BIN)/python reproduce/run_all.py; status=$$?; $(BIN)/python -m evaluation.report && exit $$status
 
 report: $(VENV)/installed  ## Make RESULTS.md and the tables of README and of docs/ from the records
