@@ -27,6 +27,10 @@ class Config(HyperQAConfig):
     """TRAIN-ALL (1,229 questions) or TRAIN (94)."""
     mask_numbers: bool = True
     """Replace numbers by <num>, as the distributed file of TRAIN-ALL does, in every split."""
+    learning_rate: float = 0.1
+    """Step size; with the limit below the best on dev (docs/eq9.md)."""
+    clip_norm: float | None = 1.0
+    """Largest norm of the whole gradient after its conversion; None for no limit."""
 
 
 if __name__ == "__main__":
