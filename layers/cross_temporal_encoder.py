@@ -118,18 +118,14 @@ class CrossTemporalEncoder(keras.layers.Layer):
         results = self.gates.gates_of_windows(ops.concatenate(windows, axis=-1))
         wide = keras.backend.result_type(self.compute_dtype, "float32")
         candidate, forget, *others = (ops.cast(result, wide) for result in results)
-        if self.pooling == "ifo":
-            state = packed.recurrence(forget, others[1] * candidate)
-        else:
-            state = packed.recurrence(forget, candidate - forget * candidate)
-        hidden = state * others[0] if others else state
-        if self.crossing is None:
-            means = packed.mean(hidden)
-        else:
+        if self.crossing is not None:
             rows, has_partner = packed.partner_rows(scaled=self.crossing == "scaled")
-            forget, output = (ops.take(gate, rows, axis=0) for gate in (forget, others[0]))
-            crossed = packed.recurrence(forget, candidate - forget * candidate) * output
-            means = packed.mean(hidden * crossed) * ops.cast(has_partner, wide)[:, None]
+            hidden = packed.crossed(candidate, forget, others[0], rows)
+            means = packed.mean(hidden) * ops.cast(has_partner, wide)[:, None]
+        else:
+            update = others[1] * candidate if self.pooling == "ifo" else candidate - forget * candidate
+            state = packed.recurrence(forget, update)
+            means = packed.mean(state * others[0] if others else state)
         return ops.split(ops.cast(means, self.compute_dtype), 2, axis=0)
 
     def compute_output_shape(self, input_shape: list[Shape]) -> list[Shape]:

@@ -12,7 +12,7 @@ from layers.recurrent_pooling import BLOCK, linear_recurrence, shifted, states_i
 class PackedTexts:
     """Where the words of padded texts lie when they are put on end.
 
-    All words form one sequence, text after text, which is cut into blocks of 16 places. Row `j * blocks + i`
+    All words form one sequence, text after text, which is cut into blocks of 8 places. Row `j * blocks + i`
     of a packed tensor holds place `j` of block `i`, so that one step of all blocks is one piece of memory. A
     recurrence runs over the whole sequence and starts anew at each text, where its decay is set to zero. See
     `pack_texts`.
@@ -85,8 +85,25 @@ class PackedTexts:
         Returns:
             Tensor of the same shape.
         """
-        goes_on = ops.logical_and(self.real, self.position > 0)
-        return _packed_recurrence(decay * ops.cast(goes_on, decay.dtype)[:, None], update)
+        return _packed_recurrence(decay * self._goes_on(decay.dtype), update)
+
+    def crossed(self, candidate: Any, forget: Any, output: Any, partner_rows: Any) -> Any:
+        """Computes `H` of `CrossTemporalGate`, the product of fo-pooling with own and with lent gates.
+
+        Args:
+            candidate: Tensor `z` of shape `(rows, features)`.
+            forget: Tensor `f` of the same shape.
+            output: Tensor `o` of the same shape.
+            partner_rows: int32 tensor `(rows,)`, the rows of the gates that are lent; see `partner_rows`.
+
+        Returns:
+            Tensor of the same shape.
+        """
+        return _packed_crossing(candidate, forget, output, partner_rows, self._goes_on(forget.dtype))
+
+    def _goes_on(self, dtype: str) -> Any:
+        """Is 1 at all words but a text's first, where the state starts anew; of shape `(rows, 1)`."""
+        return ops.cast(ops.logical_and(self.real, self.position > 0), dtype)[:, None]
 
     def mean(self, packed: Any) -> Any:
         """Averages the real words of each text; an empty text gives the zero vector.
@@ -157,13 +174,62 @@ def _packed_recurrence(decay: Any, update: Any) -> Any:
     def gradient(*arguments: Any, upstream: Any = None) -> tuple[Any, Any]:
         if upstream is None:
             (upstream,) = arguments
-        following = [*decays[1:], shifted(decays[0], -1)]
-        update_gradients = states_in_blocks(following, _steps(upstream), True, _across_blocks)
-        previous = [shifted(states[-1], 1), *states[:-1]]
-        decay_gradients = [g * state for g, state in zip(update_gradients, previous, strict=True)]
+        update_gradients = _backwards(decays, _steps(upstream))
+        decay_gradients = [g * state for g, state in zip(update_gradients, _previous(states), strict=True)]
         return _packed(decay_gradients), _packed(update_gradients)
 
     return _packed(states), gradient
+
+
+@ops.custom_gradient
+def _packed_crossing(candidate: Any, forget: Any, output: Any, partner_rows: Any, goes_on: Any) -> Any:
+    # The arithmetic is cheap beside the passes over whole tensors that it takes: here it is done for a step
+    # of all blocks at a time.
+    z, goes = _steps(candidate), _steps(goes_on)
+    gates, decays, states = [], [], []
+    lent = (ops.take(gate, partner_rows, axis=0) for gate in (forget, output))
+    for f, o in ((forget, output), lent):
+        f, o = _steps(f), _steps(o)
+        gates.append((f, o))
+        decays.append(_products(f, goes))
+        updates = [z_j - f_j * z_j for z_j, f_j in zip(z, f, strict=True)]
+        states.append(states_in_blocks(decays[-1], updates, False, _across_blocks))
+    hidden = [_products(o, c) for (_, o), c in zip(gates, states, strict=True)]
+
+    def gradient(*arguments: Any, upstream: Any = None) -> tuple[Any, Any, Any, Any, Any]:
+        if upstream is None:
+            (upstream,) = arguments
+        of_hidden = [_products(_steps(upstream), other) for other in reversed(hidden)]
+        of_z, of_f, of_o = [], [], []
+        for to, (f, o), decay, c in zip(of_hidden, gates, decays, states, strict=True):
+            of_o.append(_packed(_products(to, c)))
+            of_update = _backwards(decay, _products(to, o))
+            steps = list(zip(of_update, _previous(c), goes, z, f, strict=True))
+            of_f.append(_packed([g * (before * goes_j - z_j) for g, before, goes_j, z_j, _ in steps]))
+            of_z.append([g - g * f_j for g, _, _, _, f_j in steps])
+        of_f, of_o = (
+            own + ops.segment_sum(lent, partner_rows, num_segments=ops.shape(candidate)[0])
+            for own, lent in (of_f, of_o)
+        )
+        of_z = _packed([own + lent for own, lent in zip(*of_z, strict=True)])
+        return of_z, of_f, of_o, None, ops.zeros_like(goes_on)
+
+    return _packed(_products(*hidden)), gradient
+
+
+def _backwards(decays: list[Any], upstream: list[Any]) -> list[Any]:
+    """Runs the recurrence of the gradient, from the last step to the first."""
+    following = [*decays[1:], shifted(decays[0], -1)]
+    return states_in_blocks(following, upstream, True, _across_blocks)
+
+
+def _products(one: list[Any], other: list[Any]) -> list[Any]:
+    return [x * y for x, y in zip(one, other, strict=True)]
+
+
+def _previous(states: list[Any]) -> list[Any]:
+    """Gives the state before each step."""
+    return [shifted(states[-1], 1), *states[:-1]]
 
 
 def _across_blocks(decay: Any, update: Any, backwards: bool) -> Any:

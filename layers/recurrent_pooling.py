@@ -13,7 +13,7 @@ METHODS = ("auto", "unrolled", "blocked", "doubling")
 # Longer texts would make the unrolled graph slow to build.
 _LONGEST_UNROLLED = 128
 
-BLOCK = 16
+BLOCK = 8
 """Steps in a block of the blocked recurrence: few enough operations, and few enough blocks."""
 
 Shape = tuple[int | None, ...]
@@ -26,7 +26,7 @@ def linear_recurrence(decay: Any, update: Any, method: str = "auto", backwards: 
     results for it.
 
     - `"unrolled"`: step by step; for a length that is known when the graph is built.
-    - `"blocked"`: step by step in blocks of 16 steps, all blocks at once, first for what each block hands on
+    - `"blocked"`: step by step in blocks of 8 steps, all blocks at once, first for what each block hands on
       to the next, then with what it is handed; for any length, in about twice the time of `"unrolled"`.
     - `"doubling"`: after `n` rounds each step has absorbed the `2^n - 1` before it, so a text of length `L`
       takes `log2(L)` rounds over whole tensors; for any length.

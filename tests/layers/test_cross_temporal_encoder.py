@@ -63,7 +63,7 @@ def test_equals_the_layers_step_by_step(pooling, crossing, kernel_size, skip_pad
 
 @either_way
 def test_many_words_pass_through_many_blocks(skip_padding):
-    """Two levels of blocks: more than 16 blocks of 16 words."""
+    """Two levels of blocks: more blocks than a block has words."""
     masks = masks_of(([150, 40], [200, 3]))
     inputs = texts(masks)
     layer = CrossTemporalEncoder(4, skip_padding=skip_padding)
