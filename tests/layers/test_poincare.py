@@ -265,7 +265,7 @@ def test_projected_points_have_accurate_distances():
     x, y = 40 * directions(100, 300), 40 * directions(100, 300)
     q, a = (projected(v) for v in (x, y))
     np.testing.assert_allclose(distance(q, a), exact_distance(q, a), rtol=1e-3)
-    # The test above allows a norm 2e-7 of itself; 1 - |q|^2 is 2e-5 here, so that this is seen in the distance.
+    # The test above allows a norm 2e-7 of itself; 1 - |q|^2 is 2e-5 here, so that the distance shows it.
     nearest, farthest = (
         exact_distance(*(exact_projection(v, EDGE * (1 + rounding), "clip") for v in (x, y)))
         for rounding in (-2e-7, 2e-7)
