@@ -270,8 +270,8 @@ def test_projected_points_have_accurate_distances():
         exact_distance(*(exact_projection(v, EDGE * (1 + rounding), "clip") for v in (x, y)))
         for rounding in (-2e-7, 2e-7)
     )
-    assert (distance(q, a) >= nearest * (1 - 1e-3)).all()
-    assert (distance(q, a) <= farthest * (1 + 1e-3)).all()
+    assert (exact_distance(q, a) >= nearest).all()
+    assert (exact_distance(q, a) <= farthest).all()
 
 
 def test_unknown_options_are_refused():
