@@ -266,10 +266,11 @@ def test_projected_points_have_accurate_distances():
     q, a = (projected(v) for v in (x, y))
     np.testing.assert_allclose(distance(q, a), exact_distance(q, a), rtol=1e-3)
     # The test above allows a norm 2e-7 of itself; 1 - |q|^2 is 2e-5 here, so that the distance shows it.
-    nearest, farthest = (
+    nearest, ideal, farthest = (
         exact_distance(*(exact_projection(v, EDGE * (1 + rounding), "clip") for v in (x, y)))
-        for rounding in (-2e-7, 2e-7)
+        for rounding in (-2e-7, 0, 2e-7)
     )
+    np.testing.assert_allclose(exact_distance(q, a).mean(), ideal.mean(), rtol=1e-3)
     assert (exact_distance(q, a) >= nearest).all()
     assert (exact_distance(q, a) <= farthest).all()
 
