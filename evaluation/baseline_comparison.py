@@ -20,13 +20,15 @@ BASELINES = {
     "attentive_pooling": "QA-CNN",
     "cosinet": "CA",
 }
+# Models whose paper sets them against another one: attention over a BiLSTM against the BiLSTM without.
+_OWN_BASELINES = {("attentive_pooling", "AP-BiLSTM"): "QA-BiLSTM"}
 
 _SIGNIFICANT = 0.05
 _MISSING = object()
 
 
 class BaselineComparison:
-    """The tests of a table's models against its baseline, corrected after Holm for their number.
+    """The tests of a table's models against their baselines, corrected after Holm for their number.
 
     Args:
         fitting: all records on the table's data, variants as well.
@@ -35,9 +37,9 @@ class BaselineComparison:
 
     Attributes:
         metric: what the tests compare.
-        against: by the `experiment` of each record that stood for the baseline, the first that was compared
+        against: by the `experiment` of each record that stood for a baseline, the first that was compared
             with it.
-        baseline: the one record that stood for the baseline; None where there was none, or several.
+        baseline: the one record that stood for the paper's baseline; None where there was none, or several.
 
     Example:
         >>> rows = pd.DataFrame([["hyperqa", "map"]], columns=["paper", "metric"])
@@ -48,10 +50,10 @@ class BaselineComparison:
     def __init__(
         self, fitting: Sequence[ResultRecord], main: Mapping[str, ResultRecord | None], rows: pd.DataFrame
     ) -> None:
-        self._baseline = BASELINES.get(rows["paper"].iloc[0], "")
+        self._paper = rows["paper"].iloc[0]
         self.metric = next((metric for metric in METRICS if metric in set(rows["metric"])), "p@1")
         self.against: dict[str, ResultRecord] = {}
-        self._p, self._better, self._untested = {}, {}, []
+        self._p, self._better, self._untested = {}, {}, {}
         filled = [record for record in main.values() if record is not None]
         self._rules = [record for record in filled if is_rule(record)]
         stood = {}
@@ -59,16 +61,18 @@ class BaselineComparison:
         for record in filled:
             if is_rule(record):
                 continue
-            if record.model == self._baseline:
+            baseline = baseline_of(self._paper, record.model)
+            if record.model == baseline:
                 stood[record.experiment] = record
                 continue
-            against = self._find(fitting, main, record)
+            against = self._find(fitting, main, record, baseline)
             p = _paired_p_value(record, against, self.metric) if against else None
             if p is None:
-                self._untested.append(record.model)
+                self._untested.setdefault(baseline, []).append(record.model)
                 continue
             self.against.setdefault(against.experiment, record)
-            stood[against.experiment] = against
+            if baseline == BASELINES.get(self._paper):
+                stood[against.experiment] = against
             raw[record.model] = p
             means = (each.metrics[self.metric]["mean"] for each in (record, against))
             self._better[record.model] = next(means) > next(means)
@@ -80,15 +84,15 @@ class BaselineComparison:
         fitting: Sequence[ResultRecord],
         main: Mapping[str, ResultRecord | None],
         record: ResultRecord,
+        baseline: str,
     ) -> ResultRecord | None:
         """Find the baseline's record: the table's own, else the variant that differs least from the other."""
-        if main.get(self._baseline):
-            return main[self._baseline]
+        if main.get(baseline):
+            return main[baseline]
         candidates = [
             each
             for each in fitting
-            if (each.model, each.variant, each.embeddings)
-            == (self._baseline, record.variant, record.embeddings)
+            if (each.model, each.variant, each.embeddings) == (baseline, record.variant, record.embeddings)
         ]
         return min(candidates, key=lambda each: len(_differing_options(each, record)), default=None)
 
@@ -100,18 +104,31 @@ class BaselineComparison:
         return " ▲" if self._better[model] else " ▼"
 
     def sentences(self) -> list[str]:
-        """Name the baseline, the p-values and what was not tested: a paragraph, or nothing."""
-        parts = []
-        if self._p:
-            tests = ", ".join(f"{model} p = {p:.3g}" for model, p in self._p.items())
-            parts.append(f"Against {self._baseline}, by {METRIC_TITLES[self.metric]}: {tests}.")
-        if self._untested:
-            parts.append(
-                f"Not compared with {self._baseline}, of which there is no record on the same questions: "
-                f"{', '.join(self._untested)}."
-            )
+        """Name the baselines, the p-values and what was not tested: a paragraph, or nothing."""
+        tests: dict[str, list[str]] = {}
+        for model, p in self._p.items():
+            tests.setdefault(baseline_of(self._paper, model), []).append(f"{model} p = {p:.3g}")
+        parts = [
+            f"Against {baseline}, by {METRIC_TITLES[self.metric]}: {', '.join(of_baseline)}."
+            for baseline, of_baseline in tests.items()
+        ]
+        parts += [
+            f"Not compared with {baseline}, of which there is no record on the same questions: "
+            f"{', '.join(models)}."
+            for baseline, models in self._untested.items()
+        ]
         parts += rules_untested(self._rules)
         return [" ".join(parts) + "\n"] if parts else []
+
+
+def baseline_of(paper: str, model: str) -> str:
+    """Name the model of a paper with which another one is compared; itself for the paper's baseline.
+
+    Example:
+        >>> [baseline_of("attentive_pooling", model) for model in ("AP-CNN", "AP-BiLSTM", "QA-CNN")]
+        ['QA-CNN', 'QA-BiLSTM', 'QA-CNN']
+    """
+    return _OWN_BASELINES.get((paper, model), BASELINES.get(paper, ""))
 
 
 def is_rule(record: ResultRecord) -> bool:
@@ -140,8 +157,8 @@ def main_record_of_paper(record: ResultRecord, records: Sequence[ResultRecord]) 
         records: all records.
 
     Returns:
-        On the same data, split and training set, the main record of its model, else that of the paper's
-        baseline; None where there is neither, and for the baseline's main record itself.
+        On the same data, split and training set, the main record of its model, else that of its baseline,
+        see `baseline_of`; None where there is neither, and for the paper's baseline itself.
 
     Example:
         >>> common = {"paper": "ctrn", "dataset": "trecqa", "protocol": "clean", "split": "test",
@@ -157,7 +174,7 @@ def main_record_of_paper(record: ResultRecord, records: Sequence[ResultRecord]) 
         for each in records
         if each.main and not is_rule(each) and all(getattr(each, n) == getattr(record, n) for n in names)
     ]
-    for model in (record.model, BASELINES.get(record.paper, "")):
+    for model in (record.model, baseline_of(record.paper, record.model)):
         found = next((each for each in same_data if each.model == model), None)
         if found is not None and found.experiment != record.experiment:
             return found

@@ -271,6 +271,29 @@ def test_models_of_one_table_are_compared_with_its_baseline_alone(paper_results)
     assert line_of(text, "CTRN", "0.7582")[5] == "0.7000 ± 0.0040"
 
 
+def test_attention_is_compared_with_the_same_encoder_without_it(paper_results):
+    def record(model, value):
+        values = [value + 0.01 * i for i in range(12)]
+        questions = {"question_ids": [f"q{i}" for i in range(12)], "map": [values] * 2}
+        return make_record(paper="attentive_pooling", model=model, per_question=questions)
+
+    records = [
+        record("AP-CNN", 0.7),
+        record("QA-CNN", 0.6),
+        record("AP-BiLSTM", 0.65),
+        record("QA-BiLSTM", 0.5),
+    ]
+    text = results_document(records, paper_results)
+    # Two of 2^12 sign patterns are as extreme as twelve equal signs; Holm triples all three.
+    p = f"{3 * 2 / 2**12:.3g}"
+    assert f"Against QA-CNN, by MAP: QA-BiLSTM p = {p}, AP-CNN p = {p}. Against QA-BiLSTM, by MAP: " in text
+    assert f"AP-BiLSTM p = {p}." in text
+    text = results_document(records[1:3], paper_results)
+    assert (
+        "Not compared with QA-BiLSTM, of which there is no record on the same questions: AP-BiLSTM." in text
+    )
+
+
 def test_no_mark_without_significance_and_none_without_the_baseline(paper_results):
     up_and_down = [0.6 + 0.01 * (-1) ** i for i in range(12)]
     records = [ctrn_record("CTRN", up_and_down), ctrn_record("QRNN", [0.6] * 12)]
