@@ -51,6 +51,7 @@ class AttentivePoolingConfig(HardestNegativeSettings, ExperimentConfig):
         "training/fit_hardest.py",
         "training/hardest_negative_*.py",
         "training/shared_text_scorer.py",
+        "training/wordwise_convolution.py",
         "layers/attentive_pooling.py",
         "layers/cosine_similarity.py",
         "layers/masked_max.py",

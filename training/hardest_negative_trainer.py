@@ -1,11 +1,13 @@
 """Hinge training against the wrong answer that the current model scores highest of those drawn."""
 
+from functools import partial
 from typing import Any
 
 import keras
 import tensorflow as tf
 
 from training.ranker_trainer import RankerTrainer
+from training.wordwise_convolution import WordwiseConvolution
 
 
 class HardestNegativeTrainer(RankerTrainer):
@@ -18,8 +20,9 @@ class HardestNegativeTrainer(RankerTrainer):
 
     plus `l2` times the squares of all weights but biases. The drawn answers are scored without gradient and
     without dropout: each is encoded once, however many questions are set against it, in chunks, so that
-    memory does not grow with their number, and the questions' encodings are looked up. Only the one that wins
-    is encoded again, with gradient and dropout. Of equal scores the first drawn wins.
+    memory does not grow with their number, and the questions' encodings are looked up; a convolution
+    multiplies each of their distinct words by its kernel once. Only the one that wins is encoded again, with
+    gradient and dropout. Of equal scores the first drawn wins.
 
     It is an ordinary Keras model: `compile` it with an optimizer and `fit` it on
     `HardestNegativeBatches.dataset()`.
@@ -56,6 +59,8 @@ class HardestNegativeTrainer(RankerTrainer):
         if margin <= 0:
             raise ValueError(f"`margin` must be above 0. Received: margin={margin}")
         self.margin = margin
+        encoder = ranker.get_layer("encoder")
+        self._wordwise = WordwiseConvolution(encoder) if WordwiseConvolution.fits(encoder) else None
         self.active_share = keras.metrics.Mean(name="active_share")
 
     @property
@@ -105,13 +110,16 @@ class HardestNegativeTrainer(RankerTrainer):
     def _scores(self, batch: dict[str, tf.Tensor]) -> tf.Tensor:
         """Score the pairs of question and drawn answer, chunk by chunk."""
         questions = self._encode(batch["question"])
+        sampled, encode = batch["sampled"], self._encode
+        if self._wordwise is not None:
+            sampled, rows = self._wordwise.project(sampled)
+            encode = partial(self._wordwise, rows=rows)
         texts, pairs, widths = (batch[f"chunk_{name}"] for name in ("texts", "pairs", "widths"))
         n_chunks = tf.reduce_sum(tf.cast(texts[1:] > texts[:-1], tf.int32))
 
         def score(number: tf.Tensor, scores: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
-            words = batch["sampled"][texts[number] : texts[number + 1], : widths[number]]
             scored = slice(pairs[number], pairs[number + 1])
-            answers = self._encode(words)
+            answers = encode(sampled[texts[number] : texts[number + 1], : widths[number]])
             of_answer = batch["pair_text"][scored] - texts[number]
             of_question = batch["pair_question"][scored]
             found = self._match(
