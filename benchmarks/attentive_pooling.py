@@ -87,23 +87,17 @@ def prepare(name: str, negatives: int, options: argparse.Namespace):
     vectors = np.float32(0.1 * np.random.default_rng(0).normal(size=(len(encoded.vocabulary), 300)))
     ranker = RANKERS[name](vectors, *([options.size] if options.size else []))
     margin = PAPER_TRAINING[name]["margin"]
-    trainer = HardestNegativeTrainer(ranker, margin=margin)
-    trainer.compile(optimizer=keras.optimizers.SGD(0.0), jit_compile=False)
-    trainer.optimizer.build(ranker.trainable_variables)
-    signature, batches = {}, {}
+    batches, searched = {}, {}
     for way, share in (("search", False), ("shared", True)):
+        trainer = HardestNegativeTrainer(ranker, margin=margin, shared=share)
+        trainer.compile(optimizer=keras.optimizers.SGD(0.0), jit_compile=False)
+        trainer.optimizer.build(ranker.trainable_variables)
         sampler = AnswerSampler(train, negatives, share=share)
         source = HardestNegativeBatches(train, sampler, options.batch_size)
-        signature = source.dataset().element_spec
+        searched[way] = _step(trainer, source.dataset().element_spec)
         stream = source.batches()
         batches[way] = [next(stream) for _ in range(min(options.batches, len(source)))]
     batches["plain"] = [rectangles(batch) for batch in batches["search"]]
-
-    step = tf.function(trainer.train_step, input_signature=[signature])
-
-    def searched(batch):
-        trainer.loss_mean.reset_state()
-        return float(step(batch)["loss"])
 
     matrix = tf.TensorSpec((None, None), tf.int32)
 
@@ -120,8 +114,20 @@ def prepare(name: str, negatives: int, options: argparse.Namespace):
         # One number of each gradient keeps them all from being pruned.
         return loss, [tf.reshape(gradient, (-1,))[0] for gradient in tape.gradient(loss, weights)]
 
-    steps = {"plain": lambda batch: float(plain(*batch)[0]), "search": searched, "shared": searched}
-    return steps, batches
+    return {"plain": lambda batch: float(plain(*batch)[0]), **searched}, batches
+
+
+def _step(trainer, signature):
+    """Trace a trainer's step; give the function that takes it and returns the loss."""
+    import tensorflow as tf
+
+    step = tf.function(trainer.train_step, input_signature=[signature])
+
+    def take(batch):
+        trainer.loss_mean.reset_state()
+        return float(step(batch)["loss"])
+
+    return take
 
 
 def rectangles(batch) -> list:

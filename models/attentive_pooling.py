@@ -1,6 +1,6 @@
 """QA-CNN, QA-BiLSTM, AP-CNN and AP-BiLSTM (dos Santos et al. 2016) as functional Keras models."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -191,6 +191,34 @@ RANKERS: Mapping[str, Callable[..., keras.Model]] = {
     "AP-BiLSTM": ap_bilstm,
 }
 """The four networks by the paper's names."""
+
+
+def score_all(matcher: keras.Model, questions: Sequence[Any], answers: Sequence[Any]) -> Any:
+    """Score every question against every answer, without a copy of either for each pair.
+
+    Args:
+        matcher: the `matcher` part of one of the four.
+        questions: what its `encoder` gives for n questions, as a list.
+        answers: the same for m answers.
+
+    Returns:
+        The scores, float32 `(m, n)`: those of the matcher for each pair.
+
+    Example:
+        >>> model = ap_cnn(np.random.default_rng(0).normal(size=(1000, 50)).astype("float32"), filters=100)
+        >>> matcher, encoder = model.get_layer("matcher"), model.get_layer("encoder")
+        >>> score_all(matcher, encoder(np.array([[5, 7], [8, 0]])), encoder(np.array([[5, 9, 11]]))).shape
+        TensorShape([1, 2])
+    """
+    # Both sides of a pair of leading dimensions, along which the layers broadcast.
+    questions = [ops.expand_dims(x, 0) for x in questions]
+    answers = [ops.expand_dims(x, 1) for x in answers]
+    if any(layer.name == "attentive_pooling" for layer in matcher.layers):
+        states, masks = zip(questions, answers, strict=True)
+        pooled = matcher.get_layer("attentive_pooling")(list(states), mask=list(masks))
+    else:
+        pooled = [questions[0], answers[0]]
+    return matcher.get_layer("cosine")(pooled)
 
 
 def attention_weights(

@@ -59,6 +59,7 @@ def fit_hardest(
     trainer = HardestNegativeTrainer(
         ranker,
         margin=settings.margin,
+        shared=settings.share_negatives,
         l2=settings.l2,
         clip_norm=settings.clip_norm,
         clip_value=settings.clip_value,

@@ -6,6 +6,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from models.attentive_pooling import score_all
 from training.ranker_trainer import RankerTrainer
 from training.wordwise_convolution import WordwiseConvolution
 
@@ -31,6 +32,8 @@ class HardestNegativeTrainer(RankerTrainer):
         ranker: `matcher([*encoder(question), *encoder(answer)])`, such as `models.attentive_pooling` builds;
             its layer `encoder` maps int32 words to a tensor or a list of tensors, texts along the first axis.
         margin: the hinge loss's margin, above 0.
+        shared: whether a batch's pairs share the drawn answers: all questions are then scored against an
+            answer at once. For the rankers of `models.attentive_pooling` alone.
         l2: weight of the L2 penalty, at least 0.
         clip_norm: the largest norm of the whole gradient; None for no limit.
         clip_value: the largest absolute value of a gradient's entry, before `clip_norm`; None for no limit.
@@ -49,6 +52,7 @@ class HardestNegativeTrainer(RankerTrainer):
         ranker: keras.Model,
         *,
         margin: float = 0.5,
+        shared: bool = False,
         l2: float = 0.0,
         clip_norm: float | None = None,
         clip_value: float | None = None,
@@ -59,6 +63,7 @@ class HardestNegativeTrainer(RankerTrainer):
         if margin <= 0:
             raise ValueError(f"`margin` must be above 0. Received: margin={margin}")
         self.margin = margin
+        self.shared = shared
         encoder = ranker.get_layer("encoder")
         self._wordwise = WordwiseConvolution(encoder) if WordwiseConvolution.fits(encoder) else None
         self.active_share = keras.metrics.Mean(name="active_share")
@@ -122,9 +127,13 @@ class HardestNegativeTrainer(RankerTrainer):
             answers = encode(sampled[texts[number] : texts[number + 1], : widths[number]])
             of_answer = batch["pair_text"][scored] - texts[number]
             of_question = batch["pair_question"][scored]
-            found = self._match(
-                [tf.gather(x, of_question) for x in questions], [tf.gather(x, of_answer) for x in answers]
-            )
+            if self.shared:
+                of_all = score_all(self.ranker.get_layer("matcher"), questions, answers)
+                found = tf.gather_nd(of_all, tf.stack([of_answer, of_question], 1))
+            else:
+                found = self._match(
+                    [tf.gather(x, of_question) for x in questions], [tf.gather(x, of_answer) for x in answers]
+                )
             return number + 1, scores.write(number, found)
 
         # One chunk after the other: two at a time would take twice the memory.

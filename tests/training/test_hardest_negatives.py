@@ -149,6 +149,8 @@ def real(words):
     [
         ("QA-CNN", ("answers", True), 1),
         ("QA-BiLSTM", ("answers", True), 10**6),
+        ("AP-BiLSTM", ("answers", True), 40),
+        ("AP-CNN", ("answers", True), 25),
         ("AP-CNN", ("answers", False), 25),
         ("AP-CNN", ("own", False), 10**6),
     ],
@@ -157,7 +159,7 @@ def test_the_hardest_answer_has_the_highest_score(make_vectors, name, kind, word
     split, ranker = pooled_split(4), ranker_of(name, make_vectors())
     sampler = AnswerSampler(split, 7, source=kind[0], share=kind[1])
     batch = batch_of(split, sampler, words_per_chunk=words_per_chunk)
-    hardest = HardestNegativeTrainer(ranker).hardest(batch).numpy()
+    hardest = HardestNegativeTrainer(ranker, shared=kind[1]).hardest(batch).numpy()
     pairs = np.random.default_rng([2, 0]).permutation(len(sampler))[:5]
     drawn = sampler.draw(pairs, np.random.default_rng([2, 0, 0]))
     for i, pair in enumerate(pairs):
