@@ -82,13 +82,26 @@ class AttentivePooling(keras.layers.Layer):
         )
         self.built = True
 
-    def call(self, inputs: list[Any], mask: Any = None) -> list[Any]:
+    def project(self, question: Any) -> Any:
+        """Multiplies a question by `U`, once for all the answers that it will meet.
+
+        Args:
+            question: Tensor of shape `(..., steps, question features)`.
+
+        Returns:
+            Tensor `Q^T U` of shape `(..., steps, answer features)`.
+        """
+        return ops.matmul(question, self.kernel)
+
+    def call(self, inputs: list[Any], mask: Any = None, projected_question: Any = None) -> list[Any]:
         """Pools both texts.
 
         Args:
             inputs: Pair of tensors `[question, answer]`, each of shape `(..., steps, features)`.
             mask: Pair of boolean tensors of shape `(..., steps)`, true at the real steps, either perhaps
                 `None`. Defaults to the masks that come with the inputs, and to none.
+            projected_question: What `project` gives for the question, where it is at hand. Defaults to
+                `None`: it is computed.
 
         Returns:
             List `[pooled question, pooled answer]` of tensors of shape `(..., features)`; with
@@ -105,9 +118,11 @@ class AttentivePooling(keras.layers.Layer):
         # A choice and not a product with the mask: 0 * NaN would be NaN.
         question = ops.where(real_question[..., None], inputs[0], 0.0)
         answer = ops.where(real_answer[..., None], inputs[1], 0.0)
-        alignment = ops.tanh(
-            ops.matmul(ops.matmul(question, self.kernel), ops.swapaxes(answer, -1, -2)),
-        )
+        if projected_question is None:
+            projected_question = self.project(question)
+        else:
+            projected_question = ops.where(real_question[..., None], projected_question, 0.0)
+        alignment = ops.tanh(ops.matmul(projected_question, ops.swapaxes(answer, -1, -2)))
         dtype = keras.backend.result_type(alignment.dtype, "float32")
         # A tanh is never below -1, so that -2 wins over no real step.
         real_pairs = ops.logical_and(real_question[..., :, None], real_answer[..., None, :])

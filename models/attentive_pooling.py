@@ -193,32 +193,45 @@ RANKERS: Mapping[str, Callable[..., keras.Model]] = {
 """The four networks by the paper's names."""
 
 
-def score_all(matcher: keras.Model, questions: Sequence[Any], answers: Sequence[Any]) -> Any:
-    """Score every question against every answer, without a copy of either for each pair.
+def project_questions(matcher: keras.Model, questions: Sequence[Any]) -> list[Any]:
+    """Do all that the matcher does with a question alone, once for all the answers that it will meet.
 
     Args:
         matcher: the `matcher` part of one of the four.
-        questions: what its `encoder` gives for n questions, as a list.
-        answers: the same for m answers.
+        questions: what its `encoder` gives for questions, as a list.
 
     Returns:
-        The scores, float32 `(m, n)`: those of the matcher for each pair.
+        The same and, for an AP ranker, Q^T U: the questions of `broadcast_scores`.
+    """
+    pooling = _pooling_of(matcher)
+    return list(questions) if pooling is None else [*questions, pooling.project(questions[0])]
+
+
+def broadcast_scores(matcher: keras.Model, questions: Sequence[Any], answers: Sequence[Any]) -> Any:
+    """Score questions against answers along leading dimensions that broadcast, without a copy for each pair.
+
+    Args:
+        matcher: the `matcher` part of one of the four.
+        questions: what `project_questions` gives. With leading dimensions `(1, n)`, where the answers have
+            `(m, 1)`, all pairs are scored.
+        answers: what the `encoder` gives for answers, as a list.
+
+    Returns:
+        The scores, float32, of the broadcast leading shape: for each pair that of the matcher.
 
     Example:
         >>> model = ap_cnn(np.random.default_rng(0).normal(size=(1000, 50)).astype("float32"), filters=100)
         >>> matcher, encoder = model.get_layer("matcher"), model.get_layer("encoder")
-        >>> score_all(matcher, encoder(np.array([[5, 7], [8, 0]])), encoder(np.array([[5, 9, 11]]))).shape
+        >>> questions = project_questions(matcher, encoder(np.array([[5, 7], [8, 0]])))
+        >>> answers = encoder(np.array([[5, 9, 11]]))
+        >>> broadcast_scores(matcher, [x[None] for x in questions], [x[:, None] for x in answers]).shape
         TensorShape([1, 2])
     """
-    # Both sides of a pair of leading dimensions, along which the layers broadcast.
-    questions = [ops.expand_dims(x, 0) for x in questions]
-    answers = [ops.expand_dims(x, 1) for x in answers]
-    if any(layer.name == "attentive_pooling" for layer in matcher.layers):
-        states, masks = zip(questions, answers, strict=True)
-        pooled = matcher.get_layer("attentive_pooling")(list(states), mask=list(masks))
-    else:
-        pooled = [questions[0], answers[0]]
-    return matcher.get_layer("cosine")(pooled)
+    pooling = _pooling_of(matcher)
+    pair = [questions[0], answers[0]]
+    if pooling is not None:
+        pair = pooling(pair, mask=[questions[1], answers[1]], projected_question=questions[2])
+    return matcher.get_layer("cosine")(pair)
 
 
 def attention_weights(
@@ -247,7 +260,7 @@ def attention_weights(
         ((1, 3), [[1.0, 0.0]])
     """
     matcher, encoder = ranker.get_layer("matcher"), ranker.get_layer("encoder")
-    pooling = next((layer for layer in matcher.layers if isinstance(layer, AttentivePooling)), None)
+    pooling = _pooling_of(matcher)
     if pooling is None:
         raise ValueError(f"only AP-CNN and AP-BiLSTM have attention. Received: ranker={ranker.name}")
     (question_states, question_mask), (answer_states, answer_mask) = encoder(question), encoder(answer)
@@ -256,6 +269,10 @@ def attention_weights(
     shown.set_weights(pooling.get_weights())
     results = shown([question_states, answer_states], mask=[question_mask, answer_mask])
     return tuple(ops.convert_to_numpy(result) for result in results[2:])
+
+
+def _pooling_of(matcher: keras.Model) -> AttentivePooling | None:
+    return next((layer for layer in matcher.layers if isinstance(layer, AttentivePooling)), None)
 
 
 def _convolution(filters: int, window: int, seed: int) -> Callable[[Any, Any], Any]:

@@ -6,7 +6,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from models.attentive_pooling import score_all
+from models.attentive_pooling import broadcast_scores, project_questions
 from training.ranker_trainer import RankerTrainer
 from training.wordwise_convolution import WordwiseConvolution
 
@@ -29,11 +29,11 @@ class HardestNegativeTrainer(RankerTrainer):
     `HardestNegativeBatches.dataset()`.
 
     Args:
-        ranker: `matcher([*encoder(question), *encoder(answer)])`, such as `models.attentive_pooling` builds;
+        ranker: `matcher([*encoder(question), *encoder(answer)])`, as `models.attentive_pooling` builds it;
             its layer `encoder` maps int32 words to a tensor or a list of tensors, texts along the first axis.
         margin: the hinge loss's margin, above 0.
         shared: whether a batch's pairs share the drawn answers: all questions are then scored against an
-            answer at once. For the rankers of `models.attentive_pooling` alone.
+            answer at once.
         l2: weight of the L2 penalty, at least 0.
         clip_norm: the largest norm of the whole gradient; None for no limit.
         clip_value: the largest absolute value of a gradient's entry, before `clip_norm`; None for no limit.
@@ -114,7 +114,8 @@ class HardestNegativeTrainer(RankerTrainer):
 
     def _scores(self, batch: dict[str, tf.Tensor]) -> tf.Tensor:
         """Score the pairs of question and drawn answer, chunk by chunk."""
-        questions = self._encode(batch["question"])
+        matcher = self.ranker.get_layer("matcher")
+        questions = project_questions(matcher, self._encode(batch["question"]))
         sampled, encode = batch["sampled"], self._encode
         if self._wordwise is not None:
             sampled, rows = self._wordwise.project(sampled)
@@ -128,12 +129,13 @@ class HardestNegativeTrainer(RankerTrainer):
             of_answer = batch["pair_text"][scored] - texts[number]
             of_question = batch["pair_question"][scored]
             if self.shared:
-                of_all = score_all(self.ranker.get_layer("matcher"), questions, answers)
+                of_all = broadcast_scores(
+                    matcher, [x[None] for x in questions], [x[:, None] for x in answers]
+                )
                 found = tf.gather_nd(of_all, tf.stack([of_answer, of_question], 1))
             else:
-                found = self._match(
-                    [tf.gather(x, of_question) for x in questions], [tf.gather(x, of_answer) for x in answers]
-                )
+                sides = ((questions, of_question), (answers, of_answer))
+                found = broadcast_scores(matcher, *([tf.gather(x, of) for x in side] for side, of in sides))
             return number + 1, scores.write(number, found)
 
         # One chunk after the other: two at a time would take twice the memory.

@@ -1,12 +1,14 @@
 """Scoring every candidate of a split whose rows share texts, each distinct text encoded once."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 from data_prep import EncodedSplit
+from models.attentive_pooling import broadcast_scores, project_questions
 
 
 class SharedTextScorer:
@@ -14,14 +16,15 @@ class SharedTextScorer:
 
     The distinct texts are encoded in chunks, the shortest first; the rows of a chunk's texts are scored
     before the next chunk is encoded. So a text is encoded once, though a thousand questions may have it in
-    their pools, and what is held at a time is bounded: the encodings of one chunk and of the pairs that are
-    scored together, either of them at most `words_per_chunk` words (steps of one sequence of states, or
-    vectors) but for a text that is longer by itself; and the encodings of all questions. InsuranceQA's 2,000
-    dev questions take 140 MB with AP-CNN's 400 filters, where its 27,000 answers would take 59 GB if they
-    were padded to the longest, and 4.9 GB without padding.
+    their pools. Questions of like length that meet the same text are scored against it together, without a
+    copy of its encoding for each. What is held at a time is bounded: the encodings of one chunk and of the
+    pairs that are scored together, either of them at most `words_per_chunk` words (steps of one sequence of
+    states, or vectors) but for a text that is longer by itself; and the encodings of all questions.
+    InsuranceQA's 2,000 dev questions take 140 MB with AP-CNN's 400 filters, where its 27,000 answers would
+    take 59 GB if they were padded to the longest, and 4.9 GB without padding.
 
     Args:
-        ranker: `matcher([*encoder(question), *encoder(answer)])`, such as `models.attentive_pooling` builds:
+        ranker: `matcher([*encoder(question), *encoder(answer)])`, as `models.attentive_pooling` builds it:
             its layer `encoder` gives a vector for a text, or a list of its states and their mask.
         split: the questions and candidates.
         words_per_chunk: how many words, padding included, are encoded or scored at a time.
@@ -46,57 +49,54 @@ class SharedTextScorer:
         texts = split.candidates.texts
         numbers = np.unique(split.candidates.index)
         self._numbers = numbers[np.argsort(texts.lengths[numbers], kind="stable")]
-        self._lengths = np.maximum(texts.lengths[self._numbers], 1)
         self._question_lengths = np.maximum(split.questions.lengths, 1)
+        lengths = np.maximum(texts.lengths[self._numbers], 1)
         place = np.empty(len(texts), np.int64)
         place[self._numbers] = np.arange(len(numbers))
         place = place[split.candidates.index]
-        # The rows by the place of their text, and among those of one chunk by the question's length.
-        self._chunks = list(_cut(self._lengths, words_per_chunk))
-        chunk = np.repeat(np.arange(len(self._chunks)), [b - a for a, b in self._chunks])[place]
-        question = split.question_of_row
-        self._rows = np.lexsort((place, self._question_lengths[question], chunk)).astype(np.int64)
-        self._row_offsets = np.searchsorted(chunk[self._rows], np.arange(len(self._chunks) + 1))
-        self._places = place[self._rows].astype(np.int32)
-        self._questions = question[self._rows].astype(np.int32)
+        self._chunks = list(_cut(lengths, words_per_chunk))
+        self._grids = [[] for _ in self._chunks]
+        n_steps = self._question_lengths if self._sequences else np.ones(split.n_questions, np.int64)
+        for grid in _grids(place, self._chunks, split.question_of_row, n_steps, words_per_chunk):
+            of_answer = lengths[grid.place.max()] if self._sequences else 1
+            chunk = np.searchsorted([stop for _, stop in self._chunks], grid.place[0], side="right")
+            each = np.full(len(grid.place), of_answer + grid.questions.shape[1] * grid.steps)
+            self._grids[chunk] += [grid.part(*lines) for lines in _cut(each, words_per_chunk)]
 
         # Traced once and for all: chunks differ in shape, and every new shape would be a new trace.
         self._encode = tf.function(lambda words: keras.tree.flatten(encoder(words))).get_concrete_function(
             tf.TensorSpec((None, None), tf.int32)
         )
         encoded = [tf.TensorSpec(x.shape, x.dtype) for x in encoder.outputs]
-        row = tf.TensorSpec((None,), tf.int32)
+        whole = tf.TensorSpec((), tf.int32)
+        projected = [tf.TensorSpec(x.shape, x.dtype) for x in project_questions(matcher, encoder.outputs)]
+        grid, line = tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None,), tf.int32)
 
-        def score(questions, answers, of_question, of_answer, width):
+        def score(questions, answers, of_question, of_answer, steps):
             if self._sequences:
-                questions = [x[:, :width] for x in questions]
-            sides = ((questions, of_question), (answers, of_answer))
-            return matcher([tf.gather(x, numbers) for encoded, numbers in sides for x in encoded])
+                questions = [x[:, :steps] for x in questions]
+            answers = [tf.gather(x, of_answer)[:, None] for x in answers]
+            return broadcast_scores(matcher, [tf.gather(x, of_question) for x in questions], answers)
 
-        self._score = tf.function(score).get_concrete_function(
-            encoded, encoded, row, row, tf.TensorSpec((), tf.int32)
-        )
+        self._score = tf.function(score).get_concrete_function(projected, encoded, grid, line, whole)
+        self._project = tf.function(lambda *x: project_questions(matcher, x)).get_concrete_function(*encoded)
 
     def __call__(self) -> np.ndarray:
         """Return the float32 scores `(rows,)` under the ranker's current weights."""
-        scores = np.empty(len(self._rows), np.float32)
+        scores = np.empty(len(self._split.candidates), np.float32)
         questions = self._encoded_questions()
         texts = self._split.candidates.texts
-        for (start, stop), first, last in zip(
-            self._chunks, self._row_offsets[:-1], self._row_offsets[1:], strict=True
-        ):
+        for (start, stop), grids in zip(self._chunks, self._grids, strict=True):
             answers = self._encode(tf.constant(texts.padded(self._numbers[start:stop])))
-            widths = self._question_lengths[self._questions[first:last]]
-            each = widths + self._lengths[stop - 1] if self._sequences else np.full(last - first, 2)
-            for begin, end in _cut(each, self._words_per_chunk):
-                part = slice(first + begin, first + end)
-                scores[self._rows[part]] = self._score(
+            for grid in grids:
+                found = self._score(
                     questions,
                     answers,
-                    tf.constant(self._questions[part]),
-                    tf.constant(self._places[part] - np.int32(start)),
-                    tf.constant(int(widths[end - 1]), tf.int32),
-                ).numpy()
+                    tf.constant(grid.questions.astype(np.int32)),
+                    tf.constant((grid.place - start).astype(np.int32)),
+                    tf.constant(grid.steps, tf.int32),
+                )
+                scores[grid.rows[grid.rows >= 0]] = found.numpy()[grid.rows >= 0]
         return scores
 
     def _encoded_questions(self) -> list[tf.Tensor]:
@@ -111,7 +111,55 @@ class SharedTextScorer:
                 encoded = [tf.pad(x, [[0, 0], [0, missing]] + [[0, 0]] * (x.ndim - 2)) for x in encoded]
             parts.append(encoded)
         back = np.argsort(order)
-        return [tf.gather(tf.concat(each, 0), back) for each in zip(*parts, strict=True)]
+        encoded = [tf.gather(tf.concat(each, 0), back) for each in zip(*parts, strict=True)]
+        return self._project(*encoded)
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Rows that are scored together: on every line one text, and the questions that meet it."""
+
+    place: np.ndarray
+    """The texts' places, `(lines,)`."""
+    questions: np.ndarray
+    """Numbers of questions, `(lines, columns)`; where a line has fewer, one is there twice."""
+    rows: np.ndarray
+    """The rows' numbers, `(lines, columns)`; -1 for none."""
+    steps: int
+    """The longest question's steps."""
+
+    def part(self, start: int, stop: int) -> "_Grid":
+        """Give some of the lines."""
+        lines = slice(start, stop)
+        return replace(self, place=self.place[lines], questions=self.questions[lines], rows=self.rows[lines])
+
+
+def _grids(
+    place: np.ndarray,
+    chunks: list[tuple[int, int]],
+    question: np.ndarray,
+    n_steps: np.ndarray,
+    limit: int,
+) -> Iterator[_Grid]:
+    """Lay out rows, each of a text's place and a question, in one grid per chunk and kind of length."""
+    chunk = np.searchsorted([stop for _, stop in chunks], place, side="right")
+    # Questions whose lengths differ by less than half are of one kind.
+    kind = np.ceil(np.log(n_steps) / np.log(1.5)).astype(np.int64)[question]
+    order = np.lexsort((place, kind, chunk))
+    ends = np.flatnonzero(np.diff(chunk[order]) | np.diff(kind[order])) + 1
+    for rows in np.split(order, ends) if len(order) else ():
+        _, first, counts = np.unique(place[rows], return_index=True, return_counts=True)
+        steps = int(n_steps[question[rows]].max())
+        # As wide as the mean: a text of more rows has several lines.
+        columns = max(1, min(round(counts.mean()), limit // steps))
+        number = np.arange(len(rows)) - np.repeat(first, counts)
+        column = number % columns
+        line = np.cumsum(column == 0) - 1
+        of_line = rows[column == 0]
+        grid = np.full((len(of_line), columns), -1)
+        grid[line, column] = rows
+        filled = np.where(grid < 0, of_line[:, None], grid)
+        yield _Grid(place[of_line], question[filled], grid, steps)
 
 
 def _cut(lengths: np.ndarray, limit: int) -> Iterator[tuple[int, int]]:

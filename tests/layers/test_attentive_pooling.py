@@ -138,6 +138,20 @@ def test_gradients_equal_differences_of_the_loop(masks):
         np.testing.assert_allclose(actual, gradient, rtol=2e-3, atol=1e-4)
 
 
+def test_a_question_may_be_projected_beforehand():
+    layer = layer_with(np.float32(RNG.normal(size=(3, 3))), return_attention=True)
+    question = np.where(QUESTION_MASK[..., None], QUESTION, np.float32("nan"))
+    projected = layer.project(question)
+    expected = layer([QUESTION, ANSWER], mask=MASKS)
+    for one, other in zip(
+        layer([question, ANSWER], mask=MASKS, projected_question=projected), expected, strict=True
+    ):
+        np.testing.assert_allclose(to_numpy(one), to_numpy(other), rtol=1e-6, atol=1e-7)
+    # It is what the layer goes by.
+    other = layer([QUESTION, ANSWER], mask=MASKS, projected_question=-projected)
+    assert np.abs(to_numpy(other[4]) + to_numpy(expected[4])).max() < 1e-6
+
+
 def test_one_question_meets_many_answers():
     layer = layer_with(np.float32(RNG.normal(size=(3, 3))), return_attention=True)
     answers = np.float32(RNG.normal(size=(5, 7, 6, 3)))
