@@ -1,4 +1,4 @@
-"""The tests of a table's models: against its baseline, and of variants against main records."""
+"""The tests of a table's models: against their baselines, and of variants against main records."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -54,6 +54,7 @@ class BaselineComparison:
         self.metric = next((metric for metric in METRICS if metric in set(rows["metric"])), "p@1")
         self.against: dict[str, ResultRecord] = {}
         self._p, self._better, self._untested = {}, {}, {}
+        self._main = main
         filled = [record for record in main.values() if record is not None]
         self._rules = [record for record in filled if is_rule(record)]
         stood = {}
@@ -96,6 +97,11 @@ class BaselineComparison:
         ]
         return min(candidates, key=lambda each: len(_differing_options(each, record)), default=None)
 
+    def baseline_for(self, model: str) -> ResultRecord | None:
+        """Return the record that stands for a model's baseline in this table."""
+        baseline = baseline_of(self._paper, model)
+        return self.baseline if baseline == BASELINES.get(self._paper) else self._main.get(baseline)
+
     def mark(self, model: str, metric: str) -> str:
         """Give the mark behind a model's number."""
         tested = metric == self.metric or (self.metric == "p@1" and metric == "accuracy_test1")
@@ -123,6 +129,8 @@ class BaselineComparison:
 
 def baseline_of(paper: str, model: str) -> str:
     """Name the model of a paper with which another one is compared; itself for the paper's baseline.
+
+    The name is empty where the paper has none.
 
     Example:
         >>> [baseline_of("attentive_pooling", model) for model in ("AP-CNN", "AP-BiLSTM", "QA-CNN")]

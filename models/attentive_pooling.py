@@ -197,21 +197,23 @@ def project_questions(matcher: keras.Model, questions: Sequence[Any]) -> list[An
     """Do all that the matcher does with a question alone, once for all the answers that it will meet.
 
     Args:
-        matcher: the `matcher` part of one of the four.
+        matcher: the `matcher` part of a ranker.
         questions: what its `encoder` gives for questions, as a list.
 
     Returns:
         The same and, for an AP ranker, Q^T U: the questions of `broadcast_scores`.
     """
-    pooling = _pooling_of(matcher)
-    return list(questions) if pooling is None else [*questions, pooling.project(questions[0])]
+    attends = _kinds(matcher) == [AttentivePooling, CosineSimilarity]
+    return [*questions, _pooling_of(matcher).project(questions[0])] if attends else list(questions)
 
 
 def broadcast_scores(matcher: keras.Model, questions: Sequence[Any], answers: Sequence[Any]) -> Any:
-    """Score questions against answers along leading dimensions that broadcast, without a copy for each pair.
+    """Score questions against answers along leading dimensions that broadcast.
+
+    For one of the four no encoding is copied for each pair. Other matchers are called with such copies.
 
     Args:
-        matcher: the `matcher` part of one of the four.
+        matcher: the `matcher` part of a ranker.
         questions: what `project_questions` gives. With leading dimensions `(1, n)`, where the answers have
             `(m, 1)`, all pairs are scored.
         answers: what the `encoder` gives for answers, as a list.
@@ -227,10 +229,12 @@ def broadcast_scores(matcher: keras.Model, questions: Sequence[Any], answers: Se
         >>> broadcast_scores(matcher, [x[None] for x in questions], [x[:, None] for x in answers]).shape
         TensorShape([1, 2])
     """
-    pooling = _pooling_of(matcher)
+    kinds = _kinds(matcher)
     pair = [questions[0], answers[0]]
-    if pooling is not None:
-        pair = pooling(pair, mask=[questions[1], answers[1]], projected_question=questions[2])
+    if kinds == [AttentivePooling, CosineSimilarity]:
+        pair = _pooling_of(matcher)(pair, mask=[questions[1], answers[1]], projected_question=questions[2])
+    elif kinds != [CosineSimilarity]:
+        return _scores_of_copies(matcher, questions, answers)
     return matcher.get_layer("cosine")(pair)
 
 
@@ -269,6 +273,23 @@ def attention_weights(
     shown.set_weights(pooling.get_weights())
     results = shown([question_states, answer_states], mask=[question_mask, answer_mask])
     return tuple(ops.convert_to_numpy(result) for result in results[2:])
+
+
+def _kinds(matcher: keras.Model) -> list[type]:
+    """Give the types of what a matcher does, one after the other."""
+    return [type(step) for step in matcher.operations if not isinstance(step, keras.layers.InputLayer)]
+
+
+def _scores_of_copies(matcher: keras.Model, questions: Sequence[Any], answers: Sequence[Any]) -> Any:
+    n_leading = len(questions[0].shape) - len(matcher.inputs[0].shape) + 1
+    leading = ops.shape(
+        ops.add(*(ops.zeros(ops.shape(side[0])[:n_leading], "int32") for side in (questions, answers)))
+    )
+    copies = []
+    for x in (*questions, *answers):
+        shape = ops.shape(x)[n_leading:]
+        copies.append(ops.reshape(ops.broadcast_to(x, (*leading, *shape)), (-1, *shape)))
+    return ops.reshape(matcher(copies), leading)
 
 
 def _pooling_of(matcher: keras.Model) -> AttentivePooling | None:

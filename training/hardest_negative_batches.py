@@ -31,7 +31,8 @@ class HardestNegativeBatches:
     """Batches of questions, their correct answers and the wrong answers drawn for them.
 
     The drawn answers of a batch stand in `sampled`, each once, the shortest first, and are cut into chunks of
-    bounded size, so that neither padding nor memory grow with their number. The arrays of a batch:
+    bounded size, so that neither padding nor what is encoded at a time grow with their number. The arrays of
+    a batch:
 
     ```
     question, correct  int32 (n, words)    the texts of n pairs, 0 being padding

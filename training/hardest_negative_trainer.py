@@ -21,19 +21,20 @@ class HardestNegativeTrainer(RankerTrainer):
 
     plus `l2` times the squares of all weights but biases. The drawn answers are scored without gradient and
     without dropout: each is encoded once, however many questions are set against it, in chunks, so that
-    memory does not grow with their number, and the questions' encodings are looked up; a convolution
-    multiplies each of their distinct words by its kernel once. Only the one that wins is encoded again, with
-    gradient and dropout. Of equal scores the first drawn wins.
+    their encodings take no more memory when there are more, and the questions' are looked up. A convolution
+    multiplies each of their distinct words by its kernel once and holds what comes out, see
+    `WordwiseConvolution`. Only the one that wins is encoded again, with gradient and dropout. Of equal scores
+    the first drawn wins.
 
     It is an ordinary Keras model: `compile` it with an optimizer and `fit` it on
     `HardestNegativeBatches.dataset()`.
 
     Args:
-        ranker: `matcher([*encoder(question), *encoder(answer)])`, as `models.attentive_pooling` builds it;
+        ranker: `matcher([*encoder(question), *encoder(answer)])`, such as `models.attentive_pooling` builds;
             its layer `encoder` maps int32 words to a tensor or a list of tensors, texts along the first axis.
         margin: the hinge loss's margin, above 0.
-        shared: whether a batch's pairs share the drawn answers: all questions are then scored against an
-            answer at once.
+        shared: whether the batches' pairs share the drawn answers: all questions are then scored against an
+            answer at once. With other batches that is slow, and chunks outgrow their bounds.
         l2: weight of the L2 penalty, at least 0.
         clip_norm: the largest norm of the whole gradient; None for no limit.
         clip_value: the largest absolute value of a gradient's entry, before `clip_norm`; None for no limit.

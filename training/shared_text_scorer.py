@@ -16,15 +16,18 @@ class SharedTextScorer:
 
     The distinct texts are encoded in chunks, the shortest first; the rows of a chunk's texts are scored
     before the next chunk is encoded. So a text is encoded once, though a thousand questions may have it in
-    their pools. Questions of like length that meet the same text are scored against it together, without a
-    copy of its encoding for each. What is held at a time is bounded: the encodings of one chunk and of the
-    pairs that are scored together, either of them at most `words_per_chunk` words (steps of one sequence of
-    states, or vectors) but for a text that is longer by itself; and the encodings of all questions.
-    InsuranceQA's 2,000 dev questions take 140 MB with AP-CNN's 400 filters, where its 27,000 answers would
-    take 59 GB if they were padded to the longest, and 4.9 GB without padding.
+    their pools. Questions of like length that meet the same text are scored against it together, by the
+    models of `models.attentive_pooling` without a copy of its encoding for each.
+
+    What is held at a time is bounded: the encodings of one chunk, and those of the pairs that are scored
+    together, are either of them at most `words_per_chunk` words (steps of one sequence of states, or vectors)
+    but for a text or a pair that is longer by itself; G (Eq. 13) is at most as many numbers times the longest
+    answer's steps. The encodings of all questions are kept, with Q^T U: 280 MB for InsuranceQA's 2,000 dev
+    questions with AP-CNN's 400 filters, where its 27,000 answers would take 59 GB if they were padded to the
+    longest, and 4.9 GB without padding.
 
     Args:
-        ranker: `matcher([*encoder(question), *encoder(answer)])`, as `models.attentive_pooling` builds it:
+        ranker: `matcher([*encoder(question), *encoder(answer)])`, such as `models.attentive_pooling` builds:
             its layer `encoder` gives a vector for a text, or a list of its states and their mask.
         split: the questions and candidates.
         words_per_chunk: how many words, padding included, are encoded or scored at a time.
@@ -57,11 +60,12 @@ class SharedTextScorer:
         self._chunks = list(_cut(lengths, words_per_chunk))
         self._grids = [[] for _ in self._chunks]
         n_steps = self._question_lengths if self._sequences else np.ones(split.n_questions, np.int64)
-        for grid in _grids(place, self._chunks, split.question_of_row, n_steps, words_per_chunk):
-            of_answer = lengths[grid.place.max()] if self._sequences else 1
-            chunk = np.searchsorted([stop for _, stop in self._chunks], grid.place[0], side="right")
-            each = np.full(len(grid.place), of_answer + grid.questions.shape[1] * grid.steps)
-            self._grids[chunk] += [grid.part(*lines) for lines in _cut(each, words_per_chunk)]
+        answer_steps = [lengths[stop - 1] if self._sequences else 1 for _, stop in self._chunks]
+        for grid in _grids(
+            place, self._chunks, split.question_of_row, n_steps, answer_steps, words_per_chunk
+        ):
+            each = np.full(len(grid.place), answer_steps[grid.chunk] + grid.questions.shape[1] * grid.steps)
+            self._grids[grid.chunk] += [grid.part(*lines) for lines in _cut(each, words_per_chunk)]
 
         # Traced once and for all: chunks differ in shape, and every new shape would be a new trace.
         self._encode = tf.function(lambda words: keras.tree.flatten(encoder(words))).get_concrete_function(
@@ -73,9 +77,11 @@ class SharedTextScorer:
         grid, line = tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None,), tf.int32)
 
         def score(questions, answers, of_question, of_answer, steps):
-            if self._sequences:
-                questions = [x[:, :steps] for x in questions]
             answers = [tf.gather(x, of_answer)[:, None] for x in answers]
+            if self._sequences:
+                # Only the steps that are there, out of all questions' steps one below the other.
+                of_question = of_question[..., None] * tf.shape(questions[0])[1] + tf.range(steps)
+                questions = [tf.reshape(x, tf.concat([[-1], tf.shape(x)[2:]], 0)) for x in questions]
             return broadcast_scores(matcher, [tf.gather(x, of_question) for x in questions], answers)
 
         self._score = tf.function(score).get_concrete_function(projected, encoded, grid, line, whole)
@@ -84,6 +90,8 @@ class SharedTextScorer:
     def __call__(self) -> np.ndarray:
         """Return the float32 scores `(rows,)` under the ranker's current weights."""
         scores = np.empty(len(self._split.candidates), np.float32)
+        if len(scores) == 0:
+            return scores
         questions = self._encoded_questions()
         texts = self._split.candidates.texts
         for (start, stop), grids in zip(self._chunks, self._grids, strict=True):
@@ -119,6 +127,8 @@ class SharedTextScorer:
 class _Grid:
     """Rows that are scored together: on every line one text, and the questions that meet it."""
 
+    chunk: int
+    """The number of the chunk that has the texts."""
     place: np.ndarray
     """The texts' places, `(lines,)`."""
     questions: np.ndarray
@@ -139,11 +149,12 @@ def _grids(
     chunks: list[tuple[int, int]],
     question: np.ndarray,
     n_steps: np.ndarray,
+    answer_steps: list[int],
     limit: int,
 ) -> Iterator[_Grid]:
     """Lay out rows, each of a text's place and a question, in one grid per chunk and kind of length."""
     chunk = np.searchsorted([stop for _, stop in chunks], place, side="right")
-    # Questions whose lengths differ by less than half are of one kind.
+    # Of one kind are questions of which none is longer than another by more than half.
     kind = np.ceil(np.log(n_steps) / np.log(1.5)).astype(np.int64)[question]
     order = np.lexsort((place, kind, chunk))
     ends = np.flatnonzero(np.diff(chunk[order]) | np.diff(kind[order])) + 1
@@ -151,7 +162,8 @@ def _grids(
         _, first, counts = np.unique(place[rows], return_index=True, return_counts=True)
         steps = int(n_steps[question[rows]].max())
         # As wide as the mean: a text of more rows has several lines.
-        columns = max(1, min(round(counts.mean()), limit // steps))
+        number_of_chunk = int(chunk[rows[0]])
+        columns = max(1, min(round(counts.mean()), (limit - int(answer_steps[number_of_chunk])) // steps))
         number = np.arange(len(rows)) - np.repeat(first, counts)
         column = number % columns
         line = np.cumsum(column == 0) - 1
@@ -159,7 +171,7 @@ def _grids(
         grid = np.full((len(of_line), columns), -1)
         grid[line, column] = rows
         filled = np.where(grid < 0, of_line[:, None], grid)
-        yield _Grid(place[of_line], question[filled], grid, steps)
+        yield _Grid(number_of_chunk, place[of_line], question[filled], grid, steps)
 
 
 def _cut(lengths: np.ndarray, limit: int) -> Iterator[tuple[int, int]]:

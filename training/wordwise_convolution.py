@@ -3,6 +3,9 @@
 import keras
 import tensorflow as tf
 
+# What `models.attentive_pooling` does to the words of a text up to the states.
+_STEPS = ["InputLayer", "NotEqual", "ExpandDims", "Embedding", "Where", "Dropout", "Conv1D"]
+
 
 class WordwiseConvolution:
     """Encodes many texts with a convolutional encoder, without dropout, projecting each distinct word once.
@@ -16,7 +19,8 @@ class WordwiseConvolution:
 
     So each distinct word is multiplied by W_0 ... W_{k-1} in one matrix product, and the states are sums of k
     rows of the result. Among a thousand drawn answers a word stands four times and more, and that many
-    times fewer products are left. What comes out is what the encoder gives, but for rounding (tested).
+    times fewer products are left. What comes out is what the encoder gives, but for rounding (tested). The
+    rows of all distinct words are held at once: 4 bytes * k * filters for each, at most for the vocabulary.
 
     Args:
         encoder: the `encoder` part of `models.attentive_pooling.qa_cnn` or `ap_cnn`.
@@ -35,8 +39,12 @@ class WordwiseConvolution:
 
     @staticmethod
     def fits(encoder: keras.Model) -> bool:
-        """Tell whether an encoder convolves its words."""
-        return any(layer.name == "convolution" for layer in encoder.layers)
+        """Tell whether an encoder is one of the two: what else might happen to its words is not done here."""
+        kinds = sorted(type(step).__name__ for step in encoder.operations)
+        return kinds in (sorted(_STEPS), sorted([*_STEPS, "MaskedMax", "Activation"])) and all(
+            encoder.get_layer("convolution").get_config()[option] == value
+            for option, value in {"padding": "same", "activation": "linear", "strides": (1,)}.items()
+        )
 
     def project(self, words: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Multiply every distinct word by the kernel.
@@ -46,15 +54,16 @@ class WordwiseConvolution:
 
         Returns:
             For every word its place among the distinct ones, int32 `(texts, steps)`, 0 being padding; and
-            what the distinct words contribute, float32 `(distinct words * k, filters)`, the k rows of a word
-            one below the other.
+            what the distinct words contribute, of the kernel's type, `(distinct words * k, filters)`, the k
+            rows of a word one below the other.
         """
         # With a padding word in front, padding has the place 0.
         distinct, places = tf.unique(tf.concat([[0], tf.reshape(words, (-1,))], 0))
         vectors = tf.gather(self._embedding.embeddings.value, distinct)
-        vectors = tf.where(distinct[:, None] > 0, tf.cast(vectors, tf.float32), 0.0)
-        window, inputs, filters = self._convolution.kernel.shape
-        kernel = tf.transpose(self._convolution.kernel.value, (1, 0, 2))
+        kernel = self._convolution.kernel.value
+        vectors = tf.cast(tf.where(distinct[:, None] > 0, vectors, 0.0), kernel.dtype)
+        window, inputs, filters = kernel.shape
+        kernel = tf.transpose(kernel, (1, 0, 2))
         rows = tf.matmul(vectors, tf.reshape(kernel, (inputs, window * filters)))
         return tf.reshape(places[1:], tf.shape(words)), tf.reshape(rows, (-1, filters))
 

@@ -363,10 +363,19 @@ def test_the_loss_falls_at_a_learning_rate_that_stays(train):
 
 
 @pytest.mark.parametrize(
-    ("name", "words_per_chunk"), [("QA-CNN", 1), ("QA-CNN", 10**6), ("AP-CNN", 40), ("AP-CNN", 10**6)]
+    ("name", "words_per_chunk"),
+    [
+        ("QA-CNN", 1),
+        ("QA-CNN", 10**6),
+        ("QA-BiLSTM", 90),
+        ("AP-CNN", 40),
+        ("AP-CNN", 10**6),
+        ("AP-BiLSTM", 90),
+    ],
 )
 def test_a_split_s_scores_are_those_of_its_pairs_one_by_one(make_vectors, name, words_per_chunk):
-    split, ranker = pooled_split(9), ranker_of(name, make_vectors())
+    # A text stands in four pools, most of them of questions of one length.
+    split, ranker = pooled_split(9, n_questions=16, pool=6), ranker_of(name, make_vectors())
     scores = SharedTextScorer(ranker, split, words_per_chunk)()
     expected = [
         float(ranker([split.questions.padded([question]), split.candidates.padded([row])])[0])
@@ -388,6 +397,46 @@ def test_every_distinct_text_is_encoded_once(make_vectors, monkeypatch):
     # The current weights count, not those of the first time.
     ranker.set_weights([0.5 * w for w in ranker.get_weights()])
     assert np.abs(scorer() - first).max() > 1e-3
+
+
+@pytest.mark.parametrize("limit", [25, 40, 200])
+def test_what_is_scored_together_is_bounded(make_vectors, monkeypatch, limit):
+    split, ranker = pooled_split(9, n_questions=40), ranker_of("AP-CNN", make_vectors())
+    scorer = SharedTextScorer(ranker, split, limit)
+    score, words, columns = scorer._score, [], []
+
+    def spy(questions, answers, of_question, of_answer, steps):
+        words.append(of_question.shape[0] * (of_question.shape[1] * int(steps) + answers[0].shape[1]))
+        columns.append(of_question.shape[1])
+        return score(questions, answers, of_question, of_answer, steps)
+
+    monkeypatch.setattr(scorer, "_score", spy)
+    scorer()
+    longest = split.questions.lengths.max() + split.candidates.texts.lengths.max()
+    assert max(words) <= max(limit, longest)
+    # A text meets several questions at once.
+    assert max(columns) > (2 if limit > 25 else 0)
+
+
+def test_a_split_without_candidates_has_no_scores(make_vectors):
+    empty = pooled_split(9).keep_questions(np.zeros(9, bool))
+    assert SharedTextScorer(ranker_of("AP-CNN", make_vectors()), empty)().shape == (0,)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_matcher_of_one_s_own_is_taken_as_it_is(make_vectors, shared):
+    split, ranker = pooled_split(4), ranker_of("QA-CNN", make_vectors())
+    sides = [keras.Input((SIZES["QA-CNN"],)) for _ in range(2)]
+    far = keras.layers.Rescaling(-3.0)(keras.layers.Reshape((1,))(ranker.get_layer("matcher")(sides)))
+    matcher = keras.Model(sides, keras.layers.Reshape(())(far), name="matcher")
+    encoder = ranker.get_layer("encoder")
+    own = keras.Model(ranker.inputs, matcher([encoder(x) for x in ranker.inputs]))
+    expected = -3 * SharedTextScorer(ranker, split)()
+    np.testing.assert_allclose(SharedTextScorer(own, split)(), expected, atol=1e-6)
+    batch = batch_of(split, AnswerSampler(split, 7, share=shared))
+    found = HardestNegativeTrainer(own, shared=shared)._scores(batch)
+    plain = HardestNegativeTrainer(ranker)._scores(batch)
+    np.testing.assert_allclose(found, -3 * plain.numpy(), atol=1e-6)
 
 
 @pytest.mark.parametrize(

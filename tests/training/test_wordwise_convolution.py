@@ -87,6 +87,12 @@ def test_half_precision_comes_out_in_half_precision():
     assert np.abs(difference[mask.numpy()]).max() < 2e-2 * np.abs(np.float32(expected)).max()
 
 
+def test_an_encoder_that_does_more_is_left_alone():
+    encoder = ap_cnn(np.zeros((WORDS, INPUTS), "float32"), FILTERS).get_layer("encoder")
+    states = keras.layers.ReLU()(encoder.output[0])
+    assert not WordwiseConvolution.fits(keras.Model(encoder.input, [states, encoder.output[1]]))
+
+
 @pytest.mark.parametrize(("build", "fits"), [(ap_cnn, True), (qa_cnn, True), (ap_bilstm, False)])
 def test_it_is_for_convolutions_alone(build, fits):
     encoder = build(np.zeros((WORDS, INPUTS), "float32"), 3).get_layer("encoder")
