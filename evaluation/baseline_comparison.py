@@ -102,6 +102,37 @@ class BaselineComparison:
         baseline = baseline_of(self._paper, model)
         return self.baseline if baseline == BASELINES.get(self._paper) else self._main.get(baseline)
 
+    def of_variants(self, records: Sequence[ResultRecord]) -> list[str]:
+        """Compare variants that differ from their models' main records alike, as the table's models are.
+
+        Args:
+            records: the variants.
+
+        Returns:
+            A paragraph with a sentence for each way of differing that the baseline has, too; or nothing.
+        """
+        alike: dict[tuple[str, str, str], dict[str, ResultRecord]] = {}
+        for record in records:
+            main = self._main.get(record.model)
+            if main is not None and not is_rule(record):
+                key = (difference_of_options(record, main), record.variant, record.embeddings)
+                alike.setdefault(key, {})[record.model] = record
+        sentences = []
+        for (difference, *_), of_model in alike.items():
+            raw = {}
+            for model, record in of_model.items():
+                against = of_model.get(baseline_of(self._paper, model))
+                p = None if against in (None, record) else _paired_p_value(record, against, self.metric)
+                if p is not None:
+                    raw[model] = p
+            if raw and difference:
+                tests = ", ".join(
+                    f"{model} against {baseline_of(self._paper, model)} p = {p:.3g}"
+                    for model, p in _corrected(raw).items()
+                )
+                sentences.append(f"With {difference}, by {METRIC_TITLES[self.metric]}: {tests}.")
+        return [" ".join(sentences) + "\n"] if sentences else []
+
     def mark(self, model: str, metric: str) -> str:
         """Give the mark behind a model's number."""
         tested = metric == self.metric or (self.metric == "p@1" and metric == "accuracy_test1")

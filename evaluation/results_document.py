@@ -184,6 +184,7 @@ def results_document(
             tested = [record for record in below if record.experiment not in comparison.against]
             p_values = corrected_p_values(tested, against, comparison.metric)
             sections.append(_variants_table(below, {**against, **comparison.against}, p_values, runs))
+            sections += comparison.of_variants(below)
         here = [record for record in guests if record.paper != paper and answers(record, dataset)]
         if here and (paper, dataset) not in visited:
             here.sort(key=lambda record: (record.paper, record.variant, not record.main))

@@ -45,7 +45,8 @@ class CrossTemporalGate(keras.layers.Layer):
 
     Args:
         alignment: str. `"index"` or `"scaled"`. Defaults to `"index"`.
-        method: str. `"auto"`, `"unrolled"` or `"doubling"`; see `linear_recurrence`. Defaults to `"auto"`.
+        method: str. `"auto"`, `"unrolled"`, `"blocked"` or `"doubling"`; see `linear_recurrence`.
+            Defaults to `"auto"`.
         **kwargs: Arguments of `keras.layers.Layer`.
 
     Raises:

@@ -22,7 +22,7 @@ Shape = tuple[int | None, ...]
 def linear_recurrence(decay: Any, update: Any, method: str = "auto", backwards: bool = False) -> Any:
     """Computes `c_t = decay_t * c_{t-1} + update_t` with `c_0 = 0` for all steps `t`.
 
-    The gradient is that of the recurrence itself, run backwards: neither method keeps its own intermediate
+    The gradient is that of the recurrence itself, run backwards: no method keeps its own intermediate
     results for it.
 
     - `"unrolled"`: step by step; for a length that is known when the graph is built.

@@ -26,6 +26,7 @@ from reproduce.experiment import (
     slug,
 )
 from reproduce.trials import append_trial, read_trials
+from training.option_ranges import check_range
 
 # Options of experiments of which nothing comes in a search.
 _NOT_IN_A_SEARCH = ("record", "main", "notes", "tensorboard", "output", "check_data", "dimensions")
@@ -74,6 +75,8 @@ class SearchOptions:
                 "dev to a file in --folder, and leaves nothing else. Leave that out, and give what the "
                 "search found to the data set's own script."
             )
+        check_range(self, "around", at_least=0, at_most=1)
+        check_range(self, "search_seed", at_least=0)
         super().__post_init__()
 
 

@@ -132,7 +132,7 @@ def test_pooling_cell_keeps_its_configuration(tmp_path):
 
 
 def test_recurrent_pooling_layer(tmp_path):
-    # Of unknown length only doubling is possible, and "auto" chooses it.
+    # Of unknown length an unrolled loop is impossible, and "auto" chooses "blocked".
     run_layer_test(RecurrentPooling, {}, gates(4, 6, 3), tmp_path, masks=MASK, output_shape=(4, 6, 3))
 
 

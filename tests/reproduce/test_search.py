@@ -121,6 +121,9 @@ def test_a_line_that_a_kill_cut_is_named(search, tmp_path):
 def test_a_search_without_trials_is_refused(search):
     with pytest.raises(UserError, match="--trials must be at least 1"):
         search(trials=0)
+    for wrong in ({"around": 3.0}, {"around": -1.0}, {"search_seed": -1}):
+        with pytest.raises(UserError, match=f"{next(iter(wrong))} must be"):
+            search(**wrong)
 
 
 def test_near_trials_begin_with_the_given_configuration(search):
