@@ -184,6 +184,15 @@ def test_a_file_changed_anywhere_gives_a_table_or_a_user_error(folder, name, dat
     table_or_user_error(name, content[:begin] + noise + content[end:], folder)
 
 
+@pytest.mark.parametrize(
+    ("text", "column"), [("It rains.", "candidate"), ("When?", "question"), ('"T"', "candidate_id")]
+)
+def test_half_of_a_character_in_squad_is_a_user_error_that_says_where(folder, text, column):
+    half = text[:-2] + "\\ud800" + text[-1]
+    with pytest.raises(UserError, match=f"a.txt, pair 1: the {column} holds half of a character"):
+        read("squad", FILES["squad"].replace(text, half).encode(), folder)
+
+
 @given(st.binary(max_size=200))
 @settings(deadline=None, max_examples=50)
 def test_any_bytes_are_no_yahooqa(content):
