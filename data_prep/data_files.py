@@ -7,7 +7,7 @@ from pathlib import Path
 
 from data_prep.description import DataFile, DatasetDescription
 from data_prep.errors import UserError
-from data_prep.files import decode_text
+from data_prep.files import decode_json_text, decode_text
 from data_prep.locations import find_file_or_substitute, missing_data, read_verified
 
 _LONGEST_LINE = 2**28
@@ -48,10 +48,12 @@ class DataFiles:
         """Read a file's verified text.
 
         Raises:
-            UserError: it is absent, not the published one, damaged, or not UTF-8.
+            UserError: it is absent, not the published one, damaged, or not UTF-8; or it is JSON with half of
+                a character.
         """
         file, found = self._locate(path)
-        return decode_text(read_verified(file, found), found)
+        decode = decode_json_text if Path(path).suffix in (".json", ".jsonl") else decode_text
+        return decode(read_verified(file, found), found)
 
     def lines(self, path: str) -> Iterator[str]:
         """Read the lines of a file that may be larger than memory and has no known checksum.

@@ -2,7 +2,9 @@
 
 import gzip
 import io
+import json
 import os
+import re
 import tempfile
 import zlib
 from collections.abc import Iterator
@@ -16,6 +18,10 @@ from data_prep.errors import UserError
 
 MOST_BYTES = 2**32
 """What a gzipped file may unpack to; a few megabytes can be made to unpack to far more than any memory."""
+
+# Escapes that follow each other, behind an even number of backslashes.
+_JSON_ESCAPES = re.compile(r"(?<!\\)(?:\\\\)*((?:\\u[0-9a-fA-F]{4})+)")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @contextmanager
@@ -157,6 +163,33 @@ def decode_text(content: bytes, path: str | Path) -> str:
         raise UserError(
             f"{path}, line {line}: not UTF-8 text. Save the file with the encoding UTF-8."
         ) from error
+
+
+def decode_json_text(content: bytes, path: str | Path) -> str:
+    r"""Decode a file of JSON, or of JSON lines, as `decode_text` does, and refuse half of a character.
+
+    JSON can escape one half of a surrogate pair without the other, which no encoding can write and spaCy does
+    not read.
+
+    Args:
+        content: the bytes.
+        path: where they come from, for the message.
+
+    Raises:
+        UserError: the bytes are not UTF-8, or an escape is half of a character; the message names the line.
+
+    Example:
+        >>> decode_json_text(b'"\\ud83d\\ude00"', "a.json")
+        '"\\ud83d\\ude00"'
+    """
+    text = decode_text(content, path)
+    for escapes in _JSON_ESCAPES.finditer(text):
+        if _SURROGATE.search(json.loads(f'"{escapes[1]}"')):
+            line = text.count("\n", 0, escapes.start(1)) + 1
+            raise UserError(
+                f"{path}, line {line}: half of a character ({escapes[1][:40]}). Save the file as UTF-8."
+            )
+    return text
 
 
 def cache_folder(cache_home: str | Path | None = None) -> Path:

@@ -73,10 +73,7 @@ def _find(texts: list[str]) -> list[list[tuple[int, int]]]:
     pipeline.add_pipe("sentencizer")
     pipeline.max_length = max([pipeline.max_length, *map(len, texts)])
     found = []
-    # spaCy refuses half of a character, which JSON can hold. Whoever makes a table of the sentences says
-    # where it is; here a question mark takes its place, so that no position moves.
-    whole = (text.encode(errors="replace").decode() for text in texts)
-    for text, doc in zip(texts, pipeline.pipe(whole), strict=True):
+    for text, doc in zip(texts, pipeline.pipe(texts), strict=True):
         pairs = []
         for sentence in doc.sents:
             begin, end = sentence.start_char, sentence.end_char
