@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from models.attentive_pooling import broadcast_scores, project_questions
 from training.ranker_trainer import RankerTrainer
-from training.wordwise_convolution import WordwiseConvolution
+from training.wordwise_encoder import wordwise_encoder
 
 
 class HardestNegativeTrainer(RankerTrainer):
@@ -21,9 +21,9 @@ class HardestNegativeTrainer(RankerTrainer):
 
     plus `l2` times the squares of all weights but biases. The drawn answers are scored without gradient and
     without dropout: each is encoded once, however many questions are set against it, in chunks, so that
-    their encodings take no more memory when there are more, and the questions' are looked up. A convolution
-    multiplies each of their distinct words by its kernel once and holds what comes out, see
-    `WordwiseConvolution`. Only the one that wins is encoded again, with gradient and dropout. Of equal scores
+    their encodings take no more memory when there are more, and the questions' are looked up. Each of their
+    distinct words is multiplied by the kernels once, and what comes out is held, see `WordwiseConvolution`
+    and `WordwiseBiLSTM`. Only the one that wins is encoded again, with gradient and dropout. Of equal scores
     the first drawn wins.
 
     It is an ordinary Keras model: `compile` it with an optimizer and `fit` it on
@@ -65,8 +65,7 @@ class HardestNegativeTrainer(RankerTrainer):
             raise ValueError(f"`margin` must be above 0. Received: margin={margin}")
         self.margin = margin
         self.shared = shared
-        encoder = ranker.get_layer("encoder")
-        self._wordwise = WordwiseConvolution(encoder) if WordwiseConvolution.fits(encoder) else None
+        self._wordwise = wordwise_encoder(ranker.get_layer("encoder"))
         self.active_share = keras.metrics.Mean(name="active_share")
 
     @property

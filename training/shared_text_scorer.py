@@ -9,12 +9,14 @@ import tensorflow as tf
 
 from data_prep import EncodedSplit
 from models.attentive_pooling import broadcast_scores, project_questions
+from training.wordwise_encoder import wordwise_encoder
 
 
 class SharedTextScorer:
     """Scores the candidates of one split as often as wanted, whatever an encoder makes of a text.
 
-    The distinct texts are encoded in chunks, the shortest first; the rows of a chunk's texts are scored
+    The distinct texts are encoded in chunks, the shortest first, each distinct word of a chunk multiplied by
+    the encoder's kernels once (see `training.wordwise_encoder`); the rows of a chunk's texts are scored
     before the next chunk is encoded. So a text is encoded once, though a thousand questions may have it in
     their pools. Questions of like length that meet the same text are scored against it together, by the
     models of `models.attentive_pooling` without a copy of its encoding for each.
@@ -68,9 +70,12 @@ class SharedTextScorer:
             self._grids[grid.chunk] += [grid.part(*lines) for lines in _cut(each, words_per_chunk)]
 
         # Traced once and for all: chunks differ in shape, and every new shape would be a new trace.
-        self._encode = tf.function(lambda words: keras.tree.flatten(encoder(words))).get_concrete_function(
-            tf.TensorSpec((None, None), tf.int32)
-        )
+        wordwise = wordwise_encoder(encoder)
+
+        def encode(words):
+            return wordwise(*wordwise.project(words)) if wordwise else keras.tree.flatten(encoder(words))
+
+        self._encode = tf.function(encode).get_concrete_function(tf.TensorSpec((None, None), tf.int32))
         encoded = [tf.TensorSpec(x.shape, x.dtype) for x in encoder.outputs]
         whole = tf.TensorSpec((), tf.int32)
         projected = [tf.TensorSpec(x.shape, x.dtype) for x in project_questions(matcher, encoder.outputs)]

@@ -3,6 +3,8 @@
 import keras
 import tensorflow as tf
 
+from training.distinct_words import distinct_word_vectors
+
 # What `models.attentive_pooling` does to the words of a text up to the states.
 _STEPS = ["InputLayer", "NotEqual", "ExpandDims", "Embedding", "Where", "Dropout", "Conv1D"]
 
@@ -57,15 +59,13 @@ class WordwiseConvolution:
             what the distinct words contribute, of the kernel's type, `(distinct words * k, filters)`, the k
             rows of a word one below the other.
         """
-        # With a padding word in front, padding has the place 0.
-        distinct, places = tf.unique(tf.concat([[0], tf.reshape(words, (-1,))], 0))
-        vectors = tf.gather(self._embedding.embeddings.value, distinct)
+        places, vectors = distinct_word_vectors(words, self._embedding)
         kernel = self._convolution.kernel.value
-        vectors = tf.cast(tf.where(distinct[:, None] > 0, vectors, 0.0), kernel.dtype)
+        vectors = tf.cast(vectors, kernel.dtype)
         window, inputs, filters = kernel.shape
         kernel = tf.transpose(kernel, (1, 0, 2))
         rows = tf.matmul(vectors, tf.reshape(kernel, (inputs, window * filters)))
-        return tf.reshape(places[1:], tf.shape(words)), tf.reshape(rows, (-1, filters))
+        return places, tf.reshape(rows, (-1, filters))
 
     def __call__(self, places: tf.Tensor, rows: tf.Tensor) -> list[tf.Tensor]:
         """Return what the encoder gives for texts whose words `project` has projected.

@@ -1,0 +1,135 @@
+"""A bidirectional LSTM over texts that multiplies each distinct word by the kernels once."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from training.distinct_words import distinct_word_vectors
+
+# What `models.attentive_pooling` does to the words of a text up to the states.
+_STEPS = ["InputLayer", "NotEqual", "ExpandDims", "Embedding", "Where", "Dropout", "Bidirectional"]
+# What the equations below are of; how weights begin and are dropped or punished in training does not matter.
+_LSTM = {
+    "activation": "tanh",
+    "recurrent_activation": "sigmoid",
+    "use_bias": True,
+    "return_sequences": True,
+    "return_state": False,
+    "stateful": False,
+}
+
+
+class WordwiseBiLSTM:
+    """Encodes many texts with a BiLSTM encoder, without dropout, projecting each distinct word once.
+
+    A step of an LSTM multiplies the word and the state before it, each by a matrix of its own:
+
+    ```
+    i, f, g, o = W z_t + U h_{t-1} + b         (rows of W, U and b for each of the four)
+    c_t = sigmoid(f) * c_{t-1} + sigmoid(i) * tanh(g),   h_t = sigmoid(o) * tanh(c_t)
+    ```
+
+    W z + b depends on the word alone, and W is by far the larger matrix where word vectors are longer than
+    states. So each distinct word is multiplied by the W of both directions in one matrix product, and a step
+    looks the result up; both directions take their steps in one loop. What comes out at the real words is
+    what the encoder gives, but for rounding (tested). The rows of all distinct words are held at once:
+    32 bytes * units for each, at most for the vocabulary.
+
+    Args:
+        encoder: the `encoder` part of `models.attentive_pooling.qa_bilstm` or `ap_bilstm`.
+
+    Example:
+        >>> bilstm = WordwiseBiLSTM(model.get_layer("encoder"))  # doctest: +SKIP
+        >>> places, rows = bilstm.project(words)  # doctest: +SKIP
+        >>> states, mask = bilstm(places, rows)  # doctest: +SKIP
+    """
+
+    def __init__(self, encoder: keras.Model):
+        self._embedding = encoder.get_layer("word_vectors")
+        bilstm = encoder.get_layer("bilstm")
+        self._cells = [bilstm.forward_layer.cell, bilstm.backward_layer.cell]
+        self._compute_dtype = bilstm.compute_dtype
+        names = [layer.name for layer in encoder.layers]
+        self._pooling = [encoder.get_layer(name) for name in ("maximum", "tanh") if name in names]
+
+    @staticmethod
+    def fits(encoder: keras.Model) -> bool:
+        """Tell whether an encoder is one of the two: what else might happen to its words is not done here."""
+        kinds = sorted(type(step).__name__ for step in encoder.operations)
+        if kinds not in (sorted(_STEPS), sorted([*_STEPS, "MaskedMax", "Activation"])):
+            return False
+        bilstm = encoder.get_layer("bilstm")
+        directions = (bilstm.forward_layer, False), (bilstm.backward_layer, True)
+        return bilstm.merge_mode == "concat" and all(
+            type(layer) is keras.layers.LSTM and _has(layer, _LSTM | {"go_backwards": backwards})
+            for layer, backwards in directions
+        )
+
+    def project(self, words: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Multiply every distinct word by the kernels of both directions, and add their biases.
+
+        Args:
+            words: int32 `(texts, steps)`, 0 being padding.
+
+        Returns:
+            For every word its place among the distinct ones, int32 `(texts, steps)`, 0 being padding; and W z
+            + b of the distinct words, of the kernels' type, `(2, distinct words, 4 * units)`, the forward
+            direction first.
+        """
+        places, vectors = distinct_word_vectors(words, self._embedding)
+        vectors = tf.cast(vectors, self._cells[0].kernel.dtype)
+        rows = [tf.matmul(vectors, cell.kernel.value) + cell.bias.value for cell in self._cells]
+        return places, tf.stack(rows)
+
+    def __call__(self, places: tf.Tensor, rows: tf.Tensor) -> list[tf.Tensor]:
+        """Return what the encoder gives for texts whose words `project` has projected.
+
+        Args:
+            places: int32 `(texts, steps)`, any rows of `project`'s, cut after the longest text.
+            rows: `project`'s.
+
+        Returns:
+            The states `(texts, steps, 2 * units)`, zero at padding, and their mask `(texts, steps)`; or the
+            text vectors `(texts, 2 * units)`.
+        """
+        recurrent = [cell.recurrent_kernel.value for cell in self._cells]
+        units = recurrent[0].shape[0]
+        of_direction = tf.unstack(rows)
+        n_texts, n_steps = tf.shape(places)[0], tf.shape(places)[1]
+        of_step = tf.transpose(places)
+        real = tf.cast(of_step > 0, rows.dtype)[..., None]
+
+        def step(number: tf.Tensor, before: list[Any], states: list[Any]) -> tuple[Any, list[Any], list[Any]]:
+            after, written = [], []
+            for direction, (hidden, cell) in enumerate(before):
+                at = n_steps - 1 - number if direction else number
+                of_words = tf.gather(of_direction[direction], of_step[at])
+                i, f, g, o = tf.split(of_words + tf.matmul(hidden, recurrent[direction]), 4, axis=1)
+                cell = tf.sigmoid(f) * cell + tf.sigmoid(i) * tf.tanh(g)
+                # The backward direction meets the padding first, where its state is to stay zero.
+                cell *= real[at]
+                hidden = tf.sigmoid(o) * tf.tanh(cell)
+                after.append([hidden, cell])
+                written.append(states[direction].write(at, hidden))
+            return number + 1, after, written
+
+        zeros = tf.zeros((n_texts, units), rows.dtype)
+        arrays = [tf.TensorArray(rows.dtype, n_steps, element_shape=(None, units)) for _ in range(2)]
+        _, _, arrays = tf.while_loop(
+            lambda number, *_: number < n_steps,
+            step,
+            (0, [[zeros, zeros], [zeros, zeros]], arrays),
+            parallel_iterations=1,
+        )
+        states = tf.transpose(tf.concat([array.stack() for array in arrays], 2), (1, 0, 2))
+        states, mask = tf.cast(states, self._compute_dtype), places > 0
+        if not self._pooling:
+            return [states, mask]
+        maximum, tanh = self._pooling
+        return [tanh(maximum(states, mask=mask))]
+
+
+def _has(layer: keras.layers.Layer, options: dict[str, Any]) -> bool:
+    config = layer.get_config()
+    return all(config[option] == value for option, value in options.items())
