@@ -47,6 +47,7 @@ from evaluation.paper_results import read_paper_results
 from evaluation.records import ResultRecord, read_record, save_record
 from evaluation.source_fingerprints import source_fingerprints
 from evaluation.tables import paper_ours_table
+from reproduce.options_without_effect import refuse_options_without_effect
 from reproduce.task_vectors import with_task_vectors
 from training.option_ranges import check_range
 
@@ -367,12 +368,14 @@ def run_experiment(
         load: loads the data.
 
     Raises:
-        UserError: an option is out of range, the data are missing, or a folder cannot be written to.
+        UserError: an option is out of range or does nothing beside the others, the data are missing, or a
+            folder cannot be written to.
         SystemExit: the configuration's `check_data` is on.
     """
     from evaluation.figures import learning_curves
 
     check_range(config, "epochs", at_least=1)
+    refuse_options_without_effect(config)
     data = load(config)
     for note in data.dataset.description.notes:
         print(note, flush=True)

@@ -20,18 +20,10 @@ from reproduce.search import trial_options
 
 # The sample has one training set only, which bears no name.
 ON_SAMPLE = ("--dataset", "sample", "--variant", "")
-SMALL = (
-    "--filters",
-    "6",
-    "--hidden",
-    "5",
-    "--kernel-size",
-    "2",
-    "--dropout",
-    "0.1",
-    "--learning-rate",
-    "0.01",
-)
+SMALL_MLP = ("--hidden", "5", "--dropout", "0.1", "--learning-rate", "0.01")
+SMALL_LSTM = (*SMALL_MLP, "--filters", "6")
+SMALL = (*SMALL_LSTM, "--kernel-size", "2")
+PROJECTED = ("--projection", "7")
 FEATURES = ("--model", "features", "--epochs", "1", "--seeds", "1")
 
 
@@ -204,19 +196,28 @@ def test_divergence_ends_with_2_and_names_step_and_cause(in_process, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("model", "name", "parameters"),
+    ("model", "sizes", "name", "parameters"),
     [
-        ("qrnn", "QRNN", 3 * 2 * 6 * 7 + 50 * 7 + 2 * 6 * 5 + 5 + 4 * 5 + 12),
+        ("qrnn", (*SMALL, *PROJECTED), "QRNN", 3 * 2 * 6 * 7 + 50 * 7 + 2 * 6 * 5 + 5 + 4 * 5 + 12),
         # A convolution more.
-        ("qrnn --pooling ifo", "QRNN", 4 * 2 * 6 * 7 + 50 * 7 + 2 * 6 * 5 + 5 + 4 * 5 + 12),
-        ("lstm", "LSTM", 4 * (7 * 6 + 6 * 6 + 6) + 50 * 7 + 2 * 6 * 5 + 5 + 4 * 5 + 12),
-        ("features", "Overlap features alone", 4 * 5 + 5 + 12),
+        (
+            "qrnn --pooling ifo",
+            (*SMALL, *PROJECTED),
+            "QRNN",
+            4 * 2 * 6 * 7 + 50 * 7 + 2 * 6 * 5 + 5 + 4 * 5 + 12,
+        ),
+        (
+            "lstm",
+            (*SMALL_LSTM, *PROJECTED),
+            "LSTM",
+            4 * (7 * 6 + 6 * 6 + 6) + 50 * 7 + 2 * 6 * 5 + 5 + 4 * 5 + 12,
+        ),
+        ("features", SMALL_MLP, "Overlap features alone", 4 * 5 + 5 + 12),
     ],
 )
-def test_the_other_models_run(in_process, tmp_path, model, name, parameters):
-    options = ("--projection", "7", "--seeds", "1", "--epochs", "1", "--output", tmp_path)
-    options = ("--model", *model.split(), *options)
-    code, out, err = in_process(*ON_SAMPLE, *SMALL, *options)
+def test_the_other_models_run(in_process, tmp_path, model, sizes, name, parameters):
+    options = ("--model", *model.split(), "--seeds", "1", "--epochs", "1", "--output", tmp_path)
+    code, out, err = in_process(*ON_SAMPLE, *sizes, *options)
     assert code == 0, err
     (path,) = tmp_path.glob("*/*/*.json")
     record = json.loads(path.read_text())
@@ -267,7 +268,7 @@ def test_semevalcqa_from_the_official_format(in_process, tmp_path, monkeypatch, 
         path.write_text(re.sub(r'"Q(\d+)', rf'"P{number}_\1', text), encoding="utf-8")
     output = tmp_path / "out"
     options = ("--data-home", tmp_path, "--overlap-features", *FEATURES, "--output", output)
-    outcome = in_process(*SMALL, *options, config=SemEvalConfig, main=semevalcqa_main)
+    outcome = in_process(*SMALL_MLP, *options, config=SemEvalConfig, main=semevalcqa_main)
     record = assert_trained(outcome, output, 12, "Overlap features alone")
     assert (record["dataset"], record["variant"]) == ("semevalcqa", "original")
     # Every made-up thread has a Good comment, so that the task's scorer counts the same questions.
