@@ -23,10 +23,11 @@ class SharedTextScorer:
 
     What is held at a time is bounded: the encodings of one chunk, and those of the pairs that are scored
     together, are either of them at most `words_per_chunk` words (steps of one sequence of states, or vectors)
-    but for a text or a pair that is longer by itself; G (Eq. 13) is at most as many numbers times the longest
-    answer's steps. The encodings of all questions are kept, with Q^T U: 280 MB for InsuranceQA's 2,000 dev
-    questions with AP-CNN's 400 filters, where its 27,000 answers would take 59 GB if they were padded to the
-    longest, and 4.9 GB without padding.
+    but for a text or a pair that is longer by itself. What the kernels make of the distinct words of a chunk
+    is a few times as many numbers at most, and G (Eq. 13) the longest answer's steps times as many. The
+    encodings of all questions are kept, with Q^T U: 280 MB for InsuranceQA's 2,000 dev questions with
+    AP-CNN's 400 filters, where its 27,000 answers would take 59 GB if they were padded to the longest, and
+    4.9 GB without padding.
 
     Args:
         ranker: `matcher([*encoder(question), *encoder(answer)])`, such as `models.attentive_pooling` builds:
