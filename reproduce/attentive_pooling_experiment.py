@@ -52,6 +52,7 @@ class AttentivePoolingConfig(HardestNegativeSettings, ExperimentConfig):
         "training/hardest_negative_*.py",
         "training/shared_text_scorer.py",
         "training/distinct_words.py",
+        "training/encoder_steps.py",
         "training/wordwise_*.py",
         "layers/attentive_pooling.py",
         "layers/cosine_similarity.py",

@@ -6,9 +6,8 @@ import keras
 import tensorflow as tf
 
 from training.distinct_words import distinct_word_vectors
+from training.encoder_steps import has_options, has_steps
 
-# What `models.attentive_pooling` does to the words of a text up to the states.
-_STEPS = ["InputLayer", "NotEqual", "ExpandDims", "Embedding", "Where", "Dropout", "Bidirectional"]
 # What the equations below are of; how weights begin and are dropped or punished in training does not matter.
 _LSTM = {
     "activation": "tanh",
@@ -55,14 +54,13 @@ class WordwiseBiLSTM:
 
     @staticmethod
     def fits(encoder: keras.Model) -> bool:
-        """Tell whether an encoder is one of the two: what else might happen to its words is not done here."""
-        kinds = sorted(type(step).__name__ for step in encoder.operations)
-        if kinds not in (sorted(_STEPS), sorted([*_STEPS, "MaskedMax", "Activation"])):
+        """Tell whether an encoder has the two's steps, and no others: those are not done here."""
+        if not has_steps(encoder, "bilstm", "Bidirectional"):
             return False
         bilstm = encoder.get_layer("bilstm")
         directions = (bilstm.forward_layer, False), (bilstm.backward_layer, True)
         return bilstm.merge_mode == "concat" and all(
-            type(layer) is keras.layers.LSTM and _has(layer, _LSTM | {"go_backwards": backwards})
+            type(layer) is keras.layers.LSTM and has_options(layer, _LSTM | {"go_backwards": backwards})
             for layer, backwards in directions
         )
 
@@ -128,8 +126,3 @@ class WordwiseBiLSTM:
             return [states, mask]
         maximum, tanh = self._pooling
         return [tanh(maximum(states, mask=mask))]
-
-
-def _has(layer: keras.layers.Layer, options: dict[str, Any]) -> bool:
-    config = layer.get_config()
-    return all(config[option] == value for option, value in options.items())

@@ -4,9 +4,18 @@ import keras
 import tensorflow as tf
 
 from training.distinct_words import distinct_word_vectors
+from training.encoder_steps import has_options, has_steps
 
-# What `models.attentive_pooling` does to the words of a text up to the states.
-_STEPS = ["InputLayer", "NotEqual", "ExpandDims", "Embedding", "Where", "Dropout", "Conv1D"]
+# What the equation below is of.
+_CONVOLUTION = {
+    "padding": "same",
+    "activation": "linear",
+    "strides": (1,),
+    "dilation_rate": (1,),
+    "groups": 1,
+    "data_format": "channels_last",
+    "use_bias": True,
+}
 
 
 class WordwiseConvolution:
@@ -41,12 +50,11 @@ class WordwiseConvolution:
 
     @staticmethod
     def fits(encoder: keras.Model) -> bool:
-        """Tell whether an encoder is one of the two: what else might happen to its words is not done here."""
-        kinds = sorted(type(step).__name__ for step in encoder.operations)
-        return kinds in (sorted(_STEPS), sorted([*_STEPS, "MaskedMax", "Activation"])) and all(
-            encoder.get_layer("convolution").get_config()[option] == value
-            for option, value in {"padding": "same", "activation": "linear", "strides": (1,)}.items()
-        )
+        """Tell whether an encoder has the two's steps, and no others: those are not done here."""
+        if not has_steps(encoder, "convolution", "Conv1D"):
+            return False
+        convolution = encoder.get_layer("convolution")
+        return not convolution.lora_enabled and has_options(convolution, _CONVOLUTION)
 
     def project(self, words: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Multiply every distinct word by the kernel.

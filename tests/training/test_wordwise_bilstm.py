@@ -6,10 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.attentive_pooling import ap_bilstm, ap_cnn, qa_bilstm, qa_cnn
+from models.attentive_pooling import ap_bilstm, qa_bilstm
 from training.wordwise_bilstm import WordwiseBiLSTM
-from training.wordwise_convolution import WordwiseConvolution
-from training.wordwise_encoder import wordwise_encoder
 
 UNITS, INPUTS, WORDS = 4, 5, 12
 
@@ -120,23 +118,3 @@ def test_another_bilstm_is_left_alone(layer):
     assert WordwiseBiLSTM.fits(encoder)
     assert [type(step) for step in other.operations] == [type(step) for step in encoder.operations]
     assert not WordwiseBiLSTM.fits(other)
-
-
-@pytest.mark.parametrize(
-    ("build", "kind"),
-    [
-        (ap_cnn, WordwiseConvolution),
-        (qa_cnn, WordwiseConvolution),
-        (ap_bilstm, WordwiseBiLSTM),
-        (qa_bilstm, WordwiseBiLSTM),
-    ],
-)
-def test_each_of_the_four_has_its_way(build, kind):
-    encoder = build(np.zeros((WORDS, INPUTS), "float32"), 3).get_layer("encoder")
-    assert type(wordwise_encoder(encoder)) is kind
-
-
-def test_an_encoder_that_does_more_is_left_alone():
-    encoder = ap_bilstm(np.zeros((WORDS, INPUTS), "float32"), UNITS).get_layer("encoder")
-    states = keras.layers.ReLU()(encoder.output[0])
-    assert wordwise_encoder(keras.Model(encoder.input, [states, encoder.output[1]])) is None
