@@ -2,7 +2,8 @@
 
 A result depends on some source files, or on some definitions of a file. Each has a fingerprint that is blind
 to what cannot change a number: comments, docstrings, layout, type hints, the texts of errors, imports that
-only type hints need, and a configuration's own list `sources`.
+only type hints need, a configuration's own list `sources`, and statements of one line that end with the
+comment `# speed only`: they change how something is run and not what comes out, which a test has to show.
 """
 
 import ast
@@ -12,10 +13,20 @@ from functools import lru_cache
 from pathlib import Path
 
 _OF_TYPES = {"typing", "collections.abc"}
+_SPEED_ONLY = "  # speed only"
 
 
 class _WithoutWhatCannotMatter(ast.NodeTransformer):
-    """Take docstrings, type hints and the texts of errors out of a tree."""
+    """Take docstrings, type hints, the texts of errors and what is marked as speed only out of a tree."""
+
+    def __init__(self, code: str):
+        marked = (i for i, line in enumerate(code.split("\n"), start=1) if line.endswith(_SPEED_ONLY))
+        self._speed_only = set(marked)
+
+    def visit(self, node: ast.AST) -> ast.AST | None:
+        if isinstance(node, ast.stmt) and node.lineno == node.end_lineno and node.lineno in self._speed_only:
+            return None
+        return super().visit(node)
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
         # A constant that stands alone: a docstring, of a field as well.
@@ -101,7 +112,7 @@ def code_fingerprint(code: str, name: str | None = None) -> str | None:
             tree.body = [node for node in members if inner in _defined(node)]
         if not tree.body:
             return None
-    text = _canonical(_WithoutWhatCannotMatter().visit(tree))
+    text = _canonical(_WithoutWhatCannotMatter(code).visit(tree))
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 

@@ -7,6 +7,8 @@ from typing import Protocol
 import numpy as np
 import tensorflow as tf
 
+from training.dataset_options import without_autotuning  # speed only
+
 
 class Batches(Protocol):
     """Batches as training reads them: `fit` sets `epoch`, then iterates `dataset()`."""
@@ -51,5 +53,6 @@ def batch_dataset(source: Batches, signature: dict[str, tf.TensorSpec]) -> tf.da
         return {k: tf.ensure_shape(x, s.shape) for (k, s), x in zip(signature.items(), arrays, strict=True)}
 
     dataset = tf.data.Dataset.range(n_batches).map(load).prefetch(4)
+    dataset = without_autotuning(dataset)  # speed only
     dataset.batches = source
     return dataset

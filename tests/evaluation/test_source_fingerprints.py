@@ -46,6 +46,11 @@ SAME = {
     "an import of types": ("import Sequence", "import Iterable, Sequence"),
     "an import for type checkers": ("    import keras", "    import keras\n    import pandas"),
     "the text of an error": ("must be positive", "must be at least 0"),
+    "a statement of one line that is marked": (
+        "RATE = 0.1",
+        "from fast import faster  # speed only\nRATE = 0.1\nRATE = faster(RATE)  # speed only",
+    ),
+    "a marked statement in a function": ("    return", "    total = fast(total)  # speed only\n    return"),
 }
 OTHER = {
     "a constant": ("RATE = 0.1", "RATE = 0.2"),
@@ -58,6 +63,12 @@ OTHER = {
     "a format": (":.3f", ":.4f"),
     "a decorator": ("frozen=True", "frozen=False"),
     "the kind of an error": ("ValueError", "TypeError"),
+    "a statement that is marked otherwise": ("RATE = 0.1", "RATE = 0.2  # speed only, perhaps"),
+    "a marked line that only begins a statement": (
+        "RATE = 0.1",
+        "RATE = max(  # speed only\n    0.1, 0.2\n)",
+    ),
+    "the line after a marked one": ("RATE = 0.1", "RATE = 0.1  # speed only\nRATE = 0.2"),
 }
 
 

@@ -1,0 +1,26 @@
+"""How TensorFlow runs a dataset, which changes none of its elements."""
+
+import tensorflow as tf
+
+
+def without_autotuning(dataset: tf.data.Dataset) -> tf.data.Dataset:
+    """Switch the tuning of buffers and threads off, for a dataset that leaves nothing to be tuned.
+
+    TensorFlow tunes every dataset that does not say otherwise, in a thread that looks at it at intervals,
+    each twice as long as the one before. An iterator that is done waits for that thread, which may miss the
+    signal to stop (seen with TensorFlow 2.21) and then sleeps to the end of its interval: an epoch can take
+    half as long again.
+
+    Args:
+        dataset: any dataset.
+
+    Returns:
+        The dataset with the same elements.
+
+    Example:
+        >>> list(without_autotuning(tf.data.Dataset.range(3)).as_numpy_iterator()) == [0, 1, 2]
+        True
+    """
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return dataset.with_options(options)
