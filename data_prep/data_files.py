@@ -7,7 +7,7 @@ from pathlib import Path
 
 from data_prep.description import DataFile, DatasetDescription
 from data_prep.errors import UserError
-from data_prep.files import decode_json_text, decode_text
+from data_prep.files import decode_json_text, decode_text, holds_json, refuse_half_characters
 from data_prep.locations import find_file_or_substitute, missing_data, read_verified
 
 _LONGEST_LINE = 2**28
@@ -52,14 +52,14 @@ class DataFiles:
                 a character.
         """
         file, found = self._locate(path)
-        decode = decode_json_text if Path(path).suffix in (".json", ".jsonl") else decode_text
+        decode = decode_json_text if holds_json(path) else decode_text
         return decode(read_verified(file, found), found)
 
     def lines(self, path: str) -> Iterator[str]:
         """Read the lines of a file that may be larger than memory and has no known checksum.
 
         Raises:
-            UserError: it is absent, damaged, or not UTF-8.
+            UserError: it is absent, damaged, or not UTF-8; or it is JSON with half of a character.
         """
         _, found = self._locate(path)
         number = 0
@@ -72,7 +72,10 @@ class DataFiles:
                     number += 1
                     if len(line) > _LONGEST_LINE:
                         raise UserError(f"{found}, line {number}: longer than {_LONGEST_LINE:,} bytes.")
-                    yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+                    text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+                    if holds_json(path):
+                        refuse_half_characters(text, found, number)
+                    yield text
         except UnicodeDecodeError as error:
             raise UserError(f"{found}, line {number}: not UTF-8 text. Fetch the file again.") from error
         except (EOFError, OSError, zlib.error) as error:

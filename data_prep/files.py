@@ -165,11 +165,48 @@ def decode_text(content: bytes, path: str | Path) -> str:
         ) from error
 
 
+def holds_json(path: str | Path) -> bool:
+    """Tell by its name whether a file is JSON or JSON lines.
+
+    Example:
+        >>> holds_json("a.jsonlines"), holds_json("a.json.gz"), holds_json("a.txt")
+        (True, True, False)
+    """
+    return Path(str(path).removesuffix(".gz")).suffix in (".json", ".jsonl", ".jsonlines")
+
+
+def refuse_half_characters(text: str, path: str | Path, first_line: int = 1) -> None:
+    r"""Refuse JSON that escapes one half of a surrogate pair without the other.
+
+    No encoding can write it and spaCy does not read it.
+
+    Args:
+        text: JSON, or lines of it.
+        path: where it comes from, for the message.
+        first_line: the number of the text's first line, for the message.
+
+    Raises:
+        UserError: an escape is half of a character; the message names the line.
+
+    Example:
+        >>> refuse_half_characters('"\\ud83d\\ude00"', "a.json")
+        >>> refuse_half_characters('"\\ud83d"', "a.json")
+        Traceback (most recent call last):
+        ...
+        data_prep.errors.UserError: a.json, line 1: \ud83d alone is half of a character. Fetch the file \
+again, or take that out.
+    """
+    for escapes in _JSON_ESCAPES.finditer(text):
+        if half := _SURROGATE.search(json.loads(f'"{escapes[1]}"')):
+            line = text.count("\n", 0, escapes.start(1)) + first_line
+            raise UserError(
+                f"{path}, line {line}: \\u{ord(half[0]):x} alone is half of a character. Fetch the file "
+                "again, or take that out."
+            )
+
+
 def decode_json_text(content: bytes, path: str | Path) -> str:
     r"""Decode a file of JSON, or of JSON lines, as `decode_text` does, and refuse half of a character.
-
-    JSON can escape one half of a surrogate pair without the other, which no encoding can write and spaCy does
-    not read.
 
     Args:
         content: the bytes.
@@ -183,12 +220,7 @@ def decode_json_text(content: bytes, path: str | Path) -> str:
         '"\\ud83d\\ude00"'
     """
     text = decode_text(content, path)
-    for escapes in _JSON_ESCAPES.finditer(text):
-        if _SURROGATE.search(json.loads(f'"{escapes[1]}"')):
-            line = text.count("\n", 0, escapes.start(1)) + 1
-            raise UserError(
-                f"{path}, line {line}: half of a character ({escapes[1][:40]}). Save the file as UTF-8."
-            )
+    refuse_half_characters(text, path)
     return text
 
 

@@ -20,6 +20,7 @@ from reproduce.experiment import (
     slug,
     train_and_score,
 )
+from reproduce.options_without_effect import refuse_options_without_effect
 from training.option_ranges import check_range
 from training.pairwise_settings import Eq9, PairwiseSettings
 
@@ -158,6 +159,7 @@ def train_hyperqa(
 
 def run_hyperqa(config: HyperQAConfig) -> ExperimentResult | None:
     """Run the experiment that a script's configuration describes, and draw its figures."""
+    refuse_options_without_effect(config)
     if config.dimensions:
         draw_map_by_embedding_size(config)
         return None

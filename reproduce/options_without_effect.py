@@ -1,6 +1,8 @@
 """Options that do nothing beside others, which are refused rather than silently taken."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from data_prep.errors import UserError
 
@@ -13,27 +15,35 @@ class _Rule:
     kind: str
     """The class of the configurations, by its name: the modules of the classes import this one's users."""
     option: str
-    values: tuple[str, ...]
-    """Where `option` has one of these values ..."""
+    holds: Callable[[Any], bool]
+    """For which values of `option` ..."""
     inert: tuple[str, ...]
     """... these options do nothing."""
 
 
+def _is(*values: Any) -> Callable[[Any], bool]:
+    return lambda value: value in values
+
+
 _RULES = (
-    _Rule("HyperQAConfig", "model", ("cosineqa",), ("eq9", "max_norm", "projection", "distance_form")),
-    _Rule("CTRNConfig", "model", ("qrnn",), ("alignment",)),
-    _Rule("CTRNConfig", "model", ("lstm",), ("kernel_size", "alignment")),
+    # All else of the ball has its part in the conversion of gradients or beside raw embeddings.
+    _Rule("HyperQAConfig", "model", _is("cosineqa"), ("distance_form",)),
+    _Rule("HyperQAConfig", "dimensions", bool, ("model", "dimension")),
+    _Rule("CTRNConfig", "model", _is("qrnn"), ("alignment",)),
+    _Rule("CTRNConfig", "model", _is("lstm"), ("kernel_size", "alignment")),
     _Rule(
         "CTRNConfig",
         "model",
-        ("features",),
+        _is("features"),
         ("filters", "kernel_size", "alignment", "projection", "embedding_dropout"),
     ),
-    _Rule("AttentivePoolingConfig", "model", ("qa-bilstm", "ap-bilstm"), ("window",)),
-    _Rule("CosinetConfig", "objective", ("pointwise",), ("max_candidates",)),
-    _Rule("CosinetConfig", "across", ("none",), ("hidden",)),
-    _Rule("CosinetConfig", "encoder", ("ca",), ("width",)),
-    _Rule("CosinetConfig", "encoder", ("cosinet",), ("dimension",)),
+    _Rule("AttentivePoolingConfig", "model", _is("qa-bilstm", "ap-bilstm"), ("window",)),
+    _Rule("CosinetConfig", "objective", _is("pointwise"), ("max_candidates",)),
+    _Rule("CosinetConfig", "objective", _is("listwise"), ("answerable_only",)),
+    _Rule("CosinetConfig", "across", _is("none"), ("hidden",)),
+    _Rule("CosinetConfig", "encoder", _is("ca"), ("width",)),
+    _Rule("CosinetConfig", "encoder", _is("cosinet"), ("dimension",)),
+    _Rule("CosinetConfig", "rate_ratio", _is(1), ("cut_fraction",)),
 )
 
 
@@ -55,21 +65,24 @@ def refuse_options_without_effect(config: object) -> None:
         >>> refuse_options_without_effect(Config(model="lstm", kernel_size=2))
         Traceback (most recent call last):
         ...
-        data_prep.errors.UserError: --kernel-size does nothing with --model lstm: leave one of the two out.
+        data_prep.errors.UserError: --kernel-size does nothing with --model lstm: leave it out, or choose \
+another --model.
     """
     kinds = [each.__name__ for each in type(config).__mro__]
     for rule in _RULES:
         value = getattr(config, rule.option, None)
-        if rule.kind not in kinds or value not in rule.values:
+        if rule.kind not in kinds or not rule.holds(value):
             continue
         same = {name: getattr(config, name) for name in (rule.option, *_NEEDED) if hasattr(config, name)}
         usual = type(config)(**same)
         for name in rule.inert:
             if getattr(config, name) != getattr(usual, name):
+                given, cause = _flag(name, getattr(config, name)), _flag(rule.option)
+                shown = " ".join(map(str, value)) if isinstance(value, tuple) else value
                 raise UserError(
-                    f"{_flag(name)} does nothing with {_flag(rule.option)} {value}: leave one of the two out."
+                    f"{given} does nothing with {cause} {shown}: leave it out, or choose another {cause}."
                 )
 
 
-def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")
+def _flag(name: str, value: Any = None) -> str:
+    return ("--no-" if value is False else "--") + name.replace("_", "-")

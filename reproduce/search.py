@@ -25,6 +25,7 @@ from reproduce.experiment import (
     measure,
     slug,
 )
+from reproduce.options_without_effect import refuse_options_without_effect
 from reproduce.trials import append_trial, read_trials
 from training.option_ranges import check_range
 
@@ -117,8 +118,8 @@ def run_search(
         complete: mends drawn options that do not go together.
 
     Raises:
-        UserError: there are no trials to run, the file of the trials is damaged, or its folder cannot be
-            written to.
+        UserError: there are no trials to run, an option does nothing beside the others, the file of the
+            trials is damaged, or its folder cannot be written to.
     """
     if config.trials < 1:
         raise UserError(f"--trials must be at least 1. Received: {config.trials}")
@@ -131,6 +132,7 @@ def run_search(
     done = read_trials(path, "options")
     base = {f.name: getattr(config, f.name) for f in fields(experiment)}
     given = experiment(**base)
+    refuse_options_without_effect(given)
     # Taken before the training, during which somebody may change a file.
     circumstances = {
         "fixed": _fixed(given, space),

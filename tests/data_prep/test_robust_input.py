@@ -2,10 +2,13 @@
 
 import csv
 import gzip
+import hashlib
 import io
 import json
+import re
 import struct
 import zipfile
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -14,16 +17,18 @@ from hypothesis import strategies as st
 
 from data_prep import Tokenizer, UserError, load_table
 from data_prep.antique import read_antique
+from data_prep.data_files import DataFiles
 from data_prep.description import DataFile
 from data_prep.download import _AddressError, _members
-from data_prep.files import decode_json_text, decode_text, read_content
+from data_prep.files import decode_json_text, decode_text, holds_json, read_content
 from data_prep.natural_questions import read_natural_questions
 from data_prep.qed import read_qed
+from data_prep.registry import DATASETS
 from data_prep.semevalcqa import read_lemmatised, read_semeval_xml
 from data_prep.squad_sent import read_squad
 from data_prep.tables import COLUMNS
 from data_prep.trecqa import read_pseudo_xml, read_train_all
-from data_prep.wikiqa import read_wikiqa_tsv
+from data_prep.wikiqa import WIKIQA, read_wikiqa_tsv
 from data_prep.yahooqa import read_yahooqa
 
 # One small, right file per reader, in the released format; the fuzzing cuts it, changes it and fills it up.
@@ -96,6 +101,15 @@ FILES = {
     "jsonl": '{"question": "who", "candidate": "me\u00e9", "label": 1}\n',
 }
 
+# The files of data sets that they stand for, where these are JSON.
+IN_JSON = {
+    "train_all": "trecqa/train-all.jsonl",
+    "lemmatised": "semeval2016-task3/SemEval2015-Task3-CQA-QL-all3090.lemmatised.jsonl",
+    "squad": "squad/train-v1.1.json",
+    "nq": "natural-questions/nq-dev-00.jsonl",
+    "qed": "qed-nq/qed-dev.jsonlines",
+}
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -108,8 +122,8 @@ def read(name, content, folder):
         path.write_bytes(content)
         return load_table(path)
     # As `DataFiles` decodes them, by the names that the data sets' files have.
-    is_json = name in ("train_all", "lemmatised", "squad", "qed")
-    text = (decode_json_text if is_json else decode_text)(content, "a.txt")
+    decode = decode_json_text if name in IN_JSON and holds_json(IN_JSON[name]) else decode_text
+    text = decode(content, "a.txt")
     readers = {
         "wikiqa": read_wikiqa_tsv,
         "trecqa": read_pseudo_xml,
@@ -206,8 +220,25 @@ def test_half_of_a_character_in_json_is_a_user_error_that_says_where(escape, who
     if whole:
         json.loads(decode_json_text(content, "a.jsonl").splitlines()[1])["b"].encode()
         return
-    with pytest.raises(UserError, match=r"a\.jsonl, line 2: half of a character"):
+    with pytest.raises(UserError, match=r"a\.jsonl, line 2: \\ud[89a-f][0-9a-f]{2} alone is half of a char"):
         decode_json_text(content, "a.jsonl")
+
+
+def test_every_data_sets_json_is_known_by_its_name():
+    paths = [file.path for description in DATASETS.values() for file in description.files]
+    assert {path for path in paths if ".json" in path} == {path for path in paths if holds_json(path)}
+    assert set(IN_JSON.values()) <= set(paths)
+
+
+@pytest.mark.parametrize("name", ["squad/train-v1.1.json", "qed-nq/qed-dev.jsonlines"])
+def test_half_of_a_character_in_a_data_set_names_file_and_line(tmp_path, name):
+    path = tmp_path / name
+    path.parent.mkdir()
+    content = b'{"a": 1}\n{"b": "\\ud83d."}\n'
+    path.write_bytes(content)
+    description = replace(WIKIQA, files=(DataFile(name, hashlib.sha256(content).hexdigest(), len(content)),))
+    with pytest.raises(UserError, match=rf"{re.escape(str(path))}, line 2: \\ud83d alone"):
+        DataFiles(description, tmp_path)(name)
 
 
 @given(st.binary(max_size=200))
