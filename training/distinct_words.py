@@ -24,5 +24,6 @@ def distinct_word_vectors(words: tf.Tensor, embedding: keras.layers.Layer) -> tu
     """
     # With a padding word in front, padding has the place 0.
     distinct, places = tf.unique(tf.concat([[0], tf.reshape(words, (-1,))], 0))
-    vectors = tf.gather(embedding.embeddings.value, distinct)
+    # A tensor: gathered from a variable, it would be copied whole wherever else it is read.
+    vectors = tf.gather(tf.convert_to_tensor(embedding.embeddings.value), distinct)
     return tf.reshape(places[1:], tf.shape(words)), tf.where(distinct[:, None] > 0, vectors, 0.0)

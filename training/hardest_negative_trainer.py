@@ -21,10 +21,11 @@ class HardestNegativeTrainer(RankerTrainer):
 
     plus `l2` times the squares of all weights but biases. The drawn answers are scored without gradient and
     without dropout: each is encoded once, however many questions are set against it, in chunks, so that
-    their encodings take no more memory when there are more, and the questions' are looked up. Each of their
-    distinct words is multiplied by the kernels once, and what comes out is held, see `WordwiseConvolution`
-    and `WordwiseBiLSTM`. Only the one that wins is encoded again, with gradient and dropout. Of equal scores
-    the first drawn wins.
+    their encodings take no more memory when there are more, and the questions' are looked up. Only the one
+    that wins is encoded again, with gradient and dropout. Of equal scores the first drawn wins. Either time
+    each distinct word is multiplied by the kernels once, and what comes out is held, see
+    `WordwiseConvolution` and `WordwiseBiLSTM`; but where the words that are trained on have dropout, the
+    encoder itself takes them.
 
     It is an ordinary Keras model: `compile` it with an optimizer and `fit` it on
     `HardestNegativeBatches.dataset()`.
@@ -65,7 +66,12 @@ class HardestNegativeTrainer(RankerTrainer):
             raise ValueError(f"`margin` must be above 0. Received: margin={margin}")
         self.margin = margin
         self.shared = shared
-        self._wordwise = wordwise_encoder(ranker.get_layer("encoder"))
+        encoder = ranker.get_layer("encoder")
+        self._wordwise = wordwise_encoder(encoder)
+        # Dropout makes a word another one wherever it stands.
+        self._trains_wordwise = (
+            self._wordwise is not None and encoder.get_layer("embedding_dropout").rate == 0
+        )
         self.active_share = keras.metrics.Mean(name="active_share")
 
     @property
@@ -80,8 +86,7 @@ class HardestNegativeTrainer(RankerTrainer):
         wrong = tf.gather(batch["sampled"], self.hardest(batch))
         answers = _one_below_the_other(batch["correct"], wrong)
         with tf.GradientTape() as tape:
-            questions = self._encode(batch["question"], training=True)
-            encoded = self._encode(answers, training=True)
+            questions, encoded = self._encode_for_training(batch["question"], answers)
             scores = self._match([tf.concat([x, x], 0) for x in questions], encoded, training=True)
             correct, wrong = tf.split(scores, 2)
             hinge = tf.nn.relu(self.margin - correct + wrong)
@@ -115,11 +120,11 @@ class HardestNegativeTrainer(RankerTrainer):
     def _scores(self, batch: dict[str, tf.Tensor]) -> tf.Tensor:
         """Score the pairs of question and drawn answer, chunk by chunk."""
         matcher = self.ranker.get_layer("matcher")
-        questions = project_questions(matcher, self._encode(batch["question"]))
-        sampled, encode = batch["sampled"], self._encode
+        questions, sampled, encode = batch["question"], batch["sampled"], self._encode
         if self._wordwise is not None:
-            sampled, rows = self._wordwise.project(sampled)
+            questions, sampled, rows = self._project(questions, sampled)
             encode = partial(self._wordwise, rows=rows)
+        questions = project_questions(matcher, encode(questions))
         texts, pairs, widths = (batch[f"chunk_{name}"] for name in ("texts", "pairs", "widths"))
         n_chunks = tf.reduce_sum(tf.cast(texts[1:] > texts[:-1], tf.int32))
 
@@ -149,6 +154,20 @@ class HardestNegativeTrainer(RankerTrainer):
         # A replica's share may be filled up with pairs that are in no chunk.
         return tf.pad(found, [[0, tf.shape(batch["pair_text"])[0] - tf.shape(found)[0]]])
 
+    def _encode_for_training(
+        self, questions: tf.Tensor, answers: tf.Tensor
+    ) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
+        if not self._trains_wordwise:
+            return self._encode(questions, training=True), self._encode(answers, training=True)
+        questions, answers, rows = self._project(questions, answers)
+        return self._wordwise(questions, rows), self._wordwise(answers, rows)
+
+    def _project(self, questions: tf.Tensor, answers: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Multiply each distinct word of both once; give the words' places among them and the products."""
+        places, rows = self._wordwise.project(_one_below_the_other(questions, answers))
+        n, width = tf.shape(questions)[0], _longest(questions)
+        return places[:n, :width], places[n:], rows
+
     def _encode(self, words: tf.Tensor, training: bool = False) -> list[tf.Tensor]:
         encoded = keras.tree.flatten(self.ranker.get_layer("encoder")(words, training=training))
         # As tensors of their own: Keras would warn that the matcher drops the mask of a BiLSTM's states.
@@ -160,7 +179,11 @@ class HardestNegativeTrainer(RankerTrainer):
 
 def _one_below_the_other(*groups: tf.Tensor) -> tf.Tensor:
     """Put matrices of padded words together, as wide as their longest text."""
-    longest = [tf.reduce_max(tf.math.count_nonzero(words, axis=1, dtype=tf.int32)) for words in groups]
-    width = tf.maximum(tf.reduce_max(longest), 1)
+    width = tf.reduce_max([_longest(words) for words in groups])
     narrow = [words[:, :width] for words in groups]
     return tf.concat([tf.pad(words, [[0, 0], [0, width - tf.shape(words)[1]]]) for words in narrow], 0)
+
+
+def _longest(words: tf.Tensor) -> tf.Tensor:
+    """Count the words of the longest text, at least one."""
+    return tf.maximum(tf.reduce_max(tf.math.count_nonzero(words, axis=1, dtype=tf.int32)), 1)

@@ -236,9 +236,11 @@ def test_one_step_equals_float64_numpy(make_vectors, margin, reduction):
         np.testing.assert_allclose(ours.numpy(), theirs, atol=2e-6)
 
 
-@pytest.mark.parametrize("name", ["AP-CNN", "QA-BiLSTM"])
-def test_a_step_is_that_of_the_plain_ranker(make_vectors, name):
-    split, ranker = pooled_split(6), ranker_of(name, make_vectors())
+@pytest.mark.parametrize("train_word_vectors", [False, True])
+@pytest.mark.parametrize("name", SIZES)
+def test_a_step_is_that_of_the_plain_ranker(make_vectors, name, train_word_vectors):
+    split = pooled_split(6)
+    ranker = ranker_of(name, make_vectors(), train_word_vectors=train_word_vectors)
     sampler = AnswerSampler(split, 6)
     batch = batch_of(split, sampler)
     trainer = HardestNegativeTrainer(ranker, margin=0.4)
@@ -248,12 +250,29 @@ def test_a_step_is_that_of_the_plain_ranker(make_vectors, name):
         loss = keras.ops.mean(keras.ops.relu(0.4 - right + other))
     gradients = tape.gradient(loss, [v.value for v in ranker.trainable_variables])
     expected = [
-        v.numpy() - 0.3 * g.numpy() for v, g in zip(ranker.trainable_variables, gradients, strict=True)
+        v.numpy() - 0.3 * tf.convert_to_tensor(g).numpy()
+        for v, g in zip(ranker.trainable_variables, gradients, strict=True)
     ]
     trainer.compile(optimizer=keras.optimizers.SGD(0.3), jit_compile=False)
     trainer.train_step({k: v[None] for k, v in batch.items()})
     for ours, theirs in zip(ranker.trainable_variables, expected, strict=True):
         np.testing.assert_allclose(ours.numpy(), theirs, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["AP-CNN", "QA-BiLSTM"])
+def test_dropout_falls_on_what_is_trained_on_and_not_on_the_search(make_vectors, name):
+    split, updates, found = pooled_split(6), [], []
+    batch = batch_of(split, AnswerSampler(split, 6))
+    for rate in (0.0, 0.5):
+        ranker = ranker_of(name, make_vectors(), embedding_dropout=rate)
+        trainer = HardestNegativeTrainer(ranker, margin=0.4)
+        trainer.compile(optimizer=keras.optimizers.SGD(0.3), jit_compile=False)
+        found.append([trainer.hardest(batch).numpy().tolist() for _ in range(2)])
+        trainer.train_step({k: v[None] for k, v in batch.items()})
+        updates.append(ranker.trainable_variables[0].numpy())
+    assert found[0] == found[1]
+    assert found[0][0] == found[0][1]
+    assert np.abs(updates[0] - updates[1]).max() > 1e-3
 
 
 def test_a_pair_whose_draw_holds_only_correct_answers_counts_nothing(make_vectors):
