@@ -22,6 +22,7 @@ MOST_BYTES = 2**32
 # Escapes that follow each other, behind an even number of backslashes.
 _JSON_ESCAPES = re.compile(r"(?<!\\)(?:\\\\)*((?:\\u[0-9a-fA-F]{4})+)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 @contextmanager
@@ -191,6 +192,9 @@ def refuse_half_characters(text: str, path: str | Path, first_line: int = 1) -> 
     Example:
         >>> refuse_half_characters('"\\ud83d\\ude00"', "a.json")
     """
+    # Many times faster than the next, and most files have none.
+    if not _ESCAPED_SURROGATE.search(text):
+        return
     for escapes in _JSON_ESCAPES.finditer(text):
         if half := _SURROGATE.search(json.loads(f'"{escapes[1]}"')):
             line = text.count("\n", 0, escapes.start(1)) + first_line

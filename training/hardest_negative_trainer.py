@@ -122,7 +122,7 @@ class HardestNegativeTrainer(RankerTrainer):
         matcher = self.ranker.get_layer("matcher")
         questions, sampled, encode = batch["question"], batch["sampled"], self._encode
         if self._wordwise is not None:
-            questions, sampled, rows = self._project(questions, sampled)
+            questions, sampled, rows = self._multiply_words(questions, sampled)
             encode = partial(self._wordwise, rows=rows)
         questions = project_questions(matcher, encode(questions))
         texts, pairs, widths = (batch[f"chunk_{name}"] for name in ("texts", "pairs", "widths"))
@@ -159,10 +159,12 @@ class HardestNegativeTrainer(RankerTrainer):
     ) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
         if not self._trains_wordwise:
             return self._encode(questions, training=True), self._encode(answers, training=True)
-        questions, answers, rows = self._project(questions, answers)
+        questions, answers, rows = self._multiply_words(questions, answers)
         return self._wordwise(questions, rows), self._wordwise(answers, rows)
 
-    def _project(self, questions: tf.Tensor, answers: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    def _multiply_words(
+        self, questions: tf.Tensor, answers: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Multiply each distinct word of both once; give the words' places among them and the products."""
         places, rows = self._wordwise.project(_one_below_the_other(questions, answers))
         n, width = tf.shape(questions)[0], _longest(questions)

@@ -8,7 +8,7 @@ import tensorflow as tf
 from training.distinct_words import distinct_word_vectors
 from training.encoder_steps import has_options, has_steps
 
-# What the equations below are of; how weights begin and are dropped or punished in training does not matter.
+# What the equations below are of; how weights begin and are punished in training does not matter.
 _LSTM = {
     "activation": "tanh",
     "recurrent_activation": "sigmoid",
@@ -16,6 +16,8 @@ _LSTM = {
     "return_sequences": True,
     "return_state": False,
     "stateful": False,
+    "dropout": 0.0,
+    "recurrent_dropout": 0.0,
 }
 
 

@@ -80,13 +80,44 @@ def text_and_vectors(encoder):
 def test_a_bilstm_that_is_not_told_of_the_mask_is_left_alone():
     encoder = encoder_of(ap_bilstm)
     text, mask, vectors = text_and_vectors(encoder)
-    bilstm = encoder.get_layer("bilstm")
-    # A bias moves the states at padding, and with them the backward direction's at words.
-    bilstm.set_weights([w + 0.1 if w.ndim == 1 else w for w in bilstm.get_weights()])
-    blind = keras.Model(text, [bilstm(vectors), mask])
+    blind = keras.Model(text, [encoder.get_layer("bilstm")(vectors), mask])
     assert WordwiseBiLSTM.fits(blind)
     assert wordwise_encoder(blind) is None
     assert wordwise_encoder(encoder) is not None
+
+
+def test_the_comparison_leaves_the_weights_as_they_were():
+    encoder = encoder_of(ap_bilstm)
+    before = encoder.get_weights()
+    assert wordwise_encoder(encoder) is not None
+    for old, new in zip(before, encoder.get_weights(), strict=True):
+        np.testing.assert_array_equal(old, new)
+
+
+@pytest.mark.parametrize("options", [{"dropout": 0.5}, {"recurrent_dropout": 0.5}], ids=str)
+def test_a_bilstm_with_dropout_is_left_alone(options):
+    encoder = encoder_of(ap_bilstm)
+    lstm = keras.layers.LSTM(SIZE, return_sequences=True, **options)
+    other = with_layer(encoder, "bilstm", keras.layers.Bidirectional(lstm, name="bilstm"))
+    assert wordwise_encoder(other) is None
+
+
+@pytest.mark.parametrize("outputs", ["states", "states, vectors", "vector, mask", "states, mask, mask"])
+def test_other_outputs_are_left_alone(outputs):
+    encoder = encoder_of(qa_cnn if "vector," in outputs else ap_cnn)
+    text, mask, vectors = text_and_vectors(encoder)
+    found = {"vectors": vectors, "mask": mask, "states": encoder.get_layer("convolution")(vectors)}
+    if "vector," in outputs:
+        pooled = encoder.get_layer("maximum")(found["states"], mask=mask)
+        found["vector"] = encoder.get_layer("tanh")(pooled)
+    assert wordwise_encoder(keras.Model(text, [found[name] for name in outputs.split(", ")])) is None
+
+
+@pytest.mark.parametrize("build", [ap_cnn, qa_bilstm])
+def test_a_word_vector_that_is_no_number_is_no_obstacle(build):
+    vectors = np.random.default_rng(0).normal(size=(2, INPUTS)).astype("float32")
+    vectors[1, 2] = np.nan
+    assert wordwise_encoder(build(vectors, SIZE).get_layer("encoder")) is not None
 
 
 def test_adapted_word_vectors_are_left_alone():
