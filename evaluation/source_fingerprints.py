@@ -2,8 +2,9 @@
 
 A result depends on some source files, or on some definitions of a file. Each has a fingerprint that is blind
 to what cannot change a number: comments, docstrings, layout, type hints, the texts of errors, imports that
-only type hints need, a configuration's own list `sources`, and statements of one line that end with the
-comment `# speed only`: they change how something is run and not what comes out, which a test has to show.
+only type hints need, a configuration's own list `sources`, and imports and assignments of one line that end
+with the comment `# speed only`: they change how something is run and not what comes out, which a test has to
+show.
 """
 
 import ast
@@ -24,7 +25,8 @@ class _WithoutWhatCannotMatter(ast.NodeTransformer):
         self._speed_only = set(marked)
 
     def visit(self, node: ast.AST) -> ast.AST | None:
-        if isinstance(node, ast.stmt) and node.lineno == node.end_lineno and node.lineno in self._speed_only:
+        simple = isinstance(node, ast.Import | ast.ImportFrom | ast.Assign)
+        if simple and node.lineno == node.end_lineno and node.lineno in self._speed_only:
             return None
         return super().visit(node)
 

@@ -59,7 +59,7 @@ def search(config: SearchConfig) -> None:
         config,
         SPACE,
         AttentivePoolingConfig,
-        load_experiment_data(config),
+        load_experiment_data,
         train_attentive_pooling,
         paper="attentive_pooling",
         complete=complete,

@@ -49,7 +49,7 @@ def search(config: SearchConfig) -> None:
         config,
         SPACES[config.objective] | SHARED_SPACE,
         CosinetConfig,
-        load_experiment_data(config),
+        load_experiment_data,
         train_cosinet,
         paper="cosinet",
     )

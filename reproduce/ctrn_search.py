@@ -41,7 +41,7 @@ def search(config: SearchConfig) -> None:
         config,
         SPACE,
         CTRNConfig,
-        load_ctrn_data(config),
+        load_ctrn_data,
         train_ctrn,
         paper="ctrn",
     )

@@ -53,7 +53,7 @@ def search(config: SearchConfig) -> None:
         config,
         SPACE,
         HyperQAConfig,
-        load_experiment_data(config),
+        load_experiment_data,
         train_hyperqa,
         paper="hyperqa",
         complete=complete,

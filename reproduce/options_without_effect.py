@@ -1,7 +1,7 @@
 """Options that do nothing beside others, which are refused rather than silently taken."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from data_prep.errors import UserError
@@ -26,9 +26,10 @@ def _is(*values: Any) -> Callable[[Any], bool]:
 
 
 _RULES = (
+    # First, since both models are trained then.
+    _Rule("HyperQAConfig", "dimensions", bool, ("model", "dimension")),
     # All else of the ball has its part in the conversion of gradients or beside raw embeddings.
     _Rule("HyperQAConfig", "model", _is("cosineqa"), ("distance_form",)),
-    _Rule("HyperQAConfig", "dimensions", bool, ("model", "dimension")),
     _Rule("CTRNConfig", "model", _is("qrnn"), ("alignment",)),
     _Rule("CTRNConfig", "model", _is("lstm"), ("kernel_size", "alignment")),
     _Rule(
@@ -65,8 +66,7 @@ def refuse_options_without_effect(config: object) -> None:
         >>> refuse_options_without_effect(Config(model="lstm", kernel_size=2))
         Traceback (most recent call last):
         ...
-        data_prep.errors.UserError: --kernel-size does nothing with --model lstm: leave it out, or choose \
-another --model.
+        data_prep.errors.UserError: --kernel-size does nothing with --model lstm: leave one of the two out.
     """
     kinds = [each.__name__ for each in type(config).__mro__]
     for rule in _RULES:
@@ -79,9 +79,9 @@ another --model.
             if getattr(config, name) != getattr(usual, name):
                 given, cause = _flag(name, getattr(config, name)), _flag(rule.option)
                 shown = " ".join(map(str, value)) if isinstance(value, tuple) else value
-                raise UserError(
-                    f"{given} does nothing with {cause} {shown}: leave it out, or choose another {cause}."
-                )
+                (default,) = (each.default for each in fields(config) if each.name == rule.option)
+                cure = f"leave it out, or change {cause}" if value == default else "leave one of the two out"
+                raise UserError(f"{given} does nothing with {cause} {shown}: {cure}.")
 
 
 def _flag(name: str, value: Any = None) -> str:

@@ -99,7 +99,7 @@ def run_search(
     config: SearchOptions,
     space: Mapping[str, Sequence],
     experiment: type[ExperimentConfig],
-    data: ExperimentData,
+    load: Callable[[SearchOptions], ExperimentData],
     train_seed: Callable[..., SeedRun],
     *,
     paper: str,
@@ -111,7 +111,7 @@ def run_search(
         config: the search: an `experiment` configuration with `SearchOptions`.
         space: the values of each option.
         experiment: the class of the trials' configurations.
-        data: the data.
+        load: loads the data.
         train_seed: trains one seed: called with a trial's configuration, the data, the seed, and `splits`,
             the names of the splits to score.
         paper: begins the name of the file of the trials.
@@ -123,6 +123,10 @@ def run_search(
     """
     if config.trials < 1:
         raise UserError(f"--trials must be at least 1. Received: {config.trials}")
+    base = {f.name: getattr(config, f.name) for f in fields(experiment)}
+    given = experiment(**base)
+    refuse_options_without_effect(given)
+    data = load(config)
     from training.callbacks import TrainingDivergedError
 
     name = slug(paper, config.dataset, data.dataset.variant, data.word_vectors.name)
@@ -130,9 +134,6 @@ def run_search(
     check_writable(config.folder)
     remove_leftovers(config.folder)
     done = read_trials(path, "options")
-    base = {f.name: getattr(config, f.name) for f in fields(experiment)}
-    given = experiment(**base)
-    refuse_options_without_effect(given)
     # Taken before the training, during which somebody may change a file.
     circumstances = {
         "fixed": _fixed(given, space),

@@ -11,6 +11,8 @@ def without_autotuning(dataset: tf.data.Dataset) -> tf.data.Dataset:
     signal to stop (seen with TensorFlow 2.21) and then sleeps to the end of its interval: an epoch can take
     half as long again.
 
+    No record's fingerprint has this function among its sources: it must not change an element.
+
     Args:
         dataset: any dataset.
 

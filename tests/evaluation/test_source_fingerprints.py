@@ -68,6 +68,10 @@ OTHER = {
         "RATE = 0.1",
         "RATE = max(  # speed only\n    0.1, 0.2\n)",
     ),
+    "a marked statement of another kind": (
+        "    if rate < 0",
+        "    if rate: return 0  # speed only\n    if rate < 0",
+    ),
     "the line after a marked one": ("RATE = 0.1", "RATE = 0.1  # speed only\nRATE = 0.2"),
 }
 

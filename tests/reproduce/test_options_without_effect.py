@@ -36,15 +36,23 @@ ROOT = Path(__file__).parents[2]
         (lambda: CTRNTrecQA(model="features", filters=9), "--filters does nothing with --model features"),
         (
             lambda: HyperQA(model="cosineqa", distance_form="released"),
-            "--distance-form does nothing with --model cosineqa: leave it out, or choose another --model",
+            "--distance-form does nothing with --model cosineqa: leave one of the two out.",
         ),
         (
             lambda: HyperQA(model="cosineqa", dimensions=(20, 40)),
-            "--model does nothing with --dimensions 20 40",
+            "--model does nothing with --dimensions 20 40: leave one of the two out.",
         ),
         (lambda: HyperQA(dimension=20, dimensions=(20,)), "--dimension does nothing with --dimensions 20"),
+        # Both models are trained then.
+        (
+            lambda: HyperQA(model="cosineqa", dimensions=(20,), distance_form="released"),
+            "--model does nothing with --dimensions 20",
+        ),
         (lambda: AttentivePooling(model="qa-bilstm", window=3), "--window does nothing with --model qa-bil"),
-        (lambda: Cosinet(max_candidates=9), "--max-candidates does nothing with --objective pointwise"),
+        (
+            lambda: Cosinet(max_candidates=9),
+            "--max-candidates does nothing with --objective pointwise: leave it out, or change --objective.",
+        ),
         (lambda: Cosinet(hidden=9), "--hidden does nothing with --across none"),
         (lambda: Cosinet(encoder="ca", width=3), "--width does nothing with --encoder ca"),
         (lambda: Cosinet(dimension=9), "--dimension does nothing with --encoder cosinet"),
@@ -89,7 +97,7 @@ def test_it_is_taken(config):
     "options",
     [
         ["hyperqa_wikiqa.py", "--dimensions", "20", "--dimension", "30"],
-        ["ctrn_search.py", "--dataset", "sample", "--model", "lstm", "--kernel-size", "9", "--trials", "1"],
+        ["ctrn_search.py", "--dataset", "absent", "--model", "lstm", "--kernel-size", "9", "--folder", "x"],
     ],
     ids=lambda options: options[0],
 )

@@ -16,10 +16,13 @@ tf.config.set_logical_device_configuration(
 
 from data_prep import Tokenizer, Vocabulary, encode_split, load_dataset  # noqa: E402
 from data_prep.overlap_features import inverse_document_frequencies, overlap_features  # noqa: E402
+from models.attentive_pooling import RANKERS  # noqa: E402
 from models.ctrn import ctrn  # noqa: E402
 from models.hyperqa import hyperqa  # noqa: E402
+from training.fit_hardest import fit_hardest  # noqa: E402
 from training.fit_pairwise import fit_pairwise  # noqa: E402
 from training.fit_pointwise import fit_pointwise  # noqa: E402
+from training.hardest_negative_settings import HardestNegativeSettings  # noqa: E402
 from training.packed_bag_of_words import PackedBagOfWords  # noqa: E402
 from training.pairwise_settings import PairwiseSettings  # noqa: E402
 from training.pointwise_settings import PointwiseSettings  # noqa: E402
@@ -44,6 +47,12 @@ def pointwise(**options):
     ranker = ctrn(vectors, 4, hidden=(4,), n_features=4, dropout=0.0, seed=1)
     settings = PointwiseSettings(epochs=2, **{"optimizer": "sgd", "learning_rate": 0.1} | options)
     return ranker, fit_pointwise(ranker, train_split, dev_split, settings, measure, verbose=False)
+
+
+def hardest(name, **options):
+    ranker = RANKERS[name](vectors, 4, train_word_vectors=True, seed=1)
+    settings = HardestNegativeSettings(epochs=2, sampled_negatives=6, learning_rate=0.3, **options)
+    return ranker, fit_hardest(ranker, train_split, dev_split, settings, measure, verbose=False)
 
 
 def train(strategy, fit, options):
@@ -78,6 +87,9 @@ CASES = [
     (pointwise, {"clip_value": 0.01, "batch_size": 149, "learning_rate": 1.0}),
     # Not Adam, which makes steps of their own size of gradients that are rounding errors.
     (pointwise, {"optimizer": "adagrad", "batch_size": 16}),
+    # One pair a batch leaves the second device without any.
+    (hardest, {"name": "AP-CNN", "batch_size": 1}),
+    (hardest, {"name": "QA-BiLSTM", "batch_size": 7, "share_negatives": True, "clip_norm": 0.1}),
 ]
 strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 assert strategy.num_replicas_in_sync == 2
