@@ -1,7 +1,6 @@
 """An option that does nothing is refused by name, and one that does something never is."""
 
 import doctest
-import itertools
 import subprocess
 import sys
 from dataclasses import fields
@@ -122,7 +121,12 @@ CONFIGS = {
 
 
 @pytest.mark.parametrize(
-    ("rule", "name"), list(itertools.chain.from_iterable([(r, n) for n in r.inert] for r in _RULES)), ids=str
+    ("rule", "name"),
+    [
+        pytest.param(rule, name, id=f"{rule.kind}-{rule.option}-{name}")
+        for rule in _RULES
+        for name in rule.inert
+    ],
 )
 def test_rules_name_classes_and_fields_that_there_are(rule, name):
     kind = CONFIGS[rule.kind]
