@@ -57,9 +57,10 @@ from reproduce.attentive_pooling_experiment import (
     NAMES,
     AttentivePoolingConfig,
     build_ranker,
+    load_attentive_pooling_data,
     train_attentive_pooling,
 )
-from reproduce.experiment import load_experiment_data, per_question
+from reproduce.experiment import per_question
 from reproduce.lexical_baselines import evaluated_rows
 from training.hardest_negative_trainer import HardestNegativeTrainer
 
@@ -95,7 +96,7 @@ def show(function):
 # We follow one question and the first correct one of its candidates:
 
 # %%
-data = load_experiment_data(config)
+data = load_attentive_pooling_data(config)
 test, encoded = data.dataset.test, data.encoded
 if DATASET == "sample":
     number = encoded.test.question_ids.index("S65")

@@ -1,15 +1,19 @@
 """Attentive Pooling's experiments, whatever the data set: QA-CNN, AP-CNN, QA-BiLSTM and AP-BiLSTM."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+import numpy as np
+
+from data_prep.vector_norms import mean_norm, scale_to_norm
 from reproduce.experiment import (
     ExperimentConfig,
     ExperimentData,
     ExperimentResult,
     SeedRun,
+    load_experiment_data,
     per_question,
     run_experiment,
     save_figure,
@@ -20,7 +24,6 @@ from training.option_ranges import check_range
 
 if TYPE_CHECKING:
     import keras
-    import numpy as np
     from matplotlib.figure import Figure
 
     from data_prep import EncodedSplit
@@ -44,8 +47,15 @@ class AttentivePoolingConfig(HardestNegativeSettings, ExperimentConfig):
         *ExperimentConfig.sources,
         *(
             f"reproduce/attentive_pooling_experiment.py::{name}"
-            for name in ("AttentivePoolingConfig", "_PAPER_SIZES", "build_ranker", "train_attentive_pooling")
+            for name in (
+                "AttentivePoolingConfig",
+                "_PAPER_SIZES",
+                "load_attentive_pooling_data",
+                "build_ranker",
+                "train_attentive_pooling",
+            )
         ),
+        "data_prep/vector_norms.py",
         "models/attentive_pooling.py",
         "training/answer_sampler.py",
         "training/fit_hardest.py",
@@ -82,6 +92,9 @@ class AttentivePoolingConfig(HardestNegativeSettings, ExperimentConfig):
     """Share of the entries of word vectors that training drops."""
     train_word_vectors: bool = False
     """Train the word vectors, too; the paper does not say whether it does."""
+    word_vector_norm: float | None = None
+    """Scale all word vectors by one factor, so that those of the running training words have this mean
+    length; None leaves them as they are. Long ones drive the tanh of Eq. 13 to its ends."""
 
     def __post_init__(self) -> None:
         """Put the paper's values where None stands, and refuse options out of range."""
@@ -93,6 +106,7 @@ class AttentivePoolingConfig(HardestNegativeSettings, ExperimentConfig):
         for name in ("filters", "window"):
             check_range(self, name, at_least=1)
         check_range(self, "embedding_dropout", at_least=0, below=1)
+        check_range(self, "word_vector_norm", above=0)
 
     def paper_values(self) -> dict[str, float | bool]:
         """Give the paper's values of the options that differ from model to model."""
@@ -111,6 +125,19 @@ class AttentivePoolingConfig(HardestNegativeSettings, ExperimentConfig):
             f"the highest scoring of {self.sampled_negatives} wrong answers, drawn {draws} from {source} "
             f"(the paper: of 50, drawn per question from the entire answer set)"
         )
+
+
+def load_attentive_pooling_data(config: AttentivePoolingConfig) -> ExperimentData:
+    """Load a configuration's data, with word vectors of the length that it names; say how long they are."""
+    data = load_experiment_data(config)
+    train, n_words = data.encoded.train, len(data.encoded.vocabulary)
+    counts = np.bincount(train.questions.words, minlength=n_words) + train.candidates.token_counts(n_words)
+    found = mean_norm(data.word_vectors, counts)
+    if config.word_vector_norm is None:
+        print(f"Mean length of the running words' vectors: {found:.2f}.", flush=True)
+        return data
+    print(f"Mean length of the running words' vectors: {found:.2f}, scaled to {config.word_vector_norm:g}.")
+    return replace(data, word_vectors=scale_to_norm(data.word_vectors, counts, config.word_vector_norm))
 
 
 def build_ranker(config: AttentivePoolingConfig, data: ExperimentData, seed: int) -> "keras.Model":
@@ -162,7 +189,11 @@ def run_attentive_pooling(config: AttentivePoolingConfig) -> ExperimentResult:
     print(f"Negatives: {config.negatives()}.", flush=True)
     model = NAMES[config.model]
     result = run_experiment(
-        config, paper="attentive_pooling", model=model, train_seed=train_attentive_pooling
+        config,
+        paper="attentive_pooling",
+        model=model,
+        train_seed=train_attentive_pooling,
+        load=load_attentive_pooling_data,
     )
     for name, split in result.data.scored_splits.items():
         if name != "dev":
@@ -173,7 +204,7 @@ def run_attentive_pooling(config: AttentivePoolingConfig) -> ExperimentResult:
 
 
 def _accuracy_by_length(
-    split: "EncodedSplit", scores: Sequence["np.ndarray"], model: str, title: str
+    split: "EncodedSplit", scores: Sequence[np.ndarray], model: str, title: str
 ) -> "Figure":
     from evaluation.attention_figures import accuracy_by_answer_length, correct_answer_lengths
 

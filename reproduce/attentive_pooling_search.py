@@ -13,9 +13,9 @@ import tyro
 from data_prep.cli import run_command
 from reproduce.attentive_pooling_experiment import (
     AttentivePoolingConfig,
+    load_attentive_pooling_data,
     train_attentive_pooling,
 )
-from reproduce.experiment import load_experiment_data
 from reproduce.search import SearchOptions, run_search
 
 # Around the paper's values (Table 2), with Adam beside its SGD.
@@ -59,7 +59,7 @@ def search(config: SearchConfig) -> None:
         config,
         SPACE,
         AttentivePoolingConfig,
-        load_experiment_data,
+        load_attentive_pooling_data,
         train_attentive_pooling,
         paper="attentive_pooling",
         complete=complete,

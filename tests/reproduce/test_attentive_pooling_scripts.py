@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import tyro
 
@@ -16,7 +17,13 @@ from data_prep.cli import run_command
 from models.attentive_pooling import PAPER_TRAINING
 from reproduce.attention import attend
 from reproduce.attention import main as draw_attention
-from reproduce.attentive_pooling_experiment import NAMES, AttentivePoolingConfig, run_attentive_pooling
+from reproduce.attentive_pooling_experiment import (
+    NAMES,
+    AttentivePoolingConfig,
+    build_ranker,
+    load_attentive_pooling_data,
+    run_attentive_pooling,
+)
 from reproduce.attentive_pooling_insuranceqa import Config as InsuranceQAConfig
 from reproduce.attentive_pooling_insuranceqa import run
 from reproduce.attentive_pooling_search import SPACE, SearchConfig, complete
@@ -49,7 +56,8 @@ def test_what_is_given_stands_and_a_value_of_zero_is_given():
     assert (config.margin, config.learning_rate_decay, config.batch_size) == (0.3, True, 1)
     assert replace(config, epochs=3).margin == 0.3
     assert tyro.cli(WikiQAConfig, args=["--learning-rate-decay", "False"]).learning_rate_decay is False
-    for options in ({"filters": 0}, {"window": 0}, {"batch_size": 0}, {"embedding_dropout": 1.0}):
+    wrong = {"filters": 0, "window": 0, "batch_size": 0, "embedding_dropout": 1.0, "word_vector_norm": 0.0}
+    for options in ({name: value} for name, value in wrong.items()):
         with pytest.raises(UserError, match=next(iter(options))):
             AttentivePoolingConfig(dataset="sample", **options)
 
@@ -61,6 +69,26 @@ def test_configurations_are_told_apart_by_what_they_train():
     assert "the whole training answer set" in WikiQAConfig().negatives()
     assert "the question's own" in WikiQAConfig(negatives_from="own").negatives()
     assert "per batch" in WikiQAConfig(share_negatives=True).negatives()
+
+
+def test_the_word_vectors_of_running_training_words_have_the_length_that_is_asked_for(capsys):
+    config = AttentivePoolingConfig(dataset="sample", filters=8)
+    as_they_are = load_attentive_pooling_data(config)
+    data = load_attentive_pooling_data(replace(config, word_vector_norm=2.0))
+    train = data.encoded.train
+    rows = [train.candidates.take([row]).words for row in range(train.n_rows)]
+    # Every question once and every candidate as often as it stands in a row, each word as often as it runs.
+    words = np.concatenate([train.questions.words, *rows])
+    before, after = (
+        np.linalg.norm(each.word_vectors.matrix[words], axis=1).mean() for each in (as_they_are, data)
+    )
+    assert after == pytest.approx(2.0, rel=1e-5)
+    assert f"{before:.2f}, scaled to 2." in capsys.readouterr().out
+    exact = as_they_are.word_vectors.matrix * (2.0 / before)
+    assert data.word_vectors.matrix == pytest.approx(exact, rel=1e-5)
+    ranker = build_ranker(replace(config, word_vector_norm=2.0), data, seed=0)
+    embedding = ranker.get_layer("encoder").get_layer("word_vectors")
+    assert embedding.embeddings.numpy() == pytest.approx(data.word_vectors.matrix)
 
 
 def test_every_trial_of_the_search_is_a_configuration():
