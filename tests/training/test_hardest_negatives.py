@@ -259,6 +259,40 @@ def test_a_step_is_that_of_the_plain_ranker(make_vectors, name, train_word_vecto
         np.testing.assert_allclose(ours.numpy(), theirs, atol=1e-6)
 
 
+@pytest.mark.parametrize("name", SIZES)
+def test_half_precision_blurs_a_step_about_as_much_as_the_plain_ranker_s(make_vectors, name):
+    split = pooled_split(5)
+    batch = batch_of(split, AnswerSampler(split, 4))
+    exact = ranker_of(name, make_vectors())
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        half, plain = (ranker_of(name, make_vectors()) for _ in range(2))
+    finally:
+        keras.config.set_dtype_policy("float32")
+    half.set_weights(exact.get_weights())
+    plain.set_weights(exact.get_weights())
+    trainer = HardestNegativeTrainer(half, margin=0.4)
+    trainer.compile(optimizer=keras.optimizers.SGD(1.0), jit_compile=False)
+    wrong = batch["sampled"][trainer.hardest(batch).numpy()]
+
+    def gradients(ranker):
+        with tf.GradientTape() as tape:
+            right, other = (ranker([batch["question"], x], training=True) for x in (batch["correct"], wrong))
+            hinge = keras.ops.relu(0.4 - right + other)
+            loss = keras.ops.mean(keras.ops.cast(hinge, "float32"))
+        found = tape.gradient(loss, [v.value for v in ranker.trainable_variables])
+        return np.concatenate([np.ravel(tf.convert_to_tensor(g)) for g in found])
+
+    trainer.train_step({k: v[None] for k, v in batch.items()})
+    moved = zip(exact.trainable_variables, half.trainable_variables, strict=True)
+    ours = np.concatenate([np.ravel(before.numpy() - after.numpy()) for before, after in moved])
+    truth = gradients(exact)
+    error = np.linalg.norm(ours - truth) / np.linalg.norm(truth)
+    of_plain = np.linalg.norm(gradients(plain) - truth) / np.linalg.norm(truth)
+    # Both round, at other places; a gradient that is wrong is off by its own length.
+    assert 0 < error < max(3 * of_plain, 2**-8)
+
+
 @pytest.mark.parametrize("name", ["AP-CNN", "QA-BiLSTM"])
 def test_dropout_falls_on_what_is_trained_on_and_not_on_the_search(make_vectors, name):
     split, updates, found = pooled_split(6), [], []
