@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # pip byte-compiles while it installs, which takes longer than Python needs to do it on first use.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: help demo test lint notebooks lab results report docs benchmarks clean
+.PHONY: help demo test lint notebooks lab reproduce results report docs benchmarks clean
 
 help:  ## Say what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -42,6 +42,8 @@ lab: $(VENV)/installed  ## Open the notebooks in JupyterLab
 results: $(VENV)/installed  ## Run, or go on with, every recorded experiment that is missing or stale; then the report
 	@$(PIP) -e '.[analysis]'
 	@$(BIN)/python reproduce/run_all.py; status=$$?; $(BIN)/python -m evaluation.report && exit $$status
+
+reproduce: results  ## The same
 
 report: $(VENV)/installed  ## Make RESULTS.md and the tables of README and of docs/ from the records
 	@$(BIN)/python -m evaluation.report

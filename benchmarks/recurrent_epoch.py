@@ -199,9 +199,10 @@ def report(speed: dict, memory: dict, options: argparse.Namespace) -> dict:
     from evaluation.tables import text_table
 
     figures = {"options": {k: v for k, v in vars(options).items() if k not in ("peak", "output")}}
-    figures |= {"speed": {}, "ratios": {}, "memory": memory}
+    figures |= {"real_words": {}, "speed": {}, "ratios": {}, "memory": memory}
     for dimension, measured in speed.items():
         seconds = measured["seconds"]
+        figures["real_words"][dimension] = measured["real_words"]
         figures["speed"][dimension] = {name: statistics.median(seconds[name]) for name in MODELS}
         figures["ratios"][dimension] = {
             f"{slow} / {fast}": [a / b for a, b in zip(seconds[slow], seconds[fast], strict=True)]

@@ -161,7 +161,7 @@ def _stats(options: argparse.Namespace) -> int:
     from data_prep.tokens import Tokenizer
 
     notes = []
-    if Path(options.dataset).suffix:
+    if Path(options.dataset).suffix or Path(options.dataset).is_file():
         table, tokenizer = load_table(options.dataset), Tokenizer(OWN_TABLES.pretokenised)
         title, variant = Path(options.dataset).name, ""
         rows = pd.DataFrame(

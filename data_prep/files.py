@@ -57,12 +57,44 @@ def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO]:
         Path(temporary).chmod(0o666 & ~umask)
         Path(temporary).replace(path)
     except OSError as error:
-        raise UserError(
-            f"cannot write {path}: {error.strerror or error}. Free space or choose another place."
-        ) from error
+        raise _cannot_write(path, error) from error
     finally:
         if temporary:
             Path(temporary).unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_path(path: str | Path) -> Iterator[Path]:
+    """Give the path of a temporary file beside `path` and of its suffix, for a library that writes to paths.
+
+    The file takes the name `path` when the block ends without an error.
+
+    Args:
+        path: the file to write; its folder is made where it is missing.
+
+    Raises:
+        UserError: the file cannot be written, or the disk is full.
+
+    Example:
+        >>> with atomic_path("/tmp/numbers.npy") as temporary:
+        ...     _ = temporary.write_bytes(b"1 2 3")
+        >>> temporary.exists()
+        False
+    """
+    path = Path(path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part{path.suffix}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield temporary
+        temporary.replace(path)
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _cannot_write(path: Path, error: OSError) -> UserError:
+    return UserError(f"cannot write {path}: {error.strerror or error}. Free space or choose another place.")
 
 
 def check_writable(folder: str | Path) -> None:

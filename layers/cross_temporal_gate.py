@@ -28,12 +28,12 @@ class CrossTemporalGate(keras.layers.Layer):
     ```
 
     The layer has no weights. It takes the pair `[[z, f, o] of the question, [z, f, o] of the answer]` of
-    `QuasiRecurrentGates`, each tensor of shape `(batch, time, features)`, and returns the pair of `H`, of the
-    shapes of the two `z`. Steps count from 1. The aligned step `t*` is `t` (`"index"`) or, as the paper
-    prints it, `t * ceil(max(|q|, |a|) / min(|q|, |a|))` (`"scaled"`), both cut to the partner's last real
-    step. With masks, which must be false only after the last real step, `|q|` and `|a|` count the real
-    steps, the result is zero at masked steps, and padding changes nothing; opposite an empty partner it is
-    zero.
+    `QuasiRecurrentGates`, each tensor of shape `(batch, time, features)` with at least one step, and returns
+    the pair of `H`, of the shapes of the two `z`. Steps count from 1. The aligned step `t*` is `t`
+    (`"index"`) or, as the paper prints it, `t * ceil(max(|q|, |a|) / min(|q|, |a|))` (`"scaled"`), both cut
+    to the partner's last real step. With masks, which must be false only after the last real step, `|q|` and
+    `|a|` count the real steps, the result is zero at masked steps, and padding changes nothing; opposite an
+    empty partner it is zero.
 
     Example:
     >>> import numpy as np

@@ -7,7 +7,6 @@ A script states a configuration, how to build its ranker, and what trains and sc
 import hashlib
 import importlib.util
 import json
-import os
 import shlex
 import statistics
 import sys
@@ -31,7 +30,7 @@ from data_prep import (
     load_dataset,
     load_word_vectors,
 )
-from data_prep.files import atomic_write, check_writable, remove_leftovers
+from data_prep.files import atomic_path, atomic_write, check_writable, remove_leftovers
 from data_prep.overlap_features import inverse_document_frequencies
 from data_prep.registry import reader_sources
 from evaluation import (
@@ -587,12 +586,12 @@ def _write_runs(config: ExperimentConfig, data: ExperimentData, runs: list[SeedR
 def save_ranker(ranker: "keras.Model", data: ExperimentData, config: ExperimentConfig, folder: Path) -> None:
     """Save a ranker with its word vectors, its vocabulary and its way of making tokens, for
     `reproduce/rank.py`.
+
+    Raises:
+        UserError: a file cannot be written.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    # Keras writes files of this suffix only.
-    temporary = folder / f".{os.getpid()}.part.keras"
-    ranker.save(temporary)
-    temporary.replace(folder / "ranker.keras")
+    with atomic_path(folder / "ranker.keras") as temporary:
+        ranker.save(temporary)
     facts = {
         "words": data.encoded.vocabulary.words[2:],
         "lowercase": config.lowercase,

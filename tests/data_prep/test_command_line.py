@@ -51,6 +51,15 @@ def test_stats_of_an_own_table(tmp_path):
     assert "THE ORDER GIVES THE LABEL AWAY" in command("stats", path).stdout
 
 
+def test_stats_of_a_table_without_a_suffix_says_what_is_read(tmp_path):
+    path = tmp_path / "faq"
+    path.write_text("question,candidate,label\nWho is it?,Me.,1\n")
+    result = command("stats", path)
+    assert result.returncode == 2
+    assert str(path) in result.stderr
+    assert ".csv" in result.stderr
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
