@@ -101,6 +101,8 @@ def reason_to_run(
 def confirm(command: str, results: Path) -> bool:
     """Train the first seed of a command's records once more; renew their fingerprints if nothing differs.
 
+    Options that there were not yet when a record was made are added to it.
+
     Nothing is trained where all that changed since is how the arrays are made, and they are the same.
 
     Args:
@@ -118,22 +120,29 @@ def confirm(command: str, results: Path) -> bool:
     words = [word for word in shlex.split(command)[1:] if word not in ("--record", "--main")]
     if all(_only_data_could_differ(record) for record in own.values()):
         return _confirm_data(words, own)
+    from reproduce.experiment import record_name
+
     with tempfile.TemporaryDirectory() as folder:
         once = ["--seeds", "1", "--first-seed", str(seed), "--output", folder]
         if _run([*words, *once]):
             return False
-        again = {
-            record.experiment: record
-            for record in (read_record(path) for path in Path(folder).glob("*/*/*.json"))
-        }
+        found = [read_record(path) for path in Path(folder).glob("*/*/*.json")]
+    again = {
+        path: next((each for each in found if _is_again(each, record)), None) for path, record in own.items()
+    }
     for path, record in own.items():
-        differing = _first_difference(record, again.get(record.experiment))
+        differing = _first_difference(record, again[path])
         if differing:
             print(f"    not confirmed: {differing} ({path.name})")
             return False
-    for path, record in own.items():
-        new = again[record.experiment]
+    for path, record in list(own.items()):
+        new = again[path]
         remark = f"Seed {seed} gave the same numbers again after changes of the code."
+        if new.configuration != record.configuration:
+            # The name of a record's file has a hash of the options.
+            path.unlink()
+            record = replace(record, configuration=new.configuration)
+            path = path.with_name(f"{record_name(record)}.json")
         _renew(record, path, new.code, new.data, remark)
     print("    confirmed", flush=True)
     return True
@@ -172,6 +181,15 @@ def _confirm_data(words: Sequence[str], own: dict[Path, ResultRecord]) -> bool:
 def _renew(record: ResultRecord, path: Path, code: dict[str, str], data: str, remark: str) -> None:
     notes = record.notes if remark in record.notes else f"{record.notes} {remark}".strip()
     save_record(replace(record, code=code, data=data, notes=notes), path)
+
+
+def _is_again(new: ResultRecord, record: ResultRecord) -> bool:
+    """Say whether a record is of the same experiment, but for options that there were not yet."""
+    same = ("paper", "dataset", "protocol", "split", "model", "variant", "embeddings")
+    return all(getattr(new, name) == getattr(record, name) for name in same) and all(
+        name in new.configuration and new.configuration[name] == value
+        for name, value in record.configuration.items()
+    )
 
 
 def _first_difference(record: ResultRecord, again: ResultRecord | None) -> str | None:

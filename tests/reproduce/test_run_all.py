@@ -142,6 +142,30 @@ def test_a_change_that_changes_no_number_is_confirmed_by_one_seed(root, run):
     assert load_records(root / "reproduce" / "results")[0].notes == record.notes
 
 
+def test_an_option_that_there_was_not_yet_is_added_to_what_is_confirmed(root, run):
+    run()
+    folder = root / "reproduce" / "results"
+    edit(root, '{"rate": 1}', '{"rate": 1, "length": None}')
+    edit(root, "0.5 + seed / 10", "(5 + seed) / 10")
+    assert run(confirm=True)[0] == 0
+    (record,) = load_records(folder)
+    assert record.configuration == {"rate": 1, "length": None}
+    assert record.seeds == [0, 1]
+    (path,) = folder.glob("*.json")
+    assert path.name != "tiny_1.json"
+    assert "recorded" in run()[1].out
+
+
+def test_an_option_with_another_value_is_not_confirmed(root, run):
+    run()
+    edit(root, '{"rate": 1}', '{"rate": 2, "length": None}')
+    edit(root, "0.5 + seed / 10", "(5 + seed) / 10")
+    status, said = run(confirm=True)
+    assert status == 1
+    assert "the command has other options than the record" in said.out
+    assert load_records(root / "reproduce" / "results")[0].configuration == {"rate": 1}
+
+
 def test_a_change_of_the_numbers_is_not_confirmed(root, run):
     run()
     before = json.loads((root / "reproduce" / "results" / "tiny_1.json").read_text())
