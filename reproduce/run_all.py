@@ -135,15 +135,16 @@ def confirm(command: str, results: Path) -> bool:
         if differing:
             print(f"    not confirmed: {differing} ({path.name})")
             return False
-    for path, record in list(own.items()):
+    for path, record in own.items():
         new = again[path]
         remark = f"Seed {seed} gave the same numbers again after changes of the code."
-        if new.configuration != record.configuration:
+        if new.configuration == record.configuration:
+            _renew(record, path, new.code, new.data, remark)
+        else:
             # The name of a record's file has a hash of the options.
-            path.unlink()
             record = replace(record, configuration=new.configuration)
-            path = path.with_name(f"{record_name(record)}.json")
-        _renew(record, path, new.code, new.data, remark)
+            _renew(record, path.with_name(f"{record_name(record)}.json"), new.code, new.data, remark)
+            path.unlink()
     print("    confirmed", flush=True)
     return True
 
