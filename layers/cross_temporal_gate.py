@@ -10,6 +10,8 @@ from layers.recurrent_pooling import METHODS, first_mask, recurrent_pooling
 
 ALIGNMENTS = ("index", "scaled")
 
+_ONE_MORE_STEP = ((0, 0), (0, 1), (0, 0))
+
 Shape = tuple[int | None, ...]
 
 
@@ -28,8 +30,8 @@ class CrossTemporalGate(keras.layers.Layer):
     ```
 
     The layer has no weights. It takes the pair `[[z, f, o] of the question, [z, f, o] of the answer]` of
-    `QuasiRecurrentGates`, each tensor of shape `(batch, time, features)` with at least one step, and returns
-    the pair of `H`, of the shapes of the two `z`. Steps count from 1. The aligned step `t*` is `t`
+    `QuasiRecurrentGates`, each tensor of shape `(batch, time, features)`, and returns the pair of `H`, of the
+    shapes of the two `z`. Steps count from 1. The aligned step `t*` is `t`
     (`"index"`) or, as the paper prints it, `t * ceil(max(|q|, |a|) / min(|q|, |a|))` (`"scaled"`), both cut
     to the partner's last real step. With masks, which must be false only after the last real step, `|q|` and
     `|a|` count the real steps, the result is zero at masked steps, and padding changes nothing; opposite an
@@ -181,6 +183,8 @@ def _align_scaled(gate: Any, candidate: Any, length: Any, gate_length: Any) -> A
     """Gives the partner's gate at `t * ceil(longer / shorter)`, its last real one where that is past it."""
     shorter = ops.maximum(ops.minimum(length, gate_length), 1)
     factor = (ops.maximum(length, gate_length) + shorter - 1) // shorter
-    aligned = ops.minimum((_steps(candidate) + 1) * factor, gate_length) - 1
-    gate = ops.take_along_axis(gate, ops.maximum(aligned, 0), axis=1)
+    # One step more on both sides, cut off again, since nothing can be taken from or for a text without steps.
+    steps = _steps(ops.pad(candidate[..., :1], _ONE_MORE_STEP))
+    aligned = ops.minimum((steps + 1) * factor, gate_length) - 1
+    gate = ops.take_along_axis(ops.pad(gate, _ONE_MORE_STEP), ops.maximum(aligned, 0), axis=1)[:, :-1]
     return ops.where(gate_length > 0, gate, 0.0)

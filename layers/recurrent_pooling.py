@@ -60,6 +60,8 @@ def linear_recurrence(decay: Any, update: Any, method: str = "auto", backwards: 
             "The unrolled recurrence needs a length that is known when the graph is built. "
             f"Received: update.shape={tuple(update.shape)}"
         )
+    if length == 0:
+        return update
     if method == "auto":
         method = "unrolled" if length is not None and length <= _LONGEST_UNROLLED else "blocked"
     states = _STATES[method]

@@ -258,6 +258,31 @@ def test_scaled_crossing_of_unknown_length(jit_compile):
         np.testing.assert_allclose(to_numpy(actual), to_numpy(expected), rtol=1e-5, atol=1e-6)
 
 
+@each_alignment
+@pytest.mark.parametrize("method", ["auto", "unrolled", "blocked", "doubling"])
+@pytest.mark.parametrize("lengths", [(0, 4), (6, 0), (0, 0)])
+def test_crossing_of_a_text_without_steps_is_zero(alignment, method, lengths):
+    inputs = [gates(4, length, 3) for length in lengths]
+    masks = [np.ones((4, length), dtype=bool) for length in lengths]
+    layer = CrossTemporalGate(alignment=alignment, method=method)
+    for crossed in (layer(inputs), layer(inputs, mask=masks)):
+        for side, length in zip(crossed, lengths, strict=True):
+            np.testing.assert_array_equal(to_numpy(side), np.zeros((4, length, 3)))
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="elsewhere every length is known")
+@each_alignment
+@pytest.mark.parametrize("method", ["blocked", "doubling"])
+def test_crossing_of_a_text_without_steps_of_unknown_length(alignment, method):
+    import tensorflow as tf
+
+    layer = CrossTemporalGate(alignment=alignment, method=method)
+    function = tf.function(layer, input_signature=[[[tf.TensorSpec((None, None, 3))] * 3] * 2])
+    for lengths in ((0, 4), (6, 0), (0, 0)):
+        for side, length in zip(function([gates(4, n, 3) for n in lengths]), lengths, strict=True):
+            np.testing.assert_array_equal(to_numpy(side), np.zeros((4, length, 3)))
+
+
 def test_masks_travel_through_a_functional_model():
     """Embedding, gates, crossing and mean give the same with and without padding."""
     words = [keras.Input((None,), dtype="int32") for _ in range(2)]
