@@ -103,21 +103,23 @@ def _encoder(
 
 
 def _matcher(dimension: int, similarity: str, distance_form: str, raw_embeddings: bool) -> keras.Model:
+    # Scores that lie close together are told apart in float32 only, so nothing here is cast down.
+    layers, exact = keras.layers, {"dtype": "float32"}
     question = keras.Input((dimension,), name="question_point")
     answer = keras.Input((dimension,), name="answer_point")
     if similarity == "hyperbolic":
         x = HyperbolicDistance(form=distance_form, name="distance")([question, answer])
-        x = keras.layers.Reshape((1,))(x)
+        x = layers.Reshape((1,), **exact)(x)
     else:
-        x = keras.layers.Dot(axes=-1, normalize=True, name="cosine")([question, answer])
+        x = layers.Dot(axes=-1, normalize=True, name="cosine", **exact)([question, answer])
     # A far answer is a bad one: with a positive first weight the ranking would start upside down.
-    first_weight = -1.0 if similarity == "hyperbolic" else 1.0
-    x = keras.layers.Dense(1, kernel_initializer=keras.initializers.Constant(first_weight), name="score")(x)
+    first_weight = keras.initializers.Constant(-1.0 if similarity == "hyperbolic" else 1.0)
+    x = layers.Dense(1, kernel_initializer=first_weight, name="score", **exact)(x)
     if raw_embeddings:
         # The columns that the concatenated text vectors add to the linear layer, as a layer of their own: so
         # w_f starts where it does without them, and Eq. 9 takes it for the same parameter.
-        texts = keras.layers.Concatenate(name="texts")([question, answer])
-        linear = keras.layers.Dense(1, use_bias=False, kernel_initializer="zeros", name="score_of_texts")
-        x = keras.layers.Add(name="sum_of_scores")([x, linear(texts)])
-    score = keras.layers.Reshape((), name="squeeze", dtype="float32")(x)
+        texts = layers.Concatenate(name="texts", **exact)([question, answer])
+        linear = layers.Dense(1, use_bias=False, kernel_initializer="zeros", name="score_of_texts", **exact)
+        x = layers.Add(name="sum_of_scores", **exact)([x, linear(texts)])
+    score = layers.Reshape((), name="squeeze", **exact)(x)
     return keras.Model([question, answer], score, name="matcher")

@@ -58,7 +58,7 @@ class HyperQAConfig(PairwiseSettings, ExperimentConfig):
     model: Literal["hyperqa", "cosineqa"] = "hyperqa"
     """HyperQA, or CosineQA, which has the cosine in place of the hyperbolic distance."""
     eq9: Eq9 = "parameters"
-    """Reading of Eq. 9, the conversion of gradients."""
+    """Reading of Eq. 9, the conversion of gradients; CosineQA, with no distance on the ball, has none."""
     dimension: int = 400
     """d, the size of projected words and of text vectors."""
     max_norm: float = 0.7
@@ -85,6 +85,13 @@ class HyperQAConfig(PairwiseSettings, ExperimentConfig):
         check_range(self, "max_norm", above=0, at_most=1)
         for name in ("embedding_dropout", "dropout"):
             check_range(self, name, at_least=0, below=1)
+        if self.model == "cosineqa":
+            if self.eq9 not in (HyperQAConfig.eq9, "none"):
+                raise UserError(
+                    f"--eq9 {self.eq9} is for HyperQA: CosineQA compares texts by their cosine, not by a "
+                    "distance on the ball, and its gradients are not converted. Leave --eq9 out."
+                )
+            object.__setattr__(self, "eq9", "none")
         if min(self.dimensions, default=1) < 1:
             raise UserError(f"dimensions must be at least 1. Received: {self.dimensions}")
         if self.dimensions and (self.record or self.check_data):

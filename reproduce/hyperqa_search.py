@@ -49,9 +49,11 @@ def complete(options: dict) -> dict:
 
 def search(config: SearchConfig) -> None:
     """Run the trials that are not recorded yet, and print the best."""
+    # CosineQA has no other reading of Eq. 9.
+    space = SPACE if config.model == "hyperqa" else SPACE | {"eq9": ("none",)}
     run_search(
         config,
-        SPACE,
+        space,
         HyperQAConfig,
         load_experiment_data,
         train_hyperqa,

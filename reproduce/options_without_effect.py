@@ -28,7 +28,7 @@ def _is(*values: Any) -> Callable[[Any], bool]:
 _RULES = (
     # First, since both models are trained then.
     _Rule("HyperQAConfig", "dimensions", bool, ("model", "dimension")),
-    # All else of the ball has its part in the conversion of gradients or beside raw embeddings.
+    # What else there is of the ball has its part beside raw embeddings; --eq9 is refused by the class itself.
     _Rule("HyperQAConfig", "model", _is("cosineqa"), ("distance_form",)),
     _Rule("CTRNConfig", "model", _is("qrnn"), ("alignment",)),
     _Rule("CTRNConfig", "model", _is("lstm"), ("kernel_size", "alignment")),

@@ -57,6 +57,35 @@ def test_scores_follow_the_equations_in_float64(similarity, raw_embeddings):
         assert model.predict(inputs, verbose=0).item() == pytest.approx(expected, rel=1e-4)
 
 
+@pytest.mark.parametrize("raw_embeddings", [False, True])
+@pytest.mark.parametrize("similarity", ["hyperbolic", "cosine"])
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+def test_close_candidates_keep_their_order_under_mixed_precision(policy, similarity, raw_embeddings):
+    """Near the edge of the ball, where half precision holds but a few different distances."""
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(201, 8)) + 9 * np.eye(8)[0]
+    points = np.float32((1 - 1e-5) * points / np.linalg.norm(points, axis=1, keepdims=True))
+    pairs = [np.repeat(points[:1], 200, axis=0), points[1:]]
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(policy)
+    try:
+        matcher = hyperqa(vectors(6), 8, similarity=similarity, raw_embeddings=raw_embeddings).get_layer(
+            "matcher"
+        )
+    finally:
+        keras.config.set_dtype_policy(before)
+    scores = matcher(pairs).numpy()
+    q, a = (x.astype("float64") for x in pairs)
+    if similarity == "cosine":
+        expected = np.sum(q * a, 1) / np.linalg.norm(q, axis=1) / np.linalg.norm(a, axis=1)
+    else:
+        squares = [1 - np.sum(x * x, 1) for x in (q, a)]
+        expected = -np.arccosh(1 + 2 * np.sum((q - a) ** 2, 1) / (squares[0] * squares[1]))
+    assert scores.dtype == np.float32
+    np.testing.assert_allclose(scores, expected, rtol=1e-3)
+    assert len(np.unique(scores)) > 190
+
+
 def test_a_saved_model_scores_the_same(tmp_path):
     model = hyperqa(vectors(6), 4, projection="smooth", distance_form="released", dropout=0.1)
     inputs = [np.array([[3, 4, 0]], "int32"), np.array([[5, 6, 7]], "int32")]

@@ -79,7 +79,7 @@ def test_it_is_refused(config, message):
         lambda: CTRNTrecQA(model="features", hidden=(5,), dropout=0.1),
         lambda: HyperQA(max_norm=0.9, eq9="none"),
         lambda: HyperQA(model="cosineqa", eq9="none"),
-        lambda: HyperQA(model="cosineqa", eq9="points", max_norm=0.9, projection="smooth"),
+        lambda: HyperQA(model="cosineqa", max_norm=0.9, projection="smooth"),
         lambda: HyperQA(dimensions=(20, 40), max_norm=0.9),
         lambda: AttentivePooling(model="qa-cnn", window=3),
         lambda: AttentivePoolingSemEvalCQA(model="ap-bilstm"),
