@@ -16,6 +16,7 @@ import gc
 import hashlib
 import json
 import shlex
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -114,6 +115,9 @@ class Config:
     """Folder of the figure; docs/ unless given, but with other --results than the usual ones that folder."""
     output: Path = Path("outputs") / "eq9"
     """Folder of the finished seeds, from which a study goes on."""
+    confirm: bool = False
+    """Train only the first seed of every condition and size of the recorded study once more; where these give
+    the recorded numbers, the record counts as up to date with the code, and says so in its notes."""
 
     def __post_init__(self) -> None:
         """Refuse options out of range."""
@@ -331,6 +335,94 @@ def refuse_to_lose(config: Config, path: Path) -> None:
         )
 
 
+def begin(config: Config) -> tuple[ExperimentData, dict[str, str], dict, tuple, Path]:
+    """Load a study's data, and say what it is about.
+
+    Args:
+        config: the study.
+
+    Returns:
+        The data; the fingerprints of the code; the options that all conditions have in common; the names of
+        data set, training set and word vectors; and the summary's file.
+
+    Raises:
+        UserError: data are missing.
+    """
+    from evaluation.records import without_paths
+    from evaluation.source_fingerprints import source_fingerprints
+
+    base = config.of_condition(config.conditions[0], config.learning_rates[0], config.dimension)
+    data = load_experiment_data(base)
+    # Taken before the training, during which somebody may change a file.
+    code = config_fingerprints(base) | source_fingerprints(SOURCES, ROOT)
+    drawn = {"model", "eq9", "learning_rate", "dimension", "dimensions"}
+    common = {name: value for name, value in without_paths(base.matters()).items() if name not in drawn}
+    names = (config.dataset, data.dataset.variant, data.word_vectors.name)
+    text = json.dumps([common, config.dimension], sort_keys=True)
+    name = slug(*names, hashlib.sha256(text.encode()).hexdigest()[:6])
+    return data, code, common, names, config.results / f"{name}.json"
+
+
+def confirm(config: Config) -> Path:
+    """Train the first seed of every condition and size once more; renew the fingerprints if nothing differs.
+
+    The rates are not chosen again, and what diverged at all of them is not tried.
+
+    Args:
+        config: the study.
+
+    Returns:
+        The summary's file.
+
+    Raises:
+        UserError: there is no record of the study, or a number is another now.
+    """
+    from evaluation.eq9_summary import load_study, save_study, summarise_conditions
+
+    data, code, _, _, path = begin(config)
+    if not path.exists():
+        raise UserError(f"there is no {path} to confirm. Run the study without --confirm.")
+    record = load_study(path)
+    rule = data.dataset.description.protocols[record["protocol"]]
+    for recorded in tqdm(record["conditions"], desc=data.title, unit="condition", dynamic_ncols=True):
+        if not recorded["seeds"]:
+            continue
+        name, seed, dimension = recorded["condition"], recorded["seeds"][0], recorded["dimension"]
+        chosen = config.of_condition(name, recorded["learning_rate"], dimension)
+        with tempfile.TemporaryDirectory() as folder:
+            run = train_seed(chosen, data, seed, rule, Path(folder) / "seed.json")
+        again = summarise_conditions(dimension, {name: {}}, {name: [run]}, record["level"])[0]
+        if differing := _first_difference(recorded, again):
+            raise UserError(
+                f"not confirmed: at d = {dimension}, {name}, seed {seed}, {differing}. Run the study again "
+                "without --confirm."
+            )
+    notes = "The first seed of every condition gave the same numbers again after changes of the code."
+    save_study(record | {"code": code, "data": data.fingerprint(), "notes": notes}, path)
+    print(f"confirmed: {path}")
+    return path
+
+
+def _first_difference(recorded: dict[str, Any], again: dict[str, Any]) -> str | None:
+    """Say in what the first seed's numbers differ from those of the same training done again."""
+    if not again["seeds"]:
+        return "the training diverges now"
+    if recorded["question_ids"] != again["question_ids"]:
+        return "other questions count"
+    was, now = (
+        {f"dev MAP of epoch {number}": value for number, value in enumerate(each["dev_map"][0], start=1)}
+        | {f"{metric} on test": of_seeds["per_seed"][0] for metric, of_seeds in each["metrics"].items()}
+        for each in (recorded, again)
+    )
+    if was.keys() != now.keys():
+        return f"there are {len(again['dev_map'][0])} epochs, not {len(recorded['dev_map'][0])}"
+    # The record is rounded.
+    differing = (
+        f"{name} was {was[name]} and is {now[name]:.6f}" for name in was if abs(was[name] - now[name]) > 1e-6
+    )
+    return next(differing, None)
+
+
 def study(config: Config) -> Path:
     """Do what of the study is not done yet, sum it up, and draw the figure.
 
@@ -347,22 +439,13 @@ def study(config: Config) -> Path:
     from evaluation.eq9_figure import study_figure
     from evaluation.eq9_summary import save_study, study_table, summarise_conditions
     from evaluation.records import package_versions, without_paths
-    from evaluation.source_fingerprints import source_fingerprints
 
     for folder in (config.results, config.figure_folder, config.output):
         check_writable(folder)
         remove_leftovers(folder)
-    base = config.of_condition(config.conditions[0], config.learning_rates[0], config.dimension)
-    data = load_experiment_data(base)
-    # Taken before the training, during which somebody may change a file.
-    code = config_fingerprints(base) | source_fingerprints(SOURCES, ROOT)
+    data, code, common, names, path = begin(config)
     protocols = data.dataset.description.protocols
     protocol = "clean" if "clean" in protocols else next(iter(protocols))
-    drawn = {"model", "eq9", "learning_rate", "dimension", "dimensions"}
-    common = {name: value for name, value in without_paths(base.matters()).items() if name not in drawn}
-    names = (config.dataset, data.dataset.variant, data.word_vectors.name)
-    text = json.dumps([common, config.dimension], sort_keys=True)
-    name = slug(*names, hashlib.sha256(text.encode()).hexdigest()[:6])
     trials = config.results / f"{slug(*names)}.trials.jsonl"
     record = {
         "study": "eq9",
@@ -392,7 +475,7 @@ def study(config: Config) -> Path:
         "data": data.fingerprint(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    path, figure_path = config.results / f"{name}.json", config.figure_folder / f"eq9-{name}.png"
+    figure_path = config.figure_folder / f"eq9-{path.stem}.png"
     refuse_to_lose(config, path)
     conditions: list[dict[str, Any]] = []
     per_condition = len(config.learning_rates) * config.tuning_seeds
@@ -426,5 +509,10 @@ def study(config: Config) -> Path:
     return path
 
 
+def main(config: Config) -> Path:
+    """Do the study, or confirm its record."""
+    return confirm(config) if config.confirm else study(config)
+
+
 if __name__ == "__main__":
-    run_command(lambda: study(tyro.cli(Config, description=__doc__)))
+    run_command(lambda: main(tyro.cli(Config, description=__doc__)))

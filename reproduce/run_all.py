@@ -113,6 +113,8 @@ def confirm(command: str, results: Path) -> bool:
         Whether every record was confirmed; if not, none has changed.
     """
     own = {path: record for path, record in _records_of(command, results).items() if record.per_question}
+    if _is_study(command):
+        return _run([*shlex.split(command)[1:], "--confirm"]) == 0
     if not own:
         print("    records without a training are not confirmed: run without --confirm")
         return False
@@ -147,6 +149,11 @@ def confirm(command: str, results: Path) -> bool:
             path.unlink()
     print("    confirmed", flush=True)
     return True
+
+
+def _is_study(command: str) -> bool:
+    """Say whether a command is one that makes records of another kind and can confirm them itself."""
+    return shlex.split(command)[1] == "reproduce/eq9_study.py"
 
 
 def _only_data_could_differ(record: ResultRecord) -> bool:
@@ -258,8 +265,8 @@ def run_all(config: Config) -> int:
             continue
         if config.confirm or config.confirm_data:
             own = _records_of(command, config.results).values()
-            # A study has no record of this kind: it is done again, which its finished seeds make short.
-            if not own or (config.confirm_data and not all(map(_only_data_could_differ, own))):
+            studied = config.confirm and _is_study(command)
+            if not (own or studied) or (config.confirm_data and not all(map(_only_data_could_differ, own))):
                 continue
             failed += [] if confirm(command, config.results) else [command]
             continue

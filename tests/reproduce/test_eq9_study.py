@@ -14,7 +14,7 @@ import reproduce.eq9_study
 from data_prep import UserError
 from evaluation.eq9_figure import study_figure
 from evaluation.eq9_summary import TITLES, study_table
-from reproduce.eq9_study import Condition, Config, refuse_to_lose, study, tune
+from reproduce.eq9_study import Condition, Config, confirm, refuse_to_lose, study, tune
 from reproduce.experiment import ROOT, ExperimentData, load_experiment_data
 from reproduce.hyperqa_search import SPACE
 from reproduce.trials import read_trials
@@ -148,6 +148,32 @@ def test_a_smaller_study_does_not_take_a_recorded_one_s_place(done, folder, trai
     with pytest.raises(UserError, match=rf"{path.name} is a study with more .*: {lost}\. .*--results"):
         study(options(folder, **changes))
     assert path.read_bytes() == before and trained == []
+
+
+def test_a_study_is_confirmed_by_the_first_seed_of_every_condition(done, folder, tmp_path, trained):
+    path, record = done
+    older = tmp_path / "results" / path.name
+    older.parent.mkdir()
+    of_old_code = {**record, "code": {"training/fit.py": "old"}}
+    older.write_text(json.dumps(of_old_code))
+    assert confirm(options(tmp_path)) == older
+    assert trained == [("none", 0), ("points", 0)]
+    confirmed = json.loads(older.read_text())
+    assert "first seed" in confirmed.pop("notes")
+    assert without_times(confirmed) == without_times(record)
+    # One number of one seed that is another.
+    of_old_code["conditions"] = json.loads(json.dumps(record["conditions"]))
+    of_old_code["conditions"][1]["dev_map"][0][1] += 0.01
+    older.write_text(json.dumps(of_old_code))
+    before = older.read_bytes()
+    with pytest.raises(
+        UserError, match=r"not confirmed: at d = 4, points, seed 0, dev MAP of epoch 2 was 0\.\d+ and is"
+    ):
+        confirm(options(tmp_path))
+    assert older.read_bytes() == before
+    older.unlink()
+    with pytest.raises(UserError, match="to confirm"):
+        confirm(options(tmp_path))
 
 
 def test_sizes_and_tuning_seeds_are_kept_as_well(tmp_path):

@@ -257,6 +257,22 @@ def test_the_repository_s_own_list_names_scripts_that_exist():
         assert "--record" in command.split() or "eq9_study.py" in command, command
 
 
+def test_a_study_of_eq_9_confirms_itself(root, run):
+    command = "python reproduce/eq9_study.py"
+    (root / "reproduce" / "experiments.txt").write_text(f"{command}\n")
+    record = root / "reproduce" / "results" / "eq9" / "a.json"
+    record.parent.mkdir()
+    record.write_text(json.dumps({"command": command, "code": {"data_prep/tokens.py": "old"}}))
+    (root / "reproduce" / "eq9_study.py").write_text(
+        "import sys\nfrom pathlib import Path\n"
+        "Path(__file__).with_name('called').write_text(' '.join(sys.argv[1:]))\n"
+        "sys.exit(2)"
+    )
+    status, printed = run(confirm=True)
+    assert status == 1 and f"not confirmed: {command}" in printed.err
+    assert (root / "reproduce" / "called").read_text() == "--confirm"
+
+
 def test_a_study_is_run_until_its_record_is_up_to_date(root, run):
     command = "python reproduce/study.py --record"
     (root / "reproduce" / "experiments.txt").write_text(f"{command}\n")
