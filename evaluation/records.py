@@ -114,16 +114,13 @@ class ResultRecord:
     @property
     def experiment(self) -> str:
         """What tells this experiment from every other, as one line of text."""
-        names = (
-            self.paper,
-            self.dataset,
-            self.protocol,
-            self.split,
-            self.model,
-            self.variant,
-            self.embeddings,
-        )
-        return json.dumps([*names, self.configuration], sort_keys=True)
+        return json.dumps([*self.subject, self.configuration], sort_keys=True)
+
+    @property
+    def subject(self) -> tuple[str | None, ...]:
+        """What the experiment is about, whatever its options."""
+        names = ("paper", "dataset", "protocol", "split", "model", "variant", "embeddings")
+        return tuple(getattr(self, name) for name in names)
 
 
 def _without_path(text: str) -> str:

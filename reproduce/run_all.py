@@ -193,8 +193,7 @@ def _renew(record: ResultRecord, path: Path, code: dict[str, str], data: str, re
 
 def _is_again(new: ResultRecord, record: ResultRecord) -> bool:
     """Say whether a record is of the same experiment, but for options that there were not yet."""
-    same = ("paper", "dataset", "protocol", "split", "model", "variant", "embeddings")
-    return all(getattr(new, name) == getattr(record, name) for name in same) and all(
+    return new.subject == record.subject and all(
         name in new.configuration and new.configuration[name] == value
         for name, value in record.configuration.items()
     )
