@@ -34,9 +34,10 @@ def train_word2vec(
 ) -> str:
     """Train word2vec vectors on texts, or find those that were trained before.
 
-    gensim trains with one thread, so that the same texts, settings and seed give the same vectors. They are
-    kept under the cache directory in word2vec's text form, keyed by everything that they depend on, gensim's
-    version included.
+    gensim trains with one thread, so that the same texts, settings and seed give the same vectors on the same
+    machine; on another, sums that are rounded otherwise may give slightly different ones. They are kept under
+    the cache directory in word2vec's text form, keyed by everything that they depend on, gensim's version
+    included.
 
     Args:
         texts: lists of tokens; or a data set, for the distinct questions and candidates of its training
