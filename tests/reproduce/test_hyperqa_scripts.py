@@ -38,6 +38,7 @@ def in_process(run_in_process):
     [
         (["--seeds", "0"], "seeds must be at least 1"),
         (["--epochs", "0"], "epochs must be at least 1"),
+        (["--model", "cosineqa", "--eq9", "points"], "--eq9 points is for HyperQA"),
         (["--margin", "-1"], "margin must be above 0"),
         (["--learning-rate", "inf"], "learning_rate must be"),
         (["--max-norm", "1.5"], "max_norm must be above 0 and at most 1"),
@@ -263,6 +264,14 @@ def test_figure_3_is_drawn(in_process, tmp_path):
             assert re.search(rf"{model}, d = {dimension}: test MAP 0\.\d{{4}}", out)
     (figure,) = tmp_path.rglob("*embedding-size*.png")
     assert figure.read_bytes().startswith(b"\x89PNG")
+
+
+def test_cosineqa_converts_no_gradients():
+    """Eq. 9 is of the distance on the ball, which CosineQA does not have."""
+    hyper = HyperQAConfig(dataset="sample")
+    assert hyper.eq9 == "parameters"
+    for cosine in (HyperQAConfig(dataset="sample", model="cosineqa"), replace(hyper, model="cosineqa")):
+        assert cosine.eq9 == cosine.matters()["eq9"] == "none"
 
 
 def test_recorded_runs_take_five_seeds_and_quick_looks_one():
