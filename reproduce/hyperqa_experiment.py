@@ -200,7 +200,9 @@ def draw_map_by_embedding_size(config: HyperQAConfig) -> None:
     rows = []
     for model, name in NAMES.items():
         for dimension in config.dimensions:
-            sized = replace(config, model=model, dimension=dimension, dimensions=())
+            # A reading of Eq. 9 that was asked for is HyperQA's.
+            eq9 = config.eq9 if model == "hyperqa" else "none"
+            sized = replace(config, model=model, eq9=eq9, dimension=dimension, dimensions=())
             folder = experiment_folder(sized, data, "hyperqa", name)
             runs = [
                 train_hyperqa(sized, data, seed, folder / f"seed-{seed}", folder.name, splits=("test",))

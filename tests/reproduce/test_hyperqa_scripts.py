@@ -257,7 +257,8 @@ def test_code_that_is_not_there_is_named():
 
 
 def test_figure_3_is_drawn(in_process, tmp_path):
-    code, out, err = in_process(*QUICK[:4], "--dimensions", "4", "6", "--output", tmp_path)
+    options = ["--dimensions", "4", "6", "--eq9", "points", "--output", tmp_path]
+    code, out, err = in_process(*QUICK[:4], *options)
     assert code == 0, err
     for model in ("HyperQA", "CosineQA"):
         for dimension in (4, 6):
