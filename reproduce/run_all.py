@@ -14,6 +14,7 @@ Where only code has changed that makes the arrays, nothing is trained: they must
 
 import fnmatch
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -27,6 +28,7 @@ import tyro
 
 from data_prep.cli import run_command
 from data_prep.errors import UserError
+from evaluation.recorded_code import unpack_recorded_code
 from evaluation.recorded_experiments import read_commands, recorded_studies, staleness
 from evaluation.records import ResultRecord, load_records, read_record, save_record
 from evaluation.source_fingerprints import changed_sources
@@ -65,7 +67,8 @@ class Config:
     confirm: bool = False
     """Train only the first seed of what is stale, or nothing where only the data could have changed; where
     that gives the numbers, or the data, of the record again, the record counts as up to date, and says so in
-    its notes."""
+    its notes. If it does not, the code that made the record is taken from the history and run, too: another
+    machine may have made it, and both codes must give the same numbers on this one."""
     confirm_data: bool = False
     """Confirm what needs no training for it, since only the making of the data has changed, and leave the
     rest alone."""
@@ -101,6 +104,9 @@ def reason_to_run(
 def confirm(command: str, results: Path) -> bool:
     """Train the first seed of a command's records once more; renew their fingerprints if nothing differs.
 
+    Where a number differs, the code that made the records is run on this machine, too: numbers that are the
+    same with both codes confirm the records as well, which another machine has made.
+
     Options that there were not yet when a record was made are added to it.
 
     Nothing is trained where all that changed since is how the arrays are made, and they are the same.
@@ -124,31 +130,66 @@ def confirm(command: str, results: Path) -> bool:
         return _confirm_data(words, own)
     from reproduce.experiment import record_name
 
-    with tempfile.TemporaryDirectory() as folder:
-        once = ["--seeds", "1", "--first-seed", str(seed), "--output", folder]
-        if _run([*words, *once]):
+    again = _train_again(words, seed, own, ROOT)
+    if again is None:
+        return False
+    remark = f"Seed {seed} gave the same numbers again after changes of the code."
+    data = {path: new.data for path, new in again.items() if new}
+    if differing := _first_of_differences(own, again):
+        made = _train_with_recorded_code(words, seed, own, differing) if len(data) == len(own) else None
+        if made is None or _first_of_differences(made, again):
+            print(f"    not confirmed: {differing}", flush=True)
             return False
-        found = [read_record(path) for path in Path(folder).glob("*/*/*.json")]
-    again = {
-        path: next((each for each in found if _is_again(each, record)), None) for path, record in own.items()
-    }
-    for path, record in own.items():
-        differing = _first_difference(record, again[path])
-        if differing:
-            print(f"    not confirmed: {differing} ({path.name})")
-            return False
+        remark = (
+            f"On another machine seed {seed} gave other numbers than here, but the same ones with the code "
+            "that made this record and after changes of the code."
+        )
+        # The vectors that are trained on a data set's texts also differ from machine to machine.
+        data = {
+            path: new if made[path].data == own[path].data else own[path].data for path, new in data.items()
+        }
     for path, record in own.items():
         new = again[path]
-        remark = f"Seed {seed} gave the same numbers again after changes of the code."
         if new.configuration == record.configuration:
-            _renew(record, path, new.code, new.data, remark)
+            _renew(record, path, new.code, data[path], remark)
         else:
             # The name of a record's file has a hash of the options.
             record = replace(record, configuration=new.configuration)
-            _renew(record, path.with_name(f"{record_name(record)}.json"), new.code, new.data, remark)
+            _renew(record, path.with_name(f"{record_name(record)}.json"), new.code, data[path], remark)
             path.unlink()
     print("    confirmed", flush=True)
     return True
+
+
+def _train_again(
+    words: Sequence[str], seed: int, own: Mapping[Path, ResultRecord], root: Path
+) -> dict[Path, ResultRecord | None] | None:
+    """Train one seed with the code under `root`; return the new record of each experiment in `own`."""
+    with tempfile.TemporaryDirectory() as folder:
+        once = ["--seeds", "1", "--first-seed", str(seed), "--output", folder]
+        if _run([*words, *once], root):
+            return None
+        found = [read_record(path) for path in Path(folder).glob("*/*/*.json")]
+    return {
+        path: next((each for each in found if _is_again(each, record)), None) for path, record in own.items()
+    }
+
+
+def _train_with_recorded_code(
+    words: Sequence[str], seed: int, own: Mapping[Path, ResultRecord], why: str
+) -> dict[Path, ResultRecord | None] | None:
+    """Train one seed with the code that made the records; None where it cannot be had.
+
+    Machines round differently, and a training makes much of it: the same code need not come to the same
+    numbers on two of them. On one machine two states of the code can be compared.
+    """
+    path, record = next(iter(own.items()))
+    with tempfile.TemporaryDirectory() as folder:
+        if not unpack_recorded_code(path, record.code, ROOT, Path(folder)):
+            print("    the code that made the record is not in the repository's history")
+            return None
+        print(f"    {why}; once more with the code that made the record", flush=True)
+        return _train_again(words, seed, own, Path(folder))
 
 
 def _is_study(command: str) -> bool:
@@ -199,9 +240,16 @@ def _is_again(new: ResultRecord, record: ResultRecord) -> bool:
     )
 
 
-def _first_difference(record: ResultRecord, again: ResultRecord | None) -> str | None:
+def _first_of_differences(
+    records: Mapping[Path, ResultRecord | None], again: Mapping[Path, ResultRecord | None]
+) -> str | None:
+    differences = ((path, _first_difference(record, again[path])) for path, record in records.items())
+    return next((f"{differing} ({path.name})" for path, differing in differences if differing), None)
+
+
+def _first_difference(record: ResultRecord | None, again: ResultRecord | None) -> str | None:
     """Say in what the first seed's numbers differ from those of the same training done again."""
-    if again is None:
+    if record is None or again is None:
         return "the command has other options than the record"
     if record.per_question["question_ids"] != again.per_question["question_ids"]:
         return "other questions count"
@@ -218,9 +266,13 @@ def _records_of(command: str, results: Path) -> dict[Path, ResultRecord]:
     return {path: record for path, record in records.items() if shlex.split(record.command) == words}
 
 
-def _run(words: Sequence[str]) -> int:
-    """Run a script of the repository; an interruption of it is one of the whole."""
-    status = subprocess.run([sys.executable, *words], cwd=ROOT, check=False).returncode
+def _run(words: Sequence[str], root: Path | None = None) -> int:
+    """Run a script of the repository, or of another state of it; its interruption is one of the whole."""
+    root = root or ROOT
+    path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
+    status = subprocess.run(
+        [sys.executable, *words], cwd=root, env={**os.environ, "PYTHONPATH": path}, check=False
+    ).returncode
     if status < 0 or status == 130:
         raise SystemExit(130 if status == 130 else 128 - status)
     return status

@@ -5,6 +5,8 @@ the real ones do.
 """
 
 import json
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +17,7 @@ from reproduce.run_all import Config, run_all
 
 SCRIPT = """
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -26,6 +29,9 @@ ROOT = Path(__file__).parents[1]
 
 def value(seed):
     return 0.5 + seed / 10
+
+
+ROUNDING = float(os.environ.get("ROUNDING_OF_THE_MACHINE", 0))
 
 
 OPTIONS = {"rate": 1}
@@ -49,7 +55,7 @@ def main(words):
     if "--record" not in words:
         folder = Path(words[words.index("--output") + 1]) / "model" / "key"
     seeds = list(range(first, first + count))
-    values = [value(seed) for seed in seeds]
+    values = [value(seed) + ROUNDING for seed in seeds]
     ci95 = None if count == 1 else 0.1
     record = ResultRecord(
         paper="hyperqa", dataset="wikiqa", protocol="filtered", split="test", model="HyperQA", seeds=seeds,
@@ -174,6 +180,75 @@ def test_a_change_of_the_numbers_is_not_confirmed(root, run):
     assert status == 1
     assert "not confirmed: map was 0.5 and is 0.75 (tiny_1.json)" in said.out
     assert json.loads((root / "reproduce" / "results" / "tiny_1.json").read_text()) == before
+
+
+@pytest.fixture
+def commit(root, monkeypatch):
+    # The repository's own packages, which stand beside those of a whole working tree of it.
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+
+    def commit():
+        author = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+        for words in (["init", "-q"], ["add", "."], [*author, "commit", "-q", "-m", "A state"]):
+            subprocess.run(["git", *words], cwd=root, check=True)
+
+    return commit
+
+
+def test_a_record_of_another_machine_is_confirmed_by_the_code_that_made_it(root, run, commit, monkeypatch):
+    run()
+    commit()
+    edit(root, "0.5 + seed / 10", "(5 + seed) / 10")
+    commit()
+    monkeypatch.setenv("ROUNDING_OF_THE_MACHINE", "0.125")
+    (before,) = load_records(root / "reproduce" / "results")
+    status, said = run(confirm=True)
+    assert status == 0
+    assert "map was 0.5 and is 0.625 (tiny_1.json); once more with the code that made the record" in said.out
+    (record,) = load_records(root / "reproduce" / "results")
+    assert (record.metrics, record.per_question, record.data) == (
+        before.metrics,
+        before.per_question,
+        before.data,
+    )
+    assert record.notes == (
+        "On another machine seed 0 gave other numbers than here, but the same ones with the code that made "
+        "this record and after changes of the code."
+    )
+    assert "recorded" in run()[1].out
+
+
+def test_data_that_differ_with_the_machine_stay_those_of_the_record(root, run, commit, monkeypatch):
+    edit(root, '"-".join(', 'str(ROUNDING) + "-".join(')
+    run()
+    commit()
+    edit(root, "0.5 + seed / 10", "(5 + seed) / 10")
+    monkeypatch.setenv("ROUNDING_OF_THE_MACHINE", "0.125")
+    assert run(confirm=True)[0] == 0
+    assert load_records(root / "reproduce" / "results")[0].data == "0.0who-ran"
+
+
+def test_another_machine_does_not_excuse_a_change_of_the_numbers(root, run, commit, monkeypatch):
+    run()
+    commit()
+    (before,) = load_records(root / "reproduce" / "results")
+    edit(root, "0.5 + seed / 10", "0.75 - seed / 10")
+    monkeypatch.setenv("ROUNDING_OF_THE_MACHINE", "0.125")
+    status, said = run(confirm=True)
+    assert status == 1
+    assert "not confirmed: map was 0.5 and is 0.875 (tiny_1.json)" in said.out
+    assert load_records(root / "reproduce" / "results") == [before]
+
+
+def test_code_that_is_not_in_the_history_confirms_nothing(root, run, commit, monkeypatch):
+    run()
+    edit(root, "0.5 + seed / 10", "(5 + seed) / 10")
+    commit()
+    monkeypatch.setenv("ROUNDING_OF_THE_MACHINE", "0.125")
+    status, said = run(confirm=True)
+    assert status == 1
+    assert "the code that made the record is not in the repository's history" in said.out
+    assert "not confirmed: map was 0.5 and is 0.625" in said.out
 
 
 def test_a_change_of_what_makes_the_data_is_confirmed_by_the_data_alone(root, run):
