@@ -113,7 +113,9 @@ class CrossTemporalEncoder(keras.layers.Layer):
             for text, text_mask in zip(inputs, mask or (None, None), strict=True)
         ]
         packed = pack_texts(masks, self.skip_padding and keras.backend.backend() != "jax")
-        cells = ops.concatenate([ops.reshape(text, (-1, text.shape[-1])) for text in inputs], axis=0)
+        texts = [ops.reshape(text, (-1, text.shape[-1])) for text in inputs]
+        nothing = ops.zeros((1, inputs[0].shape[-1]), texts[0].dtype)
+        cells = ops.concatenate([*texts, nothing], axis=0)
         windows = [packed.earlier(cells, steps) for steps in reversed(range(self.kernel_size))]
         results = self.gates.gates_of_windows(ops.concatenate(windows, axis=-1))
         wide = keras.backend.result_type(self.compute_dtype, "float32")

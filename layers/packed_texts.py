@@ -18,9 +18,11 @@ class PackedTexts:
     `pack_texts`.
 
     Attributes:
-        cell: int32 tensor `(rows,)`, the word's place in the padded texts laid out flat, one after the other.
+        cell: int32 tensor `(rows,)`, the word's place in the padded texts laid out flat, one after the other;
+            the place behind them all where a row holds no word.
         position: int32 tensor `(rows,)`, the word's place in its text, from 0.
-        text: int32 tensor `(rows,)`, the number of the word's text.
+        text: int32 tensor `(rows,)`, the number of the word's text; one more than there are where a row holds
+            no word.
         real: boolean tensor `(rows,)`, false where a row holds no word.
         lengths: int32 tensor `(texts,)`, the real words of each text.
         starts: int32 tensor `(texts,)`, the place of each text's first word in the sequence.
@@ -39,7 +41,7 @@ class PackedTexts:
         """Packs the words some steps earlier in their text, zeros before its first word.
 
         Args:
-            padded: Tensor of shape `(cells, features)`, the padded texts laid out flat.
+            padded: Tensor of shape `(cells + 1, features)`, the padded texts laid out flat, and one row more.
             steps: int, at least 0.
 
         Returns:
@@ -64,13 +66,13 @@ class PackedTexts:
         """
         half = ops.shape(self.lengths)[0] // 2
         partner_lengths, partner_starts = (ops.roll(x, half, axis=0) for x in (self.lengths, self.starts))
-        step, last = self.position, ops.take(partner_lengths, self.text, axis=0) - 1
+        step, last = self.position, self._of_text(partner_lengths) - 1
         if scaled:
             shorter = ops.maximum(ops.minimum(self.lengths, partner_lengths), 1)
             factor = (ops.maximum(self.lengths, partner_lengths) + shorter - 1) // shorter
-            step = (step + 1) * ops.take(factor, self.text, axis=0) - 1
+            step = (step + 1) * self._of_text(factor) - 1
         step = ops.maximum(ops.minimum(step, last), 0)
-        place = ops.take(partner_starts, self.text, axis=0) + step
+        place = self._of_text(partner_starts) + step
         # The place of an empty partner may lie behind the last row; what is lent there does not count.
         place = ops.minimum(place, self.blocks * BLOCK - 1)
         return place % BLOCK * self.blocks + place // BLOCK, partner_lengths > 0
@@ -115,8 +117,14 @@ class PackedTexts:
             Tensor of shape `(texts, features)`.
         """
         share = 1.0 / ops.cast(ops.maximum(self.lengths, 1), packed.dtype)
-        weight = ops.where(self.real, ops.take(share, self.text, axis=0), 0.0)
-        return ops.segment_sum(packed * weight[:, None], self.text, num_segments=ops.shape(self.lengths)[0])
+        weight = ops.where(self.real, self._of_text(share), 0.0)
+        # The last sum is that of the rows without a word.
+        n_texts = ops.shape(self.lengths)[0]
+        return ops.segment_sum(packed * weight[:, None], self.text, num_segments=n_texts + 1)[:n_texts]
+
+    def _of_text(self, values: Any) -> Any:
+        """Looks up for each row a value of its text, `(texts,)`; zero where a row holds no word."""
+        return ops.take(_with_zero(values), self.text, axis=0)
 
 
 def pack_texts(masks: list[Any], skip_padding: bool) -> PackedTexts:
@@ -146,24 +154,32 @@ def pack_texts(masks: list[Any], skip_padding: bool) -> PackedTexts:
         first_cells.append(n_cells + numbers * width)
         text_of_cell.append(ops.reshape(ops.zeros_like(mask, "int32") + (n_texts + numbers)[:, None], (-1,)))
         n_texts, n_cells = n_texts + texts, n_cells + texts * width
-    first_cells, text_of_cell = (ops.concatenate(x, axis=0) for x in (first_cells, text_of_cell))
+    # Behind the last word of the last text: what rows without a word refer to, also where there is no word.
+    nothing = ops.reshape(ops.cast(n_cells, "int32"), (1,))
+    no_text = ops.reshape(ops.cast(n_texts, "int32"), (1,))
+    first_cells = ops.concatenate([*first_cells, nothing], axis=0)
+    text_of_cell = ops.concatenate([*text_of_cell, no_text], axis=0)
     if skip_padding:
         (cells,) = ops.nonzero(ops.concatenate([ops.reshape(mask, (-1,)) for mask in masks], axis=0))
         cells = ops.cast(cells, "int32")
         starts = ops.cumsum(lengths) - lengths
     else:
-        cells, starts = ops.arange(n_cells, dtype="int32"), first_cells
+        cells, starts = ops.arange(n_cells, dtype="int32"), first_cells[:n_texts]
     n_places = ops.shape(cells)[0]
     # At least one row that holds no word, lest a batch of padding alone have no rows.
-    cells = ops.concatenate([cells, ops.zeros((1,), "int32")], axis=0)
+    cells = ops.concatenate([cells, nothing], axis=0)
     blocks = n_places // BLOCK + 1
     rows = ops.arange(BLOCK * blocks, dtype="int32")
     place = rows % blocks * BLOCK + rows // blocks
     cell = ops.take(cells, ops.minimum(place, n_places), axis=0)
     text = ops.take(text_of_cell, cell, axis=0)
     position = cell - ops.take(first_cells, text, axis=0)
-    real = ops.logical_and(place < n_places, position < ops.take(lengths, text, axis=0))
+    real = ops.logical_and(place < n_places, position < ops.take(_with_zero(lengths), text, axis=0))
     return PackedTexts(cell, position, text, real, lengths, starts, blocks)
+
+
+def _with_zero(values: Any) -> Any:
+    return ops.concatenate([values, ops.zeros((1,), values.dtype)], axis=0)
 
 
 @ops.custom_gradient

@@ -141,7 +141,7 @@ class QuasiRecurrentGates(keras.layers.Layer):
         """
         # As a matrix: the gradient of a product of three dimensions would hold one kernel per text.
         rows = ops.reshape(windows, (-1, windows.shape[-1]))
-        shape = (-1, *ops.shape(windows)[1:-1], self.filters)
+        shape = (*ops.shape(windows)[:-1], self.filters)
         results = [ops.matmul(rows, ops.reshape(kernel, (-1, self.filters))) for kernel in self.kernels]
         if self.use_bias:
             results = [result + bias for result, bias in zip(results, self.biases, strict=True)]

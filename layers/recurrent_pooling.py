@@ -339,15 +339,17 @@ class RecurrentPooling(keras.layers.Layer):
             Tuple, `(batch, time, features)`.
 
         Raises:
-            ValueError: If it is not a list of two to four shapes of three dimensions.
+            ValueError: If it is not a list of two to four shapes of three dimensions with the same features.
         """
-        if not 2 <= len(input_shape) <= 4 or any(
-            not isinstance(shape, list | tuple) or len(shape) != 3 for shape in input_shape
+        if (
+            not 2 <= len(input_shape) <= 4
+            or any(not isinstance(shape, list | tuple) or len(shape) != 3 for shape in input_shape)
+            or len({shape[-1] for shape in input_shape} - {None}) > 1
         ):
             raise ValueError(
                 "RecurrentPooling takes a list [candidate, forget], [candidate, forget, output] or "
-                "[candidate, forget, output, input] of tensors of shape (batch, time, features). "
-                f"Received: input_shape={input_shape}"
+                "[candidate, forget, output, input] of tensors of shape (batch, time, features) "
+                f"with the same features. Received: input_shape={input_shape}"
             )
         return tuple(input_shape[0])
 

@@ -57,9 +57,9 @@ def ctrn(
 
     Returns:
         A model with the int32 inputs `question` `(batch, length)` and `answer` `(batch, length)`, 0 being
-        padding, the float32 input `features` `(batch, n_features)` if there are any, and float32 scores
-        `(batch,)`. Trainable parameters with one hidden layer h and without projection and features:
-        3kdm + 2dh + h, as in the paper's Table 2, and 2h + 2 of the softmax.
+        padding, which comes after a text's words; the float32 input `features` `(batch, n_features)` if there
+        are any; and float32 scores `(batch,)`. Trainable parameters with one hidden layer h and without
+        projection and features: 3kdm + 2dh + h, as in the paper's Table 2, and 2h + 2 of the softmax.
 
     Raises:
         ValueError: `word_vectors` is not a matrix, or an option is out of range.

@@ -94,6 +94,20 @@ def test_a_batch_of_padding_alone_gives_zeros(skip_padding):
 
 
 @either_way
+@pytest.mark.parametrize("crossing", ["index", None])
+@pytest.mark.parametrize(("n_texts", "lengths"), [(2, (0, 0)), (2, (0, 3)), (2, (3, 0)), (0, (2, 3))])
+def test_texts_without_steps_and_batches_without_texts(crossing, n_texts, lengths, skip_padding):
+    masks = [np.ones((n_texts, length), bool) for length in lengths]
+    inputs = texts(masks)
+    layer = CrossTemporalEncoder(4, crossing=crossing, skip_padding=skip_padding)
+    layer.build([text.shape for text in inputs])
+    for mean, length in zip(layer(inputs, mask=masks), lengths, strict=True):
+        assert tuple(mean.shape) == (n_texts, 4)
+        # With crossing a text opposite an empty one gives zero, too.
+        assert bool(to_numpy(mean).any()) == (length > 0 and n_texts > 0 and crossing is None)
+
+
+@either_way
 def test_padding_changes_nothing(skip_padding):
     masks = masks_of(([3, 1, 6], [4, 2, 1]))
     layer = CrossTemporalEncoder(4, skip_padding=skip_padding)

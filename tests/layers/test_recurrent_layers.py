@@ -167,6 +167,45 @@ def test_gates_equal_the_loop(pooling, kernel_size, use_bias):
         np.testing.assert_allclose(to_numpy(result), expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize(("pooling", "kernel_size", "use_bias"), [("fo", 2, False), ("ifo", 3, True)])
+def test_gradients_of_the_gates_are_those_of_the_loop(pooling, kernel_size, use_bias):
+    x = np.float32(RNG.normal(size=(2, 4, 3)))
+    mask = np.array([[1, 1, 1, 1], [1, 1, 0, 0]], dtype=bool)
+    count = POOLINGS[pooling]
+    kernels = [np.float32(RNG.normal(size=(kernel_size, 3, 2))) for _ in range(count)]
+    biases = [np.float32(RNG.normal(size=2)) for _ in range(count if use_bias else 0)]
+    weights = [np.float32(RNG.normal(size=(2, 4, 2))) for _ in range(count)]
+    layer = QuasiRecurrentGates(2, kernel_size, pooling, use_bias)
+    layer.build(x.shape)
+
+    def function(x, *parameters):
+        outputs, _ = layer.stateless_call(list(parameters), [], x, mask=mask)
+        return [keras.ops.multiply(w, output) for w, output in zip(weights, outputs, strict=True)]
+
+    def by_loop(x, *parameters):
+        x = np.where(mask[..., None], x, 0)
+        added = parameters[count:] or [0.0] * count
+        results = [convolve_by_loop(x, *each) for each in zip(parameters[:count], added, strict=True)]
+        activations = [np.tanh] + [sigmoid] * (count - 1)
+        return [w * f(result) for w, f, result in zip(weights, activations, results, strict=True)]
+
+    arrays = [x, *kernels, *biases]
+    _, found = with_gradients(function)(*arrays)
+    for actual, expected in zip(found, central_differences(by_loop, arrays), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
+
+
+@each_alignment
+@pytest.mark.parametrize("lengths", [(0, 4), (6, 0), (0, 0)])
+def test_gates_and_crossing_of_a_text_without_steps(alignment, lengths):
+    gate_layer = QuasiRecurrentGates(3)
+    gates_of_texts = [gate_layer(np.ones((4, length, 5), "float32")) for length in lengths]
+    for text, length in zip(gates_of_texts, lengths, strict=True):
+        assert [tuple(gate.shape) for gate in text] == [(4, length, 3)] * 3
+    for side, length in zip(CrossTemporalGate(alignment=alignment)(gates_of_texts), lengths, strict=True):
+        np.testing.assert_array_equal(to_numpy(side), np.zeros((4, length, 3)))
+
+
 def test_gates_layer(tmp_path):
     run_layer_test(
         QuasiRecurrentGates,
@@ -312,6 +351,7 @@ def test_unknown_options_and_wrong_shapes_are_refused():
     for layer, inputs in (
         (RecurrentPooling(), [z]),
         (RecurrentPooling(), z),
+        (RecurrentPooling(), [z, f[..., :1]]),
         (CrossTemporalGate(), [z, f]),
         (CrossTemporalGate(), [[z, f, o], [z, f]]),
         (CrossTemporalGate(), [[z, f, o], [z[..., :1], f[..., :1], o[..., :1]]]),

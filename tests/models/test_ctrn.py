@@ -68,10 +68,11 @@ def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
 
-@pytest.mark.parametrize("build", [ctrn, qrnn])
-def test_scores_follow_the_equations_in_float64(build):
+@pytest.mark.parametrize(("build", "alignment"), [(ctrn, "index"), (ctrn, "scaled"), (qrnn, None)])
+def test_scores_follow_the_equations_in_float64(build, alignment):
     z = vectors(6)
-    model = build(z, 4, projection=5, hidden=(3, 3), n_features=2, seed=4)
+    crossing = {} if alignment is None else {"alignment": alignment}
+    model = build(z, 4, projection=5, hidden=(3, 3), n_features=2, seed=4, **crossing)
     weights = {v.path: np.float64(v.numpy()) for v in model.trainable_variables}
 
     def weight(name):
@@ -90,8 +91,11 @@ def test_scores_follow_the_equations_in_float64(build):
 
     def pool(candidates, forgets, outputs):
         c, hidden = np.zeros(4), []
-        for t, candidate in enumerate(candidates):
-            f, o = (gate[min(t, len(gate) - 1)] for gate in (forgets, outputs))
+        n, m = len(candidates), len(forgets)
+        # t* counts from 1; with gates of its own text it is t, since ceil(n / n) is 1.
+        factor = -(-max(n, m) // min(n, m)) if alignment == "scaled" else 1
+        for t, candidate in enumerate(candidates, start=1):
+            f, o = (gate[min(t * factor, m) - 1] for gate in (forgets, outputs))
             c = f * c + (1 - f) * candidate
             hidden.append(o * c)
         return np.array(hidden)
@@ -107,6 +111,7 @@ def test_scores_follow_the_equations_in_float64(build):
         x = np.maximum(x @ weight(f"{layer}/kernel") + weight(f"{layer}/bias"), 0)
     logits = x @ weight("logits/kernel") + weight("logits/bias")
     inputs = [QUESTION[:1], ANSWER[:1], np.float32(features[None])]
+    assert (len(texts[0][0]), len(texts[1][0])) == (3, 2)  # where the two alignments differ
     assert model.predict(inputs, verbose=0).item() == pytest.approx(logits[1] - logits[0], rel=1e-4)
 
 
