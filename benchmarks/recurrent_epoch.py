@@ -45,12 +45,22 @@ def main() -> None:
     parser.add_argument("--output", type=Path, help="folder for the figures (JSON) and the chart (PNG)")
     parser.add_argument("--peak", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if min(options.batch_size, options.batches, options.rounds, *options.dimensions, *options.lengths) < 1:
-        raise UserError("sizes, lengths and counts must be at least 1.")
+    for name in ("batch_size", "batches", "rounds", "dimensions", "lengths"):
+        value = getattr(options, name)
+        if min([1, *(value if isinstance(value, list | tuple) else [value])]) < 1:
+            raise UserError(f"--{name.replace('_', '-')} must be at least 1. Received: {value}")
     if options.peak:
         name, dimension, length = options.peak
         print("RESULT " + json.dumps(peak(name, int(dimension), int(length))))
         return
+    if options.output:
+        from data_prep.files import check_writable
+
+        check_writable(options.output)
+    # In a process of its own, as all that takes memory.
+    found = subprocess.run([sys.executable, "-m", "data_prep", "get", options.dataset], check=False)
+    if found.returncode:
+        raise SystemExit(found.returncode)
     # First the memory: a process starts with the peak of the one that starts it.
     memory = {
         name: [child(name, min(options.dimensions), length) for length in options.lengths] for name in MODELS

@@ -2,9 +2,9 @@
 
     python reproduce/parameter_counts.py
 
-printed: what the paper's table says. formula: the paper's own formula, or the count that its text gives,
-evaluated with its settings. ours: the trainable parameters of the Keras model, counted; the frozen word
-vectors are in no column. A note says why two of them differ.
+printed: what the paper's table says, "-" where it says nothing. formula: the paper's own formula, or the
+count that its text gives, evaluated with its settings. ours: the trainable parameters of the Keras model,
+counted; the frozen word vectors are in no column. A note says why two of them differ.
 """
 
 import csv
@@ -31,18 +31,18 @@ class ParameterCountsConfig:
 
 @dataclass(frozen=True)
 class Count:
-    """A model whose size a paper prints.
+    """A model of a paper.
 
     Attributes:
         paper: the paper's name in `paper_results.csv`.
-        table: the paper's table.
+        table: the paper's table that prints its size; "" where none does.
         dataset: the data set of the row there.
         model: the model's name there.
         settings: what the count depends on.
         formula: the paper's formula with these settings.
-        build: a function of the models module and of random word vectors of 300 dimensions that makes the
-            model, or None where there is none yet.
+        build: a function of random word vectors that makes the model, or None where there is none yet.
         note: why the numbers differ.
+        word_dimension: the size of the word vectors.
     """
 
     paper: str
@@ -53,6 +53,7 @@ class Count:
     formula: int
     build: Callable | None = None
     note: str = ""
+    word_dimension: int = 300
 
 
 def counted_models() -> list[Count]:
@@ -65,7 +66,7 @@ def counted_models() -> list[Count]:
         >>> [count.formula for count in counted_models() if count.model == "HyperQA"]
         [90302, 45152]
     """
-    from models.attentive_pooling import ap_bilstm
+    from models.attentive_pooling import ap_bilstm, ap_cnn, qa_bilstm, qa_cnn
     from models.compare_aggregate import compare_aggregate
     from models.cosinet import cosinet
     from models.ctrn import ctrn, lstm, qrnn
@@ -80,6 +81,10 @@ def counted_models() -> list[Count]:
         "the printed number follows from the printed formula neither as it stands nor with the LSTM of both "
         f"directions ({2 * 4 * (m * d + d * d) + 4 * d * d:,}); ours has both directions and 8d biases"
     )
+
+    def attentive_pooling(model: str, settings: str, formula: int, build: Callable, yahooqa: str) -> Count:
+        note = f"its paper prints no size; HyperQA's Table 3 has {yahooqa} on YahooQA, and not the settings"
+        return Count("attentive_pooling", "", "", model, settings, formula, build, note, word_dimension=100)
 
     # The counts of the text's settings; the hidden sizes over the candidates are those that fit the print.
     by_across = {
@@ -125,6 +130,26 @@ def counted_models() -> list[Count]:
         Count(
             "ctrn", "2", "-", "CTRN", f"{settings}, k=2", 3 * k * d * m + mlp, lambda z: ctrn(z, d), softmax
         ),
+        attentive_pooling(
+            "QA-CNN", "n=100, 4000 filters, k=2", 4000 * 2 * 100 + 4000, lambda z: qa_cnn(z, 4000, 2), "90.9K"
+        ),
+        attentive_pooling(
+            "AP-CNN",
+            "n=100, 400 filters, k=3",
+            400 * 3 * 100 + 400 + 400 * 400,
+            lambda z: ap_cnn(z, 400, 3),
+            "540K",
+        ),
+        attentive_pooling(
+            "QA-BiLSTM", "n=100, 2 x 141", 2 * 4 * 141 * (100 + 141 + 1), lambda z: qa_bilstm(z, 141), "1.40M"
+        ),
+        attentive_pooling(
+            "AP-BiLSTM",
+            "n=100, 2 x 141",
+            2 * 4 * 141 * (100 + 141 + 1) + 282 * 282,
+            lambda z: ap_bilstm(z, 141),
+            "1.80M",
+        ),
         *ranked,
     ]
 
@@ -146,18 +171,18 @@ def parameter_rows() -> list[dict[str, str]]:
     printed = printed[printed["metric"] == "params"].set_index(["paper", "table", "dataset", "model"])[
         "value"
     ]
-    word_vectors = np.random.default_rng(0).normal(size=(2, 300)).astype("float32")
     rows = []
     for count in counted_models():
         ours = ""
         if count.build is not None:
+            word_vectors = np.zeros((2, count.word_dimension), "float32")
             weights = count.build(word_vectors).trainable_weights
             ours = str(sum(int(np.prod(weight.shape)) for weight in weights))
         row = (
             count.paper,
             count.model,
             count.settings,
-            printed.loc[(count.paper, count.table, count.dataset, count.model)],
+            printed.loc[(count.paper, count.table, count.dataset, count.model)] if count.table else "",
             str(count.formula),
             ours,
             count.note,

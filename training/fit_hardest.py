@@ -44,6 +44,11 @@ def fit_hardest(
     Raises:
         TrainingDivergedError: see `training.fit.fit`.
         UserError: see there; or no question has answers to train on.
+
+    Example:
+        >>> settings = HardestNegativeSettings(epochs=5)  # doctest: +SKIP
+        >>> result = fit_hardest(model, data.train, data.dev, settings, measure)  # doctest: +SKIP
+        >>> result.history[-1]["dev_map"]  # doctest: +SKIP
     """
     sampler = AnswerSampler(
         train, settings.sampled_negatives, source=settings.negatives_from, share=settings.share_negatives

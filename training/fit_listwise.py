@@ -47,6 +47,11 @@ def fit_listwise(
     Raises:
         TrainingDivergedError: see `training.fit.fit`.
         UserError: see there; or no training question has both a correct answer and a wrong one.
+
+    Example:
+        >>> settings = ListwiseSettings(epochs=5)  # doctest: +SKIP
+        >>> result = fit_listwise(model, data.train, data.dev, settings, measure)  # doctest: +SKIP
+        >>> result.history[-1]["dev_map"]  # doctest: +SKIP
     """
     strategy = tf.distribute.get_strategy()
     batches = ListwiseBatches(

@@ -48,6 +48,11 @@ def fit_pairwise(
     Raises:
         TrainingDivergedError: see `training.fit.fit`.
         UserError: see there; or no question has answers to train on.
+
+    Example:
+        >>> settings = PairwiseSettings(epochs=5)  # doctest: +SKIP
+        >>> result = fit_pairwise(model, encoding, data.train, data.dev, settings, measure)  # doctest: +SKIP
+        >>> result.history[-1]["dev_map"]  # doctest: +SKIP
     """
     strategy = tf.distribute.get_strategy()
     sampler = NegativeSampler(

@@ -44,6 +44,11 @@ def fit_pointwise(
         TrainingDivergedError: see `training.fit.fit`.
         UserError: see there; or the training labels are all the same.
         ValueError: the ranker wants features that a split does not have.
+
+    Example:
+        >>> settings = PointwiseSettings(epochs=5)  # doctest: +SKIP
+        >>> result = fit_pointwise(model, data.train, data.dev, settings, measure)  # doctest: +SKIP
+        >>> result.history[-1]["dev_map"]  # doctest: +SKIP
     """
     if "features" in [x.name for x in ranker.inputs] and train.features is None:
         raise ValueError("the ranker has the input `features`. Received: training pairs without features")
