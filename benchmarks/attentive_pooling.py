@@ -17,14 +17,12 @@ Memory is the peak of a process of its own for each way and k, TensorFlow itself
 """
 
 import argparse
-import json
 import resource
 import statistics
-import subprocess
-import sys
 import time
 from pathlib import Path
 
+from benchmarks.common import check_options, give_back, measured_by, write_figures
 from data_prep.cli import run_command
 from data_prep.errors import UserError
 
@@ -48,12 +46,12 @@ def main() -> None:
     parser.add_argument("--output", type=Path, help="also write the figures to this JSON file")
     parser.add_argument("--peak", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    counts = (options.batch_size, options.negatives, options.batches, options.rounds, options.size or 1)
-    if min(*counts, *options.memory) < 1:
-        raise UserError("sizes and counts must be at least 1.")
+    check_options(
+        options, "batch_size", "negatives", "batches", "rounds", "size", "memory", output=options.output
+    )
     if options.peak:
         way, negatives = options.peak
-        print("RESULT " + json.dumps(peak(way, int(negatives), options)))
+        give_back(peak(way, int(negatives), options))
         return
     # First the memory: a process starts with the peak of the one that starts it.
     memory = {way: [child(way, k, options) for k in options.memory] for way in WAYS}
@@ -64,10 +62,7 @@ def main() -> None:
     }
     report(figures, options)
     if options.output:
-        from data_prep.files import atomic_write
-
-        with atomic_write(options.output) as file:
-            json.dump(figures, file, indent=1)
+        write_figures(options.output, figures)
 
 
 def prepare(name: str, negatives: int, options: argparse.Namespace):
@@ -162,11 +157,10 @@ def measure(name: str, options: argparse.Namespace) -> dict:
 
 def child(way: str, negatives: int, options: argparse.Namespace) -> float:
     """Measure the peak memory of a way in a process of its own."""
-    words = [sys.executable, __file__, "--peak", way, str(negatives), "--models", options.models[0]]
+    words = ["--peak", way, str(negatives), "--models", options.models[0]]
     words += ["--dataset", options.dataset, "--batch-size", str(options.batch_size), "--batches", "1"]
     words += ["--size", str(options.size)] if options.size else []
-    done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(next(line for line in done.stdout.splitlines() if line.startswith("RESULT "))[7:])
+    return measured_by(__file__, words)
 
 
 def peak(way: str, negatives: int, options: argparse.Namespace) -> float:

@@ -9,15 +9,13 @@ drifting machines and peak memory do not blur the ratios. BM25 ranks the same qu
 
 import argparse
 import itertools
-import json
 import resource
 import statistics
-import subprocess
 import sys
 import time
 
+from benchmarks.common import check_options, give_back, measured_by, write_figures
 from data_prep.cli import run_command
-from data_prep.errors import UserError
 
 # The options of reproduce/cosinet_wikiqa.py for each row of the table.
 MODELS = {
@@ -48,10 +46,9 @@ def main() -> None:
     options = parser.parse_args()
     if options.model:
         figures = rank_by_bm25(options) if options.model == "BM25" else train_and_rank(options)
-        print("RESULT " + json.dumps(figures))
+        give_back(figures)
         return
-    if options.rounds < 1 or options.epochs < 1:
-        raise UserError("--rounds and --epochs must be at least 1.")
+    check_options(options, "rounds", "epochs", output=options.output)
     runs: dict[str, list[dict]] = {name: [] for name in (*MODELS, "BM25")}
     for _ in range(options.rounds):
         for name, results in runs.items():
@@ -64,11 +61,7 @@ def child(name: str, options: argparse.Namespace) -> dict:
     """Run one model in a process of its own."""
     words = [f"--model={name}", f"--dataset={options.dataset}", f"--epochs={options.epochs}"]
     words += [f"--identity-dimensions={options.identity_dimensions}", "--embeddings", *options.embeddings]
-    done = subprocess.run([sys.executable, __file__, *words], stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        # It has said why on the standard error, which it shares with this process.
-        raise SystemExit(done.returncode)
-    return json.loads(next(line for line in done.stdout.splitlines() if line.startswith("RESULT "))[7:])
+    return measured_by(__file__, words)
 
 
 def train_and_rank(options: argparse.Namespace) -> dict:
@@ -182,10 +175,7 @@ def report(runs: dict[str, list[dict]], options: argparse.Namespace) -> None:
             "construction and the scoring of dev"
         )
     if options.output:
-        from data_prep.files import atomic_write
-
-        with atomic_write(options.output) as file:
-            json.dump({"options": vars(options), "runs": runs, "training_ratios": ratios}, file, indent=1)
+        write_figures(options.output, {"options": vars(options), "runs": runs, "training_ratios": ratios})
 
 
 if __name__ == "__main__":

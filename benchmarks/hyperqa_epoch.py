@@ -11,12 +11,13 @@ not blur the ratio.
 """
 
 import argparse
-import json
 import resource
 import statistics
-import subprocess
-import sys
 import time
+
+from benchmarks.common import check_options, give_back, measured_by, write_figures
+from data_prep.cli import run_command
+from data_prep.errors import UserError
 
 
 def main() -> None:
@@ -39,8 +40,13 @@ def main() -> None:
     parser.add_argument("--way", choices=("plain", "packed", "peak"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.way:
-        print("RESULT " + json.dumps(measure(options.way, options)))
+        give_back(measure(options.way, options))
         return
+    check_options(options, "rounds", "batch_size", "dimension", output=options.output)
+    # The first epoch is not counted; 50 dimensions are those of the smallest word vectors.
+    for name, least in (("epochs", 2), ("inputs", 50)):
+        if (value := getattr(options, name)) < least:
+            raise UserError(f"--{name} must be at least {least}. Received: {value}")
     runs = {"plain": [], "packed": []}
     without_dropout = {way: child(way, options, dropout=0.0) for way in runs}
     peaks = []
@@ -57,8 +63,7 @@ def child(way: str, options: argparse.Namespace, dropout: float | None = None) -
     words = [f"--way={way}", f"--dataset={options.dataset}", f"--epochs={options.epochs}"]
     words += [f"--batch-size={options.batch_size}", f"--dropout={dropout}"]
     words += [f"--inputs={options.inputs}", f"--dimension={options.dimension}"]
-    done = subprocess.run([sys.executable, __file__, *words], stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(next(line for line in done.stdout.splitlines() if line.startswith("RESULT "))[7:])
+    return measured_by(__file__, words)
 
 
 def measure(way: str, options: argparse.Namespace) -> dict:
@@ -234,13 +239,9 @@ def report(runs: dict, without_dropout: dict, peak: float, options: argparse.Nam
         f"share reached {share:.0%}"
     )
     if options.output:
-        from data_prep.files import atomic_write
-
-        with atomic_write(options.output) as file:
-            json.dump(
-                {"ways": rows, "ratios": ratios, "peak_gflops": peak, "share_of_peak": share}, file, indent=1
-            )
+        figures = {"ways": rows, "ratios": ratios, "peak_gflops": peak, "share_of_peak": share}
+        write_figures(options.output, figures)
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

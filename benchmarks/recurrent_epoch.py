@@ -13,7 +13,6 @@ itself included; the last column says what a process holds that has run a step o
 """
 
 import argparse
-import json
 import resource
 import statistics
 import subprocess
@@ -21,8 +20,8 @@ import sys
 import time
 from pathlib import Path
 
+from benchmarks.common import check_options, give_back, measured_by, write_figures
 from data_prep.cli import run_command
-from data_prep.errors import UserError
 
 MODELS = ("LSTM", "AP-BiLSTM", "QRNN", "CTRN")
 RATIOS = (("LSTM", "CTRN"), ("AP-BiLSTM", "CTRN"), ("CTRN", "QRNN"))
@@ -45,18 +44,12 @@ def main() -> None:
     parser.add_argument("--output", type=Path, help="folder for the figures (JSON) and the chart (PNG)")
     parser.add_argument("--peak", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    for name in ("batch_size", "batches", "rounds", "dimensions", "lengths"):
-        value = getattr(options, name)
-        if min([1, *(value if isinstance(value, list | tuple) else [value])]) < 1:
-            raise UserError(f"--{name.replace('_', '-')} must be at least 1. Received: {value}")
     if options.peak:
         name, dimension, length = options.peak
-        print("RESULT " + json.dumps(peak(name, int(dimension), int(length))))
+        give_back(peak(name, int(dimension), int(length)))
         return
-    if options.output:
-        from data_prep.files import check_writable
-
-        check_writable(options.output)
+    output = options.output and options.output / "recurrent_epoch.json"
+    check_options(options, "batch_size", "batches", "rounds", "dimensions", "lengths", output=output)
     # In a process of its own, as all that takes memory.
     found = subprocess.run([sys.executable, "-m", "data_prep", "get", options.dataset], check=False)
     if found.returncode:
@@ -68,18 +61,13 @@ def main() -> None:
     speed = {d: measure(d, options) for d in options.dimensions}
     figures = report(speed, memory, options)
     if options.output:
-        from data_prep.files import atomic_write
-
-        with atomic_write(options.output / "recurrent_epoch.json") as file:
-            json.dump(figures, file, indent=1)
+        write_figures(output, figures)
         chart(figures, options.output / "recurrent_epoch.png")
 
 
 def child(name: str, dimension: int, length: int) -> dict:
     """Measure the peak memory of a model in a process of its own."""
-    words = [sys.executable, __file__, "--peak", name, str(dimension), str(length)]
-    done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(next(line for line in done.stdout.splitlines() if line.startswith("RESULT "))[7:])
+    return measured_by(__file__, ["--peak", name, str(dimension), str(length)])
 
 
 def build(name: str, word_vectors, dimension: int):

@@ -1,0 +1,89 @@
+"""The benchmarks from a shell: what is wrong is said at once, and figures say on what they were measured."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BENCHMARKS = ["attentive_pooling", "cosinet", "hyperqa_epoch", "recurrent_epoch"]
+
+each_benchmark = pytest.mark.parametrize("name", BENCHMARKS)
+
+
+@pytest.fixture
+def shell(tmp_path):
+    """Run a benchmark in a folder that is not the repository's, without data but what comes along."""
+    kept = {name: value for name, value in os.environ.items() if name != "QA_DATA_HOME"}
+    environment = {**kept, "XDG_CACHE_HOME": str(tmp_path / "cache"), "TF_CPP_MIN_LOG_LEVEL": "3"}
+
+    def run(name, *words):
+        command = [sys.executable, ROOT / "benchmarks" / f"{name}.py", *words]
+        return subprocess.run(
+            command, capture_output=True, text=True, env=environment, cwd=tmp_path, check=False
+        )
+
+    return run
+
+
+@each_benchmark
+def test_a_wrong_number_and_a_wrong_place_are_refused_by_name(shell, name, tmp_path):
+    done = shell(name, "--rounds", "0")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "error: --rounds must be at least 1. Received: 0\n"
+    (tmp_path / "file").write_text("")
+    done = shell(name, "--dataset", "sample", "--output", tmp_path / "file" / "deeper" / "figures.json")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: cannot write to {tmp_path / 'file'}")
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "said"),
+    [
+        ("hyperqa_epoch", ["--inputs", "49"], "--inputs must be at least 50. Received: 49"),
+        ("hyperqa_epoch", ["--epochs", "1"], "--epochs must be at least 2. Received: 1"),
+        ("recurrent_epoch", ["--dimensions", "8", "0"], "--dimensions must be at least 1. Received: [8, 0]"),
+        ("attentive_pooling", ["--size", "0"], "--size must be at least 1. Received: 0"),
+    ],
+)
+def test_the_wrong_option_is_named(shell, name, words, said):
+    done = shell(name, *words)
+    assert (done.returncode, done.stderr) == (2, f"error: {said}\n")
+
+
+@each_benchmark
+def test_an_unknown_data_set_ends_it(shell, name):
+    done = shell(name, "--dataset", "absent", "--rounds", "1")
+    assert done.returncode == 2
+    assert "error: unknown data set 'absent'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_figures_say_on_what_they_were_measured(shell, tmp_path):
+    words = [
+        "--dataset",
+        "sample",
+        "--dimensions",
+        "4",
+        "--batch-size",
+        "8",
+        "--batches",
+        "1",
+        "--rounds",
+        "2",
+        "--lengths",
+    ]
+    done = shell("recurrent_epoch", *words, "--output", tmp_path / "figures")
+    assert done.returncode == 0, done.stderr[-2000:]
+    figures = json.loads((tmp_path / "figures" / "recurrent_epoch.json").read_text())
+    assert (tmp_path / "figures" / "recurrent_epoch.png").read_bytes().startswith(b"\x89PNG")
+    assert all(len(ratios) == 2 and min(ratios) > 0 for ratios in figures["ratios"]["4"].values())
+    measured = figures["measured"]
+    assert measured["command"].startswith("python benchmarks/recurrent_epoch.py --dataset sample")
+    assert measured["cores"] == len(os.sched_getaffinity(0))
+    assert measured["versions"]["python"] == sys.version.split()[0]
+    assert measured["processor"]
