@@ -31,7 +31,7 @@ class Config(CTRNConfig):
     overlap_features: bool = True
     """Append the four word-overlap features to the text vectors, as the paper does."""
 
-    # QRNN's, by a recorded search on TRAIN's dev questions; reproduce/experiments.txt has CTRN's and the LSTM's.
+    # QRNN's, by a recorded search on TRAIN's dev questions; experiments.txt has CTRN's and the LSTM's.
     learning_rate: float = 3e-4
     """Learning rate of the optimizer."""
     batch_size: int = 64
