@@ -28,7 +28,7 @@ class Config(CTRNConfig):
     """Word vectors, by name or path; several are concatenated. task-skipgram-200d are trained on the task's
     own texts, as the paper's GloVe vectors of this size are."""
 
-    # The best of CTRN's recorded search on dev; every model has them.
+    # The best of three early trials on dev; reproduce/experiments.txt has what CTRN's later search prefers.
     learning_rate: float = 3e-4
     """Learning rate of the optimizer."""
     kernel_size: int = 3
