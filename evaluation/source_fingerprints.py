@@ -2,9 +2,9 @@
 
 A result depends on some source files, or on some definitions of a file. Each has a fingerprint that is blind
 to what cannot change a number: comments, docstrings, layout, type hints, the texts of errors, imports that
-only type hints need, a configuration's own list `sources`, and imports and assignments of one line that end
-with the comment `# speed only`: they change how something is run and not what comes out, which a test has to
-show.
+only type hints need, a configuration's own list `sources`, how many elements a dataset prefetches, and imports
+and assignments of one line that end with the comment `# speed only`: they change how something is run and not
+what comes out, which a test has to show.
 """
 
 import ast
@@ -33,6 +33,12 @@ class _WithoutWhatCannotMatter(ast.NodeTransformer):
     def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
         # A constant that stands alone: a docstring, of a field as well.
         return None if isinstance(node.value, ast.Constant) else self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "prefetch" and len(node.args) == 1:
+            # When elements are made, not which. All count as 4, the number of the first records.
+            node.args = [ast.Constant(4)]
+        return self.generic_visit(node)
 
     def visit_arg(self, node: ast.arg) -> ast.AST:
         node.annotation = None

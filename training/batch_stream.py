@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 import tensorflow as tf
 
-from training.dataset_options import without_autotuning  # speed only
+from training.dataset_options import batches_ahead, without_autotuning  # speed only
 
 
 class Batches(Protocol):
@@ -26,7 +26,7 @@ class Batches(Protocol):
 
 
 def batch_dataset(source: Batches, signature: dict[str, tf.TensorSpec]) -> tf.data.Dataset:
-    """Stream `source.batches()`, a few batches ahead of the step that reads them.
+    """Stream `source.batches()`, ahead of the step that reads them where there are cores to spare.
 
     `Dataset.from_generator` would do the same and take ten times as long per batch.
 
@@ -52,7 +52,7 @@ def batch_dataset(source: Batches, signature: dict[str, tf.TensorSpec]) -> tf.da
         arrays = tf.numpy_function(next_batch, [number], [spec.dtype for spec in signature.values()])
         return {k: tf.ensure_shape(x, s.shape) for (k, s), x in zip(signature.items(), arrays, strict=True)}
 
-    dataset = tf.data.Dataset.range(n_batches).map(load).prefetch(4)
+    dataset = tf.data.Dataset.range(n_batches).map(load).prefetch(batches_ahead())
     dataset = without_autotuning(dataset)  # speed only
     dataset.batches = source
     return dataset

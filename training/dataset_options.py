@@ -1,5 +1,7 @@
 """How TensorFlow runs a dataset, which changes none of its elements."""
 
+import os
+
 import tensorflow as tf
 
 
@@ -26,3 +28,22 @@ def without_autotuning(dataset: tf.data.Dataset) -> tf.data.Dataset:
     options = tf.data.Options()
     options.autotune.enabled = False
     return dataset.with_options(options)
+
+
+def batches_ahead() -> int:
+    """Say how many batches to make ahead of the step that reads them.
+
+    A step on a CPU keeps two cores busy, and a third thread that makes batches meanwhile has its halves wait
+    for each other: HyperQA's epochs take 5 % longer than with batches made between the steps. With more
+    cores, or a GPU, making them ahead costs the steps nothing.
+
+    Returns:
+        int, 0 with two cores or one and no GPU, else 4.
+
+    Example:
+        >>> batches_ahead() in (0, 4)
+        True
+    """
+    # What a process may use is known on Linux alone.
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return 4 if cores > 2 or tf.config.list_physical_devices("GPU") else 0

@@ -87,6 +87,13 @@ def test_what_may_change_a_number_counts(change):
     assert code_fingerprint(CODE.replace(*OTHER[change])) != code_fingerprint(CODE)
 
 
+def test_how_far_a_dataset_prefetches_does_not_count():
+    code = "data = data.map(load).prefetch(4)"
+    assert code_fingerprint(code) == code_fingerprint(code.replace("4", "batches_ahead()"))
+    for other in (".shuffle(4)", ".prefetch(4, x)", ".prefetch()", ".prefetch(n=4)", ""):
+        assert code_fingerprint(code) != code_fingerprint(code.replace(".prefetch(4)", other))
+
+
 def test_the_fingerprint_is_the_same_under_every_python():
     # Written down once: the tests run under all supported versions, and records travel between them.
     assert code_fingerprint(CODE) == "8ca2d70a7e30"

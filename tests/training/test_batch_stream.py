@@ -2,15 +2,17 @@
 
 import doctest
 import itertools
+import os
 import threading
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+import training.batch_stream
 import training.dataset_options
 from training.batch_stream import batch_dataset
-from training.dataset_options import without_autotuning
+from training.dataset_options import batches_ahead, without_autotuning
 
 SIGNATURE = {"number": tf.TensorSpec((), tf.int64), "row": tf.TensorSpec((None,), tf.float32)}
 
@@ -27,8 +29,10 @@ class Source:
             yield {"number": np.int64(number), "row": rng.random(rng.integers(1, 5)).astype("float32")}
 
 
+@pytest.mark.parametrize("ahead", [0, 4])
 @pytest.mark.parametrize("epochs", [(0, 1), (3, 0)])
-def test_every_epoch_is_that_of_the_source(epochs):
+def test_every_epoch_is_that_of_the_source(epochs, ahead, monkeypatch):
+    monkeypatch.setattr(training.batch_stream, "batches_ahead", lambda: ahead)
     source, reference = Source(), Source()
     dataset = batch_dataset(source, SIGNATURE)
     for epoch in epochs:
@@ -40,20 +44,41 @@ def test_every_epoch_is_that_of_the_source(epochs):
         assert number == len(source) - 1
 
 
-def test_batches_are_made_ahead():
-    third = threading.Event()
+@pytest.mark.parametrize(("cores", "gpus", "ahead"), [(1, 0, 0), (2, 0, 0), (3, 0, 4), (2, 1, 4)])
+def test_batches_are_made_ahead_where_there_are_cores_to_spare(cores, gpus, ahead, monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)), raising=False)
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: ["GPU"] * gpus)
+    assert batches_ahead() == ahead
 
-    class Watched(Source):
-        def batches(self):
-            for number, batch in enumerate(super().batches()):
-                if number == 2:
-                    third.set()
-                yield batch
 
-    stream = iter(batch_dataset(Watched(), SIGNATURE))
+class Watched(Source):
+    def __init__(self):
+        self.made, self.third = [], threading.Event()
+
+    def batches(self):
+        for number, batch in enumerate(super().batches()):
+            self.made.append(number)
+            if number == 2:
+                self.third.set()
+            yield batch
+
+
+def test_batches_are_made_ahead(monkeypatch):
+    monkeypatch.setattr(training.batch_stream, "batches_ahead", lambda: 4)
+    source = Watched()
+    stream = iter(batch_dataset(source, SIGNATURE))
     next(stream)
     # Nobody has asked for it yet.
-    assert third.wait(60)
+    assert source.third.wait(60)
+
+
+def test_batches_are_made_between_the_steps(monkeypatch):
+    monkeypatch.setattr(training.batch_stream, "batches_ahead", lambda: 0)
+    source = Watched()
+    stream = iter(batch_dataset(source, SIGNATURE))
+    for asked_for in (1, 2):
+        next(stream)
+        assert len(source.made) == asked_for
 
 
 def test_nothing_is_tuned_in_the_background():
