@@ -2,9 +2,9 @@
 
 A result depends on some source files, or on some definitions of a file. Each has a fingerprint that is blind
 to what cannot change a number: comments, docstrings, layout, type hints, the texts of errors, imports that
-only type hints need, a configuration's own list `sources`, how many elements a dataset prefetches, and imports
-and assignments of one line that end with the comment `# speed only`: they change how something is run and not
-what comes out, which a test has to show.
+only type hints need, a configuration's own list `sources`, how many elements a dataset prefetches, and
+imports and assignments of one line that end with the comment `# speed only`: they change how something is run
+and not what comes out, which a test has to show.
 """
 
 import ast

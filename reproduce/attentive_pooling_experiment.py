@@ -41,7 +41,15 @@ _PAPER_SIZES = {
 
 @dataclass(frozen=True, kw_only=True)
 class AttentivePoolingConfig(HardestNegativeSettings, ExperimentConfig):
-    """The options of an Attentive Pooling experiment; None stands for the paper's value of the model."""
+    """The options of an Attentive Pooling experiment; None stands for the paper's value of the model.
+
+    Raises:
+        UserError: an option is out of range, or does not go with another.
+
+    Example:
+        >>> AttentivePoolingConfig(dataset="sample", model="qa-bilstm").matters()["filters"]
+        141
+    """
 
     sources: ClassVar[tuple[str, ...]] = (
         *ExperimentConfig.sources,
@@ -128,7 +136,17 @@ class AttentivePoolingConfig(HardestNegativeSettings, ExperimentConfig):
 
 
 def load_attentive_pooling_data(config: AttentivePoolingConfig) -> ExperimentData:
-    """Load a configuration's data, with word vectors of the length that it names; say how long they are."""
+    """Load a configuration's data, with word vectors of the length that it names; say how long they are.
+
+    Args:
+        config: the options.
+
+    Returns:
+        The encoded splits, the vocabulary and the matrix of word vectors.
+
+    Raises:
+        UserError: a file is not there or cannot be read.
+    """
     data = load_experiment_data(config)
     train, n_words = data.encoded.train, len(data.encoded.vocabulary)
     counts = np.bincount(train.questions.words, minlength=n_words) + train.candidates.token_counts(n_words)
@@ -141,7 +159,16 @@ def load_attentive_pooling_data(config: AttentivePoolingConfig) -> ExperimentDat
 
 
 def build_ranker(config: AttentivePoolingConfig, data: ExperimentData, seed: int) -> "keras.Model":
-    """Build the configuration's model with initial weights and dropout of a seed."""
+    """Build the configuration's model with initial weights and dropout of a seed.
+
+    Args:
+        config: the options.
+        data: what `load_attentive_pooling_data` returned for them.
+        seed: first weights and dropout follow from it.
+
+    Returns:
+        The model; it scores padded pairs `[question, answer]`.
+    """
     from models.attentive_pooling import RANKERS
 
     vectors = data.word_vectors.matrix if config.train_word_vectors else data.word_embedding
@@ -164,7 +191,22 @@ def train_attentive_pooling(
     *,
     splits: Sequence[str] | None = None,
 ) -> SeedRun:
-    """Train one model with one seed, or go on with a training that was interrupted; see `train_and_score`."""
+    """Train one model with one seed, or go on with a training that was interrupted; see `train_and_score`.
+
+    Args:
+        config: the options.
+        data: what `load_attentive_pooling_data` returned for them.
+        seed: first weights, dropout and the order of the training data follow from it.
+        folder: where the state is kept; None keeps none and prints nothing.
+        key: names the configuration.
+        splits: the names of the splits to score; None for all but the training split.
+
+    Returns:
+        The trained model, its learning curves and best epoch, and the scores of the splits' rows.
+
+    Raises:
+        UserError: see `train_and_score`.
+    """
     from training.fit_hardest import fit_hardest
     from training.shared_text_scorer import SharedTextScorer
 
@@ -185,6 +227,15 @@ def train_attentive_pooling(
 def run_attentive_pooling(config: AttentivePoolingConfig) -> ExperimentResult:
     """Run the experiment that a script's configuration describes, say which negatives it has, and draw the
     accuracy by the length of answers (Fig. 3, 4), for every test split.
+
+    Args:
+        config: the options.
+
+    Returns:
+        Data, scores, curves and records; see `run_experiment`.
+
+    Raises:
+        UserError: see `run_experiment`.
     """
     print(f"Negatives: {config.negatives()}.", flush=True)
     model = NAMES[config.model]

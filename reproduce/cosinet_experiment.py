@@ -38,7 +38,15 @@ _ORDER_SEED = 0
 
 @dataclass(frozen=True, kw_only=True)
 class CosinetConfig(FitSettings, ExperimentConfig):
-    """The options of a Cosinet experiment."""
+    """The options of a Cosinet experiment.
+
+    Raises:
+        UserError: an option is out of range, or does not go with another.
+
+    Example:
+        >>> CosinetConfig(dataset="sample", objective="listwise", across="birnn").model
+        'Cosinet list BiRNN'
+    """
 
     sources: ClassVar[tuple[str, ...]] = (
         *ExperimentConfig.sources,
@@ -140,7 +148,16 @@ class CosinetConfig(FitSettings, ExperimentConfig):
 
 
 def build_ranker(config: CosinetConfig, data: ExperimentData, seed: int) -> "keras.Model":
-    """Build the configuration's model with initial weights and dropout of a seed."""
+    """Build the configuration's model with initial weights and dropout of a seed.
+
+    Args:
+        config: the options.
+        data: what `load_experiment_data` returned for them.
+        seed: first weights and dropout follow from it.
+
+    Returns:
+        The model; it scores padded pairs, or padded lists of a question's candidates.
+    """
     from models.compare_aggregate import compare_aggregate
     from models.cosinet import cosinet
 
@@ -171,6 +188,20 @@ def train_cosinet(
     """Train one model with one seed, or go on with a training that was interrupted; see `train_and_score`.
 
     Where the order of the data's candidates is no fair signal, a list-wise model sees them shuffled.
+
+    Args:
+        config: the options.
+        data: what `load_experiment_data` returned for them.
+        seed: first weights, dropout and the order of the training data follow from it.
+        folder: where the state is kept; None keeps none and prints nothing.
+        key: names the configuration.
+        splits: the names of the splits to score; None for all but the training split.
+
+    Returns:
+        The trained model, its learning curves and best epoch, and the scores of the splits' rows.
+
+    Raises:
+        UserError: see `train_and_score`.
     """
     from training.fit_listwise import fit_listwise
     from training.fit_pointwise import fit_pointwise
@@ -214,5 +245,15 @@ def _settings(config: CosinetConfig, kind: type[FitSettings]) -> FitSettings:
 
 
 def run_cosinet(config: CosinetConfig) -> ExperimentResult:
-    """Run the experiment that a script's configuration describes."""
+    """Run the experiment that a script's configuration describes.
+
+    Args:
+        config: the options.
+
+    Returns:
+        Data, scores, curves and records; see `run_experiment`.
+
+    Raises:
+        UserError: see `run_experiment`.
+    """
     return run_experiment(config, paper="cosinet", model=config.model, train_seed=train_cosinet)

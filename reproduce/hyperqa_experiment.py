@@ -34,7 +34,15 @@ NAMES = {"hyperqa": "HyperQA", "cosineqa": "CosineQA"}
 
 @dataclass(frozen=True, kw_only=True)
 class HyperQAConfig(PairwiseSettings, ExperimentConfig):
-    """The options of a HyperQA experiment."""
+    """The options of a HyperQA experiment.
+
+    Raises:
+        UserError: an option is out of range, or does not go with another.
+
+    Example:
+        >>> HyperQAConfig(dataset="sample", dimension=64).matters()["dimension"]
+        64
+    """
 
     sources: ClassVar[tuple[str, ...]] = (
         *ExperimentConfig.sources,
@@ -108,7 +116,16 @@ class HyperQAConfig(PairwiseSettings, ExperimentConfig):
 
 
 def build_ranker(config: HyperQAConfig, data: ExperimentData, seed: int) -> "keras.Model":
-    """Build the configuration's model with initial weights and dropout of a seed."""
+    """Build the configuration's model with initial weights and dropout of a seed.
+
+    Args:
+        config: the options.
+        data: what `load_experiment_data` returned for them.
+        seed: first weights and dropout follow from it.
+
+    Returns:
+        The model; it scores padded pairs `[question, answer]`.
+    """
     from models.hyperqa import hyperqa
 
     return hyperqa(
@@ -126,7 +143,14 @@ def build_ranker(config: HyperQAConfig, data: ExperimentData, seed: int) -> "ker
 
 
 def encoding_of(ranker: "keras.Model") -> "PackedBagOfWords":
-    """Give what makes text vectors of packed texts with the ranker's weights."""
+    """Give what makes text vectors of packed texts with the ranker's weights.
+
+    Args:
+        ranker: what `build_ranker` returned, or a saved one of its kind.
+
+    Returns:
+        The encoding; it shares the ranker's weights.
+    """
     from training.packed_bag_of_words import PackedBagOfWords
 
     return PackedBagOfWords(ranker.get_layer("encoder"))
@@ -142,7 +166,23 @@ def train_hyperqa(
     splits: Sequence[str] | None = None,
     callbacks: Sequence["keras.callbacks.Callback"] = (),
 ) -> SeedRun:
-    """Train one model with one seed, or go on with a training that was interrupted; see `train_and_score`."""
+    """Train one model with one seed, or go on with a training that was interrupted; see `train_and_score`.
+
+    Args:
+        config: the options.
+        data: what `load_experiment_data` returned for them.
+        seed: first weights, dropout and the order of the training data follow from it.
+        folder: where the state is kept; None keeps none and prints nothing.
+        key: names the configuration.
+        splits: the names of the splits to score; None for all but the training split.
+        callbacks: further Keras callbacks.
+
+    Returns:
+        The trained model, its learning curves and best epoch, and the scores of the splits' rows.
+
+    Raises:
+        UserError: see `train_and_score`.
+    """
     from training.fit_pairwise import fit_pairwise
     from training.scoring import SplitScorer
 
@@ -165,7 +205,17 @@ def train_hyperqa(
 
 
 def run_hyperqa(config: HyperQAConfig) -> ExperimentResult | None:
-    """Run the experiment that a script's configuration describes, and draw its figures."""
+    """Run the experiment that a script's configuration describes, and draw its figures.
+
+    Args:
+        config: the options.
+
+    Returns:
+        Data, scores, curves and records, see `run_experiment`; None for Figure 3, which has no records.
+
+    Raises:
+        UserError: see `run_experiment`.
+    """
     refuse_options_without_effect(config)
     if config.dimensions:
         draw_map_by_embedding_size(config)
@@ -176,7 +226,12 @@ def run_hyperqa(config: HyperQAConfig) -> ExperimentResult | None:
 
 
 def draw_norms(result: ExperimentResult, max_norm: float) -> None:
-    """Draw the histogram of the text vectors' norms before the ball (Fig. 5)."""
+    """Draw the histogram of the text vectors' norms before the ball (Fig. 5).
+
+    Args:
+        result: what `run_experiment` returned.
+        max_norm: the ball's largest norm.
+    """
     import numpy as np
 
     from evaluation.figures import norm_histogram

@@ -1,5 +1,7 @@
 """What every experiment shares: its command as recorded, and that no record is lost."""
 
+import doctest
+import importlib
 import sys
 
 import pytest
@@ -89,3 +91,10 @@ def test_a_main_record_is_replaced_by_a_main_one_only(recorded):
     with pytest.raises(UserError, match="is the main record of these options: give --main as well"):
         again(seeds=3)
     assert again(seeds=3, main=True)
+
+
+@pytest.mark.parametrize("paper", ["attentive_pooling", "cosinet", "ctrn", "hyperqa"])
+def test_the_examples_of_a_papers_experiment(paper):
+    found = doctest.testmod(importlib.import_module(f"reproduce.{paper}_experiment"))
+    assert found.attempted
+    assert not found.failed
