@@ -13,7 +13,7 @@ shared   the same with --share-negatives: k wrong answers for all pairs of a bat
 plain and search have the same wrong answers, and their losses must agree. A step is search, forward pass and
 gradient; in search and shared the optimizer's update as well, at a learning rate of 0.
 
-Memory is the peak of a process of its own for each way and k, TensorFlow itself included.
+Memory is the peak of a process of its own for each model, way and k, TensorFlow itself included.
 """
 
 import argparse
@@ -54,7 +54,10 @@ def main() -> None:
         give_back(peak(way, int(negatives), options))
         return
     # First the memory: a process starts with the peak of the one that starts it.
-    memory = {way: [child(way, k, options) for k in options.memory] for way in WAYS}
+    memory = {
+        name: {way: [child(name, way, k, options) for k in options.memory] for way in WAYS}
+        for name in options.models
+    }
     figures = {
         "options": {k: v for k, v in vars(options).items() if k not in ("peak", "output")},
         "seconds": {name: measure(name, options) for name in options.models},
@@ -155,9 +158,9 @@ def measure(name: str, options: argparse.Namespace) -> dict:
     return seconds
 
 
-def child(way: str, negatives: int, options: argparse.Namespace) -> float:
-    """Measure the peak memory of a way in a process of its own."""
-    words = ["--peak", way, str(negatives), "--models", options.models[0]]
+def child(name: str, way: str, negatives: int, options: argparse.Namespace) -> float:
+    """Measure the peak memory of a model and a way in a process of its own."""
+    words = ["--peak", way, str(negatives), "--models", name]
     words += ["--dataset", options.dataset, "--batch-size", str(options.batch_size), "--batches", "1"]
     words += ["--size", str(options.size)] if options.size else []
     return measured_by(__file__, words)
@@ -187,9 +190,13 @@ def report(figures: dict, options: argparse.Namespace) -> None:
     )
     print(text_table(["model", *WAYS, "plain / search", "plain / shared"], rows))
     if options.memory:
-        print(f"\nPeak memory (MiB) of a process that does one step, {options.models[0]}")
-        rows = [[way, *(f"{mib:.0f}" for mib in figures["memory_mib"][way])] for way in WAYS]
-        print(text_table(["wrong answers per pair", *map(str, options.memory)], rows))
+        print("\nPeak memory (MiB) of a process that does one step, by wrong answers per pair")
+        rows = [
+            [name, way, *(f"{mib:.0f}" for mib in figures["memory_mib"][name][way])]
+            for name in options.models
+            for way in WAYS
+        ]
+        print(text_table(["model", "way", *map(str, options.memory)], rows))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,13 @@ COLUMNS = ["paper", "table", "dataset", "model", "metric", "value"]
 # Papers and tables that print percent; all others print fractions.
 _PERCENT = {("cosinet", None), ("attentive_pooling", "3")}
 
+# What the papers call a data set, where there are several editions of it here. Theirs is InsuranceQA V1.
+_NAMED_BY_PAPERS = {"insuranceqa-v1": "insuranceqa"}
+_OTHER_EDITIONS = {"insuranceqa": "V1"}
+
+# The accuracy that is printed for a test split.
+_ACCURACIES = {"test": "accuracy_test1", "test2": "accuracy_test2"}
+
 # The raw TrecQA values of the literature count the questions without a correct answer as 0: a perfect ranking
 # has MAP 0.937 there.
 _COUNT_ALL = {"trecqa-raw"}
@@ -94,8 +101,8 @@ def accuracies(record: ResultRecord) -> dict[str, dict[str, Any]]:
         record: the record.
 
     Returns:
-        `accuracy_dev` and `accuracy_test1`, as far as the record has them. The papers' second test split is
-        none of a record's.
+        `accuracy_dev`, and `accuracy_test1` or on the second test split `accuracy_test2`, as far as the
+        record has them.
 
     Example:
         >>> summary = {"mean": 0.5, "ci95": None, "per_seed": [0.5]}
@@ -105,26 +112,49 @@ def accuracies(record: ResultRecord) -> dict[str, dict[str, Any]]:
         >>> list(accuracies(record))
         ['accuracy_test1']
     """
-    measured = {"accuracy_dev": record.metrics_dev, "accuracy_test1": comparable_metrics(record)}
+    on_test = {_ACCURACIES[record.split]: comparable_metrics(record)} if record.split in _ACCURACIES else {}
+    measured = {"accuracy_dev": record.metrics_dev, **on_test}
     return {name: metrics["p@1"] for name, metrics in measured.items() if "p@1" in metrics}
 
 
-def with_accuracy_as_precision(printed: Mapping[str, str]) -> dict[str, str]:
-    """Give a printed row in which the accuracy on (the first) test stands as the precision at 1 as well.
+def with_accuracy_as_precision(printed: Mapping[str, str], split: str = "test") -> dict[str, str]:
+    """Give a printed row in which the accuracy on a test split stands as the precision at 1 as well.
 
     Args:
         printed: the values of a row by metric.
+        split: "test", the papers' first, or "test2", their second.
 
     Example:
         >>> with_accuracy_as_precision({"accuracy_dev": "68.8", "accuracy_test1": "69.8"})["p@1"]
         '69.8'
     """
-    same = {"p@1": printed["accuracy_test1"]} if "accuracy_test1" in printed else {}
+    name = _ACCURACIES[split]
+    same = {"p@1": printed[name]} if name in printed else {}
     return {**same, **printed}
 
 
+def edition_of_printed(record: ResultRecord) -> str:
+    """Name the edition of a data set that the papers' values are of, where a record's is another.
+
+    Args:
+        record: the record.
+
+    Returns:
+        The name, or "" where the values can be compared.
+
+    Example:
+        >>> from evaluation.records import ResultRecord
+        >>> record = ResultRecord(paper="attentive_pooling", dataset="insuranceqa", protocol="pool-500",
+        ...     split="test", model="AP-CNN", seeds=[0], metrics={}, parameters=0, seconds_per_epoch=None,
+        ...     command="")
+        >>> edition_of_printed(record)
+        'V1'
+    """
+    return _OTHER_EDITIONS.get(record.dataset, "")
+
+
 def answers(record: ResultRecord, dataset: str) -> bool:
-    """Tell whether a record was made on the data set that a paper's row names.
+    """Tell whether a record was made on the data set that a paper's row names, in whatever edition.
 
     Args:
         record: the record.
@@ -138,4 +168,5 @@ def answers(record: ResultRecord, dataset: str) -> bool:
         [True, True, False]
     """
     name, _, variant = dataset.partition("/")
-    return name in (record.dataset, f"{record.dataset}-{record.protocol}") and variant in ("", record.variant)
+    own = (record.dataset, f"{record.dataset}-{record.protocol}", _NAMED_BY_PAPERS.get(record.dataset))
+    return name in own and variant in ("", record.variant)

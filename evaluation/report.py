@@ -19,6 +19,7 @@ from evaluation.norm_report import norms_block
 from evaluation.paper_results import (
     answers,
     comparable_metrics,
+    edition_of_printed,
     prints_percent,
     read_paper_results,
     with_accuracy_as_precision,
@@ -86,7 +87,8 @@ def readme_table(
                 value = printed.get(metric, "")
                 decimals = decimals_of(value) or 3
                 measured = format_measured(ours[metric], scale=scale, decimals=decimals) if value else ""
-                cells.append(f"{value} / {measured}" if value else "")
+                edition = f" ({edition_of_printed(record)})" if edition_of_printed(record) else ""
+                cells.append(f"{value}{edition} / {measured}" if value else "")
             cells += [str(len(record.seeds)), record.embeddings or "–", f"{record.parameters:,}"]
             lines.append(cells)
     if not lines:

@@ -1,6 +1,7 @@
 """RESULTS.md: a table for every table of the papers, with variants, tests, reasons and runs."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pandas as pd
 
@@ -18,6 +19,7 @@ from evaluation.paper_results import (
     answers,
     comparable_metrics,
     counts_every_question,
+    edition_of_printed,
     prints_percent,
 )
 from evaluation.ranking import METRICS
@@ -60,12 +62,12 @@ _PAPER_VECTORS = {
     "cosinet": "ConceptNet Numberbatch, 300 dimensions",
 }
 
-# What stands below a table as soon as it has a number of ours.
+# What stands below a table as soon as it has a number of ours on another edition of the data set.
 _FOOTNOTES = {
     "insuranceqa": """\
 The printed accuracies are those of InsuranceQA V1, ours those of V2, on dev and on its one test split, which
 stands beside the first of V1. The two versions have other questions, answers and pools (V2's wrong answers
-are those that a search engine finds, V1's were drawn at random): Δ is no measure of the models.
+are those that a search engine finds, V1's were drawn at random), so that no difference is given.
 """,
 }
 
@@ -158,11 +160,12 @@ def results_document(
         ]
         main = {model: main_record(fitting, model) for model in rows["model"].unique()}
         comparison = BaselineComparison(fitting, main, rows)
-        sections.append(_paper_table(rows, main, runs, comparison) + "\n")
+        second = {model: _on_second_test(record, records) for model, record in main.items() if record}
+        sections.append(_paper_table(rows, main, second, runs, comparison) + "\n")
         sections += [*_reasons(paper, dataset, main, commands, records), *comparison.sentences()]
-        if dataset in _FOOTNOTES and any(main.values()):
+        if any(edition_of_printed(record) for record in main.values() if record):
             sections.append(_FOOTNOTES[dataset])
-        for record in filter(None, main.values()):
+        for record in filter(None, [*main.values(), *second.values()]):
             unplaced.pop(record.experiment, None)
         # A variant stands below the first table that prints its model; a model that no table prints, below
         # the first of its data set.
@@ -347,8 +350,18 @@ def _conditions(record: ResultRecord) -> str:
     return ", ".join(filter(None, (record.protocol, split, record.variant)))
 
 
+def _on_second_test(record: ResultRecord, records: Sequence[ResultRecord]) -> ResultRecord | None:
+    """Find the record of the same experiment on a second test split."""
+    wanted = replace(record, split="test2").experiment
+    return next((each for each in records if each.experiment == wanted), None)
+
+
 def _paper_table(
-    rows: pd.DataFrame, main: dict[str, ResultRecord | None], runs: _Runs, comparison: BaselineComparison
+    rows: pd.DataFrame,
+    main: dict[str, ResultRecord | None],
+    second: dict[str, ResultRecord | None],
+    runs: _Runs,
+    comparison: BaselineComparison,
 ) -> str:
     paper, table = rows["paper"].iloc[0], rows["table"].iloc[0]
     dataset = rows["dataset"].iloc[0]
@@ -376,6 +389,8 @@ def _paper_table(
         record = main[model]
         # One value stands for the row where nothing was measured; the other cells stay empty.
         ours = {**comparable_metrics(record), **accuracies(record)} if record else {}
+        if second.get(model):
+            ours |= accuracies(second[model])
         cells = [model]
         for metric in metrics:
             value = printed.get(metric, "")
@@ -387,7 +402,8 @@ def _paper_table(
                 decimals = decimals_of(value) or 3
                 measured = format_measured(ours[metric], scale=scale, decimals=decimals)
                 cells.append(measured + comparison.mark(model, metric))
-                cells.append(format_difference(ours[metric], value, scale=scale) if value else "")
+                compared = value and not edition_of_printed(record)
+                cells.append(format_difference(ours[metric], value, scale=scale) if compared else "")
             else:
                 cells += ["", ""]
         details = _details(record, runs, whole_training=whole_training) if record else [""] * 6

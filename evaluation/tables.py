@@ -8,6 +8,7 @@ import pandas as pd
 from evaluation.paper_results import (
     answers,
     comparable_metrics,
+    edition_of_printed,
     prints_percent,
     with_accuracy_as_precision,
 )
@@ -169,7 +170,8 @@ def printed_values(record: ResultRecord, paper_results: pd.DataFrame) -> tuple[s
     Returns:
         The table's name ("hyperqa, Table 2") and the row's values as fractions, by metric; "" and {} where
         the paper has no such row. Where several tables have the row, the first that prints a metric counts.
-        An accuracy on test stands under "p@1" as well.
+        An accuracy on test stands under "p@1" as well. The name tells the edition of the data set where it is
+        another than the record's.
 
     Example:
         >>> table = pd.DataFrame([["hyperqa", "2", "wikiqa", "HyperQA", "map", "0.712"]],
@@ -180,15 +182,19 @@ def printed_values(record: ResultRecord, paper_results: pd.DataFrame) -> tuple[s
         ('hyperqa, Table 2', {'map': '0.712'})
     """
     rows = paper_results[(paper_results["paper"] == record.paper) & (paper_results["model"] == record.model)]
-    rows = rows[[record.split == "test" and answers(record, dataset) for dataset in rows["dataset"]]]
+    rows = rows[[answers(record, dataset) for dataset in rows["dataset"]]]
+    if record.split != "test":
+        # All that is printed of a second test split is an accuracy.
+        rows = rows[(rows["metric"] == "accuracy_test2") & (record.split == "test2")]
     if rows.empty:
         return "", {}
     rows = rows.drop_duplicates("metric")
     table = rows["table"].iloc[0]
-    printed = with_accuracy_as_precision(dict(zip(rows["metric"], rows["value"], strict=True)))
+    printed = with_accuracy_as_precision(dict(zip(rows["metric"], rows["value"], strict=True)), record.split)
     if prints_percent(record.paper, table):
         printed |= {metric: f"{float(printed[metric]) / 100:.4f}" for metric in METRICS if metric in printed}
-    return f"{record.paper}, Table {table}", printed
+    edition = edition_of_printed(record)
+    return f"{record.paper}, Table {table}" + (f", on {edition}" if edition else ""), printed
 
 
 def paper_ours_table(records: Sequence[ResultRecord], paper_results: pd.DataFrame) -> str:
@@ -247,7 +253,7 @@ def _paper_ours_rows(
         names = [*metrics, "params", "seconds_per_epoch"]
         rows.append([f"{record.model} ({source})", *[printed.get(name, "–") for name in names]])
     rows.append(measured("unanswerable = 0" if compared is not record.metrics else "", compared))
-    if printed:
+    if printed and not edition_of_printed(record):
         differences = [
             format_difference(compared[metric], printed[metric])
             if metric in printed and metric in compared

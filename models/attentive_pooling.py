@@ -250,8 +250,8 @@ def attention_weights(
 
     Returns:
         The attention to the question's words, float32 `(batch, question length)`, and to the answer's,
-        `(batch, answer length)`, zero at padding and of sum 1; and G, `(batch, question length, answer
-        length)`.
+        `(batch, answer length)`, zero at padding and of sum 1, or 0 for a text without words; and G,
+        `(batch, question length, answer length)`.
 
     Raises:
         ValueError: the ranker does not pool by attention.

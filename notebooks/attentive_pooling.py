@@ -349,7 +349,8 @@ accuracy_by_answer_length(shown, lengths, fewest=5, title=f"{data.title}, test")
 # %% [markdown]
 # ## Things to try
 #
-# - `replace(config, model="ap-bilstm", filters=None)`: the same attention over the states of an LSTM;
+# - `replace(config, model="ap-bilstm", filters=None, window=None, margin=None)`: the same attention over the
+#   states of an LSTM, with the paper's options;
 # - `replace(config, window=1)`: single words. Does $G$ find the word that occurs on both sides?
 # - `replace(config, sampled_negatives=1)`: any wrong answer instead of the hardest of 50;
 # - `attention_html(...)` of `evaluation.attention_figures` writes the picture above as a page of its own;

@@ -29,7 +29,8 @@ def attend(folder: Path, question: str, answer: str) -> "tuple[list[str], np.nda
 
     Returns:
         The question's words and their attention, float32 `(words,)` of sum 1; the answer's words and theirs.
-        A word that the training did not know stands as it was given.
+        Words are those that the model's tokenizer makes of the texts, a word that the training did not know
+        among them.
 
     Raises:
         UserError: the folder holds no ranker, or one without attention; or a text has no words.

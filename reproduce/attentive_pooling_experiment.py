@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
+from data_prep.errors import UserError
 from data_prep.vector_norms import mean_norm, scale_to_norm
 from reproduce.experiment import (
     ExperimentConfig,
@@ -42,6 +43,9 @@ _PAPER_SIZES = {
 @dataclass(frozen=True, kw_only=True)
 class AttentivePoolingConfig(HardestNegativeSettings, ExperimentConfig):
     """The options of an Attentive Pooling experiment; None stands for the paper's value of the model.
+
+    The paper's values stand in the options from the beginning: a configuration of another model is best made
+    anew, or by `dataclasses.replace` with None for all of them.
 
     Raises:
         UserError: an option is out of range, or does not go with another.
@@ -237,6 +241,12 @@ def run_attentive_pooling(config: AttentivePoolingConfig) -> ExperimentResult:
     Raises:
         UserError: see `run_experiment`.
     """
+    if config.optimizer.lower() != "sgd" and config.learning_rate == config.paper_values()["learning_rate"]:
+        raise UserError(
+            f"the paper's learning rate, {config.learning_rate:g}, is one for SGD. With --optimizer "
+            f"{config.optimizer} give --learning-rate as well, such as 0.001, and to keep it constant "
+            "--learning-rate-decay False."
+        )
     print(f"Negatives: {config.negatives()}.", flush=True)
     model = NAMES[config.model]
     result = run_experiment(

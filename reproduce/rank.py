@@ -91,8 +91,10 @@ def _scores(folder: Path, split: "EncodedSplit", vocabulary: "Vocabulary") -> "n
     """Score the rows of a split."""
     from dataclasses import replace
 
+    from models.attentive_pooling import RANKERS
     from training.list_scorer import ListScorer
     from training.pair_scorer import PairScorer
+    from training.shared_text_scorer import SharedTextScorer
 
     ranker = load_ranker(folder)
     if ranker.inputs[1].name == "answers":
@@ -100,7 +102,8 @@ def _scores(folder: Path, split: "EncodedSplit", vocabulary: "Vocabulary") -> "n
         return ListScorer(ranker, split)()
     if len(ranker.inputs) > 2:
         split = replace(split, features=_features(folder, split, vocabulary))
-    return PairScorer(ranker, split)()
+    # Attentive Pooling can compare the states of one question with those of many answers.
+    return (SharedTextScorer if ranker.name in RANKERS else PairScorer)(ranker, split)()
 
 
 def read_vocabulary(folder: Path) -> "tuple[Vocabulary, dict[str, bool]]":

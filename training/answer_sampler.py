@@ -12,9 +12,12 @@ class AnswerSampler:
 
     An epoch has one pair per question and correct answer, as the paper's "1.5 million text segments" per
     epoch of InsuranceQA tell: 18,540 correct answers with 50 sampled ones and a question each, and the dev
-    pools, are 1.46 million; the 12,887 questions with 50 each would be 1.17. Answers are told apart by their
-    words: texts that stand in several rows are one answer, and what is correct for a question anywhere is
-    never drawn as wrong for it. Words are no help where a text is empty: an empty answer is left out.
+    pools, are 1.46 million; the 12,887 questions with 50 each would be 1.17. A text that
+    stands in several rows is one answer, and what is correct for a question anywhere is never drawn as wrong
+    for it. Texts that differ in blanks, capitals or masked numbers alone are two answers, though the model
+    sees the same words (28 of the 6,396 correct answers of TrecQA's TRAIN-ALL have such a twin): where the
+    twin is drawn and scores highest, the pair has no gradient in that step. An answer without words is left
+    out.
 
     Args:
         split: the training split.

@@ -24,8 +24,9 @@ class HardestNegativeTrainer(RankerTrainer):
     their encodings take no more memory when there are more, and the questions' are looked up. Only the one
     that wins is encoded again, with gradient and dropout. Of equal scores the first drawn wins. Either time
     each distinct word is multiplied by the kernels once, and what comes out is held, see
-    `WordwiseConvolution` and `WordwiseBiLSTM`; but where the words that are trained on have dropout, the
-    encoder itself takes them.
+    `WordwiseConvolution` and `WordwiseBiLSTM`: this grows with the distinct words of the batch, at most to
+    those of the data set. But where the words that are trained on have dropout, the encoder itself takes
+    them.
 
     It is an ordinary Keras model: `compile` it with an optimizer and `fit` it on
     `HardestNegativeBatches.dataset()`.

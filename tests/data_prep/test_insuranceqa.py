@@ -172,7 +172,7 @@ def test_absent_and_wrong_files_end_with_2(tmp_path):
 
     result = command("stats", "insuranceqa-v1")
     assert result.returncode == 2
-    assert "cannot be fetched by a program" in result.stderr or "Run `python" in result.stderr
+    assert "Run `python -m data_prep get insuranceqa-v1`" in result.stderr
     folder = tmp_path / "insuranceqa" / "v2"
     folder.mkdir(parents=True)
     (folder / "label2answer.en.tsv").write_text("1\tNot the released one.\n")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import tyro
 
-from data_prep import DATASETS, UserError
+from data_prep import DATASETS, Tokenizer, UserError
 from data_prep.cli import run_command
 from models.attentive_pooling import PAPER_TRAINING
 from reproduce.attention import attend
@@ -29,6 +29,7 @@ from reproduce.attentive_pooling_insuranceqa import run
 from reproduce.attentive_pooling_search import SPACE, SearchConfig, complete
 from reproduce.attentive_pooling_trecqa import Config as TrecQAConfig
 from reproduce.attentive_pooling_wikiqa import Config as WikiQAConfig
+from reproduce.rank import load_ranker, rank_texts, read_vocabulary
 from reproduce.search import trial_options
 
 ROOT = Path(__file__).parents[2]
@@ -49,6 +50,14 @@ def test_the_defaults_are_the_paper_s_of_the_model(model):
     sizes = {"ap-cnn": (400, 4, 3), "qa-cnn": (4000, 2, 2), "ap-bilstm": bilstm, "qa-bilstm": bilstm}
     windows = TrecQAConfig(model=model).window, InsuranceQAConfig(model=model).window
     assert (config.filters, *windows) == sizes[model]
+
+
+@pytest.mark.parametrize("model", NAMES)
+def test_adam_does_not_take_the_rate_of_sgd(model, tmp_path):
+    config = AttentivePoolingConfig(dataset="sample", model=model, optimizer="Adam", output=tmp_path)
+    with pytest.raises(UserError, match="give --learning-rate as well"):
+        run_attentive_pooling(config)
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_is_given_stands_and_a_value_of_zero_is_given():
@@ -161,6 +170,18 @@ def trained(tmp_path_factory):
         / "model"
         for model in ("ap-cnn", "qa-cnn")
     }
+
+
+@pytest.mark.parametrize("model", ["ap-cnn", "qa-cnn"])
+def test_a_question_is_ranked_as_the_model_itself_scores_padded_pairs(trained, model):
+    question, candidates = "Who painted the chapel?", ["The chapel is in Rome.", "Nobody.", "It was Ann."]
+    vocabulary, options = read_vocabulary(trained[model])
+    tokens = Tokenizer(pretokenised=False, **options)([question, *candidates])
+    asked, *answers = (np.array([vocabulary.encode(text)], "int32") for text in tokens)
+    ranker = load_ranker(trained[model])
+    expected = [float(ranker([asked, answer])[0]) for answer in answers]
+    found = {text: score for score, text in rank_texts(trained[model], question, candidates)}
+    assert found == pytest.approx(dict(zip(candidates, expected, strict=True)), abs=1e-5)
 
 
 def test_attention_to_any_pair_of_texts(trained):
