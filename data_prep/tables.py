@@ -379,7 +379,7 @@ def read_json_lines(text: str, where: str | Path) -> tuple[pd.DataFrame, list[in
 
 def _read_parquet(path: Path) -> pd.DataFrame:
     if not path.is_file():
-        raise UserError(f"{path} does not exist. Check the path.")
+        raise UserError(f"{path} is no file, or does not exist. Check the path.")
     import pyarrow
     import pyarrow.parquet
 

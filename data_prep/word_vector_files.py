@@ -157,8 +157,9 @@ def _read_file(path: Path, member: str | None, wanted: list[str]) -> tuple[list[
     try:
         with _open_text(path, member) as stream:
             return _read_text(stream, f"{path}#{member}" if member else str(path), wanted)
-    except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
-        raise UserError(f"{path} is damaged or cut short ({error}). Fetch it again.") from error
+    # The last two: an archive that is encrypted, or compressed in a way that Python lacks.
+    except (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+        raise UserError(f"{path} is damaged or cut short, or encrypted ({error}). Fetch it again.") from error
 
 
 def _is_binary(name: str) -> bool:
@@ -171,12 +172,19 @@ def _read_binary(path: Path, wanted: list[str]) -> tuple[list[str], np.ndarray]:
 
     try:
         vectors = KeyedVectors.load_word2vec_format(str(path), binary=True, unicode_errors="replace")
-    except (OSError, EOFError, ValueError, zlib.error) as error:
+    # A damaged header may promise more than fits into memory.
+    except (OSError, EOFError, ValueError, zlib.error, MemoryError) as error:
         raise UserError(
             f"{path} is damaged or not in word2vec's binary form ({error}). Fetch it again."
         ) from error
     words = [word for word in wanted if word in vectors.key_to_index]
-    return words, vectors.vectors[[vectors.key_to_index[word] for word in words]].astype(np.float32)
+    chosen = vectors.vectors[[vectors.key_to_index[word] for word in words]].astype(np.float32)
+    finite = np.isfinite(chosen).all(axis=1)
+    if not finite.all():
+        raise UserError(
+            f"{path}: the vector of {words[int(finite.argmin())]!r} is not finite. Fetch the file again."
+        )
+    return words, chosen
 
 
 @contextmanager
@@ -209,7 +217,8 @@ def _read_text(stream: BinaryIO, where: str, wanted: list[str]) -> tuple[list[st
     for number, line in enumerate(stream, start=1):
         line = line.rstrip()
         if number == 1:
-            header = line.removeprefix(b"\xef\xbb\xbf").split()
+            line = line.removeprefix(b"\xef\xbb\xbf")
+            header = line.split()
             if len(header) == 2 and all(field.isdigit() for field in header):
                 promised, dimensions = map(int, header)
                 continue

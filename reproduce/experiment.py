@@ -7,6 +7,7 @@ A script states a configuration, how to build its ranker, and what trains and sc
 import hashlib
 import importlib.util
 import json
+import math
 import shlex
 import statistics
 import sys
@@ -143,6 +144,8 @@ class ExperimentConfig:
         """Refuse options out of range."""
         check_range(self, "seeds", at_least=1)
         check_range(self, "first_seed", at_least=0)
+        check_range(self, "identity_dimensions", at_least=0)
+        check_range(self, "unknown_scale", at_least=0, below=math.inf)
         if self.tensorboard and importlib.util.find_spec("tensorboard") is None:
             raise UserError("--tensorboard needs the package tensorboard: pip install tensorboard")
 

@@ -323,9 +323,12 @@ def main(config: LexicalBaselinesConfig) -> None:
         UserError: the data are missing, an option is out of range or the file cannot be written.
     """
     from data_prep import DATASETS
-    from data_prep.files import atomic_write
+    from data_prep.files import atomic_write, check_writable
     from evaluation.records import package_versions
 
+    check_writable(config.output)
+    if config.record:
+        check_writable(config.results)
     rows = measure_baselines(config)
     description = DATASETS[config.dataset]
     print(printed_tables(rows, description.title))

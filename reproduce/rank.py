@@ -15,6 +15,7 @@ import argparse
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zipfile import BadZipFile
 
 from data_prep.cli import run_command
 from data_prep.errors import UserError
@@ -97,6 +98,12 @@ def _scores(folder: Path, split: "EncodedSplit", vocabulary: "Vocabulary") -> "n
     from training.shared_text_scorer import SharedTextScorer
 
     ranker = load_ranker(folder)
+    n_words = _n_words(ranker)
+    if n_words is not None and n_words != len(vocabulary):
+        raise UserError(
+            f"{folder / 'vocabulary.json'} has {len(vocabulary)} words, and the ranker beside it vectors of "
+            f"{n_words}. Train the model again."
+        )
     if ranker.inputs[1].name == "answers":
         # A list-wise ranker: the candidates of a question are one list, in the order in which they are given.
         return ListScorer(ranker, split)()
@@ -104,6 +111,16 @@ def _scores(folder: Path, split: "EncodedSplit", vocabulary: "Vocabulary") -> "n
         split = replace(split, features=_features(folder, split, vocabulary))
     # Attentive Pooling can compare the states of one question with those of many answers.
     return (SharedTextScorer if ranker.name in RANKERS else PairScorer)(ranker, split)()
+
+
+def _n_words(ranker: "keras.Model") -> int | None:
+    """Count the words of which a ranker has vectors; None where it has no such layer."""
+    for layer in ranker.layers:
+        if layer.name == "word_vectors":
+            return layer.input_dim
+        if hasattr(layer, "layers") and (found := _n_words(layer)) is not None:
+            return found
+    return None
 
 
 def read_vocabulary(folder: Path) -> "tuple[Vocabulary, dict[str, bool]]":
@@ -115,6 +132,8 @@ def read_vocabulary(folder: Path) -> "tuple[Vocabulary, dict[str, bool]]":
     path = folder / "vocabulary.json"
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
+        if not all(isinstance(word, str) for word in facts["words"]):
+            raise TypeError("a word is no text")
         return Vocabulary(facts["words"]), {name: facts[name] for name in ("lowercase", "mask_numbers")}
     except OSError as error:
         raise UserError(
@@ -126,8 +145,6 @@ def read_vocabulary(folder: Path) -> "tuple[Vocabulary, dict[str, bool]]":
 
 def _features(folder: Path, split: "EncodedSplit", vocabulary: "Vocabulary") -> "np.ndarray":
     """Compute the overlap features of every row."""
-    from zipfile import BadZipFile
-
     import numpy as np
 
     from data_prep.overlap_features import overlap_features
@@ -152,7 +169,7 @@ def load_ranker(folder: Path) -> "keras.Model":
     path = folder / "ranker.keras"
     try:
         return keras.models.load_model(path, compile=False)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, KeyError, TypeError, BadZipFile) as error:
         raise UserError(f"{path} cannot be read ({error}). Train the model again.") from error
 
 
@@ -185,13 +202,19 @@ def main() -> None:
 
 
 def _print_ranking(model: Path, question: str, path: str, top: int | None) -> None:
+    from data_prep.files import decode_text
+
+    if any("\ud800" <= character <= "\udfff" for character in question):
+        raise UserError("the question is not UTF-8 text. Set the terminal to UTF-8, or use --table FILE.")
+    where = "standard input" if path == "-" else path
     try:
-        text = sys.stdin.read() if path == "-" else Path(path).read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"cannot read {path}: {error}. Give a UTF-8 text file.") from error
-    candidates = [line.strip() for line in text.splitlines() if line.strip()]
+        content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    except OSError as error:
+        raise UserError(f"cannot read {where}: {error}. Give a UTF-8 text file.") from error
+    # A line feed alone ends a line, as in tables.
+    candidates = [line.strip() for line in decode_text(content, where).split("\n") if line.strip()]
     if not candidates:
-        raise UserError(f"{path} holds no candidates: write one per line.")
+        raise UserError(f"{where} holds no candidates: write one per line.")
     for place, (score, candidate) in enumerate(rank_texts(model, question, candidates)[:top], 1):
         print(f"{place:3}  {score:9.4f}  {candidate}")
 

@@ -1,4 +1,5 @@
 import gzip
+import io
 import subprocess
 import sys
 import zipfile
@@ -73,6 +74,23 @@ def test_by_path_and_by_environment(files, monkeypatch):
     assert read_vectors("word2vec.bin.gz", ["the"])[0] == "word2vec"
 
 
+def encrypted(name):
+    """An archive that says of its member that it is encrypted."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr(name, "the 1 2\n")
+    content = bytearray(archive.getvalue())
+    for signature, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        content[content.index(signature) + place] |= 1
+    return bytes(content)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_word(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbfthe 1 2\ncat 3 4\n")
+    _, words, vectors = read_vectors(str(tmp_path / "a.txt"), ["the", "cat"])
+    assert (words, vectors.tolist()) == (["the", "cat"], [[1, 2], [3, 4]])
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -88,6 +106,9 @@ def test_by_path_and_by_environment(files, monkeypatch):
         ("a.zip", b"PK", "damaged or cut short"),
         ("a.bin", b"3 2\nthe \0\0\0\0", "damaged or not in word2vec's binary form"),
         ("a.bin", b"nothing of the kind\n", "damaged or not in word2vec's binary form"),
+        ("a.bin", b"99999999999 300\nthe ", "damaged or not in word2vec's binary form"),
+        ("a.bin", b"1 2\nthe " + np.float32([1, np.nan]).tobytes(), "vector of 'the' is not finite"),
+        ("a.zip", encrypted("a.txt"), "encrypted"),
     ],
 )
 def test_a_malformed_file_is_a_user_error(tmp_path, name, content, message):

@@ -2,7 +2,9 @@
 
 import io
 import json
+import os
 import shutil
+import sys
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -149,7 +151,7 @@ def test_arguments_that_do_not_go_together(model, monkeypatch, arguments, messag
 
 def test_from_standard_input(model, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["rank.py", str(model), QUESTION, "-", "--top", "1"])
-    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(CANDIDATES)))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("\n".join(CANDIDATES).encode())))
     main()
     ((score, best), *_) = rank_texts(model, QUESTION, CANDIDATES)
     assert capsys.readouterr().out.split(maxsplit=2) == ["1", f"{score:.4f}", best + "\n"]
@@ -192,6 +194,13 @@ def test_an_empty_question(model, question):
         (lambda folder: cut(folder / "vocabulary.json"), r"vocabulary\.json is damaged"),
         (lambda folder: (folder / "vocabulary.json").write_text("[1]"), r"vocabulary\.json is damaged"),
         (lambda folder: (folder / "vocabulary.json").write_text("{}"), r"vocabulary\.json is damaged"),
+        (
+            lambda folder: with_words(folder, lambda words: [*words, "more"]),
+            "the ranker beside it vectors of",
+        ),
+        (lambda folder: with_words(folder, lambda words: words[1:]), "beside it vectors of"),
+        (lambda folder: with_words(folder, lambda words: [1, *words[1:]]), r"vocabulary\.json is damaged"),
+        (lambda folder: flip(folder / "ranker.keras"), r"ranker\.keras"),
     ],
 )
 def test_a_folder_without_a_whole_model(model, tmp_path, damage, message):
@@ -200,6 +209,37 @@ def test_a_folder_without_a_whole_model(model, tmp_path, damage, message):
     damage(folder)
     with pytest.raises(UserError, match=message):
         rank_texts(folder, QUESTION, CANDIDATES)
+
+
+def with_words(folder, change):
+    path = folder / "vocabulary.json"
+    facts = json.loads(path.read_text())
+    path.write_text(json.dumps(facts | {"words": change(facts["words"])}))
+
+
+def flip(path):
+    content = bytearray(path.read_bytes())
+    with zipfile.ZipFile(path) as archive:
+        weights = archive.getinfo("model.weights.h5")
+    middle = weights.header_offset + weights.compress_size // 2
+    content[middle] ^= 255
+    path.write_bytes(content)
+
+
+def test_only_a_line_feed_ends_a_candidate(model, tmp_path, monkeypatch, capsys):
+    path = tmp_path / "candidates.txt"
+    path.write_bytes("One\x0btwo\u2028three.\r\nFour.\n".encode())
+    monkeypatch.setattr(sys, "argv", ["rank.py", str(model), QUESTION, str(path)])
+    main()
+    assert len(capsys.readouterr().out.split("\n")) == 3
+
+
+def test_bytes_that_are_no_text(shell, model, tmp_path):
+    path = tmp_path / "candidates.txt"
+    path.write_text("One.")
+    done = shell("rank.py", model, os.fsdecode(b"caf\xe9?"), path)
+    assert done.returncode == 2
+    assert "the question is not UTF-8 text" in done.stderr
 
 
 def cut(path):
