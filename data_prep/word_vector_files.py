@@ -157,8 +157,8 @@ def _read_file(path: Path, member: str | None, wanted: list[str]) -> tuple[list[
     try:
         with _open_text(path, member) as stream:
             return _read_text(stream, f"{path}#{member}" if member else str(path), wanted)
-    # The last two: an archive that is encrypted, or compressed in a way that Python lacks.
-    except (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+    # RuntimeError: an archive that is encrypted, or compressed in a way that Python lacks.
+    except (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError) as error:
         raise UserError(f"{path} is damaged or cut short, or encrypted ({error}). Fetch it again.") from error
 
 
