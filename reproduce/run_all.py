@@ -23,6 +23,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import tyro
 
@@ -208,23 +209,49 @@ def _makes_data(source: str) -> bool:
 
 
 def _confirm_data(words: Sequence[str], own: dict[Path, ResultRecord]) -> bool:
-    """Load a command's data anew; renew its records' fingerprints if the data are those of the records."""
-    done = subprocess.run(
-        [sys.executable, *words, "--check-data"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False
-    )
-    if done.returncode:
+    """Load a command's data anew; renew its records' fingerprints if the data are those of the records.
+
+    Vectors that are trained on a data set's texts differ from machine to machine. Where the data differ,
+    those that the code of the records makes on this machine are compared.
+    """
+    now = _data_now(words, ROOT)
+    if now is None:
         return False
-    now = json.loads(done.stdout.splitlines()[-1])
+    data, remark = now["data"], "The data are the same after changes of their making."
+    path, record = next(iter(own.items()))
+    if any(each.data != data for each in own.values()):
+        with tempfile.TemporaryDirectory() as folder:
+            found = unpack_recorded_code(path, record.code, ROOT, Path(folder))
+            made = _data_now(words, Path(folder)) if found else None
+        data = record.data if made is not None and made["data"] == data else None
+        remark = (
+            "Another machine made other data than this one, but here they are the same with the code that "
+            "made this record and after changes of their making."
+        )
     for path, record in own.items():
         # A maker of the data that no record named before is confirmed with them; other code is not.
-        if record.data != now["data"] or not record.code.keys() <= now["code"].keys():
+        if record.data != data or not record.code.keys() <= now["code"].keys():
             print(f"    not confirmed: the data, or the list of the code, is another ({path.name})")
             return False
     for path, record in own.items():
         code = {each: now["code"][each] for each in now["code"] if each in record.code or _makes_data(each)}
-        _renew(record, path, code, now["data"], "The data are the same after changes of their making.")
+        _renew(record, path, code, data, remark)
     print("    confirmed: the same data", flush=True)
     return True
+
+
+def _data_now(words: Sequence[str], root: Path) -> dict[str, Any] | None:
+    """Load a command's data with the code under `root`; give the fingerprints of data and code."""
+    path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
+    done = subprocess.run(
+        [sys.executable, *words, "--check-data"],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    return None if done.returncode else json.loads(done.stdout.splitlines()[-1])
 
 
 def _renew(record: ResultRecord, path: Path, code: dict[str, str], data: str, remark: str) -> None:

@@ -270,6 +270,26 @@ def test_a_change_of_what_makes_the_data_is_confirmed_by_the_data_alone(root, ru
     assert (root / "trainings").read_text() == "one more\none more\n"
 
 
+def test_data_that_differ_with_the_machine_are_confirmed_by_the_code_that_made_them(
+    root, run, commit, monkeypatch
+):
+    edit(root, '"-".join(', 'str(ROUNDING) + "-".join(')
+    run()
+    commit()
+    monkeypatch.setenv("ROUNDING_OF_THE_MACHINE", "0.125")
+    edit(root, "return text.split()", "return list(text.split())", "data_prep/tokens.py")
+    assert run(confirm_data=True)[0] == 0
+    (record,) = load_records(root / "reproduce" / "results")
+    assert record.data == "0.0who-ran"
+    assert "Another machine made other data" in record.notes
+    assert "stale" not in run(dry_run=True)[1].out
+    edit(root, "list(text.split())", "text.upper().split()", "data_prep/tokens.py")
+    status, said = run(confirm_data=True)
+    assert status == 1
+    assert "not confirmed: the data" in said.out
+    assert load_records(root / "reproduce" / "results") == [record]
+
+
 def test_data_alone_are_confirmed_where_nothing_has_to_be_trained(root, run):
     run()
     edit(root, "text.split()", "text.split(' ')", "data_prep/tokens.py")
