@@ -242,11 +242,10 @@ def _confirm_data(words: Sequence[str], own: dict[Path, ResultRecord]) -> bool:
 
 def _data_now(words: Sequence[str], root: Path) -> dict[str, Any] | None:
     """Load a command's data with the code under `root`; give the fingerprints of data and code."""
-    path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
     done = subprocess.run(
         [sys.executable, *words, "--check-data"],
         cwd=root,
-        env={**os.environ, "PYTHONPATH": path},
+        env=_environment(root),
         stdout=subprocess.PIPE,
         text=True,
         check=False,
@@ -293,12 +292,17 @@ def _records_of(command: str, results: Path) -> dict[Path, ResultRecord]:
     return {path: record for path, record in records.items() if shlex.split(record.command) == words}
 
 
+def _environment(root: Path) -> dict[str, str]:
+    """Give the environment in which Python imports what lies under `root` first."""
+    path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "PYTHONPATH": path}
+
+
 def _run(words: Sequence[str], root: Path | None = None) -> int:
     """Run a script of the repository, or of another state of it; its interruption is one of the whole."""
     root = root or ROOT
-    path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
     status = subprocess.run(
-        [sys.executable, *words], cwd=root, env={**os.environ, "PYTHONPATH": path}, check=False
+        [sys.executable, *words], cwd=root, env=_environment(root), check=False
     ).returncode
     if status < 0 or status == 130:
         raise SystemExit(130 if status == 130 else 128 - status)

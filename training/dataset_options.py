@@ -34,7 +34,7 @@ def batches_ahead() -> int:
     """Say how many batches to make ahead of the step that reads them.
 
     A step on a CPU keeps two cores busy, and a third thread that makes batches meanwhile has its halves wait
-    for each other: HyperQA's epochs take 5 % longer than with batches made between the steps. With more
+    for each other: HyperQA's epochs take 2 to 5 % longer than with batches made between the steps. With more
     cores, or a GPU, making them ahead costs the steps nothing.
 
     Returns:
