@@ -346,7 +346,7 @@ def read_json_lines(text: str, where: str | Path) -> tuple[pd.DataFrame, list[in
         The table, None where an object lacks a key, and the line number of every row.
 
     Raises:
-        UserError: a line is not a JSON object.
+        UserError: a line is not a JSON object, or there is none.
 
     Example:
         >>> read_json_lines('{"id": 1, "text": "a"}\n{"id": 2}', "a.jsonl")[0].values.tolist()
@@ -374,6 +374,8 @@ def read_json_lines(text: str, where: str | Path) -> tuple[pd.DataFrame, list[in
             value = record.get(name)
             column.append(column[-1] if column and value == column[-1] and type(value) is str else value)
         lines.append(number)
+    if not lines:
+        raise UserError(f"{where}: the file is empty.")
     return pd.DataFrame({name: pd.Series(column, dtype=object) for name, column in columns.items()}), lines
 
 

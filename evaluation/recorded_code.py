@@ -1,6 +1,7 @@
 """The code that made a record, from the repository's history."""
 
 import io
+import os
 import subprocess
 import tarfile
 import tempfile
@@ -49,6 +50,23 @@ def unpack_recorded_code(record: str | Path, code: Mapping[str, str], root: str 
         _unpack(_git(root, "archive", commit), folder)
         return True
     return False
+
+
+def environment_of(root: str | Path) -> dict[str, str]:
+    """Give the environment in which Python imports what lies under a folder first.
+
+    Args:
+        root: the folder, such as one that `unpack_recorded_code` has filled.
+
+    Returns:
+        The variables of this process, but for PYTHONPATH, which begins with the folder.
+
+    Example:
+        >>> environment_of("here")["PYTHONPATH"].split(os.pathsep)[0]
+        'here'
+    """
+    path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "PYTHONPATH": path}
 
 
 def _git(root: str | Path, *words: str) -> bytes | None:

@@ -5,6 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from layers.maximum import maximum
 from layers.pair_shapes import broadcast_leading
 
 Shape = tuple[int | None, ...]
@@ -127,8 +128,8 @@ class AttentivePooling(keras.layers.Layer):
         # A tanh is never below -1, so that -2 wins over no real step.
         real_pairs = ops.logical_and(real_question[..., :, None], real_answer[..., None, :])
         importance = ops.where(real_pairs, ops.cast(alignment, dtype), -2.0)
-        question_attention = _masked_softmax(ops.max(importance, axis=-1), real_question)
-        answer_attention = _masked_softmax(ops.max(importance, axis=-2), real_answer)
+        question_attention = _masked_softmax(maximum(importance, -1, -2.0), real_question)
+        answer_attention = _masked_softmax(maximum(importance, -2, -2.0), real_answer)
         results = [_weighted_sum(question, question_attention), _weighted_sum(answer, answer_attention)]
         if self.return_attention:
             results += [question_attention, answer_attention, alignment]

@@ -5,6 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from layers.maximum import maximum
 from layers.pair_shapes import broadcast_leading
 
 Shape = tuple[int | None, ...]
@@ -104,7 +105,7 @@ def _unit_vectors(vectors: Any) -> Any:
     """Divides vectors by their norms, in float32 at least; the zero vector stays as it is."""
     vectors = ops.cast(vectors, keras.backend.result_type(vectors.dtype, "float32"))
     # By the largest entry first: the squares of small or large ones would leave the range of float32.
-    largest = ops.stop_gradient(ops.max(ops.abs(vectors), axis=-1, keepdims=True))
+    largest = ops.stop_gradient(maximum(ops.abs(vectors), -1, 0.0, keepdims=True))
     present = largest > 0
     vectors = vectors / ops.where(present, largest, 1.0)
     squares = ops.sum(ops.square(vectors), axis=-1, keepdims=True)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
+from layers.maximum import maximum
 from layers.options import check_option
 
 DISTANCE_FORMS = ("asinh", "released")
@@ -135,7 +136,8 @@ def poincare_distance(question: Any, answer: Any, form: str = "asinh") -> Any:
         # z^2 - 1 = (z - 1) (z + 1): how much of 1e-6 survives in z^2 - 1 + 1e-6 depends on the compiler.
         excess = 2.0 * squared / (factors + _RELEASED_EPSILON)
         return ops.log(1.0 + excess + ops.sqrt(excess * (excess + 2.0) + _RELEASED_EPSILON))
-    apart = squared > guards.tiny
+    # Not `squared > tiny`: a point with NaN would be at distance 0, the best of all, instead of NaN.
+    apart = ops.logical_not(squared <= guards.tiny)
     # The inner choice keeps the square root, whose derivative is infinite at 0, away from 0; without it the
     # gradient would be 0 * infinity = NaN although the outer choice discards the value.
     root = ops.sqrt(ops.where(apart, squared, 1.0) / factors)
@@ -174,7 +176,7 @@ def project_to_ball(x: Any, max_norm: float = 1 - 1e-5, projection: str = "clip"
     (x,) = _float32_or_wider(x)
     # Dividing by the largest component keeps the squares of long vectors finite. The result does not depend
     # on this factor, so it needs no gradient.
-    largest = ops.stop_gradient(ops.maximum(ops.max(ops.abs(x), axis=-1, keepdims=True), 1.0))
+    largest = ops.stop_gradient(ops.maximum(maximum(ops.abs(x), -1, 1.0, keepdims=True), 1.0))
     scaled = x / largest
     length = ops.sqrt(ops.maximum(ops.sum(ops.square(scaled), axis=-1, keepdims=True), _guards(x).tiny))
     if projection == "clip":

@@ -96,8 +96,9 @@ def _encoder(
         kernel_initializer=keras.initializers.GlorotUniform(seed=seed),
         name="projection",
     )(x)
-    x = MaskedSum(name="sum_of_words")(x)
-    x = keras.layers.Dropout(dropout, seed=seed + 2, name="text_dropout")(x)
+    # A long text's sum may exceed the 65,504 that float16 holds; the ball takes float32 anyway.
+    x = MaskedSum(name="sum_of_words", dtype="float32")(x)
+    x = keras.layers.Dropout(dropout, seed=seed + 2, name="text_dropout", dtype="float32")(x)
     point = UnitBall(max_norm=max_norm, projection=projection, name="ball")(x)
     return keras.Model(text, point, name="encoder")
 

@@ -16,6 +16,8 @@ import gc
 import hashlib
 import json
 import shlex
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -31,6 +33,7 @@ from data_prep.cli import run_command
 from data_prep.errors import UserError
 from data_prep.files import atomic_write, check_writable, remove_leftovers
 from evaluation.eq9_summary import COSINE, TITLES
+from evaluation.recorded_code import environment_of, unpack_recorded_code
 from reproduce.experiment import (
     RESULTS,
     ROOT,
@@ -58,6 +61,8 @@ Condition = Literal[Eq9, "cosineqa"]
 """A reading of Eq. 9, see `training.riemannian`, or CosineQA."""
 
 FIRST_TUNING_SEED = 1000
+COMPARED_EPOCHS = 5
+"""How long two states of the code train to be compared."""
 RUN_SOURCES = (
     "reproduce/eq9_study.py::train",
     "reproduce/eq9_study.py::train_seed",
@@ -117,7 +122,8 @@ class Config:
     """Folder of the finished seeds, from which a study goes on."""
     confirm: bool = False
     """Train only the first seed of every condition and size of the recorded study once more; where these give
-    the recorded numbers, the record counts as up to date with the code, and says so in its notes."""
+    the recorded numbers, the record counts as up to date with the code, and says so in its notes. Where they
+    do not, the code that made the record is tried as well, for a few epochs: the machine may be another."""
 
     def __post_init__(self) -> None:
         """Refuse options out of range."""
@@ -368,6 +374,10 @@ def confirm(config: Config) -> Path:
 
     The rates are not chosen again, and what diverged at all of them is not tried.
 
+    Where a number differs, another machine may have made the record. Then the code of today and the code that
+    made the record both train a seed of every condition and size on this machine, for `COMPARED_EPOCHS`; the
+    same numbers with both confirm the record, too.
+
     Args:
         config: the study.
 
@@ -377,12 +387,30 @@ def confirm(config: Config) -> Path:
     Raises:
         UserError: there is no record of the study, or a number is another now.
     """
-    from evaluation.eq9_summary import load_study, save_study, summarise_conditions
+    from evaluation.eq9_summary import load_study, save_study
 
     data, code, _, _, path = begin(config)
     if not path.exists():
         raise UserError(f"there is no {path} to confirm. Run the study without --confirm.")
     record = load_study(path)
+    notes = "The first seed of every condition gave the same numbers again after changes of the code."
+    if differing := _differs_from_record(config, data, record):
+        if not _same_with_recorded_code(config, record, path):
+            raise UserError(f"not confirmed: {differing}. Run the study again without --confirm.")
+        notes = (
+            "On another machine first seeds gave other numbers than here, but in their first "
+            f"{COMPARED_EPOCHS} epochs the same ones with the code that made this record and after changes "
+            "of the code."
+        )
+    save_study(record | {"code": code, "data": data.fingerprint(), "notes": notes}, path)
+    print(f"confirmed: {path}")
+    return path
+
+
+def _differs_from_record(config: Config, data: ExperimentData, record: dict[str, Any]) -> str | None:
+    """Train first seeds until one gives other numbers than in the record; say which."""
+    from evaluation.eq9_summary import summarise_conditions
+
     rule = data.dataset.description.protocols[record["protocol"]]
     for recorded in tqdm(record["conditions"], desc=data.title, unit="condition", dynamic_ncols=True):
         if not recorded["seeds"]:
@@ -393,14 +421,66 @@ def confirm(config: Config) -> Path:
             run = train_seed(chosen, data, seed, rule, Path(folder) / "seed.json")
         again = summarise_conditions(dimension, {name: {}}, {name: [run]}, record["level"])[0]
         if differing := _first_difference(recorded, again):
-            raise UserError(
-                f"not confirmed: at d = {dimension}, {name}, seed {seed}, {differing}. Run the study again "
-                "without --confirm."
-            )
-    notes = "The first seed of every condition gave the same numbers again after changes of the code."
-    save_study(record | {"code": code, "data": data.fingerprint(), "notes": notes}, path)
-    print(f"confirmed: {path}")
-    return path
+            return f"at d = {dimension}, {name}, seed {seed}, {differing}"
+    return None
+
+
+def _same_with_recorded_code(config: Config, record: dict[str, Any], path: Path) -> bool:
+    """Say whether the code that made a record does here as the code of today does."""
+    print("the numbers are others; once more with the code that made the record", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        if not unpack_recorded_code(path, record["code"], ROOT, Path(folder)):
+            print("the code that made the record is not in the repository's history")
+            return False
+        for dimension, rate in dict.fromkeys(
+            (each["dimension"], each["learning_rate"]) for each in record["conditions"] if each["seeds"]
+        ):
+            names = [
+                each["condition"]
+                for each in record["conditions"]
+                if each["seeds"] and (each["dimension"], each["learning_rate"]) == (dimension, rate)
+            ]
+            now, then = (_short_study(config, root, names, dimension, rate) for root in (ROOT, folder))
+            for name in names:
+                known = now is not None and then is not None
+                differing = _first_difference(then[name], now[name]) if known else "a training failed"
+                if differing:
+                    print(f"with the code that made the record, at d = {dimension}, {name}, {differing}")
+                    return False
+    return True
+
+
+def _short_study(
+    config: Config, root: str | Path, names: Sequence[str], dimension: int, rate: float
+) -> dict[str, dict[str, Any]] | None:
+    """Train a seed of some conditions for a few epochs with the code under `root`; None where that fails."""
+    from evaluation.eq9_summary import load_study
+
+    with tempfile.TemporaryDirectory() as folder:
+        options: dict[str, Any] = {
+            "dataset": config.dataset,
+            "embeddings": config.embeddings,
+            "conditions": names,
+            "learning-rates": rate,
+            "tuning-seeds": 1,
+            "seeds": 1,
+            "dimension": dimension,
+            "epochs": COMPARED_EPOCHS,
+            "max-norm": config.max_norm,
+            "clip-norm": config.clip_norm,
+            "data-home": config.data_home,
+            "embeddings-home": config.embeddings_home,
+            "results": folder,
+            "output": folder,
+        }
+        words = [sys.executable, "reproduce/eq9_study.py"]
+        for option, value in options.items():
+            if value is not None or option == "clip-norm":
+                words += [f"--{option}", *map(str, value if isinstance(value, list | tuple) else [value])]
+        if subprocess.run(words, cwd=root, env=environment_of(root), check=False).returncode:
+            return None
+        (path,) = Path(folder).glob("*.json")
+        return {each["condition"]: each for each in load_study(path)["conditions"]}
 
 
 def _first_difference(recorded: dict[str, Any], again: dict[str, Any]) -> str | None:

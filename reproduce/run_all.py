@@ -14,7 +14,6 @@ Where only code has changed that makes the arrays, nothing is trained: they must
 
 import fnmatch
 import json
-import os
 import shlex
 import subprocess
 import sys
@@ -29,7 +28,7 @@ import tyro
 
 from data_prep.cli import run_command
 from data_prep.errors import UserError
-from evaluation.recorded_code import unpack_recorded_code
+from evaluation.recorded_code import environment_of, unpack_recorded_code
 from evaluation.recorded_experiments import read_commands, recorded_studies, staleness
 from evaluation.records import ResultRecord, load_records, read_record, save_record
 from evaluation.source_fingerprints import changed_sources
@@ -245,7 +244,7 @@ def _data_now(words: Sequence[str], root: Path) -> dict[str, Any] | None:
     done = subprocess.run(
         [sys.executable, *words, "--check-data"],
         cwd=root,
-        env=_environment(root),
+        env=environment_of(root),
         stdout=subprocess.PIPE,
         text=True,
         check=False,
@@ -292,17 +291,11 @@ def _records_of(command: str, results: Path) -> dict[Path, ResultRecord]:
     return {path: record for path, record in records.items() if shlex.split(record.command) == words}
 
 
-def _environment(root: Path) -> dict[str, str]:
-    """Give the environment in which Python imports what lies under `root` first."""
-    path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
-    return {**os.environ, "PYTHONPATH": path}
-
-
 def _run(words: Sequence[str], root: Path | None = None) -> int:
     """Run a script of the repository, or of another state of it; its interruption is one of the whole."""
     root = root or ROOT
     status = subprocess.run(
-        [sys.executable, *words], cwd=root, env=_environment(root), check=False
+        [sys.executable, *words], cwd=root, env=environment_of(root), check=False
     ).returncode
     if status < 0 or status == 130:
         raise SystemExit(130 if status == 130 else 128 - status)

@@ -1,6 +1,5 @@
 """Hinge training against the wrong answer that the current model scores highest of those drawn."""
 
-from functools import partial
 from typing import Any
 
 import keras
@@ -21,12 +20,11 @@ class HardestNegativeTrainer(RankerTrainer):
 
     plus `l2` times the squares of all weights but biases. The drawn answers are scored without gradient and
     without dropout: each is encoded once, however many questions are set against it, in chunks, so that
-    their encodings take no more memory when there are more, and the questions' are looked up. Only the one
-    that wins is encoded again, with gradient and dropout. Of equal scores the first drawn wins. Either time
-    each distinct word is multiplied by the kernels once, and what comes out is held, see
-    `WordwiseConvolution` and `WordwiseBiLSTM`: this grows with the distinct words of the batch, at most to
-    those of the data set. But where the words that are trained on have dropout, the encoder itself takes
-    them.
+    this takes no more memory when there are more, and the questions' encodings are looked up. Only the one
+    that wins is encoded again, with gradient and dropout. Of equal scores the first drawn wins. Each distinct
+    word of a chunk, or of the texts that are trained on, is multiplied by the kernels once, see
+    `WordwiseConvolution` and `WordwiseBiLSTM`. But where the words that are trained on have dropout, the
+    encoder itself takes them.
 
     It is an ordinary Keras model: `compile` it with an optimizer and `fit` it on
     `HardestNegativeBatches.dataset()`.
@@ -121,17 +119,14 @@ class HardestNegativeTrainer(RankerTrainer):
     def _scores(self, batch: dict[str, tf.Tensor]) -> tf.Tensor:
         """Score the pairs of question and drawn answer, chunk by chunk."""
         matcher = self.ranker.get_layer("matcher")
-        questions, sampled, encode = batch["question"], batch["sampled"], self._encode
-        if self._wordwise is not None:
-            questions, sampled, rows = self._multiply_words(questions, sampled)
-            encode = partial(self._wordwise, rows=rows)
-        questions = project_questions(matcher, encode(questions))
+        encode = self._encode if self._wordwise is None else self._encode_wordwise
+        questions = project_questions(matcher, encode(batch["question"]))
         texts, pairs, widths = (batch[f"chunk_{name}"] for name in ("texts", "pairs", "widths"))
         n_chunks = tf.reduce_sum(tf.cast(texts[1:] > texts[:-1], tf.int32))
 
         def score(number: tf.Tensor, scores: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
             scored = slice(pairs[number], pairs[number + 1])
-            answers = encode(sampled[texts[number] : texts[number + 1], : widths[number]])
+            answers = encode(batch["sampled"][texts[number] : texts[number + 1], : widths[number]])
             of_answer = batch["pair_text"][scored] - texts[number]
             of_question = batch["pair_question"][scored]
             if self.shared:
@@ -160,16 +155,12 @@ class HardestNegativeTrainer(RankerTrainer):
     ) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
         if not self._trains_wordwise:
             return self._encode(questions, training=True), self._encode(answers, training=True)
-        questions, answers, rows = self._multiply_words(questions, answers)
-        return self._wordwise(questions, rows), self._wordwise(answers, rows)
-
-    def _multiply_words(
-        self, questions: tf.Tensor, answers: tf.Tensor
-    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """Multiply each distinct word of both once; give the words' places among them and the products."""
         places, rows = self._wordwise.project(_one_below_the_other(questions, answers))
         n, width = tf.shape(questions)[0], _longest(questions)
-        return places[:n, :width], places[n:], rows
+        return self._wordwise(places[:n, :width], rows), self._wordwise(places[n:], rows)
+
+    def _encode_wordwise(self, words: tf.Tensor) -> list[tf.Tensor]:
+        return self._wordwise(*self._wordwise.project(words))
 
     def _encode(self, words: tf.Tensor, training: bool = False) -> list[tf.Tensor]:
         encoded = keras.tree.flatten(self.ranker.get_layer("encoder")(words, training=training))

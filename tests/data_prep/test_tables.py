@@ -221,6 +221,7 @@ def test_a_wrong_row_is_named_by_its_line(tmp_path, change, message):
         ("a.tsv", b"question\tcandidate\tlabel\nx\ty\t1\tz\n", "line 2: 4 fields where the header has 3"),
         ("a.jsonl", b'{"question": "x", "candidate": "y", "label": 1}\n{"question"\n', "line 2: not JSON"),
         ("a.jsonl", b"[1]\n", "line 1: not a JSON object"),
+        ("a.jsonl", b"\n", "the file is empty"),
         (
             "a.jsonl",
             b'{"question": "x", "candidate": "y", "label": 1}\n{"question": "x", "label": 0}',

@@ -185,6 +185,18 @@ def test_masks_arrive_from_the_embedding():
         np.testing.assert_array_equal(to_numpy(output), to_numpy(expected))
 
 
+@pytest.mark.parametrize("shape", [(0, 4, 3), (2, 0, 3)], ids=["no texts", "no steps"])
+def test_a_question_of_nothing_is_zero_and_attends_to_all_alike(shape):
+    pair = [np.zeros(shape, "float32"), np.ones((shape[0], 5, 3), "float32")]
+    question, answer = (to_numpy(side) for side in AttentivePooling()(pair))
+    np.testing.assert_array_equal(question, np.zeros((shape[0], 3)))
+    np.testing.assert_allclose(answer, np.ones((shape[0], 3)), rtol=1e-6)
+
+
+def test_no_pairs_have_no_cosines():
+    assert to_numpy(CosineSimilarity()([np.zeros((0, 3), "float32")] * 2)).shape == (0,)
+
+
 def test_wrong_shapes_are_refused():
     layer = AttentivePooling()
     for shapes in ((QUESTION,), (QUESTION[0, 0], ANSWER[0, 0]), (QUESTION[:2], ANSWER[:3])):

@@ -38,6 +38,13 @@ def test_pooling_equals_numpy(pooling):
 
 
 @both
+@pytest.mark.parametrize("shape", [(0, 4, 3), (2, 0, 3)], ids=["no texts", "no steps"])
+def test_nothing_is_pooled_to_zeros(pooling, shape):
+    pooled = to_numpy(pooling()(np.zeros(shape, "float32"), mask=np.ones(shape[:2], dtype=bool)))
+    np.testing.assert_array_equal(pooled, np.zeros((shape[0], 3)))
+
+
+@both
 def test_padding_changes_nothing(pooling):
     check_padding(pooling(), TEXTS, MASK, fills=(0.0, 1e30, float("inf"), float("nan")))
 

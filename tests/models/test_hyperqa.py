@@ -86,6 +86,22 @@ def test_close_candidates_keep_their_order_under_mixed_precision(policy, similar
     assert len(np.unique(scores)) > 190
 
 
+def test_sums_beyond_float16_are_ranked_under_mixed_precision():
+    z = np.full((3, 6), 90.0, "float32")
+    z[0] = 0
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy("mixed_float16")
+    try:
+        model = hyperqa(z, 4, max_norm=0.9)
+    finally:
+        keras.config.set_dtype_policy(before)
+    # A word counts 60,000 in every entry of a text's sum, of which float16 holds one, but not two.
+    model.get_layer("encoder").get_layer("projection").set_weights([np.full((6, 4), 111.0), np.zeros(4)])
+    scores = model.predict([np.array([[1, 2]]), np.array([[2, 1]])], verbose=0)
+    # Both lie on the edge in the same direction.
+    np.testing.assert_allclose(scores, [0.0], atol=1e-3)
+
+
 def test_a_saved_model_scores_the_same(tmp_path):
     model = hyperqa(vectors(6), 4, projection="smooth", distance_form="released", dropout=0.1)
     inputs = [np.array([[3, 4, 0]], "int32"), np.array([[5, 6, 7]], "int32")]

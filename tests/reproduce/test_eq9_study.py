@@ -3,6 +3,8 @@ up what its runs hold.
 """
 
 import json
+import shutil
+import subprocess
 from dataclasses import dataclass, replace
 from typing import get_args, get_type_hints
 
@@ -174,6 +176,46 @@ def test_a_study_is_confirmed_by_the_first_seed_of_every_condition(done, folder,
     older.unlink()
     with pytest.raises(UserError, match="to confirm"):
         confirm(options(tmp_path))
+
+
+@pytest.mark.slow
+def test_a_study_of_another_machine_is_confirmed_by_the_code_that_made_it(done, tmp_path, monkeypatch, capfd):
+    root = tmp_path / "repository"
+    for name in ("data_prep", "evaluation", "layers", "models", "reproduce", "training"):
+        shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__", "results"))
+    path, record = done
+    conditions = json.loads(json.dumps(record["conditions"]))
+    # As another machine's rounding would have it.
+    conditions[0]["dev_map"][0][1] += 0.01
+    record = {**record, "conditions": conditions}
+    older = root / "results" / path.name
+    older.parent.mkdir()
+    older.write_text(json.dumps(record))
+    for words in (
+        ["init", "-q"],
+        ["add", "."],
+        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"],
+    ):
+        subprocess.run(["git", *words], cwd=root, check=True)
+    monkeypatch.setattr(reproduce.eq9_study, "ROOT", root)
+    monkeypatch.setattr(reproduce.eq9_study, "COMPARED_EPOCHS", 2)
+    # Code that changes no number.
+    with (root / "training" / "norm_tracker.py").open("a") as file:
+        file.write("\n_UNUSED = 1\n")
+    assert confirm(options(root)) == older
+    confirmed = json.loads(older.read_text())
+    assert "with the code that made this record" in confirmed["notes"]
+    assert confirmed["conditions"] == conditions
+    assert confirmed["code"]["training/norm_tracker.py"] != record["code"]["training/norm_tracker.py"]
+    # Code that changes them.
+    older.write_text(json.dumps(record))
+    source = root / "training" / "riemannian.py"
+    source.write_text(
+        source.read_text().replace("gradient * tf.square(1.0 - squared_norm)", "gradient * squared_norm")
+    )
+    with pytest.raises(UserError, match="not confirmed: at d = 4, none, seed 0, dev MAP of epoch 2 was"):
+        confirm(options(root))
+    assert "with the code that made the record, at d = 4, points, dev MAP of epoch" in capfd.readouterr().out
 
 
 def test_sizes_and_tuning_seeds_are_kept_as_well(tmp_path):
