@@ -6,7 +6,6 @@ import keras
 from keras import ops
 
 from layers.masked_pooling import MaskedPooling
-from layers.maximum import maximum
 
 
 @keras.saving.register_keras_serializable(package="answer_ranking")
@@ -42,5 +41,5 @@ class MaskedMax(MaskedPooling):
             ValueError: If the mask has another number of dimensions.
         """
         real = self._real_steps(inputs, mask)
-        largest = maximum(ops.where(real, inputs, float("-inf")), -2, float("-inf"))
+        largest = ops.max(ops.where(real, inputs, float("-inf")), axis=-2)
         return ops.where(ops.any(real, axis=-2), largest, 0.0)
