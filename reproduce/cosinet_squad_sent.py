@@ -21,7 +21,7 @@ class Config(CosinetConfig):
 
     dataset: str = "squad-sent"
     """Name of the data set."""
-    variant: str = "v1.1"
+    variant: str | None = "v1.1"
     """Training set: v1.1, or v2.0, which the paper has (its unanswerable questions are left out of training,
     see --answerable-only)."""
 

@@ -24,7 +24,7 @@ class Config(CTRNConfig):
 
     dataset: str = "trecqa"
     """Name of the data set."""
-    variant: str = "TRAIN"
+    variant: str | None = "TRAIN"
     """TRAIN (94 questions, 25 epochs in the paper) or TRAIN-ALL (1,229 questions, 5 epochs)."""
     mask_numbers: bool = True
     """Replace numbers by <num>, as the distributed file of TRAIN-ALL does, in every split."""

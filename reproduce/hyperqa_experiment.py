@@ -237,8 +237,9 @@ def draw_norms(result: ExperimentResult, max_norm: float) -> None:
     from evaluation.figures import norm_histogram
 
     encoding, test = encoding_of(result.best.ranker), result.data.encoded.test
+    # In float64, since the squares of long vectors leave the range of float32.
     norms = [
-        np.linalg.norm(encoding.sums(encoding.pack(t)).numpy(), axis=1)
+        np.linalg.norm(encoding.sums(encoding.pack(t)).numpy().astype("float64"), axis=1)
         for t in (test.questions, test.candidates)
     ]
     title = f"{result.records[0].model}, {result.data.title}, test"

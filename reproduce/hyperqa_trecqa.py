@@ -23,7 +23,7 @@ class Config(HyperQAConfig):
 
     dataset: str = "trecqa"
     """Name of the data set."""
-    variant: str = "TRAIN-ALL"
+    variant: str | None = "TRAIN-ALL"
     """TRAIN-ALL (1,229 questions) or TRAIN (94)."""
     mask_numbers: bool = True
     """Replace numbers by <num>, as the distributed file of TRAIN-ALL does, in every split."""
