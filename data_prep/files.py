@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO
 
 import platformdirs
+from filelock import FileLock, Timeout
 
 from data_prep.errors import UserError
 
@@ -23,6 +24,9 @@ MOST_BYTES = 2**32
 _JSON_ESCAPES = re.compile(r"(?<!\\)(?:\\\\)*((?:\\u[0-9a-fA-F]{4})+)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+# The number of the process in the name of a temporary file.
+_WRITER = re.compile(r"\.(\d+)\.part")
 
 
 @contextmanager
@@ -45,7 +49,9 @@ def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO]:
     temporary = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+        descriptor, temporary = tempfile.mkstemp(
+            dir=path.parent, prefix=f".{path.name}.", suffix=f".{os.getpid()}.part"
+        )
         with os.fdopen(descriptor, mode, **text) as file:
             yield file
             file.flush()
@@ -119,8 +125,39 @@ def check_writable(folder: str | Path) -> None:
         ) from error
 
 
+@contextmanager
+def held_folder(folder: str | Path) -> Iterator[None]:
+    """Hold a folder while the block runs; who wants it meanwhile says so and waits, in whatever process.
+
+    A process that is killed holds nothing any more.
+
+    Args:
+        folder: the folder; it is made where it is missing.
+
+    Raises:
+        UserError: the folder cannot be written to.
+
+    Example:
+        >>> with held_folder("/tmp/outputs/seed-0"):
+        ...     pass
+    """
+    check_writable(folder)
+    lock = FileLock(Path(folder) / "lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        print(f"Another process works in {folder}: waiting for it.", flush=True)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
 def remove_leftovers(folder: str | Path) -> None:
     """Remove the temporary files that a killed process left in a folder; call it before anything is written.
+
+    Those of processes that still run, which may be writing just now, are left alone.
 
     Args:
         folder: the folder; it may be missing. Those within it are left alone.
@@ -132,7 +169,22 @@ def remove_leftovers(folder: str | Path) -> None:
         False
     """
     for path in Path(folder).glob(".*.part*"):
-        path.unlink(missing_ok=True)
+        writer = _WRITER.search(path.name)
+        if not (writer and _runs(int(writer[1]))):
+            path.unlink(missing_ok=True)
+
+
+def _runs(process: int) -> bool:
+    """Say whether a process of this machine runs; where that cannot be asked, say that it does."""
+    if os.name == "nt":  # There os.kill ends the process, whatever the signal.
+        return True
+    try:
+        os.kill(process, 0)
+    except PermissionError:  # It is another user's.
+        return True
+    except (ProcessLookupError, OverflowError):
+        return False
+    return True
 
 
 def read_content(path: str | Path) -> bytes:

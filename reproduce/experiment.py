@@ -31,7 +31,7 @@ from data_prep import (
     load_dataset,
     load_word_vectors,
 )
-from data_prep.files import atomic_path, atomic_write, check_writable, remove_leftovers
+from data_prep.files import atomic_path, atomic_write, check_writable, held_folder, remove_leftovers
 from data_prep.overlap_features import inverse_document_frequencies
 from data_prep.registry import reader_sources
 from evaluation import (
@@ -122,7 +122,8 @@ class ExperimentConfig:
     seeds: int | None = None
     """How many seeds to run: 1 for a quick look, 5 for a recorded run, unless given."""
     first_seed: int = 0
-    """The first seed; the others follow it."""
+    """The first seed; the others follow it. Runs with different first seeds can go on side by side: each
+    takes up the seeds that another has trained."""
     record: bool = False
     """Write the results to reproduce/results/, from which RESULTS.md is made."""
     main: bool = False
@@ -394,7 +395,9 @@ def run_experiment(
     runs: list[SeedRun] = []
     best: tuple[float, SeedRun] | None = None
     for seed in config.seed_list:
-        run = train_seed(config, data, seed, folder / f"seed-{seed}", folder.name)
+        # Several processes may share the seeds: one that another has trained is only scored here.
+        with held_folder(folder / f"seed-{seed}"):
+            run = train_seed(config, data, seed, folder / f"seed-{seed}", folder.name)
         dev_map = measure(data.encoded.dev, run.scores["dev"])["map"]
         if best is None or dev_map > best[0]:
             best = (dev_map, run)

@@ -1,10 +1,20 @@
 import gzip
 import resource
+import subprocess
+import sys
+import threading
 
 import pytest
 
 from data_prep import UserError
-from data_prep.files import atomic_path, atomic_write, decode_text, read_content
+from data_prep.files import (
+    atomic_path,
+    atomic_write,
+    decode_text,
+    held_folder,
+    read_content,
+    remove_leftovers,
+)
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path):
@@ -72,3 +82,57 @@ def test_text():
     assert decode_text(b"\xef\xbb\xbfa\r\nb\n", "a.txt") == "a\nb\n"
     with pytest.raises(UserError, match=r"a\.txt, line 3: not UTF-8"):
         decode_text("a\nb\né".encode("latin-1"), "a.txt")
+
+
+HOLD = """
+import sys
+from data_prep.files import held_folder
+with held_folder(sys.argv[1]):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("end", ["close", "kill"])
+def test_a_held_folder_is_waited_for(tmp_path, capsys, end):
+    folder = tmp_path / "seed-0"
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdout.readline() == "held\n"
+    entered = threading.Event()
+
+    def enter():
+        with held_folder(folder):
+            entered.set()
+
+    waiter = threading.Thread(target=enter, daemon=True)
+    waiter.start()
+    assert not entered.wait(1)
+    assert str(folder) in capsys.readouterr().out
+    holder.stdin.close() if end == "close" else holder.kill()
+    assert entered.wait(30)
+    holder.wait()
+    waiter.join()
+
+
+def test_a_folder_that_cannot_be_held_is_a_user_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="cannot write to"), held_folder(tmp_path / "file"):
+        pass
+
+
+def test_only_the_leftovers_of_ended_processes_are_removed(tmp_path):
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    left = [f".a.json.x1_.{ended.pid}.part", f".norms.{ended.pid}.part.png", ".old.json.x1.part"]
+    for name in left:
+        (tmp_path / name).write_bytes(b"half")
+    with atomic_write(tmp_path / "a.json") as file, atomic_path(tmp_path / "norms.png") as temporary:
+        temporary.write_bytes(b"whole")
+        remove_leftovers(tmp_path)
+        file.write("whole")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {
+        "a.json": b"whole",
+        "norms.png": b"whole",
+    }

@@ -1,5 +1,8 @@
 """Every notebook and its script hold the same cells, and the stored outputs are fit to be read."""
 
+import ast
+import importlib
+import inspect
 import re
 from pathlib import Path
 
@@ -8,6 +11,7 @@ import nbformat
 import pytest
 from jupytext.compare import compare_notebooks
 
+PACKAGES = ("layers", "models", "training", "data_prep", "evaluation", "reproduce")
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 
 
@@ -35,3 +39,38 @@ def test_stored_outputs_are_of_one_complete_run_without_noise(path):
     # The folders of the machine on which a notebook ran are nobody's business.
     assert [text for text in texts if re.search(r"(^|[\s'\"(])/\w+/", text)] == []
     assert path.stat().st_size < 400_000
+
+
+def _statements(cell):
+    """The statements of a cell; lines for IPython alone are left out."""
+    return ast.parse(re.sub(r"(?m)^[%!].*", "", cell.source)).body
+
+
+def _imported(cells):
+    """What the cells import of the project, by name."""
+    return {
+        each.asname or each.name: getattr(importlib.import_module(statement.module), each.name, None)
+        or importlib.import_module(f"{statement.module}.{each.name}")
+        for cell in cells
+        for statement in _statements(cell)
+        if isinstance(statement, ast.ImportFrom) and statement.module.split(".")[0] in PACKAGES
+        for each in statement.names
+    }
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_code_that_stored_outputs_show_is_todays(path):
+    """A notebook that prints `layers` or `training` has to be run again when they change."""
+    code = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    names = _imported(code)
+    shown = [
+        (cell, [ast.unparse(each.value.args[0]) for each in statements])
+        for cell in code
+        if (statements := [each for each in _statements(cell) if ast.unparse(each).startswith("show(")])
+    ]
+    assert bool(shown) == any("def show(" in cell.source for cell in code)
+    for cell, functions in shown:
+        sources = [inspect.getsource(eval(each, names)) for each in functions]
+        # As the notebooks' own `show` prints them.
+        expected = [re.sub(r'\n *""".*?"""', "", each, count=1, flags=re.DOTALL) + "\n" for each in sources]
+        assert "".join(output.get("text", "") for output in cell.outputs) == "".join(expected), functions

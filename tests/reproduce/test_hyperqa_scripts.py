@@ -225,7 +225,7 @@ def test_every_test_split_is_scored_and_recorded(in_process, run_on_disk, tmp_pa
 
     monkeypatch.setitem(registry.DATASETS, "sample", replace(sample, read=read))
     # The data differ, and so does the folder: it is found by a run that is not finished.
-    for leftovers in ((), ("seed-0/.state.npz.x1.part", "model/.77.part.keras", ".norms.png.x1.part")):
+    for leftovers in ((), ("seed-0/.state.npz.x1.part", "model/.4194305.part.keras", ".norms.png.x1.part")):
         for name in leftovers:
             (run_on_disk(tmp_path / "two").folder / name).write_text("half")
         code, out, err = in_process(*QUICK, "--output", tmp_path / "two")

@@ -51,6 +51,30 @@ def facts(path):
     return held, arrays
 
 
+def assert_same_run(output, sample_run, what):
+    """A run's states, run files, record and model are those of the unbroken one."""
+    theirs = sample_run.folder
+    (ours,) = output.glob("*/*/")
+    assert ours.name == theirs.name
+    for seed in (0, 1):
+        (our_facts, our_arrays), (facts_of, arrays_of) = (
+            facts(each / f"seed-{seed}" / "state.npz") for each in (ours, theirs)
+        )
+        assert our_facts == facts_of, what
+        assert our_arrays.keys() == arrays_of.keys()
+        for name, array in our_arrays.items():
+            np.testing.assert_array_equal(array, arrays_of[name], err_msg=what)
+    for path in sorted((theirs / "runs").iterdir()):
+        assert (ours / "runs" / path.name).read_bytes() == path.read_bytes(), (path.name, what)
+    records = [type(sample_run)(each).record for each in (output, sample_run.output)]
+    for record in records:
+        del record["created"], record["seconds_per_epoch"]
+    assert records[0] == records[1], what
+    models = [keras.models.load_model(each / "model" / "ranker.keras") for each in (ours, theirs)]
+    for a, b in zip(*(model.get_weights() for model in models), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 @pytest.mark.slow
 def test_killed_again_and_again(sample_run, sample_command, environment, tmp_path):
     script, options = sample_command
@@ -76,24 +100,22 @@ def test_killed_again_and_again(sample_run, sample_command, environment, tmp_pat
     assert deaths >= 2, what
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
+    assert_same_run(tmp_path, sample_run, what)
 
-    ours, theirs = tmp_path, sample_run.folder
-    (ours,) = tmp_path.glob("*/*/")
-    assert ours.name == theirs.name
-    for seed in (0, 1):
-        (our_facts, our_arrays), (facts_of, arrays_of) = (
-            facts(each / f"seed-{seed}" / "state.npz") for each in (ours, theirs)
-        )
-        assert our_facts == facts_of, what
-        assert our_arrays.keys() == arrays_of.keys()
-        for name, array in our_arrays.items():
-            np.testing.assert_array_equal(array, arrays_of[name], err_msg=what)
-    for path in sorted((theirs / "runs").iterdir()):
-        assert (ours / "runs" / path.name).read_bytes() == path.read_bytes(), (path.name, what)
-    records = [type(sample_run)(each).record for each in (tmp_path, sample_run.output)]
-    for record in records:
-        del record["created"], record["seconds_per_epoch"]
-    assert records[0] == records[1], what
-    models = [keras.models.load_model(each / "model" / "ranker.keras") for each in (ours, theirs)]
-    for a, b in zip(*(model.get_weights() for model in models), strict=True):
-        np.testing.assert_array_equal(a, b)
+
+@pytest.mark.slow
+def test_two_processes_share_the_seeds(sample_run, sample_command, environment, tmp_path):
+    """The second trains seed 1 meanwhile, or waits for the first to have trained it."""
+    script, options = sample_command
+    command = [sys.executable, ROOT / "reproduce" / script, *options, "--output", tmp_path]
+    both = [
+        subprocess.Popen(each, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        for each in (command, [*command, "--first-seed", "1", "--seeds", "1"])
+    ]
+    for each in both:
+        output, _ = each.communicate()
+        assert each.returncode == 0, output[-3000:]
+    # Who ended last has written model and record; the whole command takes up both seeds.
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert_same_run(tmp_path, sample_run, "two processes")
