@@ -32,6 +32,7 @@ from evaluation.recorded_code import environment_of, unpack_recorded_code
 from evaluation.recorded_experiments import read_commands, recorded_studies, staleness
 from evaluation.records import ResultRecord, load_records, read_record, save_record
 from evaluation.source_fingerprints import changed_sources
+from training.option_ranges import check_range
 
 ROOT = Path(__file__).resolve().parent.parent
 # Training sees nothing of these but the arrays and vectors that they make.
@@ -69,6 +70,9 @@ class Config:
     that gives the numbers, or the data, of the record again, the record counts as up to date, and says so in
     its notes. If it does not, the code that made the record is taken from the history and run, too: another
     machine may have made it, and both codes must give the same numbers on this one."""
+    confirm_epochs: int | None = None
+    """Confirm by so many epochs of the first seed, trained with the code that made the record and with that
+    of today: much quicker where a whole training takes hours."""
     confirm_data: bool = False
     """Confirm what needs no training for it, since only the making of the data has changed, and leave the
     rest alone."""
@@ -101,7 +105,7 @@ def reason_to_run(
     return next((f"stale: {reason}" for reason in own if reason), None)
 
 
-def confirm(command: str, results: Path) -> bool:
+def confirm(command: str, results: Path, epochs: int | None = None) -> bool:
     """Train the first seed of a command's records once more; renew their fingerprints if nothing differs.
 
     Where a number differs, the code that made the records is run on this machine, too: numbers that are the
@@ -114,6 +118,8 @@ def confirm(command: str, results: Path) -> bool:
     Args:
         command: a line of the list, with records.
         results: folder of the records.
+        epochs: how many epochs to train, with both codes; None trains as the command says, and with the code
+            that made the records only where numbers differ.
 
     Returns:
         Whether every record was confirmed; if not, none has changed.
@@ -130,19 +136,25 @@ def confirm(command: str, results: Path) -> bool:
         return _confirm_data(words, own)
     from reproduce.experiment import record_name
 
-    again = _train_again(words, seed, own, ROOT)
+    again = _train_again(words, seed, own, ROOT, epochs)
     if again is None:
         return False
     remark = f"Seed {seed} gave the same numbers again after changes of the code."
     data = {path: new.data for path, new in again.items() if new}
-    if differing := _first_of_differences(own, again):
-        made = _train_with_recorded_code(words, seed, own, differing) if len(data) == len(own) else None
-        if made is None or _first_of_differences(made, again):
-            print(f"    not confirmed: {differing}", flush=True)
+    differing = _first_of_differences(again if epochs else own, again)
+    if differing or epochs:
+        why = differing or f"{epochs} epochs are trained"
+        made = _train_with_recorded_code(words, seed, own, why, epochs) if len(data) == len(own) else None
+        other = made and _first_of_differences(made, again)
+        if made is None or other:
+            print(f"    not confirmed: {differing or other or 'nothing to compare with'}", flush=True)
             return False
         remark = (
-            f"On another machine seed {seed} gave other numbers than here, but the same ones with the code "
-            "that made this record and after changes of the code."
+            f"{epochs} epochs of seed {seed} gave the same numbers with the code that made this record and "
+            "after changes of the code."
+            if epochs
+            else f"On another machine seed {seed} gave other numbers than here, but the same ones with the "
+            "code that made this record and after changes of the code."
         )
         # The vectors that are trained on a data set's texts also differ from machine to machine.
         data = {
@@ -162,21 +174,26 @@ def confirm(command: str, results: Path) -> bool:
 
 
 def _train_again(
-    words: Sequence[str], seed: int, own: Mapping[Path, ResultRecord], root: Path
+    words: Sequence[str], seed: int, own: Mapping[Path, ResultRecord], root: Path, epochs: int | None
 ) -> dict[Path, ResultRecord | None] | None:
     """Train one seed with the code under `root`; return the new record of each experiment in `own`."""
     with tempfile.TemporaryDirectory() as folder:
         once = ["--seeds", "1", "--first-seed", str(seed), "--output", folder]
+        if epochs:
+            once += ["--epochs", str(epochs)]
         if _run([*words, *once], root):
             return None
         found = [read_record(path) for path in Path(folder).glob("*/*/*.json")]
+    if epochs:
+        whole = next(iter(own.values())).configuration["epochs"]
+        found = [replace(each, configuration=each.configuration | {"epochs": whole}) for each in found]
     return {
         path: next((each for each in found if _is_again(each, record)), None) for path, record in own.items()
     }
 
 
 def _train_with_recorded_code(
-    words: Sequence[str], seed: int, own: Mapping[Path, ResultRecord], why: str
+    words: Sequence[str], seed: int, own: Mapping[Path, ResultRecord], why: str, epochs: int | None
 ) -> dict[Path, ResultRecord | None] | None:
     """Train one seed with the code that made the records; None where it cannot be had.
 
@@ -189,7 +206,7 @@ def _train_with_recorded_code(
             print("    the code that made the record is not in the repository's history")
             return None
         print(f"    {why}; once more with the code that made the record", flush=True)
-        return _train_again(words, seed, own, Path(folder))
+        return _train_again(words, seed, own, Path(folder), epochs)
 
 
 def _is_study(command: str) -> bool:
@@ -327,6 +344,8 @@ def run_all(config: Config) -> int:
     commands = [command for command in read_commands(config.experiments) if config.only in command]
     if not commands:
         raise UserError(f"no command of {config.experiments} holds {config.only!r}. Correct --only.")
+    check_range(config, "confirm_epochs", at_least=1)
+    confirms = config.confirm or config.confirm_epochs is not None
     failed = []
     for number, command in enumerate(commands, start=1):
         # Read anew for every command, since another process may be recording at the same time.
@@ -338,12 +357,12 @@ def run_all(config: Config) -> int:
         print(f"[{number}/{len(commands)}] {command}\n    {reason or 'recorded'}", flush=True)
         if reason is None or config.dry_run:
             continue
-        if config.confirm or config.confirm_data:
+        if confirms or config.confirm_data:
             own = _records_of(command, config.results).values()
-            studied = config.confirm and _is_study(command)
+            studied = confirms and _is_study(command)
             if not (own or studied) or (config.confirm_data and not all(map(_only_data_could_differ, own))):
                 continue
-            failed += [] if confirm(command, config.results) else [command]
+            failed += [] if confirm(command, config.results, config.confirm_epochs) else [command]
             continue
         begun = datetime.now(UTC).isoformat(timespec="seconds")
         if _run(shlex.split(command)[1:]):
@@ -351,7 +370,7 @@ def run_all(config: Config) -> int:
         else:
             _remove_superseded(command, config.results, begun)
     for command in failed:
-        verb = "not confirmed" if config.confirm or config.confirm_data else "failed"
+        verb = "not confirmed" if confirms or config.confirm_data else "failed"
         print(f"{verb}: {command}", file=sys.stderr)
     return 1 if failed else 0
 

@@ -6,6 +6,7 @@ the real ones do.
 
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -249,6 +250,65 @@ def test_code_that_is_not_in_the_history_confirms_nothing(root, run, commit, mon
     assert status == 1
     assert "the code that made the record is not in the repository's history" in said.out
     assert "not confirmed: map was 0.5 and is 0.625" in said.out
+
+
+@pytest.fixture
+def recorded_with_epochs(root, run, commit):
+    """A record of nine epochs, whose number depends on them, in the history."""
+    edit(
+        root,
+        "first = int(",
+        'epochs = int(([9] + words)[-1 if "--epochs" in words else 0])\n    first = int(',
+    )
+    edit(root, "configuration=OPTIONS", 'configuration=OPTIONS | {"epochs": epochs}')
+    edit(root, "value(seed) + ROUNDING", "value(seed) + ROUNDING + epochs / 64")
+    run()
+    commit()
+    (record,) = load_records(root / "reproduce" / "results")
+    assert record.per_question["map"] == [[0.5 + 9 / 64], [0.6 + 9 / 64]]
+    return record
+
+
+def test_two_epochs_of_both_codes_confirm_a_record(root, run, commit, recorded_with_epochs, monkeypatch):
+    edit(root, "0.5 + seed / 10", "(5 + seed) / 10")
+    commit()
+    monkeypatch.setenv("ROUNDING_OF_THE_MACHINE", "0.125")
+    status, said = run(confirm_epochs=2)
+    assert status == 0
+    assert "2 epochs are trained; once more with the code that made the record" in said.out
+    (record,) = load_records(root / "reproduce" / "results")
+    assert record.notes == (
+        "2 epochs of seed 0 gave the same numbers with the code that made this record and after changes of "
+        "the code."
+    )
+    assert record.code != recorded_with_epochs.code
+    assert replace(record, notes="", code={}) == replace(recorded_with_epochs, code={})
+    assert "recorded" in run()[1].out
+
+
+@pytest.mark.parametrize(
+    ("new", "in_history", "why"),
+    [
+        ("0.75 - seed / 10", True, "map was 0.53125 and is 0.78125"),
+        ("(5 + seed) / 10", False, "the code that made the record is not in the repository's history"),
+    ],
+)
+def test_two_epochs_confirm_nothing(root, run, commit, recorded_with_epochs, new, in_history, why):
+    if not in_history:
+        path = root / "reproduce" / "results" / "tiny_1.json"
+        path.write_text(path.read_text().replace(recorded_with_epochs.code["data_prep/tokens.py"], "0" * 12))
+    before = load_records(root / "reproduce" / "results")
+    edit(root, "0.5 + seed / 10", new)
+    commit()
+    status, said = run(confirm_epochs=2)
+    assert status == 1 and "    not confirmed: " in said.out
+    assert why in said.out
+    assert load_records(root / "reproduce" / "results") == before
+
+
+def test_no_epochs_confirm_nothing(run):
+    with pytest.raises(UserError, match="confirm_epochs must be at least 1"):
+        run(confirm_epochs=0)
 
 
 def test_a_change_of_what_makes_the_data_is_confirmed_by_the_data_alone(root, run):
