@@ -35,7 +35,8 @@ def attention_heat_map(
     """Draw a pair of texts, each word on a ground as strong as its attention (Attentive Pooling, Fig. 5, 6).
 
     A window's weight is drawn at the word in its centre. The strongest ground of each text is its largest
-    weight: the weights of a text add up to 1, so that those of a long one are all small.
+    weight: the weights of a text add up to 1, so that those of a long one are all small. A word that is
+    longer than a line, such as an address, is cut.
 
     Args:
         question: the question's words.
@@ -63,6 +64,10 @@ def attention_heat_map(
         ("question", question, *_checked("question", question, question_attention), _QUESTION_COLOUR),
         ("answer", answer, *_checked("answer", answer, answer_attention), _ANSWER_COLOUR),
     ]
+    texts = [
+        (side, [word if len(word) <= _LINE else f"{word[: _LINE - 1]}…" for word in words], *rest)
+        for side, words, *rest in texts
+    ]
     places = [_places(words) for _, words, *_ in texts]
     heights = [places_of[-1][0] + 1 for places_of in places]
     figure = Figure(figsize=(8.0, 0.24 * sum(heights) + 1.0), dpi=160, layout="constrained")
@@ -71,7 +76,7 @@ def attention_heat_map(
     for axes, height, placed, (side, words, weights, strengths, colour) in zip(
         panels, heights, places, texts, strict=True
     ):
-        axes.set_xlim(-0.5, max(_LINE, *map(len, words)) + 0.5)
+        axes.set_xlim(-0.5, _LINE + 0.5)
         axes.set_ylim(height, 0)
         axes.set_axis_off()
         axes.set_title(f"{side} (darkest: {weights.max():.3f})", loc="left", fontsize="small", color=_GREY)
@@ -242,7 +247,8 @@ def accuracy_by_answer_length(
         results: per model the per-question results of its seeds, see `accuracy_up_to_length`; the line is
             the mean over the seeds.
         answer_lengths: tokens of the correct answer by question.
-        fewest: int, the lines begin where so many questions are counted: before that they only jump.
+        fewest: int, the lines begin where so many questions are counted, or half of them where that is less:
+            before that they only jump.
         title: above the figure, such as the data set and split.
 
     Returns:
@@ -263,7 +269,7 @@ def accuracy_by_answer_length(
     colours, styles = (_BLUE, _ORANGE, _GREY, "#3a8f4d"), ("-", "--", "-.", ":")
     for number, (model, tables) in enumerate(results.items()):
         curves = [accuracy_up_to_length(table, answer_lengths) for table in tables]
-        counted = curves[0]["questions"] >= min(fewest, curves[0]["questions"].max())
+        counted = curves[0]["questions"] >= min(fewest, curves[0]["questions"].max() / 2)
         accuracy = np.mean([curve["accuracy"] for curve in curves], axis=0)
         axes.plot(
             curves[0]["length"][counted],
@@ -271,6 +277,7 @@ def accuracy_by_answer_length(
             color=colours[number % len(colours)],
             linestyle=styles[number % len(styles)],
             linewidth=2,
+            marker="o" if counted.sum() == 1 else None,  # a line of one point is not seen
             label=model if len(tables) == 1 else f"{model} (mean of {len(tables)} seeds)",
         )
     axes.set_xlabel("answers of at most so many tokens")

@@ -5,7 +5,10 @@
 
 MODEL is the folder `model/` that a training left behind. Prints the words that each text is pooled by, the
 strongest first, and draws every word on a ground as strong as its attention: a picture, or a page that says
-each word's weight when it is pointed at, as --output ends in .png or .html.
+each word's weight when it is pointed at, as --output ends in .png or .html. The picture's font lacks many
+scripts, such as the Chinese: use .html for them.
+
+In Python: attention_figure(folder, question, answer) and attention_page(folder, question, answer).
 """
 
 import argparse
@@ -17,6 +20,7 @@ from data_prep.errors import UserError
 
 if TYPE_CHECKING:
     import numpy as np
+    from matplotlib.figure import Figure
 
 
 def attend(folder: Path, question: str, answer: str) -> "tuple[list[str], np.ndarray, list[str], np.ndarray]":
@@ -54,6 +58,50 @@ def attend(folder: Path, question: str, answer: str) -> "tuple[list[str], np.nda
     except ValueError as error:
         raise UserError(f"{folder} has a ranker without attention: AP-CNN and AP-BiLSTM have it.") from error
     return words[0], of_question[0], words[1], of_answer[0]
+
+
+def attention_figure(folder: Path, question: str, answer: str) -> "Figure":
+    """Draw the attention of a saved ranker to a pair of texts (Fig. 5, 6).
+
+    Args:
+        folder: as for `attend`, and so the texts.
+        question: the question.
+        answer: the answer.
+
+    Returns:
+        A matplotlib figure, see `evaluation.attention_figures.attention_heat_map`.
+
+    Raises:
+        UserError: as `attend`.
+
+    Example:
+        >>> attention_figure(Path("outputs/model"), "who ?", "Ann .").savefig("a.png")  # doctest: +SKIP
+    """
+    from evaluation.attention_figures import attention_heat_map
+
+    return attention_heat_map(*attend(folder, question, answer))
+
+
+def attention_page(folder: Path, question: str, answer: str) -> str:
+    """Write the attention of a saved ranker to a pair of texts as an HTML page.
+
+    Args:
+        folder: as for `attend`, and so the texts.
+        question: the question.
+        answer: the answer.
+
+    Returns:
+        The page, see `evaluation.attention_figures.attention_html`.
+
+    Raises:
+        UserError: as `attend`.
+
+    Example:
+        >>> page = attention_page(Path("outputs/model"), "who ?", "Ann .")  # doctest: +SKIP
+    """
+    from evaluation.attention_figures import attention_html
+
+    return attention_html(*attend(folder, question, answer))
 
 
 def main() -> None:

@@ -15,8 +15,9 @@ class AnswerSampler:
     pools, are 1.46 million; the 12,887 questions with 50 each would be 1.17. A text that
     stands in several rows is one answer, and what is correct for a question anywhere is never drawn as wrong
     for it. Texts that differ in blanks, capitals or masked numbers alone are two answers, though the model
-    sees the same words (28 of the 6,396 correct answers of TrecQA's TRAIN-ALL have such a twin): where the
-    twin is drawn and scores highest, the pair has no gradient in that step. An answer without words is left
+    sees the same words (28 of the 6,396 correct answers of TrecQA's TRAIN-ALL have such a twin, 2 of them one
+    that is not correct for the question as well): where that twin is drawn and scores highest, the pair has
+    no gradient in that step. An answer without words is left
     out.
 
     Args:
@@ -76,7 +77,8 @@ class AnswerSampler:
         if not kept.any():
             raise UserError(
                 "no training question has both a correct answer and a wrong one to set against it: there is "
-                "nothing to train on. Check the labels of the training table."
+                "nothing to train on. Check the labels of the training table, and with --negatives-from own "
+                "whether its questions have wrong answers of their own; if not, use --negatives-from answers."
             )
 
     @property

@@ -49,10 +49,16 @@ def test_words_of_the_heat_map_stand_in_reading_order_and_do_not_overlap():
 
 def test_heat_map_takes_any_word(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    words = ["$5", "$x_1^", "\\frac", "é", "<b>", "w" * 100]
+    words = ["$5", "$x_1^", "\\frac", "é", "<b>", "w" * 2000]
     figure = attention_heat_map(words, np.ones(6), ["yes"], [1.0])
     figure.savefig(tmp_path / "map.png")
-    assert [text.get_text() for text in figure.axes[0].texts] == words
+    assert [text.get_text() for text in figure.axes[0].texts] == [*words[:-1], "w" * 77 + "…"]
+    # What is drawn stays on the picture, and in its place.
+    for axes in figure.axes:
+        for text, patch in zip(axes.texts, axes.patches, strict=True):
+            drawn = text.get_window_extent()
+            assert drawn.width <= patch.get_window_extent().width + 1
+            assert figure.bbox.x0 <= drawn.x0 and drawn.x1 <= figure.bbox.x1
     assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -148,6 +154,16 @@ def test_accuracy_by_answer_length_draws_the_mean_over_the_seeds():
     np.testing.assert_allclose(second.get_ydata(), [75, 100 * 5 / 6])
     # The last point is the accuracy over all questions that count.
     assert second.get_ydata()[-1] == pytest.approx(100 * (1 + 2 / 3) / 2)
+
+
+@pytest.mark.parametrize(("n_questions", "points"), [(1, 1), (2, 2), (20, 11), (41, 22)])
+def test_the_lines_of_few_questions_are_seen(n_questions, points):
+    names = [str(number) for number in range(n_questions)]
+    table = pd.DataFrame({"p@1": np.ones(n_questions)}, index=names)
+    lengths = {name: float(name) for name in names}
+    (line,) = accuracy_by_answer_length({"AP-CNN": [table]}, lengths).axes[0].get_lines()
+    assert len(line.get_xdata()) == points
+    assert (line.get_marker() == "o") == (points == 1)
 
 
 @pytest.mark.parametrize(

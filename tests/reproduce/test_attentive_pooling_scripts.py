@@ -15,7 +15,7 @@ import tyro
 from data_prep import DATASETS, Tokenizer, UserError
 from data_prep.cli import run_command
 from models.attentive_pooling import PAPER_TRAINING
-from reproduce.attention import attend
+from reproduce.attention import attend, attention_figure, attention_page
 from reproduce.attention import main as draw_attention
 from reproduce.attentive_pooling_experiment import (
     NAMES,
@@ -194,6 +194,15 @@ def test_attention_to_any_pair_of_texts(trained):
         assert len(weights) == len(words)
         assert weights.sum() == pytest.approx(1, abs=1e-6)
         assert weights.max() / weights.min() <= math.exp(2) + 1e-4
+
+
+def test_any_pair_of_texts_has_its_figure_and_its_page(trained):
+    pair = trained["ap-cnn"], "Who wrote the Zauberflöte?", "Mozart did."
+    question, of_question, answer, of_answer = attend(*pair)
+    figure, page = attention_figure(*pair), attention_page(*pair)
+    assert [[text.get_text() for text in axes.texts] for axes in figure.axes] == [question, answer]
+    weights = [float(each) for each in re.findall(r'<span title="([.0-9]+)"', page)]
+    assert weights == pytest.approx([*of_question, *of_answer], abs=5e-5)
 
 
 @pytest.mark.parametrize("ending", ["png", "html"])

@@ -87,6 +87,14 @@ def test_help_of_the_analysis(environment):
         assert option in text
 
 
+def test_help_of_accuracy_by_length(environment):
+    text, heavy = help_of("accuracy_by_length", environment)
+    assert heavy == "[]"
+    assert "python reproduce/accuracy_by_length.py wikiqa" in text
+    for option in ("--variant", "--protocol", "--split", "--paper", "--results", "--data-home", "--output"):
+        assert option in text
+
+
 def test_every_script_of_an_experiment_is_here():
     found = {path.stem for path in (ROOT / "reproduce").glob("*.py") if "run_command" in path.read_text()}
     others = {"rank", "lexical_baselines", "parameter_counts", "attention", "hyperqa_analysis"}
