@@ -145,7 +145,8 @@ class AttentivePooling(keras.layers.Layer):
             List of two or five tuples.
 
         Raises:
-            ValueError: If it is not a pair of such shapes, or their leading dimensions do not broadcast.
+            ValueError: If it is not a pair of such shapes of the same rank, or their leading dimensions do
+                not broadcast.
         """
         if len(input_shape) != 2 or not all(
             isinstance(shape, list | tuple) and len(shape) >= 2 for shape in input_shape
@@ -155,6 +156,12 @@ class AttentivePooling(keras.layers.Layer):
                 f"Received: input_shape={input_shape}"
             )
         question, answer = input_shape
+        if len(question) != len(answer):
+            raise ValueError(
+                "Question and answer of AttentivePooling must have the same number of dimensions: for "
+                "several answers give the question an axis of size 1, question[:, None]. "
+                f"Received: input_shape={input_shape}"
+            )
         leading = broadcast_leading(input_shape, trailing=2)
         shapes = [(*leading, question[-1]), (*leading, answer[-1])]
         if self.return_attention:
@@ -205,7 +212,8 @@ def _masked_softmax(importance: Any, real: Any) -> Any:
     # The importance lies in [-2, 1]: no exponential needs the usual guard.
     exponentials = ops.where(real, ops.exp(importance), 0.0)
     total = ops.sum(exponentials, axis=-1, keepdims=True)
-    return exponentials / ops.where(total > 0, total, 1.0)
+    # Not `> 0`: what is NaN is to stay so.
+    return exponentials / ops.where(ops.not_equal(total, 0), total, 1.0)
 
 
 def _weighted_sum(text: Any, attention: Any) -> Any:

@@ -74,7 +74,8 @@ class CosineSimilarity(keras.layers.Layer):
             Tuple, the shape of the cosines.
 
         Raises:
-            ValueError: If these are not two shapes that broadcast, with the same last dimension.
+            ValueError: If these are not two shapes of the same rank that broadcast, with the same last
+                dimension.
         """
         if (
             len(input_shape) != 2
@@ -83,6 +84,12 @@ class CosineSimilarity(keras.layers.Layer):
         ):
             raise ValueError(
                 "CosineSimilarity takes a pair [question, answer] of vectors of the same size (last axis). "
+                f"Received: input_shape={input_shape}"
+            )
+        if len(input_shape[0]) != len(input_shape[1]):
+            raise ValueError(
+                "The vectors of CosineSimilarity must have the same number of dimensions: for several "
+                "answers give the question an axis of size 1, question[:, None]. "
                 f"Received: input_shape={input_shape}"
             )
         return broadcast_leading(input_shape, trailing=1)
@@ -106,7 +113,8 @@ def _unit_vectors(vectors: Any) -> Any:
     vectors = ops.cast(vectors, keras.backend.result_type(vectors.dtype, "float32"))
     # By the largest entry first: the squares of small or large ones would leave the range of float32.
     largest = ops.stop_gradient(maximum(ops.abs(vectors), -1, 0.0, keepdims=True))
-    present = largest > 0
+    # Not `> 0`: the cosine of what is NaN is to be NaN, so that a training that went wrong is noticed.
+    present = ops.not_equal(largest, 0)
     vectors = vectors / ops.where(present, largest, 1.0)
     squares = ops.sum(ops.square(vectors), axis=-1, keepdims=True)
     # The root of 0 has no gradient: choose before it and after it.

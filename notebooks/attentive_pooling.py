@@ -251,8 +251,8 @@ show(HardestNegativeTrainer.hardest)
 # ## Training
 #
 # AP-CNN and QA-CNN, by the scripts' own function, which keeps the weights of the epoch that is best on dev.
-# QA-CNN has the same number of filters here, so that nothing but the pooling differs, and the learning rate
-# of its row in the paper.
+# QA-CNN has the same filters here; batch size, margin and learning rate are those of its row in the paper, so
+# that what lies between the two is not the pooling alone.
 
 # %%
 settings = ["epochs", "batch_size", "optimizer", "learning_rate", "margin", "sampled_negatives", "filters"]

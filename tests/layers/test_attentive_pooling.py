@@ -202,6 +202,9 @@ def test_wrong_shapes_are_refused():
     for shapes in ((QUESTION,), (QUESTION[0, 0], ANSWER[0, 0]), (QUESTION[:2], ANSWER[:3])):
         with pytest.raises(ValueError, match="Received: "):
             layer.compute_output_shape([x.shape for x in shapes])
+    # Otherwise the batch of questions would be broadcast over the candidates.
+    with pytest.raises(ValueError, match=r"axis of size 1, question\[:, None\]"):
+        layer([QUESTION, np.stack([ANSWER] * 5, axis=1)])
     with pytest.raises(ValueError, match=r"Received: text.shape=\(5, 4, 3\), mask.shape=\(5,\)"):
         layer([QUESTION, ANSWER], mask=[QUESTION_MASK[:, 0], ANSWER_MASK])
     with pytest.raises(ValueError, match="features must be known"):
@@ -246,8 +249,29 @@ def test_gradients_of_the_cosine():
             assert vector.any() or not gradient.any()
 
 
+def test_what_is_nan_stays_nan():
+    pair = np.float32([[np.nan, 0.1], [0.2, 0.1], [0.0, np.nan]]), np.float32([[0.2, 0.1]] * 3)
+    for one, other in (pair, pair[::-1]):
+        np.testing.assert_array_equal(
+            np.isnan(to_numpy(CosineSimilarity()([one, other]))), [True, False, True]
+        )
+    question = np.where(np.arange(5)[:, None, None] == 2, np.float32(np.nan), QUESTION)
+    mask = np.ones_like(QUESTION_MASK)
+    mask[2, 0] = False
+    layer = layer_with(np.ones((3, 3), "float32"), return_attention=True)
+    found = [to_numpy(each) for each in layer([question, ANSWER], mask=[mask, ANSWER_MASK])[:4]]
+    for pooled in found[:2]:
+        assert np.isnan(pooled).all(axis=-1).tolist() == [False, False, True, False, False]
+    for attention in found[2:]:
+        # No weight is above 1 beside another that is not a number.
+        assert np.isnan(attention[2]).all()
+        assert np.isfinite(np.delete(attention, 2, axis=0)).all()
+
+
 def test_cosine_refuses_wrong_shapes():
     for pair in ([(2, 3)], [(2, 3), (2, 4)], [(2, 3), (4, 3)], [(), ()]):
         with pytest.raises(ValueError, match="Received: "):
             CosineSimilarity().compute_output_shape(pair)
+    with pytest.raises(ValueError, match=r"axis of size 1, question\[:, None\]"):
+        CosineSimilarity()([QUESTION[:, 0], np.stack([QUESTION[:, 0]] * 5, axis=1)])
     assert dtype_of(CosineSimilarity(dtype="mixed_float16")([QUESTION, QUESTION])) == "float32"
