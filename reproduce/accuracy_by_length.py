@@ -72,20 +72,20 @@ def accuracy_figure(config: Config) -> "Figure":
     wanted = {
         "paper": config.paper,
         "dataset": config.dataset,
-        "variant": dataset.variant or "",
+        "variant": dataset.variant,
         "protocol": config.protocol or protocols[0],
         "split": config.split,
-        "main": True,
     }
     records = [
         record
         for record in load_records(config.results)
-        if record.per_question and all(getattr(record, name) == value for name, value in wanted.items())
+        if record.main
+        and record.per_question
+        and all(getattr(record, name) == value for name, value in wanted.items())
     ]
     if not records:
         raise UserError(
-            f"{config.results} has no main record of "
-            f"{', '.join(str(value) for value in wanted.values() if value not in ('', True))}. "
+            f"{config.results} has no main record of {', '.join(filter(None, wanted.values()))}. "
             "`python -m evaluation.report` lists what there is in reproduce/RESULTS.md."
         )
     split = encode_dataset(dataset).splits[config.split]
