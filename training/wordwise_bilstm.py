@@ -1,12 +1,11 @@
 """A bidirectional LSTM over texts that multiplies each distinct word by the kernels once."""
 
-from typing import Any
-
 import keras
 import tensorflow as tf
 
 from training.distinct_words import distinct_word_vectors
 from training.encoder_steps import has_options, has_steps
+from training.wordwise_recurrence import bilstm_states
 
 # What the equations below are of; how weights begin and are punished in training does not matter.
 _LSTM = {
@@ -24,17 +23,11 @@ _LSTM = {
 class WordwiseBiLSTM:
     """Encodes many texts with a BiLSTM encoder, without dropout, projecting each distinct word once.
 
-    A step of an LSTM multiplies the word and the state before it, each by a matrix of its own:
-
-    ```
-    i, f, g, o = W z_t + U h_{t-1} + b         (rows of W, U and b for each of the four)
-    c_t = sigmoid(f) * c_{t-1} + sigmoid(i) * tanh(g),   h_t = sigmoid(o) * tanh(c_t)
-    ```
-
+    A step of an LSTM multiplies the word and the state before it, each by a matrix of its own: W z + U h + b.
     W z + b depends on the word alone, and W is by far the larger matrix where word vectors are longer than
-    states. So each distinct word is multiplied by the W of both directions in one matrix product, and a step
-    looks the result up; both directions take their steps in one loop. What comes out at the real words is
-    what the encoder gives, but for rounding (tested). The rows of all distinct words are held at once:
+    states. So each distinct word is multiplied by the W of both directions once, and the steps, those of
+    `training.wordwise_recurrence`, look the result up. What comes out at the real words is what the encoder
+    gives, but for rounding (tested). The rows of all distinct words are held at once:
     32 bytes * units for each, at most for the vocabulary.
 
     Args:
@@ -93,36 +86,8 @@ class WordwiseBiLSTM:
             The states `(texts, steps, 2 * units)`, zero at padding, and their mask `(texts, steps)`; or the
             text vectors `(texts, 2 * units)`.
         """
-        recurrent = [cell.recurrent_kernel.value for cell in self._cells]
-        units = recurrent[0].shape[0]
-        of_direction = tf.unstack(rows)
-        n_texts, n_steps = tf.shape(places)[0], tf.shape(places)[1]
-        of_step = tf.transpose(places)
-        real = tf.cast(of_step > 0, rows.dtype)[..., None]
-
-        def step(number: tf.Tensor, before: list[Any], states: list[Any]) -> tuple[Any, list[Any], list[Any]]:
-            after, written = [], []
-            for direction, (hidden, cell) in enumerate(before):
-                at = n_steps - 1 - number if direction else number
-                of_words = tf.gather(of_direction[direction], of_step[at])
-                i, f, g, o = tf.split(of_words + tf.matmul(hidden, recurrent[direction]), 4, axis=1)
-                cell = tf.sigmoid(f) * cell + tf.sigmoid(i) * tf.tanh(g)
-                # The backward direction meets the padding first, where its state is to stay zero.
-                cell *= real[at]
-                hidden = tf.sigmoid(o) * tf.tanh(cell)
-                after.append([hidden, cell])
-                written.append(states[direction].write(at, hidden))
-            return number + 1, after, written
-
-        zeros = tf.zeros((n_texts, units), rows.dtype)
-        arrays = [tf.TensorArray(rows.dtype, n_steps, element_shape=(None, units)) for _ in range(2)]
-        _, _, arrays = tf.while_loop(
-            lambda number, *_: number < n_steps,
-            step,
-            (0, [[zeros, zeros], [zeros, zeros]], arrays),
-            parallel_iterations=1,
-        )
-        states = tf.transpose(tf.concat([array.stack() for array in arrays], 2), (1, 0, 2))
+        recurrent = tf.stack([cell.recurrent_kernel.value for cell in self._cells])
+        states = bilstm_states(places, rows, recurrent)
         states, mask = tf.cast(states, self._compute_dtype), places > 0
         if not self._pooling:
             return [states, mask]

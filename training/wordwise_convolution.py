@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from training.distinct_words import distinct_word_vectors
 from training.encoder_steps import has_options, has_steps
+from training.wordwise_maximum import maximum_over_windows
 
 # What the equation below is of.
 _CONVOLUTION = {
@@ -45,8 +46,7 @@ class WordwiseConvolution:
     def __init__(self, encoder: keras.Model):
         self._embedding = encoder.get_layer("word_vectors")
         self._convolution = encoder.get_layer("convolution")
-        names = [layer.name for layer in encoder.layers]
-        self._pooling = [encoder.get_layer(name) for name in ("maximum", "tanh") if name in names]
+        self._pools = "maximum" in [layer.name for layer in encoder.layers]
 
     @staticmethod
     def fits(encoder: keras.Model) -> bool:
@@ -86,14 +86,16 @@ class WordwiseConvolution:
             The states `(texts, steps, filters)` and their mask `(texts, steps)`, or the text vectors
             `(texts, filters)`.
         """
-        window = self._convolution.kernel.shape[0]
+        window, bias = self._convolution.kernel.shape[0], self._convolution.bias.value
+        dtype = self._convolution.compute_dtype
+        mask = places > 0
+        if self._pools:
+            # The bias is the same in all steps: added to the maximum, it gives the same sum.
+            largest = maximum_over_windows(places, rows, window)
+            vector = tf.cast(tf.nn.bias_add(largest, bias), dtype)
+            return [tf.tanh(tf.where(tf.reduce_any(mask, 1, keepdims=True), vector, 0.0))]
         before = (window - 1) // 2
         steps = tf.shape(places)[1]
         padded = tf.pad(places, [[0, 0], [before, window - 1 - before]])
         parts = [tf.gather(rows, padded[:, j : j + steps] * window + j) for j in range(window)]
-        states = tf.nn.bias_add(tf.add_n(parts), self._convolution.bias.value)
-        states, mask = tf.cast(states, self._convolution.compute_dtype), places > 0
-        if not self._pooling:
-            return [states, mask]
-        maximum, tanh = self._pooling
-        return [tanh(maximum(states, mask=mask))]
+        return [tf.cast(tf.nn.bias_add(tf.add_n(parts), bias), dtype), mask]

@@ -1,0 +1,169 @@
+"""Both directions of an LSTM over texts of unlike length, without a step for padding."""
+
+from typing import Any
+
+import tensorflow as tf
+
+
+def bilstm_states(places: tf.Tensor, rows: tf.Tensor, recurrent: tf.Tensor) -> tf.Tensor:
+    """Read texts forwards and backwards with LSTMs whose words are multiplied by their kernels already.
+
+    ```
+    i, f, g, o = row of word t + U h_{t-1}
+    c_t = sigmoid(f) * c_{t-1} + sigmoid(i) * tanh(g),   h_t = sigmoid(o) * tanh(c_t)
+    ```
+
+    The texts are put in the order of falling length, the backward direction's words reversed: so in every
+    step of either direction the texts that go on are the first ones, and both directions take their steps
+    together, in one matrix product. A step keeps h and c alone; the gradient finds the gates of all steps
+    anew by one product, goes back through the steps, and adds U's gradient up by one product at the end.
+
+    Args:
+        places: int32 `(texts, steps)`, the places of the words among the distinct ones; 0, padding, comes
+            after the words.
+        rows: W z + b of the distinct words, `(2, distinct words, 4 * units)`, the forward direction first.
+        recurrent: U of the two directions, `(2, units, 4 * units)`.
+
+    Returns:
+        The states of both directions side by side, `(texts, steps, 2 * units)`, zero at padding.
+
+    Example:
+        >>> places = tf.constant([[1, 2], [2, 0]])
+        >>> bilstm_states(places, tf.ones((2, 3, 8)), tf.ones((2, 2, 8))).shape
+        TensorShape([2, 2, 4])
+    """
+    width = tf.shape(places)[1]
+    # A text without words is read as one word, and its state put out below.
+    lengths = tf.maximum(tf.math.count_nonzero(places, axis=1, dtype=tf.int32), 1)
+    order = tf.argsort(lengths, direction="DESCENDING", stable=True)
+    falling = tf.gather(lengths, order)
+    n_steps = tf.maximum(tf.reduce_max(lengths), 1)
+    goes_on = tf.range(n_steps)[:, None] < falling
+    forwards = tf.gather(places, order)[:, :n_steps]
+    backwards = tf.reverse_sequence(forwards, falling, seq_axis=1) + tf.shape(rows)[1]
+    words = tf.stack([tf.boolean_mask(tf.transpose(x), goes_on) for x in (forwards, backwards)])
+    n_texts = tf.reduce_sum(tf.cast(goes_on, tf.int32), axis=1)
+    states = _read(words, n_texts, rows, recurrent)
+
+    starts = tf.cumsum(n_texts, exclusive=True)
+    rank = tf.argsort(order)[:, None]
+    forwards = tf.minimum(tf.range(width), n_steps - 1)[None]
+    backwards = tf.maximum(lengths[:, None] - 1 - tf.range(width), 0)
+    real = places > 0
+    of_direction = [
+        tf.gather(states[direction], tf.where(real, tf.gather(starts, step) + rank, 0))
+        for direction, step in enumerate((forwards, backwards))
+    ]
+    return tf.where(real[..., None], tf.concat(of_direction, 2), 0.0)
+
+
+def _read(words: tf.Tensor, n_texts: tf.Tensor, rows: tf.Tensor, recurrent: tf.Tensor) -> tf.Tensor:
+    """Take the steps.
+
+    Args:
+        words: int32 `(2, n)`, the words of the first step, then those of the second, and so on: their rows
+            in `rows`, both directions' one below the other.
+        n_texts: int32 `(steps,)`, how many texts have the step; it never rises.
+        rows: as of `bilstm_states`.
+        recurrent: as of `bilstm_states`.
+
+    Returns:
+        The states in the order of `words`, `(2, n, units)`.
+    """
+    units = recurrent.shape[1]
+    n_steps = tf.shape(n_texts)[0]
+    starts = tf.cumsum(n_texts, exclusive=True)
+    state = tf.TensorShape((2, None, units))
+
+    def loop(step: Any, first: list[Any], features: list[int]) -> list[tf.Tensor]:
+        """Repeat a step; give what the steps wrote, `(2, n, features)`."""
+        arrays = [
+            tf.TensorArray(rows.dtype, n_steps, infer_shape=False, element_shape=(None, 2, each))
+            for each in features
+        ]
+        _, _, arrays = tf.while_loop(
+            lambda number, *_: number < n_steps,
+            step,
+            (0, first, arrays),
+            shape_invariants=(tf.TensorShape(()), [state] * len(first), [tf.TensorShape(None)] * len(arrays)),
+            parallel_iterations=1,
+        )
+        return [_directions_first(array.concat()) for array in arrays]
+
+    @tf.custom_gradient
+    def read(rows: tf.Tensor, recurrent: tf.Tensor):
+        of_words = tf.reshape(rows, (-1, 4 * units))
+
+        def forward(number: tf.Tensor, before: list[tf.Tensor], written: list[tf.TensorArray]):
+            n, start = n_texts[number], starts[number]
+            hidden, cell = (x[:, :n] for x in before)
+            gates = tf.gather(of_words, words[:, start : start + n]) + tf.matmul(hidden, recurrent)
+            i, f, g, o = tf.split(gates, 4, axis=2)
+            cell = tf.sigmoid(f) * cell + tf.sigmoid(i) * tf.tanh(g)
+            hidden = tf.sigmoid(o) * tf.tanh(cell)
+            after = [hidden, cell]
+            return number + 1, after, _written(written, number, after)
+
+        zeros = tf.zeros((2, n_texts[0], units), rows.dtype)
+        hidden, cell = loop(forward, [zeros, zeros], [units, units])
+
+        def gradient(at_hidden: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            # Where the step before left the state of the same text; the first step has none before it.
+            step = tf.repeat(tf.range(n_steps), n_texts)
+            place = tf.range(tf.shape(words)[1]) - tf.gather(starts, step)
+            first = n_texts[0]
+            before = tf.gather(starts, step[first:] - 1) + place[first:]
+            none = [[0, 0], [first, 0], [0, 0]]
+            hidden_before = tf.pad(tf.gather(hidden, before, axis=1), none)
+            cell_before = tf.pad(tf.gather(cell, before, axis=1), none)
+            gates = tf.gather(of_words, words) + tf.matmul(hidden_before, recurrent)
+            # One tensor: a step then cuts its part out once.
+            known = tf.concat([gates, cell, cell_before, at_hidden], 2)
+            backward_kernel = tf.transpose(recurrent, (0, 2, 1))
+
+            def backward(number: tf.Tensor, after: list[tf.Tensor], written: list[tf.TensorArray]):
+                number_of_step = n_steps - 1 - number
+                n, start = n_texts[number_of_step], starts[number_of_step]
+                grown = [[0, 0], [0, n - tf.shape(after[0])[1]], [0, 0]]
+                at_hidden, at_cell = (tf.pad(x, grown) for x in after)
+                i, f, g, o, cell, cell_before, more = tf.split(known[:, start : start + n], 7, axis=2)
+                i, f, o, g, cell = tf.sigmoid(i), tf.sigmoid(f), tf.sigmoid(o), tf.tanh(g), tf.tanh(cell)
+                at_output = (at_hidden + more) * o
+                at_cell += at_output * (1 - cell * cell)
+                at_input, at_forget = at_cell * i, at_cell * f
+                at_gates = tf.concat(
+                    [
+                        at_input * g * (1 - i),
+                        at_forget * cell_before * (1 - f),
+                        at_input * (1 - g * g),
+                        at_output * cell * (1 - o),
+                    ],
+                    2,
+                )
+                after = [tf.matmul(at_gates, backward_kernel), at_forget]
+                return number + 1, after, _written(written, number_of_step, [at_gates])
+
+            nothing = tf.zeros((2, 0, units), rows.dtype)
+            (at_gates,) = loop(backward, [nothing, nothing], [4 * units])
+            at_rows = tf.math.unsorted_segment_sum(
+                tf.reshape(at_gates, (-1, 4 * units)), tf.reshape(words, (-1,)), tf.shape(of_words)[0]
+            )
+            return tf.reshape(at_rows, tf.shape(rows)), tf.matmul(hidden_before, at_gates, transpose_a=True)
+
+        return hidden, gradient
+
+    return read(rows, recurrent)
+
+
+def _written(
+    arrays: list[tf.TensorArray], number: tf.Tensor, values: list[tf.Tensor]
+) -> list[tf.TensorArray]:
+    """Write values `(2, texts, features)` so that those of all steps can be put one below the other."""
+    return [
+        array.write(number, tf.transpose(value, (1, 0, 2)))
+        for array, value in zip(arrays, values, strict=True)
+    ]
+
+
+def _directions_first(values: tf.Tensor) -> tf.Tensor:
+    return tf.transpose(values, (1, 0, 2))
