@@ -9,6 +9,8 @@ import pytest
 import training.distinct_words
 import training.encoder_steps
 import training.wordwise_encoder
+import training.wordwise_maximum
+import training.wordwise_recurrence
 from models.attentive_pooling import ap_bilstm, ap_cnn, qa_bilstm, qa_cnn
 from training.wordwise_bilstm import WordwiseBiLSTM
 from training.wordwise_convolution import WordwiseConvolution
@@ -148,7 +150,14 @@ def test_other_models_are_left_alone():
 
 
 @pytest.mark.parametrize(
-    "module", [training.distinct_words, training.encoder_steps, training.wordwise_encoder]
+    "module",
+    [
+        training.distinct_words,
+        training.encoder_steps,
+        training.wordwise_encoder,
+        training.wordwise_maximum,
+        training.wordwise_recurrence,
+    ],
 )
 def test_docstrings(module):
     result = doctest.testmod(module)
