@@ -89,9 +89,11 @@ def split_scores(table: pd.DataFrame, description) -> dict[str, np.ndarray]:
 
 
 def _tokens(tokenizer: "Tokenizer", texts: pd.Series, at_once: int = 10_000) -> list[list[str]]:
-    """Split texts part by part, keeping each word once, which saves nine tenths of the memory."""
-    parts = (tokenizer(texts.iloc[i : i + at_once].tolist()) for i in range(0, len(texts), at_once))
-    return [list(map(sys.intern, tokens)) for part in parts for tokens in part]
+    """Split each distinct text once, part by part, and keep each word once: that saves most of the memory."""
+    numbers, distinct = pd.factorize(texts)
+    parts = (tokenizer(distinct[i : i + at_once].tolist()) for i in range(0, len(distinct), at_once))
+    split = [list(map(sys.intern, tokens)) for part in parts for tokens in part]
+    return [split[number] for number in numbers]
 
 
 def tie_rows(
