@@ -1,0 +1,54 @@
+"""What all command lines have in common."""
+
+import importlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+
+from answer_ranking.base.errors import UserError
+
+# Read by TensorFlow when it is first imported: no messages about a missing GPU.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+
+def import_tensorflow() -> None:
+    """Import TensorFlow without the lines that its libraries write before they read the log level.
+
+    What they wrote is shown after an exception, or where TF_CPP_MIN_LOG_LEVEL asks for messages.
+    """
+    if "tensorflow" in sys.modules or sys.stderr is None or os.environ.get("TF_CPP_MIN_LOG_LEVEL") != "3":
+        return
+    stderr = os.dup(2)
+    with tempfile.TemporaryFile() as hidden:
+        os.dup2(hidden.fileno(), 2)
+        try:
+            importlib.import_module("tensorflow")
+        except BaseException:
+            hidden.seek(0)
+            os.write(stderr, hidden.read())
+            raise
+        finally:
+            os.dup2(stderr, 2)
+            os.close(stderr)
+
+
+def run_command(main: Callable[[], object]) -> None:
+    """Run a command line's main function and exit.
+
+    The exit code is 2 after a `UserError`, which is printed as `error: ...`; 130 after an interruption from
+    the keyboard; else the number that `main` returns, or 0 for anything that is no number.
+    """
+    try:
+        code = main()
+        sys.stdout.flush()
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        code = 2
+    except KeyboardInterrupt:
+        code = 130
+    except BrokenPipeError:
+        # `... | head` closed the pipe; without this, Python would fail again while it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 141
+    sys.exit(code if isinstance(code, int) else 0)
