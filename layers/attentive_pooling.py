@@ -5,10 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from layers.maximum import maximum
-from layers.pair_shapes import broadcast_leading
-
-Shape = tuple[int | None, ...]
+from .common import Shape, broadcast_leading, max_or_initial, real_steps
 
 
 @keras.saving.register_keras_serializable(package="answer_ranking")
@@ -26,12 +23,17 @@ class AttentivePooling(keras.layers.Layer):
     ```
 
     The layer takes the pair `[question, answer]` of shapes `(..., steps, features)`; steps and features of
-    the two may differ. `U`, of shape `(question features, answer features)`, is its one weight. Leading
-    dimensions broadcast: a question of shape `(batch, 1, steps, features)` meets answers of shape `(batch,
-    candidates, steps, features)`. Masked steps, whatever they hold, never win a maximum and get no
-    attention. A text without real steps gives the zero vector and no attention, and its partner the mean of
-    its steps. The importance, the attention and the weighted sums are computed in float32 under half
-    precision.
+    the two may differ. It returns the list `[r^q, r^a]` of shapes `(..., features)`; with `return_attention`
+    also `sigma^q` `(..., question steps)`, `sigma^a` `(..., answer steps)` and `G`
+    `(..., question steps, answer steps)`. `U`, of shape `(question features, answer features)`, is its one
+    weight. Leading dimensions broadcast: a question of shape `(batch, 1, steps, features)` meets answers of
+    shape `(batch, candidates, steps, features)`.
+
+    Masks are a pair of shapes `(..., steps)`, true at the real steps, each perhaps `None`. Masked steps,
+    whatever they hold, never win a maximum and get no attention. A text without real steps gives the zero
+    vector and no attention, and its partner the mean of its steps. The importance, the attention and the
+    weighted sums are computed in float32 under half precision. The call argument `projected_question` takes
+    what `project` returned for the question, so that `Q^T U` is computed once for many answers.
 
     Example:
     >>> import numpy as np
@@ -63,14 +65,6 @@ class AttentivePooling(keras.layers.Layer):
         self.supports_masking = True
 
     def build(self, input_shape: list[Shape]) -> None:
-        """Makes `U`.
-
-        Args:
-            input_shape: Pair of shapes `(..., steps, features)`.
-
-        Raises:
-            ValueError: If it is not such a pair, or the features are unknown.
-        """
         self.compute_output_shape(input_shape)
         features = tuple(shape[-1] for shape in input_shape)
         if None in features:
@@ -84,37 +78,12 @@ class AttentivePooling(keras.layers.Layer):
         self.built = True
 
     def project(self, question: Any) -> Any:
-        """Multiplies a question by `U`, once for all the answers that it will meet.
-
-        Args:
-            question: Tensor of shape `(..., steps, question features)`.
-
-        Returns:
-            Tensor `Q^T U` of shape `(..., steps, answer features)`.
-        """
+        """Returns `Q^T U` `(..., steps, answer features)`, for the call argument `projected_question`."""
         return ops.matmul(question, self.kernel)
 
     def call(self, inputs: list[Any], mask: Any = None, projected_question: Any = None) -> list[Any]:
-        """Pools both texts.
-
-        Args:
-            inputs: Pair of tensors `[question, answer]`, each of shape `(..., steps, features)`.
-            mask: Pair of boolean tensors of shape `(..., steps)`, true at the real steps, either perhaps
-                `None`. Defaults to the masks that come with the inputs, and to none.
-            projected_question: What `project` gives for the question, where it is at hand. Defaults to
-                `None`: it is computed.
-
-        Returns:
-            List `[pooled question, pooled answer]` of tensors of shape `(..., features)`; with
-            `return_attention` also the question's attention `(..., question steps)`, the answer's
-            `(..., answer steps)`, and `G` `(..., question steps, answer steps)`. The leading dimensions are
-            the broadcast ones.
-
-        Raises:
-            ValueError: If a mask has another number of dimensions.
-        """
         real_question, real_answer = (
-            _real_steps(text, side) for text, side in zip(inputs, mask or (None, None), strict=True)
+            real_steps(text, side) for text, side in zip(inputs, mask or (None, None), strict=True)
         )
         # A choice and not a product with the mask: 0 * NaN would be NaN.
         question = ops.where(real_question[..., None], inputs[0], 0.0)
@@ -128,26 +97,14 @@ class AttentivePooling(keras.layers.Layer):
         # A tanh is never below -1, so that -2 wins over no real step.
         real_pairs = ops.logical_and(real_question[..., :, None], real_answer[..., None, :])
         importance = ops.where(real_pairs, ops.cast(alignment, dtype), -2.0)
-        question_attention = _masked_softmax(maximum(importance, -1, -2.0), real_question)
-        answer_attention = _masked_softmax(maximum(importance, -2, -2.0), real_answer)
+        question_attention = _masked_softmax(max_or_initial(importance, -1, -2.0), real_question)
+        answer_attention = _masked_softmax(max_or_initial(importance, -2, -2.0), real_answer)
         results = [_weighted_sum(question, question_attention), _weighted_sum(answer, answer_attention)]
         if self.return_attention:
             results += [question_attention, answer_attention, alignment]
         return [ops.cast(result, self.compute_dtype) for result in results]
 
     def compute_output_shape(self, input_shape: list[Shape]) -> list[Shape]:
-        """Gives the shapes of the pooled texts and, with `return_attention`, of attention and `G`.
-
-        Args:
-            input_shape: Pair of shapes `(..., steps, features)`.
-
-        Returns:
-            List of two or five tuples.
-
-        Raises:
-            ValueError: If it is not a pair of such shapes of the same rank, or their leading dimensions do
-                not broadcast.
-        """
         if len(input_shape) != 2 or not all(
             isinstance(shape, list | tuple) and len(shape) >= 2 for shape in input_shape
         ):
@@ -170,41 +127,15 @@ class AttentivePooling(keras.layers.Layer):
         return shapes
 
     def compute_mask(self, inputs: list[Any], mask: Any = None) -> list[None]:
-        """Ends the masks, since the steps end here.
-
-        Args:
-            inputs: Pair of tensors.
-            mask: Pair of boolean tensors or `None`.
-
-        Returns:
-            List of `None`, one for each result.
-        """
         return [None] * (5 if self.return_attention else 2)
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal layer.
-
-        Returns:
-            dict, the arguments of the constructor.
-        """
         return {
             **super().get_config(),
             "return_attention": self.return_attention,
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
             "kernel_regularizer": keras.regularizers.serialize(self.kernel_regularizer),
         }
-
-
-def _real_steps(text: Any, mask: Any) -> Any:
-    """Gives the mask as a boolean tensor of shape `(..., steps)`, all true without a mask."""
-    if mask is None:
-        return ops.ones_like(text[..., 0], dtype="bool")
-    if len(mask.shape) != len(text.shape) - 1:
-        raise ValueError(
-            "A mask of AttentivePooling must have the shape of its text without the last axis. "
-            f"Received: text.shape={tuple(text.shape)}, mask.shape={tuple(mask.shape)}"
-        )
-    return ops.cast(mask, "bool")
 
 
 def _masked_softmax(importance: Any, real: Any) -> Any:

@@ -1,16 +1,14 @@
-"""Gates, crossing and mean of CTRN in one layer that spends nothing on padding."""
+"""Gates, crossing and mean of CTRN in one layer that skips the padding."""
 
 from typing import Any
 
 import keras
 from keras import ops
 
-from layers.cross_temporal_gate import ALIGNMENTS
-from layers.options import check_option
-from layers.packed_texts import pack_texts
-from layers.quasi_recurrent_gates import QuasiRecurrentGates
-
-Shape = tuple[int | None, ...]
+from .common import Shape, check_option
+from .concatenated_texts import concatenate_texts
+from .cross_temporal_gate import ALIGNMENTS
+from .quasi_recurrent_gates import QuasiRecurrentGates
 
 
 @keras.saving.register_keras_serializable(package="answer_ranking")
@@ -20,8 +18,8 @@ class CrossTemporalEncoder(keras.layers.Layer):
     Gives what `QuasiRecurrentGates`, `CrossTemporalGate` and `MaskedMean` give one after the other (without
     crossing: `QuasiRecurrentGates`, `RecurrentPooling` and `MaskedMean`), from [Cross Temporal Recurrent
     Networks for Ranking Question Answer Pairs](https://arxiv.org/abs/1711.07656), in a fraction of the time:
-    the words of all texts of the batch are put on end without their padding, convolved at once, and pooled as
-    one sequence whose state is cut at the beginning of each text.
+    the words of all texts of the batch are concatenated without their padding, convolved at once, and pooled
+    as one sequence whose state is reset at the beginning of each text.
 
     Takes the pair `[question, answer]` of tensors of shape `(batch, time, features)`, whose lengths may
     differ, with masks that are false only after the last real step, and returns the pair of means, each of
@@ -85,63 +83,34 @@ class CrossTemporalEncoder(keras.layers.Layer):
         self.supports_jit = not skip_padding
 
     def build(self, input_shape: list[Shape]) -> None:
-        """Makes the kernels of the convolutions.
-
-        Args:
-            input_shape: Pair of shapes `(batch, time, features)`.
-
-        Raises:
-            ValueError: If it is not a pair of such shapes with the same, known features.
-        """
         self.compute_output_shape(input_shape)
         self.gates.build(input_shape[0])
         self.built = True
 
     def call(self, inputs: list[Any], mask: Any = None) -> list[Any]:
-        """Encodes both texts.
-
-        Args:
-            inputs: Pair of tensors of shape `(batch, time, features)`.
-            mask: Pair of boolean tensors of shape `(batch, time)`, or `None`. Defaults to the masks that come
-                with the inputs, and to none.
-
-        Returns:
-            Pair of tensors of shape `(batch, filters)`.
-        """
         masks = [
             ops.ones_like(text[..., 0], dtype="bool") if text_mask is None else text_mask
             for text, text_mask in zip(inputs, mask or (None, None), strict=True)
         ]
-        packed = pack_texts(masks, self.skip_padding and keras.backend.backend() != "jax")
+        concatenated = concatenate_texts(masks, self.skip_padding and keras.backend.backend() != "jax")
         texts = [ops.reshape(text, (-1, text.shape[-1])) for text in inputs]
         nothing = ops.zeros((1, inputs[0].shape[-1]), texts[0].dtype)
         cells = ops.concatenate([*texts, nothing], axis=0)
-        windows = [packed.earlier(cells, steps) for steps in reversed(range(self.kernel_size))]
+        windows = [concatenated.earlier(cells, steps) for steps in reversed(range(self.kernel_size))]
         results = self.gates.gates_of_windows(ops.concatenate(windows, axis=-1))
         wide = keras.backend.result_type(self.compute_dtype, "float32")
         candidate, forget, *others = (ops.cast(result, wide) for result in results)
         if self.crossing is not None:
-            rows, has_partner = packed.partner_rows(scaled=self.crossing == "scaled")
-            hidden = packed.crossed(candidate, forget, others[0], rows)
-            means = packed.mean(hidden) * ops.cast(has_partner, wide)[:, None]
+            rows, has_partner = concatenated.partner_rows(scaled=self.crossing == "scaled")
+            hidden = concatenated.crossed(candidate, forget, others[0], rows)
+            means = concatenated.mean(hidden) * ops.cast(has_partner, wide)[:, None]
         else:
             update = others[1] * candidate if self.pooling == "ifo" else candidate - forget * candidate
-            state = packed.recurrence(forget, update)
-            means = packed.mean(state * others[0] if others else state)
+            state = concatenated.recurrence(forget, update)
+            means = concatenated.mean(state * others[0] if others else state)
         return ops.split(ops.cast(means, self.compute_dtype), 2, axis=0)
 
     def compute_output_shape(self, input_shape: list[Shape]) -> list[Shape]:
-        """Gives the shapes of the means.
-
-        Args:
-            input_shape: Pair of shapes `(batch, time, features)`.
-
-        Returns:
-            List of two tuples `(batch, filters)`.
-
-        Raises:
-            ValueError: If it is not a pair of such shapes with the same features.
-        """
         if (
             len(input_shape) != 2
             or any(not isinstance(shape, list | tuple) or len(shape) != 3 for shape in input_shape)
@@ -154,23 +123,9 @@ class CrossTemporalEncoder(keras.layers.Layer):
         return [(shape[0], self.filters) for shape in input_shape]
 
     def compute_mask(self, inputs: list[Any], mask: Any = None) -> list[None]:
-        """Ends the masks, since the time axes end here.
-
-        Args:
-            inputs: Pair of tensors.
-            mask: Pair of boolean tensors, or `None`.
-
-        Returns:
-            List of two times `None`.
-        """
         return [None, None]
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal layer.
-
-        Returns:
-            dict, the arguments of the constructor.
-        """
         return {
             **super().get_config(),
             "filters": self.filters,

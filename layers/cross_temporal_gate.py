@@ -5,14 +5,12 @@ from typing import Any
 import keras
 from keras import ops
 
-from layers.options import check_option
-from layers.recurrent_pooling import METHODS, first_mask, recurrent_pooling
+from .common import Shape, check_option, first_mask
+from .recurrent_pooling import METHODS, recurrent_pooling
 
 ALIGNMENTS = ("index", "scaled")
 
 _ONE_MORE_STEP = ((0, 0), (0, 1), (0, 0))
-
-Shape = tuple[int | None, ...]
 
 
 @keras.saving.register_keras_serializable(package="answer_ranking")
@@ -64,28 +62,10 @@ class CrossTemporalGate(keras.layers.Layer):
         self.supports_masking = True
 
     def build(self, input_shape: list[list[Shape]]) -> None:
-        """Checks the shapes; there are no weights.
-
-        Args:
-            input_shape: Pair of lists of three shapes.
-
-        Raises:
-            ValueError: If it is not such a pair.
-        """
         self.compute_output_shape(input_shape)
         self.built = True
 
     def call(self, inputs: list[list[Any]], mask: Any = None) -> list[Any]:
-        """Pools both texts, with their own gates and with each other's.
-
-        Args:
-            inputs: Pair of lists `[candidate, forget, output]`.
-            mask: Pair of boolean tensors of shape `(batch, time)`, each perhaps in a list with one for each
-                tensor, or `None`. Defaults to the masks that come with the inputs, and to none.
-
-        Returns:
-            Pair of tensors of the shapes of the two candidates.
-        """
         masks = [first_mask(side) for side in (mask or (None, None))]
         lengths = [_lengths(side[0], side_mask) for side, side_mask in zip(inputs, masks, strict=True)]
         return [
@@ -111,18 +91,6 @@ class CrossTemporalGate(keras.layers.Layer):
         return own * crossed
 
     def compute_output_shape(self, input_shape: list[list[Shape]]) -> list[Shape]:
-        """Gives the shapes of the two candidates.
-
-        Args:
-            input_shape: Pair of lists of three shapes.
-
-        Returns:
-            List of two tuples `(batch, time, features)`.
-
-        Raises:
-            ValueError: If it is not a pair of lists of three shapes `(batch, time, features)` with the same
-                features.
-        """
         shapes = [shape for side in input_shape for shape in side]
         if (
             [len(side) for side in input_shape] != [3, 3]
@@ -136,23 +104,9 @@ class CrossTemporalGate(keras.layers.Layer):
         return [tuple(side[0]) for side in input_shape]
 
     def compute_mask(self, inputs: list[list[Any]], mask: Any = None) -> list[Any]:
-        """Hands the masks on.
-
-        Args:
-            inputs: Pair of lists of tensors.
-            mask: Pair of boolean tensors or lists of these, or `None`.
-
-        Returns:
-            List of the question's and the answer's mask, each perhaps `None`.
-        """
         return [first_mask(side) for side in (mask or (None, None))]
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal layer.
-
-        Returns:
-            dict, the arguments of the constructor.
-        """
         return {**super().get_config(), "alignment": self.alignment, "method": self.method}
 
 

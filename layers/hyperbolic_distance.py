@@ -5,11 +5,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from layers.options import check_option
-from layers.pair_shapes import broadcast_leading
-from layers.poincare import DISTANCE_FORMS, poincare_distance
-
-Shape = tuple[int | None, ...]
+from .common import Shape, broadcast_leading, check_option
+from .poincare import DISTANCE_FORMS, poincare_distance
 
 
 @keras.saving.register_keras_serializable(package="answer_ranking")
@@ -27,7 +24,7 @@ class HyperbolicDistance(keras.layers.Layer):
     of shapes `(..., dimensions)`, whose leading dimensions broadcast: questions of shape
     `(batch, 1, dimensions)` and answers of shape `(batch, candidates, dimensions)` give distances of shape
     `(batch, candidates)`. The distance is computed and returned in float32 under every dtype policy but
-    float64's, and the inputs are not cast down.
+    float64's, and the inputs are not cast down. A distance is masked where one of its points is.
 
     Example:
     >>> import numpy as np
@@ -53,41 +50,14 @@ class HyperbolicDistance(keras.layers.Layer):
         self.supports_masking = True
 
     def build(self, input_shape: list[Shape]) -> None:
-        """Checks the pair of shapes.
-
-        Args:
-            input_shape: Pair of shapes.
-
-        Raises:
-            ValueError: If these are not two shapes that broadcast, with the same last dimension.
-        """
         self.compute_output_shape(input_shape)
         self.built = True
 
     def call(self, inputs: list[Any]) -> Any:
-        """Computes the distances.
-
-        Args:
-            inputs: Pair of tensors `[question, answer]`, each of shape `(..., dimensions)`.
-
-        Returns:
-            Tensor of the broadcast leading shape.
-        """
         question, answer = inputs
         return poincare_distance(question, answer, form=self.form)
 
     def compute_output_shape(self, input_shape: list[Shape]) -> Shape:
-        """Gives the broadcast leading shape of the pair.
-
-        Args:
-            input_shape: Pair of shapes, with `None` for unknown dimensions.
-
-        Returns:
-            Tuple, the shape of the distances.
-
-        Raises:
-            ValueError: If these are not two shapes that broadcast, with the same last dimension.
-        """
         if len(input_shape) != 2 or not all(isinstance(shape, list | tuple) for shape in input_shape):
             raise ValueError(
                 "HyperbolicDistance takes a pair [question, answer] of tensors. "
@@ -102,37 +72,15 @@ class HyperbolicDistance(keras.layers.Layer):
         return broadcast_leading(input_shape, trailing=1)
 
     def compute_output_spec(self, inputs: list[Any]) -> keras.KerasTensor:
-        """Gives shape and dtype of the distances for symbolic inputs.
-
-        Args:
-            inputs: Pair of symbolic tensors.
-
-        Returns:
-            `keras.KerasTensor`, float32 or float64.
-        """
         shape = self.compute_output_shape([tuple(side.shape) for side in inputs])
         dtype = keras.backend.result_type(*(side.dtype for side in inputs), "float32")
         return keras.KerasTensor(shape, dtype=dtype)
 
     def compute_mask(self, inputs: list[Any], mask: Any = None) -> Any:
-        """Gives the mask of the distances: a distance is real where both points are.
-
-        Args:
-            inputs: Pair of tensors.
-            mask: Pair of boolean tensors, each of its input's leading shape, or `None`.
-
-        Returns:
-            Boolean tensor of the broadcast leading shape, or `None` if neither side has a mask.
-        """
         masks = [side for side in (mask or ()) if side is not None]
         if len(masks) == 2:
             return ops.logical_and(*masks)
         return masks[0] if masks else None
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal layer.
-
-        Returns:
-            dict, the arguments of the constructor.
-        """
         return {**super().get_config(), "form": self.form}

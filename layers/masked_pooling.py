@@ -1,55 +1,25 @@
-"""What the poolings over the real steps of padded texts have in common."""
+"""Sum, mean and maximum over the real words of a text."""
 
 from typing import Any
 
 import keras
 from keras import ops
 
-Shape = tuple[int | None, ...]
+from .common import Shape, real_steps
 
 
-class MaskedPooling(keras.layers.Layer):
-    """Base class of the poolings over the time axis: shapes and masks.
-
-    Inputs have the shape `(..., time, features)`, masks the shape `(..., time)`, and the result has the shape
-    `(..., features)`. See `MaskedSum`, `MaskedMean` and `MaskedMax`.
-
-    Example:
-    >>> MaskedPooling().compute_output_shape((32, None, 300))
-    (32, 300)
-
-    Args:
-        **kwargs: Arguments of `keras.layers.Layer`.
-    """
+class _MaskedPooling(keras.layers.Layer):
+    """Base class: checks shapes, and ends the mask, since the time axis ends here."""
 
     def __init__(self, **kwargs: Any):
         super().__init__(**kwargs)
         self.supports_masking = True
 
     def build(self, input_shape: Shape) -> None:
-        """Checks the shape; there are no weights.
-
-        Args:
-            input_shape: Shape of the inputs.
-
-        Raises:
-            ValueError: If it has fewer than two dimensions.
-        """
         self.compute_output_shape(input_shape)
         self.built = True
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
-        """Gives the shape without the time axis.
-
-        Args:
-            input_shape: Shape of the inputs, `(..., time, features)`.
-
-        Returns:
-            Tuple, `(..., features)`.
-
-        Raises:
-            ValueError: If `input_shape` has fewer than two dimensions.
-        """
         if len(input_shape) < 2:
             raise ValueError(
                 f"{type(self).__name__} takes inputs of shape (..., time, features). "
@@ -58,27 +28,82 @@ class MaskedPooling(keras.layers.Layer):
         return (*input_shape[:-2], input_shape[-1])
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> None:
-        """Ends the mask, since the time axis ends here.
-
-        Args:
-            inputs: Tensor.
-            mask: Boolean tensor or `None`.
-        """
         return
 
-    def _real_steps(self, inputs: Any, mask: Any) -> Any:
-        """Gives the mask as a boolean tensor of shape `(..., time, 1)`, all true without a mask."""
-        if mask is None:
-            return ops.ones_like(inputs[..., :1], dtype="bool")
-        if len(mask.shape) != len(inputs.shape) - 1:
-            raise ValueError(
-                f"The mask of {type(self).__name__} must have the shape of the inputs without the last axis. "
-                f"Received: inputs.shape={tuple(inputs.shape)}, mask.shape={tuple(mask.shape)}"
-            )
-        return ops.expand_dims(ops.cast(mask, "bool"), axis=-1)
 
-    def _sum(self, inputs: Any, real: Any) -> Any:
-        """Adds up the real steps in float32, or in float64 for float64 inputs."""
-        dtype = keras.backend.result_type(inputs.dtype, "float32")
-        # A choice and not a product with the mask: 0 * NaN would be NaN.
-        return ops.sum(ops.where(real, ops.cast(inputs, dtype), 0.0), axis=-2)
+@keras.saving.register_keras_serializable(package="answer_ranking")
+class MaskedSum(_MaskedPooling):
+    """Sum over the real (unpadded) steps.
+
+    This is the bag of words of [HyperQA](https://arxiv.org/abs/1707.07847), Eq. 2. It takes a tensor of shape
+    `(..., time, features)`, with a mask of shape `(..., time)` that is true at the real steps, and returns
+    shape `(..., features)`. Masked steps count nothing, whatever they hold; a text of padding alone gives
+    zeros. Half precision is accumulated in float32.
+
+    Example:
+    >>> import numpy as np
+    >>> words = np.array([[[1.0, 2.0], [3.0, 4.0], [9.0, 9.0]]], dtype="float32")
+    >>> mask = np.array([[True, True, False]])
+    >>> [float(feature) for feature in MaskedSum()(words, mask=mask)[0]]
+    [4.0, 6.0]
+
+    Args:
+        **kwargs: Arguments of `keras.layers.Layer`.
+    """
+
+    def call(self, inputs: Any, mask: Any = None) -> Any:
+        return ops.cast(_masked_sum(inputs, real_steps(inputs, mask)), self.compute_dtype)
+
+
+@keras.saving.register_keras_serializable(package="answer_ranking")
+class MaskedMean(_MaskedPooling):
+    """Mean over the real (unpadded) steps.
+
+    Inputs, outputs and masks are those of `MaskedSum`, and so is the precision.
+
+    Example:
+    >>> import numpy as np
+    >>> words = np.array([[[1.0, 2.0], [3.0, 4.0], [9.0, 9.0]]], dtype="float32")
+    >>> mask = np.array([[True, True, False]])
+    >>> [float(feature) for feature in MaskedMean()(words, mask=mask)[0]]
+    [2.0, 3.0]
+
+    Args:
+        **kwargs: Arguments of `keras.layers.Layer`.
+    """
+
+    def call(self, inputs: Any, mask: Any = None) -> Any:
+        real = real_steps(inputs, mask)
+        total = _masked_sum(inputs, real)
+        count = ops.sum(ops.cast(real, total.dtype), axis=-1)[..., None]
+        return ops.cast(total / ops.maximum(count, 1.0), self.compute_dtype)
+
+
+@keras.saving.register_keras_serializable(package="answer_ranking")
+class MaskedMax(_MaskedPooling):
+    """Maximum over the real (unpadded) steps, feature by feature.
+
+    Inputs, outputs and masks are those of `MaskedSum`: masked steps never win, and a text of padding alone
+    gives zeros.
+
+    Example:
+    >>> import numpy as np
+    >>> words = np.array([[[-1.0, 2.0], [-3.0, 4.0], [9.0, 9.0]]], dtype="float32")
+    >>> mask = np.array([[True, True, False]])
+    >>> [float(feature) for feature in MaskedMax()(words, mask=mask)[0]]
+    [-1.0, 4.0]
+
+    Args:
+        **kwargs: Arguments of `keras.layers.Layer`.
+    """
+
+    def call(self, inputs: Any, mask: Any = None) -> Any:
+        real = real_steps(inputs, mask)[..., None]
+        largest = ops.max(ops.where(real, inputs, float("-inf")), axis=-2)
+        return ops.where(ops.any(real, axis=-2), largest, 0.0)
+
+
+def _masked_sum(inputs: Any, real: Any) -> Any:
+    # A choice and not a product with the mask: 0 * NaN would be NaN.
+    dtype = keras.backend.result_type(inputs.dtype, "float32")
+    return ops.sum(ops.where(real[..., None], ops.cast(inputs, dtype), 0.0), axis=-2)

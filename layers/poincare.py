@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from layers.maximum import maximum
-from layers.options import check_option
+from .common import check_option, max_or_initial
 
 DISTANCE_FORMS = ("asinh", "released")
 PROJECTIONS = ("clip", "smooth")
@@ -34,25 +33,15 @@ _GUARDS = {
 
 
 def check_max_norm(max_norm: float) -> None:
-    """Refuses a maximum norm outside (0, 1].
-
-    Args:
-        max_norm: float. The radius to check.
-
-    Raises:
-        ValueError: If `max_norm` is not above 0 and at most 1.
-
-    Example:
-    >>> check_max_norm(0.5)
-    """
+    """Raises ValueError for a maximum norm outside (0, 1]."""
     if not 0 < max_norm <= 1:
         raise ValueError(f"`max_norm` must lie above 0 and not above 1. Received: max_norm={max_norm!r}")
 
 
 def _float32_or_wider(*tensors: Any) -> list[Any]:
-    tensors = [ops.convert_to_tensor(tensor) for tensor in tensors]
-    dtype = keras.backend.result_type(*(tensor.dtype for tensor in tensors), "float32")
-    return [ops.cast(tensor, dtype) for tensor in tensors]
+    converted = [ops.convert_to_tensor(tensor) for tensor in tensors]
+    dtype = keras.backend.result_type(*(tensor.dtype for tensor in converted), "float32")
+    return [ops.cast(tensor, dtype) for tensor in converted]
 
 
 def _guards(x: Any) -> _Guards:
@@ -60,23 +49,11 @@ def _guards(x: Any) -> _Guards:
 
 
 def one_minus_squared_norm(x: Any) -> Any:
-    """Computes `1 - |x|^2` with a small relative error also where `|x|` is almost 1.
+    """Computes `1 - |x|^2` over the last axis with a small relative error also where `|x|` is almost 1.
 
     Subtracting the rounded `|x|^2` from 1 would lose two digits and more at a norm of `1 - 1e-5`. Here each
     component is split into a multiple of a power of two, whose squares add up without rounding, and a small
-    rest.
-
-    Args:
-        x: Tensor of shape `(..., dimensions)`.
-
-    Returns:
-        Tensor of shape `(...)`, float32, or float64 for float64 input. Negative outside the unit ball.
-
-    Example:
-    >>> import numpy as np
-    >>> x = np.array([0.6, 0.0], dtype="float32")
-    >>> round(float(one_minus_squared_norm(x)), 6)
-    0.64
+    rest. Float32, or float64 for float64 input; negative outside the unit ball.
     """
     (x,) = _float32_or_wider(x)
     grid = _guards(x).grid
@@ -86,40 +63,18 @@ def one_minus_squared_norm(x: Any) -> Any:
 
 
 def poincare_distance(question: Any, answer: Any, form: str = "asinh") -> Any:
-    """Computes the distance of points of the Poincaré ball (HyperQA, Eq. 4).
+    """Computes the distance of points of the Poincaré ball (HyperQA, Eq. 4); leading dimensions broadcast.
 
-    The default form,
-
-    ```
-    d = 2 asinh(sqrt(|q - a|^2 / ((1 - |q|^2) (1 - |a|^2))))
-    ```
-
-    equals the paper's `arcosh(1 + 2 |q - a|^2 / ((1 - |q|^2) (1 - |a|^2)))`, but keeps its digits for small
-    distances, is exactly 0 at `q = a`, and has a finite gradient everywhere (0 at `q = a`, where the distance
-    has no derivative). The two factors of the denominator are kept at or above 1e-5 (1e-12 in float64), so
-    that points on the edge of the ball and outside it also have a finite distance.
+    The default form, `d = 2 asinh(sqrt(|q - a|^2 / ((1 - |q|^2) (1 - |a|^2))))`, equals the paper's
+    `arcosh(1 + 2 |q - a|^2 / ((1 - |q|^2) (1 - |a|^2)))`, but keeps its digits for small distances, is
+    exactly
+    0 at `q = a`, and has a finite gradient everywhere (0 at `q = a`). The two factors of the denominator are
+    kept at or above 1e-5 (1e-12 in float64), so that points on the edge and outside also have a finite
+    distance.
 
     `"released"` is the form of the authors' code, `d = log(z + sqrt(z^2 - 1 + 1e-6))` with
     `z = 1 + 2 |q - a|^2 / ((1 - |q|^2) (1 - |a|^2) + 1e-6)`: it is 0.001 at `q = a`, and its factors are kept
     at or above 0.
-
-    Args:
-        question: Tensor of shape `(..., dimensions)`, points of the open unit ball.
-        answer: Tensor of shape `(..., dimensions)`. The leading dimensions of both broadcast.
-        form: str. `"asinh"` or `"released"`. Defaults to `"asinh"`.
-
-    Returns:
-        Tensor of the broadcast leading shape, float32, or float64 if an input is float64.
-
-    Raises:
-        ValueError: If `form` is unknown.
-
-    Example:
-    >>> import numpy as np
-    >>> question = np.array([[0.0, 0.0]], dtype="float32")
-    >>> answers = np.array([[0.5, 0.0], [0.0, 0.0]], dtype="float32")
-    >>> [round(float(distance), 5) for distance in poincare_distance(question, answers)]
-    [1.09861, 0.0]
     """
     check_option("form", form, DISTANCE_FORMS)
     question, answer = (
@@ -147,36 +102,16 @@ def poincare_distance(question: Any, answer: Any, form: str = "asinh") -> Any:
 def project_to_ball(x: Any, max_norm: float = 1 - 1e-5, projection: str = "clip") -> Any:
     """Maps vectors into the ball of radius `max_norm` around the origin.
 
-    - `"clip"`: `x * min(1, max_norm / |x|)`, as in HyperQA (there with the radius 1): vectors inside the ball
-      stay as they are, all others land on its edge.
+    - `"clip"`: `x * min(1, max_norm / |x|)`, as in HyperQA (there with the radius 1).
     - `"smooth"`: `max_norm * tanh(|x|) * x / |x|`, the exponential map at the origin of the Poincaré ball
-      (https://arxiv.org/abs/1805.09112), scaled to the radius. It is differentiable everywhere, at 0 with the
-      derivative `max_norm` times the identity.
-
-    Args:
-        x: Tensor of shape `(..., dimensions)` with finite entries.
-        max_norm: float in (0, 1]. Largest norm of the result, up to rounding. At 1 the distance of points on
-            the edge is bounded by the guards of `poincare_distance` alone. Defaults to `1 - 1e-5`.
-        projection: str. `"clip"` or `"smooth"`. Defaults to `"clip"`.
-
-    Returns:
-        Tensor of the shape of `x`, float32, or float64 for float64 input.
-
-    Raises:
-        ValueError: If `projection` is unknown or `max_norm` is not in (0, 1].
-
-    Example:
-    >>> import numpy as np
-    >>> x = np.array([[3.0, 4.0], [0.3, 0.4]], dtype="float32")
-    >>> [[round(float(component), 4) for component in row] for row in project_to_ball(x, max_norm=0.5)]
-    [[0.3, 0.4], [0.3, 0.4]]
+      (https://arxiv.org/abs/1805.09112), scaled to the radius. It is differentiable everywhere.
     """
     check_option("projection", projection, PROJECTIONS)
     check_max_norm(max_norm)
     (x,) = _float32_or_wider(x)
     # Dividing by the largest component keeps the squares of long vectors finite. The result does not depend
     # on this factor, so it needs no gradient.
-    largest = ops.stop_gradient(ops.maximum(maximum(ops.abs(x), -1, 1.0, keepdims=True), 1.0))
+    largest = ops.stop_gradient(ops.maximum(max_or_initial(ops.abs(x), -1, 1.0, keepdims=True), 1.0))
     scaled = x / largest
     length = ops.sqrt(ops.maximum(ops.sum(ops.square(scaled), axis=-1, keepdims=True), _guards(x).tiny))
     if projection == "clip":

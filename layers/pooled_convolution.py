@@ -5,12 +5,9 @@ from typing import Any
 import keras
 from keras import ops
 
-from layers.options import check_option
-from layers.recurrent_pooling import first_mask
+from .common import Shape, check_option, first_mask, real_steps
 
 ACTIVATIONS = ("linear", "relu", "sigmoid", "tanh")
-
-Shape = tuple[int | None, ...]
 
 
 @keras.saving.register_keras_serializable(package="answer_ranking")
@@ -75,14 +72,6 @@ class PooledConvolution(keras.layers.Layer):
         self.supports_masking = True
 
     def build(self, input_shape: Shape | list[Shape]) -> None:
-        """Makes kernel and bias.
-
-        Args:
-            input_shape: Shape of the words, or list of the shapes of words, channels and perhaps rows.
-
-        Raises:
-            ValueError: If the shapes do not fit together.
-        """
         self.compute_output_shape(input_shape)
         features = sum(shape[-1] for shape in _shapes(input_shape)[:2])
         self.kernel = self.add_weight(
@@ -92,22 +81,8 @@ class PooledConvolution(keras.layers.Layer):
         self.built = True
 
     def call(self, inputs: Any, mask: Any = None) -> Any:
-        """Convolves and takes the maximum.
-
-        Args:
-            inputs: Tensor of shape `(..., time, n)`, or list of it, a tensor of shape `(..., time, m)` and
-                perhaps an integer tensor of shape `(pairs,)`.
-            mask: Boolean tensor of shape `(..., time)` for the words, true at the real ones, or a list that
-                begins with it. Defaults to the mask that comes with the words, and to none.
-
-        Returns:
-            Tensor of shape `(..., filters)`.
-
-        Raises:
-            ValueError: If the mask has another number of dimensions than the words without the last axis.
-        """
         words, *others = inputs if isinstance(inputs, list | tuple) else [inputs]
-        real = self._real_steps(words, first_mask(mask))
+        real = real_steps(words, first_mask(mask))[..., None]
         kernel = ops.cast(self.kernel, self.compute_dtype)
         if len(others) == 2:
             channels, rows = others
@@ -122,30 +97,7 @@ class PooledConvolution(keras.layers.Layer):
         activation = keras.activations.get(self.activation)
         return ops.where(nonempty, activation(largest + ops.cast(self.bias, self.compute_dtype)), 0.0)
 
-    def _real_steps(self, words: Any, mask: Any) -> Any:
-        """Gives the mask as a boolean tensor of shape `(..., time, 1)`, all true without a mask."""
-        if mask is None:
-            return ops.ones_like(words[..., :1], dtype="bool")
-        if len(mask.shape) != len(words.shape) - 1:
-            raise ValueError(
-                f"The mask of {type(self).__name__} must have the shape of the words without the last axis. "
-                f"Received: words.shape={tuple(words.shape)}, mask.shape={tuple(mask.shape)}"
-            )
-        return ops.expand_dims(ops.cast(mask, "bool"), axis=-1)
-
     def compute_output_shape(self, input_shape: Shape | list[Shape]) -> Shape:
-        """Gives the shape without the time axis.
-
-        Args:
-            input_shape: Shape of the words, or list of the shapes of words, channels and perhaps rows.
-
-        Returns:
-            Tuple, `(..., filters)`.
-
-        Raises:
-            ValueError: If a shape has fewer than three dimensions, an unknown number of features, or the
-                channels do not fit the words or the rows.
-        """
         shapes = _shapes(input_shape)
         words, channels = shapes[0], shapes[1] if len(shapes) > 1 else shapes[0]
         # With rows the channels' first axis is that of the rows and not of the words.
@@ -169,20 +121,9 @@ class PooledConvolution(keras.layers.Layer):
         return (*channels[:-2], self.filters)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> None:
-        """Ends the mask, since the time axis ends here.
-
-        Args:
-            inputs: Tensor or list of tensors.
-            mask: Boolean tensor, list of these, or `None`.
-        """
         return
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal layer.
-
-        Returns:
-            dict, the arguments of the constructor.
-        """
         return {
             **super().get_config(),
             "filters": self.filters,
@@ -193,7 +134,7 @@ class PooledConvolution(keras.layers.Layer):
         }
 
 
-def _shapes(input_shape: Shape | list[Shape]) -> list[Shape]:
+def _shapes(input_shape: Any) -> list[Any]:
     """Gives the list of shapes, of one or more inputs."""
     nested = bool(input_shape) and isinstance(input_shape[0], list | tuple)
     return [tuple(shape) for shape in (input_shape if nested else [input_shape])]

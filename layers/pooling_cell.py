@@ -5,11 +5,9 @@ from typing import Any
 import keras
 from keras import ops
 
-from layers.options import check_option
+from .common import Shape, check_option
 
 POOLINGS = {"f": 2, "fo": 3, "ifo": 4}
-
-Shape = tuple[int | None, ...]
 
 
 @keras.saving.register_keras_serializable(package="answer_ranking")
@@ -47,14 +45,6 @@ class PoolingCell(keras.layers.Layer):
         self.output_size = units
 
     def build(self, input_shape: Shape) -> None:
-        """Checks the shape; there are no weights.
-
-        Args:
-            input_shape: Shape of the joined inputs.
-
-        Raises:
-            ValueError: If its last axis does not hold the candidate and its gates.
-        """
         if input_shape[-1] != POOLINGS[self.pooling] * self.units:
             raise ValueError(
                 f"{self.pooling}-pooling of {self.units} units takes {POOLINGS[self.pooling] * self.units} "
@@ -63,37 +53,14 @@ class PoolingCell(keras.layers.Layer):
         self.built = True
 
     def call(self, inputs: Any, states: list[Any]) -> tuple[Any, list[Any]]:
-        """Takes one step.
-
-        Args:
-            inputs: Tensor of shape `(batch, units * inputs of the pooling)`.
-            states: List of the previous state, of shape `(batch, units)`.
-
-        Returns:
-            The step's result, and the list of the new state.
-        """
         candidate, forget, *gates = ops.split(inputs, POOLINGS[self.pooling], axis=-1)
         entering = gates[1] if self.pooling == "ifo" else 1.0 - forget
         state = forget * states[0] + entering * candidate
         return (gates[0] * state if gates else state), [state]
 
     def compute_output_shape(self, input_shape: Shape, states_shape: Any = None) -> tuple[Shape, list[Shape]]:
-        """Gives the shapes of the result and the state.
-
-        Args:
-            input_shape: Shape of the joined inputs.
-            states_shape: Shapes of the states, not needed.
-
-        Returns:
-            The result's shape, and the list of the state's.
-        """
         shape = (*input_shape[:-1], self.units)
         return shape, [shape]
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal cell.
-
-        Returns:
-            dict, the arguments of the constructor.
-        """
         return {**super().get_config(), "units": self.units, "pooling": self.pooling}

@@ -5,10 +5,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from layers.options import check_option
-from layers.pooling_cell import POOLINGS
-
-Shape = tuple[int | None, ...]
+from .common import Shape, check_option
+from .pooling_cell import POOLINGS
 
 _NAMES = ("candidate", "forget", "output", "input")
 
@@ -81,14 +79,6 @@ class QuasiRecurrentGates(keras.layers.Layer):
         self.supports_masking = True
 
     def build(self, input_shape: Shape) -> None:
-        """Makes a kernel of shape `(kernel_size, features, filters)`, and perhaps a bias, for each result.
-
-        Args:
-            input_shape: Shape of the inputs, `(batch, time, features)`.
-
-        Raises:
-            ValueError: If it has another number of dimensions or the features are unknown.
-        """
         self.compute_output_shape(input_shape)
         if input_shape[-1] is None:
             raise ValueError(f"The number of features must be known. Received: input_shape={input_shape}")
@@ -110,16 +100,6 @@ class QuasiRecurrentGates(keras.layers.Layer):
         self.built = True
 
     def call(self, inputs: Any, mask: Any = None) -> list[Any]:
-        """Computes candidates and gates.
-
-        Args:
-            inputs: Tensor of shape `(batch, time, features)`.
-            mask: Boolean tensor of shape `(batch, time)`, true at the real steps. Defaults to the mask that
-                comes with the inputs, and to none.
-
-        Returns:
-            List of two to four tensors of shape `(batch, time, filters)`.
-        """
         if mask is not None:
             inputs = ops.where(ops.expand_dims(ops.cast(mask, "bool"), axis=-1), inputs, 0.0)
         # The windows side by side make each convolution one matrix product.
@@ -131,13 +111,9 @@ class QuasiRecurrentGates(keras.layers.Layer):
         return self.gates_of_windows(windows)
 
     def gates_of_windows(self, windows: Any) -> list[Any]:
-        """Computes candidates and gates of windows that are laid out already.
+        """Computes candidates and gates from the concatenated words of each window.
 
-        Args:
-            windows: Tensor of shape `(..., kernel_size * features)`, the words of each window on end.
-
-        Returns:
-            List of two to four tensors of shape `(..., filters)`.
+        Takes shape `(..., kernel_size * features)` and returns two to four tensors `(..., filters)`.
         """
         # As a matrix: the gradient of a product of three dimensions would hold one kernel per text.
         rows = ops.reshape(windows, (-1, windows.shape[-1]))
@@ -149,17 +125,6 @@ class QuasiRecurrentGates(keras.layers.Layer):
         return [ops.tanh(candidate), *(ops.sigmoid(gate) for gate in gates)]
 
     def compute_output_shape(self, input_shape: Shape) -> list[Shape]:
-        """Gives the shapes of candidate and gates.
-
-        Args:
-            input_shape: Shape of the inputs, `(batch, time, features)`.
-
-        Returns:
-            List of two to four tuples `(batch, time, filters)`.
-
-        Raises:
-            ValueError: If `input_shape` has another number of dimensions.
-        """
         if len(input_shape) != 3:
             raise ValueError(
                 "QuasiRecurrentGates takes inputs of shape (batch, time, features). "
@@ -168,23 +133,9 @@ class QuasiRecurrentGates(keras.layers.Layer):
         return [(*input_shape[:2], self.filters)] * POOLINGS[self.pooling]
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> list[Any]:
-        """Hands the mask on to each result.
-
-        Args:
-            inputs: Tensor.
-            mask: Boolean tensor or `None`.
-
-        Returns:
-            List of two to four times `mask`.
-        """
         return [mask] * POOLINGS[self.pooling]
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal layer.
-
-        Returns:
-            dict, the arguments of the constructor.
-        """
         return {
             **super().get_config(),
             "filters": self.filters,

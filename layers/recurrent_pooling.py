@@ -6,7 +6,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from layers.options import check_option
+from .common import Shape, check_option, first_mask
 
 METHODS = ("auto", "unrolled", "blocked", "doubling")
 
@@ -16,41 +16,18 @@ _LONGEST_UNROLLED = 128
 BLOCK = 8
 """Steps in a block of the blocked recurrence: few enough operations, and few enough blocks."""
 
-Shape = tuple[int | None, ...]
-
 
 def linear_recurrence(decay: Any, update: Any, method: str = "auto", backwards: bool = False) -> Any:
     """Computes `c_t = decay_t * c_{t-1} + update_t` with `c_0 = 0` for all steps `t`.
 
-    The gradient is that of the recurrence itself, run backwards: no method keeps its own intermediate
-    results for it.
+    Both tensors are float32 or float64 of shape `(batch, time, features)`, as is the result. With `backwards`
+    `c_{t+1}` stands in place of `c_{t-1}`. The gradient is the recurrence itself, run the other way.
 
-    - `"unrolled"`: step by step; for a length that is known when the graph is built.
-    - `"blocked"`: step by step in blocks of 8 steps, all blocks at once, first for what each block hands on
-      to the next, then with what it is handed; for any length, in about twice the time of `"unrolled"`.
-    - `"doubling"`: after `n` rounds each step has absorbed the `2^n - 1` before it, so a text of length `L`
-      takes `log2(L)` rounds over whole tensors; for any length.
+    - `"unrolled"`: step by step; only for a length that is known when the graph is built, else ValueError.
+    - `"blocked"`: step by step in blocks of 8 steps, all blocks at once; in about twice the time of
+      `"unrolled"`.
+    - `"doubling"`: after `n` rounds each step has absorbed the `2^n - 1` before it.
     - `"auto"`: unrolled for known lengths up to 128, blocked otherwise.
-
-    Args:
-        decay: Tensor of shape `(batch, time, features)`, float32 or float64.
-        update: Tensor of the same shape and dtype.
-        method: str. `"auto"`, `"unrolled"`, `"blocked"` or `"doubling"`. Defaults to `"auto"`.
-        backwards: bool. Whether to run from the last step to the first, with `c_{t+1}` in place of `c_{t-1}`.
-            Defaults to `False`.
-
-    Returns:
-        Tensor of the same shape, the states `c_1 ... c_L`.
-
-    Raises:
-        ValueError: If `method` is unknown, or `"unrolled"` with a length that is not known.
-
-    Example:
-    >>> import numpy as np
-    >>> decay = np.full((1, 3, 1), 0.5, dtype="float32")
-    >>> update = np.ones((1, 3, 1), dtype="float32")
-    >>> [float(state) for state in linear_recurrence(decay, update)[0, :, 0]]
-    [1.0, 1.5, 1.75]
     """
     check_option("method", method, METHODS)
     decay, update = ops.convert_to_tensor(decay), ops.convert_to_tensor(update)
@@ -95,34 +72,20 @@ def _blocked(decay: Any, update: Any, backwards: bool) -> Any:
     padding = ((0, 0), (0, -length % BLOCK), (0, 0))
     batch, features = ops.shape(update)[0], update.shape[2]
     shape = (batch, (length + BLOCK - 1) // BLOCK, BLOCK, features)
-    steps = [ops.unstack(ops.reshape(ops.pad(x, padding), shape), BLOCK, axis=2) for x in (decay, update)]
-    states = ops.stack(states_in_blocks(*steps, backwards, _doubling), axis=2)
+    decays, updates = (
+        ops.unstack(ops.reshape(ops.pad(x, padding), shape), BLOCK, axis=2) for x in (decay, update)
+    )
+    states = ops.stack(states_in_blocks(decays, updates, backwards, _doubling), axis=2)
     return ops.reshape(states, (batch, -1, features))[:, :length]
 
 
 def states_in_blocks(
     decays: list[Any], updates: list[Any], backwards: bool, across_blocks: Callable[[Any, Any, bool], Any]
 ) -> list[Any]:
-    """Computes the recurrence of a sequence that is laid out in blocks.
+    """Computes the recurrence of a sequence that is laid out in blocks, and returns the states.
 
-    Entry `j` of the lists holds step `j` of every block, so that no step of the loop waits for another block.
-
-    Args:
-        decays: list of tensors of shape `(batch, blocks, features)`, one for each step of a block.
-        updates: list of as many tensors of this shape.
-        backwards: bool. Whether the recurrence runs from the last step to the first.
-        across_blocks: Function `(decay, update, backwards)` that computes the recurrence over the blocks, of
-            tensors of shape `(batch, blocks, features)`.
-
-    Returns:
-        List of as many tensors of this shape, the states.
-
-    Example:
-    >>> import numpy as np
-    >>> ones = [ops.ones((1, 2, 1))] * 2
-    >>> states = states_in_blocks(ones, ones, False, lambda *x: linear_recurrence(*x[:2]))
-    >>> [state[0, :, 0].tolist() for state in map(np.asarray, states)]
-    [[1.0, 3.0], [2.0, 4.0]]
+    Entry `j` of each list, `(batch, blocks, features)`, holds step `j` of every block, so that no step of the
+    loop waits for another block. `across_blocks` computes the recurrence over the blocks.
     """
     steps = list(zip(decays, updates, strict=True))
     if backwards:
@@ -141,20 +104,7 @@ def states_in_blocks(
 
 
 def shifted(x: Any, by: int) -> Any:
-    """Moves the entries of axis 1 one place on (1) or back (-1); zeros move in.
-
-    Args:
-        x: Tensor of three dimensions.
-        by: int. 1 or -1.
-
-    Returns:
-        Tensor of the same shape.
-
-    Example:
-    >>> import numpy as np
-    >>> np.asarray(shifted(np.array([[[1.0], [2.0]]]), 1))[0, :, 0].tolist()
-    [0.0, 1.0]
-    """
+    """Moves the entries of axis 1 one place on (1) or back (-1); zeros move in."""
     edge = ops.zeros_like(x[:, :1])
     return ops.concatenate([edge, x[:, :-1]] if by > 0 else [x[:, 1:], edge], axis=1)
 
@@ -204,6 +154,7 @@ def recurrent_pooling(
     forget: Any,
     output: Any = None,
     input: Any = None,
+    *,
     mask: Any = None,
     method: str = "auto",
 ) -> Any:
@@ -217,30 +168,8 @@ def recurrent_pooling(
     ifo-pooling:  c_t = f_t * c_{t-1} + i_t * z_t,        h_t = o_t * c_t
     ```
 
-    Which of them follows from the gates that are given. The state is computed in float32 also for half
-    precision inputs.
-
-    Args:
-        candidate: Tensor `z` of shape `(batch, time, features)`.
-        forget: Tensor `f` of the same shape, gates between 0 and 1.
-        output: Tensor `o` of the same shape, or `None` for f-pooling. Defaults to `None`.
-        input: Tensor `i` of the same shape, or `None` for `1 - f`. Defaults to `None`.
-        mask: Boolean tensor of shape `(batch, time)`, true at the real steps, or `None` if all are. The state
-            passes a masked step unchanged, and the result is zero there. Defaults to `None`.
-        method: str. See `linear_recurrence`. Defaults to `"auto"`.
-
-    Returns:
-        Tensor `h` of the same shape and the dtype of `candidate`.
-
-    Raises:
-        ValueError: If `method` is unknown.
-
-    Example:
-    >>> import numpy as np
-    >>> candidate = np.ones((1, 2, 1), dtype="float32")
-    >>> forget = np.full((1, 2, 1), 0.5, dtype="float32")
-    >>> [float(step) for step in recurrent_pooling(candidate, forget)[0, :, 0]]
-    [0.5, 0.75]
+    Which of them follows from the gates that are given. All are of shape `(batch, time, features)`. The state
+    passes a masked step unchanged, and the result is zero there. It is computed in float32 at least.
     """
     candidate = ops.convert_to_tensor(candidate)
     dtype = keras.backend.standardize_dtype(candidate.dtype)
@@ -256,22 +185,6 @@ def recurrent_pooling(
     if mask is not None:
         result = ops.where(real, result, 0.0)
     return ops.cast(result, dtype)
-
-
-def first_mask(mask: Any) -> Any:
-    """Finds the mask of a text whose gates all carry the same one.
-
-    Args:
-        mask: Boolean tensor, `None`, or a list of these.
-
-    Returns:
-        The first that is not `None`, or `None`.
-
-    Example:
-    >>> first_mask([None, "mask", "mask"])
-    'mask'
-    """
-    return next((part for part in keras.tree.flatten(mask) if part is not None), None)
 
 
 @keras.saving.register_keras_serializable(package="answer_ranking")
@@ -305,42 +218,13 @@ class RecurrentPooling(keras.layers.Layer):
         self.supports_masking = True
 
     def build(self, input_shape: list[Shape]) -> None:
-        """Checks the shapes; there are no weights.
-
-        Args:
-            input_shape: List of two to four shapes.
-
-        Raises:
-            ValueError: If it is not such a list.
-        """
         self.compute_output_shape(input_shape)
         self.built = True
 
     def call(self, inputs: list[Any], mask: Any = None) -> Any:
-        """Pools over time.
-
-        Args:
-            inputs: List of the candidate and its gates.
-            mask: Boolean tensor of shape `(batch, time)`, or a list of these, one for each input. Defaults to
-                the mask that comes with the inputs, and to none.
-
-        Returns:
-            Tensor of shape `(batch, time, features)`.
-        """
         return recurrent_pooling(*inputs, mask=first_mask(mask), method=self.method)
 
     def compute_output_shape(self, input_shape: list[Shape]) -> Shape:
-        """Gives the shape of the candidate.
-
-        Args:
-            input_shape: List of two to four shapes.
-
-        Returns:
-            Tuple, `(batch, time, features)`.
-
-        Raises:
-            ValueError: If it is not a list of two to four shapes of three dimensions with the same features.
-        """
         if (
             not 2 <= len(input_shape) <= 4
             or any(not isinstance(shape, list | tuple) or len(shape) != 3 for shape in input_shape)
@@ -354,21 +238,7 @@ class RecurrentPooling(keras.layers.Layer):
         return tuple(input_shape[0])
 
     def compute_mask(self, inputs: list[Any], mask: Any = None) -> Any:
-        """Hands the mask on.
-
-        Args:
-            inputs: List of tensors.
-            mask: Boolean tensor, list of these, or `None`.
-
-        Returns:
-            Boolean tensor of shape `(batch, time)` or `None`.
-        """
         return first_mask(mask)
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal layer.
-
-        Returns:
-            dict, the arguments of the constructor.
-        """
         return {**super().get_config(), "method": self.method}

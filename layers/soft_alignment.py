@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from layers.text_pair_layer import Shape, TextPairLayer
+from .common import Shape, TextPairLayer
 
 
 @keras.saving.register_keras_serializable(package="answer_ranking")
@@ -42,19 +42,6 @@ class SoftAlignment(TextPairLayer):
     """
 
     def call(self, inputs: list[Any], mask: Any = None) -> list[Any]:
-        """Aligns both texts.
-
-        Args:
-            inputs: Pair of tensors `(..., question length, n)` and `(..., answer length, n)`.
-            mask: Pair of boolean tensors `(..., question length)` and `(..., answer length)`, true at the
-                real words, each perhaps `None`. Defaults to the masks that come with the inputs, and to none.
-
-        Returns:
-            List of two tensors `(..., length, n)`.
-
-        Raises:
-            ValueError: If a mask has another number of dimensions than its text without the last axis.
-        """
         question, answer, real_question, real_answer = self._real_words(inputs, mask)
         dtype = keras.backend.result_type(question.dtype, "float32")
         question, answer = ops.cast(question, dtype), ops.cast(answer, dtype)
@@ -67,17 +54,6 @@ class SoftAlignment(TextPairLayer):
         ]
 
     def compute_output_shape(self, input_shape: list[Shape]) -> list[Shape]:
-        """Gives the shapes of both texts, with the leading dimensions of both together.
-
-        Args:
-            input_shape: Pair of shapes `(..., question length, n)` and `(..., answer length, n)`.
-
-        Returns:
-            List of two tuples.
-
-        Raises:
-            ValueError: If the two do not fit together.
-        """
         return list(self._pair_shapes(input_shape))
 
 

@@ -4,10 +4,8 @@ from typing import Any
 
 import keras
 
-from layers.options import check_option
-from layers.poincare import PROJECTIONS, check_max_norm, project_to_ball
-
-Shape = tuple[int | None, ...]
+from .common import Shape, check_option
+from .poincare import PROJECTIONS, check_max_norm, project_to_ball
 
 
 @keras.saving.register_keras_serializable(package="answer_ranking")
@@ -16,7 +14,8 @@ class UnitBall(keras.layers.Layer):
 
     [HyperQA](https://arxiv.org/abs/1707.07847) constrains its question and answer embeddings to the unit ball
     by `y / |y|` where `|y| > 1`. On the edge itself the hyperbolic distance is infinite, so the radius is
-    `max_norm < 1` here. The layer has no weights, takes any shape `(..., dimensions)` and returns the same.
+    `max_norm < 1` here. The layer has no weights, takes any shape `(..., dimensions)` and returns the same;
+    masks are passed on.
 
     Neither float16 nor bfloat16 holds a norm of `1 - 1e-5`: the points leave in float32 under every dtype
     policy but float64's, and the inputs are not cast down.
@@ -47,63 +46,20 @@ class UnitBall(keras.layers.Layer):
         self.supports_masking = True
 
     def build(self, input_shape: Shape) -> None:
-        """Marks the layer as built; it has no weights.
-
-        Args:
-            input_shape: Shape of the vectors.
-        """
         self.built = True
 
     def call(self, inputs: Any) -> Any:
-        """Projects the vectors.
-
-        Args:
-            inputs: Tensor of shape `(..., dimensions)`.
-
-        Returns:
-            Tensor of the same shape with norms of at most `max_norm`, up to rounding.
-        """
         return project_to_ball(inputs, max_norm=self.max_norm, projection=self.projection)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
-        """Gives the shape of the result.
-
-        Args:
-            input_shape: Shape of the vectors.
-
-        Returns:
-            Tuple, the same shape.
-        """
         return tuple(input_shape)
 
     def compute_output_spec(self, inputs: Any) -> keras.KerasTensor:
-        """Gives shape and dtype of the points for a symbolic input.
-
-        Args:
-            inputs: Symbolic tensor.
-
-        Returns:
-            `keras.KerasTensor`, float32 or float64.
-        """
         dtype = keras.backend.result_type(inputs.dtype, "float32")
         return keras.KerasTensor(self.compute_output_shape(inputs.shape), dtype=dtype)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """Hands the mask on.
-
-        Args:
-            inputs: Tensor.
-            mask: Boolean tensor of the leading shape, or `None`.
-
-        Returns:
-            `mask`.
-        """
         return mask
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal layer.
-
-        Returns:
-            dict, the arguments of the constructor.
-        """
         return {**super().get_config(), "max_norm": self.max_norm, "projection": self.projection}

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from layers.text_pair_layer import Shape, TextPairLayer
+from .common import Shape, TextPairLayer, unit_vectors
 
 
 @keras.saving.register_keras_serializable(package="answer_ranking")
@@ -58,22 +58,8 @@ class WordRelatedness(TextPairLayer):
         self.stop_gradient = stop_gradient
 
     def call(self, inputs: list[Any], mask: Any = None) -> list[Any]:
-        """Finds the highest cosines.
-
-        Args:
-            inputs: Pair of tensors `(..., question length, n)` and `(..., answer length, n)`, the lengths at
-                least 1: a text without words is one of padding.
-            mask: Pair of boolean tensors `(..., question length)` and `(..., answer length)`, true at the
-                real words, each perhaps `None`. Defaults to the masks that come with the inputs, and to none.
-
-        Returns:
-            List of two tensors `(..., length, n + 1)`, or `(..., length, 1)` without `concatenate`.
-
-        Raises:
-            ValueError: If a mask has another number of dimensions than its text without the last axis.
-        """
         question, answer, real_question, real_answer = self._real_words(inputs, mask)
-        units = [_unit(text) for text in (question, answer)]
+        units = [unit_vectors(text) for text in (question, answer)]
         if self.stop_gradient:
             units = [ops.stop_gradient(unit) for unit in units]
         cosines = ops.matmul(units[0], ops.swapaxes(units[1], -1, -2))
@@ -91,44 +77,17 @@ class WordRelatedness(TextPairLayer):
         ]
 
     def compute_output_shape(self, input_shape: list[Shape]) -> list[Shape]:
-        """Gives the shapes of both texts with the channel, or of the channels.
-
-        Args:
-            input_shape: Pair of shapes `(..., question length, n)` and `(..., answer length, n)`.
-
-        Returns:
-            List of two tuples.
-
-        Raises:
-            ValueError: If the two do not fit together.
-        """
         shapes = self._pair_shapes(input_shape)
         if not self.concatenate:
             return [(*shape[:-1], 1) for shape in shapes]
         return [(*shape[:-1], None if shape[-1] is None else shape[-1] + 1) for shape in shapes]
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal layer.
-
-        Returns:
-            dict, the arguments of the constructor.
-        """
         return {
             **super().get_config(),
             "concatenate": self.concatenate,
             "stop_gradient": self.stop_gradient,
         }
-
-
-def _unit(text: Any) -> Any:
-    """Brings the words to length 1, zero vectors excepted."""
-    text = ops.cast(text, keras.backend.result_type(text.dtype, "float32"))
-    # Scaled by their largest entry first, words of any size have squares that neither overflow nor vanish.
-    largest = ops.stop_gradient(ops.max(ops.abs(text), axis=-1, keepdims=True))
-    nonzero = largest > 0
-    text = text / ops.where(nonzero, largest, 1.0)
-    squares = ops.sum(ops.square(text), axis=-1, keepdims=True)
-    return ops.where(nonzero, text * ops.rsqrt(ops.where(nonzero, squares, 1.0)), 0.0)
 
 
 def _masked_max(cosines: Any, own: Any, other: Any, axis: int) -> Any:

@@ -37,6 +37,12 @@ def to_numpy(x: Any) -> Any:
     )
 
 
+def assert_close(found: Any, expected: Any, rtol: float = 1e-5, atol: float = 1e-6) -> None:
+    """Compares the tensors or arrays of two nested structures."""
+    for one, other in zip(flat(to_numpy(found)), flat(to_numpy(expected)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=rtol, atol=atol)
+
+
 def dtype_of(tensor: Any) -> str:
     """Gives a tensor's dtype by name."""
     return keras.backend.standardize_dtype(tensor.dtype)
@@ -62,17 +68,9 @@ def run_layer_test(
 ) -> None:
     """Checks a layer from configuration to training.
 
-    Args:
-        layer_class: The class.
-        arguments: Arguments of its constructor.
-        inputs: Array or nested list of arrays.
-        tmp_path: Folder for the saved model.
-        output_shape: Expected shape, or list of shapes, of the result.
-        masks: Array or list of arrays to pass as `mask`, or None.
-        n_weights: Expected number of weight tensors.
-        half_precision_output: dtype of the result under the half precision policies, None for theirs.
-        half_precision_tolerance: Largest relative deviation there from the float32 result.
-        trainable_input: Whether training puts a trainable Dense layer before the layer.
+    `n_weights` and `output_shape` (one shape or a list) are the expected ones, `half_precision_output` the
+    expected dtype under half precision policies (None: theirs), `half_precision_tolerance` the largest
+    relative deviation there. With `trainable_input` training puts a Dense layer before the layer.
     """
     check_configuration(layer_class, arguments)
 

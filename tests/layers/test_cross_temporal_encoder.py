@@ -4,10 +4,16 @@ import keras
 import numpy as np
 import pytest
 from gradients import compiled, with_gradients
-from layer_checks import check_padding, run_layer_test, to_numpy
+from layer_checks import assert_close, check_padding, run_layer_test, to_numpy
 
-from layers import CrossTemporalEncoder, CrossTemporalGate, MaskedMean, QuasiRecurrentGates, RecurrentPooling
-from layers.packed_texts import pack_texts
+from answer_ranking.layers import (
+    CrossTemporalEncoder,
+    CrossTemporalGate,
+    MaskedMean,
+    QuasiRecurrentGates,
+    RecurrentPooling,
+)
+from answer_ranking.layers.concatenated_texts import concatenate_texts
 
 RNG = np.random.default_rng(5)
 # More words than a block has, texts of one word and of none, and an empty partner.
@@ -55,10 +61,8 @@ def test_equals_the_layers_step_by_step(pooling, crossing, kernel_size, skip_pad
     (means, found), (expected_means, expected_found) = (
         with_gradients(each)(*inputs) for each in (fast, reference)
     )
-    for actual, expected in zip(means, expected_means, strict=True):
-        np.testing.assert_allclose(to_numpy(actual), to_numpy(expected), rtol=1e-5, atol=1e-6)
-    for actual, expected in zip(found, expected_found, strict=True):
-        np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-6)
+    assert_close(means, expected_means)
+    assert_close(found, expected_found, rtol=1e-4)
 
 
 @either_way
@@ -70,8 +74,7 @@ def test_many_words_pass_through_many_blocks(skip_padding):
     layer.build([text.shape for text in inputs])
     actual = compiled(lambda *x: layer(list(x), mask=masks))(*inputs)
     reference = compiled(lambda *x: step_by_step(layer, list(x), masks))(*inputs)
-    for mean, expected in zip(actual, reference, strict=True):
-        np.testing.assert_allclose(to_numpy(mean), to_numpy(expected), rtol=1e-4, atol=1e-6)
+    assert_close(actual, reference, rtol=1e-4)
 
 
 def test_without_masks_every_step_counts():
@@ -80,10 +83,7 @@ def test_without_masks_every_step_counts():
     layer.build([text.shape for text in inputs])
     everywhere = [np.ones(text.shape[:2], bool) for text in inputs]
     means = compiled(lambda *x: layer(list(x)))(*inputs)
-    for mean, expected in zip(
-        means, compiled(lambda *x: layer(list(x), mask=everywhere))(*inputs), strict=True
-    ):
-        np.testing.assert_allclose(to_numpy(mean), to_numpy(expected), rtol=1e-6, atol=1e-7)
+    assert_close(means, compiled(lambda *x: layer(list(x), mask=everywhere))(*inputs), rtol=1e-6, atol=1e-7)
 
 
 @either_way
@@ -136,13 +136,13 @@ def test_has_the_papers_parameters():
 
 
 @pytest.mark.skipif(JAX, reason="the padding stays in on JAX")
-def test_packed_rows_hold_each_real_word_once():
+def test_rows_hold_each_real_word_once():
     masks = masks_of(LENGTHS)
-    packed = pack_texts(masks, skip_padding=True)
-    real = to_numpy(packed.real)
+    texts_in_rows = concatenate_texts(masks, skip_padding=True)
+    real = to_numpy(texts_in_rows.real)
     assert real.sum() == sum(map(sum, LENGTHS))
     cells = np.concatenate([mask.ravel() for mask in masks])
-    np.testing.assert_array_equal(np.sort(to_numpy(packed.cell)[real]), np.flatnonzero(cells))
+    np.testing.assert_array_equal(np.sort(to_numpy(texts_in_rows.cell)[real]), np.flatnonzero(cells))
 
 
 def test_wrong_options_and_shapes_are_refused():

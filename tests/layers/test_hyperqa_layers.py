@@ -1,11 +1,13 @@
-"""HyperbolicDistance and UnitBall as Keras layers; test_poincare.py checks their mathematics."""
+"""The layers of HyperQA as Keras layers, and Eq. 9; test_poincare.py checks the distance and the ball."""
 
 import keras
 import numpy as np
 import pytest
+from gradients import central_differences, gradients
 from layer_checks import check_configuration, dtype_of, run_layer_test, to_numpy
 
-from layers import HyperbolicDistance, MaskedSum, UnitBall
+from answer_ranking.layers import HyperbolicDistance, MaskedSum, RiemannianGradient, UnitBall
+from answer_ranking.layers.riemannian_gradient import riemannian_gradient
 
 RNG = np.random.default_rng(1)
 
@@ -92,3 +94,56 @@ def test_hyperqa_as_a_functional_model(policy):
     assert np.abs(np.linalg.norm(q, axis=-1) - (1 - 1e-5)).max() < 2e-7
     x = 2 * np.sum((q - a) ** 2, -1) / ((1 - np.sum(q * q, -1)) * (1 - np.sum(a * a, -1)))
     np.testing.assert_allclose(to_numpy(output), np.arccosh(1 + x), rtol=1e-4)
+
+
+def test_riemannian_gradient_layer(tmp_path):
+    run_layer_test(
+        RiemannianGradient,
+        {},
+        points(3, 4, 5),
+        tmp_path,
+        output_shape=(3, 4, 5),
+        half_precision_output="float32",
+        half_precision_tolerance=0,
+    )
+
+
+def exact_riemannian_gradient(gradient, x):
+    """Eq. 9 in float64."""
+    x = np.float64(x)
+    return (1 - np.sum(x * x, axis=-1, keepdims=True)) ** 2 / 4 * gradient
+
+
+def test_riemannian_gradient_is_equation_9():
+    norms = np.array([0.0, 0.3, 0.9, 0.999, 1 - 1e-5])[:, None]
+    x, gradient = np.float32(norms * points(5, 7) / 0.7), np.float32(RNG.normal(size=(5, 7)))
+    expected = exact_riemannian_gradient(gradient, x)
+    np.testing.assert_allclose(to_numpy(riemannian_gradient(gradient, x)), expected, rtol=1e-4, atol=0)
+    # The layer is the identity and converts what comes back.
+    layer = RiemannianGradient()
+    np.testing.assert_array_equal(to_numpy(layer(x)), x)
+    (found,) = gradients(lambda x: keras.ops.multiply(gradient, layer(x)), (x,))
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=0)
+
+
+def test_the_converted_gradient_flows_on_by_the_chain_rule():
+    inputs, kernel = np.float32(RNG.normal(size=(4, 3))), np.float32(RNG.normal(size=(3, 5)))
+    answers = points(4, 5)
+
+    def exact_ball(x):
+        return x * np.minimum(1, 0.8 / np.linalg.norm(x, axis=-1, keepdims=True))
+
+    def exact_distance(q):
+        x = 2 * np.sum((q - answers) ** 2, -1) / ((1 - np.sum(q * q, -1)) * (1 - np.sum(answers**2, -1)))
+        return np.arccosh(1 + x)
+
+    def distance(kernel):
+        ball = UnitBall(max_norm=0.8)(keras.ops.matmul(inputs, kernel))
+        return HyperbolicDistance()([RiemannianGradient()(ball), answers])
+
+    q = exact_ball(np.float64(inputs) @ np.float64(kernel))
+    (at_points,) = central_differences(exact_distance, (q,))
+    converted = exact_riemannian_gradient(at_points, q)
+    (expected,) = central_differences(lambda kernel: converted * exact_ball(inputs @ kernel), (kernel,))
+    (found,) = gradients(distance, (kernel,))
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-5)

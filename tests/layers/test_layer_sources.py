@@ -1,40 +1,81 @@
-"""The package `layers` itself: examples, imports, exports."""
+"""The package `layers` itself: examples, imports, exports, and its use outside of this project."""
 
 import ast
 import doctest
 import importlib
+import os
 import pkgutil
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import keras
 import pytest
 
-import layers
+from answer_ranking import layers
 
-MODULES = [f"layers.{module.name}" for module in pkgutil.iter_modules(layers.__path__)]
+NAMES = [module.name for module in pkgutil.iter_modules(layers.__path__)]
+FOLDER = Path(layers.__file__).parent
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", NAMES)
 def test_docstring_examples_run(name):
-    result = doctest.testmod(importlib.import_module(name))
-    assert result.attempted > 0
+    module = importlib.import_module(f"answer_ranking.layers.{name}")
+    result = doctest.testmod(module)
+    exported = {getattr(layers, each).__module__ for each in layers.__all__}
+    assert result.attempted > 0 or module.__name__ not in exported
     assert result.failed == 0
 
 
-@pytest.mark.parametrize("name", ["layers", *MODULES])
-def test_only_keras_is_imported(name):
-    source = Path(importlib.import_module(name).__file__).read_text(encoding="utf-8")
-    imported = set()
-    for node in ast.walk(ast.parse(source)):
+@pytest.mark.parametrize("name", ["__init__", *NAMES])
+def test_imports_are_keras_or_relative(name):
+    for node in ast.walk(ast.parse((FOLDER / f"{name}.py").read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            imported |= {alias.name.split(".")[0] for alias in node.names}
+            names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            imported.add(node.module.split(".")[0])
-    assert imported - set(sys.stdlib_module_names) <= {"keras", "layers"}
+            names = [] if node.level == 1 else [node.module]
+        else:
+            continue
+        assert {each.split(".")[0] for each in names} <= {"keras", *sys.stdlib_module_names}
 
 
 def test_exported_layers_are_registered():
     assert sorted(layers.__all__) == layers.__all__
     for name in layers.__all__:
         assert keras.saving.get_registered_object(f"answer_ranking>{name}") is getattr(layers, name)
+
+
+# No `answer_ranking` can be imported: -S leaves out the editable install's import hook, and the path names
+# only what Keras needs.
+ALONE = """
+import importlib.util, sys
+sys.path += {packages!r}
+assert importlib.util.find_spec("answer_ranking") is None
+import numpy as np
+from {package} import HyperbolicDistance, MaskedMean
+import {package} as package
+assert package.__file__.startswith({folder!r}), package.__file__
+distance = HyperbolicDistance()([np.zeros((1, 2), "float32"), np.array([[0.5, 0.0]], "float32")])
+assert abs(float(distance[0]) - np.log(3)) < 1e-5
+assert len([getattr(package, name) for name in package.__all__]) == {count}
+"""
+
+
+@pytest.mark.parametrize(("package", "copied"), [("layers", False), ("my_project.ranking_layers", True)])
+def test_the_folder_works_without_installation(package, copied, tmp_path):
+    root = FOLDER.parent
+    if copied:
+        root = tmp_path
+        (tmp_path / "my_project").mkdir()
+        shutil.copytree(FOLDER, tmp_path / package.replace(".", "/"))
+    script = ALONE.format(
+        packages=[path for path in sys.path if path.endswith("-packages")],
+        package=package,
+        folder=str(root),
+        count=len(layers.__all__),
+    )
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    command = [sys.executable, "-S", "-c", script]
+    run = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr[-2000:]

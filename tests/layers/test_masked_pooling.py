@@ -6,7 +6,7 @@ import pytest
 from gradients import gradients
 from layer_checks import check_padding, dtype_of, run_layer_test, to_numpy
 
-from layers import MaskedMax, MaskedMean, MaskedSum
+from answer_ranking.layers import MaskedMax, MaskedMean, MaskedSum
 
 RNG = np.random.default_rng(2)
 POOLINGS = {MaskedSum: np.sum, MaskedMean: np.mean, MaskedMax: np.max}
@@ -94,7 +94,7 @@ def test_float_masks_count_as_booleans():
 
 @both
 def test_wrong_shapes_are_refused(pooling):
-    with pytest.raises(ValueError, match=r"Received: inputs.shape=\(4, 6, 3\), mask.shape=\(4,\)"):
+    with pytest.raises(ValueError, match=r"Received: text.shape=\(4, 6, 3\), mask.shape=\(4,\)"):
         pooling()(TEXTS, mask=MASK[:, 0])
     with pytest.raises(ValueError, match="Received: input_shape="):
         pooling()(TEXTS[0, 0])

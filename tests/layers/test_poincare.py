@@ -9,8 +9,8 @@ from gradients import compiled, gradients
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layers import HyperbolicDistance
-from layers.poincare import one_minus_squared_norm, poincare_distance, project_to_ball
+from answer_ranking.layers import HyperbolicDistance
+from answer_ranking.layers.poincare import one_minus_squared_norm, poincare_distance, project_to_ball
 
 EDGE = 1 - 1e-5
 RNG = np.random.default_rng(0)

@@ -4,9 +4,9 @@ import keras
 import numpy as np
 import pytest
 from gradients import gradients
-from layer_checks import check_padding, run_layer_test, to_numpy
+from layer_checks import assert_close, check_padding, run_layer_test, to_numpy
 
-from layers import PooledConvolution
+from answer_ranking.layers import PooledConvolution
 
 RNG = np.random.default_rng(13)
 TEXTS = np.float32(RNG.normal(size=(4, 6, 3)))
@@ -107,8 +107,7 @@ def test_one_convolution_of_the_words_for_all_pairs_is_exact():
         both = np.concatenate([TEXTS[row], channel], axis=-1)
         np.testing.assert_allclose(value, expected(layer, both, MASK[row]), rtol=1e-4, atol=1e-5)
     arrays = TEXTS, PAIR_CHANNELS
-    for actual, value in zip(gradients(shared, arrays), gradients(plain, arrays), strict=True):
-        np.testing.assert_allclose(actual, value, rtol=1e-4, atol=1e-5)
+    assert_close(gradients(shared, arrays), gradients(plain, arrays), rtol=1e-4, atol=1e-5)
 
 
 def test_channels_of_equal_shape_are_further_features():
@@ -157,5 +156,5 @@ def test_wrong_shapes_are_refused(shapes):
     arrays = [np.zeros(shape) for shape in shapes]
     with pytest.raises(ValueError, match="Received: input_shape="):
         PooledConvolution(4, 3)(arrays if len(arrays) > 1 else arrays[0])
-    with pytest.raises(ValueError, match=r"Received: words\.shape="):
+    with pytest.raises(ValueError, match=r"Received: text\.shape="):
         PooledConvolution(4, 3)(TEXTS, mask=MASK[:, 0])

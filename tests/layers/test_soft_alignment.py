@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from gradients import central_differences, gradients
-from layer_checks import check_padding, dtype_of, run_layer_test, to_numpy
+from layer_checks import assert_close, check_padding, dtype_of, run_layer_test, to_numpy
 
-from layers import SoftAlignment
+from answer_ranking.layers import SoftAlignment
 
 RNG = np.random.default_rng(11)
 QUESTIONS = np.float32(RNG.normal(size=(4, 3, 5)))
@@ -46,8 +46,7 @@ def test_soft_alignment_layer(tmp_path):
 def test_alignment_equals_numpy():
     outputs = to_numpy(SoftAlignment()([QUESTIONS, ANSWERS], mask=[QUESTION_MASK, ANSWER_MASK]))
     expected = [both(*row) for row in zip(QUESTIONS, QUESTION_MASK, ANSWERS, ANSWER_MASK, strict=True)]
-    for output, side in zip(outputs, zip(*expected, strict=True), strict=True):
-        np.testing.assert_allclose(output, side, rtol=1e-5, atol=1e-6)
+    assert_close(outputs, [np.stack(side) for side in zip(*expected, strict=True)])
 
 
 def test_one_question_stands_against_many_candidates():
@@ -75,8 +74,7 @@ def test_gradients_equal_central_differences():
 
     texts = QUESTIONS[:2], ANSWERS[:2]
     expected = central_differences(numpy_alignment, texts)
-    for actual, value in zip(gradients(lambda *x: SoftAlignment()(list(x)), texts), expected, strict=True):
-        np.testing.assert_allclose(actual, value, rtol=1e-3, atol=1e-4)
+    assert_close(gradients(lambda *x: SoftAlignment()(list(x)), texts), expected, rtol=1e-3, atol=1e-4)
 
 
 def test_large_energies_stay_finite():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from layer_checks import check_configuration, to_numpy
 
-from layers import PackCandidates
+from answer_ranking.layers import BucketByLength
 
 LISTS = np.array([[[7, 8], [0, 0], [0, 0]], [[5, 0], [0, 0], [6, 9]], [[0, 0]] * 3], dtype="int32")
 
@@ -18,13 +18,13 @@ LISTS = np.array([[[7, 8], [0, 0], [0, 0]], [[5, 0], [0, 0], [6, 9]], [[0, 0]] *
     arrays("int32", st.tuples(*[st.integers(1, 4)] * 3), elements=st.integers(0, 2)),
     st.integers(1, 5),
 )
-def test_packing_keeps_every_real_candidate_once(lists, groups):
-    texts, rows, places = to_numpy(PackCandidates(groups)(lists))
+def test_packing_keeps_every_real_candidate_once(lists, buckets):
+    texts, rows, places = to_numpy(BucketByLength(buckets)(lists))
     places = np.array(places)
     length = lists.shape[-1]
     flat = np.concatenate([np.pad(group, [(0, 0), (0, length - group.shape[1])]) for group in texts])
     real = lists.any(axis=-1)
-    assert sorted(map(tuple, flat)) == sorted([*map(tuple, lists[real]), *[(0,) * length] * groups])
+    assert sorted(map(tuple, flat)) == sorted([*map(tuple, lists[real]), *[(0,) * length] * buckets])
     np.testing.assert_array_equal(flat[places], lists)
     of_places = np.concatenate(rows)[places]
     np.testing.assert_array_equal(of_places[real], np.nonzero(real)[0])
@@ -36,10 +36,10 @@ def test_packing_keeps_every_real_candidate_once(lists, groups):
     arrays("int32", st.tuples(*[st.integers(1, 4)] * 3), elements=st.integers(0, 2)),
     st.integers(1, 5),
 )
-def test_groups_are_of_like_length_and_no_wider_than_needed(lists, groups):
-    texts = to_numpy(PackCandidates(groups)(lists))[0]
+def test_buckets_are_of_like_length_and_no_wider_than_needed(lists, buckets):
+    texts = to_numpy(BucketByLength(buckets)(lists))[0]
     lengths = [np.max((group != 0) * np.arange(1, group.shape[1] + 1), axis=1) for group in texts]
-    assert [len(group) > 0 for group in lengths] == [True] * groups
+    assert [len(group) > 0 for group in lengths] == [True] * buckets
     assert all(np.concatenate(lengths)[:-1] <= np.concatenate(lengths)[1:])
     assert [group.shape[1] for group in texts] == [max(1, own.max()) for own in lengths]
     sizes = [len(group) for group in lengths]
@@ -47,9 +47,9 @@ def test_groups_are_of_like_length_and_no_wider_than_needed(lists, groups):
 
 
 def test_configuration_and_saving(tmp_path):
-    check_configuration(PackCandidates, {"groups": 3})
+    check_configuration(BucketByLength, {"buckets": 3})
     inputs = keras.Input((None, None), dtype="int32")
-    texts, rows, places = PackCandidates(2)(inputs)
+    texts, rows, places = BucketByLength(2)(inputs)
     assert [group.shape for group in (*texts, *rows)] == [(None, None)] * 2 + [(None,)] * 2
     assert places.shape == (None, None)
     sums = keras.ops.concatenate([keras.ops.sum(group, axis=-1) for group in texts], axis=0)
@@ -60,15 +60,15 @@ def test_configuration_and_saving(tmp_path):
         np.testing.assert_array_equal(to_numpy(loaded(lists)), lists.sum(axis=-1))
 
 
-def test_groups_are_counted_from_one():
-    with pytest.raises(ValueError, match="Received: groups=0"):
-        PackCandidates(0)
+def test_buckets_are_counted_from_one():
+    with pytest.raises(ValueError, match="Received: buckets=0"):
+        BucketByLength(0)
 
 
 def test_compilation_by_xla_is_declined():
-    assert not PackCandidates().supports_jit
+    assert not BucketByLength().supports_jit
 
 
 def test_wrong_shapes_are_refused():
     with pytest.raises(ValueError, match="Received: input_shape="):
-        PackCandidates()(LISTS[0])
+        BucketByLength()(LISTS[0])
