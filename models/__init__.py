@@ -1,0 +1,32 @@
+"""The papers' rankers, and those they are compared with, as functional Keras models."""
+
+from answer_ranking.models.attentive_pooling import (
+    PAPER_TRAINING,
+    ap_bilstm,
+    ap_cnn,
+    attention_weights,
+    qa_bilstm,
+    qa_cnn,
+)
+from answer_ranking.models.compare_aggregate import compare_aggregate
+from answer_ranking.models.cosinet import cosinet
+from answer_ranking.models.ctrn import ctrn, features_alone, lstm, qrnn
+from answer_ranking.models.hyperqa import hyperqa
+from answer_ranking.models.word_embedding import word_embedding
+
+__all__ = [
+    "PAPER_TRAINING",
+    "ap_bilstm",
+    "ap_cnn",
+    "attention_weights",
+    "compare_aggregate",
+    "cosinet",
+    "ctrn",
+    "features_alone",
+    "hyperqa",
+    "lstm",
+    "qa_bilstm",
+    "qa_cnn",
+    "qrnn",
+    "word_embedding",
+]

@@ -1,14 +1,17 @@
 """QA-CNN, QA-BiLSTM, AP-CNN and AP-BiLSTM (dos Santos et al. 2016) as functional Keras models."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
 from keras import ops
 
-from layers import AttentivePooling, CosineSimilarity, MaskedMax
-from models.word_embedding import word_embedding
+from answer_ranking.layers import AttentivePooling, CosineSimilarity, MaskedMax
+from answer_ranking.models.word_embedding import word_embedding
+
+if TYPE_CHECKING:
+    from answer_ranking.models.encodings import WordwiseBiLSTM, WordwiseConvolution
 
 PAPER_TRAINING: Mapping[str, Mapping[str, float | bool]] = {
     "QA-CNN": {"batch_size": 1, "margin": 0.009, "learning_rate": 0.05, "decays": False},
@@ -65,7 +68,7 @@ def qa_cnn(
     """
     states = _convolution(filters, window, seed)
     encoder = _encoder(word_vectors, states, True, embedding_dropout, train_word_vectors, seed)
-    return _ranker(encoder, _cosine_matcher(filters), "QA-CNN")
+    return _ranker(ConvolutionRanker, encoder, _cosine_matcher(filters), "QA-CNN")
 
 
 def ap_cnn(
@@ -86,20 +89,13 @@ def ap_cnn(
     is the list of a text's tensors for every ranker.
 
     Args:
-        word_vectors: float32 `(words, n)`; row 0 belongs to padding.
         filters: c, the number of features of a step. The paper's is 400.
         window: k, the words in the window around a step, see `qa_cnn`. The paper's is 4 for TrecQA and WikiQA
             and 3 for InsuranceQA.
-        embedding_dropout: share of the entries of word vectors that training sets to zero. The paper has
-            none.
-        train_word_vectors: whether the word vectors are trained too; the paper does not say.
-        seed: seeds the initial weights and the dropout.
+        The other arguments are those of `qa_cnn`.
 
     Returns:
         A model as of `qa_cnn`. Trainable parameters: k n c + c + c c.
-
-    Raises:
-        ValueError: `word_vectors` is not a matrix, or a number is out of its range.
 
     Example:
         >>> vectors = np.random.default_rng(0).normal(size=(1000, 50)).astype("float32")
@@ -110,7 +106,7 @@ def ap_cnn(
     """
     states = _convolution(filters, window, seed)
     encoder = _encoder(word_vectors, states, False, embedding_dropout, train_word_vectors, seed)
-    return _ranker(encoder, _attentive_matcher(filters, seed), "AP-CNN")
+    return _ranker(ConvolutionRanker, encoder, _attentive_matcher(filters, seed), "AP-CNN")
 
 
 def qa_bilstm(
@@ -127,18 +123,11 @@ def qa_bilstm(
     both texts); r = tanh(max over the steps) (Eq. 9, 10), s = cosine(r^q, r^a) (Eq. 11).
 
     Args:
-        word_vectors: float32 `(words, n)`; row 0 belongs to padding.
         units: h, the size of a direction's state. The paper's is 141.
-        embedding_dropout: share of the entries of word vectors that training sets to zero. The paper has
-            none.
-        train_word_vectors: whether the word vectors are trained too; the paper does not say.
-        seed: seeds the initial weights and the dropout.
+        The other arguments are those of `qa_cnn`.
 
     Returns:
         A model as of `qa_cnn`. Trainable parameters: 2 (4 h (n + h) + 4 h).
-
-    Raises:
-        ValueError: `word_vectors` is not a matrix, or a number is out of its range.
 
     Example:
         >>> vectors = np.random.default_rng(0).normal(size=(1000, 50)).astype("float32")
@@ -146,7 +135,7 @@ def qa_bilstm(
         'QA-BiLSTM'
     """
     encoder = _encoder(word_vectors, _bilstm(units, seed), True, embedding_dropout, train_word_vectors, seed)
-    return _ranker(encoder, _cosine_matcher(2 * units), "QA-BiLSTM")
+    return _ranker(BiLSTMRanker, encoder, _cosine_matcher(2 * units), "QA-BiLSTM")
 
 
 def ap_bilstm(
@@ -162,18 +151,11 @@ def ap_bilstm(
     Q and A are those of `qa_bilstm`, all else is as in `ap_cnn`.
 
     Args:
-        word_vectors: float32 `(words, n)`; row 0 belongs to padding.
         units: h, the size of a direction's state. The paper's is 141.
-        embedding_dropout: share of the entries of word vectors that training sets to zero. The paper has
-            none.
-        train_word_vectors: whether the word vectors are trained too; the paper does not say.
-        seed: seeds the initial weights and the dropout.
+        The other arguments are those of `qa_cnn`.
 
     Returns:
         A model as of `ap_cnn`. Trainable parameters: 2 (4 h (n + h) + 4 h) + 4 h h.
-
-    Raises:
-        ValueError: `word_vectors` is not a matrix, or a number is out of its range.
 
     Example:
         >>> vectors = np.random.default_rng(0).normal(size=(1000, 50)).astype("float32")
@@ -181,53 +163,22 @@ def ap_bilstm(
         'AP-BiLSTM'
     """
     encoder = _encoder(word_vectors, _bilstm(units, seed), False, embedding_dropout, train_word_vectors, seed)
-    return _ranker(encoder, _attentive_matcher(2 * units, seed), "AP-BiLSTM")
-
-
-RANKERS: Mapping[str, Callable[..., keras.Model]] = {
-    "QA-CNN": qa_cnn,
-    "AP-CNN": ap_cnn,
-    "QA-BiLSTM": qa_bilstm,
-    "AP-BiLSTM": ap_bilstm,
-}
-"""The four networks by the paper's names."""
+    return _ranker(BiLSTMRanker, encoder, _attentive_matcher(2 * units, seed), "AP-BiLSTM")
 
 
 def project_questions(matcher: keras.Model, questions: Sequence[Any]) -> list[Any]:
-    """Do all that the matcher does with a question alone, once for all the answers that it will meet.
-
-    Args:
-        matcher: the `matcher` part of a ranker.
-        questions: what its `encoder` gives for questions, as a list.
-
-    Returns:
-        The same and, for an AP ranker, Q^T U: the questions of `broadcast_scores`.
-    """
+    """Add to encoded questions Q^T U, if the matcher attends, for `broadcast_scores`."""
     attends = _kinds(matcher) == [AttentivePooling, CosineSimilarity]
     return [*questions, _pooling_of(matcher).project(questions[0])] if attends else list(questions)
 
 
 def broadcast_scores(matcher: keras.Model, questions: Sequence[Any], answers: Sequence[Any]) -> Any:
-    """Score questions against answers along leading dimensions that broadcast.
+    """Score questions (see `project_questions`) against encoded answers along leading dimensions that
+    broadcast.
 
-    For one of the four no encoding is copied for each pair. Other matchers are called with such copies.
-
-    Args:
-        matcher: the `matcher` part of a ranker.
-        questions: what `project_questions` gives. With leading dimensions `(1, n)`, where the answers have
-            `(m, 1)`, all pairs are scored.
-        answers: what the `encoder` gives for answers, as a list.
-
-    Returns:
-        The scores, float32, of the broadcast leading shape: for each pair that of the matcher.
-
-    Example:
-        >>> model = ap_cnn(np.random.default_rng(0).normal(size=(1000, 50)).astype("float32"), filters=100)
-        >>> matcher, encoder = model.get_layer("matcher"), model.get_layer("encoder")
-        >>> questions = project_questions(matcher, encoder(np.array([[5, 7], [8, 0]])))
-        >>> answers = encoder(np.array([[5, 9, 11]]))
-        >>> broadcast_scores(matcher, [x[None] for x in questions], [x[:, None] for x in answers]).shape
-        TensorShape([1, 2])
+    With `(1, n)` questions and `(m, 1)` answers all pairs are scored. For one of the four no encoding is
+    copied
+    for each pair; other matchers are called with such copies.
     """
     kinds = _kinds(matcher)
     pair = [questions[0], answers[0]]
@@ -241,12 +192,7 @@ def broadcast_scores(matcher: keras.Model, questions: Sequence[Any], answers: Se
 def attention_weights(
     ranker: keras.Model, question: np.ndarray, answer: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Give what an AP ranker attends to in each pair (Eq. 13 to 16), for figures.
-
-    Args:
-        ranker: a model of `ap_cnn` or `ap_bilstm`.
-        question: int32 `(batch, length)`, 0 being padding.
-        answer: int32 `(batch, length)`.
+    """Give what an AP ranker attends to in each pair of word matrices `(batch, length)` (Eq. 13 to 16).
 
     Returns:
         The attention to the question's words, float32 `(batch, question length)`, and to the answer's,
@@ -292,7 +238,7 @@ def _scores_of_copies(matcher: keras.Model, questions: Sequence[Any], answers: S
     return ops.reshape(matcher(copies), leading)
 
 
-def _pooling_of(matcher: keras.Model) -> AttentivePooling | None:
+def _pooling_of(matcher: keras.Model) -> Any:
     return next((layer for layer in matcher.layers if isinstance(layer, AttentivePooling)), None)
 
 
@@ -362,8 +308,32 @@ def _attentive_matcher(features: int, seed: int) -> keras.Model:
     return keras.Model(inputs, score, name="matcher")
 
 
-def _ranker(encoder: keras.Model, matcher: keras.Model, name: str) -> keras.Model:
+@keras.saving.register_keras_serializable("answer_ranking")
+class ConvolutionRanker(keras.Model):
+    """A functional model of `qa_cnn` or `ap_cnn`, which knows the encoding of its texts."""
+
+    @property
+    def encoding(self) -> "WordwiseConvolution":
+        """Multiplies each distinct word by the kernel once. It shares the model's weights."""
+        from answer_ranking.models.encodings import WordwiseConvolution  # needs TensorFlow
+
+        return WordwiseConvolution(self.get_layer("encoder"))
+
+
+@keras.saving.register_keras_serializable("answer_ranking")
+class BiLSTMRanker(keras.Model):
+    """A functional model of `qa_bilstm` or `ap_bilstm`, which knows the encoding of its texts."""
+
+    @property
+    def encoding(self) -> "WordwiseBiLSTM":
+        """Multiplies each distinct word by the kernels once. It shares the model's weights."""
+        from answer_ranking.models.encodings import WordwiseBiLSTM  # needs TensorFlow
+
+        return WordwiseBiLSTM(self.get_layer("encoder"))
+
+
+def _ranker(kind: type[keras.Model], encoder: keras.Model, matcher: keras.Model, name: str) -> keras.Model:
     question = keras.Input((None,), dtype="int32", name="question")
     answer = keras.Input((None,), dtype="int32", name="answer")
     score = matcher([*keras.tree.flatten(encoder(question)), *keras.tree.flatten(encoder(answer))])
-    return keras.Model([question, answer], score, name=name)
+    return kind([question, answer], score, name=name)

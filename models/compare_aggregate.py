@@ -7,9 +7,16 @@ import keras
 import numpy as np
 from keras import ops
 
-from layers import PooledConvolution, SoftAlignment
-from models.pair_ranking import beside, check_options, joined, pair_texts, score_pairs, text_inputs
-from models.word_embedding import word_embedding
+from answer_ranking.layers import PooledConvolution, SoftAlignment
+from answer_ranking.models.pair_ranking import (
+    bucket_candidates,
+    check_options,
+    concatenate_buckets,
+    repeat_questions,
+    score_pairs,
+    text_inputs,
+)
+from answer_ranking.models.word_embedding import word_embedding
 
 
 def compare_aggregate(
@@ -38,26 +45,16 @@ def compare_aggregate(
     * the pair [q * a ; q - a], and scores as those of `models.cosinet.cosinet`.
 
     Args:
-        word_vectors: float32 `(words, n)`, frozen; row 0 belongs to padding. Or the `word_vectors` layer of
-            another ranker, see `word_embedding`.
-        objective: "pointwise" or "listwise"; decides the inputs and outputs, see below.
-        across: what runs over a list's candidates: "none", "rnn", "birnn", "lstm" or "bilstm".
         dimension: size of the preprocessed words.
         filters: number of features of each convolution.
         widths: the number of words that each convolution sees at once.
         hidden: size of the result of the network across candidates, both directions together. Defaults to
             twice the `filters`, which fits the printed numbers of parameters.
-        activation: "relu", "tanh", "sigmoid" or "linear", of the convolutions.
-        embedding_dropout: share of the entries of word vectors that training sets to zero.
-        dropout: share of the entries of pair vectors that training sets to zero.
-        seed: seeds the initial weights and the dropout.
+        The other arguments are those of `cosinet`.
 
     Returns:
-        Pointwise: a model with the int32 inputs `question` `(batch, length)` and `answer`
-        `(batch, length)`, 0 being padding, and float32 scores `(batch,)`. List-wise: with `question` and
-        `answers` `(batch, candidates, length)`, and scores `(batch, candidates)`; a candidate of padding
-        alone is no candidate, changes nothing and has the score 0, which the loss must leave out. Trainable
-        parameters: 2,886,601 for n = 300, and more with a network across the candidates.
+        A model with the inputs and scores of `cosinet`. Trainable parameters: 2,886,601 for n = 300, and more
+        with a network across the candidates.
 
     Raises:
         ValueError: An option is unknown or does not fit the others, or `word_vectors` is not a matrix.
@@ -70,11 +67,11 @@ def compare_aggregate(
         TensorShape([1])
     """
     hidden = 2 * filters if hidden is None else hidden
-    word_vectors = check_options(word_vectors, objective, across, hidden)
+    check_options(objective, across, hidden)
     if not widths:
         raise ValueError(f"`widths` must name at least one width. Received: widths={widths}")
     question, texts = text_inputs(objective)
-    answers, rows, places = pair_texts(texts)
+    answers, rows, places = bucket_candidates(texts)
     embedding = word_embedding(word_vectors)
     preprocess = _preprocessing(dimension, embedding_dropout, seed)
     align = SoftAlignment(name="alignment")
@@ -86,12 +83,12 @@ def compare_aggregate(
     question_words, question_mask = preprocess(embedding(question)), ops.not_equal(question, 0)
     vectors: tuple[list[Any], list[Any]] = ([], [])
     for answer, own in zip(answers, rows, strict=True):
-        words = [beside(question_words, own), preprocess(embedding(answer))]
-        masks = [beside(question_mask, own), ops.not_equal(answer, 0)]
+        words = [repeat_questions(question_words, own), preprocess(embedding(answer))]
+        masks = [repeat_questions(question_mask, own), ops.not_equal(answer, 0)]
         aligned = align(words, mask=masks)
         for i in range(2):
             vectors[i].append(aggregate[i](compare[i]([words[i], aligned[i]]), masks[i]))
-    question_vectors, answer_vectors = map(joined, vectors)
+    question_vectors, answer_vectors = map(concatenate_buckets, vectors)
     score = score_pairs(
         question_vectors, answer_vectors, texts, places, across, hidden, dropout, seed + 3 + 2 * len(widths)
     )

@@ -4,9 +4,16 @@ import keras
 import numpy as np
 from keras import ops
 
-from layers import PooledConvolution, WordRelatedness
-from models.pair_ranking import beside, check_options, joined, pair_texts, score_pairs, text_inputs
-from models.word_embedding import word_embedding
+from answer_ranking.layers import PooledConvolution, WordRelatedness
+from answer_ranking.models.pair_ranking import (
+    bucket_candidates,
+    check_options,
+    concatenate_buckets,
+    repeat_questions,
+    score_pairs,
+    text_inputs,
+)
+from answer_ranking.models.word_embedding import word_embedding
 
 
 def cosinet(
@@ -34,8 +41,8 @@ def cosinet(
     Both objectives have the same layers under the same names and the same weights; a list-wise model without
     a network across candidates gives the scores of the pointwise one. List-wise, the words of a question are
     looked up and convolved once, and only the feature of their relatedness for each candidate, which is
-    exactly the same; candidates are encoded in groups of like length, so that little is computed for padding
-    (`PackCandidates`, which XLA cannot compile).
+    exactly the same; candidates are encoded in buckets of similar length, so that little is computed for
+    padding (`BucketByLength`, which XLA cannot compile).
 
     Args:
         word_vectors: float32 `(words, n)`, frozen; row 0 belongs to padding. Or the `word_vectors` layer of
@@ -71,9 +78,9 @@ def cosinet(
         (TensorShape([1, 3]), 0.0)
     """
     hidden = filters if hidden is None else hidden
-    word_vectors = check_options(word_vectors, objective, across, hidden)
+    check_options(objective, across, hidden)
     question, texts = text_inputs(objective)
-    answers, rows, places = pair_texts(texts)
+    answers, rows, places = bucket_candidates(texts)
     embedding = word_embedding(word_vectors)
     relate = WordRelatedness(concatenate=False, name="word_relatedness")
     drop, convolve = {}, {}
@@ -91,14 +98,23 @@ def cosinet(
     for answer, own in zip(answers, rows, strict=True):
         answer_words, answer_mask = embedding(answer), ops.not_equal(answer, 0)
         of_question, of_answer = relate(
-            [beside(words, own), answer_words], mask=[beside(mask, own), answer_mask]
+            [repeat_questions(words, own), answer_words], mask=[repeat_questions(mask, own), answer_mask]
         )
         channels.append(of_question)
         answer_vectors.append(convolve["answer"]([drop["answer"](answer_words), of_answer], mask=answer_mask))
     # The words of a question are convolved once, whatever the number of its candidates.
-    shared = [] if places is None else [joined(rows)]
-    question_vectors = convolve["question"]([drop["question"](words), joined(channels), *shared], mask=mask)
+    shared = [] if places is None else [concatenate_buckets(rows)]
+    question_vectors = convolve["question"](
+        [drop["question"](words), concatenate_buckets(channels), *shared], mask=mask
+    )
     score = score_pairs(
-        question_vectors, joined(answer_vectors), texts, places, across, hidden, dropout, seed + 2
+        question_vectors,
+        concatenate_buckets(answer_vectors),
+        texts,
+        places,
+        across,
+        hidden,
+        dropout,
+        seed + 2,
     )
     return keras.Model([question, texts], score, name="Cosinet")

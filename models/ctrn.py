@@ -6,8 +6,8 @@ from typing import Any
 import keras
 import numpy as np
 
-from layers import CrossTemporalEncoder, MaskedMean
-from models.word_embedding import word_embedding
+from answer_ranking.layers import CrossTemporalEncoder, MaskedMean
+from answer_ranking.models.word_embedding import word_embedding
 
 ALIGNMENTS = ("index", "scaled")
 
@@ -92,24 +92,9 @@ def qrnn(
 ) -> keras.Model:
     """Score an answer to a question by one quasi-recurrent network for both: CTRN without the crossing.
 
-    Args:
-        word_vectors: float32 `(words, n)`, frozen, row 0 belonging to padding; or a layer to share, see
-            `word_embedding`.
-        filters: d, the number of filters of each convolution.
-        projection: m, the size of the projected word vectors; None leaves them as they are (m = n).
-        kernel_size: k, the words in the window of the convolutions.
-        pooling: "f", "fo" (as in the paper) or "ifo"; see `RecurrentPooling`.
-        hidden: sizes of the MLP's layers.
-        n_features: number of features of the pair that are appended to the means; 0 for none.
-        dropout: share of the entries of the means and of the hidden layers that training sets to zero.
-        embedding_dropout: share of the entries of word vectors that training sets to zero.
-        seed: seeds the initial weights and the dropout.
-
-    Returns:
-        A model as `ctrn` returns it, with as many parameters if `pooling` is "fo".
-
-    Raises:
-        ValueError: `word_vectors` is not a matrix, or an option is out of range.
+    Its arguments, inputs, errors and number of parameters are those of `ctrn`, but for `pooling`: "f", "fo"
+    (as
+    in the paper) or "ifo"; see `RecurrentPooling`.
 
     Example:
         >>> model = qrnn(np.random.default_rng(0).normal(size=(100, 50)).astype("float32"), 64, n_features=4)
@@ -133,27 +118,10 @@ def lstm(
     embedding_dropout: float = 0.0,
     seed: int = 0,
 ) -> keras.Model:
-    """Score an answer to a question by one LSTM for both: the paper's baseline.
+    """Score an answer to a question by one LSTM for both, with a state of `units`: the paper's baseline.
 
-    `keras.layers.LSTM` in place of the quasi-recurrent network; everything else is that of `qrnn`.
-
-    Args:
-        word_vectors: float32 `(words, n)`, frozen, row 0 belonging to padding; or a layer to share, see
-            `word_embedding`.
-        units: d, the size of the LSTM's state.
-        projection: m, the size of the projected word vectors; None leaves them as they are (m = n).
-        hidden: sizes of the MLP's layers.
-        n_features: number of features of the pair that are appended to the means; 0 for none.
-        dropout: share of the entries of the means and of the hidden layers that training sets to zero.
-        embedding_dropout: share of the entries of word vectors that training sets to zero.
-        seed: seeds the initial weights and the dropout.
-
-    Returns:
-        A model as `ctrn` returns it. Its trainable parameters are the 4(md + d^2) + 2dh + h of the paper's
-        Table 2, the 4d biases of the gates, which the paper does not count, and 2h + 2 of the softmax.
-
-    Raises:
-        ValueError: `word_vectors` is not a matrix, or an option is out of range.
+    All else is that of `ctrn`. Trainable parameters: the 4(md + d^2) + 2dh + h of the paper's Table 2, the 4d
+    biases of the gates, which the paper does not count, and 2h + 2 of the softmax.
 
     Example:
         >>> model = lstm(np.random.default_rng(0).normal(size=(100, 50)).astype("float32"), 64)
@@ -183,19 +151,9 @@ def features_alone(
     """Score an answer by its features and nothing else: what CTRN's MLP makes of the word overlap.
 
     On TrecQA the overlap features are strong, so a network that has them is to be compared with this model.
-
-    Args:
-        n_features: number of features of the pair.
-        hidden: sizes of the MLP's layers.
-        dropout: share of the entries of the hidden layers that training sets to zero.
-        seed: seeds the initial weights and the dropout.
-
-    Returns:
-        A model as `ctrn` returns it; it takes the words of question and answer as the others do, and does not
-        look at them.
-
-    Raises:
-        ValueError: `n_features` is below 1.
+    It
+    takes the inputs of `ctrn` and does not look at the words. A ValueError is raised if `n_features` is
+    below 1.
 
     Example:
         >>> model = features_alone(4)

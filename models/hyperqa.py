@@ -1,10 +1,15 @@
 """HyperQA and CosineQA (Tay, Tuan and Hui, WSDM 2018) as functional Keras models."""
 
+from typing import TYPE_CHECKING
+
 import keras
 import numpy as np
 
-from layers import HyperbolicDistance, MaskedSum, UnitBall
-from models.word_embedding import word_embedding
+from answer_ranking.layers import HyperbolicDistance, MaskedSum, UnitBall
+from answer_ranking.models.word_embedding import word_embedding
+
+if TYPE_CHECKING:
+    from answer_ranking.models.encodings import BagOfWords
 
 SIMILARITIES = ("hyperbolic", "cosine")
 
@@ -73,9 +78,19 @@ def hyperqa(
     question = keras.Input((None,), dtype="int32", name="question")
     answer = keras.Input((None,), dtype="int32", name="answer")
     score = matcher([encoder(question), encoder(answer)])
-    return keras.Model(
-        [question, answer], score, name="HyperQA" if similarity == "hyperbolic" else "CosineQA"
-    )
+    return HyperQA([question, answer], score, name="HyperQA" if similarity == "hyperbolic" else "CosineQA")
+
+
+@keras.saving.register_keras_serializable("answer_ranking")
+class HyperQA(keras.Model):
+    """A functional model of `hyperqa`, which knows the encoding of its texts."""
+
+    @property
+    def encoding(self) -> "BagOfWords":
+        """Encodes the texts of a batch, each distinct word once. It shares the model's weights."""
+        from answer_ranking.models.encodings import BagOfWords  # needs TensorFlow
+
+        return BagOfWords(self.get_layer("encoder"))
 
 
 def _encoder(

@@ -11,33 +11,14 @@ import keras
 import numpy as np
 from keras import ops
 
-from layers import PackCandidates
+from answer_ranking.layers import BucketByLength
 
 OBJECTIVES = ("pointwise", "listwise")
 ACROSS = ("none", "rnn", "birnn", "lstm", "bilstm")
 
 
-def check_options(
-    word_vectors: np.ndarray | keras.layers.Embedding, objective: str, across: str, hidden: int
-) -> np.ndarray | keras.layers.Embedding:
-    """Check the arguments that both networks take.
-
-    Args:
-        word_vectors: should be a matrix, or the layer of word vectors of another model.
-        objective: should be one of `OBJECTIVES`.
-        across: should be one of `ACROSS`, and "none" where the objective is "pointwise".
-        hidden: should be positive, and even where `across` runs both ways.
-
-    Returns:
-        The word vectors as an array, or the layer as it is.
-
-    Raises:
-        ValueError: One of them is not what it should be.
-
-    Example:
-        >>> check_options(np.zeros((3, 2)), "listwise", "birnn", 4).shape
-        (3, 2)
-    """
+def check_options(objective: str, across: str, hidden: int) -> None:
+    """Raise ValueError if an option is unknown or does not fit the others."""
     for name, value, options in (("objective", objective, OBJECTIVES), ("across", across, ACROSS)):
         if value not in options:
             raise ValueError(f"`{name}` must be one of {options}. Received: {name}={value!r}")
@@ -51,88 +32,36 @@ def check_options(
             "`hidden` must be positive, and even where it is shared by two directions. "
             f"Received: hidden={hidden}, across={across!r}"
         )
-    if isinstance(word_vectors, keras.layers.Embedding):
-        return word_vectors
-    word_vectors = np.asarray(word_vectors)
-    if word_vectors.ndim != 2:
-        raise ValueError(
-            f"`word_vectors` must have the shape (words, dimensions). Received: shape={word_vectors.shape}"
-        )
-    return word_vectors
 
 
 def text_inputs(objective: str) -> tuple[Any, Any]:
-    """Make the inputs of question and answer, or of question and answers.
-
-    Args:
-        objective: "pointwise" or "listwise".
-
-    Returns:
-        The int32 inputs `question` `(batch, length)` and `answer` `(batch, length)`, or, list-wise, `answers`
-        `(batch, candidates, length)`.
-
-    Example:
-        >>> [text.shape for text in text_inputs("listwise")]
-        [(None, None), (None, None, None)]
-    """
+    """Make the int32 inputs `question` and `answer`, or, list-wise, `answers`."""
     question = keras.Input((None,), dtype="int32", name="question")
     if objective == "pointwise":
         return question, keras.Input((None,), dtype="int32", name="answer")
     return question, keras.Input((None, None), dtype="int32", name="answers")
 
 
-def pair_texts(texts: Any) -> tuple[list[Any], list[Any], Any]:
-    """Turn lists of answers into pairs in groups of like length; give pairs as they are, as one group.
+def bucket_candidates(texts: Any) -> tuple[list[Any], list[Any], Any]:
+    """Turn lists of answers into pairs in buckets of similar length, see `BucketByLength`.
 
-    Args:
-        texts: int32 tensor of answers `(batch, length)`, or of lists of answers
-            `(batch, candidates, length)`.
-
-    Returns:
-        For each group the answers `(pairs, length)`; for each group the rows of the questions that they
-        belong to `(pairs,)`, or None for pairs; and where in the concatenated groups each list has its
-        answers `(batch, candidates)`, or None for pairs. See `PackCandidates`.
-
-    Example:
-        >>> answers, rows, places = pair_texts(text_inputs("listwise")[1])
-        >>> len(answers), answers[0].shape, rows[0].shape, places.shape
-        (4, (None, None), (None,), (None, None))
+    Pairs stay as they are, as one bucket, with None for its rows and for the places.
     """
     if len(texts.shape) == 2:
         return [texts], [None], None
-    return PackCandidates(name="pack_candidates")(texts)
+    return BucketByLength(name="buckets")(texts)
 
 
-def joined(groups: Sequence[Any]) -> Any:
-    """Concatenate what was computed for the groups of pairs.
-
-    Args:
-        groups: tensors `(pairs, ...)` that differ in nothing but their first axis.
-
-    Returns:
-        Tensor `(all pairs, ...)`.
-
-    Example:
-        >>> joined([np.array([1.0]), np.array([2.0, 3.0])]).numpy().tolist()
-        [1.0, 2.0, 3.0]
-    """
-    # A single group as well: then the weights of pointwise and list-wise models stand in the same order.
-    return ops.concatenate(groups, axis=0)
+def concatenate_buckets(buckets: Sequence[Any]) -> Any:
+    """Concatenate what was computed for the buckets, `(pairs, ...)` each."""
+    # Also a single bucket: then pointwise and list-wise models have their weights in the same order.
+    return ops.concatenate(buckets, axis=0)
 
 
-def beside(question: Any, rows: Any) -> Any:
-    """Put the question's part of each pair beside the answer's.
+def repeat_questions(question: Any, rows: Any) -> Any:
+    """Repeat the questions `(batch, ...)` for the answers `(pairs, ...)` of a bucket.
 
-    Args:
-        question: tensor `(batch, ...)`.
-        rows: the questions' rows `(pairs,)`, or None where questions and answers are pairs already.
-
-    Returns:
-        Tensor `(pairs, ...)`.
-
-    Example:
-        >>> beside(np.array([3.0, 4.0]), np.array([0, 0, 1])).numpy().tolist()
-        [3.0, 3.0, 4.0]
+    `rows` `(pairs,)` are the questions' rows, or None where questions and answers are pairs already.
     """
     return question if rows is None else ops.take(question, rows, axis=0)
 
@@ -147,29 +76,15 @@ def score_pairs(
     dropout: float,
     seed: int,
 ) -> Any:
-    """Score vectors of questions and answers: [q * a ; q - a], a network across candidates, a linear layer.
+    """Score vectors `(pairs, n)`: [q * a ; q - a], a network across candidates, a linear layer.
 
-    The networks across the candidates run in the order of the list. A list is real candidates first and
-    padding after them; padded candidates are skipped, in both directions, so they change nothing, and
-    on a CPU not even if they stood between real ones (cuDNN refuses such masks).
-
-    Args:
-        question: tensor `(pairs, n)`.
-        answer: tensor `(pairs, n)`.
-        texts: the model's input of answers, `(batch, length)` or `(batch, candidates, length)`.
-        places: where each list has its answers, `(batch, candidates)`, or None outside of lists.
-        across: "none", "rnn", "birnn", "lstm" or "bilstm".
-        hidden: size of its result, of both directions together.
-        dropout: share of the entries of pair vectors that training sets to zero.
-        seed: seeds the initial weights and the dropout.
-
-    Returns:
-        float32 scores `(batch,)`, or `(batch, candidates)` with 0 at padded candidates.
-
-    Example:
-        >>> vectors, (_, texts) = keras.Input((8,)), text_inputs("pointwise")
-        >>> score_pairs(vectors, vectors, texts, None, "none", 1, 0.0, 0).shape
-        (None,)
+    `texts` is the model's input of answers; `places` says where each list has its answers, None outside of
+    lists.
+    The network across the candidates runs in the order of the list. Padded candidates come last and are
+    skipped
+    in both directions, so that they change nothing. (On a CPU they may also stand between real ones; cuDNN
+    refuses such masks.) Returns float32 scores `(batch,)`, or `(batch, candidates)` with 0 at padded
+    candidates.
     """
     product = keras.layers.Multiply(name="product")([question, answer])
     difference = keras.layers.Subtract(name="difference")([question, answer])
@@ -201,44 +116,17 @@ def _across(across: str, hidden: int, seed: int) -> keras.layers.Layer:
 
     if not two_ways:
         return one_way(seed, name="across")
-    # Without a layer of its own the way back would start from the same weights as the way forth.
+    # By default Bidirectional starts both directions from the same weights.
     return keras.layers.Bidirectional(
         one_way(seed), backward_layer=one_way(seed + 2, go_backwards=True), name="across"
     )
 
 
-def trainable_parameters(model: keras.Model) -> int:
-    """Count the trainable parameters of a model.
-
-    Args:
-        model: any model.
-
-    Returns:
-        Their number.
-
-    Example:
-        >>> trainable_parameters(keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)]))
-        8
-    """
-    return sum(int(np.prod(variable.shape)) for variable in model.trainable_variables)
-
-
 def printed_parameters(model: keras.Model) -> int:
-    """Count the trainable parameters as the paper's table does.
+    """Count the trainable parameters of `cosinet` or `compare_aggregate` as the paper's table does.
 
-    The paper's recurrent layers, as cuDNN's, have two biases for each gate, which only ever occur as their
-    sum; Keras' layers have one. Everything else is the same.
-
-    Args:
-        model: a model of `cosinet` or `compare_aggregate`.
-
-    Returns:
-        `trainable_parameters(model)`, and once more the biases of the network across the candidates.
-
-    Example:
-        >>> layers = [keras.Input((None, 3)), keras.layers.LSTM(2)]
-        >>> printed_parameters(keras.Sequential(layers)) - trainable_parameters(keras.Sequential(layers))
-        8
+    The paper's recurrent layers, as cuDNN's, have two biases for each gate, which only occur as their sum;
+    Keras' layers have one. So the biases of the network across the candidates count twice.
     """
     recurrent = []
     for layer in model.layers:
@@ -246,4 +134,4 @@ def printed_parameters(model: keras.Model) -> int:
         recurrent += [layer.forward_layer, layer.backward_layer] if both else [layer]
     gates = {keras.layers.SimpleRNN: 1, keras.layers.LSTM: 4}
     biases = sum(gates[type(layer)] * layer.units for layer in recurrent if type(layer) in gates)
-    return trainable_parameters(model) + biases
+    return biases + sum(int(np.prod(variable.shape)) for variable in model.trainable_variables)

@@ -6,9 +6,9 @@ import keras
 import numpy as np
 import pytest
 
-from models.compare_aggregate import compare_aggregate
-from models.cosinet import cosinet
-from models.pair_ranking import ACROSS, printed_parameters, trainable_parameters
+from answer_ranking.models.compare_aggregate import compare_aggregate
+from answer_ranking.models.cosinet import cosinet
+from answer_ranking.models.pair_ranking import ACROSS, printed_parameters
 
 BUILDERS = {cosinet: {"filters": 6}, compare_aggregate: {"dimension": 5, "filters": 4, "widths": (1, 2, 3)}}
 QUESTIONS = np.array([[4, 9, 4, 0], [3, 1, 8, 2]], "int32")
@@ -185,15 +185,6 @@ def test_padding_changes_nothing(builder, across):
 
 @each
 @each_across
-def test_only_a_network_across_candidates_sees_their_order(builder, across):
-    model = small(builder, objective="listwise", across=across)
-    turned = predict(model, QUESTIONS[:1], LISTS[:1, ::-1])[:, ::-1]
-    same = np.isclose(turned, predict(model, QUESTIONS[:1], LISTS[:1]), rtol=1e-4)
-    assert same.all() == (across == "none")
-
-
-@each
-@each_across
 def test_gradients_are_finite_and_blind_to_padding(builder, across):
     import tensorflow as tf
 
@@ -240,32 +231,15 @@ def test_parameters_are_the_paper_s(builder, across):
     for objective in ("pointwise", "listwise") if across == "none" else ("listwise",):
         model = builder(vectors(300), objective=objective, across=across)
         assert printed_parameters(model) == printed
-        assert trainable_parameters(model) == printed - second_biases
+        trainable = sum(np.prod(v.shape) for v in model.trainable_variables)
+        assert trainable == printed - second_biases
         assert not any("word_vectors" in v.path for v in model.trainable_variables)
 
 
 @each
-def test_a_hidden_size_as_in_the_paper_s_text_can_be_had(builder):
+def test_the_hidden_size_of_the_paper_s_text(builder):
     model = small(builder, objective="listwise", across="birnn", hidden=12)
     assert model.get_layer("across").output.shape[-1] == 12
-
-
-@each
-@pytest.mark.parametrize("across", ["rnn", "bilstm"])
-def test_a_saved_model_scores_the_same(builder, across, tmp_path):
-    model = small(builder, objective="listwise", across=across, dropout=0.2, embedding_dropout=0.1)
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    np.testing.assert_array_equal(predict(loaded), predict(model))
-    assert printed_parameters(loaded) == printed_parameters(model)
-
-
-@each
-def test_a_saved_pointwise_model_scores_the_same(builder, tmp_path):
-    model = small(builder)
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    np.testing.assert_array_equal(predict(loaded, texts=LISTS[:, 0]), predict(model, texts=LISTS[:, 0]))
 
 
 @each

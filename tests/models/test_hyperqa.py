@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from models.hyperqa import hyperqa
+from answer_ranking.models.hyperqa import hyperqa
 
 
 def vectors(n, words=30):
@@ -100,23 +100,6 @@ def test_sums_beyond_float16_are_ranked_under_mixed_precision():
     scores = model.predict([np.array([[1, 2]]), np.array([[2, 1]])], verbose=0)
     # Both lie on the edge in the same direction.
     np.testing.assert_allclose(scores, [0.0], atol=1e-3)
-
-
-def test_a_saved_model_scores_the_same(tmp_path):
-    model = hyperqa(vectors(6), 4, projection="smooth", distance_form="released", dropout=0.1)
-    inputs = [np.array([[3, 4, 0]], "int32"), np.array([[5, 6, 7]], "int32")]
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    np.testing.assert_array_equal(loaded.predict(inputs, verbose=0), model.predict(inputs, verbose=0))
-
-
-def test_a_saved_model_with_raw_embeddings_scores_the_same(tmp_path):
-    model = hyperqa(vectors(6), 4, raw_embeddings=True)
-    model.get_layer("matcher").get_layer("score_of_texts").set_weights([np.arange(8.0)[:, None]])
-    inputs = [np.array([[3, 4, 0]], "int32"), np.array([[5, 6, 7]], "int32")]
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    np.testing.assert_array_equal(loaded.predict(inputs, verbose=0), model.predict(inputs, verbose=0))
 
 
 @pytest.mark.parametrize(

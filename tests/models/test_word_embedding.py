@@ -2,8 +2,8 @@ import keras
 import numpy as np
 import pytest
 
-from models.ctrn import ctrn, qrnn
-from models.word_embedding import word_embedding
+from answer_ranking.models.ctrn import ctrn, qrnn
+from answer_ranking.models.word_embedding import word_embedding
 
 RNG = np.random.default_rng(0)
 VECTORS = RNG.normal(size=(30, 6)).astype("float32")

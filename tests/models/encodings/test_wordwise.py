@@ -1,0 +1,148 @@
+"""Encodings that multiply each distinct word once give what the encoder gives, and its gradients."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from answer_ranking.models import ap_bilstm, ap_cnn, qa_bilstm, qa_cnn
+from answer_ranking.models.encodings.wordwise_bilstm import bilstm_states
+from answer_ranking.models.encodings.wordwise_convolution import maximum_over_windows
+
+SIZE, INPUTS, WORDS = 4, 5, 12
+BUILDERS = (ap_cnn, qa_cnn, ap_bilstm, qa_bilstm)
+
+each = pytest.mark.parametrize("build", BUILDERS)
+
+
+def random_words(rng, texts, steps):
+    words = rng.integers(1, WORDS, (texts, steps))
+    words[np.arange(steps) >= rng.integers(0, steps + 1, texts)[:, None]] = 0
+    return words.astype("int32")
+
+
+def made(build, rng, *window):
+    # The row of padding is no zero vector: it must not matter. Nor are the biases zero.
+    vectors = rng.normal(size=(WORDS, INPUTS)).astype("float32")
+    model = build(vectors, SIZE, *window, train_word_vectors=True)
+    for variable in model.get_layer("encoder").trainable_variables[1:]:
+        variable.assign(rng.normal(size=variable.shape))
+    return model
+
+
+def real_entries(encoded, words):
+    """The states at the real words, or the text vectors."""
+    return tf.boolean_mask(encoded[0], words > 0) if len(encoded) > 1 else encoded[0]
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.sampled_from(
+        [*((build, k) for build in BUILDERS[:2] for k in range(1, 6)), *((b,) for b in BUILDERS[2:])]
+    ),
+    st.integers(0, 10**6),
+    st.integers(1, 5),
+    st.integers(1, 7),
+)
+def test_values_and_gradients_are_the_encoder_s(builder, seed, texts, steps):
+    rng = np.random.default_rng(seed)
+    model, words = made(builder[0], rng, *builder[1:]), random_words(rng, texts, steps)
+    encoder, encoding = model.get_layer("encoder"), model.encoding
+    weights = [variable.value for variable in encoder.trainable_variables]
+    results = []
+    for encode in (lambda: keras.tree.flatten(encoder(words)), lambda: encoding(*encoding.project(words))):
+        with tf.GradientTape() as tape:
+            encoded = encode()
+            entries = real_entries(encoded, words)
+            loss = tf.reduce_sum(tf.sin(3 * entries))
+        gradients = tape.gradient(loss, weights, unconnected_gradients="zero")
+        results.append([entries, *encoded[1:], *map(tf.convert_to_tensor, gradients)])
+    for found, expected in zip(*results, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
+
+
+@each
+def test_texts_may_be_cut_out_of_what_was_projected(build):
+    rng = np.random.default_rng(3)
+    model = made(build, rng)
+    words = np.array([[3, 4, 0, 0], [5, 0, 0, 0], [4, 4, 7, 9]], "int32")
+    places, rows = model.encoding.project(words)
+    # Padding and five words, each with four places in the window, or the rows of two directions.
+    assert int(np.prod(rows.shape)) == 6 * {ap_cnn: 4, qa_cnn: 2}.get(build, 8) * SIZE
+    cut = words[:2, :2]
+    found = real_entries(model.encoding(places[:2, :2], rows), cut)
+    expected = real_entries(keras.tree.flatten(model.get_layer("encoder")(cut)), cut)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("build", [ap_cnn, ap_bilstm])
+def test_half_precision_comes_out_in_half_precision(build):
+    rng = np.random.default_rng(4)
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        model = made(build, rng)
+    finally:
+        keras.config.set_dtype_policy("float32")
+    words = random_words(rng, 4, 6)
+    (states, _), (expected, _) = (
+        model.encoding(*model.encoding.project(words)),
+        model.get_layer("encoder")(words),
+    )
+    assert states.dtype == expected.dtype == "bfloat16"
+    found, expected = (np.float32(x)[words > 0] for x in (states, expected))
+    assert np.abs(found - expected).max() < 0.03 * np.abs(expected).max()
+
+
+def test_of_equal_windows_one_alone_gets_the_gradient():
+    rows = tf.constant([[0.0], [2.0], [2.0]])
+    with tf.GradientTape() as tape:
+        tape.watch(rows)
+        largest = maximum_over_windows(tf.constant([[2, 1, 2]]), rows, 1)
+    assert tape.gradient(largest, rows).numpy().tolist() == [[0], [0], [1]]
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (2, 3)])
+def test_texts_without_words_have_the_zero_vector(shape):
+    # Their gradient is dropped, even if it is NaN.
+    rows = tf.ones((4, 3))
+    with tf.GradientTape() as tape:
+        tape.watch(rows)
+        largest = maximum_over_windows(tf.zeros(shape, tf.int32), rows, 2)
+        total = tf.reduce_sum(largest * float("nan"))
+    assert largest.shape == (shape[0], 3)
+    assert not np.any(largest)
+    assert not np.any(tape.gradient(total, rows))
+
+
+def recurrence(lengths, steps=6, units=3):
+    rng = np.random.default_rng(7)
+    rows, recurrent = rng.normal(size=(2, 5, 4 * units)), rng.normal(size=(2, units, 4 * units))
+    places = np.where(np.arange(steps) < np.array(lengths)[:, None], 1 + np.arange(steps) % 4, 0)
+    return tf.constant(places, tf.int32), tf.constant(rows), tf.constant(recurrent)
+
+
+@pytest.mark.parametrize("lengths", [[5, 2, 0, 4], [1, 3, 3], [0, 0]])
+def test_gradients_of_the_recurrence_are_the_slopes_in_float64(lengths):
+    places, rows, recurrent = recurrence(lengths)
+    upstream = np.random.default_rng(1).normal(size=(len(lengths), 6, 6))
+
+    @tf.function
+    def weighted(rows, recurrent):
+        return tf.reduce_sum(bilstm_states(places, rows, recurrent) * upstream)
+
+    found, slopes = tf.test.compute_gradient(weighted, [rows, recurrent], delta=1e-5)
+    for gradient, slope in zip(found, slopes, strict=True):
+        np.testing.assert_allclose(gradient, slope, rtol=1e-6, atol=1e-8)
+    assert np.abs(slopes[0]).max() > 0.01 or not any(lengths)
+
+
+@pytest.mark.parametrize("lengths", [[3, 0, 6], [0, 0], []])
+def test_padding_of_the_recurrence_may_hold_anything(lengths):
+    places, rows, recurrent = recurrence(lengths)
+    rows = tf.concat([tf.fill(rows[:, :1].shape, np.float64("nan")), rows[:, 1:]], 1)
+    states = bilstm_states(places, rows, recurrent).numpy()
+    assert states.shape == (len(lengths), 6, 6)
+    assert not states[places == 0].any()
+    assert np.isfinite(states).all()
