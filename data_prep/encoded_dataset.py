@@ -3,26 +3,27 @@
 import hashlib
 import json
 import sys
-import warnings
-import zipfile
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from data_prep.dataset import Dataset
-from data_prep.encoded_split import EncodedSplit, encode_split
-from data_prep.encoded_texts import EncodedTexts
-from data_prep.errors import UserError
-from data_prep.files import atomic_write, cache_folder
-from data_prep.overlap_features import inverse_document_frequencies, overlap_features, stop_words
-from data_prep.shared_texts import SharedTexts
-from data_prep.tables import COLUMNS
-from data_prep.tokens import Tokenizer
-from data_prep.vocabulary import Vocabulary
+from answer_ranking.base.files import cache_folder, cached_arrays, from_json, to_json
+from answer_ranking.data_prep.dataset import Dataset
+from answer_ranking.data_prep.encoded_split import EncodedSplit, encode_split
+from answer_ranking.data_prep.encoded_texts import EncodedTexts, SharedTexts
+from answer_ranking.data_prep.overlap_features import (
+    inverse_document_frequencies,
+    overlap_features,
+    stop_words,
+)
+from answer_ranking.data_prep.tables import COLUMNS
+from answer_ranking.data_prep.tokens import Tokenizer
+from answer_ranking.data_prep.vocabulary import Vocabulary
 
 # Raise it when the arrays or the way to them change, so that no older cache is read.
 _FORMAT = 3
@@ -35,15 +36,13 @@ class EncodedDataset:
     """The splits as arrays over one vocabulary.
 
     Attributes:
-        train: the training questions.
-        dev: the development questions.
-        test: the test questions.
+        train, dev, test: the questions of each split.
         vocabulary: the words of all splits. Word vectors are given, not learnt, so that a word of the
             test split has to have its number; nothing else of that split enters.
         further_tests: the test splits after the first, by name, see `Dataset`.
 
     Example:
-        >>> from data_prep import encode_dataset, load_dataset
+        >>> from answer_ranking.data_prep import encode_dataset, load_dataset
         >>> encoded = encode_dataset(load_dataset("sample"))
         >>> int(encoded.train.candidates.words.max()) < len(encoded.vocabulary)
         True
@@ -91,34 +90,17 @@ def encode_dataset(
         overlap: compute the word-overlap features of every row, with the document frequencies of the training
             split, see `overlap_features`. Default False.
 
-    Returns:
-        The arrays and the vocabulary.
-
     Example:
-        >>> from data_prep import load_dataset
+        >>> from answer_ranking.data_prep import load_dataset
         >>> encode_dataset(load_dataset("sample")).dev.labels.dtype
         dtype('int8')
     """
     tokenizer = Tokenizer(dataset.description.pretokenised, lowercase, mask_numbers)
     path = cache_folder(cache_home) / "encoded" / f"{_key(dataset, tokenizer, overlap)}.npz"
-    try:
-        cached = _read(path)
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, UserError) as error:
-        warnings.warn(f"{path} is damaged ({error}); it is made anew.", stacklevel=2)
-        cached = None
-    if cached is not None:
-        return cached
-    encoded = _encode(dataset, tokenizer)
-    if overlap:
-        encoded = _with_overlap(encoded)
-    try:
-        _write(path, encoded)
-    except UserError as error:
-        warnings.warn(f"not kept for the next run: {error}", stacklevel=2)
-    return encoded
+    return cached_arrays(path, lambda: _to_arrays(_encode(dataset, tokenizer, overlap)), _from_arrays)
 
 
-def _encode(dataset: Dataset, tokenizer: Tokenizer) -> EncodedDataset:
+def _encode(dataset: Dataset, tokenizer: Tokenizer, overlap: bool) -> EncodedDataset:
     # A text may stand in thousands of rows: it is split once and counted as often as it occurs.
     times: Counter[str] = Counter()
     for table in dataset.splits.values():
@@ -138,22 +120,16 @@ def _encode(dataset: Dataset, tokenizer: Tokenizer) -> EncodedDataset:
         return [tokens_of[text] for text in wanted]
 
     splits = {name: encode_split(table, known_tokens, vocabulary) for name, table in dataset.splits.items()}
+    if overlap:
+        idf = inverse_document_frequencies(splits["train"], len(vocabulary))
+        for name, split in splits.items():
+            splits[name] = replace(split, features=overlap_features(split, vocabulary, idf))
     return _with_splits(splits, vocabulary)
 
 
 def _with_splits(splits: dict[str, EncodedSplit], vocabulary: Vocabulary) -> EncodedDataset:
     further = {name: split for name, split in splits.items() if name not in _SPLITS}
-    main = {name: splits[name] for name in _SPLITS}
-    return EncodedDataset(**main, vocabulary=vocabulary, further_tests=further)
-
-
-def _with_overlap(encoded: EncodedDataset) -> EncodedDataset:
-    idf = inverse_document_frequencies(encoded.train, len(encoded.vocabulary))
-    features = {
-        name: overlap_features(split, encoded.vocabulary, idf) for name, split in encoded.splits.items()
-    }
-    splits = {name: replace(split, features=features[name]) for name, split in encoded.splits.items()}
-    return _with_splits(splits, encoded.vocabulary)
+    return EncodedDataset(splits["train"], splits["dev"], splits["test"], vocabulary, further)
 
 
 def _key(dataset: Dataset, tokenizer: Tokenizer, overlap: bool) -> str:
@@ -168,8 +144,9 @@ def _key(dataset: Dataset, tokenizer: Tokenizer, overlap: bool) -> str:
     return digest.hexdigest()[:32]
 
 
-def _write(path: Path, encoded: EncodedDataset) -> None:
-    arrays, names = {}, {"words": encoded.vocabulary.words[2:], "splits": {}}
+def _to_arrays(encoded: EncodedDataset) -> dict[str, np.ndarray]:
+    arrays: dict[str, np.ndarray] = {}
+    names: dict[str, Any] = {"words": encoded.vocabulary.words[2:], "splits": {}}
     for name, split in encoded.splits.items():
         id_of_row, ids = pd.factorize(np.array(split.candidate_ids, object))
         arrays |= {
@@ -185,18 +162,11 @@ def _write(path: Path, encoded: EncodedDataset) -> None:
         names["splits"][name] = [split.question_ids, ids.tolist()]
         if split.features is not None:
             arrays[f"{name}_features"] = split.features
-    # Strings as JSON in a byte array: NumPy would store them as fixed-width or, worse, as pickles.
-    arrays["names"] = np.frombuffer(json.dumps(names).encode(), np.uint8)
-    with atomic_write(path, "wb") as file:
-        np.savez(file, **arrays)
+    return {**arrays, "names": to_json(names)}
 
 
-def _read(path: Path) -> EncodedDataset | None:
-    if not path.exists():
-        return None
-    with np.load(path, allow_pickle=False) as file:
-        arrays = {name: file[name] for name in file.files}
-    names = json.loads(arrays["names"].tobytes())
+def _from_arrays(arrays: dict[str, np.ndarray]) -> EncodedDataset:
+    names = from_json(arrays["names"])
     splits = {
         name: EncodedSplit(
             questions=EncodedTexts(arrays[f"{name}_question_words"], arrays[f"{name}_question_offsets"]),

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from data_prep.encoded_texts import EncodedTexts
-from data_prep.protocols import counts_under
-from data_prep.shared_texts import SharedTexts
-from data_prep.vocabulary import Vocabulary
+from answer_ranking.data_prep.dataset import counts_under
+from answer_ranking.data_prep.encoded_texts import EncodedTexts, SharedTexts
+from answer_ranking.data_prep.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class EncodedSplit:
 
     Example:
         >>> import pandas as pd
-        >>> from data_prep import Tokenizer
+        >>> from answer_ranking.data_prep import Tokenizer
         >>> table = pd.DataFrame({"question_id": ["a", "a", "b"], "question": ["x", "x", "y"],
         ...     "candidate_id": ["1", "2", "1"], "candidate": ["x z", "z", "y"], "label": [1, 0, 0]})
         >>> split = encode_split(table, Tokenizer(pretokenised=True), Vocabulary(["x", "y", "z"]))
@@ -72,22 +71,11 @@ class EncodedSplit:
         return np.diff(running[self.candidate_offsets])
 
     def counts_under(self, rule: str) -> np.ndarray:
-        """Tell which questions count under a protocol rule.
-
-        Args:
-            rule: "all", "answerable" or "clean", see `data_prep.protocols`.
-
-        Returns:
-            bool (n_questions,).
-        """
+        """Tell which questions count under "all", "answerable" or "clean", bool (n_questions,)."""
         return counts_under(rule, self.n_correct, np.diff(self.candidate_offsets) - self.n_correct)
 
     def keep_questions(self, mask: np.ndarray) -> "EncodedSplit":
-        """Copy the chosen questions with their candidates.
-
-        Args:
-            mask: bool (n_questions,).
-        """
+        """Copy the questions that a mask, bool (n_questions,), chooses, with their candidates."""
         mask = np.asarray(mask, bool)
         rows = np.flatnonzero(mask[self.question_of_row])
         counts = np.diff(self.candidate_offsets)[mask]
@@ -106,19 +94,14 @@ class EncodedSplit:
 def encode_split(
     table: pd.DataFrame, tokenizer: Callable[[list[str]], list[list[str]]], vocabulary: Vocabulary
 ) -> EncodedSplit:
-    """Turn a table into arrays.
+    """Turn a table whose questions have contiguous rows into arrays.
 
-    Args:
-        table: a checked table (see `data_prep.tables.check_table`): the rows of a question contiguous.
-        tokenizer: a `Tokenizer`, or any function from texts to lists of tokens.
-        vocabulary: numbers the words; others become 1.
-
-    Returns:
-        The arrays.
+    The tokenizer is a `Tokenizer`, or any function from texts to lists of tokens. Words that the vocabulary
+    does not have become 1.
 
     Example:
         >>> import pandas as pd
-        >>> from data_prep import Tokenizer
+        >>> from answer_ranking.data_prep import Tokenizer
         >>> table = pd.DataFrame({"question_id": ["a"], "question": ["x"], "candidate_id": ["1"],
         ...     "candidate": ["x z"], "label": [1]})
         >>> encode_split(table, Tokenizer(pretokenised=True), Vocabulary(["x"])).candidates.padded()

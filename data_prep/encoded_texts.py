@@ -1,11 +1,14 @@
-"""Texts as numbers, all on end in one array."""
+"""Texts as numbers, all on end in one array, and rows that share them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from data_prep.vocabulary import Vocabulary
+from answer_ranking.data_prep.vocabulary import Vocabulary
+
+# What `take` needs besides its result is several times as large: gigabytes, for a million rows at once.
+_ROWS_AT_A_TIME = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -30,12 +33,7 @@ class EncodedTexts:
 
     @classmethod
     def from_tokens(cls, token_lists: Sequence[Sequence[str]], vocabulary: Vocabulary) -> "EncodedTexts":
-        """Encode tokenised texts.
-
-        Args:
-            token_lists: one sequence of tokens per text.
-            vocabulary: the numbers of the words.
-        """
+        """Encode tokenised texts, one sequence of tokens per text."""
         lengths = np.fromiter(map(len, token_lists), np.int64, len(token_lists))
         words = vocabulary.encode([token for tokens in token_lists for token in tokens])
         return cls(words, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
@@ -49,11 +47,7 @@ class EncodedTexts:
         return np.diff(self.offsets)
 
     def take(self, indices: np.ndarray | Sequence[int]) -> "EncodedTexts":
-        """Copy some of the texts, in the order given; a text may be named more than once.
-
-        Args:
-            indices: integers (n,), from 0 to n_texts - 1.
-        """
+        """Copy some of the texts, in the order given; a text may be named more than once."""
         indices = np.asarray(indices, np.int64)
         lengths = self.lengths[indices]
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -68,8 +62,7 @@ class EncodedTexts:
 
         Args:
             indices: integers (n,), the texts; None for all.
-            max_length: int, the width. Longer texts lose their end. None for the longest text's length, at
-                least 1.
+            max_length: the width; longer texts lose their end. None for the longest text's, at least 1.
 
         Returns:
             int32 (n, max_length).
@@ -84,3 +77,75 @@ class EncodedTexts:
         shift = np.repeat(self.offsets[:-1][indices] - starts, kept)
         rectangle[mask] = self.words[np.arange(len(shift)) + shift]
         return rectangle
+
+
+@dataclass(frozen=True)
+class SharedTexts:
+    """One text per row, of which many rows may have the same: a table of texts and an index.
+
+    It is used like the `EncodedTexts` of all its rows, which it stands for. In a data set whose questions
+    share one pool of answers these would be hundreds of times larger than the table: `words` and `offsets`
+    lay them out in full each time that they are asked for, `take` and `padded` only the rows that are wanted.
+
+    Attributes:
+        texts: the distinct texts.
+        index: int32 (n_rows,), the number of every row's text.
+
+    Example:
+        >>> texts = EncodedTexts(np.array([5, 6, 7], np.int32), np.array([0, 1, 3]))
+        >>> shared = SharedTexts(texts, np.array([1, 0, 1], np.int32))
+        >>> shared.take([0, 2]).words
+        array([6, 7, 6, 7], dtype=int32)
+        >>> len(shared), shared.lengths.tolist()
+        (3, [2, 1, 2])
+    """
+
+    texts: EncodedTexts
+    index: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Tokens per row, int64 (n_rows,)."""
+        return self.texts.lengths[self.index]
+
+    @property
+    def offsets(self) -> np.ndarray:
+        """Offsets of the rows' texts laid out in full, int64 (n_rows + 1,); see `EncodedTexts`."""
+        return np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)
+
+    @property
+    def words(self) -> np.ndarray:
+        """The rows' texts laid out in full, int32 (n_tokens,); see `EncodedTexts`."""
+        lengths = self.lengths
+        ends = np.cumsum(lengths)
+        words = np.empty(ends[-1] if len(ends) else 0, np.int32)
+        for start in range(0, len(self), _ROWS_AT_A_TIME):
+            part = self.texts.take(self.index[start : start + _ROWS_AT_A_TIME]).words
+            begin = ends[start] - lengths[start]
+            words[begin : begin + len(part)] = part
+        return words
+
+    def take(self, rows: np.ndarray | Sequence[int]) -> EncodedTexts:
+        """Copy the texts of some rows, in the order given; a row may be named more than once."""
+        return self.texts.take(self.index[np.asarray(rows, np.int64)])
+
+    def select(self, rows: np.ndarray | Sequence[int]) -> "SharedTexts":
+        """Give some rows over the same table of texts, of which nothing is copied."""
+        return SharedTexts(self.texts, self.index[np.asarray(rows, np.int64)])
+
+    def padded(
+        self, rows: np.ndarray | Sequence[int] | None = None, max_length: int | None = None
+    ) -> np.ndarray:
+        """Lay the texts of rows (None for all) out as a rectangle, see `EncodedTexts.padded`."""
+        index = self.index if rows is None else self.index[np.asarray(rows, np.int64)]
+        return self.texts.padded(index, max_length)
+
+    def token_counts(self, n_words: int) -> np.ndarray:
+        """Count how often every word of a vocabulary of `n_words` occurs in all rows, int64 (n_words,)."""
+        times = np.bincount(self.index, minlength=len(self.texts))
+        weights = np.repeat(times, self.texts.lengths)
+        # Sums of whole numbers below 2^53 are exact in the float64 that bincount adds up.
+        return np.bincount(self.texts.words, weights=weights, minlength=n_words).astype(np.int64)

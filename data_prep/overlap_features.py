@@ -2,28 +2,19 @@
 
 import math
 import string
-from collections.abc import Iterable
 
 import numpy as np
 
-from data_prep.encoded_split import EncodedSplit
-from data_prep.encoded_texts import EncodedTexts
-from data_prep.vocabulary import Vocabulary
+from answer_ranking.data_prep.encoded_split import EncodedSplit
+from answer_ranking.data_prep.encoded_texts import EncodedTexts
+from answer_ranking.data_prep.vocabulary import Vocabulary
 
 FEATURES = ("overlap", "idf overlap", "overlap without stop words", "idf overlap without stop words")
 """What the four columns are."""
 
 
 def stop_words() -> frozenset[str]:
-    """The words that the last two features leave out: spaCy's English stop words, and punctuation marks.
-
-    Returns:
-        The words, in lower case.
-
-    Example:
-        >>> {"the", "of", "?"} <= stop_words(), "who" in stop_words(), "river" in stop_words()
-        (True, True, False)
-    """
+    """Give the words that the last two features leave out: spaCy's English stop words, punctuation marks."""
     from spacy.lang.en.stop_words import STOP_WORDS
 
     # As tokenised text writes them, too.
@@ -31,26 +22,10 @@ def stop_words() -> frozenset[str]:
 
 
 def inverse_document_frequencies(train: EncodedSplit, n_words: int) -> np.ndarray:
-    """Measure how rare words are in a training split.
+    """Measure how rare words are in a training split (and in no other), float64 (n_words,).
 
     The weight of a word is ln((N + 1) / (n_w + 1)) if n_w of the N texts have it; the texts are the questions
     and the candidates. A word that training does not have gets the largest weight, ln(N + 1).
-
-    Args:
-        train: the training split, and no other.
-        n_words: size of the vocabulary.
-
-    Returns:
-        float64 (n_words,).
-
-    Example:
-        >>> import pandas as pd
-        >>> from data_prep import Tokenizer, encode_split
-        >>> table = pd.DataFrame({"question_id": ["a"], "question": ["x"], "candidate_id": ["1"],
-        ...     "candidate": ["x z"], "label": [1]})
-        >>> train = encode_split(table, Tokenizer(pretokenised=True), Vocabulary(["x", "z"]))
-        >>> inverse_document_frequencies(train, 4).round(3).tolist()
-        [1.099, 1.099, 0.0, 0.405]
     """
     rows_of_text = np.bincount(train.candidates.index, minlength=len(train.candidates.texts))
     frequency = np.zeros(n_words)
@@ -64,9 +39,7 @@ def inverse_document_frequencies(train: EncodedSplit, n_words: int) -> np.ndarra
     return np.log((n_texts + 1) / (frequency + 1))
 
 
-def overlap_features(
-    split: EncodedSplit, vocabulary: Vocabulary, idf: np.ndarray, left_out: Iterable[str] | None = None
-) -> np.ndarray:
+def overlap_features(split: EncodedSplit, vocabulary: Vocabulary, idf: np.ndarray) -> np.ndarray:
     """Compute the features that CTRN appends to its text vectors on TrecQA.
 
     They go back to Yu et al. (2014) and Severyn and Moschitti (2015). With Q and A the sets of the distinct
@@ -77,36 +50,16 @@ def overlap_features(
     first with all words, then without stop words. Severyn and Moschitti's released code divides both by
     |Q| + |A|; without the division each feature alone ranks better on the dev questions of TrecQA (TRAIN,
     MAP 0.751, 0.820, 0.746, 0.775 against 0.691, 0.764, 0.679, 0.711), so there is none here. That code
-    differs in three more things, which are mended: it weighs a word by n_w / ln(N / n_w), which grows with
-    frequency; it counts frequencies on dev and test, too; and its list of stop words is switched off.
+    differs in three more things, which are corrected here: it weighs a word by n_w / ln(N / n_w), which grows
+    with frequency; it counts frequencies on dev and test, too; and its list of stop words is switched off.
 
-    Args:
-        split: questions and candidates.
-        vocabulary: their words. Unknown words (number 1) are no overlap.
-        idf: float (n_words,), see `inverse_document_frequencies`.
-        left_out: the stop words; None for `stop_words()`.
-
-    Returns:
-        float32 (n_rows, 4), the columns of `FEATURES`.
-
-    Raises:
-        ValueError: `idf` has another length than the vocabulary.
-
-    Example:
-        >>> import pandas as pd
-        >>> from data_prep import Tokenizer, encode_split
-        >>> table = pd.DataFrame({"question_id": ["a"], "question": ["the x"], "candidate_id": ["1"],
-        ...     "candidate": ["the x z"], "label": [1]})
-        >>> vocabulary = Vocabulary(["the", "x", "z"])
-        >>> split = encode_split(table, Tokenizer(pretokenised=True), vocabulary)
-        >>> overlap_features(split, vocabulary, np.array([0, 0, 1.0, 2.0, 3.0]), ["the"]).round(3).tolist()
-        [[2.0, 3.0, 1.0, 2.0]]
+    Unknown words (number 1) are no overlap. Returns float32 (n_rows, 4), the columns of `FEATURES`.
     """
     if len(idf) != len(vocabulary):
         raise ValueError(
             f"`idf` must have one weight per word. Received: {len(idf)} weights, {len(vocabulary)} words"
         )
-    stops = stop_words() if left_out is None else frozenset(left_out)
+    stops = stop_words()
     # Only real words can be shared: not padding, and not two different words that are both unknown.
     stop_numbers = {i for i, word in enumerate(vocabulary.words) if i > 1 and word.lower() in stops}
 

@@ -1,95 +1,45 @@
 """The data sets by name, and the one way to load any of them."""
 
+from importlib import import_module
 from pathlib import Path
 
-from data_prep.antique import ANTIQUE
-from data_prep.data_files import DataFiles
-from data_prep.dataset import Dataset
-from data_prep.description import DatasetDescription
-from data_prep.errors import UserError
-from data_prep.insuranceqa import INSURANCEQA, INSURANCEQA_TOKENS, INSURANCEQA_V1
-from data_prep.natural_questions import NQ_LA
-from data_prep.qed import QED
-from data_prep.sample_data import SAMPLE
-from data_prep.semevalcqa import SEMEVALCQA
-from data_prep.squad_sent import SQUAD_SENT
-from data_prep.tables import load_table
-from data_prep.trecqa import TRECQA
-from data_prep.wikiqa import WIKIQA
-from data_prep.yahooqa import YAHOOQA
+from answer_ranking.base.errors import UserError
+from answer_ranking.data_prep.dataset import Dataset, DatasetDescription
+from answer_ranking.data_prep.downloads.data_files import DataFiles
+from answer_ranking.data_prep.tables import load_table
 
-DATASETS: dict[str, DatasetDescription] = {
-    each.name: each
-    for each in (
-        SAMPLE,
-        WIKIQA,
-        TRECQA,
-        INSURANCEQA,
-        INSURANCEQA_TOKENS,
-        INSURANCEQA_V1,
-        SEMEVALCQA,
-        YAHOOQA,
-        ANTIQUE,
-        SQUAD_SENT,
-        NQ_LA,
-        QED,
-    )
+DATASETS: dict[str, str | DatasetDescription] = {
+    "sample": "wikiqa.SAMPLE",
+    "wikiqa": "wikiqa.WIKIQA",
+    "trecqa": "trecqa.TRECQA",
+    "insuranceqa": "insuranceqa.INSURANCEQA",
+    "insuranceqa-tokens": "insuranceqa.INSURANCEQA_TOKENS",
+    "insuranceqa-v1": "insuranceqa.INSURANCEQA_V1",
+    "semevalcqa": "semevalcqa.SEMEVALCQA",
+    "yahooqa": "yahooqa.YAHOOQA",
+    "antique": "antique.ANTIQUE",
+    "squad-sent": "squad_sent.SQUAD_SENT",
+    "nq-la": "natural_questions.NQ_LA",
+    "qed": "qed.QED",
 }
+"""The data sets by name: a description, or where it stands in `readers/`, imported when it is asked for."""
 
-OWN_TABLES = DatasetDescription(
-    name="own",
-    title="own tables",
-    variants=("",),
-    protocols={"answerable": "answerable"},
-    order_is_signal=False,
-    pretokenised=False,
-    lists_correct_first=False,
-    source="the user's own",
-    licence="the user's own",
-)
-
-
-def reader_sources(name: str) -> tuple[str, ...]:
-    """Name the files that read a data set and say which of its questions count, from the repository's folder.
-
-    Args:
-        name: the data set's name; one that is not known, as a user's own table, has no reader of its own.
-
-    Returns:
-        Files of this folder, or patterns of their names.
-
-    Example:
-        >>> reader_sources("wikiqa")[-1]
-        'data_prep/wikiqa*.py'
-    """
-    read = DATASETS[name].read if name in DATASETS else None
-    own = () if read is None else (f"{read.__module__.replace('.', '/')}*.py",)
-    return (
-        *(f"data_prep/{part}.py" for part in ("protocols", "sentences", "shared_texts", "splitting")),
-        *own,
-    )
+OWN_TABLES = DatasetDescription("own", "own tables", source="the user's own", licence="the user's own")
 
 
 def find_description(name: str) -> DatasetDescription:
-    """Look a data set's description up.
-
-    Args:
-        name: its name.
-
-    Raises:
-        UserError: there is no such data set.
-
-    Example:
-        >>> find_description("trecqa").variants
-        ('TRAIN-ALL', 'TRAIN')
-    """
+    """Look up a data set's description."""
     if name not in DATASETS:
         raise UserError(f"unknown data set {name!r}: choose one of {', '.join(DATASETS)}.")
-    return DATASETS[name]
+    description = DATASETS[name]
+    if isinstance(description, str):
+        module, constant = description.split(".")
+        description = getattr(import_module(f"answer_ranking.data_prep.readers.{module}"), constant)
+    return description
 
 
 def load_dataset(name: str, variant: str | None = None, data_home: str | Path | None = None) -> Dataset:
-    """Load a data set by name.
+    """Load a data set by name, complete: which questions count is the caller's choice, by `apply_protocol`.
 
     Args:
         name: one of `DATASETS`, such as "sample" (bundled), "wikiqa" or "trecqa".
@@ -97,9 +47,6 @@ def load_dataset(name: str, variant: str | None = None, data_home: str | Path | 
             "TRAIN-ALL" (default) and "TRAIN".
         data_home: the folder that holds `wikiqa/`, `trecqa/` and so on; None for QA_DATA_HOME and the user's
             cache.
-
-    Returns:
-        The data set, complete: which questions count is the caller's choice, by `apply_protocol`.
 
     Raises:
         UserError: unknown name or variant, or the data are absent or not the published ones.
@@ -114,23 +61,13 @@ def load_dataset(name: str, variant: str | None = None, data_home: str | Path | 
         choice = ", ".join(filter(None, description.variants))
         cure = f"Choose one of {choice}." if choice else "It has no variants: leave --variant None."
         raise UserError(f"unknown variant {variant!r} of {description.title}. {cure}")
-    train, dev, test, *further = description.read(variant, DataFiles(description, data_home))
+    files = DataFiles(description, data_home) if description.files else None
+    train, dev, test, *further = description.read(variant, files)
     return Dataset(train, dev, test, description, variant, *further)
 
 
 def load_own_tables(train: str | Path, dev: str | Path, test: str | Path) -> Dataset:
-    r"""Load a user's own tables (see `load_table`) as a data set.
-
-    Args:
-        train: the table to train on.
-        dev: the table to choose by.
-        test: the table to report on.
-
-    Returns:
-        The data set.
-
-    Raises:
-        UserError: a table cannot be read or a row is wrong.
+    r"""Load a user's own tables (see `load_table`) as a data set: to train on, to choose by, to report on.
 
     Example:
         >>> from pathlib import Path

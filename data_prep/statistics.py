@@ -1,66 +1,42 @@
 """Counting a data set, and finding out whether the order of its candidates gives the label away."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 
-from data_prep.dataset import Dataset
-from data_prep.protocols import apply_protocol
-from data_prep.tokens import Tokenizer
+from answer_ranking.data_prep.dataset import Dataset, apply_protocol
+from answer_ranking.data_prep.tokens import Tokenizer
 
 # Chance puts every correct candidate before every wrong one in few questions; so many are the files' doing.
 _GIVEN_AWAY = 0.9
 
 
 def dataset_statistics(dataset: Dataset) -> pd.DataFrame:
-    """Count every split under every protocol of the data set.
-
-    Args:
-        dataset: the tables.
-
-    Returns:
-        One row per split and protocol ("all" and the published ones), see `table_statistics`.
-
-    Example:
-        >>> from data_prep import load_dataset
-        >>> dataset_statistics(load_dataset("sample"))["split"].unique().tolist()
-        ['train', 'dev', 'test']
-    """
-    tokenizer = Tokenizer(dataset.description.pretokenised)
+    """Count every split under "all" and every protocol of the data set, see `table_statistics`."""
     rules = {"all": "all", **dataset.description.protocols}
-    rows = []
-    known: dict[str, int] = {}
-    for split, table in dataset.splits.items():
-        counted = _with_lengths(table, tokenizer, known)
-        for protocol, rule in rules.items():
-            rows.append({"split": split, "protocol": protocol, **_count(apply_protocol(counted, rule))})
-    return pd.DataFrame(rows)
+    return table_statistics(dataset.splits, rules, Tokenizer(dataset.description.pretokenised))
 
 
-def table_statistics(table: pd.DataFrame, tokenizer: Tokenizer, rule: str = "all") -> dict:
-    """Count one table.
+def table_statistics(
+    tables: Mapping[str, pd.DataFrame], rules: Mapping[str, str], tokenizer: Tokenizer
+) -> pd.DataFrame:
+    """Count tables by name under protocols and their rules, one row each.
 
-    Args:
-        table: a checked table.
-        tokenizer: makes the tokens that are counted.
-        rule: which questions count, see `data_prep.protocols`.
-
-    Returns:
-        `questions` (with those that have no candidates, where the table's `attrs` name them), `pairs`,
-        `correct`; `question_tokens` and `candidate_tokens`, means per question and per candidate;
-        `order_map`, mean average precision over the questions with a correct candidate when candidates are
-        ranked by their order in the file; `correct_first` and `correct_last`, the shares of questions with
-        both kinds of candidates in which every correct one stands before, or after, every wrong one; and
-        `order`, "correct first" or "correct last" where that share is at least 90 %, else "".
-
-    Example:
-        >>> import pandas as pd
-        >>> table = pd.DataFrame({"question_id": ["a", "a"], "question": ["Who ?"] * 2, "label": [0, 1],
-        ...     "candidate_id": ["1", "2"], "candidate": ["There .", "I ."]})
-        >>> counts = table_statistics(table, Tokenizer(pretokenised=True))
-        >>> counts["order_map"], counts["order"]
-        (0.5, 'correct last')
+    The columns are `split`, `protocol`; `questions` (with those that have no candidates, where the table's
+    `attrs` name them), `pairs`, `correct`; `question_tokens` and `candidate_tokens`, means per question and
+    per candidate; `order_map`, mean average precision over the questions with a correct candidate when
+    candidates are ranked by their order in the file; `correct_first` and `correct_last`, the shares of
+    questions with both kinds of candidates in which every correct one stands before, or after, every wrong
+    one; and `order`, "correct first" or "correct last" where that share is at least 90 %, else "".
     """
-    return _count(apply_protocol(_with_lengths(table, tokenizer, {}), rule))
+    known: dict[str, int] = {}
+    counted = {name: _with_lengths(table, tokenizer, known) for name, table in tables.items()}
+    return pd.DataFrame(
+        {"split": name, "protocol": protocol, **_count(apply_protocol(table, rule))}
+        for name, table in counted.items()
+        for protocol, rule in rules.items()
+    )
 
 
 def _with_lengths(table: pd.DataFrame, tokenizer: Tokenizer, known: dict[str, int]) -> pd.DataFrame:

@@ -4,14 +4,15 @@ import csv
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from data_prep.errors import UserError
-from data_prep.files import decode_text, read_content
+from answer_ranking.base.errors import UserError
+from answer_ranking.base.files import decode_text, read_content
+from answer_ranking.data_prep.dataset import counts_under
 
 COLUMNS = ("question_id", "question", "candidate_id", "candidate", "label")
 
@@ -35,12 +36,7 @@ def load_table(path: str | Path, *, labelled: bool = True) -> pd.DataFrame:
     dropped. The text "NA" or "null" is a text, not a missing value. A label is 1, true or yes for a correct
     candidate, 0, false or no for a wrong one, in capitals or not.
 
-    Args:
-        path: the file.
-        labelled: whether the candidates have labels; otherwise the table comes without the column.
-
-    Returns:
-        The checked table, see `check_table`.
+    Without `labelled`, candidates need no labels and the table comes without the column.
 
     Raises:
         UserError: the file cannot be read, or a row is wrong; the message names the line. No row is ever
@@ -78,28 +74,10 @@ def check_table(
 ) -> pd.DataFrame:
     """Check a table and bring it into the form that everything downstream relies on.
 
-    Args:
-        table: at least the columns `question`, `candidate`, `label`.
-        where: the file's name, for messages.
-        lines: the line number of every row, for messages; the rows count from 1 where it is None.
-        unit: what `lines` counts, for messages.
-        labelled: whether there is to be a column `label`; otherwise it is left out.
-
-    Returns:
-        The columns `question_id`, `question`, `candidate_id`, `candidate` (str) and `label` (int, 0 or 1).
-        The rows of a question are contiguous, in the order of the question's first row; the rows of one
-        question keep their order.
-
-    Raises:
-        UserError: a column is missing, a label is not 0 or 1, a text is empty, an identifier holds white
-            space (run files cannot), a question has two texts, a candidate identifier occurs twice in a
-            question, or there are no rows.
-
-    Example:
-        >>> import pandas as pd
-        >>> rows = {"question": ["a", "b", "a"], "candidate": ["x", "y", "z"], "label": [1, 0, 0]}
-        >>> check_table(pd.DataFrame(rows), "rows")["candidate"].tolist()
-        ['x', 'z', 'y']
+    The result has the columns `question_id`, `question`, `candidate_id`, `candidate` (str) and, if
+    `labelled`, `label` (int, 0 or 1). The rows of a question are contiguous, in the order of the question's
+    first row, and keep their order. A UserError names `where` and the row's number among `lines` (None:
+    counted from 1), which are counted in `unit`.
     """
     twice = [name for name in COLUMNS if list(table.columns).count(name) > 1]
     if twice:
@@ -136,21 +114,16 @@ def check_table(
                 raise fail(row, f"the {name} holds half of a character (a lone surrogate). Save it as UTF-8.")
             if name.endswith("_id") and _WHITE_SPACE.search(text):
                 without = _WHITE_SPACE.sub("_", text.strip())
-                raise fail(
-                    row,
-                    f"the {name} {text!r} holds white space, which run files cannot. Write {without!r}, say.",
-                )
-    labels = []
-    for row, value in enumerate(table["label"].tolist() if labelled else ()):
-        label = _LABELS.get(str(value).strip().lower())
-        if label is None:
-            raise fail(
-                row,
-                f"the label {value!r:.40} is not 0 or 1. Write 1 for a correct answer, 0 for a wrong one.",
-            )
-        labels.append(label)
+                what = f"the {name} {text!r} holds white space, which run files cannot."
+                raise fail(row, f"{what} Write {without!r}, say.")
+    raw_labels = table["label"].tolist() if labelled else []
+    labels = [_LABELS.get(str(value).strip().lower()) for value in raw_labels]
+    if None in labels:
+        row = labels.index(None)
+        what = f"the label {raw_labels[row]!r:.40} is not 0 or 1."
+        raise fail(row, f"{what} Write 1 for a correct answer, 0 for a wrong one.")
     # The caller may have let it go, too: then a column's texts are freed as soon as it is made anew.
-    del table, texts, values
+    del table, texts, values, raw_labels
     if labelled:
         columns["label"] = labels
     if "question_id" not in columns:
@@ -166,109 +139,50 @@ def check_table(
         zip(columns["question_id"], columns["question"], columns["candidate_id"], strict=True)
     ):
         if question_of.setdefault(identifier, question) != question:
-            raise fail(
-                row,
-                f"the question_id {identifier!r} had another question before. Give every question its own.",
-            )
+            what = f"the question_id {identifier!r} had another question before."
+            raise fail(row, f"{what} Give every question its own.")
         if not own_identifiers:
             continue
         if (identifier, candidate) in seen:
-            raise fail(
-                row,
-                f"the candidate_id {candidate!r} occurs twice in question {identifier!r}. Make it unique.",
-            )
+            what = f"the candidate_id {candidate!r} occurs twice in question {identifier!r}."
+            raise fail(row, f"{what} Make it unique.")
         seen.add((identifier, candidate))
     first_row = {identifier: i for i, identifier in enumerate(question_of)}
     place = np.fromiter(map(first_row.get, columns["question_id"]), np.int32, n_rows)
     order = None if (np.diff(place) >= 0).all() else np.argsort(place, kind="stable")
     del seen, question_of, first_row
     # Column by column, so that no text is held in both forms for longer than it has to be.
-    return pd.DataFrame({name: _in_order(columns.pop(name), order) for name in COLUMNS if name in columns})
+    for name in COLUMNS[: len(columns)]:
+        values = columns.pop(name)
+        columns[name] = pd.Series(values if order is None else [values[row] for row in order])
+    return pd.DataFrame(columns)
 
 
-def _in_order(values: list, order: np.ndarray | None) -> pd.Series:
-    return pd.Series(values if order is None else [values[row] for row in order])
+def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Give the lines that are not blank, numbered from 1.
 
-
-def join_tables(tables: Sequence[pd.DataFrame], where: str | Path) -> pd.DataFrame:
-    """Put checked tables of different questions one below the other, and add up what their `attrs` count.
-
-    Args:
-        tables: the tables.
-        where: what they are, for messages.
-
-    Returns:
-        The table of all rows, numbered from 0.
-
-    Raises:
-        UserError: a question occurs in two of them.
-
-    Example:
-        >>> import pandas as pd
-        >>> rows = {"question": ["a", "a"], "candidate": ["x", "y"], "label": [1, 0]}
-        >>> tables = [check_table(pd.DataFrame({**rows, "question_id": name}), "rows") for name in ("1", "2")]
-        >>> join_tables(tables, "rows")["question_id"].tolist()
-        ['1', '1', '2', '2']
+    Only a line feed ends a line: other control characters occur inside real sentences.
     """
-    seen: set[str] = set()
-    attrs: dict = {"questions_without_candidates": 0, "skipped": {}}
-    for table in tables:
-        identifiers = set(table["question_id"])
-        if twice := seen & identifiers:
-            raise UserError(f"{where}: the question {min(twice)!r} occurs in two of the files.")
-        seen |= identifiers
-        attrs["questions_without_candidates"] += table.attrs.get("questions_without_candidates", 0)
-        for reason, count in table.attrs.get("skipped", {}).items():
-            attrs["skipped"][reason] = attrs["skipped"].get(reason, 0) + count
-    # pandas compares attrs when it concatenates; they are added up here.
-    joined = pd.concat([table[list(COLUMNS)] for table in tables], ignore_index=True)
-    joined.attrs = attrs
-    return joined
+    for number, match in enumerate(_LINE.finditer(text), start=1):
+        if match[0].strip():
+            yield number, match[0]
 
 
 def read_tsv(text: str, where: str | Path) -> tuple[pd.DataFrame, list[int]]:
-    r"""Split tab-separated text without quoting, header in the first line.
+    """Split tab-separated text without quoting, header in the first line; only a line feed ends a line.
 
-    Only a line feed ends a line: other control characters occur inside real sentences.
-
-    Args:
-        text: the file's text.
-        where: the file's name, for messages.
-
-    Returns:
-        The table (all columns str) and the line number of every row.
-
-    Raises:
-        UserError: a line has another number of fields than the header.
-
-    Example:
-        >>> read_tsv("id\ttext\n1\ta\n", "a.tsv")[0].values.tolist()
-        [['1', 'a']]
+    Returns the table (all columns str) and the line number of every row. Raises a UserError if a line has
+    another number of fields than the header.
     """
-    lines = (match[0] for match in _LINE.finditer(text))
-    return _to_table(((i, line.split("\t")) for i, line in enumerate(lines, start=1) if line.strip()), where)
+    return _to_table(((number, line.split("\t")) for number, line in numbered_lines(text)), where)
 
 
 def read_csv(text: str, where: str | Path) -> tuple[pd.DataFrame, list[int]]:
-    r"""Split comma-separated text with ordinary quoting, header in the first line.
+    """Split comma-separated text with ordinary quoting, header in the first line.
 
-    Spreadsheets of many countries write semicolons in the place of commas: where the first line names the
-    columns of `load_table` with semicolons or tabs between them, these separate; where it does not name
-    them, what is most frequent there.
-
-    Args:
-        text: the file's text.
-        where: the file's name, for messages.
-
-    Returns:
-        The table (all columns str) and the line on which every row begins.
-
-    Raises:
-        UserError: a quote is not closed, or a row has another number of fields than the header.
-
-    Example:
-        >>> read_csv('id,text\n1,"a, b"\n', "a.csv")[0].values.tolist()
-        [['1', 'a, b']]
+    Where the first line names the columns of `load_table` with semicolons or tabs between them, these
+    separate, as in the spreadsheets of many countries; where it does not name them, what is most frequent
+    there. Returns the table (all columns str) and the line on which every row begins.
     """
     usual_limit = csv.field_size_limit(sys.maxsize)
     try:
@@ -314,7 +228,7 @@ def _to_table(numbered: Iterator[tuple[int, list[str]]], where: str | Path) -> t
     if header is None:
         raise UserError(f"{where}: the file is empty.")
     columns: list[list[str]] = [[] for _ in header]
-    lines = []
+    lines: list[int] = []
     once: dict[str, str] = {}
     for line, fields in numbered:
         if len(fields) != len(header):
@@ -336,28 +250,15 @@ def _to_table(numbered: Iterator[tuple[int, list[str]]], where: str | Path) -> t
 
 
 def read_json_lines(text: str, where: str | Path) -> tuple[pd.DataFrame, list[int]]:
-    r"""Make a table of JSON lines: one object a line, its keys the columns.
+    """Make a table of JSON lines: one object a line, its keys the columns.
 
-    Args:
-        text: the file's text.
-        where: the file's name, for messages.
-
-    Returns:
-        The table, None where an object lacks a key, and the line number of every row.
-
-    Raises:
-        UserError: a line is not a JSON object, or there is none.
-
-    Example:
-        >>> read_json_lines('{"id": 1, "text": "a"}\n{"id": 2}', "a.jsonl")[0].values.tolist()
-        [[1, 'a'], [2, None]]
+    Returns the table, None where an object lacks a key, and the line number of every row. Raises a UserError
+    if a line is not a JSON object, or there is none.
     """
     # Built by column, because a DataFrame made of records would turn missing values and mixed types about.
     columns: dict[str, list] = {}
     lines: list[int] = []
-    for number, line in enumerate((match[0] for match in _LINE.finditer(text)), start=1):
-        if not line.strip():
-            continue
+    for number, line in numbered_lines(text):
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
@@ -413,3 +314,46 @@ def _shared(column: Iterable) -> list:
 
 def _is_missing(value: object) -> bool:
     return value is None or value is pd.NA or (isinstance(value, float) and value != value)
+
+
+def split_by_question(
+    table: pd.DataFrame, shares: Mapping[str, float], seed: int = 0, where: str = "the table"
+) -> dict[str, pd.DataFrame]:
+    """Take whole questions out of a table, at random by a seed; the rest is for training.
+
+    Questions of the same text, but for capitals and white space, go together, whatever their identifiers.
+    Questions by which rankers can be told apart, those with a correct and a wrong candidate, and the others
+    are dealt out separately, so that every part has its share of both, and at least one of the first kind.
+    Who goes where depends on the texts of the questions and the seed, not on the order of the rows.
+
+    `shares` are the shares of the questions that the parts get, such as {"dev": 0.15, "test": 0.15}; each
+    above 0, together below 1. Returns "train" and the parts by name; their rows keep their order.
+    """
+    for name, share in shares.items():
+        if not 0 < share < 1:
+            raise UserError(f"the share of {name} must be above 0 and below 1, not {share}.")
+    if sum(shares.values()) >= 1:
+        raise UserError(f"the shares {dict(shares)} leave nothing to train on. Choose smaller ones.")
+    texts = [" ".join(text.casefold().split()) for text in table["question"].unique()]
+    group_of_text = pd.Series(texts, index=table["question"].unique())
+    groups = table["question"].map(group_of_text).to_numpy(object)
+    counts = table.groupby(groups)["label"].agg(["sum", "size"])  # by group, in alphabetical order
+    clean = counts_under("clean", counts["sum"].to_numpy(), (counts["size"] - counts["sum"]).to_numpy())
+    if clean.sum() <= len(shares):
+        raise UserError(
+            f"{where}: {clean.sum()} of its {len(counts)} questions have a correct and a wrong candidate. "
+            f"{len(shares) + 1} such questions are the least from which train and {' and '.join(shares)} can "
+            "be made. Add questions, or candidates of both kinds, or name tables of their own for these."
+        )
+    rng = np.random.default_rng(seed)
+    part_of = pd.Series("train", index=counts.index, dtype=object)
+    for kind, least in ((clean, 1), (~clean, 0)):
+        names = rng.permutation(counts.index[kind].to_numpy(object))
+        # What is left to the later parts, and one for training, must not be given away.
+        start, reserved = 0, least * len(shares)
+        for part, share in shares.items():
+            size = min(max(round(share * len(names)), least), len(names) - start - reserved)
+            part_of[names[start : start + size]] = part
+            start, reserved = start + size, reserved - least
+    part_of_row = part_of[groups].to_numpy()
+    return {part: table[part_of_row == part].reset_index(drop=True) for part in ("train", *shares)}

@@ -2,7 +2,9 @@
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from typing import Any
 
 NUMBER = "<num>"
 """What a masked number becomes."""
@@ -31,31 +33,17 @@ class Tokenizer:
         self.pretokenised = pretokenised
         self.lowercase = lowercase
         self.mask_numbers = mask_numbers
-        self._make_doc = None
+        self._make_doc: Callable[[str], Any] | None = None
 
     @property
     def settings(self) -> dict[str, bool | str]:
         """Everything that the tokens depend on, spaCy's version included; plain JSON values."""
-        settings = {
-            "pretokenised": self.pretokenised,
-            "lowercase": self.lowercase,
-            "mask_numbers": self.mask_numbers,
-        }
-        if not self.pretokenised:
-            from importlib.metadata import version
-
-            settings["spacy"] = version("spacy")
-        return settings
+        names = ("pretokenised", "lowercase", "mask_numbers")
+        spacy = {} if self.pretokenised else {"spacy": version("spacy")}
+        return {name: getattr(self, name) for name in names} | spacy
 
     def __call__(self, texts: Sequence[str]) -> list[list[str]]:
-        """Split texts.
-
-        Args:
-            texts: the texts; every distinct one is split once.
-
-        Returns:
-            One list of tokens per text.
-        """
+        """Split texts, every distinct one once, into one list of tokens per text."""
         tokens_of = {text: self._split(text) for text in dict.fromkeys(texts)}
         return [list(tokens_of[text]) for text in texts]
 

@@ -41,9 +41,7 @@ class Vocabulary:
     def build(cls, token_lists: Iterable[Sequence[str]], times: Iterable[int] | None = None) -> "Vocabulary":
         """Number the words of tokenised texts by falling frequency, ties in the order of their characters.
 
-        Args:
-            token_lists: one sequence of tokens per text.
-            times: how often every text occurs; None for once.
+        `times` says how often every text occurs; None for once.
         """
         counts: Counter[str] = Counter()
         if times is None:
@@ -58,12 +56,5 @@ class Vocabulary:
         return len(self.words)
 
     def encode(self, tokens: Sequence[str]) -> np.ndarray:
-        """Give the numbers of tokens.
-
-        Args:
-            tokens: the tokens of a text.
-
-        Returns:
-            int32 (n_tokens,), 1 where a word is unknown.
-        """
+        """Give the numbers of tokens, int32 (n_tokens,), 1 where a word is unknown."""
         return np.fromiter((self.index.get(token, self.UNKNOWN) for token in tokens), np.int32, len(tokens))

@@ -12,11 +12,19 @@ def own_cache(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def real_data_home():
-    home = os.environ.get("QA_DATA_HOME")
-    if not home:
-        pytest.skip("QA_DATA_HOME is not set: the real data sets are not here")
-    for folder in ("wikiqa", "trecqa"):
-        if not (Path(home) / folder).is_dir():
-            pytest.skip(f"QA_DATA_HOME holds no folder {folder}/")
-    return Path(home)
+def real_folder():
+    """Give a folder of the real data sets by its path, or skip the test where it is absent."""
+
+    def find(path):
+        home = os.environ.get("QA_DATA_HOME")
+        if not home or not (Path(home) / path).is_dir():
+            pytest.skip(f"QA_DATA_HOME is not set, or holds no folder {path}/: the real data are not here")
+        return Path(home) / path
+
+    return find
+
+
+@pytest.fixture
+def real_data_home(real_folder):
+    real_folder("wikiqa")
+    return real_folder("trecqa").parent

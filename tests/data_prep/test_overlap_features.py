@@ -7,8 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data_prep import Tokenizer, Vocabulary, encode_dataset, encode_split, load_dataset
-from data_prep.overlap_features import inverse_document_frequencies, overlap_features, stop_words
+from answer_ranking.data_prep import Tokenizer, Vocabulary, encode_dataset, encode_split, load_dataset
+from answer_ranking.data_prep.overlap_features import (
+    inverse_document_frequencies,
+    overlap_features,
+    stop_words,
+)
 
 WORDS = ["the", "cat", "sat", "mat", "?"]
 

@@ -3,9 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data_prep import UserError
-from data_prep.splitting import split_by_question
-from data_prep.tables import check_table
+from answer_ranking.data_prep import UserError
+from answer_ranking.data_prep.tables import check_table, split_by_question
 
 BOTH = {"dev": 0.15, "test": 0.15}
 

@@ -5,28 +5,20 @@ import json
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data_prep import UserError, apply_protocol, load_table
-from data_prep.tables import check_table, read_json_lines
+from answer_ranking.base.files import read_content
+from answer_ranking.data_prep import UserError, apply_protocol, load_table
+from answer_ranking.data_prep.tables import check_table, read_json_lines
 
 ROWS = [
-    {
-        "question_id": "a",
-        "question": "Who?",
-        "candidate_id": "1",
-        "candidate": 'She said "me", then left.',
-        "label": "1",
-    },
-    {"question_id": "a", "question": "Who?", "candidate_id": "2", "candidate": "NA", "label": "0"},
-    {
-        "question_id": "b",
-        "question": "null",
-        "candidate_id": "1",
-        "candidate": "Two\nlines, one cell",
-        "label": "1",
-    },
+    dict(zip(("question_id", "question", "candidate_id", "candidate", "label"), row, strict=True))
+    for row in (
+        ("a", "Who?", "1", 'She said "me", then left.', "1"),
+        ("a", "Who?", "2", "NA", "0"),
+        ("b", "null", "1", "Two\nlines, one cell", "1"),
+    )
 ]
 
 
@@ -156,6 +148,7 @@ cell = st.text(
 
 
 @given(st.lists(st.tuples(cell, cell, st.integers(0, 1)), min_size=1, max_size=8))
+@settings(deadline=None)
 def test_every_text_survives_csv_and_json(tmp_path_factory, rows):
     folder = tmp_path_factory.mktemp("tables")
     rows = sorted(rows, key=lambda row: [other[0] for other in rows].index(row[0]))  # contiguous questions
@@ -179,11 +172,12 @@ def test_missing_identifiers_follow_from_question_and_row(tmp_path):
     assert table["candidate_id"].is_unique
 
 
-@pytest.mark.parametrize("value", ["1", "1.0", "true", "True", 1, 1.0, True])
-def test_labels_that_mean_correct(tmp_path, value):
+@pytest.mark.parametrize("value", ["1", "1.0", "true", "YES", 1, 1.0, True, "0.0", "No", " false ", 0])
+def test_words_for_labels(tmp_path, value):
     table = pd.DataFrame({"question": ["x"], "candidate": ["y"], "label": [value]})
     table.to_parquet(tmp_path / "a.parquet")
-    assert load_table(tmp_path / "a.parquet")["label"].tolist() == [1]
+    expected = int(str(value).strip().lower() in ("1", "1.0", "true", "yes"))
+    assert load_table(tmp_path / "a.parquet")["label"].tolist() == [expected]
 
 
 @pytest.mark.parametrize(
@@ -215,6 +209,9 @@ def test_a_wrong_row_is_named_by_its_line(tmp_path, change, message):
         ("a.csv", b"question,candidate\nx,y\n", "the column 'label' is missing"),
         ("a.csv", b"question,candidate,label\n", "no rows"),
         ("a.csv", b"", "empty"),
+        ("a.csv", b"question,question,candidate,label\nx,x,y,1\n", "the column 'question' occurs twice"),
+        ("no/a.csv", None, "does not exist"),
+        ("no/a.parquet", None, "does not exist"),
         ("a.csv", b"question,candidate,label\nx,y,1\nx,y\n", "line 3: 2 fields where the header has 3"),
         ("a.csv", b'question,candidate,label\nx,y,1\nx,"y,1\n', "line 3: unexpected end of data"),
         ("a.csv", b"question,candidate,label\nx,y,1\nx,\xff,1\n", "line 3: not UTF-8"),
@@ -233,14 +230,9 @@ def test_a_wrong_row_is_named_by_its_line(tmp_path, change, message):
     ],
 )
 def test_a_bad_file_is_a_user_error(tmp_path, name, content, message):
-    (tmp_path / name).write_bytes(content)
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
     with pytest.raises(UserError, match=message):
-        load_table(tmp_path / name)
-
-
-@pytest.mark.parametrize("name", ["no.csv", "no.parquet"])
-def test_an_absent_file_is_a_user_error(tmp_path, name):
-    with pytest.raises(UserError, match=r"does not exist"):
         load_table(tmp_path / name)
 
 
@@ -252,3 +244,65 @@ def test_protocols():
     assert kept == {"all": list("aabbcc"), "answerable": list("aabb"), "clean": list("aa")}
     with pytest.raises(UserError, match="unknown protocol rule 'raw'"):
         apply_protocol(table, "raw")
+
+
+def test_a_gzip_bomb_is_a_user_error(tmp_path, monkeypatch):
+    monkeypatch.setattr("answer_ranking.base.files.MOST_BYTES", 1_000_000)
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"x" * 1_000_001))
+    with pytest.raises(UserError, match=r"a\.csv\.gz unpacks to more than 1,000,000 bytes"):
+        load_table(tmp_path / "a.csv.gz")
+    (tmp_path / "b.gz").write_bytes(gzip.compress(b"x" * 1_000_000))
+    assert len(read_content(tmp_path / "b.gz")) == 1_000_000
+
+
+def test_text_in_other_scripts_and_cells_with_line_breaks(tmp_path):
+    rows = [
+        ("\u8c01\u5728\u90a3\u91cc\uff1f", "\u6211\u3002\r\n\u4f60\u3002", "1"),
+        ("\u0645\u0646\u061f", '"\u0623\u0646\u0627", he said', "0"),
+        ("Wer?", "I\u0308ch \U0001f600", "0"),
+    ]
+    buffer = io.StringIO(newline="")
+    csv.writer(buffer).writerows([("question", "candidate", "label"), *rows])
+    (tmp_path / "a.csv").write_bytes(("\ufeff" + buffer.getvalue()).encode())
+    table = load_table(tmp_path / "a.csv")
+    assert table["question"].tolist() == [row[0] for row in rows]
+    # Line ends become line feeds, whatever the system that wrote the file.
+    assert table["candidate"].tolist() == [row[1].replace("\r\n", "\n") for row in rows]
+
+
+def test_duplicate_rows_stay(tmp_path):
+    (tmp_path / "a.csv").write_text("question,candidate,label\nx,y,1\nx,y,1\n")
+    assert len(load_table(tmp_path / "a.csv")) == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"question": {"a": 1}, "candidate": "y", "label": 1}', "line 1: the question is no text"),
+        ('{"question": "x", "candidate": ["y"], "label": 1}', "line 1: the candidate is no text"),
+        ('{"question": "x", "candidate": "\\ud800", "label": 1}', "half of a character"),
+        ('{"question": "x", "candidate": "y", "label": [1]}', r"label \[1\] is not 0 or 1"),
+        ("[" * 100_000, "line 1: not JSON"),
+        ("9" * 5000, "line 1: not"),
+    ],
+)
+def test_json_that_is_no_table(tmp_path, line, message):
+    (tmp_path / "a.jsonl").write_text(line)
+    with pytest.raises(UserError, match=message):
+        load_table(tmp_path / "a.jsonl")
+
+
+def test_parquet_cut_anywhere_is_a_user_error(tmp_path):
+    path = tmp_path / "a.parquet"
+    pd.DataFrame({"question": ["x"], "candidate": ["y"], "label": [1]}).to_parquet(path)
+    content = path.read_bytes()
+    for length in range(0, len(content), 37):
+        path.write_bytes(content[:length])
+        with pytest.raises(UserError, match=r"a\.parquet"):
+            load_table(path)
+    for place in range(4, len(content) - 8, 61):
+        path.write_bytes(content[:place] + b"\xff\x00" + content[place + 2 :])
+        try:
+            load_table(path)
+        except UserError as error:
+            assert "a.parquet" in str(error)

@@ -1,0 +1,100 @@
+"""`answer-ranking data`: fetch a data set, and count it. The imports wait until a command runs."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def get(dataset: str, data_home: str | None = None) -> None:
+    """Find or download a data set and check it.
+
+    Looks for the files in `data_home`, else in the folder that the environment variable QA_DATA_HOME names
+    and in the user's cache directory; downloads those that are absent from their public addresses; checks
+    every file's SHA-256.
+
+    Args:
+        dataset: the data set's name, such as wikiqa; sample is bundled.
+        data_home: the folder that holds wikiqa/, trecqa/ and so on.
+    """
+    from answer_ranking.data_prep.downloads.download import get_dataset
+    from answer_ranking.data_prep.registry import find_description
+
+    description = find_description(dataset)
+    if not description.files:
+        print(f"{description.title} comes with the project: nothing to fetch.")
+        return
+    paths = get_dataset(description, data_home)
+    for file in description.files:
+        if file.path in paths:
+            known = file.sha256 or (file.substitute and file.substitute.sha256)
+            print(f"{paths[file.path]}: {'checksum right' if known else 'there (no checksum is known)'}")
+        else:
+            print(
+                f"{file.path}: absent, and without a public address. "
+                f"Only the training set {', '.join(file.variants)} needs it."
+            )
+    complete = "complete" if len(paths) == len(description.files) else "there, but for that"
+    print(f"{description.title} is {complete}. Source: {description.source}. Licence: {description.licence}.")
+
+
+def stats(dataset: str, variant: str | None = None, json: bool = False, data_home: str | None = None) -> None:
+    """Count a data set per split and protocol.
+
+    Prints questions, pairs, correct pairs and mean lengths in tokens; the mean average precision of ranking
+    by file order; and a warning where that order gives the label away: where in at least 90 % of the
+    questions with both kinds of candidates every correct one stands before (or after) every wrong one.
+
+    Args:
+        dataset: a data set's name, or the path of a table of your own.
+        variant: the training set; for trecqa, for example, TRAIN-ALL (default) or TRAIN.
+        json: print JSON.
+        data_home: the folder that holds wikiqa/, trecqa/ and so on.
+    """
+    from json import dumps
+    from pathlib import Path
+
+    from answer_ranking.data_prep.dataset import RULES
+    from answer_ranking.data_prep.registry import load_dataset
+    from answer_ranking.data_prep.statistics import dataset_statistics, table_statistics
+    from answer_ranking.data_prep.tables import load_table
+    from answer_ranking.data_prep.tokens import Tokenizer
+
+    notes: list[str] = []
+    if Path(dataset).suffix or Path(dataset).is_file():
+        title, variant = Path(dataset).name, ""
+        tables = {"table": load_table(dataset)}
+        rows = table_statistics(tables, {rule: rule for rule in RULES}, Tokenizer(pretokenised=False))
+    else:
+        loaded = load_dataset(dataset, variant, data_home)
+        title, variant = loaded.description.title, loaded.variant
+        rows = dataset_statistics(loaded)
+        notes += loaded.description.notes
+        for split, table in loaded.splits.items():
+            if empty := table.attrs.get("questions_without_candidates"):
+                notes.append(f"{split}: {empty} of the questions under 'all' have no candidates.")
+            for reason, count in table.attrs.get("skipped", {}).items():
+                notes.append(f"{split}: left out, {reason}: {count:,}.")
+    for row in rows[(rows["order"] != "") & (rows["protocol"] == "all")].itertuples():
+        share = row.correct_first if row.order == "correct first" else row.correct_last
+        notes.append(
+            f"{row.split}: THE ORDER GIVES THE LABEL AWAY ({row.order} in {share:.1%} of the questions with "
+            "both kinds). Break ties at random, and shuffle the candidates before a model sees their order."
+        )
+    if json:
+        record = {"dataset": title, "variant": variant, "rows": rows.to_dict("records"), "notes": notes}
+        print(dumps(record, indent=1))
+        return
+    print(f"{title}{f', training set {variant}' if variant else ''}")
+    print(_text_table(rows))
+    print("\n".join(notes))
+
+
+def _text_table(rows: "pd.DataFrame") -> str:
+    shown = rows[["split", "protocol"]].copy()
+    for name in ("questions", "pairs", "correct"):
+        shown[name] = rows[name].map("{:,}".format)
+    shown["tokens/question"] = rows["question_tokens"].map("{:.1f}".format)
+    shown["tokens/candidate"] = rows["candidate_tokens"].map("{:.1f}".format)
+    shown["file order MAP"] = rows["order_map"].map("{:.3f}".format)
+    return shown.assign(flag=rows["order"]).to_string(index=False)

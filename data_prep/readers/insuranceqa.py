@@ -1,0 +1,293 @@
+"""InsuranceQA: questions about insurance, candidates are answers of experts (Feng et al. 2015)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from answer_ranking.base.errors import UserError
+from answer_ranking.data_prep.dataset import DataFile, DatasetDescription, github_urls
+from answer_ranking.data_prep.readers.rows import read_pairs
+from answer_ranking.data_prep.tables import numbered_lines
+
+
+@dataclass(frozen=True)
+class PooledQuestion:
+    """One line of a question file: text or `idx_` tokens, labels of answers, the kind of insurance."""
+
+    question: str
+    correct: tuple[str, ...]
+    pool: tuple[str, ...] = ()
+    domain: str = ""
+
+
+# The fields of the released files, in their order.
+V1_TRAIN = ("question", "correct")
+V1_POOL = ("correct", "question", "pool")
+V2_TEXT = ("domain", "question", "correct")
+V2_POOL = ("domain", "question", "correct", "pool")
+
+
+def read_questions(text: str, where: str | Path, fields: Sequence[str]) -> list[PooledQuestion]:
+    """Read a question file: one question a line, fields separated by tabs, labels by blanks.
+
+    `fields` is `V1_TRAIN`, `V1_POOL`, `V2_TEXT` or `V2_POOL`. A label that a line names twice counts once.
+    """
+    questions = []
+    for number, line in numbered_lines(text):
+        parts = line.split("\t")
+        if len(parts) != len(fields) or not all(part.strip() for part in parts):
+            raise UserError(
+                f"{where}, line {number}: not the fields {', '.join(fields)}. Fetch the file again."
+            )
+        values = dict(zip(fields, parts, strict=True))
+        # V1 names some correct answers twice.
+        correct, pool = (tuple(dict.fromkeys(values.get(name, "").split())) for name in ("correct", "pool"))
+        questions.append(PooledQuestion(values["question"], correct, pool, values.get("domain", "")))
+    return questions
+
+
+def spell_out(tokens: str, vocabulary: Mapping[str, str], where: str | Path) -> str:
+    """Turn `idx_` numbers into words, a blank between two tokens."""
+    try:
+        return " ".join([vocabulary[token] for token in tokens.split()])
+    except KeyError as error:
+        raise UserError(
+            f"{where}: {error.args[0]} is not in the vocabulary. Fetch both files again."
+        ) from error
+
+
+def pooled_table(
+    questions: Sequence[PooledQuestion], answers: Mapping[str, str], split: str, where: str | Path
+) -> pd.DataFrame:
+    """Make the table of a split, in which every question's candidates hold all its correct answers.
+
+    A pool keeps its size: a correct answer that is missing takes the place of the pool's last wrong one. A
+    question without a pool has its correct answers for candidates. Candidates stand in the order of their
+    labels, which says nothing about them, unlike an order in which correct answers stand first or were added.
+    The texts are objects of Python that the rows share: as pandas' own strings they would be copied into each
+    of a million rows.
+    """
+    if not questions:
+        raise UserError(f"{where}: there are no questions. Fetch the file again.")
+    # Labels are whole numbers: of two the longer one is the larger.
+    ordered = sorted(answers, key=lambda label: (len(label), label))
+    number_of = {label: number for number, label in enumerate(ordered)}
+    numbers: list[int] = []
+    labels: list[bool] = []
+    sizes = []
+    for line, question in enumerate(questions, start=1):
+        correct = set(question.correct)
+        wrong = [label for label in question.pool if label not in correct]
+        pool = [*question.correct, *wrong[: max(0, len(question.pool) - len(correct))]]
+        missing = next((label for label in pool if label not in number_of), None)
+        if missing is not None:
+            raise UserError(
+                f"{where}, line {line}: no answer has the label {missing}. Fetch both files again."
+            )
+        found = sorted([number_of[label] for label in pool])
+        own = {number_of[label] for label in question.correct}
+        numbers += found
+        labels += [number in own for number in found]
+        sizes.append(len(pool))
+
+    def repeated(values: list[str]) -> np.ndarray:
+        return np.repeat(np.array(values, object), sizes)
+
+    def of_rows(values: Sequence[str]) -> np.ndarray:
+        return np.array(values, object)[np.array(numbers)]
+
+    columns = {
+        "question_id": repeated([f"{split}-{line}" for line in range(1, len(questions) + 1)]),
+        "question": repeated([question.question for question in questions]),
+        "candidate_id": of_rows(ordered),
+        "candidate": of_rows([answers[label] for label in ordered]),
+        "label": np.array(labels, np.int64),
+    }
+    return pd.DataFrame({name: pd.Series(values, dtype=values.dtype) for name, values in columns.items()})
+
+
+def _with_texts(
+    pooled: Sequence[PooledQuestion], texts: Sequence[PooledQuestion], where: str
+) -> list[PooledQuestion]:
+    """Give the questions of an encoded file their texts, which another file holds in the same order."""
+    if len(pooled) != len(texts):
+        raise UserError(f"{where}: {len(texts)} questions, not {len(pooled)}. Fetch both files again.")
+    for line, (one, other) in enumerate(zip(pooled, texts, strict=True), start=1):
+        if (one.domain, one.correct) != (other.domain, other.correct):
+            raise UserError(
+                f"{where}, line {line}: another question than in the encoded file. Fetch both again."
+            )
+    return [replace(each, question=text.question) for each, text in zip(pooled, texts, strict=True)]
+
+
+def _read_v2(variant: str, text_of: Callable[[str], str]) -> tuple[pd.DataFrame, ...]:
+    answers = read_pairs(text_of(_V2_ANSWERS), _V2_ANSWERS)
+    tables = []
+    for split, path in _V2_POOLS.items():
+        pooled = read_questions(text_of(path), path, V2_POOL)
+        texts = read_questions(text_of(_V2_TEXTS[split]), _V2_TEXTS[split], V2_TEXT)
+        questions = _with_texts(pooled, texts, _V2_TEXTS[split])
+        tables.append(_split_table(questions, answers, split, path, variant))
+    return tuple(tables)
+
+
+def _read_v2_tokens(variant: str, text_of: Callable[[str], str]) -> tuple[pd.DataFrame, ...]:
+    fields = dict.fromkeys(_V2_POOLS, V2_POOL)
+    return _read_tokens(variant, text_of, _V2_VOCABULARY, _V2_TOKENS, _V2_POOLS, fields)
+
+
+def _read_v1(variant: str, text_of: Callable[[str], str]) -> tuple[object, ...]:
+    fields = {**dict.fromkeys(_V1_QUESTIONS, V1_POOL), "train": V1_TRAIN}
+    train, dev, test1, test2 = _read_tokens(
+        variant, text_of, _V1_VOCABULARY, _V1_ANSWERS, _V1_QUESTIONS, fields
+    )
+    return train, dev, test1, {"test2": test2}
+
+
+def _read_tokens(
+    variant: str,
+    text_of: Callable[[str], str],
+    vocabulary_path: str,
+    answers_path: str,
+    question_paths: Mapping[str, str],
+    fields: Mapping[str, Sequence[str]],
+) -> tuple[pd.DataFrame, ...]:
+    vocabulary = read_pairs(text_of(vocabulary_path), vocabulary_path)
+    encoded = read_pairs(text_of(answers_path), answers_path)
+    answers = {label: spell_out(answer, vocabulary, answers_path) for label, answer in encoded.items()}
+    tables = []
+    for split, path in question_paths.items():
+        questions = [
+            replace(each, question=spell_out(each.question, vocabulary, path))
+            for each in read_questions(text_of(path), path, fields[split])
+        ]
+        tables.append(_split_table(questions, answers, split, path, variant))
+    return tuple(tables)
+
+
+def _split_table(
+    questions: Sequence[PooledQuestion], answers: Mapping[str, str], split: str, path: str, variant: str
+) -> pd.DataFrame:
+    if split == "train" and variant == "CORRECT":
+        questions = [replace(each, pool=()) for each in questions]
+    return pooled_table(questions, answers, split, path)
+
+
+_REPOSITORY = ("shuzi/insuranceQA", "5c380dd086067adacc2fec3bfa920a78e57bdcf6")
+_ADDRESS = "https://github.com/shuzi/insuranceQA"
+_LICENCE = '"provided as is and for research purpose only"'
+
+_V2_POOLS = {
+    split: f"insuranceqa/v2/InsuranceQA.question.anslabel.token.{size}.pool.solr.{name}.encoded"
+    for split, size, name in (("train", 100, "train"), ("dev", 500, "valid"), ("test", 500, "test"))
+}
+_V2_TEXTS = {
+    split: f"insuranceqa/v2/question.anslabel.en.{name}.tsv"
+    for split, name in (("train", "train"), ("dev", "valid"), ("test", "test"))
+}
+_V2_ANSWERS = "insuranceqa/v2/label2answer.en.tsv"
+_V2_TOKENS = "insuranceqa/v2/InsuranceQA.label2answer.token.encoded"
+_V2_VOCABULARY = "insuranceqa/v2/vocabulary"
+_V1_ANSWERS = "insuranceqa/v1/answers.label.token_idx"
+_V1_VOCABULARY = "insuranceqa/v1/vocabulary"
+_V1_QUESTIONS = {
+    "train": "insuranceqa/v1/question.train.token_idx.label",
+    **{
+        split: f"insuranceqa/v1/question.{name}.label.token_idx.pool"
+        for split, name in (("dev", "dev"), ("test", "test1"), ("test2", "test2"))
+    },
+}
+
+
+def _file(path: str, sha256: str = "", size: int = 0) -> DataFile:
+    """Describe a file of the authors' repository; without a checksum nothing is fetched."""
+    place = path.replace("insuranceqa/v", "V") + (".gz" if path.endswith(".encoded") else "")
+    return DataFile(path, sha256, size, github_urls(*_REPOSITORY, place) if sha256 else ())
+
+
+_V2_POOL_FILES = (
+    _file(_V2_POOLS["train"], "3f799710407529478e98eb2ec84b557f2799bc17a23aefca230a2aed7a0d5488", 8488394),
+    _file(_V2_POOLS["dev"], "29766c25247b438bfe379fc05a74e74f8ccb8f030c4fb9d6b56752a738e5069c", 5792775),
+    _file(_V2_POOLS["test"], "283d6a018b371cd56a0a9f39615dd371579279d649974901719f3c0a8bcf7c39", 5791371),
+)
+_V2_NOTES = (
+    "InsuranceQA V2 is not the V1 of the papers, and numbers on the two cannot be compared: V2 has 12,889 / "
+    "2,000 / 2,000 questions where V1 has 12,887 / 1,000 / 1,800 and another 1,800, 27,413 answers where V1 "
+    "has 24,981, one test split where V1 has two, and in its pools of 500 the wrong answers are those that a "
+    "search engine finds for the question, where V1 drew them at random.",
+    "The search engine's pools lack every correct answer of 408 of the 2,000 dev, 375 of the 2,000 test and "
+    "4,578 of the 12,889 train questions. Here, as in V1, every pool has all of them, in the place of its "
+    "last wrong answers.",
+)
+
+INSURANCEQA = DatasetDescription(
+    name="insuranceqa",
+    title="InsuranceQA V2",
+    variants=("POOL-100", "CORRECT"),
+    protocols={"pool-500": "answerable"},
+    source=f"Feng et al. 2015, {_ADDRESS}; English text of the questions and answers: the field `en` of the "
+    "data of https://github.com/chatopera/insuranceqa-corpus-zh",
+    licence=f"{_LICENCE}; the package that carries the English text is under GPL 3.0",
+    files=(
+        *_V2_POOL_FILES,
+        DataFile(
+            _V2_TEXTS["train"], "435409602c96eb1844851cfeeee47460bfcfb6d2fb23e55c206e9ec27fddf1cd", 902006
+        ),
+        DataFile(
+            _V2_TEXTS["dev"], "1f43341dbbb5738c3b7f6e4dfc5b7f46aa80157c582f795261fc9eecf6c2e3e4", 140446
+        ),
+        DataFile(
+            _V2_TEXTS["test"], "f4883c271011d76eb182e9fc489f95e7728fa52f806d9d33ba665aaffd822dd7", 140377
+        ),
+        DataFile(_V2_ANSWERS, "5861d21e47eefb098596e3cefd7376a5e15fb75d1d448dae776930203f9fe486", 16071388),
+    ),
+    read=_read_v2,
+    notes=_V2_NOTES,
+)
+
+INSURANCEQA_TOKENS = DatasetDescription(
+    name="insuranceqa-tokens",
+    title="InsuranceQA V2, released tokens",
+    variants=INSURANCEQA.variants,
+    protocols=INSURANCEQA.protocols,
+    pretokenised=True,
+    source=f"Feng et al. 2015, {_ADDRESS}",
+    licence=_LICENCE,
+    files=(
+        *_V2_POOL_FILES,
+        _file(_V2_TOKENS),
+        _file(_V2_VOCABULARY, "087ad8bd0254b57711082856b24d3526178b407d6f849798af1e34f599b2557d", 1303358),
+    ),
+    read=_read_v2_tokens,
+    notes=_V2_NOTES,
+)
+
+INSURANCEQA_V1 = DatasetDescription(
+    name="insuranceqa-v1",
+    title="InsuranceQA V1",
+    protocols={"pool-500": "answerable"},
+    pretokenised=True,
+    source=f"Feng et al. 2015, {_ADDRESS}, folder V1",
+    licence=_LICENCE,
+    files=(
+        _file(
+            _V1_QUESTIONS["train"], "6fa43dc5283bd3746d4ab071710e0ba08c2e5914eb186dec1e9f2858badc5e15", 967467
+        ),
+        _file(
+            _V1_QUESTIONS["dev"], "943e1ea0145624b3fa7553b66288df4375671803dc4bb11de47ec8cb94388f01", 2853492
+        ),
+        _file(_V1_QUESTIONS["test"]),
+        _file(_V1_QUESTIONS["test2"]),
+        _file(_V1_ANSWERS),
+        _file(_V1_VOCABULARY, "b8584a5e59bbe77adf7aa57b53ee90a0502fb91ea2c34f18f6ba6207653ff4d7", 408722),
+    ),
+    read=_read_v1,
+    notes=(
+        "InsuranceQA V1 is the version of the papers. Its training questions come without pools: their "
+        "candidates are their correct answers alone, and wrong ones come from the other questions' answers. "
+        "Its pools of 500 were drawn with replacement; an answer that was drawn twice is one candidate here.",
+    ),
+)

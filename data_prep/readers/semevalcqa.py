@@ -1,0 +1,258 @@
+"""SemEvalCQA (SemEval-2016 Task 3, subtask A): threads of the Qatar Living forum, candidates are comments."""
+
+import gzip
+import json
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element, ParseError
+
+import defusedxml
+import defusedxml.ElementTree
+import pandas as pd
+
+from answer_ranking.base.errors import UserError
+from answer_ranking.data_prep.dataset import DataFile, DatasetDescription, github_urls
+from answer_ranking.data_prep.downloads.data_files import DataFiles, data_folders, find_file
+from answer_ranking.data_prep.readers.rows import TableRows, as_identifier, join_tables, refuse_malformed
+from answer_ranking.data_prep.tables import numbered_lines
+from answer_ranking.data_prep.tokens import Tokenizer
+
+_LABELS = {"Good": 1, "PotentiallyUseful": 0, "Bad": 0}
+_NO_TEXT = "comments without text"
+_TEXT_TAGS = frozenset({"RelQSubject", "RelQBody", "RelCText"})
+_TEXTS_AT_ONCE = 10_000
+
+
+def read_semeval_xml(text: str, where: str | Path) -> pd.DataFrame:
+    """Read a file of subtask A in the official XML (Nakov et al. 2016, version 3.2 of the distribution).
+
+    The question is the subject followed by the body; `Good` comments are correct, `PotentiallyUseful` and
+    `Bad` ones wrong, as the task's own scorer has it. The comments stand in the order of their dates.
+    """
+    threads = _parse(text, where).findall("Thread")
+    if not threads:
+        raise UserError(f"{where}: there is no <Thread> in it; is this a file of subtask A?")
+    rows = TableRows(where)
+    for thread in threads:
+        name = thread.get("THREAD_SEQUENCE", "without a name")
+        element = thread.find("RelQuestion")
+        identifier = None if element is None else element.get("RELQ_ID")
+        if element is None or not identifier:
+            raise UserError(
+                f"{where}, thread {name}: no <RelQuestion RELQ_ID=...>. "
+                "Is this a file of subtask A? Fetch it again."
+            )
+        question = _joined(
+            _text_of(element, "RelQSubject", f"{where}, question {identifier}"),
+            _text_of(element, "RelQBody", f"{where}, question {identifier}"),
+        )
+        if not question:
+            raise UserError(f"{where}: question {identifier} has no text. Fetch the file again.")
+        rows.n_questions += 1
+        for number, comment in enumerate(thread.findall("RelComment"), start=1):
+            label = comment.get("RELC_RELEVANCE2RELQ")
+            if label not in _LABELS:
+                raise UserError(
+                    f"{where}, question {identifier}, comment {number}: the label {label!r} is not one of "
+                    f"{', '.join(_LABELS)}. The edition with the gold labels is needed."
+                )
+            comment_id = comment.get("RELC_ID") or f"{identifier}_C{number}"
+            answer = _joined(_text_of(comment, "RelCText", f"{where}, comment {comment_id}"))
+            if answer:
+                rows.add(None, identifier, question, comment_id, answer, _LABELS[label])
+            else:
+                rows.skipped[_NO_TEXT] += 1
+    return rows.table()
+
+
+def _parse(text: str, where: str | Path) -> Element:
+    try:
+        return defusedxml.ElementTree.fromstring(text)
+    except ParseError as error:
+        raise UserError(
+            f"{where}, line {error.position[0]}: not well-formed XML ({error}). Fetch the file again."
+        ) from error
+    except defusedxml.DefusedXmlException as error:
+        raise UserError(
+            f"{where}: the file declares XML entities, which the published files do not ({error!r}). "
+            "It is not read. Fetch the file from its source."
+        ) from error
+    except ValueError as error:
+        raise UserError(f"{where}: not XML that can be read ({error}). Fetch the file again.") from error
+
+
+def read_lemmatised(text: str, where: str | Path, left_out: frozenset[str] = frozenset()) -> pd.DataFrame:
+    """Read the threads of 2015 in lower-cased and lemmatised text without punctuation, as JSON lines.
+
+    A line is `{"qid", "subject", "body", "comments": [{"text", "label"}]}`. `left_out` names threads to leave
+    out. Of some comments lemmatising left nothing.
+    """
+    rows = TableRows(where)
+    for line_number, line in numbered_lines(text):
+        with refuse_malformed(f"{where}, line {line_number}: not a thread with its comments"):
+            record = json.loads(line)
+            identifier = as_identifier(record["qid"])
+            question = _joined(record["subject"], record["body"])
+            comments = [(_joined(each["text"]), _LABELS[each["label"]]) for each in record["comments"]]
+        if identifier in left_out:
+            continue
+        rows.n_questions += 1
+        for number, (answer, label) in enumerate(comments, start=1):
+            if answer:
+                rows.add(line_number, identifier, question, f"{identifier}_C{number}", answer, label)
+            else:
+                rows.skipped[_NO_TEXT] += 1
+    return rows.table()
+
+
+def _text_of(element: Element, tag: str, where: str) -> str:
+    child = element.find(tag)
+    if child is None:
+        raise UserError(f"{where}: no <{tag}>. Is this a file of subtask A? Fetch it again.")
+    return "".join(child.itertext())
+
+
+def _joined(*parts: str) -> str:
+    return " ".join(word for part in parts for word in part.split())
+
+
+_FOLDER = "semeval2016-task3"
+_PART_2 = f"{_FOLDER}/SemEval2016-Task3-CQA-QL-train-part2-subtaskA.xml"
+_DEV = f"{_FOLDER}/SemEval2016-Task3-CQA-QL-dev-subtaskA.xml"
+_TEST = f"{_FOLDER}/SemEval2016-Task3-CQA-QL-test-subtaskA.xml"
+# The distribution calls this file "train"; its threads are those of the test set of 2015.
+_TEST_2015 = f"{_FOLDER}/SemEval2015-Task3-CQA-QL-train-reformatted-excluding-2016-questions-cleansed.xml"
+_DEV_2015 = f"{_FOLDER}/SemEval2015-Task3-CQA-QL-dev-reformatted-excluding-2016-questions-cleansed.xml"
+_LEMMATISED = f"{_FOLDER}/SemEval2015-Task3-CQA-QL-all3090.lemmatised.jsonl"
+UNANNOTATED = DataFile(f"{_FOLDER}/QL-unannotated-data-subtaskA.xml")
+"""The task's texts without labels, 189,941 questions and 1,894,456 comments; not needed for any split."""
+
+
+def _read(variant: str, files: DataFiles) -> tuple[pd.DataFrame, ...]:
+    parts = [read_semeval_xml(files(path), path) for path in (_PART_2, _DEV_2015, _TEST_2015)]
+    if variant == "with-lemmatised":
+        known = frozenset(identifier for table in parts for identifier in table["question_id"])
+        # The lemmatised file repeats dev and test of 2015, of which the original text is here.
+        without = known | {f"Q{number}" for number in range(2481, 3091)}
+        parts.append(read_lemmatised(files(_LEMMATISED), _LEMMATISED, without))
+    train = join_tables(parts, "semevalcqa, training parts")
+    return train, *(read_semeval_xml(files(path), path) for path in (_DEV, _TEST))
+
+
+def unlabelled_texts(
+    train: pd.DataFrame, data_home: str | Path | None, lowercase: bool
+) -> tuple[Iterator[list[str]], str]:
+    """Give the texts on which HyperQA's skip-gram vectors for SemEvalCQA are trained, and what they are.
+
+    The paper (Tay et al. 2018, Sec. 4.3) takes the task's own texts without annotation,
+    `QL-unannotated-data-subtaskA.xml` (189,941 questions and 1,894,456 comments, fetched by the user from the
+    task's page, also in its `.zip`). Where that is absent, the questions and comments of the training table
+    serve; dev and test never do. A damaged file is a UserError while the texts are read.
+    """
+    archives = [folder / f"{UNANNOTATED.path}.zip" for folder in data_folders(data_home)]
+    source = find_file(UNANNOTATED, data_home)[1] or next(filter(Path.is_file, archives), None)
+    if source is None:
+        questions = train.loc[~train["question_id"].duplicated(), "question"]
+        texts: Iterable[str] = chain(questions, train["candidate"])
+        origin = f"the training set ({UNANNOTATED.path}, the task's unannotated text, is not at hand)"
+    else:
+        texts, origin = _unannotated_texts(source), "the task's unannotated text"
+    return _token_lists(texts, Tokenizer(pretokenised=False, lowercase=lowercase)), origin
+
+
+def _token_lists(texts: Iterable[str], tokenizer: Tokenizer) -> Iterator[list[str]]:
+    texts = iter(texts)
+    while chunk := list(islice(texts, _TEXTS_AT_ONCE)):
+        yield from tokenizer(chunk)
+
+
+def _unannotated_texts(source: Path) -> Iterator[str]:
+    try:
+        if source.suffix != ".zip":
+            with (gzip.open if source.suffix == ".gz" else open)(source, "rb") as stream:
+                yield from _texts(stream)
+            return
+        with zipfile.ZipFile(source) as archive:
+            names = [name for name in archive.namelist() if name.endswith(".xml")]
+            if len(names) != 1:
+                raise UserError(f"{source}: {len(names)} XML files in it instead of one.")
+            with archive.open(names[0]) as stream:
+                yield from _texts(stream)
+    except (ParseError, ValueError, defusedxml.DefusedXmlException) as error:
+        raise UserError(f"{source}: not the task's XML ({error!r}). Fetch it again.") from error
+    except (EOFError, OSError, zlib.error, zipfile.BadZipFile) as error:
+        raise UserError(f"{source} is damaged or cut short ({error}). Fetch it again.") from error
+
+
+def _texts(stream: Any) -> Iterator[str]:
+    """Read element by element: the file is larger than memory would like."""
+    events = defusedxml.ElementTree.iterparse(stream, events=("start", "end"))
+    _, root = next(events)
+    for event, element in events:
+        if event != "end":
+            continue
+        if element.tag in _TEXT_TAGS:
+            text = " ".join("".join(element.itertext()).split())
+            if text:
+                yield text
+        elif element.tag == "Thread":
+            root.clear()
+
+
+_V32 = ("whiskeyromeo/CommunityQuestionAnswering", "56b1b9d1fc5f026e46cc5caa568f141161c472e3")
+_GOLD = ("fanmengdan/reranking", "68b87ad1a6a3bc41089f6d7d694ac72e191e1d88")
+_UPLOADS = "http://alt.qcri.org/semeval2016/task3/data/uploads"
+
+
+_PLACES = {
+    _PART_2: (*_V32, "Data/train"),
+    _DEV_2015: (*_V32, "Data/train-more-for-subtaskA-from-2015"),
+    _TEST_2015: (*_V32, "Data/train-more-for-subtaskA-from-2015"),
+    _DEV: (*_V32, "Data/dev"),
+    _TEST: (*_GOLD, "test/2016/data"),
+}
+
+
+def _xml(path: str, sha256: str, size: int) -> DataFile:
+    repository, commit, folder = _PLACES[path]
+    archive = "semeval2016_task3_test.zip" if path == _TEST else "semeval2016-task3-cqa-ql-traindev-v3.2.zip"
+    urls = github_urls(repository, commit, f"{folder}/{Path(path).name}")
+    return DataFile(path, sha256, size, urls, archives=(f"{_UPLOADS}/{archive}",))
+
+
+SEMEVALCQA = DatasetDescription(
+    name="semevalcqa",
+    title="SemEvalCQA",
+    variants=("original", "with-lemmatised"),
+    order_is_signal=True,
+    source="SemEval-2016 Task 3 subtask A, distribution 3.2, http://alt.qcri.org/semeval2016/task3/",
+    licence="free for general research use",
+    files=(
+        _xml(_PART_2, "2df4209306b54047849c3ba30d18413b4685b45d3700f4cdc17daa39e9ea4619", 1563500),
+        _xml(_DEV_2015, "93417473e2f43c644fb6289525e1977f5c8d255f3bace6fbfbdf952e66c15f87", 667017),
+        _xml(_TEST_2015, "a26596cd9a220560c3bf1aee012e760697fc699b4d26cb489e1c3fc0e84b28ac", 809680),
+        _xml(_DEV, "a93659ab2ea7373fde86959edbc76d5ed713dc0ca758852d136838f7e85102a6", 998329),
+        _xml(_TEST, "13c4d9af276a503c77b454b6a5589554c87e03c46e2e5ac7ae88243ae5cdf13d", 1358060),
+        DataFile(
+            path=_LEMMATISED,
+            sha256="23d0a293c9554c456e1224663d7423674f426c07c687f4f630515139fc2ba35c",
+            bytes=4054662,
+            variants=("with-lemmatised",),
+        ),
+    ),
+    read=_read,
+    unlabelled_texts=unlabelled_texts,
+    notes=(
+        "MISSING: train part 1 of 2016 (1,411 questions, 14,110 comments, 5,287 Good): no text was to be "
+        "had. The papers' 4.8K questions and 36K pairs hold it.",
+        "Of the 2015 training set (2,480 questions, 14,893 comments) only lower-cased, lemmatised text was "
+        "to be had: the variant with-lemmatised adds it, original leaves it out. Dev and test are complete.",
+        "The comments stand in the order of their dates, which a system knows when it ranks them: earlier "
+        "ones are Good more often (test: 53 % of the first, 35 % of the tenth). That is a fair signal and "
+        "the task's own baseline; the files do not sort by label.",
+    ),
+)

@@ -1,0 +1,140 @@
+"""TrecQA: questions of the TREC 8-13 tracks, candidates are newswire sentences (Wang et al. 2007)."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+
+from answer_ranking.base.errors import UserError
+from answer_ranking.data_prep.dataset import DataFile, DatasetDescription, github_urls
+from answer_ranking.data_prep.readers.rows import TableRows, refuse_malformed
+from answer_ranking.data_prep.tables import numbered_lines
+
+_QUESTION = re.compile(r"<QApairs id=['\"]([^'\"]+)['\"]>$")
+_BLOCKS = {"<question>": None, "<positive>": 1, "<negative>": 0}
+
+
+def read_pseudo_xml(text: str, where: str | Path) -> pd.DataFrame:
+    """Read the jacana distribution's `TRAIN.xml`, `DEV.xml` or `TEST.xml` (Yao et al. 2013).
+
+    It looks like XML but is not (a bare `&`, no root), so it is read line by line: `<QApairs id='1'>` opens a
+    question; in `<question>`, `<positive>` and `<negative>` the first line holds the tokens, tab-separated,
+    and the lines of part-of-speech tags, dependencies and entities after it are passed over.
+    """
+    rows = TableRows(where)
+    identifier = question = block = None
+    n_candidates = 0
+    source = text.split("\n")
+
+    def fail(number: int, what: str) -> UserError:
+        return UserError(f"{where}, line {number}: {what}. The file is damaged: fetch it again.")
+
+    for number, line in enumerate(source, start=1):
+        tag = line.strip()
+        if block is not None:
+            # Inside a block only its own end counts: a token could look like a tag.
+            if tag == block.replace("<", "</"):
+                block = None
+            elif source[number - 2].strip() == block:
+                tokens = " ".join(line.split())
+                if block == "<question>":
+                    question = tokens
+                else:
+                    n_candidates += 1
+                    name = f"{identifier}-{n_candidates}"
+                    rows.add(number, identifier, question, name, tokens, _BLOCKS[block])
+        elif opened := _QUESTION.match(tag):
+            if identifier is not None:
+                raise fail(number, f"question {identifier} was not closed")
+            identifier, question, n_candidates = opened[1], None, 0
+            rows.n_questions += 1
+        elif tag in _BLOCKS:
+            if identifier is None or (question is None) != (tag == "<question>"):
+                raise fail(number, f"{tag} is out of place")
+            block = tag
+        elif tag == "</QApairs>":
+            identifier = None
+        elif tag:
+            raise fail(number, f"{tag[:40]!r} is not expected here")
+    if identifier is not None:
+        raise fail(len(source), f"the text ends within question {identifier}")
+    return rows.table()
+
+
+def read_train_all(questions: str, labels: str, identifiers: str, where: str | Path) -> pd.DataFrame:
+    """Read TRAIN-ALL: texts from the JSON lines, labels from `sim.txt`, question identifiers from `id.txt`.
+
+    The JSON lines, `{"question", "candidates": [{"sentence", "label"}]}`, carry labels too, but those of the
+    file before its clean-up: 7 of 53,417 differ. The others have one line a candidate, in the same order.
+    """
+    label_list, identifier_list = labels.split(), identifiers.split()
+    rows = TableRows(where)
+    for number, line in numbered_lines(questions):
+        with refuse_malformed(f"{where}, line {number}: not a question with candidates"):
+            record = json.loads(line)
+            question, sentences = record["question"], [each["sentence"] for each in record["candidates"]]
+        own = identifier_list[len(rows) : len(rows) + len(sentences)]
+        if len(own) != len(sentences) or len(set(own)) > 1 or len(rows) + len(own) > len(label_list):
+            raise UserError(
+                f"{where}, line {number}: sim.txt or id.txt does not belong to it. Fetch all three again."
+            )
+        for position, sentence in enumerate(sentences, start=1):
+            rows.add(number, own[0], question, f"{own[0]}-{position}", sentence, label_list[len(rows)])
+    if not len(rows) == len(label_list) == len(identifier_list):
+        raise UserError(
+            f"{where}: {len(rows)} candidates but {len(label_list)} labels. Fetch all three files again."
+        )
+    return rows.table()
+
+
+def _read(variant: str, text_of: Callable[[str], str]) -> tuple[pd.DataFrame, ...]:
+    if variant == "TRAIN":
+        train = read_pseudo_xml(text_of("trecqa/TRAIN.xml"), "trecqa/TRAIN.xml")
+    else:
+        names = [f"trecqa/train-all.{ending}" for ending in ("jsonl", "sim.txt", "id.txt")]
+        train = read_train_all(text_of(names[0]), text_of(names[1]), text_of(names[2]), names[0])
+    return train, *(read_pseudo_xml(text_of(path), path) for path in ("trecqa/DEV.xml", "trecqa/TEST.xml"))
+
+
+_ARCHIVE = "http://cs.jhu.edu/~xuchen/packages/jacana-qa-naacl2013-data-results.tar.bz2"
+_CASTOR = ("castorini/data", "056cbbcbf997cc0b35032430110c5e5e5525700a")
+_NCE = ("castorini/NCE-CNN-Torch", "9f57a6aa1be493d0bc385a75a690378c9b951b4f")
+_LEXDECOMP = ("mcrisc/lexdecomp", "9b781db8cac9a132b6e97e7a21946a66c945aedf")
+
+
+def _xml(split: str, sha256: str, size: int) -> DataFile:
+    urls = github_urls(*_CASTOR, f"TrecQA/data/{split}.xml")
+    return DataFile(f"trecqa/{split}.xml", sha256, size, urls, archives=(_ARCHIVE,))
+
+
+def _column(name: str, sha256: str, size: int) -> DataFile:
+    urls = github_urls(*_NCE, f"data/TrecQA/train-all/{name}.txt")
+    return DataFile(f"trecqa/train-all.{name}.txt", sha256, size, urls)
+
+
+TRECQA = DatasetDescription(
+    name="trecqa",
+    title="TrecQA",
+    variants=("TRAIN-ALL", "TRAIN"),
+    protocols={"raw": "answerable", "clean": "clean"},
+    pretokenised=True,
+    lists_correct_first=True,
+    source=f"Wang, Smith and Mitamura 2007, in the distribution of Yao et al. 2013, {_ARCHIVE}",
+    licence="none stated; sentences of the TREC newswire, for research",
+    files=(
+        _xml("TRAIN", "8c36007a23b754807344f08b52bc1baeaa6fa5dc85b8ad49f340cc8acc438b66", 2463979),
+        _xml("DEV", "87f6ed5818fcb885dc8e8206c83cce658d7187118d1e093d841629a08d9291bc", 610306),
+        _xml("TEST", "fb96ee795015c98299fe78f1e697eb9e74789b1db6b1bbc0203416dedc0c467f", 837966),
+        DataFile(
+            path="trecqa/train-all.jsonl",
+            sha256="c1a7d93807a8499c2d9672363eabf6a698b761062d4a141cbffe255bb7440c5d",
+            bytes=10195054,
+            urls=github_urls(*_LEXDECOMP, "trec-qa/train-all.jsonl.gz"),
+        ),
+        _column("sim", "942f03ad4a2cfa46abfca2f879cfaf478308f50c1eefa0713844cd470cf44bff", 106834),
+        _column("id", "f78db231a6674ad298e9401e5602041ee0a594a1bbdcf3c5a235d502dc7ab49b", 226568),
+    ),
+    read=_read,
+)

@@ -1,0 +1,91 @@
+"""WikiQA (questions of a search log, sentences of a Wikipedia summary), and our sample in its layout."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+
+from answer_ranking.base.errors import UserError
+from answer_ranking.base.files import decode_text, read_content
+from answer_ranking.data_prep.dataset import DataFile, DatasetDescription, github_urls
+from answer_ranking.data_prep.tables import check_table, read_tsv
+
+_COLUMNS = {
+    "QuestionID": "question_id",
+    "Question": "question",
+    "SentenceID": "candidate_id",
+    "Sentence": "candidate",
+    "Label": "label",
+}
+
+
+def read_wikiqa_tsv(text: str, where: str | Path) -> pd.DataFrame:
+    """Read one split in WikiQA's layout (Yang et al. 2015).
+
+    Tab-separated, no quoting, with a header that names QuestionID, Question, DocumentID, DocumentTitle,
+    SentenceID, Sentence and Label; the sentences of a document in its own order.
+    """
+    table, lines = read_tsv(text, where)
+    missing = [column for column in _COLUMNS if column not in table.columns]
+    if missing:
+        raise UserError(f"{where}: the column {missing[0]!r} is missing; is this a file in WikiQA's layout?")
+    return check_table(table[list(_COLUMNS)].rename(columns=_COLUMNS), where, lines)
+
+
+def _read(variant: str, text_of: Callable[[str], str]) -> tuple[pd.DataFrame, ...]:
+    paths = [file.path for file in WIKIQA.files]
+    return tuple(read_wikiqa_tsv(text_of(path), path) for path in paths)
+
+
+def _file(split: str, sha256: str, size: int) -> DataFile:
+    name = f"WikiQA-{split}.tsv"
+    return DataFile(
+        path=f"wikiqa/{name}",
+        sha256=sha256,
+        bytes=size,
+        urls=(
+            *github_urls(
+                "rohantilva/Google-Like-Question-Answering-System",
+                "33b4bc236eebccb53dcfb396bfcccf3f88cf48dd",
+                f"data/WikiQA/{name}.gz",
+            ),
+            f"https://raw.githubusercontent.com/tjurczyk/WikiQA/master/WikiQA_data/{name}",
+        ),
+        archives=(
+            "https://download.microsoft.com/download/E/5/F/E5FCFCEE-7005-4814-853D-DAA7C66507E0/WikiQACorpus.zip",
+        ),
+    )
+
+
+WIKIQA = DatasetDescription(
+    name="wikiqa",
+    title="WikiQA",
+    protocols={"filtered": "answerable"},
+    order_is_signal=True,
+    source="Yang, Yih and Meek 2015, https://www.microsoft.com/en-us/download/details.aspx?id=52419",
+    licence="Microsoft Research Data License Agreement",
+    files=(
+        _file("train", "baf373f4c1003e3d383e1217a3fa76ee248e1f0a1b70e23359e619b9b1389999", 4358942),
+        _file("dev", "c44fb3a52182b95f0c48e49ae1f63b6159047cb5812e514d19ae6f069d09297a", 577103),
+        _file("test", "c035f0db5685dcfe1b2f256ff204528752a1e06f6d1bcae9a1aefac05079b24c", 1304776),
+    ),
+    read=_read,
+)
+
+
+_SAMPLE_FOLDER = Path(__file__).parent.parent / "sample"
+
+
+def _read_sample(variant: str, text_of: Callable[[str], str]) -> tuple[pd.DataFrame, ...]:
+    paths = [_SAMPLE_FOLDER / f"sample-{split}.tsv" for split in ("train", "dev", "test")]
+    return tuple(read_wikiqa_tsv(decode_text(read_content(path), path), path) for path in paths)
+
+
+SAMPLE = DatasetDescription(
+    name="sample",
+    title="sample",
+    protocols={"filtered": "answerable"},
+    source="written for this project",
+    licence="Apache-2.0",
+    read=_read_sample,
+)

@@ -1,0 +1,289 @@
+import bz2
+import errno
+import gzip
+import hashlib
+import io
+import struct
+import tarfile
+import threading
+import zipfile
+from collections import Counter
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from answer_ranking.data_prep import UserError
+from answer_ranking.data_prep.dataset import DataFile, DatasetDescription
+from answer_ranking.data_prep.downloads.data_files import read_verified
+from answer_ranking.data_prep.downloads.download import _AddressError, _members, get_dataset
+from answer_ranking.data_prep.registry import find_description
+
+CONTENT = "".join(f"line {i} of a file\n" for i in range(2000)).encode()
+
+
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+
+
+def tar(names, kind="w:bz2"):
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode=kind) as archive:
+        for name, content in names.items():
+            info = tarfile.TarInfo(name)
+            if content is None:
+                info.type, info.linkname = tarfile.SYMTYPE, "/etc/passwd"
+                archive.addfile(info)
+            else:
+                info.size = len(content)
+                archive.addfile(info, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def zipped(names):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in names.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+HOSTILE = {"../../outside.txt": CONTENT, "/tmp/outside.txt": b"x" * len(CONTENT), "link": None}
+
+
+ANSWERS = {
+    "plain": CONTENT,
+    "gzipped": gzip.compress(CONTENT),
+    "crlf": CONTENT.replace(b"\n", b"\r\n"),
+    "wrong": CONTENT.replace(b"line 7 ", b"line 8 "),
+    "page": b"<html>Please log in</html>",
+    "half.gz": gzip.compress(CONTENT)[:-100],
+    "all.tar.bz2": tar({"data/other.txt": b"x" * len(CONTENT), "data/a.txt": CONTENT}),
+    "all.tar.gz": tar({"data/a.txt": CONTENT}, "w:gz"),
+    "all.zip": zipped({"data/a.txt": CONTENT.replace(b"\n", b"\r\n"), "README": b"hello"}),
+    "hostile.tar": tar(HOSTILE, "w"),
+    "half.tar.bz2": tar({"data/a.txt": CONTENT})[:-100],
+    "half.zip": zipped({"data/a.txt": CONTENT})[:-100],
+    "without.tar.bz2": tar({"data/b.txt": b"x" * len(CONTENT)}),
+    "bomb.tar.bz2": bz2.compress(b"not a tar at all" * 99),
+}
+
+
+class Handler(BaseHTTPRequestHandler):
+    asked: ClassVar[Counter] = Counter()
+
+    def do_GET(self):
+        name = self.path[1:]
+        Handler.asked[name] += 1
+        if name == "busy-once" and Handler.asked[name] == 1:
+            self.send_error(503)
+        elif name in ("broken", "busy"):
+            self.send_response(200 if name == "broken" else 503)
+            self.send_header("Content-Length", str(len(CONTENT)))
+            self.end_headers()
+            self.wfile.write(CONTENT[:1000])
+        elif name in ANSWERS or name == "busy-once":
+            body = ANSWERS.get(name, CONTENT)
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+        else:
+            self.send_error(404)
+
+    def log_message(self, *args):
+        """Keep the test's output clean."""
+
+
+@pytest.fixture(scope="module")
+def server():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch):
+    Handler.asked.clear()
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+
+
+def wanted(server, *names, archives=()):
+    return DataFile(
+        "set/a.txt",
+        SHA256,
+        len(CONTENT),
+        urls=tuple(f"{server}/{name}" for name in names),
+        archives=tuple(f"{server}/{name}" for name in archives),
+    )
+
+
+def description(file):
+    return DatasetDescription("set", "Set", source="here", licence="free", files=(file,))
+
+
+def fetch(file, folder):
+    return get_dataset(description(file), folder, wait=0.0)[file.path]
+
+
+def files_under(folder):
+    return [str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize(
+    "names", [["plain"], ["gzipped"], ["crlf"], ["absent", "wrong", "half.gz", "broken", "plain"]]
+)
+def test_the_right_content_arrives(tmp_path, server, names):
+    file = wanted(server, *names)
+    path = fetch(file, tmp_path)
+    assert path == tmp_path / "set" / "a.txt.gz"
+    assert gzip.decompress(path.read_bytes()) == CONTENT
+    assert files_under(tmp_path) == ["set/a.txt.gz"]
+    assert not list(tmp_path.rglob(".*"))
+    assert set(Handler.asked) == set(names)
+
+
+@pytest.mark.parametrize("name", ["all.tar.bz2", "all.tar.gz", "all.zip", "hostile.tar"])
+def test_the_right_content_arrives_out_of_an_archive(tmp_path, server, name):
+    folder = tmp_path / "deep" / "er"
+    path = fetch(wanted(server, "absent", archives=[name]), folder)
+    assert gzip.decompress(path.read_bytes()) == CONTENT
+    assert files_under(tmp_path) == ["deep/er/set/a.txt.gz"]
+
+
+def test_a_busy_server_is_asked_again(tmp_path, server):
+    fetch(wanted(server, "busy-once"), tmp_path)
+    assert Handler.asked["busy-once"] == 2
+
+
+@pytest.mark.parametrize(
+    ("names", "archives", "reason", "times"),
+    [
+        (["absent"], [], "HTTP status 404", 1),
+        (["busy"], [], "HTTP status 503", 3),
+        (["wrong"], [], "the published SHA-256", 1),
+        (["page"], [], "the published SHA-256", 1),
+        (["half.gz"], [], "damaged or cut short", 3),
+        (["broken"], [], "broke off", 3),
+        ([], ["half.tar.bz2"], "damaged or cut short", 3),
+        ([], ["half.zip"], "damaged or cut short", 3),
+        ([], ["bomb.tar.bz2"], "damaged or cut short", 3),
+        ([], ["without.tar.bz2"], "holds no file with the published SHA-256", 1),
+    ],
+)
+def test_a_failure_says_why_and_leaves_nothing(tmp_path, server, names, archives, reason, times):
+    with pytest.raises(UserError, match=reason) as error:
+        fetch(wanted(server, *names, archives=archives), tmp_path)
+    assert "Check the network" in str(error.value)
+    assert files_under(tmp_path) == []
+    assert list(Handler.asked.values()) == [times]
+
+
+def test_no_network_is_a_user_error(tmp_path):
+    with pytest.raises(UserError, match="no connection"):
+        fetch(wanted("http://127.0.0.1:9", "plain"), tmp_path)
+    assert files_under(tmp_path) == []
+
+
+@pytest.mark.parametrize("where", ["download", "result"])
+def test_a_full_disk_is_a_user_error(tmp_path, server, monkeypatch, where):
+    def full(*args, **kwargs):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(
+        *(("pooch.HTTPDownloader.__call__", full) if where == "download" else ("os.fsync", full))
+    )
+    with pytest.raises(UserError, match="No space left on device"):
+        fetch(wanted(server, "plain"), tmp_path)
+    assert files_under(tmp_path) == []
+
+
+def test_a_folder_that_cannot_be_made_is_a_user_error(tmp_path, server):
+    (tmp_path / "home").write_text("a file")
+    with pytest.raises(UserError, match="cannot write to"):
+        fetch(wanted(server, "plain"), tmp_path / "home")
+
+
+def test_get_takes_what_is_there_and_fetches_the_rest(tmp_path, server):
+    file = wanted(server, "plain")
+    (path,) = get_dataset(description(file), tmp_path, wait=0.0).values()
+    assert get_dataset(description(file), tmp_path, wait=0.0) == {"set/a.txt": path}
+    assert Handler.asked["plain"] == 1
+    path.unlink()
+    plain = tmp_path / "set" / "a.txt"
+    plain.write_bytes(ANSWERS["crlf"])
+    assert get_dataset(description(file), tmp_path, wait=0.0) == {"set/a.txt": plain}
+    assert read_verified(file, plain) == CONTENT
+    assert Handler.asked["plain"] == 1
+
+
+def test_get_downloads_to_the_named_folder_then_the_environment_then_the_cache(tmp_path, server, monkeypatch):
+    file = wanted(server, "plain")
+    monkeypatch.delenv("QA_DATA_HOME", raising=False)
+    (path,) = get_dataset(description(file), wait=0.0).values()
+    assert path == tmp_path / "cache" / "answer-ranking" / "data" / "set" / "a.txt.gz"
+    monkeypatch.setenv("QA_DATA_HOME", str(tmp_path / "env"))
+    assert list(get_dataset(description(file), wait=0.0).values()) == [path]
+    path.unlink()
+    (path,) = get_dataset(description(file), wait=0.0).values()
+    assert path == tmp_path / "env" / "set" / "a.txt.gz"
+    (path,) = get_dataset(description(file), tmp_path / "named", wait=0.0).values()
+    assert path == tmp_path / "named" / "set" / "a.txt.gz"
+
+
+def test_a_wrong_file_of_the_users_is_not_overwritten(tmp_path, server):
+    (tmp_path / "set").mkdir()
+    mine = tmp_path / "set" / "a.txt"
+    mine.write_bytes(ANSWERS["wrong"])
+    with pytest.raises(UserError, match="is not the published file"):
+        get_dataset(description(wanted(server, "plain")), tmp_path)
+    assert mine.read_bytes() == ANSWERS["wrong"]
+    assert not Handler.asked
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", ["wikiqa", "trecqa"])
+def test_the_real_files_have_the_published_checksums(real_data_home, name):
+    description = find_description(name)
+    paths = get_dataset(description, real_data_home)
+    for file in description.files:
+        assert len(read_verified(file, paths[file.path])) == file.bytes
+
+
+def with_field(content, offset, value):
+    """Change a two-byte field in the first local header and in the central directory."""
+    central = content.index(b"PK\x01\x02")
+    content = bytearray(content)
+    struct.pack_into("<H", content, offset, value)
+    struct.pack_into("<H", content, central + offset + 2, value)
+    return bytes(content)
+
+
+@pytest.mark.parametrize("change", [(6, 1), (8, 99)], ids=["password", "unknown compression"])
+def test_an_archive_that_cannot_be_unpacked_is_an_address_error(tmp_path, change):
+    (tmp_path / "a.zip").write_bytes(with_field(zipped({"a.txt": b"x" * 100}), *change))
+    with pytest.raises(_AddressError, match="damaged or cut short"):
+        _members(tmp_path / "a.zip", DataFile("a.txt", "0" * 64, 100))
+
+
+def test_names_in_an_archive_mean_nothing(tmp_path):
+    (tmp_path / "a.zip").write_bytes(zipped({"../../b.txt": b"x" * 100, "/tmp/c.txt": b"y" * 9}))
+    assert _members(tmp_path / "a.zip", DataFile("a.txt", "0" * 64, 100)) == [b"x" * 100]
+    assert [path.name for path in tmp_path.iterdir()] == ["a.zip"]
+
+
+@given(st.integers(0, 400), st.binary(min_size=1, max_size=6))
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_changed_archive_gives_members_or_an_address_error(tmp_path, place, noise):
+    content = zipped({"a.txt": b"abcdefgh" * 13, "b.txt": b"y" * 9})
+    place %= len(content)
+    (tmp_path / "a.zip").write_bytes(content[:place] + noise + content[place + len(noise) :])
+    try:
+        _members(tmp_path / "a.zip", DataFile("a.txt", "0" * 64, 100))
+    except _AddressError as error:
+        assert "damaged or cut short" in str(error)

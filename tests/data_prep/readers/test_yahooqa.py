@@ -1,0 +1,66 @@
+import pickle
+import time
+
+import pytest
+
+from answer_ranking.data_prep import UserError, load_dataset
+from answer_ranking.data_prep.readers.yahooqa import read_yahooqa
+
+PART = {
+    "how do I dry an umbrella ?": [["In the sun .", 1], ["No .", 0], ["No .", 0], [" ", 0]],
+    ("why", "?"): (("So .", 1), (["Not", "so", "."], 0)),
+}
+
+
+def env(**changes):
+    return {"train": PART, "dev": PART, "test": PART, "word2idx": {"a": 1}, **changes}
+
+
+@pytest.mark.parametrize("protocol", [2, 4])
+def test_yahooqa(tmp_path, protocol):
+    (tmp_path / "yahooqa").mkdir()
+    (tmp_path / "yahooqa" / "env.pkl").write_bytes(pickle.dumps(env(), protocol))
+    dataset = load_dataset("yahooqa", data_home=tmp_path)
+    for table in dataset.splits.values():
+        assert table["question"].unique().tolist() == ["how do I dry an umbrella ?", "why ?"]
+        assert table["candidate"].tolist() == ["In the sun .", "No .", "So .", "Not so ."]
+        assert table["label"].tolist() == [1, 0, 1, 0]
+        assert sum(table.attrs["skipped"].values()) == 2
+    assert dataset.train["candidate_id"].tolist()[:2] == ["train-1-1", "train-1-2"]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([], "no dictionary 'train'"),
+        ({"train": PART, "test": PART}, "no dictionary 'dev'"),
+        (env(dev=[PART]), "no dictionary 'dev'"),
+        (env(test={3: [["a", 1]]}), "test, question 1: not a text"),
+        (env(test={"q": [["a"]]}), "test, question 1: not a text"),
+        (env(test={"q": 3}), "test, question 1: not a text"),
+        (env(test={"q": [["a", 2]]}), "the label 2 is not 0 or 1"),
+        (env(test={" ": [["a", 1]]}), "the question is empty"),
+        (env(test={}), "no rows"),
+    ],
+)
+def test_another_form_is_a_user_error(value, message):
+    with pytest.raises(UserError, match=message):
+        read_yahooqa(pickle.dumps(value), "env.pkl")
+
+
+def test_one_list_for_the_answers_of_many_questions_is_refused():
+    answers = [[f"a{i}", 0] for i in range(3000)]
+    began = time.monotonic()
+    with pytest.raises(UserError, match="more answers than bytes"):
+        read_yahooqa(pickle.dumps(env(train={f"q{i}": answers for i in range(3000)})), "env.pkl")
+    assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize(
+    ("name", "source"), [("yahooqa", "YahooQA_Splits"), ("antique", "downloads/Antique")]
+)
+def test_absent_files_say_where_they_come_from_and_belong(tmp_path, name, source):
+    with pytest.raises(UserError, match=source) as error:
+        load_dataset(name, data_home=tmp_path)
+    assert f"{name}/" in str(error.value)
+    assert str(tmp_path) in str(error.value)

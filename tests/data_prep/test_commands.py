@@ -1,0 +1,54 @@
+import json
+
+import pytest
+
+from answer_ranking.data_prep import UserError
+from answer_ranking.data_prep.commands import get, stats
+
+
+def test_stats_of_the_sample_says_sample(capsys):
+    stats("sample")
+    title, header, *lines = capsys.readouterr().out.rstrip("\n").split("\n")
+    assert title == "sample"
+    assert header.split()[:5] == ["split", "protocol", "questions", "pairs", "correct"]
+    assert [line.split()[:2] for line in lines[:6]] == [
+        [split, protocol] for split in ("train", "dev", "test") for protocol in ("all", "filtered")
+    ]
+    get("sample")
+    assert capsys.readouterr().out == "sample comes with the project: nothing to fetch.\n"
+
+
+def test_stats_of_an_own_table(tmp_path, capsys):
+    path = tmp_path / "faq.csv"
+    path.write_text("question,candidate,label\nWho is it?,Me.,1\nWho is it?,It is not you.,0\nWhy?,No.,0\n")
+    stats(str(path), json=True)
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    counts = [(row["protocol"], row["questions"], row["pairs"], row["correct"]) for row in rows]
+    assert counts == [("all", 2, 3, 1), ("answerable", 1, 2, 1), ("clean", 1, 2, 1)]
+    # By hand: "Who is it ?" and "Why ?"; "Me .", "It is not you ." and "No ."
+    assert (rows[0]["question_tokens"], rows[0]["candidate_tokens"]) == (3.0, 3.0)
+    assert (rows[0]["order"], rows[0]["order_map"]) == ("correct first", 1.0)
+    stats(str(path))
+    assert "THE ORDER GIVES THE LABEL AWAY" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "message"),
+    [
+        (stats, ["wikipedia"], "unknown data set"),
+        (stats, ["trecqa", "SOME"], "unknown variant"),
+        (stats, ["absent.csv"], "does not exist"),
+        (stats, ["wikiqa"], "answer-ranking data get wikiqa"),
+        (get, ["wikipedia"], "unknown data set"),
+    ],
+)
+def test_what_the_user_can_fix_is_a_user_error(tmp_path, capsys, command, arguments, message):
+    with pytest.raises(UserError, match=message):
+        command(*arguments, data_home=str(tmp_path))
+    assert capsys.readouterr().out == ""
+
+
+def test_a_table_without_a_suffix_is_refused(tmp_path):
+    (tmp_path / "faq").write_text("question,candidate,label\nWho is it?,Me.,1\n")
+    with pytest.raises(UserError, match=r"faq: the name must end in \.csv"):
+        stats(str(tmp_path / "faq"))

@@ -1,0 +1,92 @@
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from answer_ranking.data_prep import encode_dataset, load_dataset
+from answer_ranking.data_prep.tables import check_table
+
+
+def test_rows_of_the_same_text_share_it(tmp_path):
+    answers = ["the same", "another", "the same", "a third", "another"]
+    table = check_table(
+        pd.DataFrame({"question": list("ppqqq"), "candidate": answers, "label": [1, 0, 0, 1, 0]}), "rows"
+    )
+    dataset = replace(load_dataset("sample"), train=table, further_tests={"test2": table})
+    for _ in range(2):  # made, then read from the cache
+        encoded = encode_dataset(dataset, cache_home=tmp_path)
+        for split in (encoded.train, encoded.splits["test2"]):
+            assert split.candidates.index.tolist() == [0, 1, 0, 2, 1]
+            assert split.candidates.texts.lengths.tolist() == [2, 1, 2]
+            kept = split.keep_questions(np.array([False, True]))
+            assert kept.candidates.texts is split.candidates.texts
+            assert kept.candidates.lengths.tolist() == [2, 2, 1]
+            assert kept.candidate_ids == ["c3", "c4", "c5"]
+
+
+def test_further_test_splits_need_names_of_their_own():
+    dataset = load_dataset("sample")
+    with pytest.raises(ValueError, match=r"Received: \['dev'\]"):
+        replace(dataset, further_tests={"dev": dataset.test})
+
+
+def same(a, b):
+    assert a.vocabulary.words == b.vocabulary.words
+    for one, other in zip(a.splits.values(), b.splits.values(), strict=True):
+        assert (one.question_ids, one.candidate_ids) == (other.question_ids, other.candidate_ids)
+        for name in ("questions", "candidates"):
+            np.testing.assert_array_equal(getattr(one, name).words, getattr(other, name).words)
+            np.testing.assert_array_equal(getattr(one, name).offsets, getattr(other, name).offsets)
+        np.testing.assert_array_equal(one.candidate_offsets, other.candidate_offsets)
+        np.testing.assert_array_equal(one.labels, other.labels)
+        assert (one.labels.dtype, one.candidate_offsets.dtype) == (np.int8, np.int64)
+
+
+def test_cache_gives_back_what_was_encoded(tmp_path):
+    dataset = load_dataset("sample")
+    first = encode_dataset(dataset, cache_home=tmp_path)
+    (entry,) = tmp_path.rglob("*.npz")
+    written = entry.stat().st_mtime_ns
+    same(first, encode_dataset(dataset, cache_home=tmp_path))
+    assert entry.stat().st_mtime_ns == written
+    total = sum(len(split.questions.words) + len(split.candidates.words) for split in first.splits.values())
+    assert first.word_counts.sum() == total
+    assert first.word_counts[:2].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("keep", [0, 100, -1, None])
+def test_damaged_cache_is_made_anew(tmp_path, keep):
+    dataset = load_dataset("sample")
+    first = encode_dataset(dataset, cache_home=tmp_path)
+    (entry,) = tmp_path.rglob("*.npz")
+    content = entry.read_bytes()
+    middle = len(content) // 2
+    entry.write_bytes(content[:middle] + b"?" + content[middle + 1 :] if keep is None else content[:keep])
+    with pytest.warns(UserWarning, match="damaged"):
+        same(first, encode_dataset(dataset, cache_home=tmp_path))
+    assert entry.read_bytes() == content
+
+
+def test_cache_follows_the_content(tmp_path):
+    dataset = load_dataset("sample")
+    encode_dataset(dataset, cache_home=tmp_path)
+    encode_dataset(dataset, lowercase=False, cache_home=tmp_path)
+    test = dataset.test.copy()
+    test.loc[0, "label"] = 1 - test.loc[0, "label"]
+    changed = encode_dataset(replace(dataset, test=test), cache_home=tmp_path)
+    assert changed.test.labels[0] == test.loc[0, "label"]
+    assert len(list(tmp_path.rglob("*.npz"))) == 3
+
+
+def test_cache_that_cannot_be_written_is_a_warning_only(tmp_path):
+    (tmp_path / "encoded").write_text("a file where the folder should be")
+    with pytest.warns(UserWarning, match="not kept for the next run"):
+        encode_dataset(load_dataset("sample"), cache_home=tmp_path)
+
+
+def test_parts_of_the_texts_make_the_same_arrays_as_all_at_once(tmp_path, monkeypatch):
+    dataset = load_dataset("sample")
+    whole = encode_dataset(dataset, cache_home=tmp_path / "whole")
+    monkeypatch.setattr("answer_ranking.data_prep.encoded_dataset._TEXTS_AT_ONCE", 7)
+    same(encode_dataset(dataset, cache_home=tmp_path / "parts"), whole)

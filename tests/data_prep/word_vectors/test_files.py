@@ -1,0 +1,135 @@
+import gzip
+import io
+import zipfile
+
+import numpy as np
+import pytest
+
+from answer_ranking.data_prep import UserError
+from answer_ranking.data_prep.word_vectors.files import read_vectors
+
+WORDS = ["the", "Paris", "paris", "new_york", "zoë", "13", "/", "rare"]
+
+
+VALUES = np.random.default_rng(0).normal(size=(len(WORDS), 5)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """The same vectors in every format; gensim writes those that it knows."""
+    from gensim.models import KeyedVectors
+
+    folder = tmp_path_factory.mktemp("vectors")
+    vectors = KeyedVectors(5)
+    vectors.add_vectors(WORDS, VALUES)
+    vectors.save_word2vec_format(str(folder / "word2vec.txt"), binary=False)
+    vectors.save_word2vec_format(str(folder / "word2vec.bin"), binary=True)
+    text = (folder / "word2vec.txt").read_bytes()
+    rows = text.split(b"\n", 1)[1]
+    (folder / "glove.txt").write_bytes(rows)
+    (folder / "trailing.txt").write_bytes(text.replace(b"\n", b" \n"))
+    (folder / "blanks.txt").write_bytes(rows + b". . 1 2 3 4 5\n")
+    header, *lines = text.decode().strip().split("\n")
+    numberbatch = [header, *(f"/c/en/{line}" for line in lines)]
+    (folder / "numberbatch.txt").write_text("\n".join(numberbatch), encoding="utf-8")
+    for name in ("word2vec.txt", "word2vec.bin", "glove.txt", "numberbatch.txt"):
+        (folder / f"{name}.gz").write_bytes(gzip.compress((folder / name).read_bytes()))
+    with zipfile.ZipFile(folder / "one.zip", "w") as archive:
+        archive.write(folder / "glove.txt", "glove.txt")
+    with zipfile.ZipFile(folder / "two.zip", "w") as archive:
+        archive.write(folder / "glove.txt", "glove.5d.txt")
+        archive.writestr("glove.1d.txt", "the 1\n")
+    return folder
+
+
+FORMATS = "word2vec.txt word2vec.txt.gz word2vec.bin word2vec.bin.gz glove.txt glove.txt.gz trailing.txt"
+FORMATS += " blanks.txt numberbatch.txt numberbatch.txt.gz one.zip two.zip#glove.5d.txt"
+
+
+@pytest.mark.parametrize("name", FORMATS.split())
+def test_every_format_holds_the_same(files, name):
+    wanted = [*WORDS[1:], "absent"]
+    _, words, vectors = read_vectors(name, wanted, embeddings_home=files)
+    assert sorted(words) == sorted(WORDS[1:])
+    assert vectors.dtype == np.float32
+    np.testing.assert_array_equal(vectors, VALUES[[WORDS.index(word) for word in words]])
+
+
+def test_by_path_and_by_environment(files, monkeypatch):
+    assert read_vectors(str(files / "glove.txt"), ["the"])[0] == "glove"
+    monkeypatch.setenv("QA_EMBEDDINGS_HOME", str(files))
+    assert read_vectors("word2vec.bin.gz", ["the"])[0] == "word2vec"
+
+
+def encrypted(name):
+    """An archive that says of its member that it is encrypted."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr(name, "the 1 2\n")
+    content = bytearray(archive.getvalue())
+    for signature, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        content[content.index(signature) + place] |= 1
+    return bytes(content)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_word(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbfthe 1 2\ncat 3 4\n")
+    _, words, vectors = read_vectors(str(tmp_path / "a.txt"), ["the", "cat"])
+    assert (words, vectors.tolist()) == (["the", "cat"], [[1, 2], [3, 4]])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.txt", b"the 1 2\nof 1\n", "line 2: 1 numbers, not 2"),
+        ("a.txt", b"the 1 2\nof 1 2 3 4\n", "line 2: 4 numbers, not 2"),
+        ("a.txt", b"the 1 2\nof 1 x\n", "line 2: not a number"),
+        ("a.txt", b"the 1 2\nof 1 nan\n", "line 2: the vector is not finite"),
+        ("a.txt", b"the\n", "line 1: 0 numbers, not any"),
+        ("a.txt", b"", "holds 0 vectors"),
+        ("a.txt", b"3 2\nthe 1 2\nof 1 2\n", "holds 2 vectors, not the 3 it promises"),
+        ("a.txt.gz", gzip.compress(b"the 1 2\n" * 99, mtime=0)[:-9], "damaged or cut short"),
+        ("a.txt.gz", b"the 1 2\n", "damaged or cut short"),
+        ("a.zip", b"PK", "damaged or cut short"),
+        ("a.bin", b"3 2\nthe \0\0\0\0", "damaged or not in word2vec's binary form"),
+        ("a.bin", b"nothing of the kind\n", "damaged or not in word2vec's binary form"),
+        ("a.bin", b"99999999999 300\nthe ", "damaged or not in word2vec's binary form"),
+        ("a.bin", b"1 2\nthe " + np.float32([1, np.nan]).tobytes(), "vector of 'the' is not finite"),
+        ("a.zip", encrypted("a.txt"), "encrypted"),
+    ],
+)
+def test_a_malformed_file_is_a_user_error(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UserError, match=message) as error:
+        read_vectors(str(tmp_path / name), ["the", "of"])
+    assert name in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("two.zip", "holds 2 files: write"),
+        ("two.zip#glove.9d.txt", r"does not hold glove\.9d\.txt"),
+        ("absent.txt", "there are no word vectors 'absent.txt'"),
+        ("glove-840b-300d", r"Download https://nlp\.stanford\.edu/data/glove\.840B\.300d\.zip and put"),
+    ],
+)
+def test_a_source_that_is_not_there_is_a_user_error(files, source, message):
+    with pytest.raises(UserError, match=message):
+        read_vectors(source, ["the"], embeddings_home=files)
+
+
+def test_rows_of_a_large_file_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr("answer_ranking.data_prep.word_vectors.files._WORTH_CACHING", 1)
+    path, cache = tmp_path / "a.txt", tmp_path / "kept"
+    path.write_text("the 1 2\nof 3 4\n")
+    first = read_vectors(str(path), ["of", "the"], cache_home=cache)
+    (entry,) = cache.rglob("*.npz")
+    again = read_vectors(str(path), ["the", "of"], cache_home=cache)
+    assert first[:2] == again[:2]
+    np.testing.assert_array_equal(first[2], again[2])
+    entry.write_bytes(entry.read_bytes()[:50])
+    with pytest.warns(UserWarning, match="damaged"):
+        read_vectors(str(path), ["of", "the"], cache_home=cache)
+    path.write_text("the 1 2\nof 5 6\n\n")
+    np.testing.assert_array_equal(read_vectors(str(path), ["of"], cache_home=cache)[2], [[5, 6]])
