@@ -1,58 +1,153 @@
 """A `tf.data.Dataset` over batches that NumPy makes, epoch after epoch."""
 
+import os
 import weakref
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
+import keras
 import numpy as np
 import tensorflow as tf
 
-from training.dataset_options import batches_ahead, without_autotuning  # speed only
+if TYPE_CHECKING:
+    from answer_ranking.training.ranker_trainer import RankerTrainer
 
 
-class Batches(Protocol):
-    """Batches as training reads them: `fit` sets `epoch`, then iterates `dataset()`."""
+class Way(Protocol):
+    """A way of training: its data, options, batches and loss, for any ranker."""
 
-    epoch: int
+    options: Any
+    order_seed: int | None
+    callbacks: Sequence[keras.callbacks.Callback]
 
     def __len__(self) -> int:
-        """Return the number of batches in an epoch."""
+        """Count the batches of an epoch."""
+
+    def trainer(self, ranker: keras.Model) -> "RankerTrainer":
+        """Return what computes the training step for a ranker."""
+
+    def signature(self, trainer: "RankerTrainer") -> dict[str, tf.TensorSpec]:
+        """Return types and shapes of a batch's arrays, without the axis of the replicas."""
+
+    def batches(
+        self, trainer: "RankerTrainer", epoch: int, replicas: int = 1
+    ) -> Iterator[dict[str, np.ndarray]]:
+        """Make the batches of an epoch, which depend on seed and epoch; the first axis is the replicas'."""
+
+
+class BatchStream:
+    """Gives a way's batches to `keras.Model.fit`, ahead of the step where there are cores to spare."""
+
+    def __init__(self, way: Way, trainer: "RankerTrainer"):
+        self.way, self.trainer, self.epoch = way, trainer, 0
+        self.replicas = tf.distribute.get_strategy().num_replicas_in_sync
+
+    def __len__(self) -> int:
+        return len(self.way)
+
+    def __iter__(self) -> Iterator[dict[str, np.ndarray]]:
+        return self.way.batches(self.trainer, self.epoch, self.replicas)
+
+    def start(self, epoch: int, logs: dict | None = None) -> None:
+        """Let the next iteration give the batches of an epoch."""
+        self.epoch = epoch
 
     def dataset(self) -> tf.data.Dataset:
-        """Return one epoch's batches; iterating them again gives the epoch that `epoch` then names."""
+        """Return a dataset of one epoch; each iteration gives the epoch that has started."""
+        signature = {
+            name: tf.TensorSpec([self.replicas, *spec.shape], spec.dtype)
+            for name, spec in self.way.signature(self.trainer).items()
+        }
+        batches: Iterator[dict[str, np.ndarray]] = iter(())
+        # TensorFlow never frees a function given to `numpy_function`; a weak reference lets the data go.
+        source: Any = weakref.ref(self)
+        n_batches = len(self)
 
-    def batches(self) -> Iterator[dict[str, np.ndarray]]:
-        """Make the batches of the epoch that `epoch` names."""
+        def next_batch(number: int) -> list[np.ndarray]:
+            nonlocal batches
+            if number == 0:
+                batches = iter(source())
+            batch = next(batches)
+            if number == n_batches - 1:
+                batches = iter(())
+            return [batch[name] for name in signature]
+
+        def load(number: tf.Tensor) -> dict[str, tf.Tensor]:
+            # `Dataset.from_generator` takes ten times as long per batch.
+            arrays = tf.numpy_function(next_batch, [number], [spec.dtype for spec in signature.values()])
+            return {
+                k: tf.ensure_shape(x, s.shape) for (k, s), x in zip(signature.items(), arrays, strict=True)
+            }
+
+        dataset = tf.data.Dataset.range(n_batches).map(load).prefetch(batches_ahead())
+        # An iterator waits for the thread that tunes its buffers, which may sleep on to the end of its
+        # interval (TensorFlow 2.21): up to half an epoch's time, and there is nothing to tune.
+        options = tf.data.Options()
+        options.autotune.enabled = False
+        dataset = dataset.with_options(options)
+        dataset.source = self
+        return dataset
 
 
-def batch_dataset(source: Batches, signature: dict[str, tf.TensorSpec]) -> tf.data.Dataset:
-    """Stream `source.batches()`, ahead of the step that reads them where there are cores to spare.
+def batches_ahead() -> int:
+    """Say how many batches to make ahead of the step, which keeps two cores busy on a CPU."""
+    # Which cores a process may use is known on Linux alone.
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return 4 if cores > 2 or tf.config.list_physical_devices("GPU") else 0
 
-    `Dataset.from_generator` would do the same and take ten times as long per batch.
 
-    Args:
-        source: makes the batches.
-        signature: the types and shapes of a batch's arrays.
+def runs(n: int, limit: int, size: Callable[[slice], np.ndarray]) -> Iterator[slice]:
+    """Cut n items into runs of a size of at most `limit`, or of one item.
+
+    `size(items)` tells of some items how large the run from the first of them to each of them is.
     """
-    stream: Iterator[dict[str, np.ndarray]] = iter(())
-    n_batches = len(source)
-    # TensorFlow keeps every function given to `numpy_function` for ever; what it refers to need not stay.
-    batches = weakref.ref(source)
+    start = 0
+    while start < n:
+        # No run is longer than `limit` items, so that not all that follow need be looked at.
+        fitting = np.searchsorted(size(slice(start, start + limit)), limit, side="right")
+        stop = start + max(1, int(fitting))
+        yield slice(start, stop)
+        start = stop
 
-    def next_batch(number: int) -> list[np.ndarray]:
-        nonlocal stream
-        if number == 0:
-            stream = batches().batches()
-        batch = next(stream)
-        if number == n_batches - 1:
-            stream = iter(())
-        return [batch[name] for name in signature]
 
-    def load(number: tf.Tensor) -> dict[str, tf.Tensor]:
-        arrays = tf.numpy_function(next_batch, [number], [spec.dtype for spec in signature.values()])
-        return {k: tf.ensure_shape(x, s.shape) for (k, s), x in zip(signature.items(), arrays, strict=True)}
+def batches_of_like_length(
+    rng: np.random.Generator, batch_size: int, *sortings: tuple[np.ndarray, int]
+) -> list[np.ndarray]:
+    """Cut items into batches of like length, so that little is padded.
 
-    dataset = tf.data.Dataset.range(n_batches).map(load).prefetch(batches_ahead())
-    dataset = without_autotuning(dataset)  # speed only
-    dataset.batches = source
-    return dataset
+    `sortings` are the items' lengths, and how many batches are sorted by them together: enough that items of
+    one length meet, and few enough that batches differ from epoch to epoch.
+    """
+    order = rng.permutation(len(sortings[0][0]))
+    for lengths, n_batches in sortings:
+        window = np.arange(len(order)) // (n_batches * batch_size)
+        order = order[np.lexsort((lengths[order], window))]
+    groups = [order[i : i + batch_size] for i in range(0, len(order), batch_size)]
+    return [groups[i] for i in rng.permutation(len(groups))]
+
+
+def share_among(items: np.ndarray, replicas: int) -> tuple[np.ndarray, np.ndarray]:
+    """Repeat the first item until all replicas have as many; weight the real ones so that they sum to 1."""
+    filled = np.concatenate([items, np.full(-len(items) % replicas, items[0])])
+    weight = (np.arange(len(filled)) < len(items)) / len(items)
+    return filled, weight.astype(np.float32)
+
+
+def stack_replicas(
+    parts: list[dict[str, np.ndarray]], fill: Callable[[str, np.ndarray], Any] = lambda name, value: 0
+) -> dict[str, np.ndarray]:
+    """Stack the arrays of the replicas' parts; `fill` gives what the smaller ones are filled up with."""
+    stacked = {}
+    for name in parts[0]:
+        values = [np.asarray(part[name]) for part in parts]
+        shape = np.max([value.shape for value in values], axis=0).astype(int)
+        stacked[name] = np.empty((len(parts), *shape), values[0].dtype)
+        for i, value in enumerate(values):
+            stacked[name][i] = fill(name, value)
+            stacked[name][i, ...][tuple(map(slice, value.shape))] = value
+    return stacked
+
+
+def by_replica(arrays: dict[str, np.ndarray], replicas: int) -> dict[str, np.ndarray]:
+    """Split the first axis of a batch's arrays into replicas and their items."""
+    return {name: x.reshape(replicas, -1, *x.shape[1:]) for name, x in arrays.items()}

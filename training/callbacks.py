@@ -1,185 +1,140 @@
-"""What happens around the epochs of a training: validation, best weights, saved state, progress, alarms."""
+"""Callbacks to give to `fit`: the slanted triangular learning rate, and HyperQA's norms."""
 
 import math
-import time
-from collections.abc import Callable
-from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
-from tqdm import tqdm
+from keras import ops
 
-from data_prep.errors import UserError
-from training.batch_stream import Batches
-from training.training_state import TrainingState
+from answer_ranking.data_prep import EncodedSplit
 
 
-class TrainingDivergedError(UserError):
-    """The loss or its gradient stopped being finite; the message names the step and the cause."""
+@keras.saving.register_keras_serializable(package="answer_ranking")
+class SlantedTriangular(keras.optimizers.schedules.LearningRateSchedule):
+    """The rate of step t of T, see `SlantedTriangularRate`; beyond the last step it stays at the lowest."""
 
-
-class KeepEpoch(keras.callbacks.Callback):
-    """Tells the batches which epoch begins, since order and draws of negatives depend on it."""
-
-    def __init__(self, batches: Batches):
+    def __init__(self, peak: float, steps: int, cut_fraction: float = 0.1, ratio: float = 32.0):
         super().__init__()
-        self.batches = batches
+        if not (peak > 0 and steps >= 1 and 0 <= cut_fraction < 1 and ratio >= 1):
+            raise ValueError(
+                "`peak` must be above 0, `steps` and `ratio` at least 1, `cut_fraction` from 0 and below 1. "
+                f"Received: peak={peak}, steps={steps}, cut_fraction={cut_fraction}, ratio={ratio}"
+            )
+        self.peak, self.steps, self.cut_fraction, self.ratio = peak, steps, cut_fraction, ratio
 
-    def on_epoch_begin(self, epoch, logs=None):
-        """Set the number of the epoch."""
-        self.batches.epoch = epoch
+    def __call__(self, step: Any) -> Any:
+        step = ops.cast(step, "float32")
+        cut = math.floor(self.steps * self.cut_fraction)
+        # Without a way up the division by 1 is never looked at.
+        rising = step / max(cut, 1)
+        falling = 1.0 - (step - cut) / (self.steps - cut)
+        share = ops.maximum(ops.where(step < cut, rising, falling), 0.0)
+        return self.peak * (1.0 + share * (self.ratio - 1.0)) / self.ratio
+
+    def get_config(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("peak", "steps", "cut_fraction", "ratio")}
 
 
-class StopOnDivergence(keras.callbacks.Callback):
-    """Ends a training whose loss, gradient or weights are not finite.
+class SlantedTriangularRate(keras.callbacks.Callback):
+    """A learning rate that rises for a short while and then falls for the rest of the training.
+
+    [Universal Language Model Fine-tuning for Text Classification](https://aclanthology.org/P18-1031), Eq. 3:
+    in step t of the T steps of all epochs, from 0, with cut = floor(T * cut_fraction),
+
+    ```
+    p = t / cut                       for t < cut,
+        1 - (t - cut) / (T - cut)     else
+    rate = peak * (1 + p * (ratio - 1)) / ratio
+    ```
+
+    The paper writes cut * (1 / cut_fraction - 1) for T - cut, which is the same where T * cut_fraction is a
+    whole number; where it is not, short trainings end with rates below 0. A training that was interrupted
+    goes on with the rate at which it stopped: the saved state has the count of steps.
+
+    Args:
+        peak: the highest rate, above 0. It takes the place of the optimizer's constant rate.
+        cut_fraction: share of the steps in which the rate rises, from 0 and below 1. The paper has 0.1.
+        ratio: how many times the lowest rate the highest one is, at least 1. The paper has 32.
 
     Raises:
-        TrainingDivergedError: out of `fit`, at the end of the batch or of the group of batches that ran as
-            one.
+        ValueError: an option is out of range, or, as `fit` begins, the number of steps is not known.
+
+    Example:
+        >>> rate = SlantedTriangularRate(2e-3)
+        >>> fit(model, way, dev=data.dev, callbacks=[rate])  # doctest: +SKIP
     """
 
-    def on_train_batch_end(self, batch, logs=None):
-        """Look whether a step failed."""
-        if all(map(math.isfinite, (logs or {}).values())):
-            return
-        step = int(self.model.failed_step.value)
-        loss, norm = map(float, self.model.failed_values.value.numpy())
-        where, cause = ("the loss", loss) if not math.isfinite(loss) else ("the gradient's norm", norm)
-        self._stop(step, f"{where} is {cause} (loss {loss}, gradient norm {norm}, ")
+    def __init__(self, peak: float, *, cut_fraction: float = 0.1, ratio: float = 32.0):
+        super().__init__()
+        self.options = {"peak": peak, "cut_fraction": cut_fraction, "ratio": ratio}
+        SlantedTriangular(steps=1, **self.options)  # refuses options out of range before a training begins
 
-    def on_epoch_end(self, epoch, logs=None):
-        """Look whether the last update, which no further step could notice, left the weights finite."""
-        if not all(np.isfinite(v.numpy()).all() for v in self.model.ranker.trainable_variables):
-            step = int(self.model.optimizer.iterations.value) - 1
-            self._stop(step, f"the update gave weights that are not finite (loss {logs['loss']}, ")
-
-    def _stop(self, step: int, cause: str) -> None:
-        largest = max(float(np.abs(v.numpy()).max()) for v in self.model.ranker.trainable_variables)
-        raise TrainingDivergedError(
-            f"Training stopped at step {step}: {cause}largest weight {largest:.3g}). A lower "
-            "learning rate or --clip-norm usually mends it. What was saved after the epochs before is kept."
-        )
+    def set_params(self, params: dict[str, Any]) -> None:
+        # Keras calls this before any `on_train_begin`. When saved variables are put back, the constant rate
+        # must not be a variable of the optimizer any more.
+        super().set_params(params)
+        if params.get("steps") is None:
+            raise ValueError(f"the number of steps of an epoch must be known. Received: params={params}")
+        steps = max(1, params["epochs"] * params["steps"])
+        self.model.optimizer.learning_rate = SlantedTriangular(steps=steps, **self.options)
 
 
-class DevSelection(keras.callbacks.Callback):
-    """Measures every epoch on dev, keeps the weights of the best one, and saves the state after each.
+class NormTracker(keras.callbacks.Callback):
+    """Measures the norms of a split's texts before the first step and after every epoch of HyperQA.
 
-    The figures join the epoch's logs under the names `dev_...`, so the history, TensorBoard and any later
-    callback see them. Training stops when `patience` epochs passed without a better one. After the training
-    the model has the best weights.
+    It keeps quantiles of the Euclidean norms before the texts are brought onto the ball (the sums of Eq. 2)
+    and after it, and the share of texts on the ball's edge, for questions and answers. An answer counts as
+    often as it is a candidate. The trainer's `encoding` must have `pack`, `sums` and `ball`, as `BagOfWords`.
 
     Args:
-        measure: returns the figures on dev under the current weights; `map` chooses.
-        patience: how many epochs to wait for a better one; None for ever.
-        state_path: where to keep the state after every epoch; None keeps none.
-        state_key: names the configuration; see `TrainingState`.
-        resumed: the state that this training goes on from.
+        split: the questions and candidates.
+        edge_norm: points at this norm or beyond count as lying on the edge.
+
+    Attributes:
+        rows: one dictionary per measurement, `{"questions": ..., "answers": ...}`, each with `before` and
+            `after` (the `QUANTILES`) and `on_edge` (a share).
+
+    Example:
+        >>> tracker = NormTracker(data.dev, edge_norm=0.7)  # doctest: +SKIP
+        >>> fit(model, way, dev=data.dev, callbacks=[tracker])  # doctest: +SKIP
+        >>> tracker.rows[-1]["questions"]["before"]  # doctest: +SKIP
+        [12.1, 31.7, 80.2]
     """
 
-    def __init__(
-        self,
-        measure: Callable[[], dict[str, float]],
-        *,
-        patience: int | None = None,
-        state_path: Path | None = None,
-        state_key: str = "",
-        resumed: TrainingState | None = None,
-    ):
+    QUANTILES = (0.05, 0.5, 0.95)
+
+    def __init__(self, split: EncodedSplit, edge_norm: float):
         super().__init__()
-        self.measure = measure
-        self.patience = patience
-        self.state_path = state_path
-        self.state = resumed or TrainingState([], [], [], key=state_key)
-        self._began = 0.0
+        self.split = split
+        self.edge_norm = edge_norm
+        self.rows: list[dict[str, dict]] = []
+        self._packed: dict[str, tuple] = {}
 
     def on_train_begin(self, logs=None):
-        """Take up the saved weights and the optimizer's variables."""
-        if self.state.history:
-            _assign(self.model.ranker.trainable_variables, self.state.weights)
-            _assign(self._further_variables(), self.state.optimizer)
-
-    def on_epoch_begin(self, epoch, logs=None):
-        """Start the clock."""
-        self._began = time.perf_counter()
+        pack, candidates = self.model.encoding.pack, self.split.candidates
+        self._packed = {
+            "questions": (pack(self.split.questions), slice(None)),
+            "answers": (pack(candidates.texts), candidates.index),
+        }
+        self._measure()
 
     def on_epoch_end(self, epoch, logs=None):
-        """Measure, compare, save."""
-        logs["seconds"] = time.perf_counter() - self._began
-        logs |= {f"dev_{name}": value for name, value in self.measure().items()}
-        state = self.state
-        state.history.append({name: float(value) for name, value in logs.items()})
-        state.weights = [v.numpy() for v in self.model.ranker.trainable_variables]
-        state.optimizer = [v.numpy() for v in self._further_variables()]
-        # Of equal epochs the first: later ones had more chance to overfit.
-        if state.best_epoch < 0 or logs["dev_map"] > state.history[state.best_epoch]["dev_map"]:
-            state.best_epoch = epoch
-            state.best_weights = state.weights
-        if self.state_path is not None:
-            state.save(self.state_path)
-        if self.patience is not None and epoch - state.best_epoch >= self.patience:
-            self.model.stop_training = True
+        self._measure()
 
-    def on_train_end(self, logs=None):
-        """Give the model the best weights."""
-        if state_weights := self.state.best_weights:
-            _assign(self.model.ranker.trainable_variables, state_weights)
-
-    def _further_variables(self) -> list[keras.Variable]:
-        """Give the optimizer's variables and the states of the random numbers of dropout layers."""
-        seeds = [v for v in self.model.ranker.non_trainable_variables if "seed_generator_state" in v.path]
-        return [*self.model.optimizer.variables, *seeds]
-
-
-class ProgressLine(keras.callbacks.Callback):
-    """One line for a whole training: share done, epoch, loss, dev MAP, time left.
-
-    Args:
-        label: what is being trained.
-        epochs: how many epochs the training has.
-        steps: how many steps an epoch has.
-        first_epoch: the epoch that this run starts with.
-        best: the best dev MAP of the epochs before.
-    """
-
-    def __init__(
-        self,
-        label: str,
-        epochs: int,
-        steps: int,
-        first_epoch: int = 0,
-        best: float = -math.inf,
-    ):
-        super().__init__()
-        self.epochs, self.steps, self.best = epochs, steps, best
-        self.bar = tqdm(
-            total=epochs * steps,
-            initial=first_epoch * steps,
-            desc=label,
-            bar_format="{desc}: {percentage:3.0f}%|{bar:20}| {elapsed}<{remaining} left{postfix}",
-            mininterval=0.2,
-            dynamic_ncols=True,
-        )
-
-    def on_train_batch_end(self, batch, logs=None):
-        """Move the bar."""
-        self.bar.n = self.bar.initial // self.steps * self.steps + batch + 1
-        self.bar.refresh(nolock=True) if self.bar.n == self.bar.total else self.bar.update(0)
-
-    def on_epoch_end(self, epoch, logs=None):
-        """Show the epoch's figures."""
-        self.best = max(self.best, logs["dev_map"])
-        self.bar.initial = (epoch + 1) * self.steps
-        self.bar.n = self.bar.initial
-        self.bar.set_postfix_str(
-            f"epoch {epoch + 1}/{self.epochs}, loss {logs['loss']:.4f}, "
-            f"dev map {logs['dev_map']:.4f} (best {self.best:.4f})"
-        )
-
-    def on_train_end(self, logs=None):
-        """Leave the finished line standing."""
-        self.bar.close()
-
-
-def _assign(variables: list[keras.Variable], values: list[np.ndarray]) -> None:
-    for variable, value in zip(variables, values, strict=True):
-        variable.assign(value)
+    def _measure(self) -> None:
+        encoding = self.model.encoding
+        row = {}
+        for name, (packed, of_row) in self._packed.items():
+            sums = encoding.sums(packed)
+            before, after = (
+                np.linalg.norm(np.asarray(each, np.float64), axis=1)[of_row]
+                for each in (sums, encoding.ball(sums))
+            )
+            row[name] = {
+                "before": np.quantile(before, self.QUANTILES).tolist(),
+                "after": np.quantile(after, self.QUANTILES).tolist(),
+                # The tolerance of the logged `edge_share`.
+                "on_edge": float((after >= self.edge_norm * (1 - 1e-5)).mean()),
+            }
+        self.rows.append(row)

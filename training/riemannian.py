@@ -2,7 +2,7 @@
 
 Eq. 9 of the paper reads grad_R = ((1 - |theta|^2)^2 / 4) grad_E, the inverse of the Poincare ball's metric
 tensor (Eq. 3) applied to the Euclidean gradient; Eq. 8 then steps along grad_R. The paper does not say what
-theta is. Three readings are possible, and the fourth converts nothing:
+theta is. There are four readings, of which the last converts nothing:
 
 - `points`: theta are the points of the ball, that is the text vectors. The gradient that arrives at a text
   vector is converted before it flows on into W_p by the chain rule.
@@ -15,85 +15,152 @@ gradients by one number: 2.5e-1 at norm 0, 6.5e-2 at 0.7, 1e-4 at 0.99. `paramet
 weight w_f that starts at -1, since its factor is 0 there, and scales the gradient of a large W_p up by its
 norm to the fourth, which Adagrad takes out again.
 
-Eq. 8, the step along grad_R with the retraction R, is not in this file. The step is the optimizer's:
-`training.ranker_trainer.RankerTrainer.update` applies the converted and clipped gradients. R is the identity
-there, since the parameters live in Euclidean space; the text vectors are brought back onto the ball by the
-layer `layers.UnitBall` in the next forward pass.
+Eq. 8 is the optimizer's step. Its retraction is the identity, since the parameters live in Euclidean space;
+the layer `layers.UnitBall` brings the text vectors back onto the ball in the next forward pass.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
-import tensorflow as tf
+import keras
+from keras import ops
 
-
-def _at_points(gradient: tf.Tensor, point: tf.Tensor) -> tf.Tensor:
-    squared_norm = tf.reduce_sum(tf.square(point), axis=-1, keepdims=True)
-    return gradient * tf.square(1.0 - squared_norm) / 4.0
-
-
-def _by_parameter_norm(gradient: tf.Tensor, parameter: tf.Tensor) -> tf.Tensor:
-    return gradient * tf.square(1.0 - tf.reduce_sum(tf.square(parameter))) / 4.0
-
-
-def _by_gradient_norm(gradient: tf.Tensor, parameter: tf.Tensor) -> tf.Tensor:
-    return gradient * (tf.square(1.0 - tf.reduce_sum(tf.square(gradient))) + 1e-5) / 4.0
-
-
-# A reading converts in one of two places: where the gradient arrives at the points, or at the weights.
-_POINT_READINGS = {"points": _at_points}
-_PARAMETER_READINGS = {"parameters": _by_parameter_norm, "released_code": _by_gradient_norm}
-
-READINGS = (*_POINT_READINGS, *_PARAMETER_READINGS, "none")
-
-
-def check_reading(reading: str) -> str:
-    """Return `reading` if it is one of `READINGS`.
-
-    Raises:
-        ValueError: it is not.
-    """
-    if reading not in READINGS:
-        raise ValueError(f"The reading of Eq. 9 must be one of {READINGS}. Received: {reading!r}")
-    return reading
-
-
-def convert_point_gradients(gradients: tf.Tensor, points: tf.Tensor, reading: str) -> tf.Tensor:
-    """Convert the gradients that arrive at the points of the ball (reading `points`).
-
-    Args:
-        gradients: float `(..., d)`, the loss's Euclidean gradients with respect to `points`.
-        points: float `(..., d)`, text vectors on the ball, after their projection onto it.
-        reading: one of `READINGS`; every other reading than `points` leaves them as they are.
-
-    Returns:
-        A tensor like `gradients`.
-
-    Example:
-        >>> convert_point_gradients(tf.ones((1, 2)), tf.zeros((1, 2)), "points").numpy()
-        array([[0.25, 0.25]], dtype=float32)
-    """
-    convert = _POINT_READINGS.get(check_reading(reading))
-    return convert(gradients, points) if convert else gradients
+PARAMETER_READINGS = ("parameters", "released_code")
+"""The readings under which the gradients of weights are converted."""
 
 
 def convert_parameter_gradients(
-    gradients: Sequence[tf.Tensor], parameters: Sequence[tf.Tensor], reading: str
-) -> list[tf.Tensor]:
-    """Convert the gradients of the trainable tensors (readings `parameters` and `released_code`).
+    gradients: Sequence[Any], parameters: Sequence[Any], reading: str
+) -> list[Any]:
+    """Convert the gradients of tensors, each a point theta, under `parameters` and `released_code`."""
+    if reading == "parameters":
+        factors = [ops.square(1.0 - ops.sum(ops.square(p))) for p in parameters]
+    elif reading == "released_code":
+        factors = [ops.square(1.0 - ops.sum(ops.square(g))) + 1e-5 for g in gradients]
+    elif reading in ("points", "none"):
+        return list(gradients)
+    else:
+        raise ValueError(f"no formula for this reading of Eq. 9. Received: reading={reading!r}")
+    return [g * f / 4.0 for g, f in zip(gradients, factors, strict=True)]
+
+
+@keras.saving.register_keras_serializable(package="answer_ranking")
+class RiemannianOptimizer(keras.optimizers.Optimizer):
+    """An optimizer that converts gradients by Eq. 9 of HyperQA and hands them to another optimizer.
+
+    [Hyperbolic Representation Learning for Fast and Efficient Neural Question
+    Answering](https://arxiv.org/abs/1707.07847), Eq. 9, for each trainable tensor theta with gradient g:
+
+    ```
+    parameters:     grad_R = ((1 - |theta|^2)^2 / 4) g            (as printed)
+    released_code:  grad_R = (((1 - |g|^2)^2 + 1e-5) / 4) g       (as the authors' code has it)
+    ```
+
+    For the reading `points`, put the layer `RiemannianGradient` into the model. The conversion comes
+    before the inner optimizer's clipping. The variables are the inner optimizer's, and so are learning rate
+    and step count. It works on every backend. A `LossScaleOptimizer` may stand inside or around it: gradients
+    are converted without their scale. Under `tf.distribute` each replica converts its own gradients.
 
     Args:
-        gradients: the loss's gradients, one for each parameter.
-        parameters: the trainable tensors, each taken as one point theta.
-        reading: one of `READINGS`; `points` and `none` leave the gradients as they are.
+        inner: the optimizer that takes the step.
+        reading: "parameters" or "released_code".
+        name: the name of the optimizer.
 
-    Returns:
-        A list like `gradients`.
+    Raises:
+        ValueError: the reading is unknown, or is not one of gradients of parameters.
 
     Example:
-        >>> convert_parameter_gradients([tf.ones(2)], [tf.zeros(2)], "parameters")[0].numpy()
-        array([0.25, 0.25], dtype=float32)
+        >>> model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+        >>> optimizer = RiemannianOptimizer(keras.optimizers.Adagrad(0.1), "parameters")
+        >>> model.compile(optimizer=optimizer, loss="mse")
+        >>> float(optimizer.learning_rate) == np.float32(0.1)
+        True
     """
-    convert = _PARAMETER_READINGS.get(check_reading(reading))
-    if convert is None:
-        return list(gradients)
-    return [convert(g, p) for g, p in zip(gradients, parameters, strict=True)]
+
+    built: bool
+
+    def __init__(self, inner: keras.optimizers.Optimizer, reading: str, name: str | None = None):
+        if reading not in PARAMETER_READINGS:
+            raise ValueError(f"`reading` must be one of {PARAMETER_READINGS}. Received: reading={reading!r}")
+        super().__init__(learning_rate=0.0, name=name)
+        self.inner = keras.optimizers.get(inner)
+        self.reading = reading
+
+    def build(self, variables: list[keras.Variable]) -> None:
+        self.inner.build(variables)
+        super().build(variables)
+
+    def apply(self, grads, trainable_variables=None):
+        if not self.built:
+            with keras.name_scope(self.name):
+                self.build(trainable_variables)
+            self.built = True
+        variables = list(trainable_variables or self._trainable_variables)
+        self.inner.apply(self._converted(grads, variables), trainable_variables)
+
+    def stateless_apply(self, optimizer_variables, grads, trainable_variables):
+        state = zip(self.inner.variables, optimizer_variables, strict=True)
+        with keras.StatelessScope(state_mapping=list(state)):
+            grads = self._converted(grads, trainable_variables)
+        return self.inner.stateless_apply(optimizer_variables, grads, trainable_variables)
+
+    def _converted(self, grads: list[Any], variables: list[Any]) -> list[Any]:
+        """Convert gradients that are `scale` times too large, and leave them as large again."""
+        scale = self.inner.scale_loss(1.0)
+        there = [i for i, gradient in enumerate(grads) if gradient is not None]
+        # The gradients of embeddings may come in slices.
+        plain = [ops.convert_to_tensor(grads[i]) for i in there]
+        points = [ops.convert_to_tensor(variables[i]) for i in there]
+        unscaled = [g / ops.cast(scale, g.dtype) for g in plain]
+        converted = convert_parameter_gradients(unscaled, points, self.reading)
+        grads = list(grads)
+        for i, gradient in zip(there, converted, strict=True):
+            grads[i] = gradient * ops.cast(scale, gradient.dtype)
+        return grads
+
+    @property
+    def variables(self) -> list[keras.Variable]:
+        return self.inner.variables
+
+    @property
+    def iterations(self) -> keras.Variable:
+        return self.inner.iterations
+
+    @property
+    def learning_rate(self) -> Any:
+        return self.inner.learning_rate
+
+    @learning_rate.setter
+    def learning_rate(self, learning_rate: Any) -> None:
+        self.inner.learning_rate = learning_rate
+
+    @property
+    def loss_scale_factor(self) -> float | None:
+        # Not None where the loss is scaled inside: Keras under TensorFlow assigns no value that is there.
+        if isinstance(self.inner, keras.optimizers.LossScaleOptimizer):
+            return self.inner.initial_scale
+        return self.inner.loss_scale_factor
+
+    @loss_scale_factor.setter
+    def loss_scale_factor(self, factor: float | None) -> None:
+        # Keras sets it to None for an optimizer that it puts into a `LossScaleOptimizer`: then the loss is
+        # scaled there, and no more inside.
+        if "inner" in vars(self):
+            if isinstance(self.inner, keras.optimizers.LossScaleOptimizer):
+                self.inner = self.inner.inner_optimizer
+            self.inner.loss_scale_factor = factor
+
+    def scale_loss(self, loss):
+        return self.inner.scale_loss(loss)
+
+    def finalize_variable_values(self, var_list):
+        self.inner.finalize_variable_values(var_list)
+
+    def get_config(self) -> dict[str, Any]:
+        inner = keras.saving.serialize_keras_object(self.inner)
+        return {"inner": inner, "reading": self.reading, "name": self.name}
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        inner = keras.saving.deserialize_keras_object(config["inner"], custom_objects=custom_objects)
+        return cls(**config | {"inner": inner})

@@ -1,56 +1,170 @@
-"""Scoring every candidate of a split with a ranker, each text encoded once."""
+"""Scoring every candidate of a split, in the way that suits the ranker."""
+
+from collections.abc import Callable
+from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from data_prep import EncodedSplit
-from training.pairwise_batches import TextEncoding
+from answer_ranking.data_prep import EncodedSplit
+from answer_ranking.training.batch_stream import runs
+from answer_ranking.training.listwise import list_rows, padded_lists, real_candidates
+from answer_ranking.training.shared_texts import SharedTextScorer
+
+# How much is scored at a time, which bounds the memory.
+_WORDS_PER_CHUNK = 16384
+_TEXTS_PER_CHUNK = 8192
 
 
-class SplitScorer:
-    """Scores the candidates of one split as often as wanted; the split is packed once.
+def score(ranker: keras.Model, split: EncodedSplit, order_seed: int | None = None) -> np.ndarray:
+    """Score every candidate of a split with a ranker.
+
+    - A ranker of lists (input `answers`) sees all candidates of a question at once.
+    - A ranker with the parts `encoder` and `matcher` (HyperQA, Attentive Pooling) encodes each text once.
+    - Every other ranker scores pairs (inputs `question`, `answer` and, if it has any, `features`), those of
+      like length together.
 
     Args:
-        ranker: a model with the layers `encoder` and `matcher`.
-        encoding: how texts become vectors; shares the ranker's weights.
+        ranker: a model that `models` builds, or one like it.
         split: the questions and candidates.
-        texts_per_chunk: how many texts are encoded at a time, which bounds the memory.
+        order_seed: for a ranker of lists: None shows the candidates in the split's order; else they are
+            shuffled, see `training.listwise.list_rows`.
+
+    Returns:
+        float32 `(rows,)`, in the split's order; higher is better.
+
+    Raises:
+        ValueError: the ranker wants features that the split does not have.
 
     Example:
-        >>> scores = SplitScorer(model, encoding, dataset.dev)()  # doctest: +SKIP
+        >>> scores = score(model, data.test)  # doctest: +SKIP
+    """
+    return Scorer(ranker, split, order_seed)()
+
+
+class Scorer:
+    """Scores the candidates of one split as often as wanted; the texts are laid out once.
+
+    Args:
+        ranker: see `score`.
+        split: the questions and candidates.
+        order_seed: see `score`.
+
+    Raises:
+        ValueError: the ranker wants features that the split does not have.
+
+    Example:
+        >>> score_dev = Scorer(model, data.dev)  # doctest: +SKIP
+        >>> before = score_dev()  # doctest: +SKIP
     """
 
-    def __init__(
-        self, ranker: keras.Model, encoding: TextEncoding, split: EncodedSplit, texts_per_chunk: int = 8192
-    ):
-        self.n_rows = split.n_rows
+    def __init__(self, ranker: keras.Model, split: EncodedSplit, order_seed: int | None = None):
+        self._score: Callable[[], np.ndarray]
+        if "answers" in [x.name for x in ranker.inputs]:
+            self._score = ListScorer(ranker, split, order_seed)
+        elif not {"encoder", "matcher"} <= {layer.name for layer in ranker.layers}:
+            self._score = PairScorer(ranker, split)
+        elif hasattr(encoding := getattr(ranker, "encoding", None), "pack"):
+            self._score = TextScorer(ranker, split, encoding)
+        else:
+            self._score = SharedTextScorer(ranker, split, encoding)
+
+    def __call__(self) -> np.ndarray:
+        """Return the float32 scores `(rows,)` under the ranker's current weights."""
+        return self._score()
+
+
+class TextScorer:
+    """Encodes whole questions with their candidates, `_TEXTS_PER_CHUNK` of these at a time."""
+
+    def __init__(self, ranker: keras.Model, split: EncodedSplit, encoding: Any):
+        matcher, offsets = ranker.get_layer("matcher"), split.candidate_offsets
+        counts = np.diff(offsets)
         self._chunks = []
-        start = 0
-        while start < split.n_questions:
-            limit = split.candidate_offsets[start] + texts_per_chunk
-            stop = int(np.searchsorted(split.candidate_offsets, limit, side="right")) - 1
-            stop = max(stop, start + 1)
-            first, last = split.candidate_offsets[[start, stop]]
-            texts = encoding.pack(
-                split.questions.take(np.arange(start, stop)), split.candidates.take(np.arange(first, last))
-            )
-            owner = (split.question_of_row[first:last] - start).astype(np.int32)
-            self._chunks.append((texts, owner, np.int32(stop - start)))
-            start = stop
-        matcher = ranker.get_layer("matcher")
+        for run in runs(split.n_questions, _TEXTS_PER_CHUNK, lambda run: np.cumsum(counts[run])):
+            rows = np.arange(offsets[run.start], offsets[run.stop])
+            questions = np.arange(run.start, run.stop)
+            texts = encoding.pack(split.questions.take(questions), split.candidates.take(rows))
+            owner = (split.question_of_row[rows] - run.start).astype(np.int32)
+            self._chunks.append((texts, owner, np.int32(len(questions))))
 
         def score(texts, owner, n_questions):
             points = tf.nest.flatten(encoding(texts))
             questions = [tf.gather(x[:n_questions], owner) for x in points]
             return matcher([*questions, *(x[n_questions:] for x in points)])
 
-        # Traced once and for all: chunks differ in shape, and every new shape would be a new trace.
+        # Traced once and for all: every new shape of a chunk would be a new trace.
         self._score = tf.function(score).get_concrete_function(
             encoding.signature, tf.TensorSpec((None,), tf.int32), tf.TensorSpec((), tf.int32)
         )
 
     def __call__(self) -> np.ndarray:
-        """Return the float32 scores `(rows,)` under the ranker's current weights."""
         tensors = (tf.nest.map_structure(tf.convert_to_tensor, chunk) for chunk in self._chunks)
-        return np.concatenate([self._score(*chunk).numpy() for chunk in tensors])
+        return np.concatenate([np.empty(0, np.float32), *(self._score(*chunk).numpy() for chunk in tensors)])
+
+
+class PairScorer:
+    """Scores pairs, those of like length together."""
+
+    def __init__(self, ranker: keras.Model, split: EncodedSplit):
+        names = [x.name for x in ranker.inputs]
+        if "features" in names and split.features is None:
+            raise ValueError("the ranker has the input `features`. Received: a split without features")
+        lengths = np.maximum(split.candidates.lengths, 1)
+        self._order = order = np.argsort(lengths, kind="stable")
+        lengths, owner = lengths[order], split.question_of_row[order]
+        question_lengths = np.maximum(split.questions.lengths, 1)[owner]
+
+        def words(run):
+            # As the lengths rise, the last answer is the widest.
+            widths = lengths[run] + np.maximum.accumulate(question_lengths[run])
+            return widths * np.arange(1, len(widths) + 1)
+
+        self._chunks = []
+        for run in runs(len(order), _WORDS_PER_CHUNK, words):
+            arrays = {
+                "question": split.questions.padded(owner[run]),
+                "answer": split.candidates.padded(order[run]),
+                "features": None if split.features is None else split.features[order[run]],
+            }
+            self._chunks.append([arrays[name] for name in names])
+        self._score = _traced(ranker)
+
+    def __call__(self) -> np.ndarray:
+        scores = np.empty(len(self._order), np.float32)
+        chunks = [self._score(*map(tf.convert_to_tensor, chunk)).numpy() for chunk in self._chunks]
+        scores[self._order] = np.concatenate([np.empty(0, np.float32), *chunks])
+        return scores
+
+
+class ListScorer:
+    """Scores lists, those of like length together; a question with too many words by itself."""
+
+    def __init__(self, ranker: keras.Model, split: EncodedSplit, order_seed: int | None = None):
+        self._split = split
+        self._lists = list_rows(split, order_seed)
+        counts = np.array([len(rows) for rows in self._lists])
+        lengths = np.maximum(split.candidates.lengths, 1)
+        longest = np.array([lengths[rows].max() for rows in self._lists])
+        order = np.lexsort((counts, longest))
+        longest, counts = longest[order], counts[order]
+        # As the lengths rise, the last question of a chunk says how wide it is.
+        chunks = runs(len(order), _WORDS_PER_CHUNK, lambda run: longest[run] * np.cumsum(counts[run]))
+        self._chunks = [order[run] for run in chunks]
+        self._score = _traced(ranker)
+
+    def __call__(self) -> np.ndarray:
+        scores = np.empty(self._split.n_rows, np.float32)
+        for questions in self._chunks:
+            rows = [self._lists[i] for i in questions]
+            inputs = (self._split.questions.padded(questions), padded_lists(self._split, rows))
+            padded = self._score(*map(tf.convert_to_tensor, inputs)).numpy()
+            scores[np.concatenate(rows)] = padded[real_candidates(rows)]
+        return scores
+
+
+def _traced(ranker: keras.Model) -> tf.types.experimental.ConcreteFunction:
+    """Trace a ranker once and for all: every new shape of a chunk would be a new trace."""
+    signature = [tf.TensorSpec(x.shape, x.dtype) for x in ranker.inputs]
+    return tf.function(lambda *inputs: ranker(list(inputs))).get_concrete_function(*signature)

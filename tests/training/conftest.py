@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from data_prep import EncodedSplit, EncodedTexts
+from answer_ranking.data_prep import EncodedSplit, EncodedTexts
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data_prep import EncodedTexts, UserError
-from training.candidate_lists import list_rows, padded_lists
-from training.listwise_batches import ListwiseBatches
+from answer_ranking.data_prep import EncodedSplit, EncodedTexts, UserError
+from answer_ranking.training import Listwise, ListwiseOptions
+from answer_ranking.training.listwise import list_rows, padded_lists
 
 
 def numbered(make_split, n_questions=40, seed=0):
@@ -21,17 +21,21 @@ def numbered(make_split, n_questions=40, seed=0):
     return replace(split, questions=numbers, labels=labels)
 
 
+def way_of(split, batch_size, seed=0, order_seed=None, max_candidates=None):
+    options = ListwiseOptions(batch_size=batch_size, max_candidates=max_candidates)
+    return Listwise(split, options, seed, order_seed)
+
+
 def contents(batches):
     """What an epoch holds: question number -> (texts, labels) of its real candidates, in the list's order."""
     found = []
-    for batch in batches.batches():
+    for batch in batches:
         for replica in range(len(batch["question"])):
             for i, weight in enumerate(batch["weight"][replica]):
-                real = batch["real"][replica, i]
+                real = batch["answers"][replica, i].any(axis=-1)
                 texts = [tuple(t[t > 0].tolist()) for t in batch["answers"][replica, i][real]]
                 label = batch["label"][replica, i]
                 assert not label[~real].any()
-                assert not batch["answers"][replica, i][~real].any()
                 if weight:
                     found.append((int(batch["question"][replica, i, 0]) - 2, texts, label[real].tolist()))
     return found
@@ -47,15 +51,15 @@ def rows_as_lists(split, i):
 @pytest.mark.parametrize("replicas", [1, 3])
 def test_an_epoch_has_every_answerable_question_once_with_all_candidates_in_their_order(make_split, replicas):
     split = numbered(make_split)
-    batches = ListwiseBatches(split, 7, replicas=replicas)
-    found = contents(batches)
+    way = way_of(split, 7)
+    every = list(way.batches(replicas=replicas))
+    found = contents(every)
     assert sorted(i for i, _, _ in found) == [i for i in range(40) if i % 5 != 3]
     for i, texts, labels in found:
         expected_texts, expected_labels = rows_as_lists(split, i)
         assert texts == expected_texts
         np.testing.assert_allclose(labels, expected_labels, rtol=1e-6)
-    every = list(batches.batches())
-    assert len(every) == len(batches)
+    assert len(every) == len(way)
     for batch in every:
         assert batch["weight"].sum() == pytest.approx(1, rel=1e-6)
 
@@ -64,42 +68,11 @@ def test_the_order_is_a_function_of_seed_and_epoch(make_split):
     split = numbered(make_split)
 
     def order(seed, epoch):
-        batches = ListwiseBatches(split, 4, seed=seed)
-        batches.epoch = epoch
-        return [i for i, _, _ in contents(batches)]
+        return [i for i, _, _ in contents(way_of(split, 4, seed).batches(None, epoch))]
 
     assert order(1, 2) == order(1, 2)
     assert order(1, 2) != order(1, 3)
     assert order(1, 2) != order(2, 2)
-
-
-def test_tensorflow_reads_the_same_batches(make_split):
-    batches = ListwiseBatches(numbered(make_split), 7)
-    for tensors, arrays in zip(batches.dataset(), batches.batches(), strict=True):
-        assert tensors.keys() == arrays.keys()
-        for name, array in arrays.items():
-            np.testing.assert_array_equal(tensors[name].numpy(), array)
-
-
-def test_like_lengths_meet(make_split):
-    rng = np.random.default_rng(3)
-    split = make_split(300, longest=60)
-    # Texts of one question are of like length, as those of one document are.
-    lengths = rng.integers(2, 60, 300)[split.question_of_row]
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    split = replace(split, candidates=EncodedTexts(np.full(offsets[-1], 2, np.int32), offsets))
-
-    def padding(batches):
-        blocks = [(b["answers"], b["real"]) for b in batches]
-        return 1 - lengths.sum() / sum(r.sum() * a.shape[-1] for a, r in blocks)
-
-    def unsorted():
-        for group in np.array_split(rng.permutation(300), 50):
-            lists = [np.flatnonzero(split.question_of_row == i) for i in group]
-            answers = padded_lists(split, lists)
-            yield {"answers": answers, "real": answers.any(axis=-1)}
-
-    assert padding(ListwiseBatches(split, 6).batches()) < 0.35 * padding(unsorted())
 
 
 @pytest.mark.parametrize("order_seed", [None, 5])
@@ -107,8 +80,9 @@ def test_a_cut_list_keeps_correct_answers_then_the_first_wrong_ones_in_the_list_
     make_split, order_seed
 ):
     split = numbered(make_split)
-    whole = {i: (t, y) for i, t, y in contents(ListwiseBatches(split, 7, order_seed=order_seed))}
-    for i, texts, labels in contents(ListwiseBatches(split, 7, order_seed=order_seed, max_candidates=3)):
+    whole = {i: (t, y) for i, t, y in contents(way_of(split, 7, order_seed=order_seed).batches())}
+    cut = way_of(split, 7, order_seed=order_seed, max_candidates=3)
+    for i, texts, labels in contents(cut.batches()):
         all_texts, all_labels = whole[i]
         correct = [j for j, y in enumerate(all_labels) if y > 0][:3]
         wrong = [j for j, y in enumerate(all_labels) if y == 0][: max(0, 3 - len(correct))]
@@ -153,19 +127,11 @@ def test_nothing_to_tell_apart_is_refused(make_split):
     split = make_split()
     for labels in (np.zeros_like(split.labels), np.ones_like(split.labels)):
         with pytest.raises(UserError, match="nothing to train"):
-            ListwiseBatches(replace(split, labels=labels), 4)
-
-
-@pytest.mark.parametrize("options", [{"batch_size": 0}, {"batch_size": 4, "max_candidates": 1}])
-def test_options_out_of_range(make_split, options):
-    with pytest.raises(ValueError, match="Received"):
-        ListwiseBatches(make_split(), **options)
+            way_of(replace(split, labels=labels), 4)
 
 
 def _correct_first(n_questions, seed):
     """Questions whose correct candidates stand first, as in TrecQA's files."""
-    from data_prep import EncodedSplit
-
     rng = np.random.default_rng(seed)
     counts = rng.integers(3, 9, n_questions)
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

@@ -3,8 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data_prep import EncodedSplit, EncodedTexts, UserError
-from training.negative_sampling import NegativeSampler
+from answer_ranking.data_prep import EncodedSplit, EncodedTexts, UserError
+from answer_ranking.training import PairwiseOptions
+from answer_ranking.training.pairwise import NegativeSampler
 
 
 @st.composite
@@ -24,25 +25,26 @@ def usable(split, foreign):
     return {i for i, each in enumerate(lists) if each.any() and (foreign > 0 or not each.all())}
 
 
+def sampler_of(split, seed=0, **options):
+    return NegativeSampler(split, PairwiseOptions(**{"foreign_negatives": 0} | options), seed)
+
+
 @settings(deadline=None, max_examples=150)
 @given(
     splits(),
-    st.sampled_from(["random", "hard", "mix"]),
     st.one_of(st.none(), st.integers(1, 5)),
     st.integers(0, 3),
     st.integers(0, 99),
 )
-def test_every_draw_holds_what_it_should(split, sampling, own, foreign, seed):
+def test_every_draw_holds_what_it_should(split, own, foreign, seed):
+    options = {"own_negatives": own, "foreign_negatives": foreign}
     expected = usable(split, foreign)
     if not expected:
         with pytest.raises(UserError, match="no training question"):
-            NegativeSampler(split, sampling=sampling, own_negatives=own, foreign_negatives=foreign, seed=seed)
+            sampler_of(split, seed, **options)
         return
-    sampler = NegativeSampler(
-        split, sampling=sampling, own_negatives=own, foreign_negatives=foreign, seed=seed
-    )
-    scores = np.random.default_rng(seed).normal(size=split.n_rows)
-    entries = sampler.draw(3, scores)
+    sampler = sampler_of(split, seed, **options)
+    entries = sampler.draw(3)
     assert sorted(entries.questions) == sorted(expected)
     for i, question in enumerate(entries.questions):
         rows = entries.rows[entries.offsets[i] : entries.offsets[i + 1]]
@@ -57,18 +59,13 @@ def test_every_draw_holds_what_it_should(split, sampling, own, foreign, seed):
         assert set(own_drawn) <= set(wrong)
         size = len(wrong) if own is None else min(own, len(wrong))
         assert len(own_drawn) == len(set(own_drawn)) == size
-        hardest_first = wrong[np.argsort(-scores[wrong])]
-        if own is not None and sampling == "hard":
-            assert set(own_drawn) == set(hardest_first[:size])
-        if own is not None and sampling == "mix":
-            assert set(hardest_first[: min(-(-own // 2), size)]) <= set(own_drawn)
 
 
 def test_the_draw_is_a_function_of_seed_and_epoch(make_split):
     split = make_split(20)
 
     def draw(seed, epoch):
-        entries = NegativeSampler(split, own_negatives=2, foreign_negatives=1, seed=seed).draw(epoch)
+        entries = sampler_of(split, seed, own_negatives=2, foreign_negatives=1).draw(epoch)
         return np.concatenate([entries.questions, entries.rows])
 
     assert (draw(1, 5) == draw(1, 5)).all()
@@ -79,19 +76,8 @@ def test_the_draw_is_a_function_of_seed_and_epoch(make_split):
 def test_random_draws_are_uniform(make_split):
     split = make_split(1)
     wrong = np.flatnonzero(split.labels == 0)
-    sampler = NegativeSampler(split, own_negatives=1)
+    sampler = sampler_of(split, own_negatives=1)
     drawn = [sampler.draw(epoch).rows[-1] for epoch in range(1500)]
     shares = np.bincount(drawn, minlength=split.n_rows)[wrong] / 1500
     # Five standard errors.
     assert np.abs(shares - 1 / len(wrong)).max() < 5 * (0.25 / 1500) ** 0.5
-
-
-@pytest.mark.parametrize("option", [{"sampling": "best"}, {"own_negatives": -1}, {"foreign_negatives": -1}])
-def test_bad_options_are_refused(make_split, option):
-    with pytest.raises(ValueError, match="Received"):
-        NegativeSampler(make_split(), **option)
-
-
-def test_hard_sampling_without_scores_is_refused(make_split):
-    with pytest.raises(ValueError, match="scores"):
-        NegativeSampler(make_split(), sampling="hard", own_negatives=2).draw(0)

@@ -3,13 +3,11 @@ import itertools
 import numpy as np
 import pytest
 
-from data_prep import encode_dataset, load_dataset
-from models.hyperqa import hyperqa
-from training.fit_pairwise import fit_pairwise
-from training.norm_tracker import QUANTILES, NormTracker
-from training.packed_bag_of_words import PackedBagOfWords
-from training.pairwise_settings import PairwiseSettings
+from answer_ranking.data_prep import encode_dataset, load_dataset
+from answer_ranking.models import hyperqa
+from answer_ranking.training import NormTracker, Pairwise, PairwiseOptions, fit
 
+QUANTILES = NormTracker.QUANTILES
 MAX_NORM = 0.7
 
 
@@ -27,17 +25,8 @@ def test_norms_are_those_of_the_sums_of_projected_words():
         return np.array([np.linalg.norm(projected[texts.words[a:b]].sum(axis=0)) for a, b in pairs])
 
     tracker = NormTracker(data.dev, MAX_NORM)
-    fit_pairwise(
-        model,
-        PackedBagOfWords(model.get_layer("encoder")),
-        data.train,
-        data.dev,
-        PairwiseSettings(epochs=2),
-        lambda split, scores: {"map": 0.5},
-        edge_norm=MAX_NORM,
-        callbacks=[tracker],
-        verbose=False,
-    )
+    way = Pairwise(data.train, PairwiseOptions(epochs=2))
+    result = fit(model, way, dev=data.dev, callbacks=[tracker], verbose=False)
     assert len(tracker.rows) == 3
     first = tracker.rows[0]
     expected = {
@@ -51,3 +40,4 @@ def test_norms_are_those_of_the_sums_of_projected_words():
         assert first[side]["on_edge"] == pytest.approx((before >= MAX_NORM).mean())
     assert 0 < first["answers"]["on_edge"] < 1
     assert tracker.rows[1] != first
+    assert all(0 < epoch["edge_share"] < 1 for epoch in result.history)

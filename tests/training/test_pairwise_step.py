@@ -1,16 +1,15 @@
 """One training step against HyperQA's formulas, written down in float64 NumPy and differentiated by hand."""
 
+from typing import get_args
+
 import keras
 import numpy as np
 import pytest
 
-from models.hyperqa import hyperqa
-from training.negative_sampling import NegativeSampler
-from training.packed_bag_of_words import PackedBagOfWords
-from training.padded_texts import PaddedTexts
-from training.pairwise_batches import PairwiseBatches
-from training.pairwise_trainer import PairwiseTrainer
-from training.riemannian import READINGS
+from answer_ranking.models import hyperqa
+from answer_ranking.models.encodings import PaddedTexts
+from answer_ranking.training import Eq9, Pairwise, PairwiseOptions
+from answer_ranking.training.batch_stream import BatchStream
 
 MARGIN, L2, RATE = 0.7, 0.01, 0.05
 
@@ -91,24 +90,33 @@ def numpy_step(vectors, weights, split, pairs, max_norm, eq9, clip_norm):
     return loss, [p - RATE * g for p, g in zip(parameters, gradients, strict=True)]
 
 
-def pairs_of(batches, split):
+def pairs_of(way):
     """The pairs of the first epoch, as (question, correct row, wrong row)."""
-    entries = batches.sampler.draw(0)
+    drawn = way.sampler.draw(0)
     pairs = []
-    for i, question in enumerate(entries.questions):
-        rows = entries.rows[entries.offsets[i] : entries.offsets[i + 1]]
-        n = entries.n_correct[i]
-        assert split.labels[rows[:n]].all()
+    for i, question in enumerate(drawn.questions):
+        rows = drawn.rows[drawn.offsets[i] : drawn.offsets[i + 1]]
+        n = drawn.n_correct[i]
+        assert way.split.labels[rows[:n]].all()
         pairs += [(question, c, w) for c in rows[:n] for w in rows[n:]]
     return pairs
 
 
-@pytest.mark.parametrize("encoding", [PackedBagOfWords, PaddedTexts])
+def trained(way, ranker, padded=False, optimizer=None, epochs=1, **options):
+    """Train with the ranker's own encoding, or with padded texts; give the history."""
+    trainer = way.trainer(ranker)
+    if padded:
+        trainer.encoding = PaddedTexts(ranker.get_layer("encoder"))
+    trainer.compile(optimizer=optimizer or keras.optimizers.SGD(RATE), **options)
+    return trainer.fit(BatchStream(way, trainer).dataset(), epochs=epochs, verbose=0).history
+
+
+@pytest.mark.parametrize("padded", [False, True])
 @pytest.mark.parametrize(("clip_norm", "raw_embeddings"), [(None, False), (0.05, False), (0.05, True)])
 @pytest.mark.parametrize("max_norm", [0.5, 0.999])
-@pytest.mark.parametrize("eq9", READINGS)
+@pytest.mark.parametrize("eq9", get_args(Eq9))
 def test_one_step_equals_float64_numpy(
-    make_split, make_vectors, eq9, max_norm, clip_norm, encoding, raw_embeddings
+    make_split, make_vectors, eq9, max_norm, clip_norm, padded, raw_embeddings
 ):
     split, vectors = make_split(), make_vectors(scale=0.1)
     model = hyperqa(vectors, 5, max_norm=max_norm, raw_embeddings=raw_embeddings, seed=3)
@@ -117,55 +125,25 @@ def test_one_step_equals_float64_numpy(
     if raw_embeddings:
         of_texts = np.random.default_rng(4).normal(size=(10, 1)) * 0.3
         model.get_layer("matcher").get_layer("score_of_texts").set_weights([of_texts])
-    batches = PairwiseBatches(
-        NegativeSampler(split, foreign_negatives=2), encode := encoding(model.get_layer("encoder")), 100
-    )
-    trainer = PairwiseTrainer(model, encode, margin=MARGIN, eq9=eq9, l2=L2, clip_norm=clip_norm)
-    trainer.compile(optimizer=keras.optimizers.SGD(RATE), run_eagerly=True)
+    options = {"batch_size": 100, "foreign_negatives": 2, "margin": MARGIN, "l2": L2}
+    way = Pairwise(split, PairwiseOptions(eq9=eq9, clip_norm=clip_norm, **options))
+    pairs = pairs_of(way)
     before = [v.numpy() for v in model.trainable_variables]
-    expected_loss, expected = numpy_step(
-        vectors, before, split, pairs_of(batches, split), max_norm, eq9, clip_norm
-    )
-    history = trainer.fit(batches.dataset(), verbose=0).history
-    n_pairs = len(pairs_of(batches, split))
-    assert history["loss"][0] == pytest.approx(expected_loss / n_pairs, rel=1e-4)
+    loss, expected = numpy_step(vectors, before, split, pairs, max_norm, eq9, clip_norm)
+    history = trained(way, model, padded, run_eagerly=True)
+    assert history["loss"][0] == pytest.approx(loss / len(pairs), rel=1e-4)
     for variable, start, value in zip(model.trainable_variables, before, expected, strict=True):
         moved = np.abs(value - start).max()
         np.testing.assert_allclose(variable.numpy(), value, atol=2e-3 * moved + 1e-6, err_msg=variable.path)
 
 
-def test_packed_and_padded_training_go_the_same_way(make_split, make_vectors):
+def test_the_own_encoding_and_padded_texts_train_the_same_way(make_split, make_vectors):
     weights = []
-    for encoding in (PackedBagOfWords, PaddedTexts):
+    for padded in (False, True):
         model = hyperqa(make_vectors(), 8, max_norm=0.9, seed=1)
-        sampler = NegativeSampler(make_split(30), foreign_negatives=1)
-        batches = PairwiseBatches(sampler, encode := encoding(model.get_layer("encoder")), 7)
-        trainer = PairwiseTrainer(model, encode, margin=0.5, clip_norm=1.0)
-        trainer.compile(optimizer=keras.optimizers.Adagrad(0.1))
-        trainer.fit(batches.dataset(), epochs=3, verbose=0)
+        options = PairwiseOptions(batch_size=7, foreign_negatives=1, margin=0.5, clip_norm=1.0)
+        way = Pairwise(make_split(30), options)
+        trained(way, model, padded, keras.optimizers.Adagrad(0.1), epochs=3)
         weights.append([v.numpy() for v in model.trainable_variables])
     for packed, padded in zip(*weights, strict=True):
         np.testing.assert_allclose(packed, padded, atol=2e-5)
-
-
-def test_a_step_that_is_not_finite_changes_nothing_and_is_named(make_split, make_vectors):
-    from training.callbacks import StopOnDivergence, TrainingDivergedError
-
-    vectors = make_vectors()
-    vectors[7] = np.inf
-    model = hyperqa(vectors, 5)
-    batches = PairwiseBatches(
-        NegativeSampler(make_split()), encode := PackedBagOfWords(model.get_layer("encoder")), 4
-    )
-    trainer = PairwiseTrainer(model, encode)
-    trainer.compile(optimizer=keras.optimizers.Adagrad(0.1))
-    with pytest.raises(TrainingDivergedError, match=r"step \d+: .* is (nan|inf).*learning rate"):
-        trainer.fit(batches.dataset(), epochs=2, callbacks=[StopOnDivergence()], verbose=0)
-    assert all(np.isfinite(v.numpy()).all() for v in model.trainable_variables)
-
-
-@pytest.mark.parametrize("option", [{"margin": 0.0}, {"l2": -1.0}, {"clip_norm": 0.0}, {"eq9": "both"}])
-def test_options_out_of_range_are_refused(make_vectors, option):
-    model = hyperqa(make_vectors(), 5)
-    with pytest.raises(ValueError, match="Received"):
-        PairwiseTrainer(model, PackedBagOfWords(model.get_layer("encoder")), **option)

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from training.slanted_triangular import SlantedTriangular
-from training.slanted_triangular_rate import SlantedTriangularRate
+from answer_ranking.training.callbacks import SlantedTriangular, SlantedTriangularRate
 
 
 def printed_formula(t, peak, steps, cut_fraction, ratio):

@@ -7,18 +7,17 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data_prep import EncodedSplit, EncodedTexts, UserError
-from data_prep.shared_texts import SharedTexts
-from models.attentive_pooling import RANKERS
-from training.answer_sampler import AnswerSampler
-from training.fit_hardest import fit_hardest
-from training.hardest_negative_batches import HardestNegativeBatches
-from training.hardest_negative_settings import HardestNegativeSettings
-from training.hardest_negative_trainer import HardestNegativeTrainer
-from training.padded_texts import PaddedTexts
-from training.scoring import SplitScorer
-from training.shared_text_scorer import SharedTextScorer
+from answer_ranking.data_prep import EncodedSplit, EncodedTexts, SharedTexts, UserError
+from answer_ranking.models import ap_bilstm, ap_cnn, qa_bilstm, qa_cnn
+from answer_ranking.models.encodings import PaddedTexts
+from answer_ranking.training import HardestNegative, HardestNegativeOptions, fit, hardest_negative, score
+from answer_ranking.training import shared_texts as scoring
+from answer_ranking.training.batch_stream import BatchStream
+from answer_ranking.training.hardest_negative import AnswerSampler
+from answer_ranking.training.scoring import TextScorer
+from answer_ranking.training.shared_texts import SharedTextScorer
 
+RANKERS = {"QA-CNN": qa_cnn, "AP-CNN": ap_cnn, "QA-BiLSTM": qa_bilstm, "AP-BiLSTM": ap_bilstm}
 SIZES = {"QA-CNN": 7, "AP-CNN": 5, "QA-BiLSTM": 3, "AP-BiLSTM": 3}
 
 
@@ -63,11 +62,10 @@ def own_texts(split, question):
 def test_drawn_answers_are_distinct_wrong_and_as_many_as_there_are(seed, count, kind):
     split = pooled_split(seed)
     source, share = kind
-    sampler = AnswerSampler(split, count, source=source, share=share)
+    sampler = AnswerSampler(split, count, source, share)
     pairs = set(zip(sampler.question_of_pair.tolist(), sampler.text_of_pair.tolist(), strict=True))
     empty = set(np.flatnonzero(split.candidates.texts.lengths == 0).tolist())
     everything = set(split.candidates.index.tolist()) - empty
-    assert sampler.n_answers == len(everything)
     assert {text for _, text in pairs} <= everything
     numbers = np.arange(len(sampler))
     drawn = sampler.draw(numbers, np.random.default_rng(seed))
@@ -105,7 +103,9 @@ def test_every_wrong_answer_is_drawn_equally_often(share):
     wrong = set(split.candidates.index.tolist()) - correct_texts(split, sampler.question_of_pair[0])
     wrong = sorted(wrong - set(np.flatnonzero(split.candidates.texts.lengths == 0).tolist()))
     assert counts.sum() == counts[wrong].sum()
-    expected = repeats * 4 / (sampler.n_answers if share else len(wrong))
+    every = np.unique(split.candidates.index)
+    n_answers = np.count_nonzero(split.candidates.texts.lengths[every])
+    expected = repeats * 4 / (n_answers if share else len(wrong))
     # Five standard deviations of a binomial.
     assert np.abs(counts[wrong] - expected).max() < 5 * np.sqrt(expected)
 
@@ -130,10 +130,13 @@ def test_a_split_without_wrong_answers_is_refused():
         AnswerSampler(split)
 
 
-def batch_of(split, sampler, **options):
+def way_of(split, seed=2, **options):
+    return HardestNegative(split, HardestNegativeOptions(**{"batch_size": 5} | options), seed)
+
+
+def batch_of(way):
     """The first batch, without the axis of the replicas."""
-    batches = HardestNegativeBatches(split, sampler, **{"batch_size": 5, "seed": 2} | options)
-    return {name: value[0] for name, value in next(iter(batches.batches())).items()}
+    return {name: value[0] for name, value in next(way.batches()).items()}
 
 
 def ranker_of(name, vectors, **options):
@@ -155,11 +158,12 @@ def real(words):
         ("AP-CNN", ("own", False), 10**6),
     ],
 )
-def test_the_hardest_answer_has_the_highest_score(make_vectors, name, kind, words_per_chunk):
+def test_the_hardest_answer_has_the_highest_score(make_vectors, monkeypatch, name, kind, words_per_chunk):
+    monkeypatch.setattr(hardest_negative, "_WORDS_PER_CHUNK", words_per_chunk)
     split, ranker = pooled_split(4), ranker_of(name, make_vectors())
-    sampler = AnswerSampler(split, 7, source=kind[0], share=kind[1])
-    batch = batch_of(split, sampler, words_per_chunk=words_per_chunk)
-    hardest = HardestNegativeTrainer(ranker, shared=kind[1]).hardest(batch).numpy()
+    way = way_of(split, sampled_negatives=7, negatives_from=kind[0], share_negatives=kind[1])
+    sampler, batch = way.sampler, batch_of(way)
+    hardest = way.trainer(ranker).hardest(batch).numpy()
     pairs = np.random.default_rng([2, 0]).permutation(len(sampler))[:5]
     drawn = sampler.draw(pairs, np.random.default_rng([2, 0, 0]))
     for i, pair in enumerate(pairs):
@@ -216,17 +220,16 @@ def qa_cnn_step(vectors, weights, batch, hardest, margin, rate, l2):
 def test_one_step_equals_float64_numpy(make_vectors, margin, reduction):
     split, vectors, rate, l2 = pooled_split(5), make_vectors(), 0.7, 0.01
     ranker = ranker_of("QA-CNN", vectors)
-    sampler = AnswerSampler(split, 6)
-    batches = HardestNegativeBatches(split, sampler, len(sampler), reduction=reduction)
-    trainer = HardestNegativeTrainer(ranker, margin=margin, l2=l2)
-    batch = {name: value[0] for name, value in next(iter(batches.batches())).items()}
-    weight = 1 / len(sampler) if reduction == "mean" else 1
+    n_pairs = len(AnswerSampler(split, 6))
+    way = way_of(split, 0, batch_size=n_pairs, sampled_negatives=6, reduction=reduction, margin=margin, l2=l2)
+    trainer, batch = way.trainer(ranker), batch_of(way)
+    weight = 1 / n_pairs if reduction == "mean" else 1
     np.testing.assert_allclose(batch["weight"], weight, rtol=1e-6)
     before = [v.numpy() for v in ranker.trainable_variables]
     hardest = trainer.hardest(batch).numpy()
     loss, after = qa_cnn_step(vectors, before, batch, hardest, margin, rate, l2)
     trainer.compile(optimizer=keras.optimizers.SGD(rate), jit_compile=False)
-    history = trainer.fit(batches.dataset(), epochs=1, shuffle=False, verbose=0).history
+    history = trainer.fit(BatchStream(way, trainer).dataset(), shuffle=False, verbose=0).history
     assert history["loss"][0] == pytest.approx(loss, rel=1e-5)
     if margin < 0.1:
         # The case has pairs within the margin and pairs beyond it.
@@ -241,9 +244,8 @@ def test_one_step_equals_float64_numpy(make_vectors, margin, reduction):
 def test_a_step_is_that_of_the_plain_ranker(make_vectors, name, train_word_vectors):
     split = pooled_split(6)
     ranker = ranker_of(name, make_vectors(), train_word_vectors=train_word_vectors)
-    sampler = AnswerSampler(split, 6)
-    batch = batch_of(split, sampler)
-    trainer = HardestNegativeTrainer(ranker, margin=0.4)
+    way = way_of(split, sampled_negatives=6, margin=0.4)
+    trainer, batch = way.trainer(ranker), batch_of(way)
     wrong = batch["sampled"][trainer.hardest(batch).numpy()]
     with tf.GradientTape() as tape:
         right, other = (ranker([batch["question"], x], training=True) for x in (batch["correct"], wrong))
@@ -259,47 +261,13 @@ def test_a_step_is_that_of_the_plain_ranker(make_vectors, name, train_word_vecto
         np.testing.assert_allclose(ours.numpy(), theirs, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", SIZES)
-def test_half_precision_blurs_a_step_about_as_much_as_the_plain_ranker_s(make_vectors, name):
-    split = pooled_split(5)
-    batch = batch_of(split, AnswerSampler(split, 4))
-    exact = ranker_of(name, make_vectors())
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    try:
-        half, plain = (ranker_of(name, make_vectors()) for _ in range(2))
-    finally:
-        keras.config.set_dtype_policy("float32")
-    half.set_weights(exact.get_weights())
-    plain.set_weights(exact.get_weights())
-    trainer = HardestNegativeTrainer(half, margin=0.4)
-    trainer.compile(optimizer=keras.optimizers.SGD(1.0), jit_compile=False)
-    wrong = batch["sampled"][trainer.hardest(batch).numpy()]
-
-    def gradients(ranker):
-        with tf.GradientTape() as tape:
-            right, other = (ranker([batch["question"], x], training=True) for x in (batch["correct"], wrong))
-            hinge = keras.ops.relu(0.4 - right + other)
-            loss = keras.ops.mean(keras.ops.cast(hinge, "float32"))
-        found = tape.gradient(loss, [v.value for v in ranker.trainable_variables])
-        return np.concatenate([np.ravel(tf.convert_to_tensor(g)) for g in found])
-
-    trainer.train_step({k: v[None] for k, v in batch.items()})
-    moved = zip(exact.trainable_variables, half.trainable_variables, strict=True)
-    ours = np.concatenate([np.ravel(before.numpy() - after.numpy()) for before, after in moved])
-    truth = gradients(exact)
-    error = np.linalg.norm(ours - truth) / np.linalg.norm(truth)
-    of_plain = np.linalg.norm(gradients(plain) - truth) / np.linalg.norm(truth)
-    # Both round, at other places; a gradient that is wrong is off by its own length.
-    assert 0 < error < max(3 * of_plain, 2**-8)
-
-
 @pytest.mark.parametrize("name", ["AP-CNN", "QA-BiLSTM"])
 def test_dropout_falls_on_what_is_trained_on_and_not_on_the_search(make_vectors, name):
-    split, updates, found = pooled_split(6), [], []
-    batch = batch_of(split, AnswerSampler(split, 6))
+    way, updates, found = way_of(pooled_split(6), sampled_negatives=6, margin=0.4), [], []
+    batch = batch_of(way)
     for rate in (0.0, 0.5):
         ranker = ranker_of(name, make_vectors(), embedding_dropout=rate)
-        trainer = HardestNegativeTrainer(ranker, margin=0.4)
+        trainer = way.trainer(ranker)
         trainer.compile(optimizer=keras.optimizers.SGD(0.3), jit_compile=False)
         found.append([trainer.hardest(batch).numpy().tolist() for _ in range(2)])
         trainer.train_step({k: v[None] for k, v in batch.items()})
@@ -313,17 +281,13 @@ def test_a_pair_whose_draw_holds_only_correct_answers_counts_nothing(make_vector
     split = pooled_split(0, n_questions=3, n_texts=7)
     # All texts but one are correct for question 0: most shared draws of one leave it without a wrong answer.
     split.labels[:5] = 1
-    sampler = AnswerSampler(split, 1, share=True)
     ranker = ranker_of("AP-CNN", make_vectors())
-    batches = HardestNegativeBatches(split, sampler, 1)
-    weights = []
-    for epoch in range(5):
-        batches.epoch = epoch
-        weights += [float(batch["weight"][0, 0]) for batch in batches.batches()]
-    assert {0.0, 1.0} == set(weights)
-    trainer = HardestNegativeTrainer(ranker, margin=3.0)
+    way = way_of(split, 0, sampled_negatives=1, share_negatives=True, batch_size=1, margin=3.0)
+    batches = [batch for epoch in range(5) for batch in way.batches(None, epoch)]
+    assert {0.0, 1.0} == {float(batch["weight"][0, 0]) for batch in batches}
+    trainer = way.trainer(ranker)
     trainer.compile(optimizer=keras.optimizers.SGD(0.1), jit_compile=False)
-    for batch in batches.batches():
+    for batch in batches[-len(way) :]:
         before = [v.numpy() for v in ranker.trainable_variables]
         trainer.train_step(batch)
         moved = [np.abs(v.numpy() - b).max() for v, b in zip(ranker.trainable_variables, before, strict=True)]
@@ -334,84 +298,31 @@ def test_a_pair_whose_draw_holds_only_correct_answers_counts_nothing(make_vector
 OPTIONS = {"epochs": 4, "batch_size": 6, "sampled_negatives": 5, "learning_rate": 0.5, "margin": 0.3}
 
 
-class Interrupt(keras.callbacks.Callback):
-    """Ends the process's work in the middle of an epoch."""
-
-    def __init__(self, epoch):
-        super().__init__()
-        self.epoch, self.current = epoch, 0
-
-    def on_epoch_begin(self, epoch, logs=None):
-        self.current = epoch
-
-    def on_train_batch_end(self, batch, logs=None):
-        if self.current == self.epoch:
-            raise KeyboardInterrupt
-
-
-def measure(split, scores):
-    return {"map": float((scores[split.labels == 1] > scores[split.labels == 0].mean()).mean())}
-
-
 @pytest.fixture
 def train(make_vectors):
-    def run(name="AP-CNN", state_path=None, *callbacks, seed=4, dropout=0.2, **options):
+    def run(name="AP-CNN", seed=4, dropout=0.2, **options):
         ranker = ranker_of(name, make_vectors(), embedding_dropout=dropout)
         rates = []
         watch = keras.callbacks.LambdaCallback(
-            on_epoch_end=lambda epoch, logs: rates.append(float(ranker_optimizer().learning_rate))
+            on_epoch_end=lambda epoch, logs: rates.append(float(watch.model.optimizer.learning_rate))
         )
-
-        def ranker_optimizer():
-            return watch.model.optimizer
-
-        result = fit_hardest(
-            ranker,
-            pooled_split(7, n_questions=14),
-            pooled_split(8),
-            HardestNegativeSettings(**OPTIONS | options),
-            measure,
-            seed=seed,
-            state_path=state_path,
-            state_key="k",
-            callbacks=[watch, *callbacks],
-            verbose=False,
-        )
-        history = [{k: v for k, v in epoch.items() if k != "seconds"} for epoch in result.history]
-        return history, rates, [v.numpy() for v in ranker.trainable_variables]
+        way = way_of(pooled_split(7, n_questions=14), seed, **OPTIONS | options)
+        result = fit(ranker, way, dev=pooled_split(8), callbacks=[watch], verbose=False)
+        return [epoch["loss"] for epoch in result.history], rates
 
     return run
 
 
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("AP-CNN", {"share_negatives": True}),
-        ("QA-CNN", {"optimizer": "adam", "learning_rate": 0.02, "negatives_from": "own", "l2": 1e-3}),
-    ],
-)
-def test_a_training_goes_on_where_it_was_interrupted(train, tmp_path, name, options):
-    unbroken = train(name, **options)
-    path = tmp_path / "state.npz"
-    with pytest.raises(KeyboardInterrupt):
-        train(name, path, Interrupt(2), **options)
-    resumed = train(name, path, **options)
-    assert resumed[0] == unbroken[0]
-    for ours, theirs in zip(resumed[2], unbroken[2], strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-
-
 def test_the_learning_rate_of_epoch_t_is_divided_by_t(train):
-    history, rates, _ = train("QA-CNN", learning_rate=0.5)
+    losses, rates = train("QA-CNN", learning_rate=0.5)
     assert rates == pytest.approx([0.5, 0.25, 0.5 / 3, 0.125])
-    assert train("QA-CNN", learning_rate=0.5, epochs=1, seed=5)[0] != history[:1]
+    assert train("QA-CNN", learning_rate=0.5, epochs=1, seed=5)[0] != losses[:1]
 
 
 def test_the_loss_falls_at_a_learning_rate_that_stays(train):
     adam = {"optimizer": "adam", "learning_rate": 0.03, "learning_rate_decay": False}
-    history, rates, _ = train(epochs=12, dropout=0.0, **adam)
+    losses, rates = train(epochs=12, dropout=0.0, **adam)
     assert rates == pytest.approx([0.03] * 12)
-    losses = [epoch["loss"] for epoch in history]
     assert np.mean(losses[-3:]) < 0.5 * losses[0]
 
 
@@ -426,22 +337,24 @@ def test_the_loss_falls_at_a_learning_rate_that_stays(train):
         ("AP-BiLSTM", 90),
     ],
 )
-def test_a_split_s_scores_are_those_of_its_pairs_one_by_one(make_vectors, name, words_per_chunk):
+def test_a_split_s_scores_are_those_of_its_pairs_one_by_one(make_vectors, monkeypatch, name, words_per_chunk):
+    monkeypatch.setattr(scoring, "_WORDS_PER_CHUNK", words_per_chunk)
     # A text stands in four pools, most of them of questions of one length.
     split, ranker = pooled_split(9, n_questions=16, pool=6), ranker_of(name, make_vectors())
-    scores = SharedTextScorer(ranker, split, words_per_chunk)()
+    scores = score(ranker, split)
     expected = [
         float(ranker([split.questions.padded([question]), split.candidates.padded([row])])[0])
         for row, question in enumerate(split.question_of_row)
     ]
     np.testing.assert_allclose(scores, expected, atol=1e-6)
-    plain = SplitScorer(ranker, PaddedTexts(ranker.get_layer("encoder")), split)()
-    np.testing.assert_allclose(scores, plain, atol=1e-6)
+    padded = PaddedTexts(ranker.get_layer("encoder"))
+    np.testing.assert_allclose(scores, TextScorer(ranker, split, padded)(), atol=1e-6)
 
 
 def test_every_distinct_text_is_encoded_once(make_vectors, monkeypatch):
     split, ranker = pooled_split(9, n_questions=30), ranker_of("AP-CNN", make_vectors())
-    scorer = SharedTextScorer(ranker, split, 40)
+    monkeypatch.setattr(scoring, "_WORDS_PER_CHUNK", 40)
+    scorer = SharedTextScorer(ranker, split, ranker.encoding)
     encoded, encode = [], scorer._encode
     monkeypatch.setattr(scorer, "_encode", lambda words: encoded.append(words.numpy()) or encode(words))
     first = scorer()
@@ -450,18 +363,20 @@ def test_every_distinct_text_is_encoded_once(make_vectors, monkeypatch):
     # The current weights count, not those of the first time.
     ranker.set_weights([0.5 * w for w in ranker.get_weights()])
     assert np.abs(scorer() - first).max() > 1e-3
+    assert score(ranker, split.keep_questions(np.zeros(30, bool))).shape == (0,)
 
 
 @pytest.mark.parametrize("limit", [25, 40, 200])
 def test_what_is_scored_together_is_bounded(make_vectors, monkeypatch, limit):
     split, ranker = pooled_split(9, n_questions=40), ranker_of("AP-CNN", make_vectors())
-    scorer = SharedTextScorer(ranker, split, limit)
-    score, words, columns = scorer._score, [], []
+    monkeypatch.setattr(scoring, "_WORDS_PER_CHUNK", limit)
+    scorer = SharedTextScorer(ranker, split, ranker.encoding)
+    grid_scores, words, columns = scorer._score, [], []
 
     def spy(questions, answers, of_question, of_answer, steps):
         words.append(of_question.shape[0] * (of_question.shape[1] * int(steps) + answers[0].shape[1]))
         columns.append(of_question.shape[1])
-        return score(questions, answers, of_question, of_answer, steps)
+        return grid_scores(questions, answers, of_question, of_answer, steps)
 
     monkeypatch.setattr(scorer, "_score", spy)
     scorer()
@@ -469,11 +384,6 @@ def test_what_is_scored_together_is_bounded(make_vectors, monkeypatch, limit):
     assert max(words) <= max(limit, longest)
     # A text meets several questions at once.
     assert max(columns) > (2 if limit > 25 else 0)
-
-
-def test_a_split_without_candidates_has_no_scores(make_vectors):
-    empty = pooled_split(9).keep_questions(np.zeros(9, bool))
-    assert SharedTextScorer(ranker_of("AP-CNN", make_vectors()), empty)().shape == (0,)
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -484,22 +394,8 @@ def test_a_matcher_of_one_s_own_is_taken_as_it_is(make_vectors, shared):
     matcher = keras.Model(sides, keras.layers.Reshape(())(far), name="matcher")
     encoder = ranker.get_layer("encoder")
     own = keras.Model(ranker.inputs, matcher([encoder(x) for x in ranker.inputs]))
-    expected = -3 * SharedTextScorer(ranker, split)()
-    np.testing.assert_allclose(SharedTextScorer(own, split)(), expected, atol=1e-6)
-    batch = batch_of(split, AnswerSampler(split, 7, share=shared))
-    found = HardestNegativeTrainer(own, shared=shared)._scores(batch)
-    plain = HardestNegativeTrainer(ranker)._scores(batch)
+    np.testing.assert_allclose(score(own, split), -3 * score(ranker, split), atol=1e-6)
+    batch = batch_of(way := way_of(split, sampled_negatives=7, share_negatives=shared))
+    found = way.trainer(own)._scores(batch)
+    plain = way_of(split).trainer(ranker)._scores(batch)
     np.testing.assert_allclose(found, -3 * plain.numpy(), atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"sampled_negatives": 0}, "sampled_negatives must be at least 1"),
-        ({"margin": 0}, "margin must be above 0"),
-        ({"share_negatives": True, "negatives_from": "own"}, "choose one of them"),
-    ],
-)
-def test_options_out_of_range_are_refused(options, message):
-    with pytest.raises(UserError, match=message):
-        HardestNegativeSettings(**options)

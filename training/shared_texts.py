@@ -2,56 +2,37 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from data_prep import EncodedSplit
-from models.attentive_pooling import broadcast_scores, project_questions
-from training.wordwise_encoder import wordwise_encoder
+from answer_ranking.data_prep import EncodedSplit
+from answer_ranking.models.attentive_pooling import broadcast_scores, project_questions
+from answer_ranking.training.batch_stream import runs
+
+# How many words, padding included, are encoded or scored at a time.
+_WORDS_PER_CHUNK = 8192
 
 
 class SharedTextScorer:
-    """Scores the candidates of one split as often as wanted, whatever an encoder makes of a text.
+    """Scores a split with any ranker `matcher([*encoder(question), *encoder(answer)])`.
 
-    The distinct texts are encoded in chunks, the shortest first, each distinct word of a chunk multiplied by
-    the encoder's kernels once (see `training.wordwise_encoder`); the rows of a chunk's texts are scored
-    before the next chunk is encoded. So a text is encoded once, though a thousand questions may have it in
-    their pools. Questions of like length that meet the same text are scored against it together, by the
-    models of `models.attentive_pooling` without a copy of its encoding for each.
+    The distinct texts are encoded in chunks, the shortest first; the rows of a chunk's texts are scored
+    before the next chunk is encoded. Questions of like length that meet the same text are scored against it
+    together; the models of `models.attentive_pooling` need no copy of its encoding for each.
 
-    What is held at a time is bounded: the encodings of one chunk, and those of the pairs that are scored
-    together, are either of them at most `words_per_chunk` words (steps of one sequence of states, or vectors)
-    but for a text or a pair that is longer by itself. What the kernels make of the distinct words of a chunk
-    is a few times as many numbers at most, and G (Eq. 13) the longest answer's steps times as many. The
-    encodings of all questions are kept, with Q^T U: 280 MB for InsuranceQA's 2,000 dev questions with
-    AP-CNN's 400 filters, where its 27,000 answers would take 59 GB if they were padded to the longest, and
-    4.9 GB without padding.
-
-    Args:
-        ranker: `matcher([*encoder(question), *encoder(answer)])`, such as `models.attentive_pooling` builds:
-            its layer `encoder` gives a vector for a text, or a list of its states and their mask.
-        split: the questions and candidates.
-        words_per_chunk: how many words, padding included, are encoded or scored at a time.
-
-    Raises:
-        ValueError: `words_per_chunk` is less than 1.
-
-    Example:
-        >>> scores = SharedTextScorer(model, dataset.dev)()  # doctest: +SKIP
+    The encodings of a chunk, and those of the pairs that are scored together, are at most `_WORDS_PER_CHUNK`
+    words, but for a text or a pair that is longer by itself. The encodings of all questions are kept: 280 MB
+    for InsuranceQA's 2,000 dev questions with AP-CNN, where all answers' would take 4.9 GB.
     """
 
-    def __init__(self, ranker: keras.Model, split: EncodedSplit, words_per_chunk: int = 8192):
-        if words_per_chunk < 1:
-            raise ValueError(
-                f"`words_per_chunk` must be at least 1. Received: words_per_chunk={words_per_chunk}"
-            )
+    def __init__(self, ranker: keras.Model, split: EncodedSplit, encoding: Any = None):
         encoder, matcher = ranker.get_layer("encoder"), ranker.get_layer("matcher")
         # A list of states and mask has the steps along the second axis, a vector has none.
         self._sequences = len(encoder.outputs) > 1
         self._split = split
-        self._words_per_chunk = words_per_chunk
         texts = split.candidates.texts
         numbers = np.unique(split.candidates.index)
         self._numbers = numbers[np.argsort(texts.lengths[numbers], kind="stable")]
@@ -60,21 +41,17 @@ class SharedTextScorer:
         place = np.empty(len(texts), np.int64)
         place[self._numbers] = np.arange(len(numbers))
         place = place[split.candidates.index]
-        self._chunks = list(_cut(lengths, words_per_chunk))
-        self._grids = [[] for _ in self._chunks]
+        self._chunks = list(_runs_of_words(lengths))
+        self._grids: list[list[_Grid]] = [[] for _ in self._chunks]
         n_steps = self._question_lengths if self._sequences else np.ones(split.n_questions, np.int64)
-        answer_steps = [lengths[stop - 1] if self._sequences else 1 for _, stop in self._chunks]
-        for grid in _grids(
-            place, self._chunks, split.question_of_row, n_steps, answer_steps, words_per_chunk
-        ):
+        answer_steps = [int(lengths[run.stop - 1]) if self._sequences else 1 for run in self._chunks]
+        for grid in _grids(place, self._chunks, split.question_of_row, n_steps, answer_steps):
             each = np.full(len(grid.place), answer_steps[grid.chunk] + grid.questions.shape[1] * grid.steps)
-            self._grids[grid.chunk] += [grid.part(*lines) for lines in _cut(each, words_per_chunk)]
+            self._grids[grid.chunk] += [grid.part(lines) for lines in _runs_of_words(each)]
 
         # Traced once and for all: chunks differ in shape, and every new shape would be a new trace.
-        wordwise = wordwise_encoder(encoder)
-
         def encode(words):
-            return wordwise(*wordwise.project(words)) if wordwise else keras.tree.flatten(encoder(words))
+            return encoding(*encoding.project(words)) if encoding else keras.tree.flatten(encoder(words))
 
         self._encode = tf.function(encode).get_concrete_function(tf.TensorSpec((None, None), tf.int32))
         encoded = [tf.TensorSpec(x.shape, x.dtype) for x in encoder.outputs]
@@ -100,14 +77,14 @@ class SharedTextScorer:
             return scores
         questions = self._encoded_questions()
         texts = self._split.candidates.texts
-        for (start, stop), grids in zip(self._chunks, self._grids, strict=True):
-            answers = self._encode(tf.constant(texts.padded(self._numbers[start:stop])))
+        for run, grids in zip(self._chunks, self._grids, strict=True):
+            answers = self._encode(tf.constant(texts.padded(self._numbers[run])))
             for grid in grids:
                 found = self._score(
                     questions,
                     answers,
                     tf.constant(grid.questions.astype(np.int32)),
-                    tf.constant((grid.place - start).astype(np.int32)),
+                    tf.constant((grid.place - run.start).astype(np.int32)),
                     tf.constant(grid.steps, tf.int32),
                 )
                 scores[grid.rows[grid.rows >= 0]] = found.numpy()[grid.rows >= 0]
@@ -118,8 +95,8 @@ class SharedTextScorer:
         longest = int(self._question_lengths.max(initial=1))
         order = np.argsort(self._question_lengths, kind="stable")
         parts = []
-        for start, stop in _cut(self._question_lengths[order], self._words_per_chunk):
-            encoded = self._encode(tf.constant(self._split.questions.padded(order[start:stop])))
+        for run in _runs_of_words(self._question_lengths[order]):
+            encoded = self._encode(tf.constant(self._split.questions.padded(order[run])))
             if self._sequences:
                 missing = longest - encoded[0].shape[1]
                 encoded = [tf.pad(x, [[0, 0], [0, missing]] + [[0, 0]] * (x.ndim - 2)) for x in encoded]
@@ -133,33 +110,27 @@ class SharedTextScorer:
 class _Grid:
     """Rows that are scored together: on every line one text, and the questions that meet it."""
 
-    chunk: int
-    """The number of the chunk that has the texts."""
-    place: np.ndarray
-    """The texts' places, `(lines,)`."""
-    questions: np.ndarray
-    """Numbers of questions, `(lines, columns)`; where a line has fewer, one is there twice."""
-    rows: np.ndarray
-    """The rows' numbers, `(lines, columns)`; -1 for none."""
-    steps: int
-    """The longest question's steps."""
+    chunk: int  # the number of the chunk that has the texts
+    place: np.ndarray  # the texts' places, (lines,)
+    questions: (
+        np.ndarray
+    )  # numbers of questions, (lines, columns); where a line has fewer, one is there twice
+    rows: np.ndarray  # the rows' numbers, (lines, columns); -1 for none
+    steps: int  # of the longest question
 
-    def part(self, start: int, stop: int) -> "_Grid":
-        """Give some of the lines."""
-        lines = slice(start, stop)
+    def part(self, lines: slice) -> "_Grid":
         return replace(self, place=self.place[lines], questions=self.questions[lines], rows=self.rows[lines])
 
 
 def _grids(
     place: np.ndarray,
-    chunks: list[tuple[int, int]],
+    chunks: list[slice],
     question: np.ndarray,
     n_steps: np.ndarray,
     answer_steps: list[int],
-    limit: int,
 ) -> Iterator[_Grid]:
     """Lay out rows, each of a text's place and a question, in one grid per chunk and kind of length."""
-    chunk = np.searchsorted([stop for _, stop in chunks], place, side="right")
+    chunk = np.searchsorted([run.stop for run in chunks], place, side="right")
     # Of one kind are questions of which none is longer than another by more than half.
     kind = np.ceil(np.log(n_steps) / np.log(1.5)).astype(np.int64)[question]
     order = np.lexsort((place, kind, chunk))
@@ -169,7 +140,8 @@ def _grids(
         steps = int(n_steps[question[rows]].max())
         # As wide as the mean: a text of more rows has several lines.
         number_of_chunk = int(chunk[rows[0]])
-        columns = max(1, min(round(counts.mean()), (limit - int(answer_steps[number_of_chunk])) // steps))
+        fitting = (_WORDS_PER_CHUNK - answer_steps[number_of_chunk]) // steps
+        columns = max(1, min(round(counts.mean()), fitting))
         number = np.arange(len(rows)) - np.repeat(first, counts)
         column = number % columns
         line = np.cumsum(column == 0) - 1
@@ -180,12 +152,8 @@ def _grids(
         yield _Grid(number_of_chunk, place[of_line], question[filled], grid, steps)
 
 
-def _cut(lengths: np.ndarray, limit: int) -> Iterator[tuple[int, int]]:
-    """Cut items of rising length into runs whose number times their longest length is at most `limit`."""
-    start = 0
-    while start < len(lengths):
-        # No run is longer than `limit` items, so that not all that follow need be looked at.
-        ahead = lengths[start : start + limit]
-        fits = np.searchsorted(ahead * np.arange(1, len(ahead) + 1), limit, side="right")
-        yield start, start + max(1, int(fits))
-        start += max(1, int(fits))
+def _runs_of_words(lengths: np.ndarray) -> Iterator[slice]:
+    """Cut texts of rising length into runs of at most `_WORDS_PER_CHUNK` words, padding included."""
+    return runs(
+        len(lengths), _WORDS_PER_CHUNK, lambda run: lengths[run] * np.arange(1, len(lengths[run]) + 1)
+    )

@@ -1,0 +1,373 @@
+"""Selection on dev, resuming, dropout, divergence, and what a training shows of itself."""
+
+import json
+import re
+from dataclasses import replace
+
+import keras
+import numpy as np
+import pytest
+
+from answer_ranking.data_prep import EncodedTexts, UserError
+from answer_ranking.evaluation import measure
+from answer_ranking.models import ap_cnn, cosinet, ctrn, features_alone, hyperqa, qa_cnn, qrnn
+from answer_ranking.training import (
+    HardestNegative,
+    HardestNegativeOptions,
+    Listwise,
+    ListwiseOptions,
+    Pairwise,
+    PairwiseOptions,
+    Pointwise,
+    PointwiseOptions,
+    SlantedTriangularRate,
+    TrainingDivergedError,
+    fit,
+    score,
+)
+from answer_ranking.training.batch_stream import BatchStream
+from answer_ranking.training.fitting import TrainingState
+
+PAIRWISE = {"batch_size": 7, "learning_rate": 0.2, "margin": 0.5, "eq9": "none", "clip_norm": 1.0}
+POINTWISE = {"batch_size": 11, "learning_rate": 0.02, "clip_norm": 1.0}
+LISTWISE = {"batch_size": 4, "learning_rate": 0.05}
+HARDEST = {"batch_size": 6, "sampled_negatives": 5, "learning_rate": 0.5, "margin": 0.3}
+
+
+def build(kind, vectors, split, dropout, seed, options):
+    """Make a small ranker, and a way of training of the kind."""
+    both = {"embedding_dropout": dropout, "dropout": dropout, "seed": seed}
+    if kind == "pairwise":
+        ranker = hyperqa(vectors, 5, max_norm=0.9, **both)
+        return ranker, Pairwise(split, PairwiseOptions(**PAIRWISE | options), seed)
+    if kind == "listwise":
+        ranker = cosinet(vectors, objective="listwise", across="rnn", hidden=4, filters=5, width=3, **both)
+        return ranker, Listwise(split, ListwiseOptions(**LISTWISE | options), seed, order_seed=1)
+    if kind.startswith("hardest"):
+        network = ap_cnn if kind == "hardest" else qa_cnn
+        ranker = network(vectors, 4, embedding_dropout=dropout, seed=seed)
+        return ranker, HardestNegative(split, HardestNegativeOptions(**HARDEST | options), seed)
+    if kind == "pointwise":
+        ranker = features_alone(2, hidden=(6,), dropout=dropout, seed=seed)
+    else:
+        ranker = {"qrnn": qrnn, "ctrn": ctrn}[kind](vectors, 4, hidden=(3,), n_features=2, **both)
+    return ranker, Pointwise(split, PointwiseOptions(**POINTWISE | options), seed)
+
+
+class Interrupt(keras.callbacks.Callback):
+    """Ends the process's work at a moment; all that it held in memory is lost with it."""
+
+    def __init__(self, moment, epoch):
+        super().__init__()
+        self.moment, self.epoch, self.current = moment, epoch, 0
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.current = epoch
+        self._end("begin")
+
+    def on_train_batch_end(self, batch, logs=None):
+        self._end("before saving")
+
+    def on_epoch_end(self, epoch, logs=None):
+        self._end("after saving")
+
+    def _end(self, moment):
+        if (moment, self.current) == (self.moment, self.epoch):
+            raise KeyboardInterrupt
+
+
+EACH_WAY = ["pairwise", "pointwise", "listwise", "hardest"]
+each_kind = pytest.mark.parametrize("kind", ["pairwise", "pointwise"])
+
+
+@pytest.fixture
+def train(make_split, make_vectors):
+    def run(kind, state=None, *callbacks, key="k", dropout=0.2, seed=4, **options):
+        split = make_split(30, seed=2, n_features=2)
+        ranker, way = build(kind, make_vectors(), split, dropout, seed, {"epochs": 5, **options})
+        dev = make_split(12, seed=3, n_features=2)
+        if kind == "listwise":
+            callbacks = [SlantedTriangularRate(0.05, cut_fraction=0.3, ratio=8), *callbacks]
+        result = fit(ranker, way, dev=dev, state=state, key=key, callbacks=callbacks, verbose=False)
+        history = [{k: v for k, v in epoch.items() if k != "seconds"} for epoch in result.history]
+        return history, result.best_epoch, [v.numpy() for v in ranker.trainable_variables]
+
+    return run
+
+
+@pytest.mark.parametrize("kind", EACH_WAY)
+def test_the_best_epoch_on_dev_is_chosen_and_its_weights_are_kept(make_split, make_vectors, kind):
+    data, dev = make_split(30, seed=2, n_features=2), make_split(25, seed=3, n_features=2)
+    # A question without a correct answer takes no part.
+    dev.labels[dev.question_of_row == 4] = 0
+    ranker, way = build(kind, make_vectors(), data, 0.2, 1, {"epochs": 6})
+    result = fit(ranker, way, dev=dev, verbose=False)
+    figures = [epoch["dev_map"] for epoch in result.history]
+    assert len(set(figures)) > 1
+    assert result.best_epoch == int(np.argmax(figures)) < 5
+    best = {name: result.history[result.best_epoch][f"dev_{name}"] for name in ("map", "mrr", "p@1")}
+    found = measure(dev, score(ranker, dev, way.order_seed))
+    assert best == pytest.approx({name: found[name] for name in best}, abs=1e-9)
+    # On the training data, the figure is another.
+    assert abs(measure(data, score(ranker, data, way.order_seed))["map"] - best["map"]) > 1e-3
+
+
+@pytest.mark.parametrize("kind", EACH_WAY)
+def test_every_batch_draws_its_own_dropout(make_split, make_vectors, kind):
+    """Batches of the same texts, under weights that do not move, have losses that differ."""
+    one = make_split(1, seed=2, n_features=2)
+    # Two candidates, so that draws of wrong answers do not differ.
+    rows = [int(np.flatnonzero(one.labels == 1)[0]), int(np.flatnonzero(one.labels == 0)[0])]
+    words = [np.int32([5, 7, 9]), np.int32([6, 8])]
+    same = EncodedTexts(np.tile(np.concatenate(words), 8), np.concatenate([[0], np.cumsum([3, 2] * 8)]))
+    split = replace(
+        one,
+        questions=EncodedTexts(np.full(8, 4, np.int32), np.arange(9)),
+        candidates=same,
+        candidate_offsets=2 * np.arange(9),
+        labels=np.tile(one.labels[rows], 8),
+        question_ids=[f"q{i}" for i in range(8)],
+        candidate_ids=[f"c{i}" for i in range(16)],
+        features=np.tile(np.float32([0.5, -1.0]), (16, 1)),
+    )
+    options = {"batch_size": 1, "l2": 0.0, "learning_rate": 1e-30}
+    options |= {
+        "pairwise": {"foreign_negatives": 0, "margin": 9.0},
+        "hardest": {"negatives_from": "own"},
+    }.get(kind, {})
+    ranker, way = build(kind, make_vectors(), split, 0.5, 1, options)
+    losses = []
+
+    class EachLoss(keras.callbacks.Callback):
+        def on_train_batch_begin(self, batch, logs=None):
+            self.model.reset_metrics()
+
+        def on_train_batch_end(self, batch, logs=None):
+            losses.append(logs["loss"])
+
+    trainer = way.trainer(ranker)
+    trainer.compile(keras.optimizers.SGD(1e-30), jit_compile=False)
+    trainer.fit(BatchStream(way, trainer).dataset(), shuffle=False, callbacks=[EachLoss()], verbose=0)
+    assert len(losses) == len(way) >= 8
+    # Pointwise there are correct pairs and wrong ones, which differ anyway.
+    assert len({round(loss, 6) for loss in losses}) > 2
+
+
+def assert_same(ours, theirs):
+    assert ours[:2] == theirs[:2]
+    for a, b in zip(ours[2], theirs[2], strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "moments"),
+    [
+        (
+            "pairwise",
+            {"optimizer": "adam", "learning_rate": 0.02},
+            [("before saving", 0), ("after saving", 2)],
+        ),
+        ("pairwise", {"own_negatives": 3, "l2": 0.01, "epochs": 3}, [("begin", 2)]),
+        ("pairwise", {"patience": 1, "epochs": 12, "learning_rate": 1.0}, [("after saving", 1)]),
+        # With dropout, whose random numbers are part of the state.
+        ("pointwise", {}, [("before saving", 0), ("after saving", 2)]),
+        ("pointwise", {"patience": 1, "epochs": 25, "learning_rate": 0.2}, [("after saving", 1)]),
+        ("qrnn", {"optimizer": "adagrad", "epochs": 3}, [("before saving", 2)]),
+        # With the learning rate of its step.
+        ("listwise", {"epochs": 3}, [("after saving", 0)]),
+        ("hardest", {"epochs": 4, "share_negatives": True}, [("before saving", 2)]),
+        (
+            "hardest, cosine",
+            {"optimizer": "adam", "learning_rate": 0.02, "negatives_from": "own", "l2": 1e-3, "epochs": 4},
+            [("before saving", 2)],
+        ),
+    ],
+)
+def test_a_training_goes_on_where_it_was_interrupted(train, tmp_path, kind, options, moments):
+    unbroken = train(kind, **options)
+    path = tmp_path / "state.npz"
+    # What a writer leaves that is killed while it writes.
+    (tmp_path / ".state.npz.x1.part").write_bytes(b"half a state")
+    for moment, epoch in moments:
+        with pytest.raises(KeyboardInterrupt):
+            train(kind, path, Interrupt(moment, epoch), **options)
+    assert_same(train(kind, path, **options), unbroken)
+    if "patience" in options:
+        # A finished one has nothing left to do.
+        assert_same(train(kind, path, Interrupt("begin", len(unbroken[0])), **options), unbroken)
+        assert len(unbroken[0]) == unbroken[1] + 1 + options["patience"] < options["epochs"]
+
+
+@each_kind
+def test_the_same_seed_gives_the_same_numbers_and_another_others(train, kind):
+    first = train(kind, epochs=2)
+    assert_same(train(kind, epochs=2), first)
+    assert train(kind, epochs=2, seed=5)[0] != first[0]
+
+
+@pytest.fixture
+def saved(tmp_path):
+    rng = np.random.default_rng(0)
+    arrays = [[rng.normal(size=(5, 3)).astype("float32"), rng.normal(size=3)] for _ in range(3)]
+    state = TrainingState(*arrays, history=[{"loss": 0.1, "dev_map": 1 / 3}], best_epoch=0, key="k")
+    state.save(tmp_path / "state.npz")
+    return state, tmp_path / "state.npz"
+
+
+def test_a_state_is_read_as_it_was_written(saved):
+    state, path = saved
+    loaded = TrainingState.load(path, "k")
+    assert (loaded.history, loaded.best_epoch, loaded.key) == (state.history, state.best_epoch, state.key)
+    for name in ("weights", "optimizer", "best_weights"):
+        for ours, theirs in zip(getattr(loaded, name), getattr(state, name), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+            assert ours.dtype == theirs.dtype
+
+
+def test_a_damaged_state_is_refused_by_name_or_has_no_harm(saved):
+    _, path = saved
+    content = path.read_bytes()
+    pieces = [content[:end] for end in (0, 1, len(content) // 2, len(content) - 1)]
+    for place in range(0, len(content), 7):
+        changed = bytearray(content)
+        changed[place] ^= 255
+        pieces.append(bytes(changed))
+    whole, refused = TrainingState.load(path, "k"), 0
+    for piece in [*pieces, b"hello" * 100]:
+        path.write_bytes(piece)
+        try:
+            read = TrainingState.load(path, "k")
+        except UserError as error:
+            assert re.search(r"state\.npz is damaged .* Remove it", str(error))
+            refused += 1
+        else:
+            # The byte lay where a zip file keeps a date, or nothing.
+            np.testing.assert_equal(vars(read), vars(whole))
+    assert refused > len(pieces) / 2
+
+
+def test_a_state_that_lacks_an_array_is_refused(saved):
+    _, path = saved
+    with np.load(path) as stored:
+        arrays = {name: stored[name] for name in stored if name != "optimizer_0"}
+    np.savez(path, **arrays)
+    with pytest.raises(UserError, match=r"state\.npz is damaged"):
+        TrainingState.load(path, "k")
+
+
+def test_the_state_of_another_configuration_is_refused(saved):
+    with pytest.raises(UserError, match=r"state\.npz belongs to another configuration"):
+        TrainingState.load(saved[1], "another")
+
+
+@each_kind
+def test_a_step_that_diverges_is_named_and_the_epochs_before_are_kept(train, tmp_path, kind):
+    options = {"optimizer": "sgd", "learning_rate": 0.05, "epochs": 4}
+    unbroken = train(kind, **options)
+    path = tmp_path / "state.npz"
+    rates = keras.callbacks.LearningRateScheduler(lambda epoch: 0.05 if epoch < 2 else 1e38)
+    with pytest.raises(TrainingDivergedError) as raised:
+        train(kind, path, rates, **options)
+    step = int(re.search(r"at step (\d+): .* is (nan|inf)", str(raised.value))[1])
+    if kind == "pairwise":
+        # 30 questions in batches of 7 are 5 steps an epoch: the first of epoch 2 ruins the weights.
+        assert step == 11
+    assert isinstance(raised.value, UserError)
+    with np.load(path) as stored:
+        assert len(json.loads(bytes(stored["facts"]))["history"]) == 2
+        assert all(np.isfinite(stored[name]).all() for name in stored)
+    assert_same(train(kind, path, **options), unbroken)
+
+
+def test_weights_ruined_by_the_last_update_of_an_epoch_are_noticed(train, tmp_path):
+    path = tmp_path / "state.npz"
+    options = {"learning_rate": 3e38, "margin": 100, "batch_size": 30, "clip_norm": None, "epochs": 2}
+    with pytest.raises(TrainingDivergedError, match="step 0: the update gave weights"):
+        train("pairwise", path, optimizer="sgd", **options)
+    assert not path.exists()
+
+
+def test_the_question_that_ruins_a_step_is_the_one_named(make_split, make_vectors):
+    split, vectors = make_split(9), make_vectors()
+    # A word that occurs in one question alone has a vector that no sum survives.
+    ruined = 6
+    assert not (split.candidates.words == 41).any()
+    split.questions.words[split.questions.offsets[ruined]] = 41
+    vectors = np.concatenate([vectors, np.full((2, vectors.shape[1]), np.inf, "float32")])
+    ranker = hyperqa(vectors, 5, seed=1)
+    way = Pairwise(split, PairwiseOptions(epochs=2, batch_size=1, foreign_negatives=0), seed=3)
+    place = list(way.sampler.draw(0).questions).index(ruined)
+    cause = rf"step {place}: the (loss|gradient's norm) is (nan|inf)"
+    with pytest.raises(TrainingDivergedError, match=cause):
+        fit(ranker, way, dev=make_split(3), verbose=False)
+    assert all(np.isfinite(v.numpy()).all() for v in ranker.trainable_variables)
+
+
+@pytest.fixture
+def shown(make_split, make_vectors):
+    def run(*callbacks, epochs=3, verbose=False, state=None, **options):
+        ranker = hyperqa(make_vectors(), 4, max_norm=0.9)
+        way = Pairwise(make_split(20), PairwiseOptions(epochs=epochs, batch_size=6, **options))
+        dev, label = make_split(6, seed=1), "HyperQA, seed 0"
+        return fit(ranker, way, dev, state=state, label=label, callbacks=callbacks, verbose=verbose)
+
+    return run
+
+
+NAMES = {"loss", "edge_share", "gradient_norm", "dev_map", "dev_mrr", "dev_p@1", "dev_ndcg@10"}
+
+
+def test_tensorboard_holds_the_history(shown, tmp_path):
+    pytest.importorskip("tensorboard", reason="tensorboard is not installed")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+    from tensorboard.util import tensor_util
+
+    history = shown(keras.callbacks.TensorBoard(tmp_path)).history
+    events = EventAccumulator(str(tmp_path / "train")).Reload()
+    for name in NAMES:
+        # Keras takes every figure without the prefix `val_` for one of training.
+        logged = [tensor_util.make_ndarray(e.tensor_proto).item() for e in events.Tensors(f"epoch_{name}")]
+        assert logged == pytest.approx([epoch[name] for epoch in history], rel=1e-6)
+
+
+def test_a_user_s_callback_sees_every_epoch_and_may_end_the_training(shown):
+    seen = []
+
+    class UntilSecond(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            seen.append((epoch, set(logs)))
+            self.model.stop_training = epoch == 1
+
+    result = shown(UntilSecond(), epochs=5)
+    names = NAMES | {"seconds"}
+    assert seen == [(0, names), (1, names)]
+    assert [set(epoch) for epoch in result.history] == [names, names]
+    assert all(np.isfinite(list(epoch.values())).all() for epoch in result.history)
+    assert all(0 <= epoch["edge_share"] <= 1 for epoch in result.history)
+
+
+def test_the_progress_line_tells_epoch_loss_best_and_time_left(shown, tmp_path, capsys):
+    state = tmp_path / "state.npz"
+    shown(epochs=2, state=state)
+    assert capsys.readouterr().err == ""
+    # Of a training that goes on, too, it names the best of all epochs.
+    history = shown(verbose=True, state=state, learning_rate=1.0).history
+    line = capsys.readouterr().err.strip().split("\r")[-1]
+    best = max(epoch["dev_map"] for epoch in history)
+    assert re.match(r"HyperQA, seed 0: 100%\|.*\| \d\d:\d\d<.* left, epoch 3/3, ", line)
+    assert f"loss {history[-1]['loss']:.4f}" in line
+    assert f"dev map {history[-1]['dev_map']:.4f} (best {best:.4f})" in line
+
+
+def test_no_epoch_leaves_the_ranker_as_it_is(make_split, make_vectors):
+    ranker = hyperqa(make_vectors(), 4)
+    before = ranker.get_weights()
+    result = fit(ranker, Pairwise(make_split(), PairwiseOptions(epochs=0)), dev=make_split(6, seed=1))
+    assert (result.history, result.best_epoch) == ([], -1)
+    for ours, theirs in zip(ranker.get_weights(), before, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_an_unknown_optimizer_is_refused(shown):
+    with pytest.raises(UserError, match="no optimizer 'nadamax'"):
+        shown(optimizer="nadamax")

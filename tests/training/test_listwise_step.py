@@ -1,0 +1,112 @@
+"""List-wise steps against float64 NumPy, and the order of candidates."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras import ops
+
+from answer_ranking.data_prep import EncodedSplit, EncodedTexts
+from answer_ranking.evaluation import measure
+from answer_ranking.models import cosinet
+from answer_ranking.training import Listwise, ListwiseOptions, fit, score
+from answer_ranking.training.batch_stream import BatchStream
+from answer_ranking.training.listwise import divergence
+
+
+def word_sums(words=40, seed=0):
+    """The simplest ranker of lists: an answer's score is the sum of its words' weights."""
+    question = keras.Input((None,), dtype="int32", name="question")
+    answers = keras.Input((None, None), dtype="int32", name="answers")
+    weights = np.random.default_rng(seed).normal(size=(words, 1)).astype("float32")
+    scores = keras.layers.Embedding(words, 1, weights=[weights], name="words")(answers)[..., 0]
+    scores = ops.sum(ops.where(answers > 0, scores, 0.0), axis=-1)
+    # What a model says of padding must not matter.
+    scores = ops.where(ops.any(answers > 0, axis=-1), scores, 100.0)
+    return keras.Model([question, answers], scores + 0 * ops.sum(question))
+
+
+def kl(scores, labels):
+    """Kullback-Leibler divergence in float64, and its gradient with respect to the scores."""
+    q = np.exp(scores - scores.max())
+    q /= q.sum()
+    p = labels / labels.sum()
+    real = p > 0
+    return (p[real] * (np.log(p[real]) - np.log(q[real]))).sum(), q - p
+
+
+def test_the_divergence_is_that_of_float64():
+    rng = np.random.default_rng(1)
+    counts = np.array([1, 4, 9, 6, 2])
+    real = np.arange(9) < counts[:, None]
+    scores = rng.normal(0, 20, real.shape).astype("float32")
+    labels = (rng.random(real.shape) < 0.4) & real
+    labels[:, 0] = True
+    expected = [kl(s[r].astype("float64"), y[r]) for s, y, r in zip(scores, labels, real, strict=True)]
+    label = labels / labels.sum(1, keepdims=True)
+    variable = tf.Variable(scores)
+    with tf.GradientTape() as tape:
+        losses = divergence(variable, tf.constant(label, tf.float32), tf.constant(real))
+    gradient = tape.gradient(losses, variable).numpy()
+    np.testing.assert_allclose(losses, [loss for loss, _ in expected], rtol=1e-5, atol=1e-5)
+    for ours, (_, theirs), r in zip(gradient, expected, real, strict=True):
+        np.testing.assert_allclose(ours[r], theirs, atol=1e-6)
+        assert not ours[~r].any()
+
+
+def test_equal_scores_of_n_candidates_and_k_answers_are_log_n_over_k_apart():
+    label = tf.constant([[0.5, 0.5, 0, 0, 0, 0, 0, 0]])
+    real = tf.constant([[True] * 6 + [False] * 2])
+    assert float(divergence(tf.fill((1, 8), 3.0), label, real)[0]) == pytest.approx(np.log(3), rel=1e-6)
+
+
+@pytest.mark.parametrize("l2", [0.0, 0.01])
+def test_a_step_of_gradient_descent_is_that_of_float64(make_split, l2):
+    split = make_split(10, seed=4)
+    ranker = word_sums()
+    before = ranker.get_weights()[0].astype("float64")
+    way = Listwise(split, ListwiseOptions(batch_size=10, l2=l2))
+    trainer = way.trainer(ranker)
+    trainer.compile(optimizer=keras.optimizers.SGD(0.3))
+    logs = trainer.fit(BatchStream(way, trainer).dataset(), shuffle=False, verbose=0).history
+
+    losses, gradient = [], 2 * l2 * before
+    for start, stop in zip(split.candidate_offsets, split.candidate_offsets[1:], strict=False):
+        counts = np.zeros((stop - start, len(before)))
+        for i, row in enumerate(range(start, stop)):
+            np.add.at(counts[i], split.candidates.take([row]).words, 1)
+        loss, at_scores = kl((counts @ before)[:, 0], split.labels[start:stop])
+        losses.append(loss)
+        gradient = gradient + (counts.T @ at_scores)[:, None] / 10
+    np.testing.assert_allclose(ranker.get_weights()[0], before - 0.3 * gradient, atol=2e-6)
+    assert logs["loss"][0] == pytest.approx(np.mean(losses), rel=1e-5)
+    assert logs["gradient_norm"][0] == pytest.approx(np.linalg.norm(gradient), rel=1e-4)
+
+
+def correct_first(n_questions, seed):
+    """Texts that say nothing, in lists that have the only correct candidate first, as TrecQA's files do."""
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(4, 8, n_questions)
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    labels = np.zeros(offsets[-1], np.int8)
+    labels[offsets[:-1]] = 1
+    return EncodedSplit(
+        questions=EncodedTexts(np.full(n_questions, 2, np.int32), np.arange(n_questions + 1)),
+        candidates=EncodedTexts(rng.integers(3, 6, offsets[-1]).astype(np.int32), np.arange(offsets[-1] + 1)),
+        candidate_offsets=offsets,
+        labels=labels,
+        question_ids=[f"{seed}-{i}" for i in range(n_questions)],
+        candidate_ids=[f"c{i}" for i in range(offsets[-1])],
+    )
+
+
+@pytest.mark.parametrize(("order_seed", "lowest", "highest"), [(None, 0.99, 1.0), (0, 0.05, 0.45)])
+def test_a_model_across_candidates_finds_answers_that_stand_first_unless_they_are_shuffled(
+    make_vectors, order_seed, lowest, highest
+):
+    ranker = cosinet(make_vectors(), objective="listwise", across="rnn", filters=6, width=1)
+    train, dev = correct_first(120, 0), correct_first(120, 1)
+    options = ListwiseOptions(epochs=6, batch_size=6, learning_rate=0.02)
+    fit(ranker, Listwise(train, options, order_seed=order_seed), dev=dev, verbose=False)
+    # Lists have 4 to 7 candidates: chance is 0.19.
+    assert lowest <= measure(dev, score(ranker, dev, order_seed))["p@1"] <= highest

@@ -1,0 +1,41 @@
+import pytest
+
+from answer_ranking.data_prep import UserError
+from answer_ranking.training import (
+    FitOptions,
+    HardestNegativeOptions,
+    ListwiseOptions,
+    PairwiseOptions,
+    PointwiseOptions,
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "option"),
+    [
+        *((FitOptions, {name: -1}) for name in ("epochs", "l2")),
+        *((FitOptions, {name: 0}) for name in ("patience", "learning_rate", "clip_norm")),
+        *((PairwiseOptions, {name: -1}) for name in ("own_negatives", "foreign_negatives")),
+        *((PairwiseOptions, {name: 0}) for name in ("batch_size", "margin")),
+        (PointwiseOptions, {"batch_size": 0}),
+        *((ListwiseOptions, option) for option in ({"batch_size": 0}, {"max_candidates": 1})),
+        *((HardestNegativeOptions, {name: 0}) for name in ("batch_size", "sampled_negatives", "margin")),
+    ],
+)
+def test_options_out_of_range_are_the_user_s_to_change(kind, option):
+    ((name, value),) = option.items()
+    with pytest.raises(UserError, match=rf"{name} must be .*Received: {value}"):
+        kind(**option)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        (PairwiseOptions, {"eq9": "both"}, "eq9 must be one of .*Received: 'both'"),
+        (PairwiseOptions, {"own_negatives": 0, "foreign_negatives": 0}, "must not both be 0"),
+        (HardestNegativeOptions, {"share_negatives": True, "negatives_from": "own"}, "choose one of them"),
+    ],
+)
+def test_options_that_exclude_each_other(kind, options, message):
+    with pytest.raises(UserError, match=message):
+        kind(**options)

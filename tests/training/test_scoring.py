@@ -1,0 +1,115 @@
+"""Scores of whole splits are those of their pairs and lists alone, whatever the chunks."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from answer_ranking.data_prep import EncodedTexts, SharedTexts
+from answer_ranking.models import cosinet, ctrn, features_alone, hyperqa
+from answer_ranking.training import Scorer, score, scoring
+
+
+def pair_by_pair(ranker, split):
+    """Score every row by itself, without padding."""
+    scores = []
+    for row, question in enumerate(split.question_of_row):
+        arrays = {
+            "question": split.questions.take([question]).words[None],
+            "answer": split.candidates.take([row]).words[None],
+            "features": None if split.features is None else split.features[row : row + 1],
+        }
+        inputs = [arrays[each.name] for each in ranker.inputs]
+        scores.append(ranker(inputs, training=False).numpy().item())
+    return np.array(scores)
+
+
+@pytest.mark.parametrize("n_features", [0, 2])
+def test_every_row_has_the_score_of_its_pair_alone(make_split, make_vectors, monkeypatch, n_features):
+    split = make_split(3, n_features=2)
+    # Several rows may share a text.
+    index = np.arange(split.n_rows, dtype=np.int32) // 2
+    split = replace(split, candidates=SharedTexts(split.candidates.texts, index))
+    ranker = ctrn(make_vectors(scale=2), 4, hidden=(3,), n_features=n_features, seed=1)
+    expected = pair_by_pair(ranker, split)
+    assert np.ptp(expected) > 0.1
+    for words in (1, 25, 16384):
+        monkeypatch.setattr(scoring, "_WORDS_PER_CHUNK", words)
+        scores = score(ranker, split)
+        assert (scores.dtype, scores.shape) == (np.float32, (split.n_rows,))
+        np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_scores_follow_the_weights_and_know_no_dropout(make_split):
+    split = make_split(n_features=3)
+    ranker = features_alone(3, hidden=(), dropout=0.5)
+    score_split = Scorer(ranker, split)
+    for factor in (1.0, -2.0):
+        kernel = np.array([[0, 1], [0, 2], [0, -1]]) * factor
+        ranker.set_weights([kernel, np.array([0.5, 0])])
+        np.testing.assert_allclose(score_split(), split.features @ kernel[:, 1] - 0.5, rtol=1e-5, atol=1e-5)
+    deep = Scorer(features_alone(3, hidden=(8,), dropout=0.9), split)
+    np.testing.assert_array_equal(deep(), deep())
+
+
+def test_features_that_the_split_does_not_have_are_asked_for(make_split):
+    with pytest.raises(ValueError, match=r"input `features`. Received: a split without features"):
+        score(features_alone(3), make_split())
+
+
+def test_chunks_hold_the_words_of_both_sides(make_split, make_vectors, monkeypatch):
+    split = make_split(40, seed=3)
+    # One question of many words, which would fill a chunk of short answers.
+    long = EncodedTexts(np.full(300, 5, np.int32), np.array([0, 300]))
+    lengths = np.diff(split.questions.offsets)
+    words = [split.questions.words[a : a + n] for a, n in zip(split.questions.offsets, lengths, strict=False)]
+    words[7] = long.words
+    offsets = np.concatenate([[0], np.cumsum([len(each) for each in words])]).astype(np.int64)
+    split = replace(split, questions=EncodedTexts(np.concatenate(words), offsets))
+    ranker = ctrn(make_vectors(scale=2), 4, hidden=(3,), seed=1)
+    monkeypatch.setattr(scoring, "_WORDS_PER_CHUNK", 700)
+    scorer = scoring.PairScorer(ranker, split)
+    sizes = [(len(q), q.size + a.size) for q, a in scorer._chunks]
+    assert sum(rows for rows, _ in sizes) == split.n_rows
+    assert all(words <= 700 or rows == 1 for rows, words in sizes)
+    assert max(rows for rows, _ in sizes) > 10
+    np.testing.assert_allclose(scorer(), pair_by_pair(ranker, split), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("across", "words_per_chunk"), [("none", 60), ("birnn", 1), ("birnn", 60), ("birnn", 16384)]
+)
+def test_lists_score_in_row_order(make_split, make_vectors, monkeypatch, across, words_per_chunk):
+    monkeypatch.setattr(scoring, "_WORDS_PER_CHUNK", words_per_chunk)
+    split = make_split(9, seed=5)
+    ranker = cosinet(make_vectors(), objective="listwise", across=across, filters=6, width=3)
+    scores = score(ranker, split)
+    for i in range(9):
+        rows = np.arange(*split.candidate_offsets[[i, i + 1]])
+        alone = ranker([split.questions.padded([i]), split.candidates.padded(rows)[None]])
+        np.testing.assert_allclose(scores[rows], alone[0], atol=2e-6)
+
+
+def test_order_matters_to_a_network_across_candidates_and_to_nothing_else(make_split, make_vectors):
+    split = make_split(9, seed=5)
+    for across, differs in (("none", False), ("birnn", True)):
+        ranker = cosinet(make_vectors(), objective="listwise", across=across, filters=6, width=3)
+        in_order, shuffled = score(ranker, split), score(ranker, split, order_seed=1)
+        assert (np.abs(in_order - shuffled).max() > 1e-3) == differs
+        if not differs:
+            np.testing.assert_allclose(in_order, shuffled, atol=2e-6)
+
+
+def test_without_a_network_across_candidates_lists_score_as_pairs(make_split, make_vectors):
+    split, vectors = make_split(9, seed=5), make_vectors()
+    lists = cosinet(vectors, objective="listwise", filters=6, seed=3)
+    pairs = cosinet(vectors, objective="pointwise", filters=6, seed=3)
+    np.testing.assert_allclose(score(lists, split), score(pairs, split), atol=2e-6)
+
+
+@pytest.mark.parametrize("texts_per_chunk", [1, 20, 8192])
+def test_texts_that_are_encoded_once_score_as_pairs(make_split, make_vectors, monkeypatch, texts_per_chunk):
+    monkeypatch.setattr(scoring, "_TEXTS_PER_CHUNK", texts_per_chunk)
+    split, ranker = make_split(9, seed=5), hyperqa(make_vectors(), 6, max_norm=0.9, dropout=0.5)
+    np.testing.assert_allclose(score(ranker, split), pair_by_pair(ranker, split), rtol=1e-4, atol=1e-5)
+    assert score(ranker, split.keep_questions(np.zeros(9, bool))).shape == (0,)

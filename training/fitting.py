@@ -1,0 +1,288 @@
+"""Training a ranker from the first step to the best weights, resumable, whatever the loss."""
+
+import json
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+from tqdm import tqdm
+
+from answer_ranking.base.files import atomic_write
+from answer_ranking.data_prep import EncodedSplit, UserError
+from answer_ranking.evaluation import measure
+from answer_ranking.training.batch_stream import BatchStream, Way
+from answer_ranking.training.options import FitOptions
+from answer_ranking.training.scoring import Scorer
+
+_LISTS = ("weights", "optimizer", "best_weights")
+
+
+class TrainingDivergedError(UserError):
+    """The loss or its gradient stopped being finite; the message names the step and the cause."""
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """The outcome of a training.
+
+    Attributes:
+        history: one dictionary of figures per epoch: the step's metrics, such as `loss`, then `seconds` and
+            `dev_map`, `dev_mrr`, ...
+        best_epoch: the epoch, from 0, whose weights the ranker now has; -1 without any epoch.
+        seconds: the whole time of this call, with preparation and validation.
+    """
+
+    history: list[dict[str, float]]
+    best_epoch: int
+    seconds: float
+
+
+def fit(
+    ranker: keras.Model,
+    way: Way,
+    dev: EncodedSplit,
+    *,
+    state: str | Path | None = None,
+    key: str = "",
+    label: str = "training",
+    callbacks: Sequence[keras.callbacks.Callback] = (),
+    verbose: bool = True,
+) -> FitResult:
+    """Train a ranker and leave it with the weights of its best epoch on dev.
+
+    Call it in the scope of a `tf.distribute.MirroredStrategy`, in which the ranker was built, to train on
+    several devices.
+
+    Args:
+        ranker: the model to train.
+        way: `Pairwise`, `Pointwise`, `Listwise` or `HardestNegative`, with the training data and options.
+        dev: the questions that choose the best epoch, by MAP over those with a correct answer.
+        state: a file that keeps the state after every epoch; a training that finds its state there goes on.
+        key: names the configuration; a state under another key is refused.
+        label: what the progress line calls this training.
+        callbacks: further Keras callbacks, such as `keras.callbacks.TensorBoard`.
+        verbose: whether to show the progress line.
+
+    Returns:
+        The history; the ranker has the best weights.
+
+    Raises:
+        TrainingDivergedError: the loss, its gradient or a weight is no longer finite; the ranker then has
+            the best weights of the epochs before, and the saved state is theirs.
+        UserError: the saved state is damaged or another configuration's, or the optimizer is unknown.
+        ValueError: the ranker wants features that a split does not have.
+
+    Example:
+        >>> way = Pairwise(data.train, PairwiseOptions(epochs=5))  # doctest: +SKIP
+        >>> result = fit(model, way, dev=data.dev)  # doctest: +SKIP
+        >>> result.history[result.best_epoch]["dev_map"]  # doctest: +SKIP
+    """
+    began = time.perf_counter()
+    options, path = way.options, None if state is None else Path(state)
+    optimizer = _optimizer(options)
+    optimizer.build(ranker.trainable_variables)
+    trainer = way.trainer(ranker)
+    batches = BatchStream(way, trainer)
+    # Several steps run as one call into TensorFlow, since the call itself costs as much as a small step.
+    # Keras' loop over steps does not compile for several replicas. The step does not scale its loss.
+    steps = min(len(batches), 32) if batches.replicas == 1 else 1
+    trainer.compile(optimizer, steps_per_execution=steps, jit_compile=False, auto_scale_loss=False)
+
+    # The other questions have no average precision.
+    dev = dev.keep_questions(dev.counts_under("answerable"))
+    score_dev = Scorer(ranker, dev, way.order_seed)
+    reached = TrainingState.load(path, key)
+    first_epoch = len(reached.history)
+    if options.patience is not None and first_epoch - 1 - reached.best_epoch >= options.patience:
+        first_epoch = options.epochs
+    selection = DevSelection(lambda: measure(dev, score_dev()), reached, path, options.patience)
+    epochs = keras.callbacks.LambdaCallback(on_epoch_begin=batches.start)
+    around = [epochs, StopOnDivergence(), selection, *way.callbacks, *callbacks]
+    if verbose:
+        around.append(ProgressLine(label, options.epochs, len(batches), reached.history))
+    try:
+        trainer.fit(
+            batches.dataset(),
+            epochs=options.epochs,
+            initial_epoch=first_epoch,
+            callbacks=around,
+            shuffle=False,
+            verbose=0,
+        )
+    except TrainingDivergedError:
+        selection.on_train_end()
+        raise
+    finally:
+        if verbose:
+            around[-1].bar.close()
+    return FitResult(reached.history, reached.best_epoch, time.perf_counter() - began)
+
+
+def _optimizer(options: FitOptions) -> keras.optimizers.Optimizer:
+    config = {"class_name": options.optimizer, "config": {"learning_rate": options.learning_rate}}
+    try:
+        return keras.optimizers.get(config)
+    except ValueError as error:
+        raise UserError(
+            f"Keras has no optimizer {options.optimizer!r}: name one such as adagrad, adam or sgd."
+        ) from error
+
+
+@dataclass
+class TrainingState:
+    """All that an interrupted training needs to continue after a whole epoch.
+
+    Order of data, draws of negatives and masks drawn with a batch are functions of seed and epoch.
+    """
+
+    weights: list[np.ndarray] = field(default_factory=list)
+    # The optimizer's variables, then the states of the random numbers of dropout layers.
+    optimizer: list[np.ndarray] = field(default_factory=list)
+    best_weights: list[np.ndarray] = field(default_factory=list)
+    history: list[dict[str, float]] = field(default_factory=list)
+    best_epoch: int = -1
+    key: str = ""
+
+    def save(self, path: Path) -> None:
+        arrays = {f"{name}_{i}": array for name in _LISTS for i, array in enumerate(getattr(self, name))}
+        facts = {"history": self.history, "best_epoch": self.best_epoch, "key": self.key}
+        facts["lengths"] = [len(getattr(self, name)) for name in _LISTS]
+        with atomic_write(path, "wb") as file:
+            np.savez(file, facts=np.frombuffer(json.dumps(facts).encode(), np.uint8), **arrays)
+
+    @classmethod
+    def load(cls, path: Path | None, key: str) -> "TrainingState":
+        """Read the state; return that of the beginning where there is no file."""
+        if path is None or not path.exists():
+            return cls(key=key)
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                facts = json.loads(bytes(stored["facts"]))
+                lengths = dict(zip(_LISTS, facts.pop("lengths"), strict=True))
+                lists: dict[str, Any] = {
+                    name: [stored[f"{name}_{i}"] for i in range(n)] for name, n in lengths.items()
+                }
+                state = cls(**lists | facts)
+        except Exception as error:  # damaged bytes raise errors of a dozen kinds
+            raise UserError(f"{path} is damaged ({error}). Remove it to train from the start.") from error
+        if state.key != key:
+            raise UserError(
+                f"{path} belongs to another configuration. Remove it, or choose another --output folder."
+            )
+        return state
+
+
+class StopOnDivergence(keras.callbacks.Callback):
+    """Raises `TrainingDivergedError` at the end of the first group of steps that is not finite."""
+
+    def on_train_batch_end(self, batch, logs=None):
+        if all(map(math.isfinite, (logs or {}).values())):
+            return
+        step = int(self.model.failed_step.value)
+        loss, norm = map(float, self.model.failed_values.value.numpy())
+        where, cause = ("the loss", loss) if not math.isfinite(loss) else ("the gradient's norm", norm)
+        self._stop(step, f"{where} is {cause} (loss {loss}, gradient norm {norm}, ")
+
+    def on_epoch_end(self, epoch, logs=None):
+        # No further step could notice that the last update left weights that are not finite.
+        if not all(np.isfinite(v.numpy()).all() for v in self.model.ranker.trainable_variables):
+            step = int(self.model.optimizer.iterations.value) - 1
+            self._stop(step, f"the update gave weights that are not finite (loss {logs['loss']}, ")
+
+    def _stop(self, step: int, cause: str) -> None:
+        largest = max(float(np.abs(v.numpy()).max()) for v in self.model.ranker.trainable_variables)
+        raise TrainingDivergedError(
+            f"Training stopped at step {step}: {cause}largest weight {largest:.3g}). A lower "
+            "learning rate or --clip-norm usually helps. What was saved after the epochs before is kept."
+        )
+
+
+class DevSelection(keras.callbacks.Callback):
+    """Measures every epoch on dev, keeps the weights of the best one, and saves the state after each.
+
+    The figures join the epoch's logs as `dev_...`, so that the history, TensorBoard and later callbacks see
+    them. After the training the model has the best weights.
+    """
+
+    def __init__(
+        self,
+        measure: Callable[[], dict[str, float]],
+        state: TrainingState,
+        path: Path | None,
+        patience: int | None,
+    ):
+        super().__init__()
+        self.measure, self.state, self.path, self.patience = measure, state, path, patience
+        self._began = 0.0
+
+    def on_train_begin(self, logs=None):
+        if self.state.history:
+            _assign(self.model.ranker.trainable_variables, self.state.weights)
+            _assign(self._further_variables(), self.state.optimizer)
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self._began = time.perf_counter()
+
+    def on_epoch_end(self, epoch, logs=None):
+        logs["seconds"] = time.perf_counter() - self._began
+        logs |= {f"dev_{name}": value for name, value in self.measure().items()}
+        state = self.state
+        state.history.append({name: float(value) for name, value in logs.items()})
+        state.weights = [v.numpy() for v in self.model.ranker.trainable_variables]
+        state.optimizer = [v.numpy() for v in self._further_variables()]
+        # Of equal epochs the first: later ones had more chance to overfit.
+        if state.best_epoch < 0 or logs["dev_map"] > state.history[state.best_epoch]["dev_map"]:
+            state.best_epoch = epoch
+            state.best_weights = state.weights
+        if self.path is not None:
+            state.save(self.path)
+        if self.patience is not None and epoch - state.best_epoch >= self.patience:
+            self.model.stop_training = True
+
+    def on_train_end(self, logs=None):
+        if self.state.best_weights:
+            _assign(self.model.ranker.trainable_variables, self.state.best_weights)
+
+    def _further_variables(self) -> list[keras.Variable]:
+        seeds = [v for v in self.model.ranker.non_trainable_variables if "seed_generator_state" in v.path]
+        return [*self.model.optimizer.variables, *seeds]
+
+
+class ProgressLine(keras.callbacks.Callback):
+    """One line for a whole training: share done, epoch, loss, dev MAP, time left."""
+
+    def __init__(self, label: str, epochs: int, steps: int, history: list[dict[str, float]]):
+        super().__init__()
+        self.epochs, self.steps = epochs, steps
+        self.best = max((epoch["dev_map"] for epoch in history), default=-math.inf)
+        self.bar = tqdm(
+            total=epochs * steps,
+            initial=min(len(history), epochs) * steps,
+            desc=label,
+            bar_format="{desc}: {percentage:3.0f}%|{bar:20}| {elapsed}<{remaining} left{postfix}",
+            mininterval=0.2,
+            dynamic_ncols=True,
+        )
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.bar.n = self.bar.initial // self.steps * self.steps + batch + 1
+        self.bar.refresh(nolock=True) if self.bar.n == self.bar.total else self.bar.update(0)
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.best = max(self.best, logs["dev_map"])
+        self.bar.initial = (epoch + 1) * self.steps
+        self.bar.n = self.bar.initial
+        self.bar.set_postfix_str(
+            f"epoch {epoch + 1}/{self.epochs}, loss {logs['loss']:.4f}, "
+            f"dev map {logs['dev_map']:.4f} (best {self.best:.4f})"
+        )
+
+
+def _assign(variables: list[keras.Variable], values: list[np.ndarray]) -> None:
+    for variable, value in zip(variables, values, strict=True):
+        variable.assign(value)

@@ -1,0 +1,164 @@
+"""List-wise training (Cosinet): the candidates of a question share one probability distribution."""
+
+import zlib
+from collections.abc import Iterator, Sequence
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from answer_ranking.data_prep import EncodedSplit, UserError
+from answer_ranking.training.batch_stream import batches_of_like_length, by_replica, share_among
+from answer_ranking.training.options import ListwiseOptions
+from answer_ranking.training.ranker_trainer import RankerTrainer
+
+# Questions of so many batches are sorted together by their longest text, then by their candidates' number.
+_WINDOW, _STRIP = 32, 4
+_UNKNOWN_WORD = 1
+
+
+class Listwise:
+    """Trains by the divergence of the scores' softmax from the normalised labels.
+
+    Cosinet's list-wise objective (section 3.2), after Bian et al. (2017): with p the labels of a question's
+    candidates divided by their sum, and q the softmax of their scores, the loss is the mean over a batch's
+    questions of
+
+    ```
+    KL(p || q) = sum_i p_i (log p_i - log q_i)
+    ```
+
+    over the real candidates, 0 log 0 being 0, plus `l2` times the squares of all weights but biases. An epoch
+    takes every question with a correct answer once; for the others p is not defined, and Cosinet's paper
+    removes them (section 4.1).
+
+    Args:
+        split: the training questions.
+        options: the options.
+        seed: seeds the order of the questions; the ranker's initial weights and dropout have their own seed.
+        order_seed: None shows candidates in the split's order; else they are shuffled, in training and in
+            scoring, see `list_rows`.
+
+    Raises:
+        UserError: no training question has both a correct and a wrong candidate.
+
+    Example:
+        >>> way = Listwise(data.train, ListwiseOptions(batch_size=8))  # doctest: +SKIP
+        >>> fit(cosinet(vectors, objective="listwise"), way, dev=data.dev)  # doctest: +SKIP
+    """
+
+    callbacks = ()
+
+    def __init__(
+        self, split: EncodedSplit, options: ListwiseOptions, seed: int = 0, order_seed: int | None = None
+    ):
+        if not split.counts_under("clean").any():
+            raise UserError(
+                "no training question has both a correct answer and a wrong one: there is nothing to train "
+                "on. Check the labels of the training table."
+            )
+        self.split = split
+        self.options = options
+        self.seed = seed
+        self.order_seed = order_seed
+        self.questions = np.flatnonzero(split.counts_under("answerable"))
+        rows = list_rows(split, order_seed)
+        self.lists = [self._cut(rows[i]) for i in self.questions]
+
+    def _cut(self, rows: np.ndarray) -> np.ndarray:
+        limit = self.options.max_candidates
+        if limit is None or len(rows) <= limit:
+            return rows
+        # Correct ones first, both kinds in the list's order; then back into that order.
+        places = np.argsort(-self.split.labels[rows], kind="stable")[:limit]
+        return rows[np.sort(places)]
+
+    def __len__(self) -> int:
+        return -(-len(self.questions) // self.options.batch_size)
+
+    def trainer(self, ranker: keras.Model) -> "ListwiseTrainer":
+        return ListwiseTrainer(ranker, self.options)
+
+    def signature(self, trainer: "ListwiseTrainer | None" = None) -> dict[str, tf.TensorSpec]:
+        return {
+            "question": tf.TensorSpec((None, None), tf.int32),
+            "answers": tf.TensorSpec((None, None, None), tf.int32),
+            "label": tf.TensorSpec((None, None), tf.float32),
+            "weight": tf.TensorSpec((None,), tf.float32),
+        }
+
+    def batches(
+        self, trainer: "ListwiseTrainer | None" = None, epoch: int = 0, replicas: int = 1
+    ) -> Iterator[dict[str, np.ndarray]]:
+        rng, lengths = np.random.default_rng([self.seed, epoch]), self.split.candidates.lengths
+        longest = np.array([lengths[rows].max() for rows in self.lists])
+        counts = np.array([len(rows) for rows in self.lists])
+        sortings = ((longest, _WINDOW), (counts, _STRIP))
+        for places in batches_of_like_length(rng, self.options.batch_size, *sortings):
+            filled, weight = share_among(places, replicas)
+            lists = [self.lists[i] for i in filled]
+            real = real_candidates(lists)
+            label = np.zeros(real.shape, np.float32)
+            label[real] = self.split.labels[np.concatenate(lists)]
+            arrays = {
+                "question": self.split.questions.padded(self.questions[filled]),
+                "answers": padded_lists(self.split, lists),
+                "label": label / label.sum(axis=1, keepdims=True),
+                "weight": weight,
+            }
+            yield by_replica(arrays, replicas)
+
+
+class ListwiseTrainer(RankerTrainer):
+    """The step of `Listwise`."""
+
+    def losses(self, batch: dict[str, tf.Tensor]) -> tf.Tensor:
+        scores = self.ranker([batch["question"], batch["answers"]], training=True)
+        # Every candidate has a word. (Distribution strategies split no booleans: the batch has no mask.)
+        real = tf.reduce_any(batch["answers"] > 0, axis=-1)
+        return divergence(scores, batch["label"], real)
+
+
+def divergence(scores: tf.Tensor, label: tf.Tensor, real: tf.Tensor) -> tf.Tensor:
+    """Return the Kullback-Leibler divergence of the scores' softmax from the labels, for every list.
+
+    All are `(lists, candidates)`; `label` sums to 1, `real` is false at padding, which takes no part.
+    """
+    # Not -inf, whose product with a label of 0 would be NaN.
+    log_q = tf.nn.log_softmax(tf.where(real, scores, -1e30))
+    terms = tf.math.xlogy(label, label) - label * tf.where(real, log_q, 0.0)
+    return tf.reduce_sum(terms, axis=-1)
+
+
+def list_rows(split: EncodedSplit, order_seed: int | None = None) -> list[np.ndarray]:
+    """Return each question's rows in the order in which a list-wise model sees them.
+
+    Where the files of a data set list correct answers first, their order is the label itself: such a data set
+    needs an `order_seed`. The shuffle depends on it, on the question's identifier and its number of answers.
+    """
+    rows = np.split(np.arange(split.n_rows), split.candidate_offsets[1:-1])
+    if order_seed is None:
+        return rows
+    return [
+        np.random.default_rng([order_seed, zlib.crc32(str(name).encode())]).permutation(own)
+        for name, own in zip(split.question_ids, rows, strict=True)
+    ]
+
+
+def padded_lists(split: EncodedSplit, lists: Sequence[np.ndarray]) -> np.ndarray:
+    """Lay lists of rows out as words, int32 `(lists, candidates, length)`, filled up with 0.
+
+    A candidate without a word becomes one unknown word, since padding alone is no candidate.
+    """
+    texts = split.candidates.padded(np.concatenate(lists))
+    texts[texts[:, 0] == 0, 0] = _UNKNOWN_WORD
+    real = real_candidates(lists)
+    block = np.zeros((*real.shape, texts.shape[1]), np.int32)
+    block[real] = texts
+    return block
+
+
+def real_candidates(lists: Sequence[np.ndarray]) -> np.ndarray:
+    """Tell candidates from padding: bool `(lists, candidates)`, as wide as the longest list."""
+    counts = np.array([len(rows) for rows in lists])
+    return np.arange(counts.max()) < counts[:, None]

@@ -1,0 +1,233 @@
+"""Pairwise training (HyperQA): the hinge of every correct answer against drawn wrong ones."""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from answer_ranking.data_prep import EncodedSplit, UserError
+from answer_ranking.layers import UnitBall
+from answer_ranking.layers.riemannian_gradient import riemannian_gradient
+from answer_ranking.models.encodings import PaddedTexts
+from answer_ranking.training.batch_stream import stack_replicas
+from answer_ranking.training.options import PairwiseOptions
+from answer_ranking.training.ranker_trainer import RankerTrainer
+
+
+class Pairwise:
+    """Trains by the hinge loss of HyperQA's Eq. 7, with a reading of Eq. 9.
+
+    [Hyperbolic Representation Learning for Fast and Efficient Neural Question
+    Answering](https://arxiv.org/abs/1707.07847). The loss of a batch of questions is
+
+    ```
+    sum over their pairs of max(0, margin - s(q, a+) + s(q, a-))
+    ```
+
+    and `l2` times the squares of all weights but biases. Each epoch draws the wrong answers anew. The order
+    of the questions, the draws and the masks of dropout depend on seed and epoch.
+
+    Args:
+        split: the training questions.
+        options: the options.
+        seed: seeds order and draws; the ranker's initial weights have their own seed.
+
+    Raises:
+        UserError: no question has both a correct and a wrong answer to train on.
+
+    Example:
+        >>> way = Pairwise(data.train, PairwiseOptions(epochs=5))  # doctest: +SKIP
+        >>> fit(hyperqa(vectors), way, dev=data.dev)  # doctest: +SKIP
+    """
+
+    order_seed = None
+    callbacks = ()
+
+    def __init__(self, split: EncodedSplit, options: PairwiseOptions, seed: int = 0):
+        self.split = split
+        self.options = options
+        self.seed = seed
+        self.sampler = NegativeSampler(split, options, seed)
+
+    def __len__(self) -> int:
+        return -(-len(self.sampler.questions) // self.options.batch_size)
+
+    def trainer(self, ranker: keras.Model) -> "PairwiseTrainer":
+        return PairwiseTrainer(ranker, self.options)
+
+    def signature(self, trainer: "PairwiseTrainer") -> dict[str, tf.TensorSpec]:
+        scalar, vector = tf.TensorSpec((), tf.int32), tf.TensorSpec((None,), tf.int32)
+        return trainer.encoding.signature | {
+            "n_questions": scalar,
+            "n_answers": scalar,
+            "n_pairs": scalar,
+            "question_of_answer": vector,
+            "correct": vector,
+            "wrong": vector,
+            "weight": tf.TensorSpec((None,), tf.float32),
+        }
+
+    def batches(
+        self, trainer: "PairwiseTrainer", epoch: int, replicas: int = 1
+    ) -> Iterator[dict[str, np.ndarray]]:
+        drawn = self.sampler.draw(epoch)
+        for number, start in enumerate(range(0, len(drawn.questions), self.options.batch_size)):
+            stop = min(start + self.options.batch_size, len(drawn.questions))
+            # A replica without a question gets an empty share of the batch.
+            bounds = np.linspace(start, stop, replicas + 1).round().astype(int)
+            texts, pairs = [], []
+            for replica, (a, b) in enumerate(itertools.pairwise(bounds)):
+                rows = drawn.rows[drawn.offsets[a] : drawn.offsets[b]]
+                texts.append(
+                    trainer.encoding.pack(
+                        self.split.questions.take(drawn.questions[a:b]),
+                        self.split.candidates.take(rows),
+                        rng=np.random.default_rng([self.seed, epoch, number, replica]),
+                    )
+                )
+                pairs.append(self._pairs(drawn, a, b))
+            yield trainer.encoding.stack(texts) | stack_replicas(pairs)
+
+    def _pairs(self, drawn: "DrawnAnswers", start: int, stop: int) -> dict[str, np.ndarray]:
+        """Pair the answers of some questions, each correct one with each wrong one of its question."""
+        offsets = drawn.offsets[start : stop + 1] - drawn.offsets[start]
+        n_answers, n_correct = np.diff(offsets), drawn.n_correct[start:stop]
+        n_wrong = n_answers - n_correct
+        n_pairs = n_correct * n_wrong
+        # The pairs of question i count through its correct answers (outer) and wrong ones (inner).
+        within = np.arange(n_pairs.sum()) - np.repeat(np.cumsum(n_pairs) - n_pairs, n_pairs)
+        base, correct, wrong = (np.repeat(x, n_pairs) for x in (offsets[:-1], n_correct, n_wrong))
+        return {
+            "n_questions": np.int32(stop - start),
+            "n_answers": np.int32(offsets[-1]),
+            "n_pairs": np.int32(len(within)),
+            "question_of_answer": np.repeat(np.arange(stop - start), n_answers).astype(np.int32),
+            "correct": (base + within // np.maximum(wrong, 1)).astype(np.int32),
+            "wrong": (base + correct + within % np.maximum(wrong, 1)).astype(np.int32),
+            "weight": np.ones(len(within), np.float32),
+        }
+
+
+class PairwiseTrainer(RankerTrainer):
+    """The step of `Pairwise`: the gradient stops at the points, where Eq. 9 may convert it.
+
+    The L2 penalty does not pass through the points. `edge_share` logs how many points lie on the ball's edge.
+    """
+
+    options: PairwiseOptions
+
+    def __init__(self, ranker: keras.Model, options: PairwiseOptions):
+        super().__init__(ranker, options)
+        self.eq9 = options.eq9
+        encoding = getattr(ranker, "encoding", None)
+        has_own = hasattr(encoding, "pack")
+        self.encoding: Any = encoding if has_own else PaddedTexts(ranker.get_layer("encoder"))
+        balls = [x for x in ranker.get_layer("encoder").layers if isinstance(x, UnitBall)]
+        self.edge_norm = balls[-1].max_norm if balls else None
+        self.edge_share = keras.metrics.Mean(name="edge_share")
+
+    @property
+    def metrics(self) -> list[keras.metrics.Metric]:
+        return [*super().metrics, *([] if self.edge_norm is None else [self.edge_share])]
+
+    def losses_and_gradients(
+        self, batch: dict[str, tf.Tensor], weights: list[tf.Tensor]
+    ) -> tuple[tf.Tensor, tf.Tensor, list[tf.Tensor]]:
+        matcher_weights = weights[len(self.ranker.get_layer("encoder").trainable_variables) :]
+        # A replica's share may be filled up with pairs of answers that it does not have.
+        pairs = {name: batch[name][: batch["n_pairs"]] for name in ("correct", "wrong", "weight")}
+        points, pull_back = self.encoding.with_pull_back(batch)
+        with tf.GradientTape() as tape:
+            tape.watch(points)
+            scores = self._scores(points, batch)
+            gap = tf.gather(scores, pairs["correct"]) - tf.gather(scores, pairs["wrong"])
+            losses = tf.nn.relu(self.options.margin - gap)
+            loss = tf.reduce_sum(pairs["weight"] * losses)
+        at_points, at_matcher = tape.gradient(loss, (points, matcher_weights), unconnected_gradients="zero")
+        if self.eq9 == "points":
+            at_points = tf.nest.map_structure(riemannian_gradient, at_points, points)
+        at_encoder = pull_back(at_points)
+        if self.edge_norm is not None:
+            norms = tf.norm(points[: batch["n_questions"] + batch["n_answers"]], axis=-1)
+            self.edge_share.update_state(tf.cast(norms >= self.edge_norm * (1 - 1e-5), tf.float32))
+        return losses, pairs["weight"], [*at_encoder, *at_matcher]
+
+    def _scores(self, points: Any, batch: dict[str, tf.Tensor]) -> tf.Tensor:
+        n_questions, n_answers = batch["n_questions"], batch["n_answers"]
+        owner = batch["question_of_answer"][:n_answers]
+        points = tf.nest.flatten(points)
+        filling = tf.shape(points[0])[0] - n_questions - n_answers
+        # The gradients of slices are padded and added up, where those of a split are concatenated.
+        parts = [tf.split(x, [n_questions, n_answers, filling]) for x in points]
+        questions = [tf.gather(part[0], owner) for part in parts]
+        return self.ranker.get_layer("matcher")([*questions, *(part[1] for part in parts)], training=True)
+
+
+@dataclass(frozen=True)
+class DrawnAnswers:
+    """The answers of one epoch, question after question, correct ones first."""
+
+    questions: np.ndarray  # the questions in training order
+    offsets: np.ndarray  # the answers of questions[i] are rows[offsets[i] : offsets[i + 1]]
+    n_correct: np.ndarray  # so many of them are correct
+    rows: np.ndarray  # rows of the split's candidates
+
+
+class NegativeSampler:
+    """Draws every question's wrong answers: its own and, as a further kind, those of other questions."""
+
+    def __init__(self, split: EncodedSplit, options: PairwiseOptions, seed: int = 0):
+        self.split = split
+        self.own_negatives = options.own_negatives
+        self.foreign_negatives = options.foreign_negatives if split.n_questions > 1 else 0
+        self.seed = seed
+        n_wrong = np.diff(split.candidate_offsets) - split.n_correct
+        has_negatives = (n_wrong > 0) & (self.own_negatives != 0) | (self.foreign_negatives > 0)
+        self.questions = np.flatnonzero((split.n_correct > 0) & has_negatives)
+        if len(self.questions) == 0:
+            raise UserError(
+                "no training question has both a correct answer and a wrong one to set against it: there is "
+                "nothing to train on. Check the labels of the training table."
+            )
+
+    def draw(self, epoch: int) -> DrawnAnswers:
+        """Draw an epoch's questions and answers."""
+        rng = np.random.default_rng([self.seed, epoch])
+        questions = rng.permutation(self.questions)
+        taken = self._own_rows(rng)
+        rank = np.full(self.split.n_questions, -1)
+        rank[questions] = np.arange(len(questions))
+        own = np.flatnonzero(taken)
+        own = own[rank[self.split.question_of_row[own]] >= 0]
+        foreign, foreign_owner = self._foreign_rows(rng, questions)
+        rows = np.concatenate([own, foreign])
+        owner = np.concatenate([rank[self.split.question_of_row[own]], foreign_owner])
+        wrong = np.concatenate([1 - self.split.labels[own], np.ones(len(foreign), np.int8)])
+        order = np.lexsort((wrong, owner))
+        counts = np.bincount(owner, minlength=len(questions))
+        n_correct = np.bincount(owner, weights=1 - wrong, minlength=len(questions)).astype(np.int64)
+        return DrawnAnswers(questions, np.concatenate([[0], np.cumsum(counts)]), n_correct, rows[order])
+
+    def _own_rows(self, rng: np.random.Generator) -> np.ndarray:
+        """Mark the correct answers and the drawn own wrong ones of every question."""
+        split, correct = self.split, self.split.labels == 1
+        if self.own_negatives is None:
+            return np.ones_like(correct)
+        # Question after question, the wrong answers first, in random order.
+        order = np.lexsort((rng.random(split.n_rows), split.labels, split.question_of_row))
+        place = np.empty(split.n_rows, np.int64)
+        place[order] = np.arange(split.n_rows) - split.candidate_offsets[split.question_of_row]
+        return correct | (place < self.own_negatives)
+
+    def _foreign_rows(self, rng: np.random.Generator, questions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Draw rows of other questions: from all rows with the question's own ones cut out."""
+        start = self.split.candidate_offsets[questions]
+        own = self.split.candidate_offsets[questions + 1] - start
+        draws = rng.random((len(questions), self.foreign_negatives))
+        rows = (draws * (self.split.n_rows - own)[:, None]).astype(np.int64)
+        rows += np.where(rows >= start[:, None], own[:, None], 0)
+        return rows.ravel(), np.repeat(np.arange(len(questions)), self.foreign_negatives)
