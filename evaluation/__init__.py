@@ -1,25 +1,39 @@
-"""Ranking metrics, tie policy, significance, result records, tables and figures."""
+"""Ranking metrics, intervals and significance, run files, result records, tables, figures and documents."""
 
-from evaluation.intervals import mean_confidence_interval
-from evaluation.ranking import (
+from answer_ranking.evaluation.metrics import (
     METRICS,
     evaluate_ranking,
     expected_random_ranking,
+    measure,
+    per_question,
     questions_that_count,
     summarise,
 )
-from evaluation.runs import read_run, write_qrels, write_run
-from evaluation.significance import holm_correction, paired_randomisation_test
+from answer_ranking.evaluation.records import ResultRecord, load_records, read_record, save_record
+from answer_ranking.evaluation.runs import compare_runs, read_qrels, read_run, write_qrels, write_run
+from answer_ranking.evaluation.significance import (
+    holm_correction,
+    mean_confidence_interval,
+    paired_randomisation_test,
+)
 
 __all__ = [
     "METRICS",
+    "ResultRecord",
+    "compare_runs",
     "evaluate_ranking",
     "expected_random_ranking",
     "holm_correction",
+    "load_records",
     "mean_confidence_interval",
+    "measure",
     "paired_randomisation_test",
+    "per_question",
     "questions_that_count",
+    "read_qrels",
+    "read_record",
     "read_run",
+    "save_record",
     "summarise",
     "write_qrels",
     "write_run",

@@ -1,9 +1,5 @@
-"""What Attentive Pooling looks at, as figures and as HTML, and accuracy against the length of answers.
+"""What Attentive Pooling looks at, as a figure and as HTML, and accuracy against the length of answers."""
 
-As in `evaluation.figures`, figures are made without pyplot; save one with `figure.savefig(path)`.
-"""
-
-import html
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -11,17 +7,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from evaluation.figures import _BLUE, _GREY, _ORANGE, _figure
+from answer_ranking.evaluation.figures import BLUE, GREEN, GREY, ORANGE, new_figure
+from answer_ranking.evaluation.html_page import HtmlPage
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LINE = 78  # characters of a line of words
-_STYLE = (
-    "body{font-family:sans-serif;max-width:50em;margin:2em auto;line-height:1.8;background:#fff;color:#000}"
-    "h1,h2{font-size:1em;margin-bottom:0}h2{font-weight:normal;color:#555}span{padding:0.15em 0.2em}"
-)
-_QUESTION_COLOUR, _ANSWER_COLOUR = (31, 95, 168), (217, 115, 26)  # blue and orange of the other figures
+# Blue and orange of the other figures.
+_COLOURS = {"question": (31, 95, 168), "answer": (217, 115, 26)}
 
 
 def attention_heat_map(
@@ -34,71 +28,37 @@ def attention_heat_map(
 ) -> "Figure":
     """Draw a pair of texts, each word on a ground as strong as its attention (Attentive Pooling, Fig. 5, 6).
 
-    A window's weight is drawn at the word in its centre. The strongest ground of each text is its largest
-    weight: the weights of a text add up to 1, so that those of a long one are all small. A word that is
-    longer than a line, such as an address, is cut.
+    A window's weight is drawn at the word in its centre. The full ground stands for four times the weight of
+    uniform attention, 1/n for n words, or for the text's largest weight where that is more: nearly uniform
+    attention looks uniform and pale. A word that is longer than a line is cut.
 
-    Args:
-        question: the question's words.
-        question_attention: float (n,), the weight of every word, without padding.
-        answer: the answer's words.
-        answer_attention: float (m,).
-        title: above the figure.
-
-    Returns:
-        A matplotlib figure with one axes for each text.
-
-    Raises:
-        ValueError: a text has no words, or not one weight for each, or a weight is negative or not finite.
-
-    Example:
-        >>> figure = attention_heat_map(["who", "?"], [0.8, 0.2], ["me", "."], [0.9, 0.1])
-        >>> [text.get_text() for text in figure.axes[0].texts]
-        ['who', '?']
+    A weight stands for every word, without padding.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
     from matplotlib.patches import Rectangle
 
-    texts = [
-        ("question", question, *_checked("question", question, question_attention), _QUESTION_COLOUR),
-        ("answer", answer, *_checked("answer", answer, answer_attention), _ANSWER_COLOUR),
-    ]
-    texts = [
-        (side, [word if len(word) <= _LINE else f"{word[: _LINE - 1]}…" for word in words], *rest)
-        for side, words, *rest in texts
-    ]
-    places = [_places(words) for _, words, *_ in texts]
-    heights = [places_of[-1][0] + 1 for places_of in places]
-    figure = Figure(figsize=(8.0, 0.24 * sum(heights) + 1.0), dpi=160, layout="constrained")
-    FigureCanvasAgg(figure)
-    panels = figure.subplots(2, 1, height_ratios=heights, squeeze=False)[:, 0]
-    for axes, height, placed, (side, words, weights, strengths, colour) in zip(
-        panels, heights, places, texts, strict=True
+    texts = _checked(question, question_attention, answer, answer_attention)
+    shown = [[w if len(w) <= _LINE else f"{w[: _LINE - 1]}…" for w in words] for _, words, *_ in texts]
+    places = [_places(words) for words in shown]
+    heights = [placed[-1][0] + 1 for placed in places]
+    figure, _ = new_figure(1, 8.0, 0.24 * sum(heights) + 1.0)
+    figure.clear()
+    panels = figure.subplots(2, 1, height_ratios=heights)
+    for axes, height, placed, words, (side, _, weights, strengths) in zip(
+        panels, heights, places, shown, texts, strict=True
     ):
-        axes.set_xlim(-0.5, _LINE + 0.5)
-        axes.set_ylim(height, 0)
+        axes.set(xlim=(-0.5, _LINE + 0.5), ylim=(height, 0))
         axes.set_axis_off()
-        axes.set_title(f"{side} (darkest: {weights.max():.3f})", loc="left", fontsize="small", color=_GREY)
+        about = f"{side} (largest weight {weights.max():.3f}, uniform {1 / len(words):.3f})"
+        axes.set_title(about, loc="left", fontsize="small", color=GREY)
         for word, strength, (row, column) in zip(words, strengths, placed, strict=True):
-            ground = (*(part / 255 for part in colour), float(strength))
-            axes.add_patch(
-                Rectangle((column - 0.4, row + 0.06), len(word) + 0.8, 0.88, facecolor=ground, linewidth=0)
-            )
+            ground = (*(part / 255 for part in _COLOURS[side]), float(strength))
+            corner, size = (column - 0.4, row + 0.06), (len(word) + 0.8, 0.88)
+            axes.add_patch(Rectangle(corner, *size, facecolor=ground, linewidth=0))
             # In a font of equal widths a word fits its place, which has one unit for a character.
-            axes.text(
-                column + len(word) / 2,
-                row + 0.5,
-                word,
-                parse_math=False,
-                family="monospace",
-                fontsize=9,
-                ha="center",
-                va="center",
-                color="white" if strength > 0.65 else "black",
-            )
-    if title:
-        figure.suptitle(title, fontsize="medium")
+            font = {"family": "monospace", "fontsize": 9, "ha": "center", "va": "center", "parse_math": False}
+            colour = "white" if strength > 0.65 else "black"
+            axes.text(column + len(word) / 2, row + 0.5, word, color=colour, **font)
+    figure.suptitle(title, fontsize="medium")
     return figure
 
 
@@ -110,109 +70,36 @@ def attention_html(
     *,
     title: str = "",
 ) -> str:
-    """Write what `attention_heat_map` draws as one HTML page that needs nothing else.
+    """Write what `attention_heat_map` draws as one HTML page; pointing at a word shows its weight.
 
-    Words and title are escaped, so that no text can do more than be read. Pointing at a word shows its
-    weight.
-
-    Args:
-        question: the question's words.
-        question_attention: float (n,), the weight of every word, without padding.
-        answer: the answer's words.
-        answer_attention: float (m,).
-        title: the page's title.
-
-    Returns:
-        The page.
-
-    Raises:
-        ValueError: as `attention_heat_map`.
-
-    Example:
-        >>> page = attention_html(["who", "?"], [0.8, 0.2], ["<me>"], [1.0])
-        >>> "&lt;me&gt;" in page, "<me>" in page
-        (True, False)
+    Words and title are escaped.
     """
-    paragraphs = []
-    for side, words, weights, colour in (
-        ("question", question, question_attention, _QUESTION_COLOUR),
-        ("answer", answer, answer_attention, _ANSWER_COLOUR),
-    ):
-        values, strengths = _checked(side, words, weights)
-        spans = " ".join(
-            f'<span title="{value:.4f}" style="background:rgba({colour[0]},{colour[1]},{colour[2]},'
-            f'{strength:.3f});color:{"#fff" if strength > 0.65 else "#000"}">{html.escape(word)}</span>'
-            for word, value, strength in zip(words, values, strengths, strict=True)
-        )
-        paragraphs.append(f"<h2>{side}</h2>\n<p>{spans}</p>")
-    heading = html.escape(title or "attention")
-    lines = [
-        "<!DOCTYPE html>",
-        '<html lang="en">',
-        "<head>",
-        '<meta charset="utf-8">',
-        f"<title>{heading}</title>",
-        f"<style>{_STYLE}</style>",
-        "</head>",
-        "<body>",
-        f"<h1>{heading}</h1>",
-        *paragraphs,
-        "</body>",
-        "</html>",
-    ]
-    return "\n".join(lines) + "\n"
+    page = HtmlPage(title or "attention")
+    for side, words, weights, strengths in _checked(question, question_attention, answer, answer_attention):
+        colour = ",".join(map(str, _COLOURS[side]))
+        page.heading(side)
+        styles = [
+            f"background:rgba({colour},{strength:.3f});color:{'#fff' if strength > 0.65 else '#000'}"
+            for strength in strengths
+        ]
+        page.words(words, [f"{weight:.4f}" for weight in weights], styles)
+    return page.render()
 
 
 def correct_answer_lengths(
     question_ids: Sequence[str], labels: ArrayLike, lengths: ArrayLike
 ) -> "pd.Series[float]":
-    """Give every question the mean length of its correct answers.
-
-    Args:
-        question_ids: the question of every row.
-        labels: 0 or 1 (n_rows,).
-        lengths: tokens of every row's candidate (n_rows,).
-
-    Returns:
-        Lengths by question identifier; a question without a correct answer is not in it.
-
-    Raises:
-        ValueError: the three have different lengths.
-
-    Example:
-        >>> correct_answer_lengths(["a", "a", "a", "b"], [1, 0, 1, 0], [10, 99, 20, 5]).to_dict()
-        {'a': 15.0}
-    """
-    labels, lengths = np.asarray(labels), np.asarray(lengths, np.float64)
-    if not len(question_ids) == len(labels) == len(lengths):
-        raise ValueError(
-            "question_ids, labels and lengths must be of one length. "
-            f"Received: {len(question_ids)}, {len(labels)}, {len(lengths)}."
-        )
-    rows = pd.DataFrame({"question_id": np.asarray(question_ids, object), "length": lengths})
-    return rows[labels == 1].groupby("question_id", sort=False)["length"].mean()
+    """Return the mean length of every question's correct answers; questions without one are left out."""
+    given = {"question_id": question_ids, "label": labels, "length": lengths}
+    rows = pd.DataFrame({name: np.asarray(values) for name, values in given.items()})
+    return rows[rows["label"] == 1].groupby("question_id", sort=False)["length"].mean()
 
 
 def accuracy_up_to_length(per_question: pd.DataFrame, answer_lengths: Mapping[str, float]) -> pd.DataFrame:
-    """Aggregate accuracy over the questions whose answers are at most so long (Attentive Pooling, Fig. 3, 4).
+    """Compute accuracy over the questions whose answers are at most so long (Attentive Pooling, Fig. 3, 4).
 
-    Args:
-        per_question: what `evaluation.evaluate_ranking` gives, question identifiers as index, with the column
-            "p@1": precision at 1, which the paper calls accuracy.
-        answer_lengths: tokens of the correct answer of every question that counts, see
-            `correct_answer_lengths`. Other questions are left out.
-
-    Returns:
-        One row per length that occurs, rising: `length`, `accuracy` (over all questions up to that length)
-        and `questions` (how many these are).
-
-    Raises:
-        ValueError: a question has no result, a length is negative or not finite, or there are none.
-
-    Example:
-        >>> table = pd.DataFrame({"p@1": [1.0, 0.0, 1.0]}, index=["a", "b", "c"])
-        >>> accuracy_up_to_length(table, {"a": 5, "b": 9, "c": 9})["accuracy"].round(2).tolist()
-        [1.0, 0.67]
+    One row per length that occurs, rising: `length`, `accuracy` (over all questions up to that length) and
+    `questions` (how many these are).
     """
     lengths = pd.Series(dict(answer_lengths), dtype=np.float64)
     absent = lengths.index.difference(per_question.index)
@@ -225,13 +112,9 @@ def accuracy_up_to_length(per_question: pd.DataFrame, answer_lengths: Mapping[st
         raise ValueError("answer_lengths must be finite numbers from 0. Received: others.")
     by_length = per_question.loc[lengths.index, "p@1"].groupby(lengths.to_numpy()).agg(["sum", "size"])
     running = by_length.sort_index().cumsum()
-    return pd.DataFrame(
-        {
-            "length": running.index.to_numpy(),
-            "accuracy": (running["sum"] / running["size"]).to_numpy(),
-            "questions": running["size"].to_numpy(),
-        }
-    )
+    accuracy = (running["sum"] / running["size"]).to_numpy()
+    columns = {"length": running.index, "accuracy": accuracy, "questions": running["size"].to_numpy()}
+    return pd.DataFrame(columns)
 
 
 def accuracy_by_answer_length(
@@ -241,66 +124,48 @@ def accuracy_by_answer_length(
     fewest: int = 20,
     title: str = "",
 ) -> "Figure":
-    """Draw accuracy over the questions with answers up to a length, a line per model (Fig. 3, 4).
-
-    Args:
-        results: per model the per-question results of its seeds, see `accuracy_up_to_length`; the line is
-            the mean over the seeds.
-        answer_lengths: tokens of the correct answer by question.
-        fewest: int, the lines begin where so many questions are counted, or half of them where that is less:
-            before that they only jump.
-        title: above the figure, such as the data set and split.
-
-    Returns:
-        A matplotlib figure.
-
-    Raises:
-        ValueError: there are no results, or they do not go with the lengths.
-
-    Example:
-        >>> table = pd.DataFrame({"p@1": [1.0, 0.0]}, index=["a", "b"])
-        >>> axes = accuracy_by_answer_length({"AP-CNN": [table]}, {"a": 5, "b": 9}, fewest=1).axes[0]
-        >>> axes.get_lines()[0].get_ydata().tolist()
-        [100.0, 50.0]
-    """
+    """Draw accuracy against the largest length of the answers counted (Attentive Pooling, Fig. 3, 4)."""
     if not results or not all(results.values()):
         raise ValueError("results must hold at least one table for each model. Received: none.")
-    figure, (axes,) = _figure(1, 5.2, 3.2)
-    colours, styles = (_BLUE, _ORANGE, _GREY, "#3a8f4d"), ("-", "--", "-.", ":")
+    figure, (axes,) = new_figure(1, 5.2, 3.2)
+    colours, styles = (BLUE, ORANGE, GREY, GREEN), ("-", "--", "-.", ":")
     for number, (model, tables) in enumerate(results.items()):
         curves = [accuracy_up_to_length(table, answer_lengths) for table in tables]
-        counted = curves[0]["questions"] >= min(fewest, curves[0]["questions"].max() / 2)
+        questions = curves[0]["questions"]
+        counted = questions >= min(fewest, questions.max() / 2)
         accuracy = np.mean([curve["accuracy"] for curve in curves], axis=0)
-        axes.plot(
-            curves[0]["length"][counted],
-            100 * accuracy[counted],
-            color=colours[number % len(colours)],
-            linestyle=styles[number % len(styles)],
-            linewidth=2,
-            marker="o" if counted.sum() == 1 else None,  # a line of one point is not seen
-            label=model if len(tables) == 1 else f"{model} (mean of {len(tables)} seeds)",
-        )
-    axes.set_xlabel("answers of at most so many tokens")
-    axes.set_ylabel("accuracy (P@1, %)")
+        style = {"color": colours[number % len(colours)], "linestyle": styles[number % len(styles)]}
+        if counted.sum() == 1:
+            style["marker"] = "o"  # a line of one point cannot be seen
+        label = model if len(tables) == 1 else f"{model} (mean of {len(tables)} seeds)"
+        places = curves[0]["length"][counted]
+        axes.plot(places, 100 * accuracy[counted], linewidth=2, label=label, **style)
+    axes.set(xlabel="answers of at most so many tokens", ylabel="accuracy (P@1, %)")
     axes.legend(frameon=False, fontsize="small")
-    if title:
-        axes.set_title(title, fontsize="medium")
+    axes.set_title(title, fontsize="medium")
     return figure
 
 
-def _checked(side: str, words: Sequence[str], weights: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Give the weights, and each as a share of the largest."""
-    weights = np.asarray(weights, np.float64)
-    if not len(words) or weights.shape != (len(words),) or not (np.isfinite(weights) & (weights >= 0)).all():
-        raise ValueError(
-            f"the {side} must have words, and one finite weight from 0 for each. "
-            f"Received: {len(words)} words, weights of shape {weights.shape}."
-        )
-    return weights, weights / (weights.max() or 1.0)
+def _checked(
+    question: Sequence[str], question_attention: ArrayLike, answer: Sequence[str], answer_attention: ArrayLike
+) -> list[tuple[str, Sequence[str], np.ndarray, np.ndarray]]:
+    """Return each text's side, words, weights and the strengths of their grounds from 0 to 1."""
+    texts = []
+    pairs = (("question", question, question_attention), ("answer", answer, answer_attention))
+    for side, words, attention in pairs:
+        weights = np.asarray(attention, np.float64)
+        sound = len(words) and weights.shape == (len(words),)
+        if not sound or not (np.isfinite(weights) & (weights >= 0)).all():
+            raise ValueError(
+                f"the {side} must have words, and one finite weight from 0 for each. "
+                f"Received: {len(words)} words, weights of shape {weights.shape}."
+            )
+        texts.append((side, words, weights, weights / max(weights.max(), min(1.0, 4 / len(words)))))
+    return texts
 
 
 def _places(words: Sequence[str]) -> list[tuple[int, int]]:
-    """Give the row and the column of every word's first character, in lines of equal characters."""
+    """Return the row and the column of every word's first character, in lines of equal characters."""
     places, row, column = [], 0, 0
     for word in words:
         if column and column + len(word) > _LINE:

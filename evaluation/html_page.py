@@ -21,42 +21,30 @@ pre { background: #f5f5f5; padding: .7rem; overflow-x: auto }"""
 
 
 class HtmlPage:
-    """Builds a page from top to bottom; whatever is put in is shown as it is, markup included.
-
-    Args:
-        title: the page's title and first heading.
-
-    Example:
-        >>> page = HtmlPage("Results")
-        >>> page.table(["model", "MAP"], [["<b>", "0.5"]])
-        >>> "<td>&lt;b&gt;</td><td>0.5</td>" in page.render()
-        True
-    """
+    """Builds a page from top to bottom; whatever is put in is shown as it is, markup included."""
 
     def __init__(self, title: str):
         self._title = html.escape(title)
         self._parts = [f"<h1>{self._title}</h1>"]
 
     def heading(self, text: str) -> None:
-        """Begin a section."""
         self._parts.append(f"<h2>{html.escape(text)}</h2>")
 
     def paragraph(self, text: str) -> None:
-        """Add a paragraph."""
         self._parts.append(f"<p>{html.escape(text)}</p>")
 
+    def words(self, words: Sequence[str], titles: Sequence[str], styles: Sequence[str]) -> None:
+        """Add a paragraph of words with a style each; pointing at a word shows its title."""
+        spans = (
+            f'<span title="{title}" style="{style}">{html.escape(word)}</span>'
+            for word, title, style in zip(words, titles, styles, strict=True)
+        )
+        self._parts.append(f"<p>{' '.join(spans)}</p>")
+
     def code(self, text: str) -> None:
-        """Add a block of code."""
         self._parts.append(f"<pre>{html.escape(text)}</pre>")
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Add a table.
-
-        Args:
-            header: the names of the columns.
-            rows: the texts of the cells.
-        """
-
         def line(cells: Sequence[str], tag: str) -> str:
             # Some languages run from right to left, whatever the language of the page.
             direction = "" if all(map(str.isascii, cells)) else ' dir="auto"'
@@ -66,12 +54,6 @@ class HtmlPage:
         self._parts.append(f"<table>\n<tr>{line(header, 'th')}</tr>\n{body}\n</table>")
 
     def figure(self, figure: "Figure", caption: str) -> None:
-        """Embed a matplotlib figure.
-
-        Args:
-            figure: the figure.
-            caption: what it shows, also for those who cannot see it.
-        """
         image = io.BytesIO()
         figure.savefig(image, dpi=150, format="png")
         data = base64.b64encode(image.getvalue()).decode()
@@ -82,7 +64,6 @@ class HtmlPage:
         )
 
     def render(self) -> str:
-        """Return the page as text."""
         body = "\n".join(self._parts)
         return (
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

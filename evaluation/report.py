@@ -1,182 +1,105 @@
-"""The result documents, made of the records and of the papers' printed values.
+"""The documents that are written from the records and the papers' values.
 
-`python -m evaluation.report` writes `reproduce/RESULTS.md` and what stands between the markers of `README.md`
-and of the pages of studies, such as `docs/eq9.md`; with `--check` it writes nothing and fails where a
-document is not what it would write.
+`python -m answer_ranking.evaluation.report` writes `reproduce/RESULTS.md` and the marked blocks of
+`README.md` and of pages in `docs/`. With `--check` it fails where a document is out of date.
 """
 
 import argparse
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import pandas as pd
+from answer_ranking.base.command import run_command
+from answer_ranking.base.errors import UserError
+from answer_ranking.base.files import atomic_write
+from answer_ranking.evaluation.eq9 import eq9_block
+from answer_ranking.evaluation.norms import norms_block
+from answer_ranking.evaluation.papers import PAPERS_FILE, Papers, read_papers
+from answer_ranking.evaluation.records import ResultRecord, load_records
+from answer_ranking.evaluation.results_document import main_record, results_document
+from answer_ranking.evaluation.tables import METRIC_TITLES, decimals_of, format_measured, markdown_table
 
-from data_prep.cli import run_command
-from data_prep.errors import UserError
-from data_prep.files import atomic_write
-from evaluation.eq9_summary import eq9_block
-from evaluation.norm_report import norms_block
-from evaluation.paper_results import (
-    answers,
-    comparable_metrics,
-    edition_of_printed,
-    prints_percent,
-    read_paper_results,
-    with_accuracy_as_precision,
-)
-from evaluation.recorded_experiments import read_commands, staleness
-from evaluation.records import ResultRecord, load_records
-from evaluation.results_document import main_record, results_document
-from evaluation.tables import METRIC_TITLES, decimals_of, format_measured, markdown_table
-
-BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
-
-# The pages of studies, by their part that is made of records, and the folder of these records.
-STUDIES = {
-    "docs/eq9.md": (eq9_block, "reproduce/results/eq9"),
-    "docs/hyperqa.md": (norms_block, "reproduce/results/norms"),
-}
-
-_README_NOTE = """\
-Ours: mean ± half width of the 95 % t interval over the seeds. In TrecQA raw a question without a correct
-answer counts as 0, as in the printed values. Everything else, variants and commands included, is in
-[reproduce/RESULTS.md](reproduce/RESULTS.md)."""
-
-_README_STALE = " † made by code that has changed since: the runs there say what changed."
+_METRICS = ("map", "mrr")
+_NOTE = "Ours: mean ± half width of the 95 % t interval over the seeds."
+_NOTE_COUNT_ALL = "\nIn TrecQA raw a question without a correct answer counts as 0, as in the printed values."
 
 
-def readme_table(
-    records: Sequence[ResultRecord], paper_results: pd.DataFrame, stale: Mapping[str, str] | None = None
-) -> str:
-    """Write the README's table: the rows of the papers that have a main record.
-
-    Args:
-        records: the records; those of the sample, and of rules without parameters, are left out.
-        paper_results: what `read_paper_results` returns.
-        stale: what `staleness` returns for the records.
-
-    Returns:
-        Markdown text.
+def readme_block(records: Sequence[ResultRecord], papers: Papers) -> str:
+    """Write the README's table: the papers' `main_rows` that have a record.
 
     Example:
-        >>> readme_table([], pd.DataFrame(columns=["paper", "table", "dataset", "model", "metric", "value"]))
+        >>> readme_block([], read_papers())
         'No result is recorded yet.'
     """
-    metrics = ("map", "mrr", "p@1")
-    lines, placed = [], set()
-    for (paper, table, dataset), rows in paper_results.groupby(["paper", "table", "dataset"], sort=False):
-        fitting = [
-            record
-            for record in records
-            if record.paper == paper
-            and record.split == "test"
-            and record.dataset != "sample"
-            and record.parameters > 0
-            and answers(record, dataset)
-        ]
-        scale = 100 if prints_percent(paper, table) else 1
-        for model, values in rows.groupby("model", sort=False):
-            record = main_record(fitting, model)
-            if record is None or record.experiment in placed:
+    lines, count_all = [], False
+    for name, paper in papers.papers.items():
+        for dataset, model in paper.main_rows:
+            fitting = [each for each in records if (each.paper, each.split) == (name, "test")]
+            record = main_record([each for each in fitting if papers.answers(each, dataset)], model)
+            if record is None:
                 continue
-            placed.add(record.experiment)
-            printed = with_accuracy_as_precision(dict(zip(values["metric"], values["value"], strict=True)))
-            ours = comparable_metrics(record)
-            cells = [f"{model} ({dataset})" + (" †" if record.experiment in (stale or {}) else "")]
-            for metric in metrics:
-                value = printed.get(metric, "")
-                decimals = decimals_of(value) or 3
-                measured = format_measured(ours[metric], scale=scale, decimals=decimals) if value else ""
-                edition = f" ({edition_of_printed(record)})" if edition_of_printed(record) else ""
-                cells.append(f"{value}{edition} / {measured}" if value else "")
-            cells += [str(len(record.seeds)), record.embeddings or "–", f"{record.parameters:,}"]
-            lines.append(cells)
+            printed, ours = papers.printed_row(record)[1], papers.comparable_metrics(record)
+            count_all = count_all or ours is not record.metrics
+            cells = []
+            for metric in _METRICS:
+                value = printed.get(metric, "–")
+                measured = format_measured(ours[metric], decimals=max(decimals_of(value), 3))
+                cells.append(f"{value} / {measured}")
+            lines.append([f"{model}, {dataset}", *cells])
     if not lines:
         return "No result is recorded yet."
-    used = [metric for i, metric in enumerate(metrics, start=1) if any(line[i] for line in lines)]
-    kept = [0, *[metrics.index(metric) + 1 for metric in used], 4, 5, 6]
-    header = ["paper / ours", *[METRIC_TITLES[m] for m in metrics], "seeds", "word vectors", "parameters"]
-    table = markdown_table([header[i] for i in kept], [[line[i] for i in kept] for line in lines])
-    note = _README_NOTE + (_README_STALE if any("†" in line[0] for line in lines) else "")
-    return f"{table}\n\n{note}"
+    table = markdown_table(["paper / ours", *(METRIC_TITLES[metric] for metric in _METRICS)], lines)
+    return f"{table}\n\n{_NOTE}{_NOTE_COUNT_ALL if count_all else ''}"
 
 
-def _replaced_between_markers(text: str, table: str, path: Path) -> str:
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise UserError(f"{path} lacks the markers {BEGIN} and {END}. Put them where the table belongs.")
-    return f"{before}{BEGIN}\n{table}\n{END}{after}"
+def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
+    """Write all documents of a repository, without saving them."""
+    results = root / "reproduce" / "results"
+    records, papers = load_records(results), read_papers(papers_file)
+    blocks: dict[str, Callable[[], str]] = {
+        "README.md": lambda: readme_block(records, papers),
+        "docs/eq9.md": lambda: eq9_block(results / "eq9"),
+        "docs/norms.md": lambda: norms_block(results / "norms"),
+    }
+    texts = {root / "reproduce" / "RESULTS.md": results_document(records, papers)}
+    for page, block in blocks.items():
+        if (path := root / page).is_file():
+            texts[path] = _between_markers(path, block())
+    return texts
+
+
+def _between_markers(path: Path, block: str) -> str:
+    text = path.read_text(encoding="utf-8")
+    found = re.search(r"(<!-- (\w+):begin -->\n).*?(<!-- \2:end -->)", text, re.DOTALL)
+    if not found:
+        raise UserError(
+            f"{path} lacks the markers <!-- results:begin --> and <!-- results:end -->. Add them."
+        )
+    return f"{text[: found.end(1)]}{block}\n{text[found.start(3) :]}"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run `python -m evaluation.report`.
-
-    Args:
-        arguments: the words of the command line; None for the program's own.
-
-    Returns:
-        The exit code.
-
-    Raises:
-        UserError: a record or a document is missing or malformed, or, with `--check`, out of date.
-
-    Example:
-        >>> main(["--root", "/tmp/absent"])
-        Traceback (most recent call last):
-        data_prep.errors.UserError: there is no folder /tmp/absent/reproduce/results. Check the path.
-    """
-    parser = argparse.ArgumentParser(
-        prog="python -m evaluation.report",
-        description="Write reproduce/RESULTS.md, the result table of README.md and those of docs/eq9.md and "
-        "docs/hyperqa.md from the records in reproduce/results and from reproduce/paper_results.csv.",
-    )
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing; fail if a document is out of date"
-    )
-    parser.add_argument(
-        "--root",
-        type=Path,
-        default=Path(__file__).resolve().parent.parent,
-        metavar="FOLDER",
-        help="the repository (default: the one that this module lies in)",
-    )
+    """Run `python -m answer_ranking.evaluation.report`; a UserError says what is missing or out of date."""
+    description = "Write reproduce/RESULTS.md and the marked blocks of README.md and of pages in docs/."
+    parser = argparse.ArgumentParser("python -m answer_ranking.evaluation.report", description=description)
+    parser.add_argument("--check", action="store_true", help="only fail if a document is out of date")
+    repository, about = Path(__file__).resolve().parents[1], "the repository (default: this one)"
+    parser.add_argument("--root", type=Path, default=repository, metavar="FOLDER", help=about)
     options = parser.parse_args(arguments)
-    records = load_records(options.root / "reproduce" / "results")
-    paper_results = read_paper_results(options.root / "reproduce" / "paper_results.csv")
-    results, readme = options.root / "reproduce" / "RESULTS.md", options.root / "README.md"
-    if not readme.is_file():
-        raise UserError(f"there is no {readme}. Restore it.")
-    stale = staleness(records, options.root)
-    listed = options.root / "reproduce" / "experiments.txt"
-    commands = read_commands(listed) if listed.is_file() else []
-    documents = {
-        results: results_document(records, paper_results, stale, commands),
-        readme: _replaced_between_markers(
-            readme.read_text(encoding="utf-8"), readme_table(records, paper_results, stale), readme
-        ),
-    }
-    for page, (block, folder) in STUDIES.items():
-        if (path := options.root / page).is_file():
-            text = block(options.root / folder, options.root)
-            documents[path] = _replaced_between_markers(path.read_text(encoding="utf-8"), text, path)
-    outdated = [
-        path
-        for path, text in documents.items()
+    outdated = {
+        path: text
+        for path, text in documents(options.root).items()
         if not path.is_file() or path.read_text(encoding="utf-8") != text
-    ]
+    }
     names = " and ".join(path.relative_to(options.root).as_posix() for path in outdated)
-    if options.check:
-        if outdated:
-            raise UserError(
-                f"{names} out of date. Run python -m evaluation.report and commit what it writes."
-            )
-        print("The result documents are up to date.")
-        return 0
-    for path in outdated:
+    if outdated and options.check:
+        raise UserError(
+            f"{names} out of date. Run python -m answer_ranking.evaluation.report and commit what it writes."
+        )
+    for path, text in outdated.items():
         with atomic_write(path) as file:
-            file.write(documents[path])
-    print(f"Wrote {names}." if outdated else "The result documents are up to date.")
+            file.write(text)
+    print(f"Wrote {names}." if outdated else "The documents are up to date.")
     return 0
 
 

@@ -1,21 +1,37 @@
-"""Run and relevance files in TREC's format, which every ranking tool reads."""
+"""Run and relevance files in TREC's format, which every ranking tool reads, and their comparison."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from data_prep.errors import UserError
-from data_prep.files import atomic_write
-from evaluation.ranking import scores_as_trec_eval_reads, tie_order
+from answer_ranking.base.errors import UserError
+from answer_ranking.base.files import atomic_write, decode_text, read_content
+from answer_ranking.data_prep.dataset import counts_under
+from answer_ranking.evaluation.metrics import (
+    METRICS,
+    scores_as_trec_eval_reads,
+    tie_ids,
+    tie_order,
+    trec_eval,
+)
+from answer_ranking.evaluation.significance import mean_confidence_interval, paired_randomisation_test
+from answer_ranking.evaluation.tables import METRIC_TITLES, text_table
 
-_RUN_COLUMNS = ["question_id", "candidate_id", "rank", "score", "tag"]
+if TYPE_CHECKING:
+    from answer_ranking.data_prep import EncodedSplit
+
+_RUN, _QRELS = "question Q0 candidate rank score tag", "question 0 candidate label"
+
+Ids: TypeAlias = Sequence[str] | np.ndarray
 
 
-def _checked_ids(ids: Sequence[str], what: str, path: str | Path) -> list[str]:
+def _checked_ids(ids: Ids, what: str, path: str | Path) -> list[str]:
     """Refuse ids that the format, which separates fields by white space, cannot hold."""
     for row, text in enumerate(ids):
         if not isinstance(text, str) or not text or re.search(r"\s", text):
@@ -26,7 +42,21 @@ def _checked_ids(ids: Sequence[str], what: str, path: str | Path) -> list[str]:
     return list(ids)
 
 
-def _refuse_repeated(question_ids: list[str], candidate_ids: list[str], path: str | Path) -> None:
+def _checked_pairs(
+    path: str | Path, question_ids: Ids, candidate_ids: Ids, **values: np.ndarray
+) -> tuple[list[str], list[str]]:
+    """Refuse columns of different lengths, and ids that a file cannot hold."""
+    columns: dict[str, Any] = {"question_ids": question_ids, "candidate_ids": candidate_ids, **values}
+    lengths = [len(each) for each in columns.values()]
+    if len(set(lengths)) > 1:
+        raise ValueError(f"{', '.join(columns)} must be parallel. Received: lengths {lengths}.")
+    questions = _checked_ids(question_ids, "question id", path)
+    candidates = _checked_ids(candidate_ids, "candidate id", path)
+    _refuse_repeated(questions, candidates, path)
+    return questions, candidates
+
+
+def _refuse_repeated(question_ids: Ids, candidate_ids: Ids, path: str | Path) -> None:
     pairs = pd.MultiIndex.from_arrays([question_ids, candidate_ids])
     if pairs.has_duplicates:
         question, candidate = pairs[pairs.duplicated()][0]
@@ -37,8 +67,8 @@ def _refuse_repeated(question_ids: list[str], candidate_ids: list[str], path: st
 
 def write_run(
     path: str | Path,
-    question_ids: Sequence[str],
-    candidate_ids: Sequence[str],
+    question_ids: Ids,
+    candidate_ids: Ids,
     scores: ArrayLike,
     *,
     tag: str = "answer-ranking",
@@ -49,17 +79,9 @@ def write_run(
     Tied candidates are ranked as `evaluate_ranking` ranks them, and their written scores are set apart by the
     least float32 step, so that trec_eval gives the file exactly the values reported here.
 
-    Args:
-        path: the file to write; nothing is left half-written.
-        question_ids: the question of each candidate, without white space.
-        candidate_ids: the id of each candidate, unique within its question, without white space.
-        scores: higher is better; rounded to float32.
-        tag: name of the run, without white space.
-        tie_seed: the seed given to `evaluate_ranking`.
-
-    Raises:
-        UserError: an id or the tag holds white space, or a question repeats a candidate id.
-        ValueError: a score is not finite, or the lengths differ.
+    `scores` are rounded to float32; higher is better. Ids and `tag`, the name of the run, have no white
+    space, and no question has a candidate twice, else it is a UserError. A score that is not finite, or
+    columns of different lengths, are a ValueError.
 
     Example:
         >>> write_run("/tmp/example.run", ["q1", "q1"], ["a", "b"], [0.5, 0.75])
@@ -68,18 +90,11 @@ def write_run(
         q1 Q0 a 2 0.5 answer-ranking
     """
     scores = scores_as_trec_eval_reads(scores)
-    if not len(question_ids) == len(candidate_ids) == len(scores):
-        raise ValueError(
-            "question_ids, candidate_ids and scores must be parallel. "
-            f"Received: lengths {len(question_ids)}, {len(candidate_ids)}, {len(scores)}."
-        )
-    question_ids = _checked_ids(question_ids, "question id", path)
-    candidate_ids = _checked_ids(candidate_ids, "candidate id", path)
+    ties = tie_order(len(scores), tie_seed)
+    question_ids, candidate_ids = _checked_pairs(path, question_ids, candidate_ids, scores=scores)
     _checked_ids([tag], "tag", path)
-    _refuse_repeated(question_ids, candidate_ids, path)
-
     codes, _ = pd.factorize(np.asarray(question_ids, dtype=object))
-    order = np.lexsort((-tie_order(len(scores), tie_seed), -scores, codes))
+    order = np.lexsort((-ties, -scores, codes))
     with atomic_write(path) as file:
         question, rank, previous = None, 0, np.float32(0)
         for row in order:
@@ -95,56 +110,55 @@ def write_run(
 def read_run(path: str | Path) -> pd.DataFrame:
     """Read a TREC run file.
 
-    Args:
-        path: a file as `write_run` writes it.
-
-    Returns:
-        Columns `question_id`, `candidate_id` (str), `rank` (int), `score` (float64) and `tag` (str), in the
-        order of the file.
-
-    Raises:
-        UserError: the file is missing, or a line has not the six fields.
+    Returns the columns `question_id`, `candidate_id` (str), `rank` (int), `score` (float64) and `tag` (str),
+    in the order of the file. A UserError names a line that has not the six fields.
 
     Example:
         >>> write_run("/tmp/example.run", ["q1", "q1"], ["a", "b"], [0.5, 0.75])
         >>> read_run("/tmp/example.run")["candidate_id"].tolist()
         ['b', 'a']
     """
-    try:
-        lines = Path(path).read_text(encoding="utf-8").split("\n")
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror or error}. Check the path.") from error
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not UTF-8 text. Give a TREC run file.") from error
+    return _read(
+        path, _RUN, {"question_id": str, "candidate_id": str, "rank": int, "score": float, "tag": str}
+    )
+
+
+def read_qrels(path: str | Path) -> pd.DataFrame:
+    """Read a TREC relevance file.
+
+    Returns the columns `question_id`, `candidate_id` (str) and `label` (int), in the order of the file. A
+    UserError names a line that has not the four fields.
+
+    Example:
+        >>> write_qrels("/tmp/example.qrels", ["q1", "q1"], ["a", "b"], [1, 0])
+        >>> read_qrels("/tmp/example.qrels")["label"].tolist()
+        [1, 0]
+    """
+    return _read(path, _QRELS, {"question_id": str, "candidate_id": str, "label": int})
+
+
+def _read(path: str | Path, expected: str, kinds: dict[str, type]) -> pd.DataFrame:
+    """Read a file whose second field says nothing; `kinds` are the names and kinds of the others."""
     rows = []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(decode_text(read_content(path), path).split("\n"), start=1):
         if not line.strip():
             continue
+        question, *fields = line.split()
         try:
-            question, _, candidate, rank, score, tag = line.split()
-            rows.append((question, candidate, int(rank), float(score), tag))
+            values = zip(kinds.values(), [question, *fields[1:]], strict=True)
+            rows.append([kind(value) for kind, value in values])
         except ValueError as error:
             raise UserError(
-                f"{path}, line {number}: expected 'question Q0 candidate rank score tag', found {line!r}. "
-                "Correct the line or write the file again."
+                f"{path}, line {number}: expected '{expected}', found {line!r}. Correct the line."
             ) from error
-    return pd.DataFrame(rows, columns=_RUN_COLUMNS)
+    return pd.DataFrame(rows, columns=list(kinds))
 
 
-def write_qrels(
-    path: str | Path, question_ids: Sequence[str], candidate_ids: Sequence[str], labels: ArrayLike
-) -> None:
+def write_qrels(path: str | Path, question_ids: Ids, candidate_ids: Ids, labels: ArrayLike) -> None:
     """Write the correct answers as a TREC relevance file: `question 0 candidate label`.
 
-    Args:
-        path: the file to write; nothing is left half-written.
-        question_ids: the question of each candidate, without white space.
-        candidate_ids: the id of each candidate, unique within its question, without white space.
-        labels: 1 for a correct candidate, 0 for a wrong one.
-
-    Raises:
-        UserError: an id holds white space, or a question repeats a candidate id.
-        ValueError: the lengths differ or a label is not 0 or 1.
+    The ids have no white space, and no question has a candidate twice, else it is a UserError; labels that
+    are not 0 or 1, or columns of different lengths, are a ValueError.
 
     Example:
         >>> write_qrels("/tmp/example.qrels", ["q1", "q1"], ["a", "b"], [1, 0])
@@ -153,18 +167,131 @@ def write_qrels(
         q1 0 b 0
     """
     labels = np.asarray(labels)
-    if not len(question_ids) == len(candidate_ids) == len(labels):
-        raise ValueError(
-            "question_ids, candidate_ids and labels must be parallel. "
-            f"Received: lengths {len(question_ids)}, {len(candidate_ids)}, {len(labels)}."
-        )
+    question_ids, candidate_ids = _checked_pairs(path, question_ids, candidate_ids, labels=labels)
     if not np.isin(labels, (0, 1)).all():
         raise ValueError(f"labels must be 0 or 1. Received: {sorted(set(labels.tolist()) - {0, 1})[:5]}.")
-    question_ids = _checked_ids(question_ids, "question id", path)
-    candidate_ids = _checked_ids(candidate_ids, "candidate id", path)
-    _refuse_repeated(question_ids, candidate_ids, path)
+    rows = zip(question_ids, candidate_ids, labels.astype(int).tolist(), strict=True)
+    text = "".join(f"{question} 0 {candidate} {label}\n" for question, candidate, label in rows)
     with atomic_write(path) as file:
-        file.writelines(
-            f"{question} 0 {candidate} {int(label)}\n"
-            for question, candidate, label in zip(question_ids, candidate_ids, labels, strict=True)
+        file.write(text)
+
+
+def write_split(
+    folder: Path,
+    name: str,
+    split: "EncodedSplit",
+    scores: Mapping[int, ArrayLike],
+    protocols: Mapping[str, str],
+) -> None:
+    """Write a run file per seed of a scored split, and qrels of all questions and of each protocol's."""
+    of_row = split.question_of_row
+    counted = {protocol: split.counts_under(rule)[of_row] for protocol, rule in protocols.items()}
+    ids, candidates = np.asarray(split.question_ids, object)[of_row], np.asarray(split.candidate_ids, object)
+    write_qrels(folder / f"{name}.qrels", ids, candidates, split.labels)
+    for protocol, rows in counted.items():
+        write_qrels(folder / f"{name}.{protocol}.qrels", ids[rows], candidates[rows], split.labels[rows])
+    for seed, of_seed in scores.items():
+        write_run(folder / f"{name}-seed-{seed}.run", ids, candidates, of_seed)
+
+
+@dataclass(frozen=True)
+class RunComparison:
+    """The metrics of a run, and its difference from another one; `str` gives a table for the terminal.
+
+    `table` has a row per metric with the columns `run` and `run_ci95` (half width of the 95 % t interval over
+    the questions) and, with another run, `against`, `against_ci95`, `difference`, `difference_ci95` (run
+    minus other) and `p` (paired randomisation test over the questions).
+    """
+
+    questions: int  # that count
+    unranked: int  # how many of them the run leaves out; they count as 0
+    tied: int  # in how many of them the run gives two candidates the same score
+    table: pd.DataFrame
+
+    def __str__(self) -> str:
+        shown = [name for name in ("run", "against", "difference") if name in self.table]
+        columns = [
+            [f"{mean:.4f} ± {half:.4f}" for mean, half in self.table[[name, f"{name}_ci95"]].to_numpy()]
+            for name in shown
+        ]
+        if "p" in self.table:
+            shown, columns = [*shown, "p"], [*columns, [f"{p:.3g}" for p in self.table["p"]]]
+        titles = [METRIC_TITLES[metric] for metric in self.table.index]
+        table = text_table(["", *shown], list(zip(titles, *columns, strict=True)))
+        unranked = f", {self.unranked} of them not ranked (counted as 0)" if self.unranked else ""
+        return (
+            f"{table}\n{self.questions} questions{unranked}; ties in {self.tied}, ordered at random. "
+            "±: half width of the 95 % t interval over the questions."
         )
+
+
+def compare_runs(
+    run: str | Path, qrels: str | Path, against: str | Path | None = None, *, rule: str = "answerable"
+) -> RunComparison:
+    """Measure a TREC run file, and test it against another one.
+
+    Metrics are trec_eval's. Candidates of the same score are ordered at random (seeded), so that the order of
+    the file cannot matter. A candidate that is not in the relevance file counts as wrong, and a correct one
+    that the run leaves out as never found. Questions that are not in the relevance file are left out.
+
+    `against` is another run file, `rule` says which questions count, see `questions_that_count`. A UserError
+    names a file that is missing, or a malformed line, or says that a question has a candidate twice, that no
+    question counts, or that a run has no question in common with the relevance file.
+
+    Example:
+        >>> write_qrels("/tmp/example.qrels", ["q1", "q1", "q2", "q2"], list("abab"), [1, 0, 1, 0])
+        >>> write_run("/tmp/example.run", ["q1", "q1", "q2", "q2"], list("abab"), [0.5, 0.75, 1.0, 0.0])
+        >>> compare_runs("/tmp/example.run", "/tmp/example.qrels").table["run"].round(3).to_dict()
+        {'map': 0.75, 'mrr': 0.75, 'p@1': 0.5, 'ndcg@10': 0.815}
+    """
+    judged = read_qrels(qrels)
+    _refuse_repeated(judged["question_id"].tolist(), judged["candidate_id"].tolist(), qrels)
+    correct = (judged["label"] > 0).groupby(judged["question_id"], sort=False).agg(["sum", "size"])
+    counts = counts_under(rule, correct["sum"].to_numpy(), (correct["size"] - correct["sum"]).to_numpy())
+    if not counts.any():
+        raise UserError(f"{qrels}: no question counts under the rule {rule!r}. Check the labels.")
+    questions = correct.index[counts]
+    judged = judged[judged["question_id"].isin(questions)].assign(label=judged["label"] > 0)
+    ranked = _read_ranking(run, questions, qrels)
+    measured = _measured(ranked, judged, questions)
+    parts = {"run": measured}
+    if against is not None:
+        parts["against"] = _measured(_read_ranking(against, questions, qrels), judged, questions)
+        parts["difference"] = measured - parts["against"]
+    table = pd.DataFrame(index=pd.Index(METRICS, name="metric"))
+    for name, values in parts.items():
+        intervals = [mean_confidence_interval(values[metric]) for metric in METRICS]
+        table[[name, f"{name}_ci95"]] = intervals
+    if against is not None:
+        table["p"] = [paired_randomisation_test(measured[m], parts["against"][m]) for m in METRICS]
+    tied = ranked[ranked.duplicated(["question_id", "score"])]["question_id"].nunique()
+    unranked = len(questions.difference(ranked["question_id"]))
+    return RunComparison(len(questions), unranked, tied, table)
+
+
+def _read_ranking(path: str | Path, questions: pd.Index, qrels: str | Path) -> pd.DataFrame:
+    ranked = read_run(path)
+    _refuse_repeated(ranked["question_id"].tolist(), ranked["candidate_id"].tolist(), path)
+    ranked = ranked[ranked["question_id"].isin(questions)]
+    if ranked.empty:
+        raise UserError(f"{path} ranks no question that counts in {qrels}. Check that they belong together.")
+    try:
+        return ranked.assign(score=scores_as_trec_eval_reads(ranked["score"]))
+    except ValueError as error:
+        raise UserError(f"{path}: {error}") from error
+
+
+def _measured(ranked: pd.DataFrame, judged: pd.DataFrame, questions: pd.Index) -> pd.DataFrame:
+    """Measure the ranking of every question, 0 where there is none."""
+    rows = judged.merge(ranked, how="outer", on=["question_id", "candidate_id"])
+    rows["id"] = tie_ids(len(rows))
+    qrels, run = (
+        {
+            question: dict(zip(group["id"], group[column].astype(kind), strict=True))
+            for question, group in rows[rows[column].notna()].groupby("question_id", sort=False)
+        }
+        for column, kind in (("label", int), ("score", float))
+    )
+    found = trec_eval(qrels, run)
+    values = [found.get(question, [0.0] * len(METRICS)) for question in questions]
+    return pd.DataFrame(values, index=questions, columns=list(METRICS))

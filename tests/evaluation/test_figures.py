@@ -3,7 +3,12 @@ import sys
 import numpy as np
 import pytest
 
-from evaluation.figures import learning_curves, map_by_dimension, norm_histogram, wins_and_losses
+from answer_ranking.evaluation.figures import (
+    learning_curves,
+    norm_histogram,
+    save_figure,
+    wins_and_losses,
+)
 
 HISTORIES = [
     [{"loss": 0.5, "dev_map": 0.60}, {"loss": 0.4, "dev_map": 0.70}, {"loss": 0.3, "dev_map": 0.65}],
@@ -31,19 +36,6 @@ def test_norm_histogram_shows_shares_of_all_texts():
     assert "norm" in axes.get_xlabel() and "%" in axes.get_ylabel()
 
 
-def test_map_by_dimension_draws_the_mean_over_seeds_in_order_of_size():
-    rows = [
-        {"model": "HyperQA", "dimension": 200, "map": 0.72},
-        {"model": "HyperQA", "dimension": 100, "map": 0.69},
-        {"model": "HyperQA", "dimension": 100, "map": 0.71},
-        {"model": "CosineQA", "dimension": 100, "map": 0.68},
-    ]
-    (axes,) = map_by_dimension(rows, metric_title="MAP on WikiQA dev").axes
-    assert lines(axes)["HyperQA"] == [[100, pytest.approx(0.70)], [200, 0.72]]
-    assert lines(axes)["CosineQA"] == [[100, 0.68]]
-    assert axes.get_ylabel() == "MAP on WikiQA dev"
-
-
 def test_wins_and_losses_are_counted_and_sorted():
     figure = wins_and_losses({"BM25": [-0.5, 0.25, 0.0, 1.0], "WO": [0.0]}, model="CTRN")
     first, second = figure.axes
@@ -60,7 +52,7 @@ def test_wins_and_losses_are_counted_and_sorted():
 def test_figures_are_saved_as_pictures_without_pyplot(tmp_path, monkeypatch):
     # Another test may have imported it; a None here makes any import of it fail.
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    learning_curves(HISTORIES[:1]).savefig(tmp_path / "figure.png")
+    save_figure(learning_curves(HISTORIES[:1]), tmp_path / "figure.png")
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -71,7 +63,6 @@ def test_figures_are_saved_as_pictures_without_pyplot(tmp_path, monkeypatch):
         (lambda: learning_curves([[{"loss": 1.0}]]), r"lack \['dev_map'\]"),
         (lambda: norm_histogram([], [1.0]), "Received: 0 and 1"),
         (lambda: norm_histogram([np.nan], [1.0]), "finite"),
-        (lambda: map_by_dimension([{"model": "HyperQA"}]), "need the keys"),
         (lambda: wins_and_losses({}, model="CTRN"), "finite numbers"),
         (lambda: wins_and_losses({"BM25": [np.inf]}, model="CTRN"), "finite numbers"),
     ],

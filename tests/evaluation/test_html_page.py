@@ -5,8 +5,8 @@ from html.parser import HTMLParser
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.figures import wins_and_losses
-from evaluation.html_page import HtmlPage
+from answer_ranking.evaluation.figures import wins_and_losses
+from answer_ranking.evaluation.html_page import HtmlPage
 
 
 class Reader(HTMLParser):

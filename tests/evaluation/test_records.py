@@ -1,17 +1,22 @@
 import json
+import os
 import re
+import subprocess
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data_prep.errors import UserError
-from evaluation.records import (
+from answer_ranking.base.errors import UserError
+from answer_ranking.evaluation import records
+from answer_ranking.evaluation.records import (
     ResultRecord,
+    environment,
     load_records,
     package_versions,
     read_record,
+    record_path,
     save_record,
     without_paths,
 )
@@ -114,6 +119,7 @@ def test_versions_name_python_and_the_evaluator():
         ({"model": ""}, r"'model' is empty"),
         ({"main": "yes"}, r"'main' should be true or false"),
         ({"notes": None}, r"'notes' should be text"),
+        ({"clean_tree": "yes"}, r"'clean_tree' should be true or false"),
         ({"configuration": []}, r"'configuration' should be an object"),
         (
             {"per_question": {"question_ids": ["a"], "map": [[1.0, 0.4], [1.0, 0.4]]}},
@@ -147,8 +153,54 @@ def test_two_files_of_one_experiment_are_refused_but_another_configuration_is_an
     save_record(make_record(), tmp_path / "a.json")
     save_record(make_record(configuration={"l2": 0.1}), tmp_path / "b.json")
     assert len(load_records(tmp_path)) == 2
-    save_record(make_record(seeds=[2, 3]), tmp_path / "c.json")
-    with pytest.raises(UserError, match=r"c.json and a.json record the same experiment"):
+    save_record(make_record(seeds=[2, 3]), tmp_path / "hyperqa" / "wikiqa" / "c.json")
+    with pytest.raises(UserError, match=r"wikiqa/c.json and a.json record the same experiment"):
         load_records(tmp_path)
     with pytest.raises(UserError, match="there is no folder"):
         load_records(tmp_path / "absent")
+
+
+def test_records_lie_in_folders_and_those_of_studies_are_left_out(tmp_path):
+    path = record_path(tmp_path, "hyperqa/trecqa/eq9-none", "raw")
+    assert path == tmp_path / "hyperqa" / "trecqa" / "eq9-none-raw.json"
+    save_record(make_record(), path)
+    (tmp_path / "eq9").mkdir()
+    (tmp_path / "eq9" / "wikiqa.json").write_text("{}")
+    assert load_records(tmp_path) == [make_record(created=load_records(tmp_path)[0].created)]
+    for name in ("../up", "/root", "Upper", "a//b", "", "a b"):
+        with pytest.raises(UserError, match="a record's name is lower-case words"):
+            record_path(tmp_path, name)
+
+
+def git(folder, *words):
+    identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    done = subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def test_a_record_knows_commit_changes_processor_and_threads(tmp_path, monkeypatch):
+    (tmp_path / "reproduce" / "results").mkdir(parents=True)
+    (tmp_path / "code.py").write_text("a = 1\n")
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-q", "-m", "first")
+    monkeypatch.setattr(records, "_ROOT", tmp_path)
+
+    def here():
+        environment.cache_clear()
+        return environment()
+
+    found = here()
+    assert found["commit"] == git(tmp_path, "rev-parse", "HEAD")
+    assert found["clean_tree"] is True
+    assert found["processor"] and 1 <= found["threads"] <= os.cpu_count()
+    # What runs write does not count as a change of the code.
+    (tmp_path / "reproduce" / "results" / "a.json").write_text("{}")
+    assert here()["clean_tree"] is True
+    (tmp_path / "code.py").write_text("a = 2\n")
+    assert here()["clean_tree"] is False
+    # An installed copy inside another project's repository is not that project's code.
+    (tmp_path / "site-packages").mkdir()
+    monkeypatch.setattr(records, "_ROOT", tmp_path / "site-packages")
+    assert (here()["commit"], here()["clean_tree"]) == ("", None)
+    environment.cache_clear()

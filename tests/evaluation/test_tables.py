@@ -1,6 +1,6 @@
 import pytest
 
-from evaluation.tables import format_difference, format_measured, markdown_table, text_table
+from answer_ranking.evaluation.tables import format_difference, format_measured, markdown_table, text_table
 
 
 def test_columns_of_plain_text_line_up():

@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data_prep import UserError
-from evaluation import (
+from answer_ranking.data_prep import Tokenizer, UserError, Vocabulary, encode_split, load_dataset
+from answer_ranking.evaluation import (
     METRICS,
     evaluate_ranking,
     expected_random_ranking,
+    measure,
+    per_question,
     questions_that_count,
     summarise,
     write_qrels,
@@ -57,8 +59,8 @@ def test_equals_trec_eval_on_the_written_files_with_many_ties(tmp_path, seed):
 
     assert (ours["n_correct"] > 0).sum() >= 25
     for question, row in ours.iterrows():
-        for metric, measure in IR_MEASURES.items():
-            assert row[metric] == theirs[question, measure]
+        for metric, theirs_of in IR_MEASURES.items():
+            assert row[metric] == theirs[question, theirs_of]
 
 
 def test_a_ranking_worked_out_by_hand():
@@ -178,3 +180,13 @@ def test_missing_question_id_and_no_rows_are_refused():
         evaluate_ranking(["q", None], [0, 1], [0.0, 1.0])
     with pytest.raises(ValueError, match="nothing to rank"):
         evaluate_ranking([], [], [])
+
+
+def test_a_scored_split_is_measured_as_its_rows():
+    table = load_dataset("sample").test
+    split = encode_split(table, Tokenizer(pretokenised=False), Vocabulary(["the"]))
+    scores = np.random.default_rng(0).normal(size=len(table))
+    expected = evaluate_ranking(table["question_id"].tolist(), table["label"], scores)
+    assert per_question(split, scores).equals(expected)
+    assert measure(split, scores, "all") == summarise(expected, "all")
+    assert measure(split, scores) == summarise(expected, "answerable")

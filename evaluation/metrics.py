@@ -1,19 +1,24 @@
-"""Ranking metrics by trec_eval's own code, under a tie policy that file order cannot bend.
+"""Ranking metrics by trec_eval's code, with ties broken independently of the order of the file.
 
 trec_eval reads scores as float32, sorts by score and breaks ties by document id, descending. Some data sets
-list the correct answers first, so ids that follow the file would hand a constant scorer a perfect or a
-worst ranking. Here the ids are a seeded permutation, and a constant scorer gets what a random one gets.
+list the correct answers first, so ids in the order of the file would give a constant scorer a perfect (or the
+worst) ranking. Here the ids are a seeded permutation, so a constant scorer ranks at random.
 """
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import pytrec_eval
 from numpy.typing import ArrayLike
 
-from data_prep.protocols import counts_under
+from answer_ranking.data_prep.dataset import counts_under
+from answer_ranking.evaluation.significance import spreads
+
+if TYPE_CHECKING:
+    from answer_ranking.data_prep import EncodedSplit
 
 METRICS = ("map", "mrr", "p@1", "ndcg@10")
 """Names of the metrics: mean average precision, mean reciprocal rank, precision at 1, nDCG at rank 10."""
@@ -22,21 +27,7 @@ _TREC_NAMES = ("map", "recip_rank", "P_1", "ndcg_cut_10")
 
 
 def scores_as_trec_eval_reads(scores: ArrayLike) -> np.ndarray:
-    """Round scores to float32, as trec_eval does, and refuse those that have no place in a ranking.
-
-    Args:
-        scores: one number per candidate.
-
-    Returns:
-        float32 array of the same length.
-
-    Raises:
-        ValueError: a score is NaN, infinite or too large for float32.
-
-    Example:
-        >>> scores_as_trec_eval_reads([0.25, 1.0])
-        array([0.25, 1.  ], dtype=float32)
-    """
+    """Round scores to float32, as trec_eval does; a ValueError names those that are not finite."""
     given = np.asarray(scores, dtype=np.float64)
     with np.errstate(over="ignore"):
         rounded = given.astype(np.float32)
@@ -50,20 +41,19 @@ def scores_as_trec_eval_reads(scores: ArrayLike) -> np.ndarray:
 
 
 def tie_order(n_rows: int, tie_seed: int = 0) -> np.ndarray:
-    """Draw the order in which tied candidates are ranked.
-
-    Args:
-        n_rows: number of candidates of all questions together.
-        tie_seed: seed of the permutation.
-
-    Returns:
-        int64 permutation of 0 ... n_rows-1; of two tied candidates the one with the higher number goes first.
-
-    Example:
-        >>> sorted(tie_order(4).tolist())
-        [0, 1, 2, 3]
-    """
+    """Draw a permutation of the rows: of two tied candidates, the one with the higher number ranks first."""
     return np.random.default_rng(tie_seed).permutation(n_rows)
+
+
+def tie_ids(n_rows: int, tie_seed: int = 0) -> np.ndarray:
+    """Return `tie_order` as document ids, whose order as text is that of the numbers."""
+    return np.char.zfill(tie_order(n_rows, tie_seed).astype(str), len(str(n_rows)))
+
+
+def trec_eval(qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]]) -> dict[str, list[float]]:
+    """Return the metrics of every ranked question in the order of `METRICS`, by trec_eval's own code."""
+    measured = pytrec_eval.RelevanceEvaluator(qrels, _TREC_NAMES).evaluate(run)
+    return {question: [metrics[name] for name in _TREC_NAMES] for question, metrics in measured.items()}
 
 
 def evaluate_ranking(
@@ -73,20 +63,13 @@ def evaluate_ranking(
 
     The three arguments are parallel: one entry per candidate. Ties are broken by a seeded permutation.
 
-    Args:
-        question_ids: the question that each candidate belongs to, in any order.
-        labels: 1 for a correct candidate, 0 for a wrong one.
-        scores: higher is better; rounded to float32.
-        tie_seed: seed of the permutation that breaks ties.
+    Labels are 1 for a correct candidate and 0 for a wrong one. Scores are rounded to float32; higher is
+    better. `tie_seed` is the seed of the permutation.
 
-    Returns:
-        One row per question in order of first appearance, index `question_id`, columns `METRICS` (float64,
-        fractions) and `n_correct`, `n_wrong` (int64). A question without a correct candidate has metrics 0.0;
-        whether it counts is for `summarise` to say.
-
-    Raises:
-        ValueError: lengths differ, there are no rows, a label is not 0 or 1, an id is missing, or a score is
-            not finite.
+    Returns one row per question in order of first appearance: index `question_id`, columns `METRICS`
+    (float64, fractions) and `n_correct`, `n_wrong` (int64). A question without a correct candidate has
+    metrics 0.0; whether it counts is for `summarise` to say. A ValueError says that lengths differ, there are
+    no rows, a label is not 0 or 1, an id is missing, or a score is not finite.
 
     Example:
         >>> evaluate_ranking(["q1", "q1", "q1"], [0, 1, 0], [0.9, 0.5, 0.1])["mrr"].to_dict()
@@ -112,8 +95,7 @@ def evaluate_ranking(
     n_wrong = np.bincount(codes, minlength=len(questions)) - n_correct
 
     order = np.argsort(codes, kind="stable")
-    # Equal width, so that trec_eval's comparison of ids as text is that of the numbers.
-    ids = np.char.zfill(tie_order(len(scores), tie_seed).astype(str), len(str(len(scores))))[order].tolist()
+    ids = tie_ids(len(scores), tie_seed)[order].tolist()
     label_list, score_list = labels[order].tolist(), scores[order].tolist()
     ends = np.cumsum(n_correct + n_wrong)
     qrels, run = {}, {}
@@ -123,27 +105,46 @@ def evaluate_ranking(
         run[str(question)] = dict(zip(ids[rows], score_list[rows], strict=True))
 
     values = np.zeros((len(questions), len(METRICS)))
-    measured = pytrec_eval.RelevanceEvaluator(qrels, _TREC_NAMES).evaluate(run)
-    for question, metrics in measured.items():
-        values[int(question)] = [metrics[name] for name in _TREC_NAMES]
+    for name, metrics in trec_eval(qrels, run).items():
+        values[int(name)] = metrics
     table = pd.DataFrame(values, columns=list(METRICS), index=pd.Index(questions, name="question_id"))
     return table.assign(n_correct=n_correct, n_wrong=n_wrong)
+
+
+def per_question(split: "EncodedSplit", scores: ArrayLike) -> pd.DataFrame:
+    """Measure the ranking of every question of a scored split.
+
+    `scores` are float (n_rows,), higher is better. Returns one row per question in the split's order, as
+    `evaluate_ranking` does, and raises its errors.
+
+    Example:
+        >>> per_question(dev, score(ranker, dev))["map"].nsmallest(5)  # doctest: +SKIP
+    """
+    ids = np.repeat(np.asarray(split.question_ids, object), np.diff(split.candidate_offsets))
+    return evaluate_ranking(ids.tolist(), split.labels, scores)
+
+
+def measure(split: "EncodedSplit", scores: ArrayLike, rule: str = "answerable") -> dict[str, float]:
+    """Measure a scored split: the mean of each metric over the questions that count.
+
+    `scores` are float (n_rows,), higher is better; `rule` says which questions count, see
+    `questions_that_count`. Returns the mean of each of `METRICS`, as a fraction. Raises the errors of
+    `evaluate_ranking` and `summarise`.
+
+    Example:
+        >>> measure(dev, score(ranker, dev))  # doctest: +SKIP
+        {'map': 0.706, 'mrr': 0.718, 'p@1': 0.573, 'ndcg@10': 0.776}
+    """
+    return summarise(per_question(split, scores), rule)
 
 
 def questions_that_count(per_question: pd.DataFrame, rule: str) -> np.ndarray:
     """Select the questions that a protocol counts.
 
-    Args:
-        per_question: what `evaluate_ranking` returns.
-        rule: "answerable" (a correct candidate; WikiQA "filtered", TrecQA "raw"), "clean" (a correct and a
-            wrong one; TrecQA "clean") or "all" (every question; one without a correct candidate counts as 0,
-            as `trec_eval -c` has it).
-
-    Returns:
-        bool array, one per row of `per_question`.
-
-    Raises:
-        UserError: `rule` is none of the three.
+    The rules are "answerable" (a correct candidate; WikiQA "filtered", TrecQA "raw"), "clean" (a correct and
+    a wrong one; TrecQA "clean") and "all" (every question; one without a correct candidate counts as 0, as
+    `trec_eval -c` has it); another one is a UserError. Returns a bool per row of `per_question`, which is a
+    table of `evaluate_ranking`.
 
     Example:
         >>> table = evaluate_ranking(["a", "a", "b"], [1, 0, 0], [1.0, 0.0, 0.0])
@@ -156,16 +157,8 @@ def questions_that_count(per_question: pd.DataFrame, rule: str) -> np.ndarray:
 def summarise(per_question: pd.DataFrame, rule: str) -> dict[str, float]:
     """Average the metrics over the questions that a protocol counts.
 
-    Args:
-        per_question: what `evaluate_ranking` returns.
-        rule: "answerable", "clean" or "all"; see `questions_that_count`.
-
-    Returns:
-        The mean of each of `METRICS`, as a fraction.
-
-    Raises:
-        UserError: `rule` is unknown.
-        ValueError: no question counts under it.
+    `per_question` is a table of `evaluate_ranking`, `rule` as in `questions_that_count`. Returns the mean of
+    each of `METRICS`, as a fraction; a ValueError says that no question counts.
 
     Example:
         >>> table = evaluate_ranking(["a", "a", "b"], [1, 0, 0], [1.0, 0.0, 0.0])
@@ -180,6 +173,21 @@ def summarise(per_question: pd.DataFrame, rule: str) -> dict[str, float]:
     return {metric: float(per_question[metric].to_numpy()[counts].mean()) for metric in METRICS}
 
 
+def over_seeds(test: Sequence[pd.DataFrame], dev: Sequence[pd.DataFrame], rule: str) -> dict[str, Any]:
+    """Sum up the tables of every seed: the fields of a `ResultRecord` that hold metrics."""
+    on_test, on_dev = ([table[questions_that_count(table, rule)] for table in each] for each in (test, dev))
+    groups = {"metrics": on_test, "metrics_count_all": test, "metrics_dev": on_dev}
+    means = {
+        name: {metric: [float(table[metric].to_numpy().mean()) for table in each] for metric in METRICS}
+        for name, each in groups.items()
+    }
+    of_questions = {metric: [table[metric].tolist() for table in on_test] for metric in METRICS}
+    return {
+        **{name: spreads(each) for name, each in means.items()},
+        "per_question": {"question_ids": on_test[0].index.tolist(), **of_questions},
+    }
+
+
 def expected_random_ranking(n_correct: ArrayLike, n_wrong: ArrayLike) -> pd.DataFrame:
     """Compute in closed form what a ranking drawn at random scores on average.
 
@@ -187,12 +195,8 @@ def expected_random_ranking(n_correct: ArrayLike, n_wrong: ArrayLike) -> pd.Data
     AP = (H_N + (R-1)(N-H_N)/(N-1)) / N, P@1 = R/N, RR = sum_k C(N-k, R-1) / (k C(N, R)), and for nDCG@10 the
     share R/N of each position's gain over the ideal gain.
 
-    Args:
-        n_correct: number of correct candidates of each question.
-        n_wrong: number of wrong candidates of each question.
-
-    Returns:
-        One row per question with the columns of `evaluate_ranking`; 0.0 where no candidate is correct.
+    The arguments are the numbers of correct and wrong candidates of each question. Returns one row per
+    question with the columns of `evaluate_ranking`; 0.0 where no candidate is correct.
 
     Example:
         >>> expected_random_ranking([1], [1])[["map", "p@1"]].iloc[0].to_dict()
@@ -205,12 +209,10 @@ def expected_random_ranking(n_correct: ArrayLike, n_wrong: ArrayLike) -> pd.Data
             rows.append((0.0, 0.0, 0.0, 0.0, correct, wrong))
             continue
         positions = np.arange(1, n + 1)
-        first_at = np.array(
-            [math.comb(n - k, correct - 1) / math.comb(n, correct) for k in positions.tolist()]
-        )
+        first_at = [math.comb(n - k, correct - 1) / math.comb(n, correct) for k in range(1, n + 1)]
         harmonic = (1 / positions).sum()
         average_precision = (harmonic + (correct - 1) * (n - harmonic) / max(n - 1, 1)) / n
-        reciprocal_rank = (first_at / positions).sum()
+        reciprocal_rank = (np.array(first_at) / positions).sum()
         gains = 1 / np.log2(np.arange(2, 12))
         ndcg = correct / n * gains[:n].sum() / gains[:correct].sum()
         rows.append((average_precision, reciprocal_rank, correct / n, ndcg, correct, wrong))

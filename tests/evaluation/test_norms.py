@@ -1,10 +1,7 @@
-import doctest
-
 import numpy as np
 import pytest
 
-from evaluation import norm_analysis
-from evaluation.norm_analysis import compare_norms
+from answer_ranking.evaluation.norms import compare_norms
 
 
 def texts(n_questions=200, ratio=1.0, exponent=0.5, spread=0.1, seed=0):
@@ -71,7 +68,3 @@ def test_what_does_not_go_together_is_refused():
         compare_norms(q * np.nan, q_length, a, a_length, owner)
     with pytest.raises(ValueError, match="at least three questions"):
         compare_norms(q[:2], q_length[:2], a[:10], a_length[:10], owner[:10])
-
-
-def test_examples():
-    assert doctest.testmod(norm_analysis).failed == 0

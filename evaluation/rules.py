@@ -1,0 +1,176 @@
+"""Rule baselines: no parameters, no training.
+
+Every rule takes the same three arguments and returns one float64 score per candidate, higher being better:
+
+* `questions`: one sequence of tokens per question (words or word ids);
+* `candidates`: one sequence of tokens per candidate, the candidates of a question contiguous;
+* `offsets`: the candidates of question i are `offsets[i]` up to, not including, `offsets[i + 1]`.
+
+RR, WO and WO+RR are those of Bonadiman & Moschitti (2020), section 2.1. RR and WO+RR use the order of the
+candidates: they say nothing on a data set that lists its correct answers first.
+"""
+
+import itertools
+import math
+import sys
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from answer_ranking.data_prep import DatasetDescription
+from answer_ranking.data_prep.tokens import Tokenizer
+from answer_ranking.evaluation.metrics import evaluate_ranking, expected_random_ranking
+
+Texts = Sequence[Sequence[Hashable]]
+Rule = Callable[[Texts, Texts, ArrayLike], np.ndarray]
+
+LEAK = "file order: do not use"
+
+
+def _question_of_row(questions: Texts, candidates: Texts, offsets: ArrayLike) -> np.ndarray:
+    bounds = np.asarray(offsets, dtype=np.int64)
+    sizes = np.diff(bounds)
+    ends = (len(bounds), bounds[0], bounds[-1])
+    if ends != (len(questions) + 1, 0, len(candidates)) or (sizes < 0).any():
+        raise ValueError(
+            "candidate_offsets must rise from 0 to the number of candidates, with one entry per question and "
+            f"one more. Received: {len(questions)} questions, {len(candidates)} candidates, offsets {bounds}."
+        )
+    return np.repeat(np.arange(len(questions)), sizes)
+
+
+def _position(questions: Texts, candidates: Texts, offsets: ArrayLike) -> np.ndarray:
+    """Position of each candidate among those of its question, from 0."""
+    rows = _question_of_row(questions, candidates, offsets)
+    return np.arange(len(rows)) - np.asarray(offsets)[rows]
+
+
+def _overlap(
+    questions: Texts, candidates: Texts, offsets: ArrayLike, weight: Callable[[Hashable], float]
+) -> np.ndarray:
+    """Sum of the weights of the distinct words that question and candidate share."""
+    rows = _question_of_row(questions, candidates, offsets)
+    words = [frozenset(tokens) for tokens in questions]
+    shared = (words[row].intersection(tokens) for row, tokens in zip(rows, candidates, strict=True))
+    # fsum is exact, whatever the set's order.
+    return np.array([math.fsum(map(weight, each)) for each in shared], dtype=np.float64)
+
+
+def constant(questions: Texts, candidates: Texts, offsets: ArrayLike) -> np.ndarray:
+    """Random: score every candidate 0; ties are broken at random."""
+    return np.zeros(len(_question_of_row(questions, candidates, offsets)))
+
+
+def reciprocal_rank(questions: Texts, candidates: Texts, offsets: ArrayLike) -> np.ndarray:
+    """RR: the reciprocal of each candidate's place in the original order."""
+    return 1.0 / (1 + _position(questions, candidates, offsets))
+
+
+def word_overlap(questions: Texts, candidates: Texts, offsets: ArrayLike) -> np.ndarray:
+    """WO: the number of distinct words that occur in both question and candidate."""
+    return _overlap(questions, candidates, offsets, lambda word: 1)
+
+
+def word_overlap_then_rank(questions: Texts, candidates: Texts, offsets: ArrayLike) -> np.ndarray:
+    """WO+RR: word overlap, ties broken by the original order."""
+    overlap = word_overlap(questions, candidates, offsets)
+    position = _position(questions, candidates, offsets)
+    # Less than one overlapping word, in equal steps: reciprocal ranks would merge in float32 far down a list.
+    return overlap - position / max(position.max(initial=0) + 1, 1)
+
+
+def idf_word_overlap(questions: Texts, candidates: Texts, offsets: ArrayLike) -> np.ndarray:
+    """IDF-WO: word overlap with the weight ln((N + 1) / (n_w + 1)) for a word in n_w of the N candidates."""
+    frequency: dict[Hashable, int] = {}
+    for tokens in candidates:
+        for word in set(tokens):
+            frequency[word] = frequency.get(word, 0) + 1
+    n = len(candidates)
+    idf = {word: math.log((n + 1) / (count + 1)) for word, count in frequency.items()}
+    return _overlap(questions, candidates, offsets, lambda word: idf[word])
+
+
+def bm25(questions: Texts, candidates: Texts, offsets: ArrayLike) -> np.ndarray:
+    """BM25 of bm25s (Lucene's variant, k1 = 1.5, b = 0.75), with the frequencies of all candidates."""
+    # Imported here because it loads JAX where that is installed.
+    import bm25s
+
+    _question_of_row(questions, candidates, offsets)
+    index = bm25s.BM25()
+    index.index([[str(word) for word in tokens] for tokens in candidates], show_progress=False)
+    scores = np.zeros(len(candidates))
+    for tokens, (start, end) in zip(questions, itertools.pairwise(np.asarray(offsets)), strict=True):
+        known = index.get_tokens_ids([str(word) for word in tokens])
+        if len(known):
+            scores[start:end] = index.get_scores_from_ids(known)[start:end]
+    return scores
+
+
+RULES: dict[str, Rule] = {
+    "Random": constant,
+    "RR": reciprocal_rank,
+    "WO": word_overlap,
+    "WO+RR": word_overlap_then_rank,
+    "IDF-WO": idf_word_overlap,
+    "BM25": bm25,
+}
+"""The rules by their names in the papers' tables."""
+
+
+def rule_scores(
+    table: pd.DataFrame, description: DatasetDescription, names: Collection[str] = tuple(RULES)
+) -> dict[str, np.ndarray]:
+    """Score the candidates of a split by rules: per rule one float64 score per row."""
+    tokenizer = Tokenizer(pretokenised=description.pretokenised)
+    first = np.flatnonzero(~table["question_id"].duplicated())
+    questions = _tokens(tokenizer, table["question"].iloc[first])
+    candidates = _tokens(tokenizer, table["candidate"])
+    offsets = np.append(first, len(table))
+    return {name: RULES[name](questions, candidates, offsets) for name in names}
+
+
+def _tokens(tokenizer: Tokenizer, texts: pd.Series, at_once: int = 10_000) -> list[list[str]]:
+    """Split each distinct text once, in parts, and keep each word once, which saves most of the memory."""
+    numbers, distinct = pd.factorize(texts)
+    parts = (tokenizer(distinct[i : i + at_once].tolist()) for i in range(0, len(distinct), at_once))
+    split = [list(map(sys.intern, tokens)) for part in parts for tokens in part]
+    return [split[number] for number in numbers]
+
+
+def measure_rules(
+    table: pd.DataFrame,
+    description: DatasetDescription,
+    tie_seeds: int,
+    scores: Mapping[str, np.ndarray] | None = None,
+) -> dict[str, pd.DataFrame]:
+    """Measure rules on every question of a split, as `evaluate_ranking` does: a table per row of the results.
+
+    Random is the expectation over all orders. Rules that use the order of a data set that lists correct
+    answers first are named so (`LEAK`). Two more rows show what the ties of WO are worth where they are not
+    broken at random.
+    """
+    question_ids, labels = table["question_id"].to_numpy(object), table["label"].to_numpy()
+
+    def mean_over_ties(scores: np.ndarray, seeds: int = 1) -> pd.DataFrame:
+        return sum(evaluate_ranking(question_ids, labels, scores, tie_seed=s) for s in range(seeds)) / seeds
+
+    scores = rule_scores(table, description) if scores is None else scores
+    rows = {}
+    for name, values in scores.items():
+        if name == "Random":
+            counts = evaluate_ranking(question_ids, labels, values)
+            expected = expected_random_ranking(counts["n_correct"], counts["n_wrong"])
+            rows[name] = expected.set_index(counts.index)
+        elif name in ("RR", "WO+RR"):
+            rows[f"{name}, {LEAK}" if description.lists_correct_first else name] = mean_over_ties(values)
+        else:
+            rows[name] = mean_over_ties(values, tie_seeds)
+    if "WO" in scores and description.lists_correct_first:
+        step = np.arange(len(table)) / len(table)
+        rows[f"WO, ties in {LEAK}"] = mean_over_ties(scores["WO"] - step)
+        rows["WO, ties in reversed file order: do not use"] = mean_over_ties(scores["WO"] + step)
+    elif "WO" in scores:
+        rows["WO, every tie against the correct answer"] = mean_over_ties(scores["WO"] - 0.5 * labels)
+    return rows
