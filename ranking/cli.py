@@ -1,0 +1,240 @@
+"""The console command `answer-ranking`. Everything slow is imported when a subcommand runs."""
+
+import functools
+import io
+import operator
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import redirect_stderr
+from itertools import dropwhile, takewhile
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from tyro.conf import OmitArgPrefixes, Positional
+
+from answer_ranking import ranking
+from answer_ranking.base.command import run_command
+from answer_ranking.base.errors import UserError
+from answer_ranking.ranking.options import TrainOptions
+
+_PROG = "answer-ranking"
+
+Table = Annotated[Path, tyro.conf.arg(metavar="TABLE")]
+Model = Annotated[Path, tyro.conf.arg(metavar="MODEL")]
+Text = Annotated[str, tyro.conf.arg(metavar="TEXT")]
+
+
+def data() -> None:
+    """Fetch, count and describe the data sets."""
+
+
+def card(dataset: str, variant: str | None = None, data_home: str | None = None) -> None:
+    """Print a data set's card: where it comes from, its licence, counts and lengths.
+
+    Args:
+        dataset: the data set's name.
+        variant: the training set.
+        data_home: the folder that holds wikiqa/, trecqa/ and so on; else QA_DATA_HOME, else the user's cache.
+    """
+    from answer_ranking.data_prep import load_dataset
+    from answer_ranking.evaluation.data_card import data_card
+
+    print(data_card(load_dataset(dataset, variant, data_home)))
+
+
+def train(
+    table: Table,
+    dev: Path | None = None,
+    test: Path | None = None,
+    *,
+    training: OmitArgPrefixes[TrainOptions],
+) -> None:
+    """Train a ranker on a table of your own and compare it with rules that need no training.
+
+    The table has the columns question, candidate and label (1 for a correct candidate), as .csv, .tsv, .jsonl
+    or .parquet. A report, the model, the run files and the split are left in a folder that is printed. After
+    an interruption the same command goes on.
+
+    Args:
+        table: the table to train on.
+        dev: the table that chooses the best epoch; unless given, a share of the questions of the first.
+        test: the table to report on; unless given, a share of the questions of the first.
+    """
+    ranking.train_ranker(table, dev, test, **vars(training))
+
+
+def rank(
+    model: Model,
+    question: Positional[Annotated[str | None, tyro.conf.arg(metavar="QUESTION")]] = None,
+    candidates: Positional[Annotated[str | None, tyro.conf.arg(metavar="CANDIDATES")]] = None,
+    table: Path | None = None,
+    output: Path | None = None,
+    top: int | None = None,
+) -> None:
+    """Rank candidate answers with a trained model, best first.
+
+    Args:
+        model: the folder model/ that a training left.
+        question: the question.
+        candidates: a file with one candidate per line, or "-" for standard input.
+        table: rank the questions of this table instead; it has the columns question and candidate.
+        output: with a table, the CSV file to write; else the ranking is printed.
+        top: only the first so many of each question.
+    """
+    if top is not None and top < 1:
+        raise UserError(f"--top must be at least 1. Received: {top}")
+    if table is None:
+        if question is None or candidates is None:
+            raise UserError("give either a question and a file of candidates, or --table FILE.")
+        if output is not None:
+            raise UserError("--output goes with --table. Redirect the output instead.")
+        texts = _read_lines(candidates)
+        for row in ranking.Ranker.load(model).rank(question, texts, top).itertuples():
+            print(f"{row.rank:3}  {row.score:9.4f}  {row.text}")
+        return
+    if question is not None:
+        raise UserError("give either a question and a file of candidates, or --table FILE.")
+    from answer_ranking.base.files import atomic_write
+    from answer_ranking.data_prep import load_table
+
+    rows = load_table(table, labelled=False)
+    ranked = ranking.Ranker.load(model).rank_table(rows)
+    if top is not None:
+        ranked = ranked[ranked["rank"] <= top]
+    if output is None:
+        ranked.to_csv(sys.stdout, index=False)
+        return
+    with atomic_write(output) as file:
+        ranked.to_csv(file, index=False)
+    print(f"{len(ranked):,} candidates of {ranked['question_id'].nunique():,} questions: {output}")
+
+
+def explain(model: Model, question: Text, answer: Text, output: Path = Path("attention.png")) -> None:
+    """Show what a trained AP-CNN or AP-BiLSTM attends to in a pair of texts.
+
+    Args:
+        model: the folder model/ that a training left.
+        question: the question.
+        answer: an answer.
+        output: the file to write: .png or .html. Many scripts, such as the Chinese, need .html.
+    """
+    if output.suffix not in (".png", ".html"):
+        raise UserError(f"--output must end in .png or .html. Received: {output}")
+    from answer_ranking.base.files import atomic_write
+
+    explanation = ranking.Ranker.load(model).explain(question, answer)
+    with atomic_write(output, "wb") as file:
+        if output.suffix == ".html":
+            file.write(explanation.html().encode())
+        else:
+            explanation.figure().savefig(file, format="png")
+    for side, words in explanation.strongest().items():
+        print(f"{side:9}", ", ".join(f"{word} {weight:.3f}" for word, weight in words))
+    print(output)
+
+
+def evaluate(
+    run: Annotated[Path, tyro.conf.arg(metavar="RUN")],
+    qrels: Annotated[Path, tyro.conf.arg(metavar="QRELS")],
+    against: Path | None = None,
+) -> None:
+    """Measure a TREC run file, with intervals over the questions, and test it against another one.
+
+    Args:
+        run: the run file: question Q0 candidate rank score tag.
+        qrels: the relevance file: question 0 candidate label.
+        against: another run file, for a paired randomisation test.
+    """
+    from answer_ranking.evaluation import compare_runs
+
+    print(compare_runs(run, qrels, against))
+
+
+def reproduce(only: str = "", rerun: str = "", replace: bool = False, dry_run: bool = False) -> int:
+    """Run the recorded experiments that have no record yet; works in the repository.
+
+    Args:
+        only: look only at the commands that hold this text, such as hyperqa_wikiqa.
+        rerun: run the experiments of this name again, such as 'ctrn/*', and print old and new side by side.
+        replace: with rerun, put the new records in the place of the old ones.
+        dry_run: print what would be run, and run nothing.
+    """
+    from answer_ranking.reproduce.experiments import listed
+
+    if not listed.RESULTS.is_dir():
+        raise UserError(
+            "this installation has no records (reproduce/results). Clone the repository and install it with "
+            "pip install -e ."
+        )
+    return listed.reproduce(only, rerun, replace, dry_run)
+
+
+def _read_lines(path: str) -> list[str]:
+    from answer_ranking.base.files import decode_text, read_content
+
+    where = "standard input" if path == "-" else path
+    content = sys.stdin.buffer.read() if path == "-" else read_content(path)
+    # A line feed alone ends a line, as in tables.
+    candidates = [line.strip() for line in decode_text(content, where).split("\n") if line.strip()]
+    if not candidates:
+        raise UserError(f"{where} holds no candidates: write one per line.")
+    return candidates
+
+
+def _choice_of(commands: Mapping[str, Callable]) -> Any:
+    """Make the type from which tyro reads one of several subcommands, as a function that runs it later."""
+
+    def later(function: Callable) -> Callable:
+        @functools.wraps(function)
+        def bind(*values: Any, **options: Any) -> Callable[[], None]:
+            return functools.partial(function, *values, **options)
+
+        return bind
+
+    choices = (
+        Annotated[Any, tyro.conf.subcommand(name=name, constructor=later(function))]
+        for name, function in commands.items()
+    )
+    return functools.reduce(operator.or_, choices)
+
+
+_COMMANDS = {each.__name__: each for each in (data, train, rank, explain, evaluate, reproduce)}
+
+
+def _parse(arguments: list[str]) -> Callable[[], object]:
+    """Return the function that the command line asks for, with its arguments."""
+    commands: dict[str, Callable]
+    prog, commands, about = _PROG, _COMMANDS, "Train, use, explain and reproduce rankers of answers."
+    if arguments[:1] == ["data"]:
+        from answer_ranking.data_prep import commands as of_data
+
+        prog, commands = f"{_PROG} data", {"get": of_data.get, "stats": of_data.stats, "card": card}
+        arguments, about = arguments[1:], str(data.__doc__)
+    message = io.StringIO()
+    try:
+        with redirect_stderr(message):
+            return tyro.cli(
+                _choice_of(commands),
+                prog=prog,
+                description=about,
+                args=arguments,
+                config=(tyro.conf.PositionalRequiredArgs, tyro.conf.FlagCreatePairsOff),
+            )
+    except SystemExit as end:
+        if end.code != 2:
+            raise
+        # The message stands in a box: a title, what is wrong, a rule or an empty line, further help.
+        lines = [line.strip(" │") for line in message.getvalue().splitlines()[1:]]
+        wrong = " ".join(takewhile(_is_text, dropwhile(lambda line: not _is_text(line), lines)))
+        prog = f"{prog} {arguments[0]}" if arguments and arguments[0] in commands else prog
+        raise UserError(f"{wrong.removesuffix(' (required)').rstrip('.')}. See {prog} --help.") from None
+
+
+def _is_text(line: str) -> bool:
+    return bool(line.strip("─-╰╯"))
+
+
+def main() -> None:
+    """Run the console command."""
+    run_command(lambda: _parse(sys.argv[1:])())

@@ -1,0 +1,63 @@
+"""The options of training on own tables; imports little, so that the command line reads them quickly."""
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Literal
+
+from answer_ranking.base.errors import check_range
+
+MODELS = {"hyperqa": "HyperQA", "ctrn": "CTRN", "ap-cnn": "AP-CNN", "cosinet": "Cosinet"}
+"""The rankers that can be trained on own tables, and their names in tables."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions:
+    """The options of `train_ranker`; a UserError names one that is out of range."""
+
+    model: Literal["hyperqa", "ctrn", "ap-cnn", "cosinet"] = "hyperqa"
+    """The ranker: HyperQA is by far the fastest, AP-CNN the slowest."""
+    dev_share: float = 0.15
+    """Share of the questions that become dev where no dev table is given."""
+    test_share: float = 0.15
+    """Share of the questions that become test where no test table is given."""
+    split_seed: int = 0
+    """Seed of the draw of these questions."""
+    epochs: int | None = None
+    """Passes over the training table; None for the model's default."""
+    learning_rate: float | None = None
+    """Learning rate; None for the model's default."""
+    batch_size: int | None = None
+    """Size of a batch; None for the model's default."""
+    embeddings: tuple[str, ...] = ("glove-6b-50d",)
+    """Word vectors, by name or path; several are concatenated. The default knows English only; for other
+    languages task-skipgram-100d are trained on the training table."""
+    lowercase: bool = True
+    """Whether words are put into lower case."""
+    seeds: int = 1
+    """How many seeds to train, from 0."""
+    examples: int = 3
+    """How many questions to show that the ranker wins, and that it loses."""
+    embeddings_home: Path | None = None
+    """Folder of word-vector files; else QA_EMBEDDINGS_HOME."""
+    output: Path = Path("outputs")
+    """Folder for models, run files, reports and the state of unfinished trainings."""
+
+    def __post_init__(self) -> None:
+        check_range(self, "epochs", "batch_size", "seeds", at_least=1)
+        check_range(self, "split_seed", "examples", at_least=0)
+        check_range(self, "learning_rate", above=0)
+
+    @property
+    def name(self) -> str:
+        """The model's name in tables."""
+        return MODELS[self.model]
+
+    def command_line(self) -> list[str]:
+        """Return the options of `answer-ranking train` that differ from the defaults, but for folders."""
+        words = [] if self.lowercase else ["--no-lowercase"]
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value != field.default and not isinstance(value, bool | Path):
+                values = map(str, value if isinstance(value, tuple) else (value,))
+                words += [f"--{field.name.replace('_', '-')}", *values]
+        return words

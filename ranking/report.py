@@ -1,0 +1,166 @@
+"""A trained ranker beside rules that need no training, question by question: as text and as one HTML file."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from answer_ranking.data_prep import Dataset, EncodedSplit
+from answer_ranking.evaluation import (
+    holm_correction,
+    paired_randomisation_test,
+    per_question,
+    questions_that_count,
+    summarise,
+)
+from answer_ranking.evaluation.metrics import scores_as_trec_eval_reads, tie_order
+from answer_ranking.evaluation.rules import measure_rules, rule_scores
+from answer_ranking.evaluation.tables import METRIC_TITLES, text_table
+
+if TYPE_CHECKING:
+    from answer_ranking.ranking.train import TrainedRanker
+
+RIVALS = ("BM25", "WO")
+"""The rules against which a ranker is tested."""
+_METRICS = ("map", "mrr", "p@1")
+_TIE_SEEDS = 20
+_ABOUT_P = (
+    "p: paired randomisation test on average precision against the rule, corrected after Holm. "
+    "Ties are broken at random."
+)
+
+
+@dataclass(frozen=True)
+class RuleComparison:
+    """What a ranker and the rules do on the questions of a split that have a correct candidate.
+
+    `measured` has, for "Random", the rivals and the ranker, the metrics of each question: means over the
+    seeds of the ranker, or over random orders of ties. `p_values`, per rival: a paired randomisation test on
+    average precision, corrected after Holm. `first` has, per question, `question` and, per rival and for the
+    ranker, the candidate ranked first, after "right: " or "wrong: ".
+    """
+
+    model: str
+    measured: dict[str, pd.DataFrame]
+    p_values: dict[str, float]
+    first: pd.DataFrame
+
+    def differences(self, rival: str) -> pd.Series:
+        """The ranker's average precision minus a rival's, per question."""
+        return self.measured[self.model]["map"] - self.measured[rival]["map"]
+
+    def examples(self, rival: str, number: int) -> dict[str, pd.DataFrame]:
+        """The questions of the largest differences under "win" and "loss", the rival's columns of `first`."""
+        table = self.first[["question", self.model, rival]].assign(difference=self.differences(rival))
+        table = table.sort_values("difference", kind="stable", ascending=False)
+        wins, losses = table[table["difference"] > 0], table[table["difference"] < 0][::-1]
+        return {"win": wins.head(number), "loss": losses.head(number)}
+
+    def outcome(self, rival: str) -> str:
+        """On how many questions the ranker wins and loses, in a sentence."""
+        differences = self.differences(rival)
+        wins, losses = int((differences > 0).sum()), int((differences < 0).sum())
+        return (
+            f"Against {rival}, {self.model} ranks better on {wins} of {len(differences)} questions and "
+            f"worse on {losses} (average precision)."
+        )
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Header and rows of the metrics."""
+        p_values = {name: f"{p:.3g}" for name, p in self.p_values.items()}
+        rows = []
+        for name, frame in self.measured.items():
+            means = summarise(frame, "answerable")
+            rows.append([name, *(f"{means[metric]:.3f}" for metric in _METRICS), p_values.get(name, "")])
+        return ["test", *(METRIC_TITLES[metric] for metric in _METRICS), f"p ({self.model})"], rows
+
+
+def compare_with_rules(
+    dataset: Dataset, split: EncodedSplit, scores: Sequence[np.ndarray], shown: int, model: str
+) -> RuleComparison:
+    """Compare a ranker with the rules on every question of test that has a correct candidate.
+
+    `split` is test encoded, `scores` are those of each seed, of which the mean is measured; `shown` is the
+    seed whose scores say which candidate is ranked first.
+    """
+    table, description = dataset.test, dataset.description
+    by_rule = rule_scores(table, description, ("Random", *RIVALS))
+    rules = measure_rules(table, description, _TIE_SEEDS, by_rule)
+    # The rules give the questions in the table's order, as the split has them.
+    measured = {name: rules[name].set_axis(split.question_ids) for name in ("Random", *reversed(RIVALS))}
+    measured[model] = sum(per_question(split, each) for each in scores) / len(scores)
+    counts = questions_that_count(measured[model], "answerable")
+    measured = {name: frame[counts] for name, frame in measured.items()}
+    raw = [paired_randomisation_test(measured[model]["map"], measured[name]["map"]) for name in RIVALS]
+    columns = {"question": table["question"].to_numpy(object)[split.candidate_offsets[:-1]]}
+    for name, values in {model: scores[shown], **{rival: by_rule[rival] for rival in RIVALS}}.items():
+        rows = _first_rows(split, values)
+        columns[name] = np.where(split.labels[rows] == 1, "right: ", "wrong: ").astype(object)
+        columns[name] += table["candidate"].to_numpy(object)[rows]
+    first = pd.DataFrame(columns, index=pd.Index(split.question_ids, name="question_id"))[counts]
+    p_values = dict(zip(RIVALS, holm_correction(raw).tolist(), strict=True))
+    return RuleComparison(model, measured, p_values, first)
+
+
+def _first_rows(split: EncodedSplit, scores: np.ndarray) -> np.ndarray:
+    """Find the row that each question's ranking begins with, ties broken as the metrics break them."""
+    scores = scores_as_trec_eval_reads(scores)
+    order = np.lexsort((-tie_order(len(scores)), -scores, split.question_of_row))
+    return order[split.candidate_offsets[:-1]]
+
+
+def print_comparison(comparison: RuleComparison, examples: int) -> None:
+    """Print the table, and where the ranker wins and loses."""
+    print(f"\n{text_table(*comparison.table())}\n{_ABOUT_P}")
+    for rival in comparison.p_values:
+        print(f"\n{comparison.outcome(rival)}")
+        for kind, rows in comparison.examples(rival, examples).items():
+            for question, *texts, difference in rows.to_numpy():
+                print(f"  {kind} ({difference:+.2f}): {_one_line(question)}")
+                for name, text in zip((comparison.model, rival), texts, strict=True):
+                    print(f"    {name} ranked first, {_one_line(text)}")
+
+
+def _one_line(text: str, length: int = 160) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def html_report(trained: "TrainedRanker", examples: int) -> str:
+    """Make the report of a training, one HTML file with its figures in it."""
+    from answer_ranking.evaluation.figures import learning_curves, wins_and_losses
+    from answer_ranking.evaluation.html_page import HtmlPage
+
+    comparison, result = trained.comparison, trained.result
+    page = HtmlPage(f"{comparison.model} on {result['table']}")
+    for sentence in result["remarks"]:
+        page.paragraph(sentence)
+    sizes = [[name, *(f"{number:,}" for number in each.values())] for name, each in result["sizes"].items()]
+    page.table(["table", "questions", "candidates", "correct"], sizes)
+    page.paragraph(f"Word vectors: {result['word_vectors']}. Seeds: {result['seeds']}.")
+    page.heading("Beside rules that need no training")
+    page.table(*comparison.table())
+    page.paragraph(f"Means over the questions of test that have a correct candidate. {_ABOUT_P}")
+    page.figure(
+        wins_and_losses({r: comparison.differences(r) for r in comparison.p_values}, model=comparison.model),
+        f"Average precision of {comparison.model} minus that of the rule, question by question.",
+    )
+    for rival in comparison.p_values:
+        page.heading(f"Where it wins and loses against {rival}")
+        page.paragraph(comparison.outcome(rival))
+        titles = ["question", f"{comparison.model} ranked first", f"{rival} ranked first"]
+        for kind, rows in comparison.examples(rival, examples).items():
+            if not rows.empty:
+                cells = [[f"{difference:+.2f}", *texts] for *texts, difference in rows.to_numpy()]
+                page.table([kind, *titles], cells)
+    page.heading("Training")
+    page.figure(
+        learning_curves(trained.histories, title=comparison.model),
+        "Training loss and mean average precision on dev by epoch.",
+    )
+    if result["command"]:
+        page.heading("Repeat")
+        page.code(result["command"])
+    return page.render()

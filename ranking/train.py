@@ -1,0 +1,344 @@
+"""Train a ranker on own tables and compare it with rules that need no training."""
+
+import hashlib
+import json
+import re
+import shlex
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from answer_ranking.base.command import import_tensorflow
+from answer_ranking.base.errors import UserError
+from answer_ranking.base.files import atomic_write, check_writable, held_folder, remove_leftovers
+from answer_ranking.data_prep import (
+    Dataset,
+    EncodedDataset,
+    EncodedSplit,
+    encode_dataset,
+    load_table,
+    load_word_vectors,
+)
+from answer_ranking.data_prep.registry import OWN_TABLES
+from answer_ranking.data_prep.tables import check_table, split_by_question
+from answer_ranking.data_prep.word_vectors import WordVectors, resolve_task_vectors
+from answer_ranking.evaluation import measure, write_qrels, write_run
+from answer_ranking.evaluation.records import environment, package_versions
+from answer_ranking.ranking.options import TrainOptions
+from answer_ranking.ranking.ranker import Ranker
+from answer_ranking.ranking.report import RuleComparison, compare_with_rules, html_report, print_comparison
+
+if TYPE_CHECKING:
+    import keras
+
+Table: TypeAlias = str | Path | pd.DataFrame
+_FEW = 30
+_LITTLE_KNOWN = 0.5
+_SCORED = ("dev", "test")
+
+
+@dataclass(frozen=True)
+class TrainedRanker:
+    """What `train_ranker` returns."""
+
+    ranker: Ranker  # of the seed that is best on dev
+    comparison: RuleComparison  # the ranker beside the rules on test
+    histories: list[list[dict[str, float]]]  # per seed, a dictionary of figures per epoch
+    result: dict[str, Any]  # what `result.json` holds: options, data, metrics of every seed, versions
+    folder: Path  # where the model, the report and the run files are
+
+
+@dataclass(frozen=True)
+class _SeedRun:
+    history: list[dict[str, float]]
+    scores: dict[str, np.ndarray]
+    metrics: dict[str, dict[str, float]]
+
+
+def train_ranker(
+    train: Table, dev: Table | None = None, test: Table | None = None, model: str = "hyperqa", **options: Any
+) -> TrainedRanker:
+    """Train a ranker on own tables, choose the best epoch and seed on dev, and report on test.
+
+    A table has the columns `question`, `candidate` and `label` (and `question_id`, `candidate_id`, if there
+    are any), a row per candidate, label 1 for a correct one. Where `dev` or `test` is not given, whole
+    questions are taken out of `train` at random. On test the ranker is compared with BM25 and word overlap.
+    What was found is printed, and a folder is left with the model, the run files, the split, `result.json`
+    and `report.html`. The same call goes on with a training that was interrupted.
+
+    Args:
+        train: the table to train on: a path (.csv, .tsv, .jsonl or .parquet) or a frame.
+        dev: the table that chooses the best epoch.
+        test: the table to report on.
+        model: "hyperqa" (the fastest), "ctrn", "ap-cnn" (the slowest) or "cosinet".
+        **options: the fields of `ranking.options.TrainOptions`, such as `epochs`, `seeds`, `embeddings`,
+            `output`.
+
+    Raises:
+        UserError: a table cannot be read or is too small, an option is out of range, or a file cannot be
+            written.
+
+    Example:
+        >>> trained = train_ranker("faq.csv", epochs=10)  # doctest: +SKIP
+        >>> trained.ranker.rank("How do I pay?", ["By card.", "At noon."])  # doctest: +SKIP
+    """
+    chosen = TrainOptions(**{"model": model, **options})
+    given = {"train": train, "dev": dev, "test": test}
+    dataset, how = load_own_dataset(given, chosen)
+    said = [how, *remarks(dataset)]
+    print("\n".join(said), flush=True)
+    data, vectors = _encode(dataset, chosen)
+    key = _key(dataset, vectors, chosen)
+    folder = Path(chosen.output) / f"{dataset.description.name}_{chosen.model}" / key
+    check_writable(folder)
+    runs, best, trained_model = _train_seeds(data, vectors, chosen, folder, key)
+    ranker = Ranker(trained_model, data.vocabulary, lowercase=chosen.lowercase, name=vectors.name)
+    for each in (folder, folder / "runs", folder / "model", folder / "split"):
+        remove_leftovers(each)
+    ranker.save(folder / "model")
+    scores = [run.scores["test"] for run in runs]
+    comparison = compare_with_rules(dataset, data.test, scores, best, chosen.name)
+    result = _result(dataset, data, vectors, chosen, runs) | {
+        "remarks": said,
+        "command": _command(given, chosen),
+        "parameters": int(sum(np.prod(v.shape) for v in trained_model.trainable_variables)),
+    }
+    trained = TrainedRanker(ranker, comparison, [run.history for run in runs], result, folder)
+    _write(trained, dataset, data, runs, chosen.examples)
+    return trained
+
+
+def _encode(dataset: Dataset, options: TrainOptions) -> tuple[EncodedDataset, WordVectors]:
+    data = encode_dataset(dataset, lowercase=options.lowercase)
+    vectors = load_word_vectors(
+        resolve_task_vectors(options.embeddings, dataset, options.lowercase),
+        data.vocabulary,
+        counts=data.word_counts,
+        embeddings_home=options.embeddings_home,
+    )
+    sizes = ", ".join(
+        f"{name} {split.n_questions:,} questions / {split.n_rows:,} pairs"
+        for name, split in data.splits.items()
+    )
+    print(f"{dataset.description.title}: {sizes}\n{vectors}", flush=True)
+    if vectors.coverage_tokens < _LITTLE_KNOWN:
+        print(
+            "The word vectors know few of the words: choose others, or train some on the training table with "
+            "--embeddings task-skipgram-100d."
+        )
+    return data, vectors
+
+
+def _key(dataset: Dataset, vectors: WordVectors, options: TrainOptions) -> str:
+    """Name a training by a hash of the options on which it depends, and of its data."""
+    matters = ("model", "epochs", "learning_rate", "batch_size", "lowercase")
+    values = [(name, getattr(options, name)) for name in matters]
+    digest = hashlib.sha256(json.dumps(values).encode())
+    for table in dataset.splits.values():
+        digest.update(pd.util.hash_pandas_object(table.astype(object), index=False).to_numpy().tobytes())
+    digest.update(np.ascontiguousarray(vectors.matrix).data)
+    return digest.hexdigest()[:12]
+
+
+def _train_seeds(
+    data: EncodedDataset, vectors: WordVectors, options: TrainOptions, folder: Path, key: str
+) -> tuple[list[_SeedRun], int, "keras.Model"]:
+    """Train all seeds; return also which is best on dev, and its model."""
+    import_tensorflow()
+    import keras
+
+    from answer_ranking.models import word_embedding
+    from answer_ranking.training import fit, score
+
+    embedding = word_embedding(vectors.matrix)
+    runs, best, best_model = [], 0, None
+    for seed in range(options.seeds):
+        # Several processes may share the seeds: one that another has trained is only scored here.
+        with held_folder(folder / f"seed-{seed}"):
+            remove_leftovers(folder / f"seed-{seed}")
+            keras.utils.set_random_seed(seed)
+            model, way, callbacks = _recipe(options, embedding, data.train, seed)
+            fitted = fit(
+                model,
+                way,
+                dev=data.dev,
+                state=folder / f"seed-{seed}" / "state.npz",
+                key=key,
+                label=f"{options.name}, seed {seed}",
+                callbacks=callbacks,
+            )
+        scores = {name: score(model, data.splits[name]) for name in _SCORED}
+        metrics = {name: measure(data.splits[name], scores[name]) for name in _SCORED}
+        runs.append(_SeedRun(fitted.history, scores, metrics))
+        if best_model is None or metrics["dev"]["map"] > runs[best].metrics["dev"]["map"]:
+            best, best_model = seed, model
+    return runs, best, best_model
+
+
+def _recipe(
+    options: TrainOptions, embedding: "keras.layers.Embedding", train: EncodedSplit, seed: int
+) -> tuple["keras.Model", Any, Sequence["keras.callbacks.Callback"]]:
+    """Return a paper's model in the size of its main experiment, its way of training, and the callbacks."""
+    from answer_ranking import models, training
+
+    wanted = {name: getattr(options, name) for name in ("epochs", "learning_rate", "batch_size")}
+    wanted = {name: value for name, value in wanted.items() if value is not None}
+    if options.model == "hyperqa":
+        model = models.hyperqa(embedding, dimension=400, max_norm=0.7, seed=seed)
+        pairwise = training.PairwiseOptions(eq9="parameters", **wanted)
+        return model, training.Pairwise(train, pairwise, seed=seed), ()
+    if options.model == "ctrn":
+        model = models.ctrn(embedding, 128, kernel_size=2, hidden=(128,), dropout=0.5, seed=seed * 1000)
+        return model, training.Pointwise(train, training.PointwiseOptions(**wanted), seed=seed), ()
+    if options.model == "ap-cnn":
+        # Without shared negatives a short table takes many times as long.
+        hardest = training.HardestNegativeOptions(share_negatives=True, **wanted)
+        model = models.ap_cnn(embedding, 400, 4, seed=seed * 1000)
+        return model, training.HardestNegative(train, hardest, seed=seed), ()
+    model = models.cosinet(embedding, filters=300, width=5, seed=seed * 1000)
+    defaults = {"epochs": 3, "learning_rate": 2e-3, "l2": 0.0, "patience": None}
+    chosen = training.PointwiseOptions(**(defaults | wanted))
+    train = train.keep_questions(train.counts_under("answerable"))
+    rate = training.SlantedTriangularRate(chosen.learning_rate)
+    return model, training.Pointwise(train, chosen, seed=seed), (rate,)
+
+
+def _result(
+    dataset: Dataset, data: EncodedDataset, vectors: WordVectors, options: TrainOptions, runs: list[_SeedRun]
+) -> dict[str, Any]:
+    """Collect what is needed to understand and to repeat the training, as plain JSON values."""
+    sizes = {
+        name: {"questions": split.n_questions, "candidates": split.n_rows, "correct": int(split.labels.sum())}
+        for name, split in data.splits.items()
+    }
+    return {
+        "table": dataset.description.title,
+        "model": options.name,
+        "options": json.loads(json.dumps(asdict(options), default=str)),
+        "sizes": sizes,
+        "word_vectors": str(vectors),
+        "embeddings": vectors.name,
+        "seeds": options.seeds,
+        "metrics": {name: [run.metrics[name] for run in runs] for name in _SCORED},
+        "seconds_per_epoch": statistics.median(epoch["seconds"] for run in runs for epoch in run.history),
+        "versions": package_versions(),
+        **environment(),
+    }
+
+
+def _command(given: Mapping[str, Table | None], options: TrainOptions) -> str:
+    """Return the command that repeats the training; "" where a table is a frame."""
+    if any(isinstance(table, pd.DataFrame) for table in given.values()):
+        return ""
+    words = ["answer-ranking", "train", str(given["train"])]
+    for name in ("dev", "test"):
+        words += [f"--{name}", str(given[name])] if given[name] is not None else []
+    return shlex.join([*words, *options.command_line()])
+
+
+def _write(
+    trained: TrainedRanker, dataset: Dataset, data: EncodedDataset, runs: list[_SeedRun], examples: int
+) -> None:
+    """Print the comparison; write run files, split, result and report."""
+    folder = trained.folder
+    for name in _SCORED:
+        split = data.splits[name]
+        ids = np.asarray(split.question_ids, object)[split.question_of_row]
+        write_qrels(folder / "runs" / f"{name}.qrels", ids, split.candidate_ids, split.labels)
+        for seed, run in enumerate(runs):
+            write_run(folder / "runs" / f"{name}-seed-{seed}.run", ids, split.candidate_ids, run.scores[name])
+    for name, table in dataset.splits.items():
+        with atomic_write(folder / "split" / f"{name}.csv") as file:
+            table.to_csv(file, index=False)
+    with atomic_write(folder / "result.json") as file:
+        json.dump(trained.result, file, indent=1, ensure_ascii=False)
+    with atomic_write(folder / "report.html") as file:
+        file.write(html_report(trained, examples))
+    print_comparison(trained.comparison, examples)
+    model = shlex.quote(str(folder / "model"))
+    print(f"\nReport: {folder / 'report.html'}\nRun files: {folder / 'runs'}\nSplit: {folder / 'split'}")
+    print("\nRank candidates for new questions:")
+    print(f'  answer-ranking rank {model} "your question" candidates.txt')
+    print(f"  answer-ranking rank {model} --table new.csv --output ranked.csv")
+
+
+def load_own_dataset(given: Mapping[str, Table | None], options: TrainOptions) -> tuple[Dataset, str]:
+    """Read the tables "train", "dev" and "test", split the first where another is not given, and check them.
+
+    Returns the data set and a sentence that says how it was split.
+    """
+    names = {
+        name: f"the {name} table" if isinstance(table, pd.DataFrame) else str(table)
+        for name, table in given.items()
+    }
+    tables = {name: _read(table, names[name]) for name, table in given.items() if table is not None}
+    shares = {"dev": options.dev_share, "test": options.test_share}
+    shares = {name: share for name, share in shares.items() if name not in tables}
+    title = Path(names["train"]).name
+    how = "The tables were given."
+    if shares:
+        tables |= split_by_question(tables["train"], shares, options.split_seed, names["train"])
+        taken = " and ".join(f"{share:.0%} of the questions for {name}" for name, share in shares.items())
+        how = f"Split of {title} by question, seed {options.split_seed}: {taken}."
+    for name in _SCORED:
+        if not (tables[name].groupby("question_id")["label"].nunique() == 2).any():
+            raise UserError(
+                f"{names['train' if name in shares else name]}: no question of {name} has a correct and a "
+                "wrong candidate, so that rankings cannot be told apart. Add such questions."
+            )
+    path = None if isinstance(given["train"], pd.DataFrame) else given["train"]
+    description = replace(OWN_TABLES, name=f"own-{table_name(path)}", title=title)
+    return Dataset(tables["train"], tables["dev"], tables["test"], description), how
+
+
+def _read(table: Table, where: str) -> pd.DataFrame:
+    """Read a table and refuse one that has only one label."""
+    given = isinstance(table, pd.DataFrame)
+    read = check_table(table, where, unit="row") if given else load_table(table)
+    labels = set(read["label"])
+    if labels == {0}:
+        raise UserError(f"{where}: no candidate is labelled correct. Give the right answers the label 1.")
+    if labels == {1}:
+        raise UserError(
+            f"{where}: every candidate is labelled correct. Add wrong candidates, with the label 0: answers "
+            "to other questions will do."
+        )
+    return read
+
+
+def remarks(dataset: Dataset) -> list[str]:
+    """Return sentences about leaks, repeated rows and small tests for a reader of the metrics."""
+    said = []
+    texts = {
+        name: {" ".join(text.casefold().split()) for text in table["question"].unique()}
+        for name, table in dataset.splits.items()
+    }
+    for name in ("dev", "test"):
+        if common := len(texts["train"] & texts[name]):
+            said.append(
+                f"{common} questions of {name} are also in the training table: its metrics are too good."
+            )
+    for name, table in dataset.splits.items():
+        pairs = table.groupby(["question_id", "candidate"])["label"]
+        if n := len(table) - pairs.ngroups:
+            both = int((pairs.min() != pairs.max()).sum())
+            said.append(
+                f"{name}: {n} rows repeat a candidate of their question, and stay"
+                + (f"; {both} of these candidates are labelled both correct and wrong." if both else ".")
+            )
+    n_questions = int(dataset.test.groupby("question_id")["label"].max().sum())
+    if n_questions < _FEW:
+        said.append(f"Test has only {n_questions} questions with a correct candidate: its metrics are rough.")
+    return said
+
+
+def table_name(path: str | Path | None) -> str:
+    """Name a table for folders: "my-faq" for "texts/My FAQ.csv.gz"."""
+    stem = re.sub(r"\.(csv|tsv|jsonl|parquet)(\.gz)?$", "", Path(path or "table").name, flags=re.IGNORECASE)
+    cleaned = "".join(c if c.isalnum() or c in "+.-" else "-" for c in stem.lower())
+    return re.sub("-+", "-", cleaned).strip("-") or "table"

@@ -1,0 +1,81 @@
+import os
+import re
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+from answer_ranking.data_prep import load_dataset
+from answer_ranking.ranking.cli import main
+
+
+@pytest.fixture(scope="session", autouse=True)
+def environment(tmp_path_factory):
+    """A cache of the tests' own, and no data but what comes along."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("QA_DATA_HOME", "QA_EMBEDDINGS_HOME"):
+            patch.delenv(name, raising=False)
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        patch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)
+        yield dict(os.environ)
+
+
+@pytest.fixture
+def command(monkeypatch, capsys):
+    """Run `answer-ranking` in this process: exit code, and what was printed in one line."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["answer-ranking", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        out, err = capsys.readouterr()
+        return SimpleNamespace(code=end.value.code, out=out, err=err, text=re.sub(r"\s+", " ", out + err))
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def shell(environment, tmp_path_factory):
+    """Run `answer-ranking` as from a shell, in a folder that is not the repository's."""
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    program = [sys.executable, "-c", "from answer_ranking.ranking.cli import main; main()"]
+
+    def run(*arguments):
+        return subprocess.run(
+            [*program, *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            env=environment,
+            cwd=elsewhere,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def spreadsheet(tmp_path_factory):
+    """The sample as a spreadsheet of a country of semicolons exports it, and with markup in its texts."""
+    table = pd.concat(load_dataset("sample").splits.values())[["question", "candidate", "label"]]
+    table = table.assign(label=table["label"].map({0: "no", 1: "YES"}))
+    table["candidate"] += "\n<script>alert('x')</script>"
+    path = tmp_path_factory.mktemp("own") / "my faq.csv"
+    table.to_csv(path, sep=";", index=False, encoding="utf-8-sig")
+    return path
+
+
+@pytest.fixture(scope="session")
+def trained(shell, spreadsheet, tmp_path_factory):
+    """One training from a shell: what it printed, and its folder."""
+    output = tmp_path_factory.mktemp("trained")
+    done = shell("train", spreadsheet, "--epochs", 4, "--seeds", 2, "--output", output)
+    assert done.returncode == 0, done.stderr[-3000:]
+    (folder,) = output.glob("*/*/")
+    return SimpleNamespace(out=done.stdout, err=done.stderr, folder=folder, output=output)
+
+
+@pytest.fixture(scope="session")
+def model(trained):
+    return trained.folder / "model"

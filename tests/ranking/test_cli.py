@@ -1,0 +1,177 @@
+"""The console command `answer-ranking`: help, exit codes, one clear line for what a user can correct."""
+
+import io
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from answer_ranking.data_prep import Vocabulary, load_table
+from answer_ranking.evaluation import write_qrels, write_run
+from answer_ranking.models import ap_cnn
+from answer_ranking.ranking import Ranker
+
+QUESTION = "Who painted the ceiling of the chapel?"
+ANSWERS = ["It rained in the city.", "A famous painter painted it over four years.", "The chapel is in Rome."]
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["", "data", "data get", "data stats", "data card", "train", "rank", "explain", "evaluate", "reproduce"],
+)
+def test_help_comes_without_heavy_imports(environment, command):
+    code = (
+        "import sys; sys.argv[1:] = sys.argv[1:] + ['--help']\n"
+        "from answer_ranking.ranking.cli import main\n"
+        "try: main()\n"
+        "finally: print([m for m in ('tensorflow', 'keras', 'spacy') if m in sys.modules])"
+    )
+    words = [sys.executable, "-c", code, *command.split()]
+    done = subprocess.run(words, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0 and done.stderr == ""
+    assert done.stdout.startswith(f"usage: answer-ranking {command}".rstrip())
+    assert done.stdout.endswith("[]\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "Expected one of {data, train, rank, explain, evaluate, reproduce}. See answer-ranking --help."),
+        (["frob"], "Unrecognized options: frob. See answer-ranking --help."),
+        (
+            ["train", "a.csv", "--frob", "1"],
+            "Unrecognized options: --frob, 1. See answer-ranking train --help.",
+        ),
+        (["train"], "Missing from answer-ranking train: TABLE"),
+        (["train", "a.csv", "--epochs", "two"], "Error parsing --epochs"),
+        (["train", "a.csv", "--model", "bert"], "--model"),
+        (["train", "absent.csv"], "absent.csv does not exist"),
+        (["train", "faq.xlsx"], "must end in .csv"),
+        (["train", "faq.csv", "--epochs", "0"], "epochs must be at least 1"),
+        (["train", "faq.csv", "--seeds", "0"], "seeds must be at least 1"),
+        (["train", "faq.csv", "--learning-rate", "0"], "learning_rate must be above 0"),
+        (["rank", "m"], "give either a question and a file of candidates, or --table FILE"),
+        (["rank", "m", "Who?"], "give either a question and a file of candidates, or --table FILE"),
+        (["rank", "m", "Who?", "a.txt", "--table", "a.csv"], "give either a question"),
+        (["rank", "m", "Who?", "a.txt", "--output", "a.csv"], "--output goes with --table"),
+        (["rank", "m", "Who?", "absent.txt"], "absent.txt does not exist"),
+        (["rank", "m", "--table", "absent.csv"], "absent.csv does not exist"),
+        (["rank", "m", "--table", "absent.xlsx"], "must end in .csv"),
+        (["rank", "m", "--table", "a.csv", "--top", "0"], "--top must be at least 1"),
+        (["explain", "m", "Who?", "Ann.", "--output", "a.pdf"], "must end in .png or .html"),
+        (["explain", "absent", "Who?", "Ann."], "MODEL must be the model/ folder"),
+        (["evaluate", "absent.run", "absent.qrels"], "absent.qrels does not exist"),
+        (["data", "get", "frob"], "unknown data set 'frob'"),
+        (["data", "stats", "absent.csv"], "absent.csv does not exist"),
+    ],
+)
+def test_what_the_user_can_correct_is_one_line_and_ends_with_2(
+    command, tmp_path, monkeypatch, arguments, message
+):
+    monkeypatch.chdir(tmp_path)
+    ran = command(*arguments)
+    assert ran.code == 2 and ran.out == ""
+    assert ran.err.startswith("error: ") and ran.err.count("\n") == 1
+    assert message in ran.err
+
+
+def test_data(command, tmp_path):
+    assert "nothing to fetch" in command("data", "get", "sample").out
+    assert re.search(r"train +all +80 +619", command("data", "stats", "sample").out)
+    assert "sample" in command("data", "card", "sample").out
+
+
+def test_rank_from_a_shell_prints_nothing_else(shell, model, tmp_path):
+    path = tmp_path / "candidates.txt"
+    # A byte order mark, blank lines, Windows line ends, other separators, no line end at the end.
+    path.write_bytes(b"\xef\xbb\xbf" + "\r\n\r\n  ".join([*ANSWERS, "One\x0btwo\u2028three."]).encode())
+    done = shell("rank", model, QUESTION, path)
+    assert done.returncode == 0 and done.stderr == ""
+    ranked = Ranker.load(model).rank(QUESTION, [*ANSWERS, "One\x0btwo\u2028three."])
+    lines = done.stdout.removesuffix("\n").split("\n")
+    for line, row in zip(lines, ranked.itertuples(), strict=True):
+        rank, score, text = line.split(maxsplit=2)
+        assert (int(rank), text) == (row.rank, row.text)
+        assert float(score) == pytest.approx(row.score, abs=1e-4)
+
+
+def test_a_missing_file_and_bytes_that_are_no_text_from_a_shell(shell, model, tmp_path):
+    for question, path in ((QUESTION, tmp_path / "absent.txt"), (os.fsdecode(b"caf\xe9?"), __file__)):
+        done = shell("rank", model, question, path)
+        assert done.returncode == 2
+        assert re.fullmatch(r"error: .*(does not exist|half of a character).*\n", done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"", "holds no candidates"), (b" \n\n", "holds no candidates"), (b"\xff\xfe", "not UTF-8 text")],
+)
+def test_candidates_that_cannot_be_read(command, tmp_path, content, message):
+    path = tmp_path / "candidates.txt"
+    path.write_bytes(content)
+    ran = command("rank", "m", QUESTION, path)
+    assert ran.code == 2 and message in ran.err and str(path) in ran.err
+
+
+def test_rank_from_standard_input(command, model, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("\n".join(ANSWERS).encode())))
+    (best,) = Ranker.load(model).rank(QUESTION, ANSWERS, top_k=1).itertuples()
+    out = command("rank", model, QUESTION, "-", "--top", 1).out
+    assert out.split(maxsplit=2) == ["1", f"{best.score:.4f}", best.text + "\n"]
+
+
+def test_rank_a_table(command, model, tmp_path):
+    """A spreadsheet's export: two questions, their rows mixed, one cell with a line end."""
+    rows = [
+        (QUESTION, ANSWERS[0]),
+        ("Where?", ANSWERS[2]),
+        (QUESTION, ANSWERS[1]),
+        ("Where?", "In Rome,\nit is."),
+    ]
+    path, output = tmp_path / "new.csv", tmp_path / "ranked.csv"
+    frame = pd.DataFrame(rows, columns=["question", "candidate"])
+    frame.to_csv(path, sep=";", index=False, encoding="utf-8-sig")
+    assert "4 candidates of 2 questions" in command("rank", model, "--table", path, "--output", output).out
+    ranked = pd.read_csv(output)
+    expected = Ranker.load(model).rank_table(load_table(path, labelled=False))
+    pd.testing.assert_frame_equal(ranked, expected, check_dtype=False, rtol=1e-5)
+    best = pd.read_csv(io.StringIO(command("rank", model, "--table", path, "--top", 1).out))
+    assert best["candidate"].tolist() == expected.loc[expected["rank"] == 1, "candidate"].tolist()
+
+
+def test_explain(command, model, tmp_path):
+    vocabulary = Vocabulary(["who", "wrote", "it"])
+    vectors = np.random.default_rng(0).normal(size=(len(vocabulary), 8)).astype("float32")
+    Ranker(ap_cnn(vectors, 4, 2), vocabulary).save(tmp_path / "ap")
+    for suffix, start in ((".png", b"\x89PNG"), (".html", b"<!DOCTYPE html>")):
+        output = tmp_path / f"attention{suffix}"
+        ran = command("explain", tmp_path / "ap", "Who wrote it?", "<b> wrote it.", "--output", output)
+        assert ran.code == 0 and output.read_bytes().startswith(start)
+        assert re.match(r"question +\w+ 0\.\d{3}, .*\nanswer +", ran.out)
+    ran = command("explain", model, "Who?", "Ann.", "--output", tmp_path / "a.png")
+    assert ran.code == 2 and "no attention" in ran.err
+
+
+def test_evaluate(command, tmp_path):
+    questions, candidates = ["a", "a", "b", "b", "c", "c"], list("xyxyxy")
+    write_qrels(tmp_path / "q.qrels", questions, candidates, [1, 0, 0, 1, 0, 0])
+    write_run(tmp_path / "one.run", questions, candidates, [2, 1, 2, 1, 1, 2])
+    write_run(tmp_path / "two.run", questions, candidates, [1, 2, 2, 1, 1, 2])
+    # By hand: average precision 1 and 0.5 against 0.5 and 0.5; question c has no correct candidate.
+    out = command(
+        "evaluate", tmp_path / "one.run", tmp_path / "q.qrels", "--against", tmp_path / "two.run"
+    ).out
+    assert re.search(r"MAP +0\.7500 ± \S+ +0\.5000 ± 0\.0000 +0\.2500 ± \S+ +1", out)
+
+
+def test_reproduce_says_where_the_records_are_missing(command, monkeypatch, tmp_path):
+    assert "recorded" in command("reproduce", "--dry-run", "--only", "hyperqa_wikiqa").out
+    from answer_ranking.reproduce.experiments import listed
+
+    monkeypatch.setattr(listed, "RESULTS", tmp_path / "absent")
+    ran = command("reproduce", "--dry-run")
+    assert ran.code == 2 and "this installation has no records" in ran.err

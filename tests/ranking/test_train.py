@@ -1,0 +1,209 @@
+"""A user's own table, from a spreadsheet to a report: what is refused, and what is left behind."""
+
+import json
+import re
+from pathlib import Path
+
+import ir_measures
+import numpy as np
+import pandas as pd
+import pytest
+
+from answer_ranking.data_prep import UserError, encode_dataset, load_dataset, load_table
+from answer_ranking.evaluation import per_question
+from answer_ranking.evaluation.rules import measure_rules
+from answer_ranking.ranking import Ranker, train_ranker
+from answer_ranking.ranking.options import TrainOptions
+from answer_ranking.ranking.report import compare_with_rules
+from answer_ranking.ranking.train import load_own_dataset, remarks, table_name
+
+ROWS = [
+    (f"Question {i}, please?", f"Answer {j} to {i}", label)
+    for i in range(6)
+    for j, label in enumerate(("yes", "no", "no"))
+]
+
+
+def write(path, rows, **options):
+    pd.DataFrame(rows, columns=["question", "candidate", "label"]).to_csv(path, index=False, **options)
+    return path
+
+
+def load(train, dev=None, test=None, **options):
+    return load_own_dataset({"train": train, "dev": dev, "test": test}, TrainOptions(**options))
+
+
+def labelled(label):
+    return [(question, candidate, label) for question, candidate, _ in ROWS]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (
+            ROWS[:3],
+            "1 of its 1 questions have a correct and a wrong candidate. 3 such questions are the least",
+        ),
+        (ROWS[:6], "2 of its 2 questions have"),
+        (labelled("0"), "no candidate is labelled correct. Give the right answers the label 1"),
+        (labelled("TRUE"), "every candidate is labelled correct. Add wrong candidates"),
+        ([row for row in ROWS if row[2] == "yes"] + ROWS[:3], "1 of its 6 questions have"),
+        ([*ROWS, ("Who?", "", "1")], "line 20: the candidate is empty"),
+        ([*ROWS, ("Who?", "I", "maybe")], "line 20: the label 'maybe' is not 0 or 1"),
+    ],
+)
+def test_a_table_that_cannot_be_learnt_from_is_named_with_its_cure(tmp_path, rows, message):
+    path = write(tmp_path / "faq.csv", rows)
+    with pytest.raises(UserError, match=message) as error:
+        load(path)
+    assert str(path) in str(error.value)
+
+
+def test_a_dev_table_that_chooses_nothing_is_named(tmp_path):
+    train = write(tmp_path / "train.csv", ROWS)
+    dev = write(tmp_path / "dev.csv", [("a", "b", 1), ("c", "d", 0)])
+    with pytest.raises(UserError, match=r"dev\.csv: no question of dev has a correct and a wrong candidate"):
+        load(train, dev)
+
+
+def test_tables_that_are_given_are_not_split(tmp_path):
+    paths = [write(tmp_path / f"{name}.csv", ROWS) for name in ("train", "dev", "test")]
+    dataset, how = load(*paths)
+    assert how == "The tables were given."
+    assert [len(table) for table in dataset.splits.values()] == [len(ROWS)] * 3
+    # A frame does as well as a path.
+    dataset, how = load(paths[0], load_table(paths[1]), split_seed=4)
+    assert how == "Split of train.csv by question, seed 4: 15% of the questions for test."
+    assert [table["question"].nunique() for table in dataset.splits.values()] == [5, 6, 1]
+    with pytest.raises(UserError, match="the train table: no candidate is labelled correct"):
+        load(load_table(paths[0]).assign(label=0))
+
+
+def test_remarks_on_questions_that_leak_and_rows_that_repeat(tmp_path):
+    train = write(tmp_path / "train.csv", [*ROWS, ROWS[0], (*ROWS[1][:2], "yes")])
+    test = write(tmp_path / "test.csv", [(ROWS[0][0].upper(), "a", 1), (ROWS[0][0].upper(), "b", 0)])
+    said = remarks(load(train, train, test)[0])
+    assert "1 questions of test are also in the training table: its metrics are too good." in said
+    repeated = "2 rows repeat a candidate of their question, and stay"
+    assert f"train: {repeated}; 1 of these candidates are labelled both correct and wrong." in said
+    assert "Test has only 1 questions with a correct candidate: its metrics are rough." in said
+
+
+def test_options_become_the_command_that_repeats_them():
+    options = TrainOptions(
+        model="ctrn", embeddings=("a", "b"), lowercase=False, epochs=2, output=Path("elsewhere")
+    )
+    words = " ".join(options.command_line())
+    assert words == "--no-lowercase --model ctrn --epochs 2 --embeddings a b"
+    assert [table_name(each) for each in ("a/My FAQ (2).tsv.gz", "фак.csv", None)] == [
+        "my-faq-2",
+        "фак",
+        "table",
+    ]
+
+
+def test_a_ranker_is_compared_with_rules_question_by_question():
+    data = load_dataset("sample")
+    split = encode_dataset(data).test
+    rng = np.random.default_rng(0)
+    first, second = split.labels + rng.normal(size=(2, split.n_rows)).astype("float32")
+    comparison = compare_with_rules(data, split, [first, second], 1, "Mine")
+    mean = (per_question(split, first)["map"] + per_question(split, second)["map"]) / 2
+    bm25 = measure_rules(data.test, data.description, 20)["BM25"]["map"].to_numpy()
+    answerable = split.counts_under("answerable")
+    np.testing.assert_allclose(comparison.differences("BM25"), (mean.to_numpy() - bm25)[answerable])
+    assert set(comparison.p_values) == {"BM25", "WO"} and list(comparison.measured)[-1] == "Mine"
+    examples = comparison.examples("BM25", 2)
+    assert examples["win"]["difference"].tolist() == sorted(comparison.differences("BM25"))[:-3:-1]
+    best = data.test.assign(score=second).sort_values("score").groupby("question_id").tail(1)
+    shown = {q: text.partition(": ")[2] for q, text in comparison.first["Mine"].items()}
+    assert shown == {q: c for q, c in zip(best["question_id"], best["candidate"], strict=True) if q in shown}
+
+
+def test_a_spreadsheet_is_trained_compared_and_reported(trained, spreadsheet):
+    out, folder = trained.out, trained.folder
+    assert "Split of my faq.csv by question, seed 0: 15% of the questions for dev and 15%" in out
+    assert folder.parent.name == "own-my-faq_hyperqa"
+
+    # The split is whole, and no question is in two parts.
+    split = {name: load_table(folder / "split" / f"{name}.csv") for name in ("train", "dev", "test")}
+    questions = [set(table["question"]) for table in split.values()]
+    assert sum(map(len, questions)) == len(set.union(*questions))
+    whole = load_table(spreadsheet)
+    assert set.union(*questions) == set(whole["question"])
+    assert sum(map(len, split.values())) == len(whole)
+
+    # The printed metrics are those of the run files, by another program.
+    qrels = list(ir_measures.read_trec_qrels(str(folder / "runs" / "test.qrels")))
+    runs = [list(ir_measures.read_trec_run(str(folder / "runs" / f"test-seed-{i}.run"))) for i in (0, 1)]
+    answerable = {each.query_id for each in qrels if each.relevance}
+    maps = [
+        np.mean([m.value for m in ir_measures.AP.iter_calc(qrels, run) if m.query_id in answerable])
+        for run in runs
+    ]
+    row = next(line for line in out.splitlines() if re.match(r"HyperQA +0", line))
+    assert float(row.split()[1]) == pytest.approx(np.mean(maps), abs=6e-4)
+    result = json.loads((folder / "result.json").read_text())
+    np.testing.assert_allclose([each["map"] for each in result["metrics"]["test"]], maps, atol=1e-5)
+    assert result["seeds"] == 2 and result["versions"]["keras"]
+    assert (
+        result["command"].startswith("answer-ranking train '") and "--epochs 4 --seeds 2" in result["command"]
+    )
+    for rule in ("Random", "WO", "BM25"):
+        assert re.search(rf"^{rule} +0\.\d+ +0\.\d+ +0\.\d+", out, re.MULTILINE)
+    for wins, n, losses in re.findall(r"better on (\d+) of (\d+) questions and worse on (\d+)", out):
+        assert int(n) == len(answerable) >= int(wins) + int(losses)
+    assert "HyperQA ranked first, " in out and "BM25 ranked first, " in out
+
+    # The report needs no other file, and no text of the table is markup in it.
+    report = (folder / "report.html").read_text()
+    assert report.count("<img ") == report.count('src="data:image/png;base64,') == 2
+    assert "<script" not in report and "&lt;script&gt;alert(&#x27;x&#x27;)" in report
+    assert not re.search(r"(src|href)=\"(?!data:)", report)
+    for value in row.split()[1:4]:
+        assert f"<td>{value}</td>" in report
+
+    # The saved seed is the one that is best on dev, whatever it is on test.
+    best = int(np.argmax([each["map"] for each in result["metrics"]["dev"]]))
+    ranked = Ranker.load(folder / "model").rank_table(split["test"])
+    mine = {tuple(key): score for *key, score in ranked[["question_id", "candidate_id", "score"]].to_numpy()}
+    for seed, run in enumerate(runs):
+        same = np.allclose(
+            [mine[each.query_id, each.doc_id] for each in run], [r.score for r in run], atol=1e-3
+        )
+        assert same == (seed == best)
+
+
+def test_the_same_call_goes_on_and_gives_the_same(trained, spreadsheet, capsys):
+    before = {path: path.read_bytes() for path in (trained.folder / "runs").iterdir()}
+    states = {path: path.stat().st_mtime for path in trained.folder.glob("seed-*/state.npz")}
+    again = train_ranker(spreadsheet, epochs=4, seeds=2, output=str(trained.output))
+    assert again.folder == trained.folder and len(states) == 2
+    assert {path: path.read_bytes() for path in (again.folder / "runs").iterdir()} == before
+    assert {path: path.stat().st_mtime for path in states} == states
+    assert [len(history) for history in again.histories] == [4, 4]
+    answers = ["It rained.", "Alexander Fleming discovered penicillin."]
+    loaded = Ranker.load(again.folder / "model").rank("Who discovered penicillin?", answers)
+    pd.testing.assert_frame_equal(again.ranker.rank("Who discovered penicillin?", answers), loaded, rtol=1e-4)
+
+
+@pytest.mark.parametrize(("model", "name"), [("ctrn", "CTRN"), ("ap-cnn", "AP-CNN"), ("cosinet", "Cosinet")])
+def test_the_other_models_with_vectors_of_their_own(tmp_path, capsys, model, name):
+    # Words that no English vectors have.
+    letters = "абвгдежз"
+    rows = [
+        (f"{a}{a} {b}?", f"{b if right else a} {letters[j]}{letters[j]}.", int(right))
+        for i, a in enumerate(letters)
+        for b in letters[i + 1 : i + 3]
+        for j, right in enumerate((False, True, False))
+    ]
+    path = write(tmp_path / "фак.csv", rows)
+    trained = train_ranker(
+        path, model=model, embeddings=("task-skipgram-8d",), epochs=1, examples=1, output=tmp_path / "out"
+    )
+    assert trained.result["embeddings"].endswith("skipgram-8d-seed0.vectors")
+    assert trained.folder.parent.name == f"own-фак_{model}"
+    assert (trained.folder / "report.html").exists()
+    assert re.search(rf"^{name} +[01]\.\d+", capsys.readouterr().out, re.MULTILINE)
+    table = load_table(trained.folder / "split" / "test.csv")
+    assert len(Ranker.load(trained.folder / "model").rank_table(table)) == len(table)
