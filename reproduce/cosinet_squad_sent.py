@@ -1,30 +1,21 @@
 """Cosinet and Compare-Aggregate on SQuAD-sent (Table 5 of the Cosinet paper).
 
-One seed: python reproduce/cosinet_squad_sent.py --objective listwise --across birnn
+One seed: python reproduce/cosinet_squad_sent.py --model cosinet-list-birnn
 
-Recorded: python reproduce/cosinet_squad_sent.py --record --seeds 1
+Recorded: python reproduce/cosinet_squad_sent.py --seeds 1 --record cosinet/squad-sent/mine
 
-The paper's word vectors are ConceptNet Numberbatch, 300 dimensions: name the file with --embeddings.
+The training set is that of SQuAD 1.1; --variant v2.0 is the paper's, of which the questions without an answer
+are left out of training (--answerable-only). The paper's word vectors are ConceptNet Numberbatch, 300
+dimensions: name the file with --embeddings.
 """
 
-from dataclasses import dataclass
+from answer_ranking.base.command import run_command
+from answer_ranking.reproduce.experiments.cosinet import NAMES, cosinet, run_cosinet
+from answer_ranking.reproduce.experiments.options import DataOptions, parse
 
-import tyro
-
-from data_prep.cli import run_command
-from reproduce.cosinet_experiment import CosinetConfig, run_cosinet
-
-
-@dataclass(frozen=True, kw_only=True)
-class Config(CosinetConfig):
-    """Cosinet on SQuAD-sent."""
-
-    dataset: str = "squad-sent"
-    """Name of the data set."""
-    variant: str | None = "v1.1"
-    """Training set: v1.1, or v2.0, which the paper has (its unanswerable questions are left out of training,
-    see --answerable-only)."""
+DATA = DataOptions(dataset="squad-sent", variant="v1.1")
+PRESETS = [cosinet(name, DATA) for name in NAMES]
 
 
 if __name__ == "__main__":
-    run_command(lambda: run_cosinet(tyro.cli(Config, description=__doc__)))
+    run_command(lambda: run_cosinet(parse(__doc__, PRESETS)))

@@ -2,35 +2,21 @@
 
 A quick look with one seed: python reproduce/cosinet_wikiqa.py
 
-The paper's best: python reproduce/cosinet_wikiqa.py --objective listwise --across birnn
-
-Five seeds, recorded: python reproduce/cosinet_wikiqa.py --record
+The paper's best: python reproduce/cosinet_wikiqa.py --model cosinet-list-birnn
 
 The paper's word vectors are ConceptNet Numberbatch, 300 dimensions: name the file with --embeddings.
 """
 
-from dataclasses import dataclass
+from answer_ranking.base.command import run_command
+from answer_ranking.reproduce.experiments.cosinet import NAMES, cosinet, run_cosinet
+from answer_ranking.reproduce.experiments.options import DataOptions, parse
 
-import tyro
-
-from data_prep.cli import run_command
-from reproduce.cosinet_experiment import CosinetConfig, run_cosinet
-
-
-@dataclass(frozen=True, kw_only=True)
-class Config(CosinetConfig):
-    """Cosinet on WikiQA."""
-
-    dataset: str = "wikiqa"
-    """Name of the data set."""
-
-    # Chosen on dev by cosinet_search.py (reproduce/searches), for Cosinet pointwise and list-wise with a
-    # BiRNN; every model has them. Pointwise, dev prefers a learning rate of 1e-3: experiments.txt gives it.
-    embedding_dropout: float = 0.2
-    """Share of the entries of word vectors that training drops; the paper names no dropout."""
-    l2: float = 1e-5
-    """Weight of the L2 penalty."""
+DATA = DataOptions(dataset="wikiqa")
+# Chosen on dev (reproduce/searches) for Cosinet, pointwise and list-wise with a BiRNN; every model has them.
+VALUES = {"embedding_dropout": 0.2, "l2": 1e-5}
+POINTWISE = {"learning_rate": 1e-3}
+PRESETS = [cosinet(name, DATA, **VALUES, **({} if "list" in name else POINTWISE)) for name in NAMES]
 
 
 if __name__ == "__main__":
-    run_command(lambda: run_cosinet(tyro.cli(Config, description=__doc__)))
+    run_command(lambda: run_cosinet(parse(__doc__, PRESETS)))

@@ -2,49 +2,35 @@
 
 A quick look with one seed: python reproduce/ctrn_trecqa.py --model ctrn
 
-The large training set: python reproduce/ctrn_trecqa.py --variant TRAIN-ALL --epochs 5
+The large training set, with options of its own: python reproduce/ctrn_trecqa.py --variant TRAIN-ALL
 
-Five seeds, recorded: python reproduce/ctrn_trecqa.py --record
-
-The paper appends four word-overlap features to the text vectors. They are strong by themselves: --model
-features shows what they reach alone, --no-overlap-features what a network reaches without them.
+TRAIN has 94 questions (25 epochs in the paper), TRAIN-ALL 1,229 (5 epochs). The paper appends four
+word-overlap features to the text vectors. They are strong by themselves: --model features shows what they
+reach alone, --no-overlap-features what a network reaches without them.
 """
 
-from dataclasses import dataclass
+from answer_ranking.base.command import run_command
+from answer_ranking.reproduce.experiments.ctrn import CTRNData, ctrn, run_ctrn
+from answer_ranking.reproduce.experiments.options import parse
 
-import tyro
-
-from data_prep.cli import run_command
-from reproduce.ctrn_experiment import CTRNConfig, run_ctrn
-
-
-@dataclass(frozen=True, kw_only=True)
-class Config(CTRNConfig):
-    """CTRN on TrecQA."""
-
-    dataset: str = "trecqa"
-    """Name of the data set."""
-    variant: str | None = "TRAIN"
-    """TRAIN (94 questions, 25 epochs in the paper) or TRAIN-ALL (1,229 questions, 5 epochs)."""
-    mask_numbers: bool = True
-    """Replace numbers by <num>, as the distributed file of TRAIN-ALL does, in every split."""
-    overlap_features: bool = True
-    """Append the four word-overlap features to the text vectors, as the paper does."""
-
-    # QRNN's, by a recorded search on TRAIN's dev questions; experiments.txt has CTRN's and the LSTM's.
-    learning_rate: float = 3e-4
-    """Learning rate of the optimizer."""
-    batch_size: int = 64
-    """Question-answer pairs in a batch."""
-    kernel_size: int = 3
-    """k, the words in the window of the convolutions."""
-    hidden: tuple[int, ...] = (128,)
-    """Sizes of the layers of the MLP; 1 to 3 layers in the paper."""
-    dropout: float = 0.2
-    """Share of the entries of text vectors and hidden layers that training drops."""
-    embedding_dropout: float = 0.2
-    """Share of the entries of word vectors that training drops."""
+TRAIN = CTRNData(dataset="trecqa", variant="TRAIN", mask_numbers=True, overlap_features=True)
+TRAIN_ALL = CTRNData(dataset="trecqa", variant="TRAIN-ALL", mask_numbers=True, overlap_features=True)
+# The best of the recorded searches on dev (reproduce/searches).
+DROPOUT = {"dropout": 0.2, "embedding_dropout": 0.2}
+WINDOWS = {**DROPOUT, "kernel_size": 3}
+FEATURES = {"learning_rate": 3e-3, "hidden": (64,), "dropout": 0.2, "l2": 0.0}
+LARGE = {"learning_rate": 3e-4, "epochs": 5, "batch_size": 128, "hidden": (128, 128), "l2": 0.0}
+PRESETS = [
+    ctrn("ctrn", TRAIN, learning_rate=1e-3, hidden=(128, 128), **WINDOWS),
+    ctrn("qrnn", TRAIN, learning_rate=3e-4, **WINDOWS),
+    ctrn("lstm", TRAIN, learning_rate=1e-3, l2=1e-4, **(DROPOUT | {"dropout": 0.5})),
+    ctrn("features", TRAIN, **FEATURES),
+    ctrn("ctrn", TRAIN_ALL, **WINDOWS, **LARGE),
+    ctrn("qrnn", TRAIN_ALL, **WINDOWS, **LARGE),
+    ctrn("lstm", TRAIN_ALL, learning_rate=3e-4, epochs=5, **DROPOUT),
+    ctrn("features", TRAIN_ALL, epochs=5, **FEATURES),
+]
 
 
 if __name__ == "__main__":
-    run_command(lambda: run_ctrn(tyro.cli(Config, description=__doc__)))
+    run_command(lambda: run_ctrn(parse(__doc__, PRESETS)))

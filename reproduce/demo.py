@@ -2,73 +2,50 @@
 
     python reproduce/demo.py
 
-The sample is small and made for this: its figures say that the machinery works, and nothing about any
+The sample is small and made for this: its numbers show that everything works, and nothing about any
 benchmark.
 """
 
-from dataclasses import dataclass, replace
+import shlex
 
-import numpy as np
-import tyro
+from answer_ranking.base.command import run_command
+from answer_ranking.base.files import atomic_write
+from answer_ranking.evaluation import per_question
+from answer_ranking.evaluation.rules import measure_rules
+from answer_ranking.reproduce.experiments.hyperqa import build, hyperqa, run_hyperqa
+from answer_ranking.reproduce.experiments.options import DataOptions, Experiment, RunOptions, parse
+from answer_ranking.reproduce.experiments.run import Run, means_table
 
-from data_prep.cli import run_command
-from evaluation import summarise
-from evaluation.tables import text_table
-from reproduce.experiment import ExperimentResult, per_question
-from reproduce.hyperqa_experiment import HyperQAConfig, run_hyperqa, train_hyperqa
-from reproduce.lexical_baselines import evaluated_rows
-
-SHOWN = {"random order": "Random", "word overlap": "WO", "BM25": "BM25"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Config(HyperQAConfig):
-    """HyperQA on the sample."""
-
-    dataset: str = "sample"
-    """Name of the data set."""
-    seeds: int | None = 3
-    """How many seeds to run."""
-    epochs: int = 15
-    """Passes over the training questions."""
-    batch_size: int = 8
-    """Questions in a batch."""
-    dimension: int = 100
-    """d, the size of projected words and of text vectors."""
+EXPERIMENT = hyperqa(DataOptions(dataset="sample"), epochs=15, batch_size=8, dimension=100)
+PRESETS = [Experiment(**{**vars(EXPERIMENT), "run": RunOptions(seeds=3)})]
+RULES = {"random order": "Random", "word overlap": "WO", "BM25": "BM25"}
 
 
-def beside_the_rules(config: Config, result: ExperimentResult) -> str:
+def comparison(run: Run) -> str:
     """Set the trained rankers beside rules that need no training and beside untrained rankers, on test."""
-    data = result.data
-    untrained = [
-        train_hyperqa(replace(config, epochs=0), data, seed, splits=("test",)).scores["test"]
-        for seed in config.seed_list
-    ]
-    description = data.dataset.description
-    frames = {rule: [frame] for rule, frame in evaluated_rows(data.dataset.test, description, 20).items()}
-    frames = {name: frames[rule] for name, rule in SHOWN.items()}
-    frames["HyperQA before training"] = [per_question(data.encoded.test, scores) for scores in untrained]
-    frames["HyperQA"] = [per_question(data.encoded.test, scores["test"]) for scores in result.scores]
-    metrics = ("map", "mrr", "p@1")
-    means = {
-        name: [np.mean([summarise(frame, "answerable")[metric] for frame in each]) for metric in metrics]
-        for name, each in frames.items()
-    }
-    return text_table(
-        ["sample, test", "MAP", "MRR", "P@1"], [[k, *(f"{x:.3f}" for x in v)] for k, v in means.items()]
-    )
+    from answer_ranking.training import score
+
+    data, test = run.data, run.data.encoded.test
+    rules = measure_rules(data.dataset.test, data.dataset.description, tie_seeds=20)
+    tables = {name: [rules[rule]] for name, rule in RULES.items()}
+    untrained = [build(run.experiment.model, data, seed) for seed in run.seeds]
+    tables["HyperQA before training"] = [per_question(test, score(model, test)) for model in untrained]
+    tables["HyperQA"] = [result.tables["test"] for result in run.results.values()]
+    return means_table("sample, test", tables, "answerable")
 
 
-def demo(config: Config) -> None:
-    """Run the experiment on the sample, print the comparison, and rank one question's answers."""
-    result = run_hyperqa(config)
-    if result is None:
-        return
-    print("\nOn the sample, beside rules that are not trained:")
-    print(beside_the_rules(config, result))
-    print("\nRank answers of your own with what was just trained:")
-    print(f'  python reproduce/rank.py {result.folder / "model"} "Who painted it?" candidates.txt')
+def main() -> None:
+    """Run the experiment on the sample, print the comparison, and say how to rank with the model."""
+    run = run_hyperqa(parse(__doc__, PRESETS))
+    print(f"\nOn the sample, beside rules that are not trained:\n{comparison(run)}")
+    test = run.data.dataset.test
+    first = test[test["question_id"] == test["question_id"].iloc[0]]
+    path = run.folder / "answers.txt"
+    with atomic_write(path) as file:
+        file.writelines(f"{candidate}\n" for candidate in first["candidate"])
+    words = ["answer-ranking", "rank", str(run.folder / "model"), first["question"].iloc[0], str(path)]
+    print(f"\nRank answers with what was just trained:\n  {shlex.join(words)}")
 
 
 if __name__ == "__main__":
-    run_command(lambda: demo(tyro.cli(Config, description=__doc__)))
+    run_command(main)

@@ -1,37 +1,26 @@
-"""HyperQA on TrecQA (Tables 5 and 6 of the paper).
+"""HyperQA and CosineQA on TrecQA (Tables 5 and 6 of the HyperQA paper).
 
 A quick look with one seed: python reproduce/hyperqa_trecqa.py
 
-The small training set: python reproduce/hyperqa_trecqa.py --variant TRAIN
-
-Five seeds, recorded: python reproduce/hyperqa_trecqa.py --record
+The small training set, with options of its own: python reproduce/hyperqa_trecqa.py --variant TRAIN
 
 One training serves both protocols, raw and clean: they differ in the test questions that count.
 """
 
-from dataclasses import dataclass
+from answer_ranking.base.command import run_command
+from answer_ranking.reproduce.experiments.hyperqa import cosineqa, hyperqa, run_hyperqa
+from answer_ranking.reproduce.experiments.options import DataOptions, parse
 
-import tyro
-
-from data_prep.cli import run_command
-from reproduce.hyperqa_experiment import HyperQAConfig, run_hyperqa
-
-
-@dataclass(frozen=True, kw_only=True)
-class Config(HyperQAConfig):
-    """HyperQA on TrecQA."""
-
-    dataset: str = "trecqa"
-    """Name of the data set."""
-    variant: str | None = "TRAIN-ALL"
-    """TRAIN-ALL (1,229 questions) or TRAIN (94)."""
-    mask_numbers: bool = True
-    """Replace numbers by <num>, as the distributed file of TRAIN-ALL does, in every split."""
-    learning_rate: float = 0.1
-    """Step size; with the limit below the best on dev (docs/eq9.md)."""
-    clip_norm: float | None = 1.0
-    """Largest norm of the whole gradient after its conversion; None for no limit."""
+TRAIN_ALL = DataOptions(dataset="trecqa", variant="TRAIN-ALL", mask_numbers=True)
+TRAIN = DataOptions(dataset="trecqa", variant="TRAIN", mask_numbers=True)
+# The best of the recorded searches on dev (reproduce/searches).
+SMALL = {"dimension": 200, "max_norm": 0.9, "dropout": 0.1, "embedding_dropout": 0.3}
+PRESETS = [
+    hyperqa(TRAIN_ALL, learning_rate=0.1, clip_norm=1.0),
+    cosineqa(TRAIN_ALL, learning_rate=0.03, clip_norm=1.0),
+    hyperqa(TRAIN, learning_rate=0.2, batch_size=50, clip_norm=1.0, l2=1e-4, **SMALL),
+]
 
 
 if __name__ == "__main__":
-    run_command(lambda: run_hyperqa(tyro.cli(Config, description=__doc__)))
+    run_command(lambda: run_hyperqa(parse(__doc__, PRESETS)))

@@ -1,25 +1,16 @@
-"""HyperQA on WikiQA (Table 2 of the paper).
+"""HyperQA and CosineQA on WikiQA (Table 2 of the HyperQA paper).
 
 A quick look with one seed: python reproduce/hyperqa_wikiqa.py
-
-Five seeds, recorded: python reproduce/hyperqa_wikiqa.py --record
 """
 
-from dataclasses import dataclass
+from answer_ranking.base.command import run_command
+from answer_ranking.reproduce.experiments.hyperqa import cosineqa, hyperqa, run_hyperqa
+from answer_ranking.reproduce.experiments.options import DataOptions, parse
 
-import tyro
-
-from data_prep.cli import run_command
-from reproduce.hyperqa_experiment import HyperQAConfig, run_hyperqa
-
-
-@dataclass(frozen=True, kw_only=True)
-class Config(HyperQAConfig):
-    """HyperQA on WikiQA."""
-
-    dataset: str = "wikiqa"
-    """Name of the data set."""
+DATA = DataOptions(dataset="wikiqa")
+# The best of the recorded searches on dev (reproduce/searches).
+PRESETS = [hyperqa(DATA), cosineqa(DATA, learning_rate=0.3)]
 
 
 if __name__ == "__main__":
-    run_command(lambda: run_hyperqa(tyro.cli(Config, description=__doc__)))
+    run_command(lambda: run_hyperqa(parse(__doc__, PRESETS)))

@@ -7,13 +7,13 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-import tyro
 
-from data_prep.cli import run_command
+from answer_ranking.base.command import run_command
+from answer_ranking.reproduce.experiments.options import parse
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = (
-    "--dataset sample --seeds 2 --epochs 12 --dimension 16 --sampling mix --own-negatives 3 --dropout 0.1 "
+    "--dataset sample --seeds 2 --epochs 12 --dimension 16 --own-negatives 3 --dropout 0.1 "
     "--max-norm 0.7 --tensorboard"
 )
 
@@ -67,16 +67,16 @@ def shell(environment, tmp_path_factory):
 
 @pytest.fixture
 def run_in_process(environment, capsys, monkeypatch):
-    """Run a script's function here on a command line, as its configuration's class reads it; TensorFlow need
-    not start once more. Gives the exit code and what was printed.
+    """Run an experiment of presets here, so that TensorFlow need not start once more. Gives the exit code and
+    what was printed.
     """
     for name in ELSEWHERE:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", environment["XDG_CACHE_HOME"])
 
-    def run(main, config, *arguments):
+    def run(main, presets, *arguments):
         with pytest.raises(SystemExit) as end:
-            run_command(lambda: main(tyro.cli(config, args=[str(each) for each in arguments])))
+            run_command(lambda: main(parse("A test.", presets, [str(each) for each in arguments])))
         out, err = capsys.readouterr()
         return end.value.code, out, err
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from data_prep import load_dataset
-from data_prep.protocols import apply_protocol
-from evaluation import METRICS, evaluate_ranking, summarise, write_qrels, write_run
-from reproduce.lexical_baselines import split_scores
+from answer_ranking.data_prep import load_dataset
+from answer_ranking.data_prep.dataset import apply_protocol
+from answer_ranking.evaluation import METRICS, evaluate_ranking, summarise, write_qrels, write_run
+from answer_ranking.evaluation.rules import rule_scores
 
 # Our names, and those of trec_eval's measures in ir_measures.
 MEASURES = {"map": "AP", "mrr": "RR", "p@1": "P@1", "ndcg@10": "nDCG@10"}
@@ -61,7 +61,7 @@ def test_rules_on_real_data(tmp_path, name):
 
 def compare_rule(dataset, rule, folder):
     table, description = dataset.test, dataset.description
-    scores = split_scores(table, description)[rule]
+    scores = rule_scores(table, description)[rule]
     questions = table["question_id"].to_numpy(object)
     per_question = evaluate_ranking(questions, table["label"].to_numpy(), scores)
     # A data set may give a candidate's id to several questions, but within a question it names one.

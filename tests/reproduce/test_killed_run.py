@@ -12,7 +12,7 @@ import keras
 import numpy as np
 import pytest
 
-import layers  # noqa: F401  (registers the layers that the saved model names)
+import answer_ranking.layers  # noqa: F401  (registers the layers that the saved model names)
 
 ROOT = Path(__file__).parents[2]
 

@@ -1,0 +1,195 @@
+"""Cosinet's experiments: the options of Cosinet and Compare-Aggregate, and the recipe."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from answer_ranking.base.errors import UserError, check_range
+from answer_ranking.reproduce.experiments.data import ExperimentData, load_data
+from answer_ranking.reproduce.experiments.options import DataOptions, Experiment, ModelOptions
+from answer_ranking.reproduce.experiments.run import Run, Seed
+from answer_ranking.training.options import FitOptions, ListwiseOptions, PointwiseOptions
+
+if TYPE_CHECKING:
+    import keras
+    import optuna
+
+    from answer_ranking.training.fitting import FitResult
+
+ACROSS = {"rnn": "RNN", "birnn": "BiRNN", "lstm": "LSTM", "bilstm": "BiLSTM"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Network(ModelOptions):
+    filters: int = 300
+    """Filters of each convolution."""
+    activation: Literal["relu", "tanh", "sigmoid", "linear"] = "relu"
+    """Activation of the convolutions, which the paper does not name."""
+    embedding_dropout: float = 0.0
+    """Share of the entries of word vectors that training drops; the paper names no dropout."""
+    dropout: float = 0.0
+    """Share of the entries of pair vectors that training drops."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cosinet(_Network):
+    """Cosinet."""
+
+    width: int = 5
+    """Words that the convolutions see at once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareAggregate(_Network):
+    """Compare-Aggregate."""
+
+    dimension: int = 300
+    """Size of the preprocessed words."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Across:
+    hidden: int | None = None
+    """Size of the result of the network across candidates, both directions together; None for the size of a
+    text vector, which fits the printed numbers of parameters."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CosinetAcross(_Across, Cosinet):
+    """Cosinet with a network over a question's candidates in the document's order."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareAggregateAcross(_Across, CompareAggregate):
+    """Compare-Aggregate with a network over a question's candidates in the document's order."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Training(FitOptions):
+    epochs: int = 3
+    """Passes over the training data."""
+    l2: float = 0.0
+    """Weight of the squares of all weights but biases."""
+    patience: int | None = None
+    """Stop after so many epochs without a better dev MAP; None trains all epochs."""
+    cut_fraction: float = 0.1
+    """Share of the steps in which the learning rate rises."""
+    rate_ratio: float = 32.0
+    """How many times the lowest learning rate the highest one is; 1 keeps it constant."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_range(self, "rate_ratio", at_least=1)
+        check_range(self, "cut_fraction", at_least=0, below=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CosinetPointwise(_Training, PointwiseOptions):
+    """Pointwise training."""
+
+    learning_rate: float = 2e-3
+    """Highest learning rate."""
+    answerable_only: bool = True
+    """Train without the questions that have no correct answer, as the paper does."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CosinetListwise(_Training, ListwiseOptions):
+    """List-wise training."""
+
+    learning_rate: float = 2e-4
+    """Highest learning rate."""
+
+
+ENCODERS = {
+    "cosinet": ("Cosinet", Cosinet, CosinetAcross),
+    "ca": ("CA", CompareAggregate, CompareAggregateAcross),
+}
+NAMES = [
+    f"{encoder}{way}" for encoder in ENCODERS for way in ("", "-list", *(f"-list-{each}" for each in ACROSS))
+]
+
+
+def cosinet(name: str, data: DataOptions, **options: Any) -> Experiment:
+    """State an experiment with a model of `NAMES`; `options` are those of the model and the training."""
+    encoder, *listwise = name.split("-")
+    title, alone, across = ENCODERS[encoder]
+    model = across() if len(listwise) == 2 else alone()
+    title = " ".join([title, *(ACROSS.get(word, word) for word in listwise)])
+    training = CosinetListwise() if listwise else CosinetPointwise()
+    return Experiment(name=name, title=title, data=data, model=model, training=training).changed(**options)
+
+
+# Around the paper's values (3 epochs; at most 2e-3 pointwise, 2e-4 list-wise).
+SPACE = {
+    "epochs": (3, 5),
+    "activation": ("relu", "tanh"),
+    "embedding_dropout": (0.0, 0.2),
+    "dropout": (0.0, 0.3),
+    "l2": (0.0, 1e-5, 1e-4),
+}
+
+POINTWISE_SPACE = {"learning_rate": (3e-4, 1e-3, 2e-3, 4e-3), "batch_size": (16, 32, 64, 128)}
+LISTWISE_SPACE = {"learning_rate": (1e-4, 2e-4, 5e-4, 1e-3), "batch_size": (4, 8, 16, 32)}
+
+
+def suggest(trial: "optuna.Trial", experiment: Experiment) -> dict[str, Any]:
+    """Draw the options of a trial for studies/search.py."""
+    listwise = isinstance(experiment.training, CosinetListwise)
+    space = SPACE | (LISTWISE_SPACE if listwise else POINTWISE_SPACE)
+    return {name: trial.suggest_categorical(name, values) for name, values in space.items()}
+
+
+def order_seed(data: ExperimentData) -> int | None:
+    """Return the seed of the order in which a list-wise model sees candidates; None for the document's.
+
+    Where that order is no fair signal, they are shuffled, in the same way in every run.
+    """
+    return None if data.dataset.description.order_is_signal else 0
+
+
+def build(name: str, options: _Network, data: ExperimentData, seed: int) -> "keras.Model":
+    """Build the model of a name; its first weights and dropout follow from the seed."""
+    from answer_ranking import models
+
+    _, *listwise = name.split("-")
+    across = listwise[1] if len(listwise) == 2 else "none"
+    if across.startswith("bi") and (options.hidden or options.filters) % 2:
+        raise UserError(f"--hidden, or else --filters, must be even: {across} has two directions.")
+    builder = models.compare_aggregate if isinstance(options, CompareAggregate) else models.cosinet
+    objective = "listwise" if listwise else "pointwise"
+    return builder(data.word_embedding, objective=objective, across=across, seed=seed * 1000, **vars(options))
+
+
+def train(experiment: Experiment, data: ExperimentData, seed: Seed) -> "tuple[keras.Model, FitResult]":
+    """Train one seed, or go on with it; the model has the weights of the epoch that is best on dev."""
+    import keras
+
+    from answer_ranking.training import SlantedTriangularRate
+    from answer_ranking.training.listwise import Listwise
+    from answer_ranking.training.pointwise import Pointwise
+
+    keras.utils.set_random_seed(seed.number)
+    options, split = experiment.training, data.train
+    model = build(experiment.name, experiment.model, data, seed.number)
+    if isinstance(options, CosinetListwise):
+        way = Listwise(split, options, seed=seed.number, order_seed=order_seed(data))
+    else:
+        if options.answerable_only:
+            split = split.keep_questions(split.counts_under("answerable"))
+        way = Pointwise(split, options, seed=seed.number)
+    rate = SlantedTriangularRate(
+        options.learning_rate, cut_fraction=options.cut_fraction, ratio=options.rate_ratio
+    )
+    return model, seed.fit(model, way, data.dev, rate)
+
+
+def run_cosinet(experiment: Experiment) -> Run:
+    """Train and measure a model of `NAMES`."""
+    data = load_data(experiment.data)
+    run = Run("cosinet", experiment, data)
+    for number in run.seeds:
+        with run.seed(number) as seed:
+            model, fitted = train(experiment, data, seed)
+        run.keep(seed, model, fitted, order_seed(data))
+    run.write()
+    return run

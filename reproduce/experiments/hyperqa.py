@@ -1,0 +1,141 @@
+"""HyperQA's experiments: the options of HyperQA and CosineQA, and the recipe."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+
+import tyro
+
+from answer_ranking.base.errors import check_range
+from answer_ranking.reproduce.experiments.data import ExperimentData, load_data
+from answer_ranking.reproduce.experiments.options import DataOptions, Experiment, ModelOptions
+from answer_ranking.reproduce.experiments.run import Run, Seed
+from answer_ranking.training.options import Eq9, PairwiseOptions
+
+if TYPE_CHECKING:
+    import keras
+    import optuna
+
+    from answer_ranking.training.fitting import FitResult
+
+
+@dataclass(frozen=True, kw_only=True)
+class CosineQA(ModelOptions):
+    """CosineQA: the cosine in place of the hyperbolic distance."""
+
+    dimension: int = 400
+    """d, the size of projected words and of text vectors."""
+    max_norm: float = 0.7
+    """Largest norm of a text vector in the ball."""
+    projection: Literal["clip", "smooth"] = "clip"
+    """How texts come onto the ball: cut off at max_norm as in the paper, or by a smooth map."""
+    embedding_dropout: float = 0.0
+    """Share of the entries of word vectors that training drops."""
+    dropout: float = 0.0
+    """Share of the entries of text vectors that training drops."""
+    raw_embeddings: bool = False
+    """Show the last layer the text vectors beside their distance, as the paper does on SemEvalCQA."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_range(self, "max_norm", above=0, at_most=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HyperQA(CosineQA):
+    """HyperQA."""
+
+    distance_form: Literal["asinh", "released"] = "asinh"
+    """The exact distance, or the formula of the authors' code."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CosineQATraining(PairwiseOptions):
+    """Pairwise training without Eq. 9: the cosine is no distance on the ball."""
+
+    eq9: Annotated[Literal["none"], tyro.conf.Suppress, tyro.conf.Fixed] = "none"
+
+
+def hyperqa(data: DataOptions, **options: Any) -> Experiment:
+    """State an experiment with HyperQA; `options` are those of the model and the training."""
+    parts = {"model": HyperQA(), "training": PairwiseOptions(eq9="parameters")}
+    return Experiment(name="hyperqa", title="HyperQA", data=data, **parts).changed(**options)
+
+
+def cosineqa(data: DataOptions, **options: Any) -> Experiment:
+    """State an experiment with CosineQA; `options` are those of the model and the training."""
+    parts = {"model": CosineQA(), "training": CosineQATraining()}
+    return Experiment(name="cosineqa", title="CosineQA", data=data, **parts).changed(**options)
+
+
+# The paper's grid (learning rate 0.01-0.2, d 100-400, L2 1e-5-1e-3, margin 1-20, 2-8 negatives), widened.
+SPACE = {
+    "learning_rate": (0.02, 0.05, 0.1, 0.2, 0.3),
+    "batch_size": (8, 16, 32, 50, 100),
+    "dimension": (100, 200, 300, 400),
+    "margin": (0.1, 0.25, 0.5, 1.0, 2.0, 5.0),
+    "max_norm": (0.3, 0.5, 0.7, 0.9, 0.99),
+    "clip_norm": (0.3, 1.0, 5.0, None),
+    "own_negatives": (None, 4, 8),
+    "foreign_negatives": (0, 2, 4, 8, 16),
+    "dropout": (0.0, 0.1, 0.2),
+    "embedding_dropout": (0.0, 0.1, 0.2, 0.3),
+    "l2": (0.0, 1e-5, 1e-4, 1e-3),
+}
+
+
+def suggest(trial: "optuna.Trial", experiment: Experiment) -> dict[str, Any]:
+    """Draw the options of a trial for studies/search.py."""
+    options = {name: trial.suggest_categorical(name, values) for name, values in SPACE.items()}
+    if experiment.name == "hyperqa":
+        options["eq9"] = trial.suggest_categorical("eq9", get_args(Eq9))
+    return options
+
+
+def build(options: CosineQA, data: ExperimentData, seed: int) -> "keras.Model":
+    """Build a model whose first weights and dropout follow from the seed."""
+    from answer_ranking.models.hyperqa import hyperqa
+
+    similarity = "hyperbolic" if isinstance(options, HyperQA) else "cosine"
+    return hyperqa(data.word_embedding, similarity=similarity, seed=seed, **vars(options))
+
+
+def train(experiment: Experiment, data: ExperimentData, seed: Seed) -> "tuple[keras.Model, FitResult]":
+    """Train one seed, or go on with it; the model has the weights of the epoch that is best on dev."""
+    import keras
+
+    from answer_ranking.training.pairwise import Pairwise
+
+    keras.utils.set_random_seed(seed.number)
+    model = build(experiment.model, data, seed.number)
+    way = Pairwise(data.train, experiment.training, seed=seed.number)
+    return model, seed.fit(model, way, data.dev)
+
+
+def run_hyperqa(experiment: Experiment) -> Run:
+    """Train and measure HyperQA or CosineQA, and draw the norms of its texts (Fig. 5)."""
+    data = load_data(experiment.data)
+    run = Run("hyperqa", experiment, data)
+    for number in run.seeds:
+        with run.seed(number) as seed:
+            model, fitted = train(experiment, data, seed)
+        run.keep(seed, model, fitted)
+    run.write()
+    draw_norms(run)
+    return run
+
+
+def draw_norms(run: Run) -> None:
+    """Draw the histogram of the norms that test texts have before they come onto the ball (Fig. 5)."""
+    import numpy as np
+
+    from answer_ranking.evaluation.figures import norm_histogram, save_figure
+
+    encoding, test = run.model.encoding, run.data.encoded.test
+    # In float64, since the squares of long vectors leave the range of float32.
+    norms = [
+        np.linalg.norm(encoding.sums(encoding.pack(texts)).numpy().astype("float64"), axis=1)
+        for texts in (test.questions, test.candidates)
+    ]
+    title = f"{run.title}, test"
+    figure = norm_histogram(*norms, max_norm=run.experiment.model.max_norm, title=title)
+    save_figure(figure, run.folder / "norms.png")

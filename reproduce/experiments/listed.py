@@ -1,0 +1,157 @@
+"""The list of recorded experiments: run what has no record, or run some again and compare.
+
+The list is reproduce/experiments.txt, a command a line; the value of its `--record` is its name.
+"""
+
+import fnmatch
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from answer_ranking.base.errors import UserError
+from answer_ranking.base.files import atomic_write, decode_text, read_content
+from answer_ranking.evaluation.tables import METRIC_TITLES, text_table
+from answer_ranking.reproduce.experiments.options import RESULTS
+
+ROOT = RESULTS.parents[1]
+LIST = ROOT / "reproduce" / "experiments.txt"
+
+
+def reproduce(
+    only: str = "",
+    rerun: str = "",
+    replace: bool = False,
+    dry_run: bool = False,
+    experiments: Path = LIST,
+    results: Path = RESULTS,
+) -> int:
+    """Run the recorded experiments that have no record yet, or run some again and compare.
+
+    Args:
+        only: look only at the commands that hold this text, such as hyperqa_wikiqa.
+        rerun: run the experiments of this name again, such as hyperqa/wikiqa/hyperqa or 'ctrn/*', and print
+            the recorded numbers and the new ones side by side.
+        replace: with rerun, put the new records in the place of the old ones.
+        dry_run: print what would be run, and run nothing.
+        experiments: the list of commands.
+        results: the folder of the records.
+    """
+    if replace and not rerun:
+        raise UserError("--replace is for the records of a --rerun: add --rerun NAME.")
+    listed = {
+        name: command
+        for name, command in read_list(experiments).items()
+        if only in command and (not rerun or fnmatch.fnmatchcase(name, rerun))
+    }
+    if not listed:
+        raise UserError(f"no experiment of {experiments} fits {(rerun or only)!r}.")
+    failed = []
+    for number, (name, command) in enumerate(listed.items(), start=1):
+        # Read for every command, since another process may be recording at the same time.
+        wanted = bool(rerun) or not records_of(name, results)
+        print(f"[{number}/{len(listed)}] {command}\n    {'to run' if wanted else 'recorded'}", flush=True)
+        if not wanted or dry_run:
+            continue
+        done = run_again(name, command, results, replace) if rerun else run(command, results, ROOT)
+        failed += [] if done else [command]
+    for command in failed:
+        print(f"failed: {command}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def read_list(path: Path) -> dict[str, str]:
+    """Read the commands of the list by the names of their records."""
+    commands = {}
+    for number, line in enumerate(decode_text(read_content(path), path).splitlines(), start=1):
+        if line.strip() and not line.startswith("#"):
+            name = name_of(line)
+            if not name or name in commands:
+                problem = "the name is another line's, too" if name else "--record NAME is missing"
+                raise UserError(f"{path}, line {number}: {problem}.")
+            commands[name] = line
+    return commands
+
+
+def name_of(command: str) -> str:
+    """Return the value of a command's --record; "" where it has none."""
+    words = shlex.split(command)
+    after = [words[place + 1] for place, word in enumerate(words[:-1]) if word == "--record"]
+    return after[-1] if after else ""
+
+
+def records_of(name: str, results: Path) -> dict[Path, dict]:
+    """Read the records that an experiment left, by their paths below the folder of the results."""
+    found = {}
+    for path in sorted(results.glob(f"{name}*.json")):
+        try:
+            record = json.loads(decode_text(read_content(path), path))
+            of_name = name_of(record["command"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise UserError(f"{path} is no record. Remove it, and run its experiment again.") from error
+        if of_name == name:
+            found[path.relative_to(results)] = record
+    return found
+
+
+def run(command: str, results: Path, folder: Path) -> bool:
+    """Run a command of the list in a folder, in which it keeps its outputs; return whether it succeeded.
+
+    An interruption of the command is one of the whole list.
+    """
+    _, script, *options = shlex.split(command)
+    words = [sys.executable, str(ROOT / script), *options, "--results", str(results.resolve())]
+    status = subprocess.run(words, cwd=folder, check=False).returncode
+    if status < 0 or status == 130:
+        raise SystemExit(130 if status == 130 else 128 - status)
+    return status == 0
+
+
+def run_again(name: str, command: str, results: Path, replace: bool) -> bool:
+    """Run a recorded command anew; print its numbers beside the recorded ones.
+
+    Its folder stays after an interruption, and the next call goes on there; the end removes it.
+    """
+    folder = Path("outputs", "rerun", name).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    if not run(command, folder / "results", folder):
+        return False
+    new = records_of(name, folder / "results")
+    print(comparison(records_of(name, results), new), flush=True)
+    for path in (folder / "results").rglob("*") if replace else ():
+        if path.is_file():
+            with atomic_write(results / path.relative_to(folder / "results"), "wb") as file:
+                file.write(path.read_bytes())
+    shutil.rmtree(folder)
+    return True
+
+
+def comparison(old: dict[Path, dict], new: dict[Path, dict]) -> str:
+    """Set recorded and new metrics side by side; say whether a new mean is within the old interval."""
+    rows = []
+    for path, record in new.items():
+        for metric, summary in record.get("metrics", {}).items():
+            recorded = old.get(path, {}).get("metrics", {}).get(metric)
+            cells = [_measured(each) if each else "–" for each in (recorded, summary)]
+            rows.append([path.as_posix(), METRIC_TITLES[metric], *cells, _verdict(recorded, summary)])
+    others: Iterable[Path] = (path for path, record in new.items() if "metrics" not in record)
+    notes = [f"{path.as_posix()}: a study, without a mean to compare" for path in others]
+    table = [text_table(["record", "metric", "recorded", "new", "within the interval"], rows)] if rows else []
+    return "\n".join([*table, *notes])
+
+
+def _measured(summary: dict) -> str:
+    interval = "" if summary["ci95"] is None else f" ± {summary['ci95']:.4f}"
+    return f"{summary['mean']:.4f}{interval}"
+
+
+def _verdict(recorded: dict | None, summary: dict) -> str:
+    if recorded is None:
+        return "no record"
+    difference = summary["mean"] - recorded["mean"]
+    if recorded["ci95"] is None:
+        return f"{difference:+.4f}, one seed"
+    return "yes" if abs(difference) <= recorded["ci95"] else f"no, {difference:+.4f}"

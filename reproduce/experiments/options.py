@@ -1,0 +1,179 @@
+"""The options of an experiment, and its command line.
+
+An experiment is composed of options of the data, the model, the training and the run. A script states one for
+each of its models; `--model` chooses among them, and the command line has the options of that one alone.
+"""
+
+import dataclasses
+import importlib.util
+import json
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from answer_ranking.base.errors import UserError, check_range
+from answer_ranking.evaluation.records import record_path
+from answer_ranking.training.options import FitOptions
+
+RESULTS = Path(__file__).resolve().parents[1] / "results"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataOptions:
+    """What is trained on and measured."""
+
+    dataset: str
+    """Name of the data set."""
+    variant: str | None = None
+    """Training set of the data set, where there are several."""
+    embeddings: tuple[str, ...] = ("glove-6b-50d",)
+    """Word vectors, by name or path; several are concatenated. task-skipgram-100d is trained on the data
+    set's own texts, and so are other sizes and task-cbow-100d."""
+    identity_dimensions: int = 0
+    """Fixed random dimensions added to every word's vector, so that equal words can be told (in no paper)."""
+    unknown_scale: float = 0.05
+    """Scale of the random vectors of words that the word vectors lack."""
+    lowercase: bool = True
+    """Put words into lower case."""
+    mask_numbers: bool = False
+    """Replace numbers by <num>, as the distributed file of TrecQA's TRAIN-ALL does."""
+    data_home: Path | None = None
+    """Folder of the data sets; else QA_DATA_HOME, else the user's cache."""
+    embeddings_home: Path | None = None
+    """Folder of word-vector files; else QA_EMBEDDINGS_HOME."""
+
+    def __post_init__(self) -> None:
+        check_range(self, "identity_dimensions", at_least=0)
+        check_range(self, "unknown_scale", at_least=0, below=math.inf)
+
+
+class ModelOptions:
+    """Base of the options of a model: its whole numbers are sizes, and its dropouts shares below 1."""
+
+    def __post_init__(self) -> None:
+        sizes = [name for name, value in vars(self).items() if type(value) is int]
+        dropouts = [name for name in vars(self) if name.endswith("dropout")]
+        check_range(self, *sizes, at_least=1)
+        check_range(self, *dropouts, at_least=0, below=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """How often an experiment runs, and what it leaves."""
+
+    seeds: int | None = None
+    """How many seeds to run; unless given 1, and 5 with --record."""
+    first_seed: int = 0
+    """The first seed; the others follow it. Two processes may share the seeds of a run: each takes up those
+    that the other has trained."""
+    record: str | None = None
+    """Write the results to reproduce/results/ under this name, such as hyperqa/wikiqa/hyperqa."""
+    results: Path = RESULTS
+    """With --record: the folder of the records."""
+    main: bool = False
+    """With --record: these results stand beside the paper's; others are listed as variants."""
+    notes: str = ""
+    """With --record: what a reader has to know about these results."""
+    output: Path = Path("outputs")
+    """Folder for models, run files, figures and the state of unfinished trainings."""
+    tensorboard: bool = False
+    """Write TensorBoard logs beside the models."""
+
+    def __post_init__(self) -> None:
+        check_range(self, "seeds", at_least=1)
+        check_range(self, "first_seed", at_least=0)
+        if self.record is not None:
+            record_path(self.results, self.record)  # refuses a bad name
+        if self.main and self.record is None:
+            raise UserError("--main marks a record: add --record NAME.")
+        if self.tensorboard and importlib.util.find_spec("tensorboard") is None:
+            raise UserError("--tensorboard needs the package tensorboard: pip install tensorboard")
+
+    @property
+    def seed_list(self) -> list[int]:
+        """The seeds of this run."""
+        count = self.seeds or (5 if self.record else 1)
+        return list(range(self.first_seed, self.first_seed + count))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """One experiment: what a script's command line describes."""
+
+    name: str
+    """The model's name on the command line."""
+    title: Annotated[str, tyro.conf.Suppress, tyro.conf.Fixed]
+    """The model's name in print, as the paper's tables have it."""
+    data: DataOptions
+    """Options of the data."""
+    model: Any
+    """Options of the model."""
+    training: FitOptions
+    run: Any = RunOptions()
+    """`RunOptions`, or what a study does with the experiment."""
+
+    def configuration(self) -> dict[str, Any]:
+        """Return the options on which the numbers depend, as JSON has them."""
+        options = {"model": self.name, **asdict(self.data), **asdict(self.model), **asdict(self.training)}
+        options["embeddings"] = [Path(name).name for name in self.data.embeddings]
+        del options["data_home"], options["embeddings_home"]
+        return json.loads(json.dumps(options))
+
+    def changed(self, **options: Any) -> "Experiment":
+        """Return a copy with other values; an option is looked up in data, model, training and run."""
+        parts = {}
+        for part in ("data", "model", "training", "run"):
+            old = getattr(self, part)
+            if own := {f.name: options.pop(f.name) for f in fields(old) if f.name in options}:
+                parts[part] = replace(old, **own)
+        if options:
+            raise UserError(f"{self.name} has no option {', '.join(sorted(options))}.")
+        return replace(self, **parts) if parts else self
+
+
+def parse(description: str, presets: Sequence[Experiment], args: Sequence[str] | None = None) -> Experiment:
+    """Read the command line of a script: its preset of `--model` and `--variant`, with the other options.
+
+    The first preset is the default. A UserError says that there is no such model, or a value is out of range.
+    """
+    args = list(sys.argv[1:] if args is None else args)
+    names = list(dict.fromkeys(preset.name for preset in presets))
+    name = given_option(args, "--model") or names[0]
+    fitting = [preset for preset in presets if preset.name == name]
+    if not fitting:
+        raise UserError(f"--model must be one of {', '.join(names)}. Received: {name}")
+    variant = given_option(args, "--variant")
+    preset = next((each for each in fitting if each.data.variant == variant), fitting[0])
+    chosen = Annotated[Literal[tuple(names)], tyro.conf.arg(name="model", help=_MODEL_HELP)]  # type: ignore
+    kind = dataclasses.make_dataclass(
+        "Experiment", [("name", chosen)], bases=(Experiment,), frozen=True, kw_only=True
+    )
+    default = kind(**{each.name: getattr(preset, each.name) for each in fields(preset)})
+    parsed = tyro.cli(
+        kind, default=default, args=args, description=description, config=(tyro.conf.OmitArgPrefixes,)
+    )
+    check_range(parsed.training, "epochs", at_least=1)
+    return Experiment(**{each.name: getattr(parsed, each.name) for each in fields(Experiment)})
+
+
+_MODEL_HELP = "The model. The options and defaults below are those of this one: --model NAME --help."
+
+
+def given_option(args: Sequence[str], option: str) -> str | None:
+    """Return the value of an option on a command line; None where it is not there."""
+    for number, word in enumerate(args):
+        if word == option and number + 1 < len(args):
+            return args[number + 1]
+        if word.startswith(f"{option}="):
+            return word.partition("=")[2]
+    return None
+
+
+def figures_folder(results: Path) -> Path:
+    """Return where the figures of a recorded study go: docs/ with the usual results, else to the results."""
+    return RESULTS.parents[1] / "docs" if results == RESULTS else results

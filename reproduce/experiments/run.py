@@ -1,0 +1,267 @@
+"""The run of an experiment: its seeds and their folders, and what it leaves behind."""
+
+import hashlib
+import json
+import shlex
+import statistics
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from answer_ranking.base.errors import UserError
+from answer_ranking.base.files import check_writable, held_folder, remove_leftovers
+from answer_ranking.data_prep import EncodedSplit
+from answer_ranking.data_prep.overlap_features import inverse_document_frequencies
+from answer_ranking.evaluation.metrics import (
+    METRICS,
+    over_seeds,
+    per_question,
+    summarise,
+)
+from answer_ranking.evaluation.records import (
+    ResultRecord,
+    package_versions,
+    read_record,
+    record_path,
+    save_record,
+)
+from answer_ranking.evaluation.runs import write_split
+from answer_ranking.evaluation.tables import METRIC_TITLES, paper_ours_table, text_table
+from answer_ranking.reproduce.experiments.data import ExperimentData
+from answer_ranking.reproduce.experiments.options import Experiment
+
+if TYPE_CHECKING:
+    import keras
+
+    from answer_ranking.training.fitting import FitResult, Way
+
+
+@dataclass(frozen=True)
+class Seed:
+    """One seed of a run, and where its training keeps its state; without a place nothing is kept."""
+
+    number: int
+    state: Path | None = None
+    key: str = ""
+    label: str = ""
+    callbacks: tuple["keras.callbacks.Callback", ...] = ()
+
+    def fit(
+        self, model: "keras.Model", way: "Way", dev: EncodedSplit, *callbacks: "keras.callbacks.Callback"
+    ) -> "FitResult":
+        """Train a model, or go on with its training; see `answer_ranking.training.fit`."""
+        from answer_ranking.training.fitting import fit
+
+        kept = {"state": self.state, "key": self.key, "label": self.label}
+        around = (*self.callbacks, *callbacks)
+        return fit(model, way, dev, callbacks=around, verbose=self.state is not None, **kept)
+
+
+@dataclass(frozen=True)
+class SeedResult:
+    """What the training of a seed gave, but for the model: the scores and metrics by split."""
+
+    history: list[dict[str, float]]
+    scores: dict[str, np.ndarray]
+    tables: dict[str, pd.DataFrame]
+    dev_map: float
+
+
+class Run:
+    """An experiment's run over its seeds.
+
+    Each seed has a folder with the state of its training: a run that was killed goes on from there, and two
+    processes may share the seeds. Of all trained models the one that is best on dev is kept. `paper` is a
+    paper's name in `evaluation/papers.toml`.
+    """
+
+    def __init__(self, paper: str, experiment: Experiment, data: ExperimentData):
+        self.paper, self.experiment, self.data = paper, experiment, data
+        self.seeds = experiment.run.seed_list
+        self.results: dict[int, SeedResult] = {}
+        self.model: keras.Model | None = None
+        name = slug(paper, data.dataset.description.name, data.dataset.variant, experiment.name)
+        self.folder = experiment.run.output / name / self.key
+        check_writable(self.folder)
+        if experiment.run.record:
+            check_writable(experiment.run.results)
+            self._refuse_to_lose_a_record()
+
+    @cached_property
+    def key(self) -> str:
+        """A hash of options, data and versions: the states of other experiments are not taken up."""
+        parts = [self.experiment.configuration(), self.data.data_hash, package_versions()]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
+
+    @contextmanager
+    def seed(self, number: int) -> Iterator[Seed]:
+        """Hold a seed's folder, so that no other process trains this seed meanwhile."""
+        folder = self.folder / f"seed-{number}"
+        with held_folder(folder):
+            remove_leftovers(folder)
+            callbacks = ()
+            if self.experiment.run.tensorboard:
+                import keras
+
+                callbacks = (keras.callbacks.TensorBoard(folder / "tensorboard"),)
+            label = f"{self.experiment.title}, seed {number}"
+            yield Seed(number, folder / "state.npz", self.key, label, callbacks)
+
+    def keep(
+        self, seed: Seed, model: "keras.Model", fitted: "FitResult", order_seed: int | None = None
+    ) -> None:
+        """Score all splits; keep curves and scores, and the model if it is the best on dev so far."""
+        from answer_ranking.training.scoring import score
+
+        splits = self.data.scored_splits
+        scores = {name: score(model, split, order_seed) for name, split in splits.items()}
+        tables = {name: per_question(split, scores[name]) for name, split in splits.items()}
+        dev_map = summarise(tables["dev"], "answerable")["map"]
+        if self.model is None or dev_map > max(each.dev_map for each in self.results.values()):
+            self.model = model
+        self.results[seed.number] = SeedResult(fitted.history, scores, tables, dev_map)
+
+    def write(self) -> None:
+        """Write run files, the best model, learning curves and records; print the table."""
+        from answer_ranking.evaluation.figures import learning_curves, save_figure
+        from answer_ranking.ranking.ranker import Ranker
+
+        for folder in (self.folder, self.folder / "runs", self.folder / "model"):
+            remove_leftovers(folder)
+        for name, split in self.data.scored_splits.items():
+            scores = {seed: result.scores[name] for seed, result in self.results.items()}
+            write_split(self.folder / "runs", name, split, scores, self.data.dataset.description.protocols)
+        options, encoded = self.experiment.data, self.data.encoded
+        idf = None
+        if encoded.train.features is not None:
+            idf = inverse_document_frequencies(encoded.train, len(encoded.vocabulary))
+        ranker = Ranker(
+            self.model,
+            encoded.vocabulary,
+            lowercase=options.lowercase,
+            mask_numbers=options.mask_numbers,
+            idf=idf,
+            name=f"{options.dataset}, {self.data.word_vectors.name}",
+        )
+        ranker.save(self.folder / "model")
+        curves = [result.history for result in self.results.values()]
+        title = self.title
+        save_figure(learning_curves(curves, title=title), self.folder / "learning_curves.png")
+        records = self._records()
+        for path, record in records.items():
+            save_record(record, path)
+            print(f"wrote {path}")
+        print(paper_ours_table(list(records.values())))
+        print(f"\nModel, run files and figures: {self.folder}")
+
+    @property
+    def title(self) -> str:
+        """Model and data set in print."""
+        return f"{self.experiment.title}, {self.data.title}"
+
+    def count_all_table(self) -> str:
+        """Set the metrics over all questions, one without a correct answer as 0, as SemEval's scorer does."""
+        results = self.results.values()
+        tables = {name: [result.tables[name] for result in results] for name in ("dev", "test")}
+        return means_table("every question counts", tables, "all")
+
+    def _record_paths(self) -> dict[tuple[str, str], Path]:
+        """Name the record of every test split and protocol; a suffix tells them where there are several."""
+        protocols, options = self.data.dataset.description.protocols, self.experiment.run
+        place = (options.results, options.record) if options.record else (self.folder, "record")
+        paths = {}
+        for split in ("test", *self.data.encoded.further_tests):
+            for protocol in protocols:
+                several = [protocol] * (len(protocols) > 1) + [split] * (split != "test")
+                paths[split, protocol] = record_path(*place, "-".join(several))
+        return paths
+
+    def _refuse_to_lose_a_record(self) -> None:
+        for path in self._record_paths().values():
+            old = read_record(path) if path.exists() else None
+            if old and len(old.seeds) > len(self.seeds):
+                raise UserError(
+                    f"{path} is a record of {len(old.seeds)} seeds, which {len(self.seeds)} would replace: "
+                    f"give --seeds {len(old.seeds)}, or another name."
+                )
+            if old and old.main and not self.experiment.run.main:
+                raise UserError(f"{path} is a main record: give --main as well, or another name.")
+
+    def _records(self) -> dict[Path, ResultRecord]:
+        dataset, results = self.data.dataset, self.results.values()
+        common = facts(self.experiment, self.data) | {
+            "paper": self.paper,
+            "seeds": self.seeds,
+            "parameters": int(sum(np.prod(v.shape) for v in self.model.trainable_variables)),
+            # The median, since the first epoch of every seed includes TensorFlow's preparations.
+            "seconds_per_epoch": statistics.median(
+                epoch["seconds"] for result in results for epoch in result.history
+            ),
+            "main": self.experiment.run.main,
+            # With what a reader of the data set's numbers has to know, such as a part that is missing.
+            "notes": " ".join(filter(None, (self.experiment.run.notes, *dataset.description.notes))),
+        }
+        records = {}
+        for (split, protocol), path in self._record_paths().items():
+            rule = dataset.description.protocols[protocol]
+            test, dev = ([result.tables[name] for result in results] for name in (split, "dev"))
+            measured = over_seeds(test, dev, rule)
+            records[path] = ResultRecord(**common, **measured, protocol=protocol, split=split)
+        return records
+
+
+def means_table(corner: str, tables: dict[str, list[pd.DataFrame]], rule: str) -> str:
+    """Set the means over the tables of all seeds, a line per name."""
+    rows = []
+    for name, each in tables.items():
+        means = [summarise(table, rule) for table in each]
+        rows.append([name, *(f"{statistics.mean(one[m] for one in means):.4f}" for m in METRICS[:3])])
+    return text_table([corner, *(METRIC_TITLES[metric] for metric in METRICS[:3])], rows)
+
+
+def facts(experiment: Experiment, data: ExperimentData) -> dict[str, Any]:
+    """Say for a record what was run: model, data, options and command."""
+    vectors = data.word_vectors
+    return {
+        "dataset": data.dataset.description.name,
+        "model": experiment.title,
+        "variant": data.dataset.variant,
+        "embeddings": vectors.name,
+        "command": clean_command(),
+        "configuration": experiment.configuration(),
+        "vocabulary_coverage": {
+            "types": round(vectors.coverage_types, 4),
+            "tokens": round(vectors.coverage_tokens, 4),
+        },
+        "data": data.data_hash,
+    }
+
+
+def slug(*parts: str) -> str:
+    """Join names to one that suits a file system, such as hyperqa_trecqa_ap-cnn."""
+    cleaned = ("".join(c if c.isalnum() or c in "+.-" else "-" for c in part.lower()) for part in parts)
+    return "_".join("-".join(filter(None, part.split("-"))) for part in cleaned if part)
+
+
+def clean_command() -> str:
+    """Return this process's command as typed in the repository's folder, without the machine's paths."""
+    places = {"--data-home", "--embeddings-home", "--output", "--results"}
+    words, skip = [], False
+    for word in sys.argv[1:]:
+        if word.startswith("--"):
+            name, *value = word.split("=", 1)
+            word = "=".join((name.replace("_", "-"), *value))
+            skip = word.partition("=")[0] in places
+        if not skip:
+            words.append(word)
+    script = Path(sys.argv[0]).resolve()
+    root = Path(__file__).resolve().parents[2]
+    name = script.relative_to(root) if script.is_relative_to(root) else Path(*script.parts[-2:])
+    return shlex.join(["python", name.as_posix(), *words])

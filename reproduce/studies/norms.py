@@ -1,0 +1,239 @@
+"""What a trained HyperQA or CosineQA has learnt (Figures 4 and 5, Tables 8 and 9 of the HyperQA paper).
+
+    python reproduce/studies/norms.py --dataset trecqa
+    python reproduce/studies/norms.py --dataset trecqa --model cosineqa
+
+Trains one seed with the options of the data set's own script. Leaves figures in the output folder, and prints
+the tables. Figure 4 needs scikit-learn: pip install -e '.[analysis]'.
+
+The paper says that questions have longer vectors than answers. The last table looks: effect sizes with 95 %
+intervals by the bootstrap over questions, plain and at equal numbers of words.
+
+With --record the numbers and Table 9 are kept, and the figures go to docs/. Table 8 quotes the data set's
+texts and is printed only.
+"""
+
+import importlib.util
+import sys
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from answer_ranking.base.command import run_command
+from answer_ranking.base.errors import UserError, check_range
+from answer_ranking.base.files import check_writable
+from answer_ranking.evaluation.figures import BLUE, ORANGE, new_figure, norm_histogram, save_figure
+from answer_ranking.evaluation.norms import EFFECTS, compare_norms
+from answer_ranking.evaluation.records import record_path, save_study
+from answer_ranking.evaluation.tables import text_table
+from answer_ranking.reproduce.experiments.data import load_data
+from answer_ranking.reproduce.experiments.hyperqa import cosineqa, hyperqa, train
+from answer_ranking.reproduce.experiments.options import (
+    RESULTS,
+    DataOptions,
+    Experiment,
+    figures_folder,
+    given_option,
+    parse,
+)
+from answer_ranking.reproduce.experiments.run import Seed, facts, slug
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from answer_ranking.data_prep import EncodedSplit, Vocabulary
+
+
+@dataclass(frozen=True, kw_only=True)
+class NormsOptions:
+    """What is looked at."""
+
+    split: Literal["dev", "test"] = "test"
+    """Which split to look at."""
+    levels: int = 6
+    """Number of levels of the hierarchy: equal steps of the words' norms."""
+    pairs: int = 3
+    """How many questions with a correct answer to lay out by levels (Table 8)."""
+    tsne_texts: int = 2000
+    """At most so many texts in Figure 4, drawn at random; 0 leaves it out."""
+    seed: int = 0
+    """Seed of the training, of the draws, of t-SNE and of the bootstrap."""
+    output: Path = Path("outputs/norms")
+    """Folder for the figures."""
+    record: str | None = None
+    """Keep the numbers under this name, such as norms/wikiqa-hyperqa."""
+    results: Path = RESULTS
+    """With --record: folder of the numbers, and of the figures if it is not the usual one."""
+
+    def __post_init__(self) -> None:
+        check_range(self, "levels", at_least=2)
+        check_range(self, "pairs", "tsne_texts", at_least=0)
+        if self.tsne_texts and importlib.util.find_spec("sklearn") is None:
+            raise UserError(
+                "Figure 4 needs scikit-learn: pip install -e '.[analysis]', or leave it out: --tsne-texts 0."
+            )
+
+
+def presets(dataset: str) -> list[Experiment]:
+    """Return the experiments of the data set's own script, or those with the defaults."""
+    name = f"hyperqa_{dataset.replace('-', '_')}"
+    if importlib.util.find_spec(f"answer_ranking.reproduce.{name}") is None:
+        return [hyperqa(DataOptions(dataset=dataset)), cosineqa(DataOptions(dataset=dataset))]
+    return import_module(f"answer_ranking.reproduce.{name}").PRESETS
+
+
+def level_of(norms: np.ndarray, levels: int) -> np.ndarray:
+    """Number the levels of norms from 1, equal steps from 0 to the largest norm."""
+    largest = max(float(norms.max(initial=0.0)), 1e-12)
+    return np.minimum((norms / largest * levels).astype(int), levels - 1) + 1
+
+
+def words_by_level(
+    split: "EncodedSplit", vocabulary: "Vocabulary", norms: np.ndarray, levels: int
+) -> list[dict[str, Any]]:
+    """Sort a split's words into levels of their norm, a mapping per level with its commonest (Table 9)."""
+    counts = sum(
+        np.bincount(texts.words, minlength=len(vocabulary)) for texts in (split.questions, split.candidates)
+    )
+    known = np.flatnonzero(counts[2:]) + 2
+    level, step = level_of(norms[known], levels), norms[known].max() / levels
+    rows = []
+    for number in range(1, levels + 1):
+        here = known[level == number]
+        named = here[np.argsort(-counts[here], kind="stable")][:12]
+        words = [vocabulary.words[i] for i in named]
+        limits = f"{(number - 1) * step:.2f}-{number * step:.2f}"
+        rows.append({"norms": limits, "words": len(here), "most_frequent": words})
+    return rows
+
+
+def tsne_figure(questions: np.ndarray, answers: np.ndarray, title: str, texts: int, seed: int) -> "Figure":
+    """Draw vectors of texts in three dimensions by t-SNE, at most `texts` of them (Figure 4)."""
+    from matplotlib.figure import Figure
+    from sklearn.manifold import TSNE
+
+    vectors = np.concatenate([questions, answers])
+    is_question = np.arange(len(vectors)) < len(questions)
+    if len(vectors) > texts:
+        some = np.sort(np.random.default_rng(seed).permutation(len(vectors))[:texts])
+        vectors, is_question = vectors[some], is_question[some]
+    if len(vectors) < 10:
+        raise UserError(
+            f"t-SNE needs at least 10 texts. Received: {len(vectors)}. Leave it out by --tsne-texts 0."
+        )
+    perplexity = min(30.0, (len(vectors) - 1) / 3)
+    places = TSNE(3, init="pca", perplexity=perplexity, random_state=seed).fit_transform(vectors)
+    figure = Figure(figsize=(5.6, 5.0), dpi=160)
+    axes = figure.add_subplot(projection="3d")
+    for mask, name, colour in ((~is_question, "answers", ORANGE), (is_question, "questions", BLUE)):
+        axes.scatter(*places[mask].T, s=6, color=colour, alpha=0.6, label=f"{name} ({mask.sum():,})")
+    axes.set(xticklabels=[], yticklabels=[], zticklabels=[])
+    axes.legend(frameon=False, fontsize="small")
+    axes.set_title(title, fontsize="medium")
+    return figure
+
+
+def word_norm_figure(norms: np.ndarray, title: str) -> "Figure":
+    """Draw the histogram of the words' norms (Figure 5 b)."""
+    figure, (axes,) = new_figure(1, 5.2, 3.2)
+    axes.hist(norms, bins=40, color=BLUE, alpha=0.8)
+    axes.set(xlabel="Euclidean norm of the projected word", ylabel="distinct words", title=title)
+    return figure
+
+
+def analyse(experiment: Experiment) -> dict[str, Any]:
+    """Train, make all figures and tables, and keep them if wanted; return the numbers."""
+    options = experiment.run
+    check_writable(options.output)
+    data = load_data(experiment.data)
+    model, _ = train(experiment, data, Seed(options.seed))
+    split, vocabulary, encoding = data.encoded.splits[options.split], data.encoded.vocabulary, model.encoding
+    title = f"{experiment.title}, {data.title}, {options.split}"
+
+    # The vectors before they come onto the ball, as in the paper.
+    sums = encoding.sums(encoding.pack(split.questions, split.candidates.texts)).numpy()
+    questions, distinct = sums[: split.n_questions], sums[split.n_questions :]
+    question_norms, distinct_norms = (np.linalg.norm(each, axis=1) for each in (questions, distinct))
+    answer_norms = distinct_norms[split.candidates.index]
+    word_norms = np.linalg.norm(encoding.projection(encoding.word_vectors).numpy(), axis=1)
+    word_norms[:2] = 0  # padding and the unknown word are no words
+    occurring = np.unique(np.concatenate([split.questions.words, split.candidates.texts.words]))
+    occurring = occurring[occurring > 1]
+
+    max_norm = experiment.model.max_norm
+    figures = {
+        "norms": norm_histogram(question_norms, answer_norms, max_norm=max_norm, title=title),
+        "word_norms": word_norm_figure(word_norms[occurring], title),
+    }
+    if options.tsne_texts:
+        figures["tsne"] = tsne_figure(questions, distinct, title, options.tsne_texts, options.seed)
+    for name, figure in figures.items():
+        save_figure(figure, options.output / f"{name}.png")
+
+    rows = words_by_level(split, vocabulary, word_norms, options.levels)
+    print(f"{title}: words by level (Table 9)\n")
+    for row in rows:
+        print(f"  {row['norms']}  {row['words']:6,} words: {', '.join(row['most_frequent'])}")
+    within = np.zeros_like(word_norms)
+    within[occurring] = word_norms[occurring]
+    print_pairs(split, vocabulary, level_of(within, options.levels), options.pairs)
+
+    comparison = compare_norms(
+        question_norms,
+        split.questions.lengths,
+        answer_norms,
+        split.candidates.lengths,
+        split.question_of_row,
+        seed=options.seed,
+    )
+    effects = [[words, str(getattr(comparison, name))] for name, words in EFFECTS.items()]
+    print(f"\nQuestions against answers, {comparison.n_questions} questions, with 95 % intervals\n")
+    print(text_table(["", "effect"], effects))
+    print(
+        f"\n{comparison.lengths_in_common:.0%} of the questions have a length that is usual among answers "
+        "(the middle 90 %):\nwhere that is little, the comparison at equal length is an extrapolation."
+    )
+    print(f"\nFigures: {options.output}")
+
+    name = slug(experiment.data.dataset, options.split, experiment.name)
+    record = facts(experiment, data) | {
+        "title": title,
+        "norms": comparison.values(),
+        "words_by_level": rows,
+        "split": options.split,
+        "seed": options.seed,
+        "figures": [f"{part}-{name}.png" for part in figures],
+    }
+    if options.record:
+        for part, figure in figures.items():
+            save_figure(figure, figures_folder(options.results) / f"{part}-{name}.png")
+        save_study(record, record_path(options.results, options.record))
+    return record
+
+
+def print_pairs(split: "EncodedSplit", vocabulary: "Vocabulary", level: np.ndarray, pairs: int) -> None:
+    """Print the first questions with a correct answer, the words of both by their level (Table 8)."""
+    for number in np.flatnonzero(split.n_correct > 0)[:pairs]:
+        start, end = split.candidate_offsets[[number, number + 1]]
+        correct = start + np.argmax(split.labels[start:end])
+        texts = [split.questions.take([number]).words, split.candidates.take([correct]).words]
+        print("\nA question and a correct answer by level (Table 8)\n")
+        for height in range(1, int(level.max()) + 1):
+            words = (" ".join(vocabulary.words[i] for i in text if level[i] == height) for text in texts)
+            print(f"  H{height}  {'  |  '.join(each or '–' for each in words)}")
+
+
+def main(args: list[str]) -> None:
+    """Read the command line, and analyse."""
+    dataset = given_option(args, "--dataset")
+    if dataset is None and not {"-h", "--help"} & set(args):
+        raise UserError("--dataset is missing, such as --dataset trecqa.")
+    looked_at = [replace(preset, run=NormsOptions()) for preset in presets(dataset or "wikiqa")]
+    analyse(parse(__doc__, looked_at, args))
+
+
+if __name__ == "__main__":
+    run_command(lambda: main(sys.argv[1:]))

@@ -1,0 +1,140 @@
+"""Measure the rule baselines on any data set: random order, original order, shared words, BM25.
+
+    python reproduce/studies/rules.py --dataset wikiqa
+
+Nothing is trained. Random: the expectation over all orders. RR: the original order. WO: the number of words
+that question and answer share. WO+RR: WO, ties in the original order. IDF-WO: WO with rare words weighing
+more. BM25: the library bm25s, document frequencies of the whole split. Ties are broken at random, and the
+mean over --tie-seeds orders is printed, unless a row says otherwise. The files of TrecQA list correct answers
+first, so two more rows show what a tie kept in file order is worth there.
+
+With --record, Random, RR, WO and WO+RR, which the Cosinet paper prints, get a record each.
+"""
+
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+import pandas as pd
+import tyro
+
+from answer_ranking.base.command import run_command
+from answer_ranking.base.errors import check_range
+from answer_ranking.data_prep import Dataset, load_dataset
+from answer_ranking.evaluation.metrics import METRICS, over_seeds, questions_that_count, summarise
+from answer_ranking.evaluation.records import ResultRecord, record_path, save_record
+from answer_ranking.evaluation.rules import measure_rules
+from answer_ranking.evaluation.tables import METRIC_TITLES, paper_ours_table, text_table
+from answer_ranking.reproduce.experiments.options import RESULTS
+from answer_ranking.reproduce.experiments.run import clean_command, slug
+
+RECORDED = ("Random", "RR", "WO", "WO+RR")
+AGAINST = "WO, every tie against the correct answer"
+COUNTED = {
+    "answerable": "questions with a correct answer",
+    "clean": "questions with a correct and a wrong answer",
+    "all": "all questions, those without a correct answer as 0",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """The options."""
+
+    dataset: str
+    """Name of the data set, such as wikiqa or squad-sent."""
+    variant: str | None = None
+    """Training set of the data set, where there are several; the rules do not learn from it."""
+    tie_seeds: int = 50
+    """How many random orders of tied candidates to average over."""
+    data_home: Path | None = None
+    """Folder of the data sets; else QA_DATA_HOME, else the user's cache."""
+    record: str | None = None
+    """Write records under this name, such as rules/wikiqa."""
+    results: Path = RESULTS
+    """With --record: the folder of the records."""
+
+    def __post_init__(self) -> None:
+        check_range(self, "tie_seeds", at_least=1)
+
+
+def main(config: Config) -> None:
+    """Measure, print the tables, and write the records."""
+    if config.record:
+        record_path(config.results, config.record)  # refuses a bad name before anything is measured
+    dataset = load_dataset(config.dataset, config.variant, config.data_home)
+    description = dataset.description
+    splits = {"dev": dataset.dev, "test": dataset.test}
+    measured = {name: measure_rules(each, description, config.tie_seeds) for name, each in splits.items()}
+    print("\n\n".join(tables(dataset, measured)))
+    if config.record is None:
+        return
+    records = rule_records(config, dataset, measured)
+    for record in records:
+        protocol = f"-{record.protocol}" if len(description.protocols) > 1 else ""
+        path = record_path(config.results, config.record, f"{slug(record.model)}{protocol}")
+        save_record(record, path)
+        print(f"wrote {path}")
+    print(paper_ours_table(records))
+
+
+Measured = dict[str, dict[str, pd.DataFrame]]
+"""By split and rule, a row per question."""
+
+
+def tables(dataset: Dataset, measured: Measured) -> list[str]:
+    """Set a table per split and rule of what counts, all questions included, as plain text."""
+    texts = []
+    rules = dict.fromkeys((*dataset.description.protocols.values(), "all"))
+    for split, rule in product(measured, rules):
+        rows = []
+        for name, table in measured[split].items():
+            metrics = summarise(table, rule)
+            rows.append([name, *(f"{metrics[metric]:.4f}" for metric in METRICS)])
+        count = int(questions_that_count(table, rule).sum())
+        header = ["rule", *(METRIC_TITLES[metric] for metric in METRICS)]
+        title = f"{dataset.description.title}, {split}: {count} {COUNTED[rule]}"
+        texts.append(f"{title}\n\n{text_table(header, rows)}")
+    return texts
+
+
+def rule_records(config: Config, dataset: Dataset, measured: Measured) -> list[ResultRecord]:
+    """Make a record per protocol and rule of `RECORDED`; RR has none where files list correct answers first.
+
+    A record has one seed, under which stands the mean over the random orders of ties.
+    """
+    description = dataset.description
+    records = []
+    for protocol, rule in description.protocols.items():
+        wo = f"Ties at random: the mean over {config.tie_seeds} orders."
+        if AGAINST in measured["test"]:
+            worst = summarise(measured["test"][AGAINST], rule)
+            values = f"MAP is {worst['map']:.4f}, MRR {worst['mrr']:.4f} and P@1 {worst['p@1']:.4f}"
+            wo += f" With every tie against the correct answer {values}."
+        notes = {"Random": "The expectation over all orders.", "WO": wo}
+        for name in (each for each in RECORDED if each in measured["test"]):
+            found = over_seeds([measured["test"][name]], [measured["dev"][name]], rule)
+            del found["per_question"]
+            records.append(
+                ResultRecord(
+                    paper="cosinet",
+                    dataset=description.name,
+                    protocol=protocol,
+                    split="test",
+                    model=name,
+                    variant=dataset.variant,
+                    seeds=[0],
+                    **found,
+                    parameters=0,
+                    seconds_per_epoch=None,
+                    command=clean_command(),
+                    configuration={"dataset": config.dataset, "tie_seeds": config.tie_seeds},
+                    main=dataset.variant == description.variants[0],
+                    notes=notes.get(name, ""),
+                )
+            )
+    return records
+
+
+if __name__ == "__main__":
+    run_command(lambda: main(tyro.cli(Config, description=__doc__)))

@@ -1,0 +1,229 @@
+"""The study of Eq. 9 on the sample: it goes on where it stopped, leaves test alone while it tunes, and sums
+up what its runs hold.
+"""
+
+import json
+from dataclasses import replace
+from typing import get_args, get_type_hints
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from answer_ranking.data_prep import UserError
+from answer_ranking.evaluation.eq9 import READINGS, TITLES, study_figure, study_table
+from answer_ranking.reproduce.experiments.data import load_data
+from answer_ranking.reproduce.experiments.options import RESULTS
+from answer_ranking.reproduce.studies import eq9
+from answer_ranking.reproduce.studies.eq9 import Condition, Config, read_trials, refuse_to_lose, study, tune
+
+DIVERGING = 1e38
+
+
+def options(folder, **changes):
+    values = {
+        "dataset": "sample",
+        "conditions": ("none", "points"),
+        "learning_rates": (0.1, DIVERGING),
+        "tuning_seeds": 1,
+        "seeds": 2,
+        "dimension": 4,
+        "epochs": 2,
+        "record": "eq9/sample",
+        "results": folder / "results",
+        "output": folder / "output",
+    }
+    return Config(**values | changes)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("study")
+
+
+@pytest.fixture(scope="module")
+def done(folder):
+    path = study(options(folder))
+    return path, json.loads(path.read_text())
+
+
+@pytest.fixture
+def trained(monkeypatch):
+    """What is trained from here on: a list of reading and seed."""
+    calls, train = [], eq9.train
+
+    def noted(experiment, data, seed):
+        calls.append((experiment.training.eq9, seed.number))
+        return train(experiment, data, seed)
+
+    monkeypatch.setattr(eq9, "train", noted)
+    return calls
+
+
+def test_every_reading_is_a_condition_with_a_title_and_a_colour_of_its_own(done):
+    assert sorted(get_args(Condition)) == sorted([*READINGS, "cosineqa"])
+    # By default all are compared, that which converts nothing first.
+    names = Config().conditions
+    assert names[0] == "none" and sorted(names) == sorted(get_args(Condition))
+    assert list(TITLES) == list(names)
+    _, record = done
+    conditions = [{**record["conditions"][0], "condition": name} for name in names]
+    assert len(set(study_table(conditions).splitlines()[2:])) == len(names)
+    dev = study_figure(conditions, max_norm=0.7).axes[1]
+    # The last line is the level.
+    assert len({line.get_color() for line in dev.get_lines()[:-1]}) == len(names)
+
+
+def without_times(record):
+    return [{k: v for k, v in each.items() if k != "seconds_per_epoch"} for each in record["conditions"]]
+
+
+def test_a_rate_that_diverges_is_recorded_and_not_chosen(done, folder):
+    _, record = done
+    path = folder / "results" / "eq9" / "sample.trials.jsonl"
+    trials = read_trials(path)
+    assert [(t["condition"], t["learning_rate"], t["seed"]) for t in trials] == [
+        (condition, rate, 1000) for condition in ("none", "points") for rate in (0.1, DIVERGING)
+    ]
+    diverged = [trial for trial in trials if "diverged" in trial]
+    assert [trial["learning_rate"] for trial in diverged] == [DIVERGING] * 2
+    assert all("Training stopped at step" in trial["diverged"] for trial in diverged)
+    assert [each["learning_rate"] for each in record["conditions"]] == [0.1, 0.1]
+
+
+def test_the_summary_has_the_numbers_of_the_runs(done, folder):
+    _, record = done
+    runs = [json.loads(path.read_text()) for path in sorted(folder.glob("output/eq9/*/seed-*.json"))]
+    assert len(runs) == 4
+    for each in record["conditions"]:
+        found = each["metrics"]["map"]
+        mine = [run["test"]["map"] for run in runs if run["reading"] == each["condition"]]
+        # The files of a folder come in the order of their seeds.
+        assert found["per_seed"] == pytest.approx([np.mean(ap) for ap in mine], abs=1e-6)
+        assert each["ap"] == pytest.approx(np.mean(mine, axis=0), abs=1e-6)
+        assert found["mean"] == pytest.approx(np.mean(found["per_seed"]), abs=2e-6)
+        half = stats.t.ppf(0.975, 1) * stats.sem(found["per_seed"])
+        assert found["ci95"] == pytest.approx(half, abs=1e-5)
+        assert len(each["dev_map"]) == 2 and len(each["norms"]["answers"]["before"]) == 3
+    none, points = (np.array(each["ap"]) for each in record["conditions"])
+    signs = np.random.default_rng(7).choice([-1.0, 1.0], size=(20_000, len(none)))
+    p = np.mean(np.abs(signs @ (points - none)) >= abs((points - none).sum()) - 1e-12)
+    assert record["conditions"][1]["p"] == pytest.approx(p, abs=0.03)
+    assert record["protocol"] == "filtered"
+    assert record["configuration"]["dataset"] == "sample" and "commit" in record
+    figure = folder / "results" / "eq9-sample.png"
+    assert figure.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_second_call_trains_nothing_and_a_killed_one_its_missing_seed(done, folder, trained):
+    _, record = done
+    assert without_times(json.loads(study(options(folder)).read_text())) == without_times(record)
+    assert trained == []
+    lost = sorted(folder.glob("output/eq9/*/seed-1.json"))[0]
+    kept = json.loads(lost.read_text())
+    lost.unlink()
+    again = json.loads(study(options(folder)).read_text())
+    assert len(trained) == 1 and trained[0][1] == 1
+    assert json.loads(lost.read_text())["test"] == kept["test"]
+    assert without_times(again) == without_times(record)
+
+
+@pytest.mark.parametrize(
+    ("changes", "lost"),
+    [
+        ({"conditions": ("none",)}, "conditions points"),
+        ({"seeds": 1, "tuning_seeds": 2}, "seeds 2 at d = 4"),
+        ({"learning_rates": (0.1, 0.2)}, r"learning rates 1e\+38"),
+        ({"conditions": ("points",), "learning_rates": (0.1,)}, r"conditions none; learning rates 1e\+38"),
+    ],
+)
+def test_a_smaller_study_does_not_take_a_recorded_one_s_place(done, folder, trained, changes, lost):
+    path, _ = done
+    before = path.read_bytes()
+    with pytest.raises(UserError, match=rf"{path.name} is a study with more .*: {lost}\. .*--record"):
+        study(options(folder, **changes))
+    assert path.read_bytes() == before and trained == []
+
+
+def test_sizes_and_tuning_seeds_are_kept_as_well(tmp_path):
+    path = tmp_path / "results" / "eq9" / "sample.json"
+    path.parent.mkdir(parents=True)
+    record = {
+        **dict.fromkeys(("title", "protocol", "embeddings", "configuration", "command"), ""),
+        "seeds": 2,
+        "size_seeds": 7,
+        "tuning": {"learning_rates": [0.1], "seeds": 2},
+        "conditions": [{"dimension": d, "condition": "none"} for d in (4, 6, 8)],
+    }
+    path.write_text(json.dumps(record))
+    with pytest.raises(UserError, match=r": sizes 6; seeds 7 at d = 8; tuning seeds 2\. Ask"):
+        refuse_to_lose(options(tmp_path, dimensions=(8,), size_seeds=6))
+    more = options(tmp_path, dimensions=(6, 8, 9), size_seeds=8, tuning_seeds=2)
+    refuse_to_lose(more)
+    refuse_to_lose(options(tmp_path, conditions=("points",), record="eq9/absent"))
+    path.write_text("{")
+    with pytest.raises(UserError, match=r"sample\.json is not JSON"):
+        refuse_to_lose(more)
+
+
+def test_the_data_sets_are_those_with_a_script_s_defaults(tmp_path):
+    for name in get_args(get_type_hints(Config)["dataset"]):
+        assert Config(dataset=name).experiment("none", 0.1, 4).data.dataset == name
+    # TrecQA's own script takes TRAIN-ALL, with its numbers masked.
+    trecqa = Config(dataset="trecqa").experiment("none", 0.1, 4).data
+    assert (trecqa.variant, trecqa.mask_numbers) == ("TRAIN-ALL", True)
+
+
+def test_tuning_never_sees_the_test_split(tmp_path):
+    class Unseen:
+        def __getattr__(self, name):
+            raise AssertionError(f"test was asked for {name}")
+
+    config = options(tmp_path, learning_rates=(0.1,))
+    data = load_data(config.experiment("none", 0.1, 4).data)
+    assert data.data_hash  # kept, so that it is not asked of the test split
+    object.__setattr__(data, "encoded", replace(data.encoded, test=Unseen()))
+    found = tune(config, data, "none", 4, tmp_path / "trials.jsonl", lambda: None)
+    assert found["learning_rate"] == 0.1
+    (trial,) = read_trials(tmp_path / "trials.jsonl")
+    assert 0 < trial["dev_map"] <= 1
+
+
+def test_a_condition_that_diverges_at_every_rate_is_a_result(tmp_path, capsys):
+    config = options(tmp_path, conditions=("released_code",), learning_rates=(DIVERGING,))
+    (found,) = json.loads(study(config).read_text())["conditions"]
+    assert found["learning_rate"] is None and found["seeds"] == []
+    assert "Training stopped at step" in found["rates"][0]["diverged"]
+    assert "| HyperQA, `released_code` | diverged at every rate |" in capsys.readouterr().out
+    assert not list(tmp_path.glob("output/eq9/*/seed-*.json"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"seeds": 0}, "seeds must be at least 1"),
+        ({"seeds": 1001}, "at most 1000"),
+        ({"learning_rates": (-0.1,)}, "learning_rate must be above 0"),
+        ({"learning_rates": (0.1, 0.1)}, "learning_rates must be different values"),
+        ({"dimensions": (0,)}, "dimension must be at least 1"),
+        ({"epochs": 0}, "epochs must be at least 1"),
+        ({"conditions": ()}, "conditions must be different values, at least one"),
+    ],
+)
+def test_options_out_of_range(tmp_path, arguments, message):
+    with pytest.raises(UserError, match=message):
+        options(tmp_path, **arguments)
+
+
+@pytest.mark.parametrize("text", ['{"key": "a", "seed": 1', '{"key": "a", "seed": 1, "dev_map": 0.5}', "[1]"])
+def test_a_damaged_file_of_trials_is_named(tmp_path, text):
+    (tmp_path / "trials.jsonl").write_text(text)
+    with pytest.raises(UserError, match=r"trials\.jsonl is damaged"):
+        read_trials(tmp_path / "trials.jsonl")
+
+
+def test_a_summary_without_a_record_stays_in_the_output_folder(tmp_path):
+    config = Config(output=tmp_path)
+    assert config.summary == tmp_path / "eq9" / "wikiqa.json"
+    assert config.figure.parent == config.summary.parent
+    assert Config(record="eq9/wikiqa").figure.parent == RESULTS.parents[1] / "docs"

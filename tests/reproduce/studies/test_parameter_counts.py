@@ -1,0 +1,50 @@
+import pytest
+
+from answer_ranking.reproduce.studies.parameter_counts import main, parameter_rows
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return parameter_rows()
+
+
+def number(text):
+    return int(text.replace(",", ""))
+
+
+def test_counts_beside_the_papers_numbers(rows, capsys):
+    main()
+    printed = capsys.readouterr().out
+    rows = {(row["model"], row["settings"]): row for row in rows}
+    for (model, settings), expected in {
+        # printed, by the formula, and ours with the softmax (2 * 128 + 2) and the LSTM's biases (4 * 512)
+        ("HyperQA", "n=300, d=300"): ("90K", 90_302, 90_302),
+        ("HyperQA", "n=300, d=150"): ("45K", 45_152, 45_152),
+        ("CTRN", "d=512, m=300, h=128, k=2"): ("1.05M", 1_052_800, 1_053_058),
+        ("QRNN", "d=512, m=300, h=128, k=2"): ("1.05M", 1_052_800, 1_053_058),
+        ("LSTM", "d=512, m=300, h=128"): ("1.79M", 1_794_176, 1_796_482),
+        # 400 filters over 3 words of 100 dimensions with biases, and U; two LSTMs of 141 units
+        ("AP-CNN", "n=100, 400 filters, k=3"): ("-", 280_400, 280_400),
+        ("QA-CNN", "n=100, 4000 filters, k=2"): ("-", 804_000, 804_000),
+        ("QA-BiLSTM", "n=100, 2 x 141"): ("-", 272_976, 272_976),
+        ("AP-BiLSTM", "n=100, 2 x 141"): ("-", 352_500, 352_500),
+        # Two bias vectors per gate in the formula, one in ours
+        ("Cosinet", "pointwise"): ("904k", 904_201, 904_201),
+        ("Cosinet list LSTM", "list-wise, over the candidates"): ("1.99M", 1_986_301, 1_985_101),
+        ("CA list BiRNN", "list-wise, over the candidates"): ("4.87M", 4_865_401, 4_864_801),
+    }.items():
+        row = rows[model, settings]
+        assert (row["printed"], number(row["formula"]), number(row["ours"])) == expected
+        assert row["ours"] in printed
+    assert rows["AP-BiLSTM", "d=512, m=300, h=128"]["printed"] == "5.86M"
+    assert "follows from the printed formula neither" in printed
+
+
+def test_each_printed_number_follows_from_its_formula_or_has_a_note(rows):
+    for row in rows:
+        if row["printed"] == "-":
+            assert row["formula"] == row["ours"]
+            continue
+        unit = {"K": 1e3, "M": 1e6}[row["printed"][-1].upper()]
+        close = number(row["formula"]) == pytest.approx(float(row["printed"][:-1]) * unit, rel=0.01)
+        assert close or "neither" in row["note"]

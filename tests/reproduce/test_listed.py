@@ -1,0 +1,136 @@
+"""The list of experiments: what has no record is run; a rerun is set beside the record.
+
+The experiment here is a small one of the tests' own: a script that measures nothing, but leaves records as
+the real ones do.
+"""
+
+import json
+
+import pytest
+
+from answer_ranking.base.errors import UserError
+from answer_ranking.evaluation import load_records
+from answer_ranking.reproduce.experiments import listed
+
+COMMAND = "python reproduce/tiny.py --record hyperqa/wikiqa/{}"
+SCRIPT = """
+import sys
+from pathlib import Path
+
+from answer_ranking.evaluation import ResultRecord, save_record
+from answer_ranking.evaluation.records import record_path
+
+words = sys.argv[1:]
+if "--fail" in words:
+    sys.exit(3)
+name, results = (words[words.index(option) + 1] for option in ("--record", "--results"))
+values = [float(value) for value in (Path(__file__).parent / "values").read_text().split()]
+Path("trained").touch()  # in the folder of the outputs
+ci95 = None if len(values) == 1 else 0.1
+record = ResultRecord(
+    paper="hyperqa", dataset="wikiqa", protocol="filtered", split="test", model="HyperQA",
+    seeds=list(range(len(values))), parameters=1, seconds_per_epoch=0.1,
+    metrics={"map": {"mean": sum(values) / len(values), "ci95": ci95, "per_seed": values}},
+    command=f"python reproduce/tiny.py --record {name}", configuration={"name": name},
+)
+save_record(record, record_path(results, name, "raw"))
+"""
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    folder = tmp_path / "reproduce"
+    folder.mkdir()
+    (folder / "tiny.py").write_text(SCRIPT)
+    (folder / "values").write_text("0.5 0.6")
+    (folder / "experiments.txt").write_text(f"# A list.\n\n{COMMAND.format('a')}\n{COMMAND.format('a-b')}\n")
+    monkeypatch.setattr(listed, "ROOT", tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def run(root, capfd):
+    def run(**options):
+        folder = root / "reproduce"
+        status = listed.reproduce(
+            experiments=folder / "experiments.txt", results=folder / "results", **options
+        )
+        return status, capfd.readouterr()
+
+    return run
+
+
+def test_what_has_no_record_is_run_and_then_skipped(root, run):
+    folder = root / "reproduce" / "results"
+    status, said = run(dry_run=True)
+    assert status == 0 and said.out.count("to run") == 2
+    assert not folder.exists()
+    # The one name begins the other's.
+    assert run(only="a-b")[0] == 0
+    assert [record.configuration["name"] for record in load_records(folder)] == ["hyperqa/wikiqa/a-b"]
+    status, said = run()
+    assert status == 0 and (said.out.count("to run"), said.out.count("    recorded")) == (1, 1)
+    assert len(load_records(folder)) == 2 and (root / "trained").exists()
+    assert run()[1].out.count("    recorded") == 2
+
+
+@pytest.mark.parametrize(
+    ("values", "said", "mean"),
+    [
+        ("0.56 0.62", ["0.5500 ± 0.1000", "0.5900 ± 0.1000", "yes"], 0.59),
+        ("0.3 0.4", ["0.5500 ± 0.1000", "0.3500 ± 0.1000", "no, -0.2000"], 0.35),
+    ],
+)
+def test_a_rerun_starts_anew_and_replaces_only_if_it_is_told_to(root, run, values, said, mean):
+    run()
+    (root / "trained").unlink()
+    path = root / "reproduce" / "results" / "hyperqa" / "wikiqa" / "a-raw.json"
+    before = path.read_bytes()
+    (root / "reproduce" / "values").write_text(values)
+    status, printed = run(rerun="hyperqa/wikiqa/a")
+    assert status == 0
+    row = next(line for line in printed.out.splitlines() if line.startswith("hyperqa/wikiqa/a-raw.json"))
+    assert all(each in row for each in said)
+    assert path.read_bytes() == before and not (root / "trained").exists()
+    run(rerun="hyperqa/*/a", replace=True)
+    assert json.loads(path.read_text())["metrics"]["map"]["mean"] == pytest.approx(mean)
+
+
+def test_one_seed_has_no_interval(root, run):
+    (root / "reproduce" / "values").write_text("0.5")
+    run()
+    (root / "reproduce" / "values").write_text("0.7")
+    assert "+0.2000, one seed" in run(rerun="hyperqa/wikiqa/a")[1].out
+
+
+def test_a_command_that_fails_does_not_keep_back_the_others(root, run):
+    path = root / "reproduce" / "experiments.txt"
+    path.write_text(f"{COMMAND.format('bad')} --fail\n{path.read_text()}")
+    status, said = run()
+    assert status == 1
+    assert said.err.splitlines()[-1] == f"failed: {COMMAND.format('bad')} --fail"
+    assert len(load_records(root / "reproduce" / "results")) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "text", "message"),
+    [
+        ({"only": "nothing"}, None, "no experiment of .* fits 'nothing'"),
+        ({"rerun": "ctrn/*"}, None, "fits 'ctrn/"),
+        ({"replace": True}, None, "add --rerun"),
+        ({}, "python reproduce/tiny.py\n", "line 1: --record NAME is missing"),
+        ({}, f"{COMMAND.format('a')}\n" * 2, "line 2: the name is another line's"),
+    ],
+)
+def test_what_the_user_can_mend(root, run, options, text, message):
+    if text:
+        (root / "reproduce" / "experiments.txt").write_text(text)
+    with pytest.raises(UserError, match=message):
+        run(**options)
+
+
+def test_a_damaged_record_is_named(root, run):
+    run()
+    (root / "reproduce" / "results" / "hyperqa" / "wikiqa" / "a-raw.json").write_text("{")
+    with pytest.raises(UserError, match=r"a-raw\.json is no record"):
+        run()

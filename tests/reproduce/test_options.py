@@ -1,0 +1,274 @@
+"""Options and presets: what a command line has and refuses, and whether it states the recorded values."""
+
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from answer_ranking.base.errors import UserError
+from answer_ranking.evaluation import load_records
+from answer_ranking.evaluation.papers import read_papers
+from answer_ranking.evaluation.records import record_path
+from answer_ranking.models import PAPER_TRAINING
+from answer_ranking.reproduce.experiments import attentive_pooling, cosinet, ctrn, hyperqa
+from answer_ranking.reproduce.experiments.listed import LIST, read_list
+from answer_ranking.reproduce.experiments.options import RESULTS, DataOptions, RunOptions, parse
+
+ROOT = Path(__file__).parents[2]
+PAPERS = ("hyperqa", "ctrn", "attentive_pooling", "cosinet")
+SCRIPTS = sorted(path.stem for paper in PAPERS for path in (ROOT / "reproduce").glob(f"{paper}_*.py"))
+STUDIES = ("eq9", "norms", "rules", "parameter_counts", "accuracy_by_length", "search")
+HEAVY = ("tensorflow", "keras", "spacy", "gensim", "matplotlib", "jax", "torch", "bm25s", "optuna")
+RUNS = {
+    "hyperqa": hyperqa.run_hyperqa,
+    "ctrn": ctrn.run_ctrn,
+    "attentive_pooling": attentive_pooling.run_attentive_pooling,
+    "cosinet": cosinet.run_cosinet,
+}
+
+
+def presets(script):
+    return importlib.import_module(f"answer_ranking.reproduce.{script}").PRESETS
+
+
+def preset(script, name, variant=None):
+    fitting = [each for each in presets(script) if each.name == name]
+    return next((each for each in fitting if each.data.variant == variant), fitting[0])
+
+
+def paper_of(script):
+    return next(paper for paper in PAPERS if script.startswith(paper))
+
+
+def help_of(script, environment, *options):
+    """What `--help` prints, in one line without frames, and the heavy modules that were imported for it."""
+    told = (
+        "import runpy, sys; sys.argv = sys.argv[1:]\n"
+        "try: runpy.run_path(sys.argv[0], run_name='__main__')\n"
+        f"finally: print(sorted(sys.modules.keys() & {set(HEAVY)}), file=sys.stderr)"
+    )
+    command = [sys.executable, "-c", told, ROOT / "reproduce" / f"{script}.py", *options, "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, env={**environment, "COLUMNS": "200"})
+    assert done.returncode == 0
+    text = re.sub(r"[│╭╰╮╯─\s]+", " ", re.sub(r"\x1b\[[0-9;]*m", "", done.stdout))
+    return text, done.stderr.strip()
+
+
+@pytest.mark.parametrize("script", [*SCRIPTS, "demo", *(f"studies/{each}" for each in STUDIES)])
+def test_help_tells_the_command_and_imports_nothing_heavy(environment, script):
+    text, heavy = help_of(script, environment)
+    assert heavy == "[]"
+    assert f"python reproduce/{script}.py" in text
+    # Every option with a sentence that is more than its type and default.
+    for said in re.findall(r" (--[a-z0-9-]+[ ,].*?\((?:default|required).*?\))", text):
+        assert len(re.findall(r"[a-z]{3,}", said)) >= 4, said
+
+
+@pytest.mark.parametrize(
+    ("script", "model", "own", "others"),
+    [
+        ("ctrn_trecqa", "ctrn", "--alignment --kernel-size", "--pooling"),
+        ("ctrn_trecqa", "qrnn", "--pooling --kernel-size", "--alignment"),
+        ("ctrn_trecqa", "lstm", "--filters --projection", "--pooling --alignment --kernel-size"),
+        (
+            "ctrn_trecqa",
+            "features",
+            "--hidden",
+            "--filters --embedding-dropout --overlap-features --alignment",
+        ),
+        ("hyperqa_wikiqa", "hyperqa", "--eq9 --distance-form", ""),
+        ("hyperqa_wikiqa", "cosineqa", "--max-norm", "--eq9 --distance-form"),
+        ("attentive_pooling_wikiqa", "ap-cnn", "--window --word-vector-norm", ""),
+        ("attentive_pooling_wikiqa", "qa-bilstm", "--filters", "--window"),
+        ("cosinet_wikiqa", "cosinet", "--width --answerable-only", "--dimension --hidden --max-candidates"),
+        ("cosinet_wikiqa", "ca-list", "--dimension --max-candidates", "--width --hidden --answerable-only"),
+        ("cosinet_wikiqa", "cosinet-list-rnn", "--hidden --width", "--dimension --answerable-only"),
+    ],
+)
+def test_an_option_without_effect_does_not_exist(capsys, script, model, own, others):
+    with pytest.raises(SystemExit) as end:
+        parse("A script.", presets(script), ["--model", model, "--help"])
+    assert end.value.code == 0
+    shown = re.findall(r"(?<![a-z-])--[a-z0-9-]+", capsys.readouterr().out)
+    assert set(own.split()) <= set(shown)
+    for option in others.split():
+        assert option not in shown
+        with pytest.raises(SystemExit) as end:
+            parse("A script.", presets(script), [f"--model={model}", option, "1"])
+        assert end.value.code == 2
+        assert f"{option}" in capsys.readouterr().err
+
+
+COMMON = [
+    (["--seeds", "0"], "seeds must be at least 1"),
+    (["--first-seed", "-1"], "first_seed must be at least 0"),
+    (["--identity-dimensions", "-1"], "identity_dimensions must be at least 0"),
+    (["--epochs", "0"], "epochs must be at least 1"),
+    (["--learning-rate", "inf"], "learning_rate must be"),
+    (["--l2", "nan"], "l2 must be"),
+    (["--patience", "0"], "patience must be at least 1"),
+    (["--batch-size", "0"], "batch_size must be at least 1"),
+    (["--embedding-dropout", "1"], "embedding_dropout must be at least 0 and below 1"),
+    (["--model", "nope"], "--model must be one of"),
+    (["--record", "Not a name"], "record"),
+    (["--main"], "add --record NAME"),
+    (["--dataset", "nope"], "unknown data set 'nope'"),
+    (["--dataset", "trecqa", "--variant", "SOME"], "unknown variant 'SOME'"),
+    (["--dataset", "wikiqa", "--variant", "None", "--data-home", "/nonexistent"], "/nonexistent"),
+]
+OWN = {
+    "hyperqa_wikiqa": [
+        (["--margin", "-1"], "margin must be above 0"),
+        (["--max-norm", "1.5"], "max_norm must be above 0 and at most 1"),
+        (["--dimension", "0"], "dimension must be at least 1"),
+        (["--dropout", "1"], "dropout must be at least 0 and below 1"),
+        (["--own-negatives", "0", "--foreign-negatives", "0"], "must not both be 0"),
+        (["--dataset", "sample", "--optimizer", "fastest"], "no optimizer 'fastest'"),
+        (["--dataset", "sample", "--embeddings", "no-such-vectors"], "no-such-vectors"),
+    ],
+    "ctrn_trecqa": [
+        (["--filters", "0"], "filters must be at least 1"),
+        (["--kernel-size", "0"], "kernel_size must be at least 1"),
+        (["--projection", "0"], "projection must be at least 1"),
+        (["--hidden", "8", "0"], "hidden sizes must be at least 1"),
+        (["--alignment", "sideways"], "sideways"),
+        (["--dataset", "sample"], "unknown variant 'TRAIN'"),
+    ],
+    "cosinet_wikiqa": [
+        (["--dataset", "sample", "--model", "cosinet-list-birnn", "--hidden", "7"], "must be even"),
+        (["--dataset", "sample", "--model", "cosinet-list-birnn", "--filters", "9"], "must be even"),
+        (["--width", "0"], "width must be at least 1"),
+        (["--model", "ca-list", "--max-candidates", "1"], "max_candidates must be at least 2"),
+        (["--cut-fraction", "1"], "cut_fraction must be"),
+        (["--rate-ratio", "0.5"], "rate_ratio must be at least 1"),
+    ],
+    "attentive_pooling_wikiqa": [
+        (["--filters", "0"], "filters must be at least 1"),
+        (["--window", "0"], "window must be at least 1"),
+        (["--word-vector-norm", "0"], "word_vector_norm must be above 0"),
+        (["--share-negatives", "--negatives-from", "own"], "choose one of them"),
+        *(
+            (["--model", name, "--optimizer", "Adam"], "give --learning-rate")
+            for name in attentive_pooling.MODELS
+        ),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments", "message"),
+    [(script, *case) for script, cases in OWN.items() for case in [*COMMON, *cases]],
+)
+def test_what_the_user_can_mend_ends_with_2(run_in_process, tmp_path, script, arguments, message):
+    run = RUNS[paper_of(script)]
+    code, _, err = run_in_process(run, presets(script), "--output", tmp_path, *arguments)
+    assert code == 2
+    assert message in " ".join(re.sub("[│\n]", " ", err).split())
+    assert "Traceback" not in err
+
+
+def test_the_same_from_a_shell(shell, tmp_path):
+    for arguments, message in (
+        (["--data-home", "/nonexistent"], "error: wikiqa/WikiQA-train.tsv is not in /nonexistent"),
+        (["--no-such-option"], "no-such-option"),
+        (["--eq9", "both"], "both"),
+    ):
+        done = shell("hyperqa_wikiqa.py", "--output", tmp_path, *arguments)
+        assert done.returncode == 2, arguments
+        assert message in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_recorded_runs_take_five_seeds_and_quick_looks_one():
+    assert RunOptions().seed_list == [0]
+    assert RunOptions(record="a/b/c", first_seed=3).seed_list == [3, 4, 5, 6, 7]
+    assert RunOptions(record="a/b/c", seeds=1).seed_list == [0]
+
+
+def test_an_experiment_is_changed_by_the_names_of_its_options():
+    experiment = hyperqa.hyperqa(DataOptions(dataset="sample"))
+    changed = experiment.changed(dimension=3, seeds=2, epochs=4, lowercase=False)
+    assert (changed.model.dimension, changed.training.epochs, changed.data.lowercase) == (3, 4, False)
+    assert changed.run.seed_list == [0, 1]
+    assert changed.configuration() == experiment.configuration() | {
+        "dimension": 3,
+        "epochs": 4,
+        "lowercase": False,
+    }
+    with pytest.raises(UserError, match="has no option filters"):
+        experiment.changed(filters=3)
+
+
+def listed_experiments():
+    found = []
+    for name, command in read_list(LIST).items():
+        script, *arguments = command.split()[1:]
+        if "studies/" not in script:
+            found.append((name, parse("", presets(Path(script).stem), arguments)))
+    return found
+
+
+@pytest.mark.parametrize(("name", "experiment"), listed_experiments())
+def test_a_listed_command_states_the_options_of_its_record(name, experiment):
+    """A record of before may name options without effect as well."""
+    records = [
+        record
+        for record in load_records(RESULTS / Path(name).parent)
+        if f"--record {name} " in f"{record.command} "
+    ]
+    assert records, name
+    for record in records:
+        known = {
+            key: value for key, value in record.configuration.items() if key in experiment.configuration()
+        }
+        known.pop("model", None)
+        ours = experiment.configuration()
+        if ours["embeddings"] == ["glove+spacy-450d"] and len(known["embeddings"]) == 3:
+            known["embeddings"] = ["glove+spacy-450d"]
+        assert {key: ours[key] for key in known} == known
+        # Options that came later have the value that there was before.
+        later = {"raw_embeddings": False, "pooling": "fo"}
+        assert set(ours) - set(known) - {"model"} <= set(later)
+        assert (record.model, record.main) == (experiment.title, experiment.run.main)
+        assert record.seeds == experiment.run.seed_list
+
+
+@pytest.mark.parametrize("model", attentive_pooling.MODELS)
+def test_the_defaults_of_attentive_pooling_are_the_paper_s(model):
+    title = attentive_pooling.MODELS[model][0]
+    wikiqa, trecqa, insuranceqa = (
+        preset(f"attentive_pooling_{name}", model) for name in ("wikiqa", "trecqa", "insuranceqa")
+    )
+    training = wikiqa.training
+    stated = (training.batch_size, training.margin, training.learning_rate, training.learning_rate_decay)
+    assert stated == tuple(PAPER_TRAINING[title].values())
+    assert (training.optimizer, training.sampled_negatives, training.negatives_from) == ("sgd", 50, "answers")
+    assert not training.share_negatives
+    # Table 2: filters, and windows of words, on TrecQA and WikiQA / on InsuranceQA.
+    sizes = {"ap-cnn": (400, 4, 3), "qa-cnn": (4000, 2, 2), "ap-bilstm": (141,), "qa-bilstm": (141,)}
+    windows = [each.model.window for each in (trecqa, insuranceqa) if hasattr(each.model, "window")]
+    assert (wikiqa.model.filters, *windows) == sizes[model]
+
+
+@pytest.mark.parametrize(("script", "table"), [("wikiqa", "4"), ("squad_sent", "5"), ("nq_la", "6")])
+def test_every_row_that_the_cosinet_paper_trained_has_a_command(script, table):
+    printed = read_papers().printed
+    own = printed[(printed["paper"] == "cosinet") & (printed["table"] == table)]
+    rows = {model for model in own["model"] if model.split()[0] in ("Cosinet", "CA")}
+    experiments = presets(f"cosinet_{script}")
+    assert rows <= {each.title for each in experiments}
+    assert {each.data.dataset for each in experiments} == set(own["dataset"])
+    for each in experiments:
+        # Section 4.2 of the paper; on WikiQA dev prefers 1e-3 pointwise.
+        pointwise = 1e-3 if script == "wikiqa" else 2e-3
+        assert each.training.learning_rate == (2e-4 if "list" in each.name else pointwise)
+        assert (each.training.epochs, each.training.optimizer, each.training.patience) == (3, "adam", None)
+        assert each.model.filters == 300
+
+
+def test_record_names_are_paths_of_the_list():
+    for name in read_list(LIST):
+        assert record_path(RESULTS, name).is_relative_to(RESULTS)

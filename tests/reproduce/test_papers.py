@@ -1,0 +1,297 @@
+"""The recipe of every paper, on the sample and on small files in the released formats."""
+
+import json
+import pickle
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from answer_ranking.data_prep import DATASETS, load_dataset, registry
+from answer_ranking.ranking import Ranker
+from answer_ranking.reproduce import (
+    attentive_pooling_insuranceqa,
+    attentive_pooling_semevalcqa,
+    cosinet_wikiqa,
+    ctrn_semevalcqa,
+    ctrn_trecqa,
+    ctrn_yahooqa,
+    hyperqa_semevalcqa,
+    hyperqa_yahooqa,
+)
+from answer_ranking.reproduce.experiments import attentive_pooling, cosinet
+from answer_ranking.reproduce.experiments.attentive_pooling import ScaledData, run_attentive_pooling
+from answer_ranking.reproduce.experiments.cosinet import run_cosinet
+from answer_ranking.reproduce.experiments.ctrn import run_ctrn
+from answer_ranking.reproduce.experiments.data import load_data
+from answer_ranking.reproduce.experiments.hyperqa import run_hyperqa
+from answer_ranking.reproduce.experiments.options import DataOptions
+from answer_ranking.reproduce.experiments.run import Seed
+from answer_ranking.training import score
+
+ON_SAMPLE = ("--dataset", "sample", "--variant", "")
+MLP = ("--hidden", "5", "--dropout", "0.1", "--learning-rate", "0.01")
+LSTM = (*MLP, "--filters", "6")
+QRNN = (*LSTM, "--kernel-size", "2")
+ONCE = ("--epochs", "1", "--seeds", "1")
+
+
+@pytest.mark.parametrize(
+    ("options", "title", "parameters"),
+    [
+        # 3kdm + 2dh + h, and what Table 2 leaves out: the weights of the features, and the softmax.
+        (("ctrn", *QRNN), "CTRN", 3 * 2 * 6 * 50 + 2 * 6 * 5 + 5 + 4 * 5 + 12),
+        (
+            ("qrnn", *QRNN, "--projection", "7"),
+            "QRNN",
+            3 * 2 * 6 * 7 + 50 * 7 + 2 * 6 * 5 + 5 + 4 * 5 + 12,
+        ),
+        (
+            ("qrnn", *QRNN, "--pooling", "ifo", "--no-overlap-features"),
+            "QRNN",
+            4 * 2 * 6 * 50 + 2 * 6 * 5 + 5 + 12,
+        ),
+        (("lstm", *LSTM), "LSTM", 4 * (50 * 6 + 6 * 6 + 6) + 2 * 6 * 5 + 5 + 4 * 5 + 12),
+        (("features", *MLP), "Overlap features alone", 4 * 5 + 5 + 12),
+    ],
+)
+def test_the_models_of_ctrn(run_in_process, run_on_disk, tmp_path, options, title, parameters):
+    options = ("--model", *options, *ON_SAMPLE, *ONCE, "--output", tmp_path)
+    code, out, err = run_in_process(run_ctrn, ctrn_trecqa.PRESETS, *options)
+    assert code == 0, err
+    record = run_on_disk(tmp_path).record
+    assert (record["model"], record["parameters"]) == (title, parameters)
+    assert f"{title}, ours" in out
+    # With the overlap features, which the ranker computes from the saved document frequencies.
+    folder = run_on_disk(tmp_path).folder
+    run = [line.split() for line in (folder / "runs" / "test-seed-0.run").read_text().splitlines()]
+    table = load_dataset("sample").test
+    rows = table[table["question_id"] == run[0][0]]
+    expected = {words[2]: float(words[4]) for words in run if words[0] == run[0][0]}
+    scores = Ranker.load(folder / "model").score(zip(rows["question"], rows["candidate"], strict=True))
+    found = dict(zip(rows["candidate_id"], scores, strict=True))
+    assert found == pytest.approx(expected, rel=1e-3, abs=2e-5)
+
+
+def test_the_same_seed_gives_the_same_numbers_again_and_another_one_others(run_in_process, tmp_path):
+    options = ("--model", "qrnn", *QRNN, *ON_SAMPLE, "--epochs", "2")
+    for folder, seeds in (("both", ["--seeds", "2"]), ("one", ["--first-seed", "1"])):
+        assert (
+            run_in_process(run_ctrn, ctrn_trecqa.PRESETS, *options, *seeds, "--output", tmp_path / folder)[0]
+            == 0
+        )
+    first, second, again = (
+        [float(line.split()[4]) for line in path.read_text().splitlines()]
+        for path in sorted(tmp_path.glob("*/*/*/runs/test-seed-*.run"))
+    )
+    assert again == pytest.approx(second, rel=1e-4, abs=1e-5)
+    assert np.abs(np.subtract(first, second)).max() > 1e-3
+    # The seed decides nothing that is shared: the folder is named by the options.
+    assert len({path.name for path in tmp_path.glob("*/*/*")}) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        # Two convolutions, two ways of a recurrent network over [q * a ; q - a], a linear score.
+        ("cosinet-list-birnn", 2 * (51 * 8 * 5 + 8) + 2 * (16 * 4 + 4 * 4 + 4) + 8 + 1),
+        ("ca", None),
+    ],
+)
+def test_the_models_of_cosinet(run_in_process, run_on_disk, tmp_path, name, parameters):
+    size = ["--dimension", "8"] if name == "ca" else []
+    options = ("--model", name, "--dataset", "sample", "--filters", "8", "--epochs", "3", *size)
+    options += ("--learning-rate", "5e-3", "--embedding-dropout", "0")
+    code, _, err = run_in_process(run_cosinet, cosinet_wikiqa.PRESETS, *options, "--output", tmp_path)
+    assert code == 0, err
+    record = run_on_disk(tmp_path).record
+    assert parameters in (None, record["parameters"])
+    assert record["configuration"]["model"] == name
+    with np.load(run_on_disk(tmp_path).folder / "seed-0" / "state.npz") as state:
+        losses = [epoch["loss"] for epoch in json.loads(bytes(state["facts"]))["history"]]
+    assert losses[-1] < losses[0]
+
+
+@pytest.mark.parametrize("signal", [True, False])
+def test_candidates_are_shuffled_where_their_order_is_no_signal(signal, tmp_path):
+    options = {"filters": 8, "epochs": 2, "learning_rate": 5e-3, "output": tmp_path}
+    experiment = cosinet.cosinet("cosinet-list-rnn", DataOptions(dataset="sample"), **options)
+    data = load_data(experiment.data)
+    description = replace(data.dataset.description, order_is_signal=signal)
+    data = replace(data, dataset=replace(data.dataset, description=description))
+    model, fitted = cosinet.train(experiment, data, Seed(0))
+    scores = {seed: score(model, data.encoded.test, seed) for seed in (None, 0)}
+    assert np.abs(scores[None] - scores[0]).max() > 1e-3
+    assert cosinet.order_seed(data) == (None if signal else 0)
+    from answer_ranking.evaluation import measure
+
+    best = measure(data.dev, score(model, data.dev, cosinet.order_seed(data)))["map"]
+    assert fitted.history[fitted.best_epoch]["dev_map"] == pytest.approx(best, abs=1e-6)
+
+
+def test_the_word_vectors_of_running_training_words_have_the_length_that_is_asked_for(capsys):
+    options = ScaledData(dataset="sample")
+    as_they_are = attentive_pooling.load(options)
+    data = attentive_pooling.load(replace(options, word_vector_norm=2.0))
+    train = data.train
+    rows = [train.candidates.take([row]).words for row in range(train.n_rows)]
+    # Every question once and every candidate as often as it stands in a row, each word as often as it runs.
+    words = np.concatenate([train.questions.words, *rows])
+    before, after = (
+        np.linalg.norm(each.word_vectors.matrix[words], axis=1).mean() for each in (as_they_are, data)
+    )
+    assert after == pytest.approx(2.0, rel=1e-5)
+    assert f"{before:.2f}, scaled to 2." in capsys.readouterr().out
+    exact = as_they_are.word_vectors.matrix * (2.0 / before)
+    assert data.word_vectors.matrix == pytest.approx(exact, rel=1e-5)
+    model = attentive_pooling.build(attentive_pooling.APCNN(filters=4), data, seed=0)
+    embedding = model.get_layer("encoder").get_layer("word_vectors")
+    assert embedding.embeddings.numpy() == pytest.approx(data.word_vectors.matrix)
+
+
+def test_attentive_pooling_prints_its_negatives_and_the_notes_of_the_data(
+    run_in_process, run_on_disk, tmp_path, monkeypatch
+):
+    note = "This version is not the paper's."
+    monkeypatch.setitem(DATASETS, "sample", replace(registry.find_description("sample"), notes=(note,)))
+    options = ("--dataset", "sample", "--embeddings", "task-cbow-8d", "--filters", "4", *ONCE)
+    places = ("--notes", "A first look.", "--output", tmp_path)
+    presets = attentive_pooling_insuranceqa.PRESETS
+    code, out, err = run_in_process(run_attentive_pooling, presets, *options, *places)
+    assert code == 0, err
+    assert "sample-cbow-8d-seed0" in out and note in out.splitlines()
+    assert (
+        "Negatives: the highest scoring of 50 wrong answers, drawn per batch from the whole training" in out
+    )
+    result = run_on_disk(tmp_path)
+    assert (result.record["model"], result.record["notes"]) == ("AP-CNN", f"A first look. {note}")
+    # k n c + c + c c with 3 words in the window.
+    assert result.record["parameters"] == 3 * 8 * 4 + 4 + 4 * 4
+    assert result.record["configuration"]["embeddings"] == ["task-cbow-8d"]
+
+
+@pytest.fixture
+def yahooqa(tmp_path, made_up_questions):
+    splits = {
+        name: {question: [[text, int(good)] for text, good in answers] for question, answers in made}
+        for name, made in (
+            ("train", made_up_questions(0, 40)),
+            ("dev", made_up_questions(40, 10)),
+            ("test", made_up_questions(50, 12)),
+        )
+    }
+    (tmp_path / "yahooqa").mkdir()
+    (tmp_path / "yahooqa" / "env.pkl").write_bytes(pickle.dumps(splits, 2))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("run", "presets", "options", "title", "parameters"),
+    [
+        # W_p and b_p; w_f and b_f.
+        (run_hyperqa, hyperqa_yahooqa.PRESETS, ("--dimension", "7"), "HyperQA", 50 * 7 + 7 + 2),
+        (
+            run_ctrn,
+            ctrn_yahooqa.PRESETS,
+            ("--model", "qrnn", *QRNN),
+            "QRNN",
+            3 * 2 * 6 * 50 + 2 * 6 * 5 + 5 + 12,
+        ),
+    ],
+)
+def test_yahooqa_from_the_released_format(
+    run_in_process, run_on_disk, yahooqa, tmp_path, run, presets, options, title, parameters
+):
+    output = tmp_path / "out"
+    code, out, err = run_in_process(run, presets, *options, "--data-home", yahooqa, *ONCE, "--output", output)
+    assert code == 0, err
+    record = run_on_disk(output).record
+    assert (record["dataset"], record["model"], record["parameters"]) == ("yahooqa", title, parameters)
+    assert len(record["per_question"]["question_ids"]) == 12
+    assert f"{title}, ours" in out
+
+
+def xml(part, n_threads):
+    """Threads of three comments; the last has no Good one."""
+    threads = []
+    for i in range(n_threads):
+        name = f"P{part}Q{i}"
+        labels = ("Bad", "PotentiallyUseful", "Bad" if i == n_threads - 1 else "Good")
+        comments = "".join(
+            f'<RelComment RELC_ID="{name}_C{j}" RELC_RELEVANCE2RELQ="{label}"><RelCText>'
+            f"{'try the market' if label == 'Good' else 'no idea'} {i} {j}</RelCText></RelComment>"
+            for j, label in enumerate(labels)
+        )
+        threads.append(
+            f'<Thread THREAD_SEQUENCE="{name}"><RelQuestion RELQ_ID="{name}"><RelQSubject>Umbrellas {i}'
+            f"</RelQSubject><RelQBody>Where?</RelQBody></RelQuestion>{comments}</Thread>"
+        )
+    return f'<?xml version="1.0" encoding="utf-8"?><xml>{"".join(threads)}</xml>'
+
+
+@pytest.fixture
+def semevalcqa(tmp_path, monkeypatch):
+    description = registry.find_description("semevalcqa")
+    original = [file for file in description.files if not file.variants]
+    # The reader is the real one; of the files only the published checksums are left out.
+    unchecked = tuple(replace(file, sha256="") for file in original)
+    monkeypatch.setitem(registry.DATASETS, "semevalcqa", replace(description, files=unchecked))
+    for part, file in enumerate(original):
+        path = tmp_path / "data" / file.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(xml(part, 8), encoding="utf-8")
+    return tmp_path / "data"
+
+
+@pytest.mark.parametrize(
+    ("run", "script", "options", "parameters"),
+    [
+        # W_p, b_p, w_f, b_f, and a weight for each entry of the two texts.
+        (run_hyperqa, hyperqa_semevalcqa, ("--dimension", "5"), 6 * 5 + 5 + 2 + 2 * 5),
+        (run_ctrn, ctrn_semevalcqa, ("--model", "qrnn", *QRNN), 3 * 2 * 6 * 6 + 2 * 6 * 5 + 5 + 12),
+        (
+            run_attentive_pooling,
+            attentive_pooling_semevalcqa,
+            ("--model", "qa-cnn", "--filters", "4", "--sampled-negatives", "2"),
+            2 * 6 * 4 + 4,
+        ),
+    ],
+)
+def test_semevalcqa_has_vectors_of_the_task_and_the_official_measure(
+    run_in_process, run_on_disk, semevalcqa, tmp_path, run, script, options, parameters
+):
+    def main(experiment):
+        print(run(experiment).count_all_table())
+
+    options = (*options, "--embeddings", "task-skipgram-6d", *ONCE, "--data-home", semevalcqa)
+    code, out, err = run_in_process(main, script.PRESETS, *options, "--output", tmp_path / "out")
+    assert code == 0, err
+    assert "Word vectors are trained on the training set (semeval2016-task3/QL-unannotated" in out
+    record = run_on_disk(tmp_path / "out").record
+    # The part of the official training set that is missing is printed and recorded.
+    assert "MISSING: train part 1 of 2016" in out and "MISSING: train part 1 of 2016" in record["notes"]
+    assert record["embeddings"] == "semevalcqa-skipgram-6d-seed0.vectors"
+    assert record["parameters"] == parameters
+    # One of 8 threads has no Good comment: the task's scorer counts it as 0.
+    printed = dict(re.findall(r"^(dev|test) +(0\.\d{4})", out, re.MULTILINE))
+    assert float(printed["test"]) == pytest.approx(record["metrics"]["map"]["mean"] * 7 / 8, abs=1e-4)
+    assert float(printed["dev"]) == pytest.approx(record["metrics_dev"]["map"]["mean"] * 7 / 8, abs=1e-4)
+    assert float(printed["test"]) == pytest.approx(record["metrics_count_all"]["map"]["mean"], abs=1e-4)
+
+
+def test_the_demo_s_last_hint_works_when_pasted(environment, shell, tmp_path):
+    import shlex
+    import subprocess
+    import sys
+    from pathlib import Path
+
+    done = shell("demo.py", "--epochs", "1", "--seeds", "1", "--dimension", "8", "--output", tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert re.search(r"^BM25 +0\.\d{3}", done.stdout, re.MULTILINE)
+    assert re.search(r"^HyperQA before training +0\.\d{3}", done.stdout, re.MULTILINE)
+    command = Path(sys.executable).with_name("answer-ranking"), *shlex.split(done.stdout.splitlines()[-1])[1:]
+    ranked = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert ranked.returncode == 0, ranked.stderr
+    answers = Path(command[-1]).read_text().splitlines()
+    assert len(answers) > 2 and all(answer in ranked.stdout for answer in answers)

@@ -1,0 +1,363 @@
+"""The run of an experiment: what it prints, records and leaves, whatever the paper."""
+
+import json
+import math
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
+
+import ir_measures
+import numpy as np
+import pytest
+
+from answer_ranking.base.errors import UserError
+from answer_ranking.data_prep import load_dataset, registry
+from answer_ranking.evaluation import load_records, measure, per_question, save_record
+from answer_ranking.ranking import Ranker
+from answer_ranking.reproduce import demo
+from answer_ranking.reproduce.experiments.data import load_data
+from answer_ranking.reproduce.experiments.hyperqa import hyperqa, run_hyperqa
+from answer_ranking.reproduce.experiments.options import DataOptions
+from answer_ranking.reproduce.experiments.run import Run, clean_command
+
+MEASURES = {
+    "map": ir_measures.AP,
+    "mrr": ir_measures.RR,
+    "p@1": ir_measures.P @ 1,
+    "ndcg@10": ir_measures.nDCG @ 10,
+}
+QUICK = ("--epochs", "1", "--seeds", "1", "--dimension", "8")
+
+
+@pytest.fixture
+def in_process(run_in_process):
+    return lambda *arguments: run_in_process(run_hyperqa, demo.PRESETS, *arguments)
+
+
+def test_what_is_printed(sample_run):
+    assert "sample: train 80 questions" in sample_run.stdout
+    assert re.search(r"glove-6b-50d: 50 dimensions, knows [\d.]+ % of the words", sample_run.stdout)
+    assert "wikiqa" not in sample_run.stdout.lower().replace(str(sample_run.output).lower(), "")
+    row = next(line for line in sample_run.stdout.splitlines() if line.startswith("HyperQA, ours"))
+    metrics = sample_run.record["metrics"]
+    for metric in MEASURES:
+        assert f"{metrics[metric]['mean']:.3f} ± {metrics[metric]['ci95']:.3f}" in row
+    assert f"{50 * 16 + 16 + 2:,}" in row
+    last = sample_run.stderr.replace("\r", "\n").strip().splitlines()[-1]
+    assert re.match(r"HyperQA, seed 1: 100%\|.*left, epoch 12/12, loss \d\.\d{4}, dev map \d\.\d{4}", last)
+
+
+def test_the_record_holds_what_repeats_it(sample_run):
+    record = sample_run.record
+    facts = {
+        "paper": "hyperqa",
+        "dataset": "sample",
+        "protocol": "filtered",
+        "split": "test",
+        "model": "HyperQA",
+        "embeddings": "glove-6b-50d",
+        "seeds": [0, 1],
+        "parameters": 50 * 16 + 16 + 2,
+        "command": "python reproduce/hyperqa_wikiqa.py --dataset sample --seeds 2 --epochs 12 --dimension 16 "
+        "--own-negatives 3 --dropout 0.1 --max-norm 0.7 --tensorboard",
+    }
+    assert {key: record[key] for key in facts} == facts
+    assert {"python", "keras", "numpy"} <= set(record["versions"])
+    assert record["configuration"]["own_negatives"] == 3 and record["configuration"]["model"] == "hyperqa"
+    assert not {"data_home", "embeddings_home", "output", "seeds"} & set(record["configuration"])
+    for key in ("metrics", "metrics_count_all", "metrics_dev"):
+        for metric in MEASURES:
+            summary = record[key][metric]
+            a, b = summary["per_seed"]
+            assert summary["mean"] == pytest.approx((a + b) / 2, abs=2e-6)
+            # Student's t with one degree of freedom, from a printed table: 12.706.
+            assert summary["ci95"] == pytest.approx(12.7062 * abs(a - b) / 2, abs=1e-4)
+    by_question = record["per_question"]
+    for metric in MEASURES:
+        for seed in (0, 1):
+            values = by_question[metric][seed]
+            assert len(values) == len(by_question["question_ids"]) == 20
+            assert np.mean(values) == pytest.approx(record["metrics"][metric]["per_seed"][seed], abs=2e-6)
+    assert str(sample_run.output) not in sample_run.record_path.read_text()
+
+
+def test_the_recorded_dev_map_is_that_of_the_best_epoch(sample_run):
+    for seed, recorded in enumerate(sample_run.record["metrics_dev"]["map"]["per_seed"]):
+        with np.load(sample_run.folder / f"seed-{seed}" / "state.npz") as state:
+            facts = json.loads(bytes(state["facts"]))
+        maps = [epoch["dev_map"] for epoch in facts["history"]]
+        assert recorded == pytest.approx(max(maps), abs=2e-6)
+        assert len({round(each, 6) for each in maps}) > 1
+
+
+@pytest.mark.parametrize(("split", "key"), [("test", "metrics"), ("dev", "metrics_dev")])
+def test_run_files_give_the_record_s_numbers(sample_run, split, key):
+    runs = sample_run.folder / "runs"
+    qrels = list(ir_measures.read_trec_qrels(str(runs / f"{split}.qrels")))
+    for seed in (0, 1):
+        run = list(ir_measures.read_trec_run(str(runs / f"{split}-seed-{seed}.run")))
+        assert len(run) == len(qrels)
+        measured = ir_measures.calc_aggregate(MEASURES.values(), qrels, run)
+        for name, each in MEASURES.items():
+            recorded = sample_run.record[key][name]["per_seed"][seed]
+            assert measured[each] == pytest.approx(recorded, abs=5e-5)
+
+
+def test_figures_and_logs_are_there(sample_run):
+    for name in ("learning_curves", "norms"):
+        content = (sample_run.folder / f"{name}.png").read_bytes()
+        assert content.startswith(b"\x89PNG") and len(content) > 10_000
+    for seed in (0, 1):
+        assert list((sample_run.folder / f"seed-{seed}").glob("tensorboard/**/events.out.tfevents.*"))
+    # Nothing half-written is left.
+    assert not [path for path in sample_run.output.rglob("*") if path.name.startswith(".")]
+
+
+def test_training_on_the_sample_helps(sample_run):
+    """Random order has an expected MAP of 0.35 on the sample's test questions."""
+    assert sample_run.record["metrics"]["map"]["mean"] > 0.45
+
+
+def test_the_saved_model_is_the_seed_that_is_best_on_dev(tmp_path, monkeypatch):
+    """Dev prefers seed 1 of three, test prefers seed 2, and the last and the first are neither."""
+    experiment = hyperqa(DataOptions(dataset="sample"), dimension=4, seeds=4, output=tmp_path, epochs=1)
+    data = load_data(experiment.data)
+    run = Run("hyperqa", experiment, data)
+    dev, test = data.dev, data.encoded.test
+    right = {0: (0.2, 0.3), 1: (1.0, 0.0), 2: (0.6, 1.0), 3: (0.1, 0.1)}
+
+    def score(model, split, order_seed):
+        share = right[model.number][split is test]
+        rng = np.random.default_rng(0)
+        return np.where(rng.random(split.n_rows) < share, split.labels, 1 - split.labels).astype("float32")
+
+    monkeypatch.setattr("answer_ranking.training.scoring.score", score)
+    models = [SimpleNamespace(number=number) for number in right]
+    fitted = SimpleNamespace(history=[{"dev_map": 0.5}], best_epoch=0)
+    for number, model in enumerate(models):
+        with run.seed(number) as seed:
+            run.keep(seed, model, fitted)
+    on_test = {number: measure(test, result.scores["test"])["map"] for number, result in run.results.items()}
+    on_dev = {number: measure(dev, result.scores["dev"])["map"] for number, result in run.results.items()}
+    assert max(on_dev, key=on_dev.get) == 1 and max(on_test, key=on_test.get) == 2
+    assert run.model is models[1]
+
+
+def test_the_model_folder_ranks_as_the_best_seed_did(sample_run):
+    best = int(np.argmax(sample_run.record["metrics_dev"]["map"]["per_seed"]))
+    run = ir_measures.read_trec_run(str(sample_run.folder / "runs" / f"test-seed-{best}.run"))
+    expected = {(each.query_id, each.doc_id): each.score for each in run}
+    ranked = Ranker.load(sample_run.folder / "model").rank_table(load_dataset("sample").test)
+    ids = zip(ranked["question_id"], ranked["candidate_id"], strict=True)
+    found = dict(zip(ids, ranked["score"], strict=True))
+    assert found == pytest.approx(expected, rel=1e-3, abs=2e-5)
+
+
+def test_two_protocols_are_two_records_under_the_given_name(in_process, tmp_path, monkeypatch):
+    two = replace(load_dataset("sample").description, protocols={"raw": "answerable", "clean": "clean"})
+    monkeypatch.setitem(registry.DATASETS, "sample", two)
+    options = ("--record", "hyperqa/sample/mine", "--results", tmp_path / "results", "--main")
+    code, out, err = in_process(*QUICK, *options, "--notes", "a/b is a note", "--output", tmp_path / "out")
+    assert code == 0, err
+    folder = tmp_path / "results" / "hyperqa" / "sample"
+    assert sorted(path.name for path in folder.iterdir()) == ["mine-clean.json", "mine-raw.json"]
+    for record in load_records(tmp_path / "results"):
+        assert (record.main, record.notes) == (True, "a/b is a note")
+        # One seed has no interval.
+        assert record.metrics["map"]["ci95"] is None and not math.isnan(record.metrics["map"]["mean"])
+    assert "nan" not in out
+    assert not list((tmp_path / "out").rglob("record*.json"))
+
+
+def test_every_test_split_is_scored_and_recorded(in_process, run_on_disk, tmp_path, monkeypatch):
+    """A second test split, here the first questions of the first, has run files and records of its own.
+
+    What a killed process left half-written is gone.
+    """
+    sample = registry.find_description("sample")
+
+    def read(variant, files):
+        train, dev, test = sample.read(variant, files)
+        first = test["question_id"].unique()[:5]
+        return train, dev, test, {"test2": test[test["question_id"].isin(first)].reset_index(drop=True)}
+
+    monkeypatch.setitem(registry.DATASETS, "sample", replace(sample, read=read))
+    for leftovers in ((), ("seed-0/.state.npz.x1.part", "model/.4194305.part.keras", ".norms.png.x1.part")):
+        for name in leftovers:
+            (run_on_disk(tmp_path).folder / name).write_text("half")
+        code, out, err = in_process(*QUICK, "--output", tmp_path)
+        assert code == 0, err
+    folder = run_on_disk(tmp_path).folder
+    assert not list(folder.rglob(".*"))
+    records = {path.name: json.loads(path.read_text()) for path in folder.glob("*.json")}
+    assert set(records) == {"record.json", "record-test2.json"}
+    first, second = records["record.json"], records["record-test2.json"]
+    assert "sample filtered test2" in out
+    ids = second["per_question"]["question_ids"]
+    assert 0 < len(ids) <= 5 and ids == first["per_question"]["question_ids"][: len(ids)]
+    run = list(ir_measures.read_trec_run(str(folder / "runs" / "test2-seed-0.run")))
+    qrels = list(ir_measures.read_trec_qrels(str(folder / "runs" / "test2.qrels")))
+    measured = ir_measures.calc_aggregate(MEASURES.values(), qrels, run)
+    for metric, each in MEASURES.items():
+        assert second["per_question"][metric][0] == first["per_question"][metric][0][: len(ids)]
+        assert measured[each] == pytest.approx(second["metrics"][metric]["mean"], abs=5e-5)
+    assert second["metrics_dev"] == first["metrics_dev"]
+
+
+def test_a_record_is_not_lost_to_fewer_seeds_or_to_a_variant(tmp_path):
+    data = load_data(DataOptions(dataset="sample"))
+
+    def run(**options):
+        places = {"output": tmp_path, "results": tmp_path / "results", "record": "hyperqa/sample/a"}
+        return Run("hyperqa", hyperqa(DataOptions(dataset="sample"), **places, **options), data)
+
+    first = run(seeds=2, main=True)
+    first.model = SimpleNamespace(trainable_variables=[])
+    history = [{"seconds": 1.0}]
+    for number in first.seeds:
+        splits = data.scored_splits.items()
+        tables = {name: per_question(split, np.zeros(split.n_rows)) for name, split in splits}
+        first.results[number] = SimpleNamespace(history=history, tables=tables)
+    for path, record in first._records().items():
+        save_record(record, path)
+    with pytest.raises(UserError, match="is a record of 2 seeds, which 1 would replace"):
+        run(seeds=1, main=True)
+    with pytest.raises(UserError, match="is a main record: give --main as well"):
+        run(seeds=2)
+    assert run(seeds=2, main=True).key == first.key
+
+
+@pytest.mark.parametrize("record", [[], ["--record", "hyperqa/sample/a"]])
+def test_a_folder_that_cannot_be_written_to_is_noticed_before_the_first_epoch(in_process, tmp_path, record):
+    (tmp_path / "file").write_text("not a folder")
+    output = tmp_path / ("output" if record else "file")
+    code, _, err = in_process(*QUICK, *record, "--results", tmp_path / "file", "--output", output)
+    assert code == 2
+    assert re.search(r"^error: cannot write to .*file", err, re.MULTILINE)
+    assert "epoch" not in err
+
+
+def test_divergence_ends_with_2_and_names_step_and_cause(in_process, tmp_path):
+    options = ("--learning-rate", "1e38", "--optimizer", "sgd", "--clip-norm", "1", "--eq9", "none")
+    code, _, err = in_process(*QUICK, "--epochs", "3", *options, "--output", tmp_path)
+    assert code == 2
+    assert re.search(r"^error: Training stopped at step \d+: .*(nan|inf|not finite)", err, re.MULTILINE)
+    assert "Traceback" not in err
+
+
+def test_tensorboard_that_is_not_installed_is_named(in_process, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    code, _, err = in_process(*QUICK, "--tensorboard", "--output", tmp_path)
+    assert code == 2
+    assert re.search(r"error: .*pip install tensorboard", err)
+
+
+def test_what_another_state_s_key_depends_on(tmp_path):
+    data = load_data(DataOptions(dataset="sample"))
+    vectors = replace(data.word_vectors, matrix=data.word_vectors.matrix * 2)
+    experiment = hyperqa(data=DataOptions(dataset="sample"), output=tmp_path)
+
+    def key(experiment, data=data):
+        return Run("hyperqa", experiment, data).key
+
+    same = [experiment, experiment.changed(seeds=3, notes="a", first_seed=2)]
+    others = [
+        experiment.changed(margin=0.3),
+        experiment.changed(dimension=3),
+        experiment.changed(unknown_scale=0.1),
+    ]
+    assert len({key(each) for each in same}) == 1
+    assert len({key(each) for each in [experiment, *others]}) == 4
+    assert key(experiment, replace(data, word_vectors=vectors)) != key(experiment)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (["--data-home", "/data", "--model", "ctrn"], "--model ctrn"),
+        (["--data_home=/data", "--model=ctrn", "--output", "here"], "--model=ctrn"),
+        (["--model", "ctrn", "--results", "a", "--output", "b"], "--model ctrn"),
+        (["--learning_rate", "0.1", "--own_negatives=4"], "--learning-rate 0.1 --own-negatives=4"),
+    ],
+)
+def test_a_recorded_command_has_one_spelling_and_no_place_of_the_machine(monkeypatch, given, expected):
+    monkeypatch.setattr(sys, "argv", ["/some/where/reproduce/ctrn_trecqa.py", *given])
+    assert clean_command() == f"python reproduce/ctrn_trecqa.py {expected}"
+
+
+TOY = '''
+"""A toy paper: the mean of the words' vectors, compared by the cosine, trained pairwise."""
+
+from dataclasses import dataclass
+
+import keras
+
+from answer_ranking.base.command import run_command
+from answer_ranking.reproduce.experiments.data import load_data
+from answer_ranking.reproduce.experiments.options import DataOptions, Experiment, parse
+from answer_ranking.reproduce.experiments.run import Run
+from answer_ranking.training import Pointwise, PointwiseOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Toy:
+    """The options of the toy."""
+
+    size: int = 8
+    """Size of a projected text."""
+
+
+
+PRESETS = [
+    Experiment(
+        name="toy",
+        title="Toy",
+        data=DataOptions(dataset="sample"),
+        model=Toy(),
+        training=PointwiseOptions(epochs=2),
+    )
+]
+
+
+def build(options, data):
+    question, answer = (
+        keras.Input((None,), dtype="int32", name=name) for name in ("question", "answer")
+    )
+    dense, mean = keras.layers.Dense(options.size), keras.layers.GlobalAveragePooling1D()
+    q, a = (dense(mean(data.word_embedding(text))) for text in (question, answer))
+    return keras.Model([question, answer], keras.ops.sum(q * a, axis=-1), name="Toy")
+
+
+def run_toy(experiment):
+    data = load_data(experiment.data)
+    run = Run("toy", experiment, data)
+    for number in run.seeds:
+        with run.seed(number) as seed:
+            keras.utils.set_random_seed(number)
+            model = build(experiment.model, data)
+            fitted = seed.fit(model, Pointwise(data.train, experiment.training, seed=number), data.dev)
+        run.keep(seed, model, fitted)
+    run.write()
+
+
+if __name__ == "__main__":
+    run_command(lambda: run_toy(parse(__doc__, PRESETS)))
+'''
+
+
+def test_a_fifth_paper_is_one_script(environment, tmp_path):
+    """With its model in the script; the facts about a paper are an entry of papers.toml."""
+    script = tmp_path / "toy_sample.py"
+    script.write_text(TOY)
+    options = ["--size", "4", "--record", "toy/sample/toy", "--seeds", "2", "--results", tmp_path / "results"]
+    command = [sys.executable, script, *options, "--output", tmp_path / "out"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    (record,) = load_records(tmp_path / "results")
+    assert (record.paper, record.model, record.seeds) == ("toy", "Toy", [0, 1])
+    assert record.configuration["size"] == 4 and 0 < record.metrics["map"]["mean"] <= 1
+    assert "Toy, ours, 2 seeds" in done.stdout
+    (folder,) = (tmp_path / "out").glob("*/*/model")
+    assert len(Ranker.load(folder).rank("Who wrote it?", ["Ann wrote it.", "It rained."])) == 2
