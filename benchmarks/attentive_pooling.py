@@ -22,9 +22,10 @@ import statistics
 import time
 from pathlib import Path
 
-from benchmarks.common import check_options, give_back, measured_by, write_figures
-from data_prep.cli import run_command
-from data_prep.errors import UserError
+from common import arguments, check_options, give_back, measured_by, write_figures
+
+from answer_ranking.base.command import run_command
+from answer_ranking.base.errors import UserError
 
 MODELS = ("AP-CNN", "QA-CNN", "AP-BiLSTM", "QA-BiLSTM")
 WAYS = ("plain", "search", "shared")
@@ -32,9 +33,7 @@ WAYS = ("plain", "search", "shared")
 
 def main() -> None:
     """Measure by turns, print the tables, and write the figures."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments(__doc__)
     parser.add_argument("--models", nargs="+", choices=MODELS, default=["AP-CNN"], help="rankers to measure")
     parser.add_argument("--dataset", default="wikiqa", help="data set (default wikiqa; sample is bundled)")
     parser.add_argument("--size", type=int, help="filters, or units of a BiLSTM (default: the paper's)")
@@ -74,26 +73,35 @@ def prepare(name: str, negatives: int, options: argparse.Namespace):
     import numpy as np
     import tensorflow as tf
 
-    from data_prep import encode_dataset, load_dataset
-    from models.attentive_pooling import PAPER_TRAINING, RANKERS
-    from training.answer_sampler import AnswerSampler
-    from training.hardest_negative_batches import HardestNegativeBatches
-    from training.hardest_negative_trainer import HardestNegativeTrainer
+    from answer_ranking.data_prep import encode_dataset, load_dataset
+    from answer_ranking.models import ap_bilstm, ap_cnn, qa_bilstm, qa_cnn
+    from answer_ranking.training import HardestNegative, HardestNegativeOptions
+    from answer_ranking.training.batch_stream import BatchStream
 
     encoded = encode_dataset(load_dataset(options.dataset))
-    train = encoded.train
     vectors = np.float32(0.1 * np.random.default_rng(0).normal(size=(len(encoded.vocabulary), 300)))
-    ranker = RANKERS[name](vectors, *([options.size] if options.size else []))
-    margin = PAPER_TRAINING[name]["margin"]
+    build, margin = {
+        "AP-CNN": (ap_cnn, 0.5),
+        "QA-CNN": (qa_cnn, 0.009),
+        "AP-BiLSTM": (ap_bilstm, 0.2),
+        "QA-BiLSTM": (qa_bilstm, 0.1),
+    }[name]
+    ranker = build(vectors, *([options.size] if options.size else []))
     batches, searched = {}, {}
     for way, share in (("search", False), ("shared", True)):
-        trainer = HardestNegativeTrainer(ranker, margin=margin, shared=share)
+        settings = HardestNegativeOptions(
+            margin=margin,
+            sampled_negatives=negatives,
+            share_negatives=share,
+            batch_size=options.batch_size,
+        )
+        hardest = HardestNegative(encoded.train, settings)
+        trainer = hardest.trainer(ranker)
         trainer.compile(optimizer=keras.optimizers.SGD(0.0), jit_compile=False)
         trainer.optimizer.build(ranker.trainable_variables)
-        sampler = AnswerSampler(train, negatives, share=share)
-        source = HardestNegativeBatches(train, sampler, options.batch_size)
+        source = BatchStream(hardest, trainer)
         searched[way] = _step(trainer, source.dataset().element_spec)
-        stream = source.batches()
+        stream = iter(source)
         batches[way] = [next(stream) for _ in range(min(options.batches, len(source)))]
     batches["plain"] = [rectangles(batch) for batch in batches["search"]]
 
@@ -175,7 +183,7 @@ def peak(way: str, negatives: int, options: argparse.Namespace) -> float:
 
 def report(figures: dict, options: argparse.Namespace) -> None:
     """Print the tables."""
-    from evaluation.tables import text_table
+    from answer_ranking.evaluation.tables import text_table
 
     rows = []
     for name, seconds in figures["seconds"].items():

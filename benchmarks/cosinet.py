@@ -14,26 +14,17 @@ import statistics
 import sys
 import time
 
-from benchmarks.common import check_options, give_back, measured_by, write_figures
-from data_prep.cli import run_command
+from common import arguments, check_options, give_back, measured_by, write_figures
 
-# The options of reproduce/cosinet_wikiqa.py for each row of the table.
-MODELS = {
-    "Cosinet": {"encoder": "cosinet"},
-    "Cosinet list": {"encoder": "cosinet", "objective": "listwise"},
-    "Cosinet list BiRNN": {"encoder": "cosinet", "objective": "listwise", "across": "birnn"},
-    "CA": {"encoder": "ca"},
-    "CA list": {"encoder": "ca", "objective": "listwise"},
-    "CA list BiRNN": {"encoder": "ca", "objective": "listwise", "across": "birnn"},
-}
+from answer_ranking.base.command import run_command
+
+MODELS = ("Cosinet", "Cosinet list", "Cosinet list BiRNN", "CA", "CA list", "CA list BiRNN")
 COMPARED = [("Cosinet", "CA"), ("Cosinet list", "CA list"), ("Cosinet list BiRNN", "CA list BiRNN")]
 
 
 def main() -> None:
     """Measure all models by turns and print the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments(__doc__)
     parser.add_argument("--dataset", default="wikiqa", help="data set (default wikiqa; sample needs none)")
     parser.add_argument("--embeddings", nargs="+", default=["glove-6b-50d"], help="word vectors")
     parser.add_argument(
@@ -66,64 +57,50 @@ def child(name: str, options: argparse.Namespace) -> dict:
 
 def train_and_rank(options: argparse.Namespace) -> dict:
     """Train one model and rank the test split, in seconds."""
-    from reproduce.cosinet_experiment import CosinetConfig, train_cosinet
-    from reproduce.experiment import load_experiment_data
-    from training.list_scorer import ListScorer
-    from training.pair_scorer import PairScorer
+    from answer_ranking.data_prep import encode_dataset, load_dataset, load_word_vectors
+    from answer_ranking.models import compare_aggregate, cosinet
+    from answer_ranking.training import Listwise, ListwiseOptions, Pointwise, PointwiseOptions, Scorer, fit
 
-    config = CosinetConfig(
-        dataset=options.dataset,
-        embeddings=tuple(options.embeddings),
-        identity_dimensions=options.identity_dimensions,
-        epochs=options.epochs,
-        **MODELS[options.model],
+    data = encode_dataset(load_dataset(options.dataset))
+    vectors = load_word_vectors(
+        options.embeddings, data.vocabulary, identity_dimensions=options.identity_dimensions
     )
-    data = load_experiment_data(config)
+    encoder, *listwise = options.model.split()
+    train = data.train.keep_questions(data.train.counts_under("answerable"))
+    # The paper's highest rates and three epochs.
+    if listwise:
+        way = Listwise(train, ListwiseOptions(epochs=options.epochs, learning_rate=2e-4))
+    else:
+        rates = {"learning_rate": 2e-3, "l2": 0.0, "patience": None}
+        way = Pointwise(train, PointwiseOptions(epochs=options.epochs, **rates))
     start = time.perf_counter()
-    run = train_cosinet(config, data, seed=0, splits=())
+    ranker = (cosinet if encoder == "Cosinet" else compare_aggregate)(
+        vectors.matrix,
+        objective="listwise" if listwise else "pointwise",
+        across=listwise[1].lower() if len(listwise) > 1 else "none",
+    )
+    result = fit(ranker, way, dev=data.dev)
     training = time.perf_counter() - start
-    test = data.encoded.test
-    score = (ListScorer if config.objective == "listwise" else PairScorer)(run.ranker, test)
+    score = Scorer(ranker, data.test)
     score()
     start = time.perf_counter()
     score()
     return {
         "training": training,
-        "epochs": [epoch["seconds"] for epoch in run.history],
-        "dev_map": max(epoch["dev_map"] for epoch in run.history),
-        "questions_per_second": test.n_questions / (time.perf_counter() - start),
-        "padding": padding_share(config, data),
-        "parameters": sum(v.shape.num_elements() for v in run.ranker.trainable_variables),
+        "epochs": [epoch["seconds"] for epoch in result.history],
+        "dev_map": max(epoch["dev_map"] for epoch in result.history),
+        "questions_per_second": data.test.n_questions / (time.perf_counter() - start),
+        "parameters": sum(v.shape.num_elements() for v in ranker.trainable_variables),
         "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     }
-
-
-def padding_share(config, data) -> float:
-    """Return which share of the words that a training epoch encodes are padding.
-
-    List-wise, the candidates are packed before they are encoded: those that only fill up a list do not count.
-    """
-    from layers import PackCandidates
-    from training.listwise_batches import ListwiseBatches
-    from training.pointwise_batches import PointwiseBatches
-
-    kind = ListwiseBatches if config.objective == "listwise" else PointwiseBatches
-    train = data.encoded.train
-    pack, words, real = PackCandidates(), 0, 0
-    for batch in kind(train.keep_questions(train.counts_under("answerable")), config.batch_size).batches():
-        for name in {"question", "answer", "answers"} & set(batch):
-            texts = batch[name][0]
-            words += sum(x.numpy().size for x in pack(texts)[0]) if name == "answers" else texts.size
-            real += (texts != 0).sum()
-    return 1 - float(real / words)
 
 
 def rank_by_bm25(options: argparse.Namespace) -> dict:
     """Rank the test split by BM25, in questions per second; the tokens are given."""
     import numpy as np
 
-    from data_prep import encode_dataset, load_dataset
-    from models.lexical import bm25
+    from answer_ranking.data_prep import encode_dataset, load_dataset
+    from answer_ranking.evaluation.rules import bm25
 
     encoded = encode_dataset(load_dataset(options.dataset))
     words, test = np.array(encoded.vocabulary.words, object), encoded.test
@@ -153,16 +130,13 @@ def report(runs: dict[str, list[dict]], options: argparse.Namespace) -> None:
             for key in results[0]
         }
     print(
-        f"{'model':20}{'parameters':>12}{'training, s':>13}{'s/epoch':>9}{'padding':>9}{'peak MiB':>10}"
-        f"{'questions/s':>13}"
+        f"{'model':20}{'parameters':>12}{'training, s':>13}{'s/epoch':>9}{'peak MiB':>10}{'questions/s':>13}"
     )
     for name, row in rows.items():
         if "training" in row:
-            trained = (
-                f"{row['parameters']:>12,}{row['training']:13.1f}{row['epochs']:9.2f}{row['padding']:9.1%}"
-            )
+            trained = f"{row['parameters']:>12,}{row['training']:13.1f}{row['epochs']:9.2f}"
         else:
-            trained = " " * 43
+            trained = " " * 34
         print(f"{name:20}{trained}{row['peak_mib']:10.0f}{row['questions_per_second']:13.0f}")
     ratios = {}
     for ours, theirs in COMPARED:

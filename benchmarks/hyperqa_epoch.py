@@ -6,8 +6,7 @@ Both ways train the same model from the same first weights on the same question-
 batches, and must arrive at the same loss. Plain: (question, correct, wrong) triples, padded to the longest
 text of the batch, through `keras.Model.fit`.
 Packed: every distinct word of a batch projected once, every text encoded once, a question's answers scored
-together. The ways run by turns, each in a process of its own, so that drifting machines and peak memory do
-not blur the ratio.
+together. The ways take turns, each in a process of its own.
 """
 
 import argparse
@@ -15,16 +14,15 @@ import resource
 import statistics
 import time
 
-from benchmarks.common import check_options, give_back, measured_by, write_figures
-from data_prep.cli import run_command
-from data_prep.errors import UserError
+from common import arguments, check_options, give_back, measured_by, write_figures
+
+from answer_ranking.base.command import run_command
+from answer_ranking.base.errors import UserError
 
 
 def main() -> None:
     """Measure both ways by turns and print the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments(__doc__)
     parser.add_argument(
         "--dataset", default="wikiqa", help="data set (default wikiqa; sample needs no download)"
     )
@@ -37,7 +35,7 @@ def main() -> None:
         "--dropout", type=float, default=0.1, help="dropout of words and texts in the timed runs"
     )
     parser.add_argument("--output", help="also write the figures to this JSON file")
-    parser.add_argument("--way", choices=("plain", "packed", "peak"), help=argparse.SUPPRESS)
+    parser.add_argument("--way", choices=("plain", "packed"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.way:
         give_back(measure(options.way, options))
@@ -49,12 +47,10 @@ def main() -> None:
             raise UserError(f"--{name} must be at least {least}. Received: {value}")
     runs = {"plain": [], "packed": []}
     without_dropout = {way: child(way, options, dropout=0.0) for way in runs}
-    peaks = []
     for _ in range(options.rounds):
-        peaks.append(child("peak", options)["gflops"])
         for way in runs:
             runs[way].append(child(way, options))
-    report(runs, without_dropout, max(peaks), options)
+    report(runs, without_dropout, options)
 
 
 def child(way: str, options: argparse.Namespace, dropout: float | None = None) -> dict:
@@ -67,25 +63,15 @@ def child(way: str, options: argparse.Namespace, dropout: float | None = None) -
 
 
 def measure(way: str, options: argparse.Namespace) -> dict:
-    """Train one way, or measure the machine's peak of matrix products."""
-    import tensorflow as tf
-
-    if way == "peak":
-        a, b = tf.random.normal((4096, 1024)), tf.random.normal((1024, 1024))
-        product = tf.function(lambda: tf.reduce_sum(tf.matmul(a, b)[0]))
-        seconds = min(_timed(lambda: product().numpy()) for _ in range(30))
-        return {"gflops": 2 * 4096 * 1024 * 1024 / seconds / 1e9}
-
+    """Train one way."""
     import keras
     import numpy as np
+    import tensorflow as tf
 
-    from data_prep import encode_dataset, load_dataset, load_word_vectors
-    from models.hyperqa import hyperqa
-    from training.negative_sampling import NegativeSampler
-    from training.packed_bag_of_words import PackedBagOfWords
-    from training.pairwise_batches import PairwiseBatches
-    from training.pairwise_trainer import PairwiseTrainer
-    from training.scoring import SplitScorer
+    from answer_ranking.data_prep import encode_dataset, load_dataset, load_word_vectors
+    from answer_ranking.models import hyperqa
+    from answer_ranking.training import Pairwise, PairwiseOptions, score
+    from answer_ranking.training.batch_stream import BatchStream
 
     encoded = encode_dataset(load_dataset(options.dataset))
     vectors = load_word_vectors(["glove-6b-50d"], encoded.vocabulary, identity_dimensions=options.inputs - 50)
@@ -97,28 +83,28 @@ def measure(way: str, options: argparse.Namespace) -> dict:
         embedding_dropout=options.dropout,
         dropout=options.dropout,
     )
-    encoding = PackedBagOfWords(model.get_layer("encoder"))
-    batches = PairwiseBatches(NegativeSampler(train), encoding, options.batch_size)
+    settings = PairwiseOptions(
+        margin=0.5, clip_norm=1.0, foreign_negatives=0, batch_size=options.batch_size, l2=0.0
+    )
+    pairwise = Pairwise(train, settings)
+    trainer = pairwise.trainer(model)
+    batches = BatchStream(pairwise, trainer)
     clock = _Clock(batches)
     if way == "packed":
-        trainer = PairwiseTrainer(model, encoding, margin=0.5, clip_norm=1.0)
         trainer.compile(optimizer=keras.optimizers.Adagrad(0.1), steps_per_execution=min(len(batches), 32))
         trainer.fit(batches.dataset(), epochs=options.epochs, callbacks=[clock], shuffle=False, verbose=0)
     else:
-        trainer = _plain_trainer(model)
         triples = _triples(batches, tf)
-        trainer.fit(triples, epochs=options.epochs, callbacks=[clock], shuffle=False, verbose=0)
-    scores = SplitScorer(model, encoding, train)()
+        plain = _plain_trainer(model)
+        plain.fit(triples, epochs=options.epochs, callbacks=[clock], shuffle=False, verbose=0)
     words = tokens = pairs = 0
-    for batch in batches.dataset():
+    for batch in batches:
         words += batch["words"].shape[1]
         tokens += batch["word_of_token"].shape[1]
         pairs += batch["weight"].shape[1]
     return {
         "seconds": clock.seconds,
-        "loss": _hinge(train, scores, np),
-        # Forward and the gradient with respect to W_p; the word vectors are frozen.
-        "gflop": 2 * 2 * words * options.inputs * options.dimension / 1e9,
+        "loss": _hinge(train, score(model, train), np),
         "pairs": pairs,
         "tokens_per_word": tokens / words,
         "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
@@ -144,18 +130,19 @@ def _triples(batches, tf):
     """The same pairs in the same batches, as padded triples."""
     import numpy as np
 
-    split = batches.sampler.split
+    sampler, size = batches.way.sampler, batches.way.options.batch_size
+    split = sampler.split
 
     def generate():
-        entries = batches.sampler.draw(batches.epoch)
-        for start in range(0, len(entries.questions), batches.batch_size):
+        drawn = sampler.draw(batches.epoch)
+        for start in range(0, len(drawn.questions), size):
             questions, correct, wrong = [], [], []
-            for i in range(start, min(start + batches.batch_size, len(entries.questions))):
-                rows = entries.rows[entries.offsets[i] : entries.offsets[i + 1]]
-                n = entries.n_correct[i]
+            for i in range(start, min(start + size, len(drawn.questions))):
+                rows = drawn.rows[drawn.offsets[i] : drawn.offsets[i + 1]]
+                n = drawn.n_correct[i]
                 correct.append(np.repeat(rows[:n], len(rows) - n))
                 wrong.append(np.tile(rows[n:], n))
-                questions.append(np.full(len(correct[-1]), entries.questions[i]))
+                questions.append(np.full(len(correct[-1]), drawn.questions[i]))
             texts = (split.questions, split.candidates, split.candidates)
             chosen = (np.concatenate(x) for x in (questions, correct, wrong))
             padded = tuple(t.take(c).padded() for t, c in zip(texts, chosen, strict=True))
@@ -177,12 +164,6 @@ def _hinge(split, scores, np) -> float:
     return float(total / count)
 
 
-def _timed(call) -> float:
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
-
-
 def _Clock(batches):  # noqa: N802  (Keras is imported only in the processes that train)
     import keras
 
@@ -201,7 +182,7 @@ def _Clock(batches):  # noqa: N802  (Keras is imported only in the processes tha
     return Clock()
 
 
-def report(runs: dict, without_dropout: dict, peak: float, options: argparse.Namespace) -> None:
+def report(runs: dict, without_dropout: dict, options: argparse.Namespace) -> None:
     """Print what was measured, as ratios of this one run."""
     rows = {}
     for way, results in runs.items():
@@ -229,18 +210,12 @@ def report(runs: dict, without_dropout: dict, peak: float, options: argparse.Nam
         for a, b in zip(runs["plain"], runs["packed"], strict=True)
     ]
     without = rows["plain"]["seconds_without_dropout"] / rows["packed"]["seconds_without_dropout"]
-    share = first["gflop"] / rows["packed"]["seconds"] / peak
     print(
         f"packed is {statistics.median(ratios):.1f} times as fast with dropout {options.dropout} "
         f"(rounds: {', '.join(f'{r:.1f}' for r in ratios)}), {without:.1f} times without"
     )
-    print(
-        f"matrix products: {first['gflop']:.1f} GFLOP an epoch, peak {peak:.0f} GFLOP/s, "
-        f"share reached {share:.0%}"
-    )
     if options.output:
-        figures = {"ways": rows, "ratios": ratios, "peak_gflops": peak, "share_of_peak": share}
-        write_figures(options.output, figures)
+        write_figures(options.output, {"ways": rows, "ratios": ratios})
 
 
 if __name__ == "__main__":

@@ -9,19 +9,18 @@ turns, and the median over the rounds counts. AP-BiLSTM is a bidirectional Keras
 attentive pooling (dos Santos et al., 2016) and cosine. No step is compiled by XLA.
 
 Memory is the peak of a process of its own for each model and length, both texts being that long, TensorFlow
-itself included; the last column says what a process holds that has run a step on two words.
+itself included.
 """
 
 import argparse
 import resource
 import statistics
-import subprocess
-import sys
 import time
 from pathlib import Path
 
-from benchmarks.common import check_options, give_back, measured_by, write_figures
-from data_prep.cli import run_command
+from common import arguments, check_options, give_back, measured_by, write_figures
+
+from answer_ranking.base.command import run_command
 
 MODELS = ("LSTM", "AP-BiLSTM", "QRNN", "CTRN")
 RATIOS = (("LSTM", "CTRN"), ("AP-BiLSTM", "CTRN"), ("CTRN", "QRNN"))
@@ -31,9 +30,7 @@ _STEPS_OF_A_LENGTH = 5
 
 def main() -> None:
     """Measure by turns, print the tables, and write figures and chart."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments(__doc__)
     parser.add_argument("--dataset", default="trecqa", help="data set (default trecqa; sample is bundled)")
     parser.add_argument("--variant", default=None, help="its training set (default: its first, TRAIN-ALL)")
     parser.add_argument("--dimensions", type=int, nargs="+", default=[800, 512], help="sizes d of the models")
@@ -46,14 +43,12 @@ def main() -> None:
     options = parser.parse_args()
     if options.peak:
         name, dimension, length = options.peak
-        give_back(peak(name, int(dimension), int(length)))
+        give_back(find_data(dimension) if name == "data" else peak(name, int(dimension), int(length)))
         return
     output = options.output and options.output / "recurrent_epoch.json"
     check_options(options, "batch_size", "batches", "rounds", "dimensions", "lengths", output=output)
     # In a process of its own, as all that takes memory.
-    found = subprocess.run([sys.executable, "-m", "data_prep", "get", options.dataset], check=False)
-    if found.returncode:
-        raise SystemExit(found.returncode)
+    measured_by(__file__, ["--peak", "data", options.dataset, ""])
     # First the memory: a process starts with the peak of the one that starts it.
     memory = {
         name: [child(name, min(options.dimensions), length) for length in options.lengths] for name in MODELS
@@ -65,6 +60,13 @@ def main() -> None:
         chart(figures, options.output / "recurrent_epoch.png")
 
 
+def find_data(dataset: str) -> None:
+    """Find or download a data set before anything is measured."""
+    from answer_ranking.data_prep import load_dataset
+
+    load_dataset(dataset)
+
+
 def child(name: str, dimension: int, length: int) -> dict:
     """Measure the peak memory of a model in a process of its own."""
     return measured_by(__file__, ["--peak", name, str(dimension), str(length)])
@@ -72,7 +74,7 @@ def child(name: str, dimension: int, length: int) -> dict:
 
 def build(name: str, word_vectors, dimension: int):
     """Build one of the models."""
-    from models.ctrn import ctrn, lstm, qrnn
+    from answer_ranking.models import ctrn, lstm, qrnn
 
     builders = {"LSTM": lstm, "AP-BiLSTM": attentive_bilstm, "QRNN": qrnn, "CTRN": ctrn}
     return builders[name](word_vectors, dimension)
@@ -134,7 +136,7 @@ def measure(dimension: int, options: argparse.Namespace) -> dict:
     """Time all models by turns on the same batches."""
     import numpy as np
 
-    from data_prep import encode_dataset, load_dataset
+    from answer_ranking.data_prep import encode_dataset, load_dataset
 
     encoded = encode_dataset(load_dataset(options.dataset, options.variant))
     train, rng = encoded.train, np.random.default_rng(0)
@@ -174,14 +176,8 @@ def peak(name: str, dimension: int, length: int) -> dict:
 
     rng = np.random.default_rng(0)
     step = step_of(build(name, np.float32(rng.normal(size=(1000, 300))), dimension))
-
-    def batch(length, size):
-        words = [rng.integers(1, 1000, (size, length), dtype=np.int32) for _ in range(2)]
-        return (*words, np.zeros(size, np.float32))
-
-    run(step, [batch(2, 1)])
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    long = batch(length, 32)
+    words = [rng.integers(1, 1000, (32, length), dtype=np.int32) for _ in range(2)]
+    long = (*words, np.zeros(32, np.float32))
     run(step, [long])
     seconds = []
     for _ in range(_STEPS_OF_A_LENGTH):
@@ -189,12 +185,12 @@ def peak(name: str, dimension: int, length: int) -> dict:
         run(step, [long])
         seconds.append(time.perf_counter() - start)
     mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"mib": mib, "mib_of_two_words": before, "seconds": statistics.median(seconds)}
+    return {"mib": mib, "seconds": statistics.median(seconds)}
 
 
 def report(speed: dict, memory: dict, options: argparse.Namespace) -> dict:
     """Print the tables; give the figures."""
-    from evaluation.tables import text_table
+    from answer_ranking.evaluation.tables import text_table
 
     figures = {"options": {k: v for k, v in vars(options).items() if k not in ("peak", "output")}}
     figures |= {"real_words": {}, "speed": {}, "ratios": {}, "memory": memory}
@@ -206,10 +202,8 @@ def report(speed: dict, memory: dict, options: argparse.Namespace) -> dict:
             f"{slow} / {fast}": [a / b for a, b in zip(seconds[slow], seconds[fast], strict=True)]
             for slow, fast in RATIOS
         }
-        print(
-            f"d={dimension}: an epoch of {measured['pairs']:,} pairs; {measured['real_words']:.0%} of the "
-            "padded texts are words"
-        )
+        words = f"{measured['real_words']:.0%} of the padded texts are words"
+        print(f"d={dimension}: an epoch of {measured['pairs']:,} pairs; {words}")
         rows = [
             [name, f"{statistics.median(seconds[name]):.1f}", f"{min(seconds[name]):.1f}"] for name in MODELS
         ]
@@ -219,17 +213,11 @@ def report(speed: dict, memory: dict, options: argparse.Namespace) -> dict:
             print(f"{title}: {statistics.median(ratios):.2f} (rounds: {rounds})")
         print()
     if options.lengths:
-        d = min(options.dimensions)
-        print(f"Peak memory (MiB) of a step on 32 pairs, d={d}; in brackets its seconds")
-        rows = [
-            [
-                name,
-                *(f"{x['mib']:.0f} ({x['seconds']:.2f})" for x in memory[name]),
-                f"{memory[name][0]['mib_of_two_words']:.0f}",
-            ]
-            for name in MODELS
-        ]
-        print(text_table(["words in each text", *map(str, options.lengths), "2"], rows))
+        print(
+            f"Peak memory (MiB) of a step on 32 pairs, d={min(options.dimensions)}; in brackets its seconds"
+        )
+        rows = [[name, *(f"{x['mib']:.0f} ({x['seconds']:.2f})" for x in memory[name])] for name in MODELS]
+        print(text_table(["words in each text", *map(str, options.lengths)], rows))
     return figures
 
 
