@@ -15,74 +15,40 @@
 # # Attentive Pooling, equation by equation
 #
 # Attentive Pooling ([dos Santos, Tan, Xiang and Zhou, 2016](https://arxiv.org/abs/1602.03609)) lets each of
-# two texts decide what counts in the other: words of the question and words of the answer are compared all
-# with all, and the best match of a word becomes its weight. This notebook puts each equation beside the code
-# that computes it, draws what the model attends to, and trains it beside the same network with a plain
-# maximum.
+# two texts decide what counts in the other: words are compared all with all, and the best match of a word
+# becomes its weight. This notebook puts each equation beside the code, draws what the model attends to,
+# trains it beside the same network with a plain maximum, and ends with the paper's tables beside ours.
 #
-# As it stands it runs on the small sample that comes with the project. **All numbers below are numbers on
-# the sample**, which was written for this project: they show that the machinery works, and say nothing about
-# any benchmark. Recorded results are in `reproduce/RESULTS.md`. To run it on real data, change one word:
+# **The trainings of this page are on the small sample that comes with the project**; their numbers say
+# nothing about any benchmark. Another data set is one word away:
 
 # %%
-DATASET = "sample"  # or "wikiqa" or "trecqa", which `python -m data_prep get NAME` fetches
+import answer_ranking.base.command  # noqa: F401  (keeps the start-up messages of TensorFlow out of the page)
+
+DATASET = "sample"  # or "wikiqa" or "trecqa", which `answer-ranking data get NAME` fetches
 
 # %%
-import os
-
-# Keep TensorFlow's start-up messages out of the page, the last one by doing without oneDNN.
-os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
-
-import inspect
-import re
-import warnings
-from dataclasses import replace
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from answer_ranking.data_prep import encode_dataset, load_dataset, load_word_vectors
+from answer_ranking.evaluation import paired_randomisation_test, per_question
+from answer_ranking.layers import AttentivePooling
+from answer_ranking.models import PAPER_TRAINING, ap_cnn, attention_weights, qa_cnn
+from answer_ranking.training import HardestNegative, HardestNegativeOptions, fit, score
 
-from evaluation import paired_randomisation_test, summarise
-from evaluation.attention_figures import (
-    accuracy_by_answer_length,
-    attention_heat_map,
-    correct_answer_lengths,
-)
-from evaluation.figures import learning_curves
-from layers import AttentivePooling
-from models.attentive_pooling import attention_weights
-from reproduce import attentive_pooling_trecqa, attentive_pooling_wikiqa
-from reproduce.attentive_pooling_experiment import (
-    NAMES,
-    AttentivePoolingConfig,
-    build_ranker,
-    load_attentive_pooling_data,
-    train_attentive_pooling,
-)
-from reproduce.experiment import per_question
-from reproduce.lexical_baselines import evaluated_rows
-from training.hardest_negative_trainer import HardestNegativeTrainer
+# %%
+import inspect
+import os
+import re
+import warnings
 
+warnings.filterwarnings("ignore", message="IProgress not found")  # of a library without a progress bar here
 # %matplotlib inline
-# %config InlineBackend.print_figure_kwargs = {"dpi": 90, "bbox_inches": "tight"}
-
-# The progress bars of a library that draws none here miss a package.
-warnings.filterwarnings("ignore", message="IProgress not found")
+# %config InlineBackend.print_figure_kwargs = {"dpi": 75, "bbox_inches": "tight"}
 pd.set_option("display.max_colwidth", 140, "display.max_columns", 60)
 FAST = os.environ.get("QA_FAST") == "1"  # shorter trainings, for a quick check that the notebook runs
 SEEDS = [0] if FAST else [0, 1, 2]
-
-# The configurations of the scripts on real data; on the sample a smaller network. The wrong answers are drawn
-# once per batch and not for each pair: the same draw for a pair by itself, and much quicker.
-config = {
-    "sample": AttentivePoolingConfig(dataset="sample", filters=100, window=3, epochs=12),
-    "wikiqa": attentive_pooling_wikiqa.Config(),
-    "trecqa": attentive_pooling_trecqa.Config(),
-}[DATASET]
-config = replace(config, share_negatives=True)
-if FAST:
-    config = replace(config, epochs=3)
 
 
 def show(function):
@@ -93,72 +59,58 @@ def show(function):
 # %% [markdown]
 # ## One pair
 #
-# We follow one question and the first correct one of its candidates:
+# We follow one question and its first correct answer:
 
 # %%
-data = load_attentive_pooling_data(config)
-test, encoded = data.dataset.test, data.encoded
+dataset = load_dataset(DATASET)
+data = encode_dataset(dataset)
+vectors = load_word_vectors(["glove-6b-50d"], data.vocabulary, counts=data.word_counts)
+test = data.test
 if DATASET == "sample":
-    number = encoded.test.question_ids.index("S65")
+    number = test.question_ids.index("S65")
 else:
-    number = int(np.flatnonzero(encoded.test.counts_under("clean"))[0])
-rows = slice(*encoded.test.candidate_offsets[[number, number + 1]])  # of the question's candidates
-row = rows.start + int(np.argmax(encoded.test.labels[rows]))  # of the correct answer
-question, answer = encoded.test.questions.take([number]), encoded.test.candidates.take([row])
-words = [[encoded.vocabulary.words[i] for i in text.words] for text in (question, answer)]
+    number = int(np.flatnonzero(test.counts_under("clean"))[0])
+rows = slice(*test.candidate_offsets[[number, number + 1]])  # the question's candidates
+row = rows.start + int(np.argmax(test.labels[rows]))  # the correct answer
+question, answer = test.questions.take([number]), test.candidates.take([row])
+words = [[data.vocabulary.words[i] for i in text.words] for text in (question, answer)]
 print(" ".join(words[0]), "\n" + " ".join(words[1]))
 
 # %% [markdown]
-# ## Equations 1 and 2: words in their windows
+# ## Equations 1 to 11: states, maximum, cosine
 #
-# One convolution, the same for both texts, turns the words of a window into a column of $Q$ or $A$:
-#
-# $$Q = W^1 Z^q + b^1, \qquad A = W^1 Z^a + b^1$$
-#
-# In AP-BiLSTM and QA-BiLSTM the columns are the states of a bidirectional LSTM (Equations 3 to 8). By hand,
-# with the weights of a new AP-CNN:
+# One convolution, the same for both texts, turns the words of a window into a column of $Q$ or $A$, $Q = W^1
+# Z^q + b^1$ (Equations 1 and 2; in AP-BiLSTM the columns are the states of a bidirectional LSTM, Equations 3
+# to 8). QA-CNN, without attention, keeps of each feature its largest value, $r = \tanh(\max_m Q_{\cdot m})$,
+# and scores by the cosine $s(q, a) = \cos(r^q, r^a)$ (Equations 9 to 11). By hand, with the weights of a new
+# AP-CNN:
 
 # %%
-ranker = build_ranker(config, data, seed=0)
+ranker = ap_cnn(vectors.matrix, filters=100, window=3, seed=0)
 encoder, matcher = ranker.get_layer("encoder"), ranker.get_layer("matcher")
 kernel, bias = (np.asarray(weight) for weight in encoder.get_layer("convolution").weights)
 
 
 def states(text):
     """Equation 1: one row per word."""
-    z = data.word_vectors.matrix[text.words]
-    before = (len(kernel) - 1) // 2
+    z, before = vectors.matrix[text.words], (len(kernel) - 1) // 2
     padded = np.pad(z, ((before, len(kernel) - 1 - before), (0, 0)))
     return sum(padded[i : i + len(z)] @ kernel[i] for i in range(len(kernel))) + bias
 
 
-Q, A = states(question), states(answer)
-by_encoder, _ = encoder(answer.padded())
-print(f"A: {A.shape}, largest difference to the encoder's {np.abs(A - by_encoder.numpy()[0]).max():.1e}")
-
-# %% [markdown]
-# ## Equations 9 to 11: the plain maximum
-#
-# QA-CNN, the network without attention, keeps of each feature its largest value, wherever it stands, and
-# scores by the cosine:
-#
-# $$r = \tanh\left(\max_m Q_{\cdot m}\right), \qquad s(q, a) = \cos(r^q, r^a)$$
-
-
-# %%
 def cosine(x, y):
     return x @ y / np.linalg.norm(x) / np.linalg.norm(y)
 
 
+Q, A = states(question), states(answer)
+difference = np.abs(A - encoder(answer.padded())[0].numpy()[0]).max()
+print(f"A: {A.shape}, largest difference to the encoder's {difference:.1e}")
 print(f"score of our pair by the maximum: {cosine(np.tanh(Q.max(axis=0)), np.tanh(A.max(axis=0))):.4f}")
 
 # %% [markdown]
 # ## Equations 13 to 18: attentive pooling
 #
-# Every step of the question meets every step of the answer, through a matrix $U$ that is learnt:
-#
-# $$G = \tanh(Q^{\mathsf T} U A)$$
-#
+# Every step of the question meets every step of the answer, $G = \tanh(Q^{\mathsf T} U A)$ with a learnt $U$.
 # The best match of a step is its importance, a softmax over the text's steps makes it a weight, and the text
 # is the weighted sum of its steps:
 #
@@ -170,44 +122,98 @@ print(f"score of our pair by the maximum: {cosine(np.tanh(Q.max(axis=0)), np.tan
 
 # %%
 pooling = next(layer for layer in matcher.layers if isinstance(layer, AttentivePooling))
-U = np.asarray(pooling.kernel)
-G = np.tanh(Q @ U @ A.T)
+G = np.tanh(Q @ np.asarray(pooling.kernel) @ A.T)
 
 
 def softmax(x):
     return np.exp(x) / np.exp(x).sum()
 
 
-sigma_q, sigma_a = softmax(G.max(axis=1)), softmax(G.max(axis=0))
-r_q, r_a = Q.T @ sigma_q, A.T @ sigma_a
-for name, ours, model in zip(
-    ("attention to the question", "attention to the answer", "G"),
-    (sigma_q, sigma_a, G),
-    attention_weights(ranker, question.padded(), answer.padded()),
-    strict=True,
-):
+by_hand = {"sigma_q": softmax(G.max(axis=1)), "sigma_a": softmax(G.max(axis=0)), "G": G}
+by_model = attention_weights(ranker, question.padded(), answer.padded())
+for (name, ours), model in zip(by_hand.items(), by_model, strict=True):
     print(f"{name}: {ours.shape}, largest difference to the model's {np.abs(ours - model[0]).max():.1e}")
-score = float(ranker([question.padded(), answer.padded()])[0])
-print(f"score by hand {cosine(r_q, r_a):.5f}, by the ranker {score:.5f}")
-
-# %% [markdown]
-# The layer does this for whole batches, and for one question against many answers at once:
+score_by_hand = cosine(Q.T @ by_hand["sigma_q"], A.T @ by_hand["sigma_a"])
+by_ranker = float(ranker([question.padded(), answer.padded()])[0])
+print(f"score by hand {score_by_hand:.5f}, by the ranker {by_ranker:.5f}")
 
 # %%
 show(AttentivePooling.call)
 
 # %% [markdown]
-# Before training $U$ is random, and so is the attention. First $G$ itself, with the maxima that make a word's
-# importance:
-
+# ## Equation 12: the loss
+#
+# $L = \max(0,\ m - s(q, a^+) + s(q, a^-))$, where $a^-$ is the one of 50 sampled wrong answers that scores
+# highest. Finding it takes 50 forward passes and one backward pass; texts are encoded once:
 
 # %%
-def draw_alignment(ranker, title):
-    """Draw G and the maxima of its rows (for the question) and of its columns (for the answer)."""
-    G = attention_weights(ranker, question.padded(), answer.padded())[2][0]
-    figure, axes = plt.subplots(
-        figsize=(0.36 * len(words[1]) + 1.5, 0.3 * len(words[0]) + 1.2), layout="constrained"
+from answer_ranking.training.hardest_negative import HardestNegativeTrainer
+
+show(HardestNegativeTrainer.hardest)
+
+# %% [markdown]
+# ## Training on the sample
+#
+# AP-CNN and QA-CNN with the same filters. Batch size, margin and learning rate are those of the paper's Table
+# 2, so that what lies between the two is not the pooling alone. The wrong answers are drawn once per batch,
+# which is much quicker.
+
+# %%
+from answer_ranking.evaluation.figures import learning_curves
+
+MODELS = {"QA-CNN": qa_cnn, "AP-CNN": ap_cnn}
+
+
+def train(name, seed, epochs=3 if FAST else 12):
+    paper = PAPER_TRAINING[name]
+    values = {key: paper[key] for key in ("batch_size", "margin", "learning_rate")}
+    options = HardestNegativeOptions(
+        epochs=epochs, learning_rate_decay=paper["decays"], share_negatives=True, **values
     )
+    model = MODELS[name](vectors.matrix, filters=100, window=3, seed=seed)
+    return model, fit(model, HardestNegative(data.train, options, seed=seed), dev=data.dev, verbose=False)
+
+
+runs = {"untrained AP-CNN": [train("AP-CNN", seed, epochs=0) for seed in SEEDS]}
+runs |= {name: [train(name, seed) for seed in SEEDS] for name in MODELS}
+learning_curves([result.history for _, result in runs["AP-CNN"]], title=f"AP-CNN, {DATASET}")
+
+# %%
+from answer_ranking.evaluation.rules import measure_rules
+
+by_rule = measure_rules(dataset.test, dataset.description, tie_seeds=20)
+counted = test.counts_under("answerable")
+frames = {name: [by_rule[name]] for name in ("Random", "WO", "BM25")}
+for name, of_seeds in runs.items():
+    frames[name] = [per_question(test, score(model, test)) for model, _ in of_seeds]
+table = {name: pd.concat(each)[np.tile(counted, len(each))].mean() for name, each in frames.items()}
+print(f"{DATASET}, test, {counted.sum()} questions, {len(SEEDS)} seed(s)")
+pd.DataFrame(table).T[["map", "mrr", "p@1", "ndcg@10"]].round(3)
+
+# %% [markdown]
+# Is the difference more than chance? The test swaps the two rankings of each question at random:
+
+# %%
+average = {name: np.mean([frame["map"][counted] for frame in each], axis=0) for name, each in frames.items()}
+for name, other in [("AP-CNN", "QA-CNN")]:
+    p = paired_randomisation_test(average[name], average[other], permutations=10_000)
+    print(f"{name} against {other}: MAP {average[name].mean() - average[other].mean():+.3f}, p = {p:.3f}")
+
+# %% [markdown]
+# ## What the model looks at (Figures 5 and 6)
+#
+# $G$ with the maxima that make a word's importance, and the words on a ground as strong as their weights.
+# **The attention is never sharp:** importance lies between -1 and 1, so that no weight is more than $e^2
+# \approx 7.4$ times another.
+
+# %%
+from answer_ranking.evaluation.attention_figures import attention_heat_map
+
+
+def draw_alignment(ranker, title):
+    G = attention_weights(ranker, question.padded(), answer.padded())[2][0]
+    size = (0.36 * len(words[1]) + 1.5, 0.3 * len(words[0]) + 1.2)
+    figure, axes = plt.subplots(figsize=size, layout="constrained")
     image = axes.imshow(G, cmap="PuOr", vmin=-1, vmax=1, aspect="auto")
     axes.plot(G.argmax(axis=1), range(len(G)), "s", mfc="none", mec="#1f5fa8", ms=11, label="row's maximum")
     axes.plot(range(G.shape[1]), G.argmax(axis=0), "o", mfc="none", mec="#333333", ms=7, label="column's")
@@ -219,140 +225,83 @@ def draw_alignment(ranker, title):
     plt.show()
 
 
-def draw_attention(ranker, title):
-    of_question, of_answer, _ = attention_weights(ranker, question.padded(), answer.padded())
-    return attention_heat_map(words[0], of_question[0], words[1], of_answer[0], title=title)
-
-
+best = runs["AP-CNN"][0][0]
 draw_alignment(ranker, "G before training")
-
-# %% [markdown]
-# The weights of a text add up to 1, and since importance lies between -1 and 1, none can be more than
-# $e^2 \approx 7.4$ times another. **The attention is never sharp**: in a text of 20 words the largest weight
-# that can occur is $e^2 / (e^2 + 19) = 28\,\%$. The words on a ground as strong as their weights, as in
-# Figures 5 and 6 of the paper; a window's weight stands at the word in its centre:
-
-# %%
-draw_attention(ranker, "AP-CNN before training")
-
-# %% [markdown]
-# ## Equation 12: the loss
-#
-# $$L = \max\left(0,\ m - s(q, a^+) + s(q, a^-)\right)$$
-#
-# where $a^-$ is the one of 50 sampled wrong answers with the highest score. Finding it takes 50 forward
-# passes and one backward pass; texts are encoded once:
-
-# %%
-show(HardestNegativeTrainer.train_step)
-show(HardestNegativeTrainer.hardest)
-
-# %% [markdown]
-# ## Training
-#
-# AP-CNN and QA-CNN, by the scripts' own function, which keeps the weights of the epoch that is best on dev.
-# QA-CNN has the same filters here; batch size, margin and learning rate are those of its row in the paper, so
-# that what lies between the two is not the pooling alone.
-
-# %%
-settings = ["epochs", "batch_size", "optimizer", "learning_rate", "margin", "sampled_negatives", "filters"]
-plain = replace(
-    config, model="qa-cnn", batch_size=None, margin=None, learning_rate=None, learning_rate_decay=None
-)
-runs = {}
-for each in (plain, config):
-    print(NAMES[each.model], {name: getattr(each, name) for name in settings})
-    runs[NAMES[each.model]] = [train_attentive_pooling(each, data, seed, None, "") for seed in SEEDS]
-learning_curves([run.history for run in runs["AP-CNN"]], title=f"AP-CNN, {data.title}")
-
-# %%
-rule = next(iter(data.dataset.description.protocols.values()))
-by_rule = evaluated_rows(test, data.dataset.description, tie_seeds=20)
-frames = {name: [by_rule[name]] for name in ("Random", "WO", "BM25")}
-untrained = [train_attentive_pooling(replace(config, epochs=0), data, seed, None, "") for seed in SEEDS]
-runs = {"untrained AP-CNN": untrained, **runs}
-for name, of_seeds in runs.items():
-    frames[name] = [per_question(encoded.test, run.scores["test"]) for run in of_seeds]
-table = {
-    name: pd.DataFrame([summarise(frame, rule) for frame in each]).mean() for name, each in frames.items()
-}
-print(f"{data.title}, test, {encoded.test.counts_under(rule).sum()} questions, {len(SEEDS)} seed(s)")
-pd.DataFrame(table).T.round(3)
-
-# %% [markdown]
-# Is the difference more than chance? The test swaps the two rankings of each question at random, and asks how
-# often a difference as large as the observed one turns up:
-
-# %%
-average = {
-    name: np.mean([frame["map"][encoded.test.counts_under(rule)] for frame in frames[name]], axis=0)
-    for name in ("AP-CNN", "QA-CNN")
-}
-p = paired_randomisation_test(average["AP-CNN"], average["QA-CNN"], permutations=10_000)
-print(f"AP-CNN against QA-CNN: MAP {average['AP-CNN'].mean() - average['QA-CNN'].mean():+.3f}, p = {p:.3f}")
-
-# %% [markdown]
-# ## What the trained model looks at
-
-# %%
-best = runs["AP-CNN"][0].ranker
 draw_alignment(best, "G after training")
 
 # %%
-draw_attention(best, "AP-CNN after training")
+of_question, of_answer, _ = attention_weights(best, question.padded(), answer.padded())
+attention_heat_map(words[0], of_question[0], words[1], of_answer[0], title="AP-CNN after training")
 
 # %% [markdown]
-# How far from an even spread is the attention, over all test pairs? The share of the largest possible entropy
-# is 1 where every word counts the same, and falls as a text is looked at more selectively. On the sample
-# training makes it *flatter*: the entries of $G$ run into the ends of the tanh, so that most words have some
-# partner at nearly 1, and then they all weigh the same. The heat maps above show it, too.
+# On the sample training makes the attention *flatter*: the entries of $G$ run into the ends of the tanh, most
+# words have some partner at nearly 1, and then they all weigh the same. Entropy of the attention over all
+# test pairs, as a share of the largest possible:
 
 
 # %%
 def evenness(ranker):
-    shares = []
-    for i in range(encoded.test.n_rows):
-        pair = [
-            encoded.test.questions.take([encoded.test.question_of_row[i]]),
-            encoded.test.candidates.take([i]),
-        ]
-        for weights in attention_weights(ranker, *(text.padded() for text in pair))[:2]:
-            weights = weights[0]
-            shares.append(-np.sum(weights * np.log(weights)) / np.log(len(weights)))
-    return np.array(shares).reshape(-1, 2)
+    question, answer = test.questions.padded(test.question_of_row), test.candidates.padded()
+    means = []
+    for weights, n in zip(
+        attention_weights(ranker, question, answer), (question > 0, answer > 0), strict=False
+    ):
+        entropy = -np.sum(weights * np.log(np.where(weights > 0, weights, 1)), axis=1)
+        means.append(np.mean(entropy / np.log(n.sum(axis=1))))
+    return means
 
 
-if DATASET == "sample":
-    shares = {"before": evenness(untrained[0].ranker), "after": evenness(best)}
-    figure, panels = plt.subplots(1, 2, figsize=(7.6, 2.8), layout="constrained", sharey=True)
-    for side, (axes, name) in enumerate(zip(panels, ("questions", "answers"), strict=True)):
-        for when, colour in (("before", "#aaaaaa"), ("after", "#1f5fa8")):
-            axes.hist(shares[when][:, side], bins=30, histtype="step", color=colour, label=f"{when} training")
-        axes.set(title=name, xlabel="entropy of the attention, share of the largest")
-    panels[0].set_ylabel("pairs")
-    panels[0].legend(frameon=False, fontsize="small")
-    plt.show()
+shares = {"before training": evenness(runs["untrained AP-CNN"][0][0]), "after training": evenness(best)}
+pd.DataFrame(shares, index=["questions", "answers"]).T.round(3)
 
 # %% [markdown]
-# ## Long answers
+# ## Long answers (Figure 3)
 #
-# The paper's Figure 3 asks whether attention helps where answers are long: P@1 over the questions whose
-# correct answers have at most so many tokens (mean over the seeds).
+# P@1 over the questions whose correct answers have at most so many tokens, mean over the seeds:
 
 # %%
-tokens = np.diff(encoded.test.candidates.texts.offsets)[encoded.test.candidates.index]
-ids = [encoded.test.question_ids[i] for i in encoded.test.question_of_row]
-lengths = correct_answer_lengths(ids, encoded.test.labels, tokens)
+from answer_ranking.evaluation.attention_figures import accuracy_by_answer_length, correct_answer_lengths
+
+ids = [test.question_ids[i] for i in test.question_of_row]
+lengths = correct_answer_lengths(ids, test.labels, test.candidates.lengths)
 shown = {name: frames[name] for name in ("QA-CNN", "AP-CNN")}
-accuracy_by_answer_length(shown, lengths, fewest=5, title=f"{data.title}, test")
+accuracy_by_answer_length(shown, lengths, fewest=5, title=f"{DATASET}, test")
+
+# %% [markdown]
+# ## The paper's tables beside ours
+#
+# As printed, and as recorded by the scripts in `reproduce/`; `reproduce/RESULTS.md` has the variants, tests
+# and commands.
+
+# %%
+from answer_ranking.evaluation import load_records
+from answer_ranking.evaluation.results_document import paper_tables
+from IPython.display import Markdown
+
+Markdown(paper_tables("attentive_pooling", load_records("../reproduce/results")))
+
+# %% [markdown]
+# ## Reproduce the main row
+#
+# AP-CNN on WikiQA, five seeds: MAP 0.688 printed, 0.685 ± 0.030 recorded. About two hours on two cores.
+
+# %%
+import subprocess
+import sys
+
+REPRODUCE = False  # True where the data and the word vectors are at hand (docs/data.md)
+command = "reproduce/attentive_pooling_wikiqa.py --model ap-cnn --seeds 5 --embeddings glove+spacy-450d"
+if REPRODUCE:
+    print(
+        subprocess.run(
+            [sys.executable, *command.split()], cwd="..", check=True, capture_output=True, text=True
+        ).stdout
+    )
 
 # %% [markdown]
 # ## Things to try
 #
-# - `replace(config, model="ap-bilstm", filters=None, window=None, margin=None)`: the same attention over the
-#   states of an LSTM, with the paper's options;
-# - `replace(config, window=1)`: single words. Does $G$ find the word that occurs on both sides?
-# - `replace(config, sampled_negatives=1)`: any wrong answer instead of the hardest of 50;
-# - `attention_html(...)` of `evaluation.attention_figures` writes the picture above as a page of its own;
-# - `AttentivePooling(return_attention=True)` in a Keras model of your own;
-# - `DATASET = "wikiqa"`: numbers that can be set beside published ones; use several seeds, choose by dev.
+# - `ap_bilstm(vectors.matrix, units=50)`: the same attention over the states of an LSTM;
+# - `window=1`: single words. Does $G$ find the word that occurs on both sides?
+# - `sampled_negatives=1`: any wrong answer in place of the hardest of 50;
+# - `AttentivePooling(return_attention=True)` in a Keras model of your own.

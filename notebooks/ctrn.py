@@ -16,69 +16,40 @@
 #
 # CTRN ([Tay, Tuan and Hui, AAAI 2018](https://arxiv.org/abs/1711.07656)) reads question and answer with one
 # quasi-recurrent network, whose gates come from convolutions and so are known before the recurrence begins.
-# That lets the two texts *lend each other their gates*: an answer is read once by what it remembers and
-# forgets itself, and once by what the question does. This notebook puts each equation beside the code that
-# computes it, draws the gates of one pair, and trains the network beside its own parts.
+# That lets the two texts *lend each other their gates*. This notebook puts each equation beside the code,
+# draws the gates of one pair, trains the network beside its own parts, and ends with the paper's tables
+# beside ours.
 #
-# As it stands it runs on the small sample that comes with the project. **All numbers below are numbers on
-# the sample**, which was written for this project: they show that the machinery works, and say nothing about
-# any benchmark. Recorded results are in `reproduce/RESULTS.md`. To run it on real data, change one word:
+# **The trainings of this page are on the small sample that comes with the project**; their numbers say
+# nothing about any benchmark. Another data set is one word away:
 
 # %%
-DATASET = "sample"  # or "trecqa" or "semevalcqa", which `python -m data_prep get NAME` fetches
+import answer_ranking.base.command  # noqa: F401  (keeps the start-up messages of TensorFlow out of the page)
+
+DATASET = "sample"  # or "trecqa" or "semevalcqa", which `answer-ranking data get NAME` fetches
 
 # %%
-import os
-
-# Keep TensorFlow's start-up messages out of the page, the last one by doing without oneDNN.
-os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
-
-import inspect
-import re
-import warnings
-from dataclasses import replace
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from answer_ranking.data_prep import encode_dataset, load_dataset, load_word_vectors
+from answer_ranking.evaluation import paired_randomisation_test, per_question
+from answer_ranking.layers import CrossTemporalGate
+from answer_ranking.models import ctrn, features_alone, lstm, qrnn
+from answer_ranking.training import Pointwise, PointwiseOptions, fit, score
 
-from evaluation import paired_randomisation_test, summarise
-from evaluation.figures import learning_curves
-from layers import CrossTemporalGate, cross_temporal_gate
-from reproduce import ctrn_semevalcqa, ctrn_trecqa
-from reproduce.ctrn_experiment import NAMES, CTRNConfig, build_ranker, train_ctrn
-from reproduce.experiment import load_experiment_data, per_question
-from reproduce.lexical_baselines import evaluated_rows
-from training.pointwise_trainer import PointwiseTrainer
+# %%
+import inspect
+import os
+import re
+import warnings
 
+warnings.filterwarnings("ignore", message="IProgress not found")  # of a library without a progress bar here
 # %matplotlib inline
-# %config InlineBackend.print_figure_kwargs = {"dpi": 90, "bbox_inches": "tight"}
-
-# The progress bars of a library that draws none here miss a package.
-warnings.filterwarnings("ignore", message="IProgress not found")
+# %config InlineBackend.print_figure_kwargs = {"dpi": 75, "bbox_inches": "tight"}
 pd.set_option("display.max_colwidth", 140, "display.max_columns", 60)
 FAST = os.environ.get("QA_FAST") == "1"  # shorter trainings, for a quick check that the notebook runs
 SEEDS = [0] if FAST else [0, 1, 2]
-
-# The configurations of the scripts on real data; on the sample a smaller network.
-config = {
-    "sample": CTRNConfig(
-        dataset="sample",
-        overlap_features=True,
-        filters=32,
-        kernel_size=3,
-        hidden=(64,),
-        dropout=0.2,
-        learning_rate=1e-3,
-        batch_size=32,
-        epochs=15,
-    ),
-    "trecqa": ctrn_trecqa.Config(),
-    "semevalcqa": ctrn_semevalcqa.Config(),
-}[DATASET]
-if FAST:
-    config = replace(config, epochs=2)
 
 
 def show(function):
@@ -93,53 +64,51 @@ def sigmoid(x):
 # %% [markdown]
 # ## One pair
 #
-# We follow one question and the first correct one of its candidates:
+# We follow one question and its first correct answer:
 
 # %%
-data = load_experiment_data(config, overlap=config.overlap_features)
-test, encoded = data.dataset.test, data.encoded
+dataset = load_dataset(DATASET)
+data = encode_dataset(dataset, overlap=True)  # with the word-overlap features
+vectors = load_word_vectors(["glove-6b-50d"], data.vocabulary, counts=data.word_counts)
+test = data.test
 if DATASET == "sample":
-    number = encoded.test.question_ids.index("S65")
+    number = test.question_ids.index("S65")
 else:
-    number = int(np.flatnonzero(encoded.test.counts_under("clean"))[0])
-rows = slice(*encoded.test.candidate_offsets[[number, number + 1]])  # of the question's candidates
-row = rows.start + int(np.argmax(encoded.test.labels[rows]))  # of the correct answer
-question, answer = encoded.test.questions.take([number]), encoded.test.candidates.take([row])
-words = [[encoded.vocabulary.words[i] for i in text.words] for text in (question, answer)]
+    number = int(np.flatnonzero(test.counts_under("clean"))[0])
+rows = slice(*test.candidate_offsets[[number, number + 1]])  # the question's candidates
+row = rows.start + int(np.argmax(test.labels[rows]))  # the correct answer
+question, answer = test.questions.take([number]), test.candidates.take([row])
+words = [[data.vocabulary.words[i] for i in text.words] for text in (question, answer)]
 print(" ".join(words[0]), "\n" + " ".join(words[1]))
 
 # %% [markdown]
 # ## Equation 1: candidates and gates
 #
-# Three convolutions over the word vectors $X$, shared by both texts, give the candidates $Z$ and the gates:
+# Three convolutions over the word vectors $X$, shared by both texts, give the candidates and the gates,
 #
-# $$Z = \tanh(W_z * X), \qquad F = \sigma(W_f * X), \qquad O = \sigma(W_o * X)$$
+# $$Z = \tanh(W_z * X), \qquad F = \sigma(W_f * X), \qquad O = \sigma(W_o * X).$$
 #
-# A window of $k$ words ends at the current one; before the first word it sees zeros. By hand, with the
-# kernels of a new ranker:
+# A window of $k$ words ends at the current one. By hand, with the kernels of a new ranker:
 
 # %%
-ranker = build_ranker(config, data, seed=0)
+SIZES = {"hidden": (64,), "n_features": 4, "dropout": 0.2}
+ranker = ctrn(vectors.matrix, 32, kernel_size=3, seed=0, **SIZES)
 encoder = ranker.get_layer("encoder")
 kernels = [np.asarray(kernel) for kernel in encoder.gates.kernels]  # each (k, m, d)
 
 
-def convolved(text, kernel):
-    """A causal convolution, one row per word."""
-    x = data.word_vectors.matrix[text.words]
-    padded = np.concatenate([np.zeros((len(kernel) - 1, x.shape[1])), x])
-    return sum(padded[i : i + len(x)] @ kernel[i] for i in range(len(kernel)))
-
-
 def candidates_and_gates(text, kernels):
-    activations = (np.tanh, sigmoid, sigmoid)
-    return [f(convolved(text, kernel)) for f, kernel in zip(activations, kernels, strict=True)]
+    """Z, F and O, one row per word."""
+    x = vectors.matrix[text.words]
+    padded = np.concatenate([np.zeros((len(kernels[0]) - 1, x.shape[1])), x])
+    convolved = [sum(padded[i : i + len(x)] @ kernel[i] for i in range(len(kernel))) for kernel in kernels]
+    return [f(c) for f, c in zip((np.tanh, sigmoid, sigmoid), convolved, strict=True)]
 
 
-by_layer = encoder.gates(data.word_vectors.matrix[answer.padded()])
+by_layer = encoder.gates(vectors.matrix[answer.padded()])
 for name, ours, layer in zip("ZFO", candidates_and_gates(answer, kernels), by_layer, strict=True):
     difference = np.abs(ours - np.asarray(layer)[0]).max()
-    print(f"{name} of the answer: {ours.shape}, largest difference to the layer's {difference:.1e}")
+    print(f"{name}: {ours.shape}, largest difference to the layer's {difference:.1e}")
 
 # %% [markdown]
 # ## The cell, and the crossing
@@ -154,6 +123,9 @@ for name, ours, layer in zip("ZFO", candidates_and_gates(answer, kernels), by_la
 # c^+_t = f'_{t^*} \odot c^+_{t-1} + (1 - f'_{t^*}) \odot z_t, \qquad h^+_t = o'_{t^*} \odot c^+_t,
 # \qquad H_t = h_t \odot h^+_t
 # $$
+#
+# The default alignment is $t^* = t$, as far as the partner has words. The printed one, $t^* = t \cdot \lceil
+# \max(|q|, |a|) / \min(|q|, |a|) \rceil$, is `alignment="scaled"`.
 
 
 # %%
@@ -169,220 +141,174 @@ def pooled(z, f, o):
 def crossed(text, partner, kernels):
     z, f, o = candidates_and_gates(text, kernels)
     _, partner_f, partner_o = candidates_and_gates(partner, kernels)
-    step = np.minimum(np.arange(len(z)), len(partner_f) - 1)  # t* = t, as far as the partner has words
+    step = np.minimum(np.arange(len(z)), len(partner_f) - 1)  # t*
     return pooled(z, f, o), pooled(z, partner_f[step], partner_o[step])
 
 
-own, lent = crossed(answer, question, kernels)
-means = [(h * h_plus).mean(axis=0) for h, h_plus in (crossed(question, answer, kernels), (own, lent))]
-vectors = data.word_embedding(question.padded()), data.word_embedding(answer.padded())
-for name, ours, layer in zip(("question", "answer"), means, encoder(list(vectors)), strict=True):
+means = [
+    np.prod(crossed(*pair, kernels), axis=0).mean(axis=0) for pair in ((question, answer), (answer, question))
+]
+by_encoder = encoder([vectors.matrix[question.padded()], vectors.matrix[answer.padded()]])
+for name, ours, layer in zip(("question", "answer"), means, by_encoder, strict=True):
     difference = np.abs(ours - np.asarray(layer)[0]).max()
-    print(f"mean of H, {name}: {ours.shape}, largest difference to the encoder's {difference:.1e}")
+    print(f"mean of H, {name}: largest difference to the encoder's {difference:.1e}")
 
 # %% [markdown]
-# The layer `CrossTemporalGate` is the crossing alone. It runs both recurrences as one over twice the
-# features; `CrossTemporalEncoder`, which the model uses, also leaves out the padding:
+# The layer `CrossTemporalGate` is the crossing alone; it runs both recurrences as one over twice the
+# features:
 
 # %%
 show(CrossTemporalGate._cross)
 
 # %% [markdown]
-# **Which step is $t^*$?** The paper prints $t^* = t \cdot \lceil \max(|q|, |a|) / \min(|q|, |a|) \rceil$ and
-# also calls the same step sufficient (`alignment="index"`, the default here). Both end at the partner's last
-# word. For the answer's words, the word of the question whose gates they borrow:
+# ## Equations 2 and 3: score and loss
+#
+# The two means side by side, with four word-overlap features, go through an MLP into a softmax over {wrong,
+# correct} (Equation 2). The score is the difference of the two logits, and the loss the cross entropy over
+# all pairs with L2 of the weights (Equation 3):
 
 # %%
-show(cross_temporal_gate._align_scaled)
+features = test.features[row : row + 1]
+x = np.concatenate([*means, features[0]])
+for name in ("hidden_1", "logits"):
+    W, b = (np.asarray(weight) for weight in ranker.get_layer(name).weights)
+    x = x @ W + b if name == "logits" else np.maximum(x @ W + b, 0)
+by_hand = np.exp(x[1]) / np.exp(x).sum()
+by_ranker = sigmoid(float(ranker([question.padded(), answer.padded(), features])[0]))
+print(f"softmax(correct) by hand {by_hand:.6f}, by the ranker {by_ranker:.6f}")
 
 # %%
-length = {name: len(text) for name, text in zip(("q", "a"), words, strict=True)}
-factor = -(-max(length.values()) // min(length.values()))
-steps = np.arange(length["a"])
-pd.DataFrame(
+from answer_ranking.training.pointwise import PointwiseTrainer
+
+show(PointwiseTrainer.losses)
+
+# %% [markdown]
+# ## Training on the sample
+#
+# CTRN beside what it is made of: QRNN has no crossing, the LSTM stands in for both, and the *overlap features
+# alone* go through the same MLP, with larger and more steps, since there are only four numbers to learn from.
+# `fit` keeps the weights of the epoch that is best on dev.
+
+# %%
+from answer_ranking.evaluation.figures import learning_curves
+
+MODELS = {
+    "Overlap features alone": lambda seed: features_alone(4, hidden=(64,), dropout=0.2, seed=seed),
+    "LSTM": lambda seed: lstm(vectors.matrix, 32, seed=seed, **SIZES),
+    "QRNN": lambda seed: qrnn(vectors.matrix, 32, kernel_size=3, seed=seed, **SIZES),
+    "CTRN": lambda seed: ctrn(vectors.matrix, 32, kernel_size=3, seed=seed, **SIZES),
+}
+
+
+def train(name, seed):
+    model, alone = MODELS[name](seed), name == "Overlap features alone"
+    options = PointwiseOptions(
+        epochs=2 if FAST else 30 if alone else 15, batch_size=32, learning_rate=1e-2 if alone else 1e-3
+    )
+    return model, fit(model, Pointwise(data.train, options, seed=seed), dev=data.dev, verbose=False)
+
+
+runs = {name: [train(name, seed) for seed in SEEDS] for name in MODELS}
+print(
     {
-        "word of the answer": words[1],
-        "index": [words[0][t] for t in np.minimum(steps, length["q"] - 1)],
-        "scaled": [words[0][t] for t in np.minimum((steps + 1) * factor, length["q"]) - 1],
+        name: sum(int(np.prod(w.shape)) for w in of_seeds[0][0].trainable_variables)
+        for name, of_seeds in runs.items()
     }
-).T
+)
+learning_curves([result.history for _, result in runs["CTRN"]], title=f"CTRN, {DATASET}")
 
+# %%
+from answer_ranking.evaluation.rules import measure_rules
+
+by_rule = measure_rules(dataset.test, dataset.description, tie_seeds=20)
+counted = test.counts_under("answerable")
+frames = {name: [by_rule[name]] for name in ("Random", "WO", "BM25")}
+for name, of_seeds in runs.items():
+    frames[name] = [per_question(test, score(model, test)) for model, _ in of_seeds]
+table = {name: pd.concat(each)[np.tile(counted, len(each))].mean() for name, each in frames.items()}
+print(f"{DATASET}, test, {counted.sum()} questions, {len(SEEDS)} seed(s)")
+pd.DataFrame(table).T[["map", "mrr", "p@1", "ndcg@10"]].round(3)
+
+# %% [markdown]
+# Is the difference more than chance? The test swaps the two rankings of each question at random:
+
+# %%
+average = {name: np.mean([frame["map"][counted] for frame in each], axis=0) for name, each in frames.items()}
+for name, other in (("CTRN", "QRNN"), ("CTRN", "Overlap features alone")):
+    p = paired_randomisation_test(average[name], average[other], permutations=10_000)
+    print(f"{name} against {other}: MAP {average[name].mean() - average[other].mean():+.3f}, p = {p:.3f}")
 
 # %% [markdown]
 # ## What the crossing does, in a picture
 #
-# The forget gates of the answer's words, its own and those borrowed from the question. Where a gate is dark
-# the state is kept, where it is light it is overwritten. Before training all gates are near a half.
-
-
-# %%
-def gates_figure(ranker, title):
-    kernels = [np.asarray(kernel) for kernel in ranker.get_layer("encoder").gates.kernels]
-    _, own_f, _ = candidates_and_gates(answer, kernels)
-    _, lent_f, _ = candidates_and_gates(question, kernels)
-    lent_f = lent_f[np.minimum(np.arange(len(own_f)), len(lent_f) - 1)]
-    h, h_plus = crossed(answer, question, kernels)
-    # The features in which own and borrowed gates differ most.
-    features = np.argsort(-np.abs(own_f - lent_f).mean(axis=0))[:12]
-    figure, panels = plt.subplots(1, 4, figsize=(11, 0.22 * len(own_f) + 1.2), layout="constrained")
-    shown = {"f, own": own_f, "f, borrowed": lent_f, "h, own gates": h, "H = h · h⁺": h * h_plus}
-    for axes, (name, values) in zip(panels, shown.items(), strict=True):
-        signed = name[0] != "f"
-        limit = np.abs(values[:, features]).max() if signed else 1
-        axes.imshow(
-            values[:, features],
-            cmap="PuOr" if signed else "Blues",
-            vmin=-limit if signed else 0,
-            vmax=limit,
-            aspect="auto",
-        )
-        axes.set_title(f"{name}" + (f" (±{limit:.2g})" if signed else ""), fontsize="small")
-        axes.set_xticks([])
-        axes.set_yticks(range(len(own_f)), words[1] if axes is panels[0] else [""] * len(own_f), fontsize=8)
-    figure.supxlabel("12 of the features", fontsize="small")
-    figure.suptitle(title, fontsize="medium")
-    plt.show()
-
-
-gates_figure(ranker, "The answer's gates before training")
-
-# %% [markdown]
-# ## Equations 2 and 3: score and loss
-#
-# The two means side by side, with the word-overlap features where there are any, go through an MLP into a
-# softmax over {wrong, correct} (Equation 2). The score is the difference of the two logits, whose sigmoid is
-# the softmax's probability of "correct":
+# The forget gates of the answer's words after training, its own and those borrowed from the question, in the
+# twelve features in which they differ most. Where a gate is dark the state is kept, where it is light it is
+# overwritten.
 
 # %%
-inputs = [question.padded(), answer.padded()]
-if config.overlap_features:
-    features = encoded.test.features[row : row + 1]
-    inputs.append(features)
-    print("overlap features of the pair:", features[0].round(3))
-x = np.concatenate(means + ([features[0]] if config.overlap_features else []))
-for i in range(1, len(config.hidden) + 1):
-    W, b = (np.asarray(weight) for weight in ranker.get_layer(f"hidden_{i}").weights)
-    x = np.maximum(x @ W + b, 0)
-W, b = (np.asarray(weight) for weight in ranker.get_layer("logits").weights)
-logits = x @ W + b
-softmax = np.exp(logits) / np.exp(logits).sum()
-print(f"softmax(correct) by hand {softmax[1]:.6f}, by the ranker {sigmoid(float(ranker(inputs)[0])):.6f}")
-
-# %% [markdown]
-# Cross entropy over all pairs, and L2 of the weights (Equation 3):
-
-# %%
-show(PointwiseTrainer.train_step)
-
-# %% [markdown]
-# ## How large is it?
-#
-# Table 2 counts the parameters: $3kdm + 2dh + h$ for CTRN and QRNN alike, since the crossing has none. Ours
-# has the $2h + 2$ of the softmax on top, and here the features' and further layers' weights:
-
-# %%
-sized = {}
-for model in ("ctrn", "qrnn", "lstm", "features"):
-    built = build_ranker(replace(config, model=model), data, seed=0)
-    sized[NAMES[model]] = sum(int(np.prod(weight.shape)) for weight in built.trainable_variables)
-pd.DataFrame(sized, index=["trainable parameters"]).T
-
-# %% [markdown]
-# ## Training
-#
-# CTRN beside what it is made of: QRNN is the same without the crossing, the LSTM stands in for both, and the
-# *overlap features alone* go through the same MLP without any network, with larger and more steps, since
-# there are only four numbers to learn from. Each is trained by the scripts' own function, which keeps the
-# weights of the epoch that is best on dev.
-
-# %%
-settings = ["epochs", "batch_size", "learning_rate", "filters", "kernel_size", "hidden", "dropout"]
-print({name: getattr(config, name) for name in settings})
-options = {
-    "Overlap features alone": {
-        "model": "features",
-        "learning_rate": 10 * config.learning_rate,
-        "epochs": 2 * config.epochs,
-    },
-    "LSTM": {"model": "lstm"},
-    "QRNN": {"model": "qrnn"},
-    "CTRN": {"model": "ctrn"},
-}
-runs = {
-    name: [train_ctrn(replace(config, **changed), data, seed, None, "") for seed in SEEDS]
-    for name, changed in options.items()
-}
-learning_curves([run.history for run in runs["CTRN"]], title=f"CTRN, {data.title}")
-
-# %% [markdown]
-# Figure 3 of the paper compares the time of an epoch. Ours, in seconds, with the dev split scored after it;
-# the first epoch of each training, which compiles, is left out. `benchmarks/recurrent_epoch.py` measures it
-# with care, on texts of several lengths.
-
-# %%
-seconds = {
-    name: np.median([epoch["seconds"] for run in of_seeds for epoch in run.history[1:]])
-    for name, of_seeds in runs.items()
-    if name != "Overlap features alone"
-}
-figure, axes = plt.subplots(figsize=(4.6, 1.8), layout="constrained")
-axes.barh(list(seconds), list(seconds.values()), color="#1f5fa8")
-axes.set(xlabel=f"seconds per epoch, {data.title}")
+trained = [np.asarray(kernel) for kernel in runs["CTRN"][0][0].get_layer("encoder").gates.kernels]
+own_f, lent_f = (candidates_and_gates(text, trained)[1] for text in (answer, question))
+lent_f = lent_f[np.minimum(np.arange(len(own_f)), len(lent_f) - 1)]
+h, h_plus = crossed(answer, question, trained)
+chosen = np.argsort(-np.abs(own_f - lent_f).mean(axis=0))[:12]
+figure, panels = plt.subplots(1, 4, figsize=(11, 0.22 * len(own_f) + 1.2), layout="constrained")
+shown = {"f, own": own_f, "f, borrowed": lent_f, "h, own gates": h, "H = h · h⁺": h * h_plus}
+for axes, (name, values) in zip(panels, shown.items(), strict=True):
+    gate = name[0] == "f"
+    limit = 1 if gate else np.abs(values[:, chosen]).max()
+    style = {"cmap": "Blues", "vmin": 0} if gate else {"cmap": "PuOr", "vmin": -limit}
+    axes.imshow(values[:, chosen], vmax=limit, aspect="auto", **style)
+    axes.set_title(name if gate else f"{name} (±{limit:.2g})", fontsize="small")
+    axes.set_xticks([])
+    axes.set_yticks(range(len(own_f)), words[1] if axes is panels[0] else [""] * len(own_f), fontsize=8)
 plt.show()
 
+# %% [markdown]
+# And the question's candidates, ranked:
+
 # %%
-rule = next(iter(data.dataset.description.protocols.values()))
-by_rule = evaluated_rows(test, data.dataset.description, tie_seeds=20)
-frames = {name: [by_rule[name]] for name in ("Random", "WO", "BM25")}
-for name, of_seeds in runs.items():
-    frames[name] = [per_question(encoded.test, run.scores["test"]) for run in of_seeds]
-table = {
-    name: pd.DataFrame([summarise(frame, rule) for frame in each]).mean() for name, each in frames.items()
-}
-print(f"{data.title}, test, {encoded.test.counts_under(rule).sum()} questions, {len(SEEDS)} seed(s)")
-pd.DataFrame(table).T.round(3)
+probability = sigmoid(score(runs["CTRN"][0][0], test)[rows])
+candidates = dataset.test["candidate"].iloc[rows].to_numpy()
+correct = np.where(test.labels[rows], "yes", "")
+ranking = pd.DataFrame({"correct": correct, "probability": probability, "candidate": candidates})
+ranking.sort_values("probability", ascending=False, ignore_index=True).round(3)
 
 # %% [markdown]
-# Is the crossing worth something here? The test swaps the two rankings of each question at random, and asks
-# how often a difference as large as the observed one turns up:
+# ## The paper's tables beside ours
+#
+# As printed, and as recorded by the scripts in `reproduce/`; `reproduce/RESULTS.md` has the variants, tests
+# and commands.
 
 # %%
-average = {
-    name: np.mean([frame["map"][encoded.test.counts_under(rule)] for frame in frames[name]], axis=0)
-    for name in ("CTRN", "QRNN", "Overlap features alone")
-}
-for other in ("QRNN", "Overlap features alone"):
-    p = paired_randomisation_test(average["CTRN"], average[other], permutations=10_000)
-    print(f"CTRN against {other}: MAP {average['CTRN'].mean() - average[other].mean():+.3f}, p = {p:.3f}")
+from answer_ranking.evaluation import load_records
+from answer_ranking.evaluation.results_document import paper_tables
+from IPython.display import Markdown
+
+Markdown(paper_tables("ctrn", load_records("../reproduce/results")))
 
 # %% [markdown]
-# The gates of our pair after training:
+# ## Reproduce the main row
+#
+# CTRN on TrecQA TRAIN, five seeds: raw MAP 0.758 printed, 0.755 ± 0.005 recorded. About three minutes on two
+# cores.
 
 # %%
-gates_figure(runs["CTRN"][0].ranker, "The answer's gates after training")
+import subprocess
+import sys
 
-# %% [markdown]
-# And the whole list of our question's candidates:
-
-# %%
-scores = runs["CTRN"][0].scores["test"][rows]
-ranking = pd.DataFrame(
-    {
-        "correct": np.where(encoded.test.labels[rows], "yes", ""),
-        "probability": sigmoid(scores),
-        "candidate": test["candidate"].iloc[rows].to_numpy(),
-    }
-).sort_values("probability", ascending=False)
-ranking.index = pd.RangeIndex(1, len(ranking) + 1, name="rank")
-ranking.round(3)
+REPRODUCE = False  # True where the data and the word vectors are at hand (docs/data.md)
+command = "reproduce/ctrn_trecqa.py --model ctrn --seeds 5 --embeddings glove+spacy-450d"
+if REPRODUCE:
+    print(
+        subprocess.run(
+            [sys.executable, *command.split()], cwd="..", check=True, capture_output=True, text=True
+        ).stdout
+    )
 
 # %% [markdown]
 # ## Things to try
 #
-# - `replace(config, alignment="scaled")`: the step $t^*$ as printed. Which words of the answer still borrow
-#   different gates?
-# - `replace(config, overlap_features=False)` (load the data again): how much of the result was the features'?
-# - `replace(config, kernel_size=1)`: gates that see one word alone;
-# - `qrnn(..., pooling="ifo")` of `models.ctrn`: one more gate, for which no crossing is defined;
-# - `CrossTemporalEncoder(64)([question_vectors, answer_vectors])` in a Keras model of your own;
-# - `DATASET = "trecqa"`: numbers that can be set beside published ones; use several seeds, choose by dev.
+# - `ctrn(..., alignment="scaled")`: the step $t^*$ as printed;
+# - `n_features=0`, and data without `overlap=True`: how much of the result was the features'?
+# - `kernel_size=1`: gates that see one word alone;
+# - `CrossTemporalEncoder(64)([question_vectors, answer_vectors])` in a Keras model of your own.

@@ -18,58 +18,68 @@
 #
 # $$\nabla_R = \frac{(1 - \lVert\theta\rVert^2)^2}{4}\,\nabla_E ,$$
 #
-# and does not say what $\theta$ is. `notebooks/hyperqa` shows the readings beside the code that applies them,
-# `docs/eq9.md` says in two pages what they lead to. This notebook does the study: which of them trains
-# better, faster, or differently, each at the learning rate that suits it? First a small one on the project's
-# sample, by the very functions of the script, then a look into the recorded ones on the papers' data sets.
-#
-# **The trainings of this page are on the sample**, which is too small for a verdict; they show how the study
-# works. With one word changed below, the cells train on WikiQA or TrecQA, which takes an hour or two.
+# and does not say what $\theta$ is. `notebooks/hyperqa` shows the readings beside the code, `docs/eq9.md`
+# what they lead to. This notebook runs the study, small, on the project's sample, by the very functions of
+# the script, and looks into the recorded ones on WikiQA and TrecQA.
 
 # %%
-DATASET = "sample"  # or "wikiqa" or "trecqa", which `python -m data_prep get NAME` fetches
+import answer_ranking.base.command  # noqa: F401  (keeps the start-up messages of TensorFlow out of the page)
+
+DATASET = "sample"  # or "wikiqa" or "trecqa", which `answer-ranking data get NAME` fetches; an hour or two
 
 # %%
-import os
-
-# Keep TensorFlow's start-up messages out of the page, the last one by doing without oneDNN.
-os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
-
-import contextlib
-import io
-import tempfile
-from dataclasses import replace
-from pathlib import Path
-
+import keras
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from answer_ranking.evaluation.eq9 import TITLES, load_studies, load_study, study_figure, study_table
+from answer_ranking.layers import RiemannianGradient, UnitBall
+from answer_ranking.reproduce.studies.eq9 import Config, study
+from answer_ranking.training import RiemannianOptimizer
+
+# %%
+import contextlib
+import io
+import logging
+import os
+import tempfile
+from dataclasses import replace
+from pathlib import Path
 from IPython.display import Markdown, display
 
-from evaluation.eq9_figure import study_figure
-from evaluation.eq9_summary import TITLES, load_studies, load_study, study_table
-from reproduce.eq9_study import Config, study
-from reproduce.experiment import RESULTS
-
-# %matplotlib inline
+logging.getLogger("tensorflow").setLevel("ERROR")  # a study traces many small functions anew
 # %config InlineBackend.print_figure_kwargs = {"dpi": 80, "bbox_inches": "tight"}
-
 FAST = os.environ.get("QA_FAST") == "1"  # a much shorter study, for a quick check that the notebook runs
+
+# %% [markdown]
+# ## In your own model
+#
+# `RiemannianGradient` is the reading `points`: it passes points of the ball on as they are, and multiplies
+# the gradient that comes back. `RiemannianOptimizer` around any Keras optimizer is `parameters` or
+# `released_code`. Here a step of the whole gradient on a weight $W$ of norm 2: the factor is $(1 - 4)^2 / 4$.
+
+# %%
+inputs = keras.Input((3,))
+points = RiemannianGradient()(UnitBall(max_norm=0.9)(keras.layers.Dense(2)(inputs)))
+model = keras.Model(inputs, keras.layers.Dense(1)(points))
+model.compile(optimizer=RiemannianOptimizer(keras.optimizers.Adagrad(0.1), "parameters"), loss="mse")
+x = np.random.default_rng(0).normal(size=(64, 3)).astype("float32")
+print("loss by epoch:", np.round(model.fit(x, x[:, :1], epochs=3, verbose=0).history["loss"], 3))
+
+W = keras.Variable([2.0, 0.0])
+RiemannianOptimizer(keras.optimizers.SGD(1.0), "parameters").apply(
+    [keras.ops.convert_to_tensor([0.0, 1.0])], [W]
+)
+print("W after a step along (0, 1):", W.numpy())
 
 # %% [markdown]
 # ## What to expect: a factor that the optimizer takes out
 #
-# Under `points` every text that sits on the edge of the ball, at norm $r$, passes on its gradient times
-# $c = (1 - r^2)^2 / 4$. If all texts sit there, $c$ is one constant. Plain gradient descent would then simply
-# be slower by $c$. Adagrad, which HyperQA uses, divides each entry of a gradient $g_t$ by the root of the sum
-# of its squares so far, plus 0.1 at the start:
-#
-# $$\frac{c\,g_t}{\sqrt{0.1 + c^2\sum_{s \le t} g_s^2}} .$$
-#
-# While the sum is far above 0.1 the constant cancels; where $c$ or the gradients are so small that it is not,
-# the factor is a lower learning rate. The ratio of the step with the factor to the step without it, for
-# entries of several sizes, all the same in every step:
+# Under `points` every text on the edge of the ball, at norm $r$, passes on its gradient times $c = (1 -
+# r^2)^2 / 4$. If all texts sit there, $c$ is one constant. Adagrad divides each entry of a gradient $g_t$ by
+# the root of the sum of its squares so far, plus 0.1 at the start: $c\,g_t / \sqrt{0.1 + c^2\sum_{s \le t}
+# g_s^2}$. While the sum is far above 0.1 the constant cancels; where it is not, the factor is a lower
+# learning rate:
 
 # %%
 steps = np.geomspace(1, 5000, 200)
@@ -87,96 +97,64 @@ plt.show()
 
 # %% [markdown]
 # So at norm 0.7 the conversion should hardly be seen after some epochs, and at 0.99 it should hold the
-# training back. `parameters` and `released_code` multiply each trainable tensor by a factor of its own, so
-# that W_p, b_p and w_f no longer move in step; clipping the norm of the whole gradient then decides who of
-# them is heard.
+# training back.
 #
 # ## The study, small
 #
 # Every condition gets the learning rate with the highest MAP on dev, by trainings with other seeds; then all
-# seeds are trained at that rate, and the epoch that is best on dev is scored on test.
+# seeds are trained at that rate, and the epoch that is best on dev is scored on test. *p* compares each row
+# with `none`. *Epochs to level* counts the epochs until dev reaches 95 % of the best row's best. *Edge share*
+# is the share of training texts that the ball's edge cuts off; the norms are medians before the cut.
+
 
 # %%
-folder = Path(tempfile.mkdtemp())
-config = Config(
-    dataset=DATASET,
-    dimension=100,
-    seeds=5,
-    results=folder / "results",
-    output=folder / "runs",
-)
+def run(config):
+    # Progress bars belong to a terminal.
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        return load_study(study(config))
+
+
+config = Config(dataset=DATASET, dimension=100, seeds=5, output=Path(tempfile.mkdtemp()))
 if DATASET != "sample":
     config = replace(config, dimension=400, seeds=10)
 if FAST:
     config = replace(config, learning_rates=(0.1,), tuning_seeds=1, seeds=2, epochs=3, dimension=20)
-# Progress bars belong to a terminal.
-with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-    path = study(config)
-small = load_study(path)
-print(f"{small['title']}, {small['seeds']} seeds, {config.epochs} epochs, d = {config.dimension}")
-display(Markdown(study_table(small["conditions"])))
-
-# %% [markdown]
-# *p* compares each row with `none` by a paired randomisation test over the questions, corrected after Holm.
-# *Epochs to level* counts the epochs until dev first reaches 95 % of the best row's best. *Edge share* is
-# the share of training texts that the ball's edge cuts off, and the last columns are the median norms of dev
-# texts before they are cut.
-
+small = run(config)
+Markdown(study_table(small["conditions"]))
 
 # %%
-def drawn(record):
-    """Draw a study as docs/eq9.md has it."""
-    titled = f"{record['title']}, {record['protocol']}"
-    return study_figure(record["conditions"], max_norm=record["configuration"]["max_norm"], title=titled)
-
-
-drawn(small)
+title = f"{small['title']}, {small['protocol']}"
+study_figure(small["conditions"], max_norm=config.max_norm, title=title)
 
 # %% [markdown]
-# ## Closer to the edge
-#
 # The same on a ball that ends at 0.99, where the factor of `points` is a ten-thousandth:
 
 # %%
-near_edge = replace(config, conditions=("none", "points"), max_norm=0.99)
-with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-    path = study(near_edge)
-display(Markdown(study_table(load_study(path)["conditions"])))
+edge = {"conditions": ("none", "points"), "max_norm": 0.99, "output": Path(tempfile.mkdtemp())}
+near_edge = replace(config, **edge)
+Markdown(study_table(run(near_edge)["conditions"]))
 
 # %% [markdown]
 # ## The recorded studies
 #
-# What `reproduce/eq9_study.py` has measured on the papers' data sets, as this page found it when it ran;
-# `docs/eq9.md` is kept in step with the records.
+# What `reproduce/studies/eq9.py` has measured on the papers' data sets; `docs/eq9.md` has the figures. Do the
+# conditions fail on the same questions? Below each table the correlation of average precision over the test
+# questions.
 
 # %%
-recorded = {name: each for name, each in load_studies(RESULTS / "eq9").items() if each["dataset"] != "sample"}
-print(f"{len(recorded)} recorded studies")
-for record in recorded.values():
+for record in load_studies("../reproduce/results/eq9").values():
     first = record["conditions"][0]["dimension"]
     main = [each for each in record["conditions"] if each["dimension"] == first]
     heading = f"**{record['title']}, {record['protocol']}**: d = {first}, {record['seeds']} seeds"
-    display(Markdown(f"{heading}\n\n{study_table(main)}"), drawn(record))
-
-# %% [markdown]
-# Do the conditions fail on the same questions? The correlation of average precision over the test questions
-# between conditions, each question's value a mean over the seeds:
-
-# %%
-for record in recorded.values():
-    first = record["conditions"][0]["dimension"]
-    main = [each for each in record["conditions"] if each["dimension"] == first and "ap" in each]
-    ap = pd.DataFrame({TITLES[each["condition"]]: each["ap"] for each in main})
-    print(f"{record['title']}, {record['protocol']}, {len(ap)} questions")
-    display(ap.corr().round(2))
+    display(Markdown(f"{heading}\n\n{study_table(main)}"))
+    display(
+        pd.DataFrame({TITLES[each["condition"]]: each["ap"] for each in main if "ap" in each}).corr().round(2)
+    )
 
 # %% [markdown]
 # ## Things to try
 #
-# - `replace(config, clip_norm=None)`: without the clipping, `released_code` multiplies a long gradient by a
-#   quarter of its norm to the fourth. Which rows diverge?
+# - `replace(config, clip_norm=None)`: `released_code` multiplies a long gradient by a quarter of its norm to
+#   the fourth. Which rows diverge?
 # - `replace(config, max_norm=0.5)`: all texts on a small sphere, where the distance is nearly flat space's;
-# - `replace(config, dimensions=(10, 20, 50))`: the same at other sizes, each with rates of its own; the last
-#   panel of the figure fills (Figure 3 of the paper);
-# - `replace(config, learning_rates=(0.01, 0.03, 0.1, 0.3, 1.0))`: does a star in the table, a rate at the end
-#   of those tried, go away?
+# - `replace(config, dimensions=(10, 20, 50))`: the same at other sizes (Figure 3 of the paper).

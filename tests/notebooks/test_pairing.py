@@ -4,6 +4,7 @@ import ast
 import importlib
 import inspect
 import re
+import shlex
 from pathlib import Path
 
 import jupytext
@@ -11,8 +12,11 @@ import nbformat
 import pytest
 from jupytext.compare import compare_notebooks
 
-PACKAGES = ("layers", "models", "training", "data_prep", "evaluation", "reproduce")
-NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
+from answer_ranking.evaluation.papers import read_papers
+
+PAPERS = ("hyperqa", "ctrn", "attentive_pooling", "cosinet")
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
 def test_every_script_has_its_notebook():
@@ -53,7 +57,7 @@ def _imported(cells):
         or importlib.import_module(f"{statement.module}.{each.name}")
         for cell in cells
         for statement in _statements(cell)
-        if isinstance(statement, ast.ImportFrom) and statement.module.split(".")[0] in PACKAGES
+        if isinstance(statement, ast.ImportFrom) and statement.module.split(".")[0] == "answer_ranking"
         for each in statement.names
     }
 
@@ -74,3 +78,33 @@ def test_the_code_that_stored_outputs_show_is_todays(path):
         # As the notebooks' own `show` prints them.
         expected = [re.sub(r'\n *""".*?"""', "", each, count=1, flags=re.DOTALL) + "\n" for each in sources]
         assert "".join(output.get("text", "") for output in cell.outputs) == "".join(expected), functions
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_import_cells_are_short(path):
+    for cell in nbformat.read(path, as_version=4).cells:
+        if cell.cell_type == "code":
+            imports = [each for each in _statements(cell) if isinstance(each, ast.Import | ast.ImportFrom)]
+            assert len(imports) <= 8, cell.source
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_paper_s_notebook_ends_with_its_tables_and_its_main_row(paper):
+    code = [
+        cell
+        for cell in nbformat.read(NOTEBOOKS[0].with_name(f"{paper}.ipynb"), as_version=4).cells
+        if cell.cell_type == "code"
+    ]
+    tables, main_row = code[-2:]
+    (shown,) = (output.data["text/markdown"] for output in tables.outputs if "data" in output)
+    printed = read_papers().printed
+    own = printed[printed["paper"] == paper]
+    assert set(re.findall(r"^### Table ([^:\n]+)", shown, re.MULTILINE)) == set(own["table"].astype(str))
+    # Off unless somebody switches it on, and one of the listed experiments but for its record.
+    assert "REPRODUCE = False" in main_row.source
+    (command,) = re.findall(r'command = "(.*)"', main_row.source)
+    script, *options = [word for word in shlex.split(command) if word not in ("--seeds", "5")]
+    listed = (ROOT / "reproduce" / "experiments.txt").read_text(encoding="utf-8").splitlines()
+    assert any(
+        script in line and "--main" in line and set(options) <= set(shlex.split(line)) for line in listed
+    )
