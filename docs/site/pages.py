@@ -1,0 +1,76 @@
+"""The pages of the site that are not files of docs/: README, results, and a page of docstrings per room."""
+
+import ast
+import re
+from pathlib import Path
+
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = ("layers", "models", "training", "data_prep", "evaluation", "ranking")
+PACKAGE = ROOT / "build" / "package" / "answer_ranking"  # `paths` in mkdocs.yml
+
+
+def on_startup(**kwargs):
+    """Lay the package out as an installation would have it: the docstrings are read from files."""
+    PACKAGE.mkdir(parents=True, exist_ok=True)
+    (PACKAGE / "__init__.py").touch()
+    for folder in (path.parent for path in ROOT.glob("*/__init__.py")):
+        link = PACKAGE / folder.name
+        if not link.is_symlink():
+            link.symlink_to(folder)
+
+
+def on_files(files, config):
+    """Add the pages."""
+    pages = {
+        "index.md": (ROOT / "README.md").read_text(encoding="utf-8"),
+        **{
+            f"{name}.md": (ROOT / f"{name}.md").read_text(encoding="utf-8")
+            for name in ("CONTRIBUTING", "CHANGELOG")
+        },
+        "RESULTS.md": (ROOT / "reproduce" / "RESULTS.md").read_text(encoding="utf-8"),
+        **{f"api/{room}.md": docstrings(room) for room in ROOMS},
+    }
+    for path, content in pages.items():
+        files.append(File.generated(config, path, content=content))
+    return files
+
+
+def docstrings(room: str) -> str:
+    """Write the page of a room: its docstring, then everything that it exports."""
+    module = f"answer_ranking.{room}"
+    parts = [
+        f"# {room}",
+        f"`from {module} import ...`",
+        f"::: {module}\n    options:\n      members: false\n      show_root_heading: false",
+        *(f"::: {module}.{name}" for name in exported(room)),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def exported(room: str) -> list[str]:
+    """Read the names that a room takes from its modules, without importing TensorFlow."""
+    tree = ast.parse((ROOT / room / "__init__.py").read_text(encoding="utf-8"))
+    ours = (
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.level or node.module.startswith("answer_ranking"))
+    )
+    return sorted({alias.name for node in ours for alias in node.names})
+
+
+def on_page_markdown(markdown, page, config, files):
+    """Lead links to files of the repository to their pages; links to other files become plain text."""
+    markdown = re.sub(r"\]\((?:\.\./)?reproduce/RESULTS\.md", "](RESULTS.md", markdown)
+    markdown = re.sub(r"\]\(\.\./(README|CONTRIBUTING|CHANGELOG)\.md", r"](\1.md", markdown)
+    markdown = re.sub(r"\]\(README\.md", "](index.md", markdown)
+    markdown = re.sub(r"\]\(docs/", "](", markdown)
+    return re.sub(
+        r"\[([^\]]+)\]\((?:\.\./)*(?:LICENSE|CITATION\.cff|[\w/]+\.(?:py|txt|toml))\)", r"\1", markdown
+    )
+
+
+def on_post_page(output, page, config):
+    """Name the files of the source as the repository does."""
+    return output.replace("build/package/answer_ranking/", "")
