@@ -1,0 +1,138 @@
+import gzip
+import resource
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from answer_ranking.base.files import (
+    atomic_path,
+    atomic_write,
+    decode_text,
+    held_folder,
+    read_content,
+    remove_leftovers,
+)
+from answer_ranking.data_prep import UserError
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path):
+    path = tmp_path / "new" / "a.txt"
+    with atomic_write(path) as file:
+        file.write("old\r\nlines\n")
+    assert path.read_bytes() == b"old\r\nlines\n"
+    with pytest.raises(ZeroDivisionError), atomic_write(path, "wb") as file:
+        file.write(b"new")
+        _ = 1 / 0
+    assert path.read_bytes() == b"old\r\nlines\n"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_place_that_cannot_be_written_is_a_user_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="cannot write"), atomic_write(tmp_path / "file" / "a.txt"):
+        pass
+
+
+def test_a_library_s_file_takes_its_name_when_it_is_whole(tmp_path):
+    path = tmp_path / "new" / "a.npy"
+    with atomic_path(path) as temporary:
+        temporary.write_text("first")
+        assert (temporary.suffix, path.exists()) == (".npy", False)
+    assert [file.name for file in path.parent.iterdir()] == ["a.npy"]
+    with pytest.raises(ZeroDivisionError), atomic_path(path) as temporary:
+        temporary.write_text("second")
+        _ = 1 / 0
+    assert path.read_text() == "first"
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("library", [False, True])
+def test_a_file_that_grows_too_large_is_a_user_error_and_leaves_nothing(tmp_path, library):
+    path, content = tmp_path / "a.bin", bytes(100_000)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        with pytest.raises(UserError, match=r"cannot write .*a\.bin"):
+            if library:
+                with atomic_path(path) as temporary:
+                    temporary.write_bytes(content)
+            else:
+                with atomic_write(path, "wb") as file:
+                    file.write(content)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert not list(tmp_path.iterdir())
+
+
+def test_content_is_uncompressed_whatever_the_name(tmp_path):
+    (tmp_path / "a.txt").write_bytes(gzip.compress(b"text"))
+    assert read_content(tmp_path / "a.txt") == b"text"
+    (tmp_path / "a.txt").write_bytes(gzip.compress(b"text" * 1000)[:-5])
+    with pytest.raises(UserError, match="damaged or cut short"):
+        read_content(tmp_path / "a.txt")
+    with pytest.raises(UserError, match="does not exist"):
+        read_content(tmp_path / "b.txt")
+    with pytest.raises(UserError, match="cannot read"):
+        read_content(tmp_path)
+
+
+def test_text():
+    assert decode_text(b"\xef\xbb\xbfa\r\nb\n", "a.txt") == "a\nb\n"
+    with pytest.raises(UserError, match=r"a\.txt, line 3: not UTF-8"):
+        decode_text("a\nb\né".encode("latin-1"), "a.txt")
+
+
+HOLD = """
+import sys
+from answer_ranking.base.files import held_folder
+with held_folder(sys.argv[1]):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("end", ["close", "kill"])
+def test_a_held_folder_is_waited_for(tmp_path, capsys, end):
+    folder = tmp_path / "seed-0"
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdout.readline() == "held\n"
+    entered = threading.Event()
+
+    def enter():
+        with held_folder(folder):
+            entered.set()
+
+    waiter = threading.Thread(target=enter, daemon=True)
+    waiter.start()
+    assert not entered.wait(1)
+    assert str(folder) in capsys.readouterr().out
+    holder.stdin.close() if end == "close" else holder.kill()
+    assert entered.wait(30)
+    holder.wait()
+    waiter.join()
+
+
+def test_a_folder_that_cannot_be_held_is_a_user_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="cannot write to"), held_folder(tmp_path / "file"):
+        pass
+
+
+def test_only_the_leftovers_of_ended_processes_are_removed(tmp_path):
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    left = [f".a.json.x1_.{ended.pid}.part", f".norms.{ended.pid}.part.png", ".old.json.x1.part"]
+    for name in left:
+        (tmp_path / name).write_bytes(b"half")
+    with atomic_write(tmp_path / "a.json") as file, atomic_path(tmp_path / "norms.png") as temporary:
+        temporary.write_bytes(b"whole")
+        remove_leftovers(tmp_path)
+        file.write("whole")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {
+        "a.json": b"whole",
+        "norms.png": b"whole",
+    }

@@ -1,0 +1,81 @@
+"""The wheel: one top-level name, usable in a project that has folders of the same names."""
+
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ROOMS = ("base", "layers", "models", "training", "data_prep", "evaluation", "ranking", "reproduce")
+
+USE = """
+import evaluation, models
+from answer_ranking.data_prep import encode_dataset, load_dataset, load_word_vectors
+from answer_ranking.layers import HyperbolicDistance
+from answer_ranking.models import hyperqa
+from answer_ranking.training import Pairwise, PairwiseOptions, fit
+
+assert (models.OWN, evaluation.OWN) == ("models", "evaluation")
+data = encode_dataset(load_dataset("sample"))
+vectors = load_word_vectors(["glove-6b-50d"], data.vocabulary)
+model = hyperqa(vectors.matrix, dimension=10, max_norm=0.7)
+result = fit(model, Pairwise(data.train, PairwiseOptions(epochs=1)), dev=data.dev, verbose=False)
+print(HyperbolicDistance.__module__, len(result.history))
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    """Build the wheel from a copy, since a build leaves files in its folder."""
+    folder = tmp_path_factory.mktemp("wheel")
+    left_out = shutil.ignore_patterns(".*", "outputs", "build", "*.egg-info", "__pycache__", "results")
+    shutil.copytree(ROOT, folder / "source", ignore=left_out)
+    words = [
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "--wheel-dir",
+        folder,
+        folder / "source",
+    ]
+    subprocess.run([sys.executable, "-m", "pip", *words], check=True)
+    return next(folder.glob("*.whl"))
+
+
+def test_the_wheel_installs_one_top_level_name(wheel):
+    names = zipfile.ZipFile(wheel).namelist()
+    top = {name.partition("/")[0] for name in names}
+    assert {name for name in top if not name.endswith(".dist-info")} == {"answer_ranking"}
+    assert "answer_ranking/data_prep/sample/sample-train.tsv" in names
+    assert "answer_ranking/evaluation/papers.toml" in names
+    code = {path.relative_to(ROOT).as_posix() for room in ROOMS for path in (ROOT / room).rglob("*.py")}
+    assert {f"answer_ranking/{path}" for path in code} <= set(names)
+
+
+@pytest.mark.slow
+def test_a_project_with_own_models_and_evaluation_builds_and_fits_a_model(wheel, tmp_path):
+    environment = tmp_path / "environment"
+    venv.create(environment, with_pip=False)
+    python = environment / "bin" / "python"
+    packages = next(environment.glob("lib/python*/site-packages"))
+    # The dependencies of this environment, without what its .pth files add: the project itself is not there.
+    (packages / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", packages, wheel]
+    subprocess.run(install, check=True)
+    project = tmp_path / "project"
+    (project / "models").mkdir(parents=True)
+    (project / "models" / "__init__.py").write_text("OWN = 'models'\n")
+    (project / "evaluation.py").write_text("OWN = 'evaluation'\n")
+    (project / "use.py").write_text(USE)
+    done = subprocess.run([python, "use.py"], cwd=project, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.split()[-2:] == ["answer_ranking.layers.hyperbolic_distance", "1"]
+    where = "import answer_ranking.layers as x; print(x.__file__)"
+    found = subprocess.run([python, "-c", where], cwd=project, capture_output=True, text=True, check=True)
+    assert Path(found.stdout.strip()).is_relative_to(environment)
