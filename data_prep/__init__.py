@@ -1,14 +1,13 @@
 """Data sets, tokens, vocabulary, encoded arrays and word vectors."""
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.data_prep.dataset import Dataset, DatasetDescription, apply_protocol
+from answer_ranking.data_prep.dataset import DATASETS, Dataset, load_dataset, load_own_tables
+from answer_ranking.data_prep.description import DatasetDescription
 from answer_ranking.data_prep.encoded_dataset import EncodedDataset, encode_dataset
-from answer_ranking.data_prep.encoded_split import EncodedSplit, encode_split
-from answer_ranking.data_prep.encoded_texts import EncodedTexts, SharedTexts
-from answer_ranking.data_prep.registry import DATASETS, load_dataset, load_own_tables
-from answer_ranking.data_prep.tables import load_table
-from answer_ranking.data_prep.tokens import Tokenizer
-from answer_ranking.data_prep.vocabulary import Vocabulary
+from answer_ranking.data_prep.encoded_split import EncodedSplit, EncodedTexts, SharedTexts, encode_split
+from answer_ranking.data_prep.own_tables import load_table
+from answer_ranking.data_prep.tables import apply_protocol
+from answer_ranking.data_prep.vocabulary import Tokenizer, Vocabulary
 from answer_ranking.data_prep.word_vectors import WordVectors, load_word_vectors, train_word2vec
 
 __all__ = [

@@ -17,8 +17,8 @@ def get(dataset: str, data_home: str | None = None) -> None:
         dataset: the data set's name, such as wikiqa; sample is bundled.
         data_home: the folder that holds wikiqa/, trecqa/ and so on.
     """
+    from answer_ranking.data_prep.dataset import find_description
     from answer_ranking.data_prep.downloads.download import get_dataset
-    from answer_ranking.data_prep.registry import find_description
 
     description = find_description(dataset)
     if not description.files:
@@ -54,11 +54,11 @@ def stats(dataset: str, variant: str | None = None, json: bool = False, data_hom
     from json import dumps
     from pathlib import Path
 
-    from answer_ranking.data_prep.dataset import RULES
-    from answer_ranking.data_prep.registry import load_dataset
+    from answer_ranking.data_prep.dataset import load_dataset
+    from answer_ranking.data_prep.own_tables import load_table
     from answer_ranking.data_prep.statistics import dataset_statistics, table_statistics
-    from answer_ranking.data_prep.tables import load_table
-    from answer_ranking.data_prep.tokens import Tokenizer
+    from answer_ranking.data_prep.tables import RULES
+    from answer_ranking.data_prep.vocabulary import Tokenizer
 
     notes: list[str] = []
     if Path(dataset).suffix or Path(dataset).is_file():

@@ -1,74 +1,34 @@
-"""A data set: its tables, what is particular about it, and the rules by which its questions count."""
+"""The data sets by name, and the one way to load any of them."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from importlib import import_module
+from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from answer_ranking.base.errors import UserError
+from answer_ranking.data_prep.description import DatasetDescription
+from answer_ranking.data_prep.downloads.data_files import DataFiles
+from answer_ranking.data_prep.own_tables import load_table
 
+DATASETS: dict[str, str | DatasetDescription] = {
+    "sample": "wikiqa.SAMPLE",
+    "wikiqa": "wikiqa.WIKIQA",
+    "trecqa": "trecqa.TRECQA",
+    "insuranceqa": "insuranceqa.INSURANCEQA",
+    "insuranceqa-tokens": "insuranceqa.INSURANCEQA_TOKENS",
+    "insuranceqa-v1": "insuranceqa.INSURANCEQA_V1",
+    "semevalcqa": "semevalcqa.SEMEVALCQA",
+    "yahooqa": "yahooqa.YAHOOQA",
+    "antique": "antique.ANTIQUE",
+    "squad-sent": "squad_sent.SQUAD_SENT",
+    "nq-la": "natural_questions.NQ_LA",
+    "qed": "qed.QED",
+}
+"""The data sets by name: a description, or where it stands in `readers/`, imported when it is asked for."""
 
-@dataclass(frozen=True)
-class DataFile:
-    """One file of a data set.
-
-    Attributes:
-        path: its place under the data folder; it may lie there gzipped, with ".gz" behind its name.
-        sha256: of the uncompressed content with line feeds as line ends; "" where it is not known.
-        bytes: length of that content; 0 where it is not known.
-        urls: where it can be downloaded, plain or gzipped, tried in order.
-        archives: `.zip` and `.tar.*` archives that hold the same content under some name, tried last.
-        variants: the training sets that need it; () for all.
-        substitute: another file that serves as well, looked for where this one is absent.
-    """
-
-    path: str
-    sha256: str = ""
-    bytes: int = 0
-    urls: tuple[str, ...] = ()
-    archives: tuple[str, ...] = ()
-    variants: tuple[str, ...] = ()
-    substitute: "DataFile | None" = None
-
-
-@dataclass(frozen=True)
-class DatasetDescription:
-    """Everything in which one data set differs from another, so that nothing else asks for its name.
-
-    Attributes:
-        name: the name in commands, such as "wikiqa".
-        title: the name in print.
-        source: where the data come from.
-        licence: what their publisher allows.
-        variants: training sets to choose from, the default first; ("",) where there is one only.
-        protocols: published evaluation protocols and their rules (see `data_prep.dataset`), the main one
-            first.
-        order_is_signal: the order of a question's candidates is the document's own, and a model may use it.
-        pretokenised: tokens are separated by white space.
-        lists_correct_first: the files list the correct candidates first, so that order gives the label away.
-        files: the files of all variants.
-        read: makes (train, dev, test), and perhaps a mapping of further test tables, of a variant and of the
-            files, a `DataFiles`; called, these give a file's verified text by its path.
-        unlabelled_texts: gives, of the training table, a data folder and `lowercase`, lists of tokens to
-            train word vectors on and what they are, in words; None where the training set serves.
-        notes: what a user of the data has to know, such as parts that are missing; printed with the counts.
-    """
-
-    name: str
-    title: str
-    source: str
-    licence: str
-    variants: tuple[str, ...] = ("",)
-    protocols: Mapping[str, str] = field(default_factory=lambda: {"answerable": "answerable"})
-    order_is_signal: bool = False
-    pretokenised: bool = False
-    lists_correct_first: bool = False
-    files: tuple[DataFile, ...] = ()
-    read: Callable[[str, Any], tuple] = field(default=lambda variant, files: (), repr=False)
-    unlabelled_texts: Callable[..., tuple[Iterable[list[str]], str]] | None = field(default=None, repr=False)
-    notes: tuple[str, ...] = ()
+OWN_TABLES = DatasetDescription("own", "own tables", source="the user's own", licence="the user's own")
 
 
 @dataclass(frozen=True)
@@ -107,6 +67,57 @@ class Dataset:
         return {"train": self.train, "dev": self.dev, "test": self.test, **self.further_tests}
 
 
+def find_description(name: str) -> DatasetDescription:
+    """Look up a data set's description."""
+    if name not in DATASETS:
+        raise UserError(f"unknown data set {name!r}: choose one of {', '.join(DATASETS)}.")
+    description = DATASETS[name]
+    if isinstance(description, str):
+        module, constant = description.split(".")
+        description = getattr(import_module(f"answer_ranking.data_prep.readers.{module}"), constant)
+    return description
+
+
+def load_dataset(name: str, variant: str | None = None, data_home: str | Path | None = None) -> Dataset:
+    """Load a data set by name, complete: which questions count is the caller's choice, by `apply_protocol`.
+
+    Args:
+        name: one of `DATASETS`, such as "sample" (bundled), "wikiqa" or "trecqa".
+        variant: the training set, one of the description's `variants`; None for the first of them. TrecQA has
+            "TRAIN-ALL" (default) and "TRAIN".
+        data_home: the folder that holds `wikiqa/`, `trecqa/` and so on; None for QA_DATA_HOME and the user's
+            cache.
+
+    Raises:
+        UserError: unknown name or variant, or the data are absent or not the published ones.
+
+    Example:
+        >>> sorted(load_dataset("sample").splits)
+        ['dev', 'test', 'train']
+    """
+    description = find_description(name)
+    variant = description.variants[0] if variant is None else variant
+    if variant not in description.variants:
+        choice = ", ".join(filter(None, description.variants))
+        cure = f"Choose one of {choice}." if choice else "It has no variants: leave --variant None."
+        raise UserError(f"unknown variant {variant!r} of {description.title}. {cure}")
+    files = DataFiles(description, data_home) if description.files else None
+    train, dev, test, *further = description.read(variant, files)
+    return Dataset(train, dev, test, description, variant, *further)
+
+
+def load_own_tables(train: str | Path, dev: str | Path, test: str | Path) -> Dataset:
+    r"""Load a user's own tables (see `load_table`) as a data set: to train on, to choose by, to report on.
+
+    Example:
+        >>> from pathlib import Path
+        >>> _ = Path("/tmp/faq.csv").write_text("question,candidate,label\nWho?,Me.,1\nWho?,There.,0\n")
+        >>> len(load_own_tables("/tmp/faq.csv", "/tmp/faq.csv", "/tmp/faq.csv").train)
+        2
+    """
+    return Dataset(load_table(train), load_table(dev), load_table(test), description=OWN_TABLES)
+
+
 def github_urls(repository: str, commit: str, path: str) -> tuple[str, ...]:
     """Give the public addresses of a file of a GitHub repository: two of GitHub's and a mirror's."""
     return (
@@ -114,38 +125,3 @@ def github_urls(repository: str, commit: str, path: str) -> tuple[str, ...]:
         f"https://cdn.jsdelivr.net/gh/{repository}@{commit}/{path}",
         f"https://github.com/{repository}/raw/{commit}/{path}",
     )
-
-
-RULES = ("all", "answerable", "clean")
-
-
-def counts_under(rule: str, n_correct: np.ndarray, n_wrong: np.ndarray) -> np.ndarray:
-    """Tell for every question whether it counts, bool (n_questions,), by its correct and wrong candidates.
-
-    The rule is "all"; "answerable", at least one correct candidate; or "clean", one correct and one wrong.
-    """
-    if rule == "all":
-        return np.ones(len(n_correct), bool)
-    if rule == "answerable":
-        return np.asarray(n_correct) > 0
-    if rule == "clean":
-        return (np.asarray(n_correct) > 0) & (np.asarray(n_wrong) > 0)
-    raise UserError(f"unknown protocol rule {rule!r}: choose one of {', '.join(RULES)}.")
-
-
-def apply_protocol(table: pd.DataFrame, rule: str) -> pd.DataFrame:
-    """Keep the rows of the questions that count under "all", "answerable" or "clean", in their order.
-
-    A UserError is raised for an unknown rule.
-
-    Example:
-        >>> table = pd.DataFrame({"question_id": ["a", "a", "b"], "label": [1, 0, 0]})
-        >>> apply_protocol(table, "answerable")["question_id"].tolist()
-        ['a', 'a']
-    """
-    questions = table.groupby("question_id", sort=False)["label"].agg(["sum", "size"])
-    keep = counts_under(rule, questions["sum"].to_numpy(), (questions["size"] - questions["sum"]).to_numpy())
-    kept = table[table["question_id"].isin(questions.index[keep])].reset_index(drop=True)
-    # A question without candidates has no row; it counts under "all" only.
-    kept.attrs = dict(table.attrs) if rule == "all" else {}
-    return kept

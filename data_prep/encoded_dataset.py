@@ -14,16 +14,20 @@ import pandas as pd
 
 from answer_ranking.base.files import cache_folder, cached_arrays, from_json, to_json
 from answer_ranking.data_prep.dataset import Dataset
-from answer_ranking.data_prep.encoded_split import EncodedSplit, encode_split
-from answer_ranking.data_prep.encoded_texts import EncodedTexts, SharedTexts
+from answer_ranking.data_prep.encoded_split import (
+    EncodedSplit,
+    EncodedTexts,
+    SharedTexts,
+    count_words,
+    encode_split,
+)
 from answer_ranking.data_prep.overlap_features import (
     inverse_document_frequencies,
     overlap_features,
     stop_words,
 )
 from answer_ranking.data_prep.tables import COLUMNS
-from answer_ranking.data_prep.tokens import Tokenizer
-from answer_ranking.data_prep.vocabulary import Vocabulary
+from answer_ranking.data_prep.vocabulary import Tokenizer, Vocabulary
 
 # Raise it when the arrays or the way to them change, so that no older cache is read.
 _FORMAT = 3
@@ -57,11 +61,7 @@ class EncodedDataset:
     @property
     def word_counts(self) -> np.ndarray:
         """How often every word occurs in the questions and candidates of all splits, int64 (n_words,)."""
-        n_words = len(self.vocabulary)
-        return sum(
-            np.bincount(split.questions.words, minlength=n_words) + split.candidates.token_counts(n_words)
-            for split in self.splits.values()
-        )
+        return count_words(self.splits.values(), len(self.vocabulary))
 
     @property
     def splits(self) -> dict[str, EncodedSplit]:

@@ -1,14 +1,149 @@
-"""One split of a data set as arrays."""
+"""Texts as numbers, and one split of a data set as arrays."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from answer_ranking.data_prep.dataset import counts_under
-from answer_ranking.data_prep.encoded_texts import EncodedTexts, SharedTexts
+from answer_ranking.data_prep.tables import counts_under
 from answer_ranking.data_prep.vocabulary import Vocabulary
+
+# What `take` needs besides its result is several times as large: gigabytes, for a million rows at once.
+_ROWS_AT_A_TIME = 1 << 14
+
+
+@dataclass(frozen=True)
+class EncodedTexts:
+    """Texts of different lengths in two arrays, without padding.
+
+    Attributes:
+        words: int32 (n_tokens,), the word numbers of all texts on end.
+        offsets: int64 (n_texts + 1,); text i is `words[offsets[i]:offsets[i + 1]]`.
+
+    Example:
+        >>> texts = EncodedTexts(np.array([5, 6, 7], np.int32), np.array([0, 1, 3]))
+        >>> texts.padded()
+        array([[5, 0],
+               [6, 7]], dtype=int32)
+        >>> texts.take([1]).words
+        array([6, 7], dtype=int32)
+    """
+
+    words: np.ndarray
+    offsets: np.ndarray
+
+    @classmethod
+    def from_tokens(cls, token_lists: Sequence[Sequence[str]], vocabulary: Vocabulary) -> "EncodedTexts":
+        """Encode tokenised texts, one sequence of tokens per text."""
+        lengths = np.fromiter(map(len, token_lists), np.int64, len(token_lists))
+        words = vocabulary.encode([token for tokens in token_lists for token in tokens])
+        return cls(words, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Tokens per text, int64 (n_texts,)."""
+        return np.diff(self.offsets)
+
+    def take(self, indices: np.ndarray | Sequence[int]) -> "EncodedTexts":
+        """Copy some of the texts, in the order given; a text may be named more than once."""
+        indices = np.asarray(indices, np.int64)
+        lengths = self.lengths[indices]
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        # Position in the copy, moved by the distance between the beginnings of its text here and there.
+        shift = np.repeat(self.offsets[:-1][indices] - offsets[:-1], lengths)
+        return EncodedTexts(self.words[np.arange(offsets[-1]) + shift], offsets)
+
+    def padded(
+        self, indices: np.ndarray | Sequence[int] | None = None, max_length: int | None = None
+    ) -> np.ndarray:
+        """Lay texts out as a rectangle, filled up with 0 at the right.
+
+        Args:
+            indices: integers (n,), the texts; None for all.
+            max_length: the width; longer texts lose their end. None for the longest text's, at least 1.
+
+        Returns:
+            int32 (n, max_length).
+        """
+        indices = np.arange(len(self)) if indices is None else np.asarray(indices, np.int64)
+        lengths = self.lengths[indices]
+        width = max(1, int(lengths.max(initial=0))) if max_length is None else max_length
+        mask = np.arange(width) < lengths[:, None]
+        rectangle = np.zeros(mask.shape, np.int32)
+        kept = np.minimum(lengths, width)
+        starts = np.concatenate([[0], np.cumsum(kept)])[:-1]
+        shift = np.repeat(self.offsets[:-1][indices] - starts, kept)
+        rectangle[mask] = self.words[np.arange(len(shift)) + shift]
+        return rectangle
+
+
+@dataclass(frozen=True)
+class SharedTexts:
+    """One text per row, of which many rows may have the same: a table of texts and an index.
+
+    It is used like the `EncodedTexts` of all its rows, which it stands for. In a data set whose questions
+    share one pool of answers these would be hundreds of times larger than the table: `words` and `offsets`
+    lay them out in full each time that they are asked for, `take` and `padded` only the rows that are wanted.
+
+    Attributes:
+        texts: the distinct texts.
+        index: int32 (n_rows,), the number of every row's text.
+
+    Example:
+        >>> texts = EncodedTexts(np.array([5, 6, 7], np.int32), np.array([0, 1, 3]))
+        >>> shared = SharedTexts(texts, np.array([1, 0, 1], np.int32))
+        >>> shared.take([0, 2]).words
+        array([6, 7, 6, 7], dtype=int32)
+        >>> len(shared), shared.lengths.tolist()
+        (3, [2, 1, 2])
+    """
+
+    texts: EncodedTexts
+    index: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Tokens per row, int64 (n_rows,)."""
+        return self.texts.lengths[self.index]
+
+    @property
+    def offsets(self) -> np.ndarray:
+        """Offsets of the rows' texts laid out in full, int64 (n_rows + 1,); see `EncodedTexts`."""
+        return np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)
+
+    @property
+    def words(self) -> np.ndarray:
+        """The rows' texts laid out in full, int32 (n_tokens,); see `EncodedTexts`."""
+        lengths = self.lengths
+        ends = np.cumsum(lengths)
+        words = np.empty(ends[-1] if len(ends) else 0, np.int32)
+        for start in range(0, len(self), _ROWS_AT_A_TIME):
+            part = self.texts.take(self.index[start : start + _ROWS_AT_A_TIME]).words
+            begin = ends[start] - lengths[start]
+            words[begin : begin + len(part)] = part
+        return words
+
+    def take(self, rows: np.ndarray | Sequence[int]) -> EncodedTexts:
+        """Copy the texts of some rows, in the order given; a row may be named more than once."""
+        return self.texts.take(self.index[np.asarray(rows, np.int64)])
+
+    def select(self, rows: np.ndarray | Sequence[int]) -> "SharedTexts":
+        """Give some rows over the same table of texts, of which nothing is copied."""
+        return SharedTexts(self.texts, self.index[np.asarray(rows, np.int64)])
+
+    def padded(
+        self, rows: np.ndarray | Sequence[int] | None = None, max_length: int | None = None
+    ) -> np.ndarray:
+        """Lay the texts of rows (None for all) out as a rectangle, see `EncodedTexts.padded`."""
+        index = self.index if rows is None else self.index[np.asarray(rows, np.int64)]
+        return self.texts.padded(index, max_length)
 
 
 @dataclass(frozen=True)
@@ -89,6 +224,19 @@ class EncodedSplit:
             candidate_ids=[self.candidate_ids[i] for i in rows],
             features=None if self.features is None else self.features[rows],
         )
+
+
+def count_words(splits: Iterable[EncodedSplit], n_words: int) -> np.ndarray:
+    """Count how often every word occurs in the questions and candidate rows of splits, int64 (n_words,)."""
+    counts = np.zeros(n_words, np.int64)
+    for split in splits:
+        texts = split.candidates.texts
+        times = np.bincount(split.candidates.index, minlength=len(texts))
+        weights = np.repeat(times, texts.lengths)
+        counts += np.bincount(split.questions.words, minlength=n_words)
+        # Sums of whole numbers below 2^53 are exact in the float64 that bincount adds up.
+        counts += np.bincount(texts.words, weights=weights, minlength=n_words).astype(np.int64)
+    return counts
 
 
 def encode_split(

@@ -5,8 +5,7 @@ import string
 
 import numpy as np
 
-from answer_ranking.data_prep.encoded_split import EncodedSplit
-from answer_ranking.data_prep.encoded_texts import EncodedTexts
+from answer_ranking.data_prep.encoded_split import EncodedSplit, EncodedTexts
 from answer_ranking.data_prep.vocabulary import Vocabulary
 
 FEATURES = ("overlap", "idf overlap", "overlap without stop words", "idf overlap without stop words")

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from answer_ranking.data_prep.dataset import Dataset, apply_protocol
-from answer_ranking.data_prep.tokens import Tokenizer
+from answer_ranking.data_prep.dataset import Dataset
+from answer_ranking.data_prep.tables import apply_protocol
+from answer_ranking.data_prep.vocabulary import Tokenizer
 
 # Chance puts every correct candidate before every wrong one in few questions; so many are the files' doing.
 _GIVEN_AWAY = 0.9

@@ -4,6 +4,7 @@ from answer_ranking.evaluation.metrics import (
     METRICS,
     evaluate_ranking,
     expected_random_ranking,
+    mean_confidence_interval,
     measure,
     per_question,
     questions_that_count,
@@ -11,11 +12,7 @@ from answer_ranking.evaluation.metrics import (
 )
 from answer_ranking.evaluation.records import ResultRecord, load_records, read_record, save_record
 from answer_ranking.evaluation.runs import compare_runs, read_qrels, read_run, write_qrels, write_run
-from answer_ranking.evaluation.significance import (
-    holm_correction,
-    mean_confidence_interval,
-    paired_randomisation_test,
-)
+from answer_ranking.evaluation.significance import holm_correction, paired_randomisation_test
 
 __all__ = [
     "METRICS",

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from answer_ranking.evaluation.metrics import METRICS
-from answer_ranking.evaluation.papers import Papers
 from answer_ranking.evaluation.records import ResultRecord
 from answer_ranking.evaluation.significance import holm_correction, paired_randomisation_test
-from answer_ranking.evaluation.tables import METRIC_TITLES
+from answer_ranking.evaluation.tables import METRIC_TITLES, Papers
 
 SIGNIFICANT = 0.05
 _MISSING = object()

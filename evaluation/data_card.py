@@ -4,7 +4,7 @@ import pandas as pd
 
 from answer_ranking.data_prep.dataset import Dataset
 from answer_ranking.data_prep.statistics import dataset_statistics
-from answer_ranking.data_prep.tokens import Tokenizer
+from answer_ranking.data_prep.vocabulary import Tokenizer
 from answer_ranking.evaluation.metrics import questions_that_count, summarise
 from answer_ranking.evaluation.rules import measure_rules, rule_scores
 from answer_ranking.evaluation.tables import markdown_table

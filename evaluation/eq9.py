@@ -12,12 +12,9 @@ import numpy as np
 
 from answer_ranking.evaluation.comparisons import SIGNIFICANT
 from answer_ranking.evaluation.figures import new_figure
+from answer_ranking.evaluation.metrics import spreads
 from answer_ranking.evaluation.records import read_study
-from answer_ranking.evaluation.significance import (
-    holm_correction,
-    paired_randomisation_test,
-    spreads,
-)
+from answer_ranking.evaluation.significance import holm_correction, paired_randomisation_test
 from answer_ranking.evaluation.tables import METRIC_TITLES, format_measured, markdown_table, short_vectors
 
 if TYPE_CHECKING:

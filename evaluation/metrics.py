@@ -6,7 +6,7 @@ worst) ranking. Here the ids are a seeded permutation, so a constant scorer rank
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +14,7 @@ import pandas as pd
 import pytrec_eval
 from numpy.typing import ArrayLike
 
-from answer_ranking.data_prep.dataset import counts_under
-from answer_ranking.evaluation.significance import spreads
+from answer_ranking.data_prep.tables import counts_under
 
 if TYPE_CHECKING:
     from answer_ranking.data_prep import EncodedSplit
@@ -217,3 +216,38 @@ def expected_random_ranking(n_correct: ArrayLike, n_wrong: ArrayLike) -> pd.Data
         ndcg = correct / n * gains[:n].sum() / gains[:correct].sum()
         rows.append((average_precision, reciprocal_rank, correct / n, ndcg, correct, wrong))
     return pd.DataFrame(rows, columns=[*METRICS, "n_correct", "n_wrong"])
+
+
+def mean_confidence_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
+    """Compute the mean and the half width of its Student t interval.
+
+    `values` are one number per run (such as per seed), `level` is the share of intervals that hold the true
+    mean. The half width of a single value is NaN. A ValueError says that there are no values, or that `level`
+    is not between 0 and 1.
+
+    Example:
+        >>> mean, half_width = mean_confidence_interval([0.70, 0.72])
+        >>> round(mean, 3), round(half_width, 3)
+        (0.71, 0.127)
+    """
+    from scipy import stats
+
+    values = np.asarray(values, dtype=np.float64)
+    if values.ndim != 1 or len(values) == 0:
+        raise ValueError(f"values must be a list of at least one number. Received: shape {values.shape}.")
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1. Received: {level}.")
+    if len(values) == 1:
+        return float(values[0]), float("nan")
+    half_width = stats.t.ppf((1 + level) / 2, len(values) - 1) * stats.sem(values)
+    return float(values.mean()), float(half_width)
+
+
+def spreads(values: Mapping[str, Sequence[float]]) -> dict[str, dict[str, Any]]:
+    """Sum up the values of every seed, by name, as records have them; one seed has no interval."""
+    found = {}
+    for name, of_seeds in values.items():
+        mean, half_width = mean_confidence_interval(of_seeds)
+        ci95 = None if len(of_seeds) == 1 else half_width
+        found[name] = {"mean": mean, "ci95": ci95, "per_seed": list(of_seeds)}
+    return found

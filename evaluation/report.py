@@ -14,10 +14,17 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write
 from answer_ranking.evaluation.eq9 import eq9_block
 from answer_ranking.evaluation.norms import norms_block
-from answer_ranking.evaluation.papers import PAPERS_FILE, Papers, read_papers
 from answer_ranking.evaluation.records import ResultRecord, load_records
 from answer_ranking.evaluation.results_document import main_record, results_document
-from answer_ranking.evaluation.tables import METRIC_TITLES, decimals_of, format_measured, markdown_table
+from answer_ranking.evaluation.tables import (
+    METRIC_TITLES,
+    PAPERS_FILE,
+    Papers,
+    decimals_of,
+    format_measured,
+    markdown_table,
+    read_papers,
+)
 
 _METRICS = ("map", "mrr")
 _NOTE = "Ours: mean ± half width of the 95 % t interval over the seeds."

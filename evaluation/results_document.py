@@ -14,15 +14,17 @@ from answer_ranking.evaluation.comparisons import (
     tested_metric,
 )
 from answer_ranking.evaluation.metrics import METRICS
-from answer_ranking.evaluation.papers import Papers, accuracies, read_papers
 from answer_ranking.evaluation.records import ResultRecord
 from answer_ranking.evaluation.tables import (
     METRIC_TITLES,
+    Papers,
+    accuracies,
     decimals_of,
     format_difference,
     format_measured,
     format_seconds,
     markdown_table,
+    read_papers,
     short_vectors,
 )
 
@@ -60,7 +62,7 @@ def results_document(records: Sequence[ResultRecord], papers: Papers) -> str:
     """Write the whole of RESULTS.md.
 
     Example:
-        >>> from answer_ranking.evaluation.papers import read_papers
+        >>> from answer_ranking.evaluation.tables import read_papers
         >>> "| HyperQA | 0.712 | not run |" in results_document([], read_papers())
         True
     """

@@ -20,7 +20,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from answer_ranking.data_prep import DatasetDescription
-from answer_ranking.data_prep.tokens import Tokenizer
+from answer_ranking.data_prep.vocabulary import Tokenizer
 from answer_ranking.evaluation.metrics import evaluate_ranking, expected_random_ranking
 
 Texts = Sequence[Sequence[Hashable]]

@@ -12,15 +12,16 @@ from numpy.typing import ArrayLike
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write, decode_text, read_content
-from answer_ranking.data_prep.dataset import counts_under
+from answer_ranking.data_prep.tables import counts_under
 from answer_ranking.evaluation.metrics import (
     METRICS,
+    mean_confidence_interval,
     scores_as_trec_eval_reads,
     tie_ids,
     tie_order,
     trec_eval,
 )
-from answer_ranking.evaluation.significance import mean_confidence_interval, paired_randomisation_test
+from answer_ranking.evaluation.significance import paired_randomisation_test
 from answer_ranking.evaluation.tables import METRIC_TITLES, text_table
 
 if TYPE_CHECKING:

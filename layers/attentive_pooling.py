@@ -62,7 +62,6 @@ class AttentivePooling(keras.layers.Layer):
         self.return_attention = return_attention
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
-        self.supports_masking = True
 
     def build(self, input_shape: list[Shape]) -> None:
         self.compute_output_shape(input_shape)

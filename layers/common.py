@@ -87,10 +87,6 @@ class TextPairLayer(keras.layers.Layer):
     `candidates` answers `(batch, candidates, answer length, n)` without being repeated in memory.
     """
 
-    def __init__(self, **kwargs: Any):
-        super().__init__(**kwargs)
-        self.supports_masking = True
-
     def build(self, input_shape: list[Shape]) -> None:
         self._pair_shapes(input_shape)
         self.built = True

@@ -79,7 +79,6 @@ class CrossTemporalEncoder(keras.layers.Layer):
             dtype=self.dtype_policy,
             name="gates",
         )
-        self.supports_masking = True
         self.supports_jit = not skip_padding
 
     def build(self, input_shape: list[Shape]) -> None:

@@ -59,7 +59,6 @@ class CrossTemporalGate(keras.layers.Layer):
         check_option("method", method, METHODS)
         self.alignment = alignment
         self.method = method
-        self.supports_masking = True
 
     def build(self, input_shape: list[list[Shape]]) -> None:
         self.compute_output_shape(input_shape)

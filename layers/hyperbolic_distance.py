@@ -5,8 +5,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from .common import Shape, broadcast_leading, check_option
-from .poincare import DISTANCE_FORMS, poincare_distance
+from .common import Shape, broadcast_leading
+from .poincare import check_form, poincare_distance
 
 
 @keras.saving.register_keras_serializable(package="answer_ranking")
@@ -45,9 +45,8 @@ class HyperbolicDistance(keras.layers.Layer):
 
     def __init__(self, form: str = "asinh", **kwargs: Any):
         super().__init__(**{"autocast": False, **kwargs})
-        check_option("form", form, DISTANCE_FORMS)
+        check_form(form)
         self.form = form
-        self.supports_masking = True
 
     def build(self, input_shape: list[Shape]) -> None:
         self.compute_output_shape(input_shape)

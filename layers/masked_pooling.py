@@ -11,10 +11,6 @@ from .common import Shape, real_steps
 class _MaskedPooling(keras.layers.Layer):
     """Base class: checks shapes, and ends the mask, since the time axis ends here."""
 
-    def __init__(self, **kwargs: Any):
-        super().__init__(**kwargs)
-        self.supports_masking = True
-
     def build(self, input_shape: Shape) -> None:
         self.compute_output_shape(input_shape)
         self.built = True

@@ -10,10 +10,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from .common import check_option, max_or_initial
-
-DISTANCE_FORMS = ("asinh", "released")
-PROJECTIONS = ("clip", "smooth")
+from .common import max_or_initial
 
 _RELEASED_EPSILON = 1e-6
 # No point of the ball has a component beyond 1. Cutting those far outside keeps every square finite.
@@ -32,10 +29,18 @@ _GUARDS = {
 }
 
 
-def check_max_norm(max_norm: float) -> None:
-    """Raises ValueError for a maximum norm outside (0, 1]."""
+def check_form(form: str) -> None:
+    """Raises ValueError for an unknown form of the distance."""
+    if form not in ("asinh", "released"):
+        raise ValueError(f'`form` must be "asinh" or "released". Received: form={form!r}')
+
+
+def check_projection(max_norm: float, projection: str) -> None:
+    """Raises ValueError for a maximum norm outside (0, 1], or an unknown projection."""
     if not 0 < max_norm <= 1:
         raise ValueError(f"`max_norm` must lie above 0 and not above 1. Received: max_norm={max_norm!r}")
+    if projection not in ("clip", "smooth"):
+        raise ValueError(f'`projection` must be "clip" or "smooth". Received: projection={projection!r}')
 
 
 def _float32_or_wider(*tensors: Any) -> list[Any]:
@@ -67,16 +72,15 @@ def poincare_distance(question: Any, answer: Any, form: str = "asinh") -> Any:
 
     The default form, `d = 2 asinh(sqrt(|q - a|^2 / ((1 - |q|^2) (1 - |a|^2))))`, equals the paper's
     `arcosh(1 + 2 |q - a|^2 / ((1 - |q|^2) (1 - |a|^2)))`, but keeps its digits for small distances, is
-    exactly
-    0 at `q = a`, and has a finite gradient everywhere (0 at `q = a`). The two factors of the denominator are
-    kept at or above 1e-5 (1e-12 in float64), so that points on the edge and outside also have a finite
-    distance.
+    exactly 0 at `q = a`, and has a finite gradient everywhere (0 at `q = a`). The two factors of the
+    denominator are kept at or above 1e-5 (1e-12 in float64), so that points on the edge and outside also have
+    a finite distance.
 
     `"released"` is the form of the authors' code, `d = log(z + sqrt(z^2 - 1 + 1e-6))` with
     `z = 1 + 2 |q - a|^2 / ((1 - |q|^2) (1 - |a|^2) + 1e-6)`: it is 0.001 at `q = a`, and its factors are kept
     at or above 0.
     """
-    check_option("form", form, DISTANCE_FORMS)
+    check_form(form)
     question, answer = (
         ops.clip(points, -_LARGEST_COMPONENT, _LARGEST_COMPONENT)
         for points in _float32_or_wider(question, answer)
@@ -106,8 +110,7 @@ def project_to_ball(x: Any, max_norm: float = 1 - 1e-5, projection: str = "clip"
     - `"smooth"`: `max_norm * tanh(|x|) * x / |x|`, the exponential map at the origin of the Poincaré ball
       (https://arxiv.org/abs/1805.09112), scaled to the radius. It is differentiable everywhere.
     """
-    check_option("projection", projection, PROJECTIONS)
-    check_max_norm(max_norm)
+    check_projection(max_norm, projection)
     (x,) = _float32_or_wider(x)
     # Dividing by the largest component keeps the squares of long vectors finite. The result does not depend
     # on this factor, so it needs no gradient.

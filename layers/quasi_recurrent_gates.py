@@ -76,7 +76,6 @@ class QuasiRecurrentGates(keras.layers.Layer):
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.bias_initializer = keras.initializers.get(bias_initializer)
         self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
-        self.supports_masking = True
 
     def build(self, input_shape: Shape) -> None:
         self.compute_output_shape(input_shape)

@@ -215,7 +215,6 @@ class RecurrentPooling(keras.layers.Layer):
         super().__init__(**kwargs)
         check_option("method", method, METHODS)
         self.method = method
-        self.supports_masking = True
 
     def build(self, input_shape: list[Shape]) -> None:
         self.compute_output_shape(input_shape)

@@ -4,8 +4,8 @@ from typing import Any
 
 import keras
 
-from .common import Shape, check_option
-from .poincare import PROJECTIONS, check_max_norm, project_to_ball
+from .common import Shape
+from .poincare import check_projection, project_to_ball
 
 
 @keras.saving.register_keras_serializable(package="answer_ranking")
@@ -39,8 +39,7 @@ class UnitBall(keras.layers.Layer):
 
     def __init__(self, max_norm: float = 1 - 1e-5, projection: str = "clip", **kwargs: Any):
         super().__init__(**{"autocast": False, **kwargs})
-        check_max_norm(max_norm)
-        check_option("projection", projection, PROJECTIONS)
+        check_projection(max_norm, projection)
         self.max_norm = max_norm
         self.projection = projection
         self.supports_masking = True
@@ -57,9 +56,6 @@ class UnitBall(keras.layers.Layer):
     def compute_output_spec(self, inputs: Any) -> keras.KerasTensor:
         dtype = keras.backend.result_type(inputs.dtype, "float32")
         return keras.KerasTensor(self.compute_output_shape(inputs.shape), dtype=dtype)
-
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        return mask
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "max_norm": self.max_norm, "projection": self.projection}

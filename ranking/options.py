@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal
 
-from answer_ranking.base.errors import check_range
+from answer_ranking.training.options import check_range
 
 MODELS = {"hyperqa": "HyperQA", "ctrn": "CTRN", "ap-cnn": "AP-CNN", "cosinet": "Cosinet"}
 """The rankers that can be trained on own tables, and their names in tables."""

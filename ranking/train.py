@@ -24,8 +24,9 @@ from answer_ranking.data_prep import (
     load_table,
     load_word_vectors,
 )
-from answer_ranking.data_prep.registry import OWN_TABLES
-from answer_ranking.data_prep.tables import check_table, split_by_question
+from answer_ranking.data_prep.dataset import OWN_TABLES
+from answer_ranking.data_prep.own_tables import split_by_question
+from answer_ranking.data_prep.tables import check_table
 from answer_ranking.data_prep.word_vectors import WordVectors, resolve_task_vectors
 from answer_ranking.evaluation import measure, write_qrels, write_run
 from answer_ranking.evaluation.records import environment, package_versions

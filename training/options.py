@@ -1,12 +1,31 @@
 """The options of the ways of training, without TensorFlow, so that command lines read them quickly."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from answer_ranking.base.errors import UserError, check_range
+from answer_ranking.base.errors import UserError
 
 Eq9 = Literal["points", "parameters", "released_code", "none"]
 """The readings of HyperQA's Eq. 9, see `training.riemannian`."""
+
+
+def check_range(
+    options: object,
+    *names: str,
+    at_least: float = -math.inf,
+    above: float = -math.inf,
+    at_most: float = math.inf,
+    below: float = math.inf,
+) -> None:
+    """Raise a UserError if one of these attributes of `options` lies outside the range; None passes."""
+    for name in names:
+        value = getattr(options, name)
+        if value is None or (at_least <= value <= at_most and above < value < below):
+            continue
+        words = {"at least": at_least, "above": above, "at most": at_most, "below": below}
+        limits = " and ".join(f"{word} {limit}" for word, limit in words.items() if math.isfinite(limit))
+        raise UserError(f"{name} must be {limits}. Received: {value}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import cache_folder, decode_text, read_content
-from answer_ranking.data_prep.dataset import DataFile, DatasetDescription
+from answer_ranking.data_prep.description import DataFile, DatasetDescription
 
 _LONGEST_LINE = 2**28
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write, read_content
-from answer_ranking.data_prep.dataset import DataFile, DatasetDescription
+from answer_ranking.data_prep.description import DataFile, DatasetDescription
 from answer_ranking.data_prep.downloads.data_files import (
     data_folders,
     find_file,

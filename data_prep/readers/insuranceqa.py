@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.data_prep.dataset import DataFile, DatasetDescription, github_urls
+from answer_ranking.data_prep.dataset import github_urls
+from answer_ranking.data_prep.description import DataFile, DatasetDescription
 from answer_ranking.data_prep.readers.rows import read_pairs
 from answer_ranking.data_prep.tables import numbered_lines
 

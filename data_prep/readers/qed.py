@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from answer_ranking.data_prep.dataset import DataFile, DatasetDescription, github_urls
+from answer_ranking.data_prep.dataset import github_urls
+from answer_ranking.data_prep.description import DataFile, DatasetDescription
 from answer_ranking.data_prep.downloads.data_files import DataFiles
 from answer_ranking.data_prep.readers.rows import (
     TableRows,

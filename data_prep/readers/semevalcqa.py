@@ -15,11 +15,12 @@ import defusedxml.ElementTree
 import pandas as pd
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.data_prep.dataset import DataFile, DatasetDescription, github_urls
+from answer_ranking.data_prep.dataset import github_urls
+from answer_ranking.data_prep.description import DataFile, DatasetDescription
 from answer_ranking.data_prep.downloads.data_files import DataFiles, data_folders, find_file
 from answer_ranking.data_prep.readers.rows import TableRows, as_identifier, join_tables, refuse_malformed
 from answer_ranking.data_prep.tables import numbered_lines
-from answer_ranking.data_prep.tokens import Tokenizer
+from answer_ranking.data_prep.vocabulary import Tokenizer
 
 _LABELS = {"Good": 1, "PotentiallyUseful": 0, "Bad": 0}
 _NO_TEXT = "comments without text"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from answer_ranking.data_prep.dataset import DataFile, DatasetDescription
+from answer_ranking.data_prep.description import DataFile, DatasetDescription
 from answer_ranking.data_prep.downloads.data_files import DataFiles
 from answer_ranking.data_prep.readers.rows import TableRows, refuse_malformed, split_by_article
 from answer_ranking.data_prep.readers.sentences import split_sentences

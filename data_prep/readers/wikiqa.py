@@ -7,7 +7,8 @@ import pandas as pd
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import decode_text, read_content
-from answer_ranking.data_prep.dataset import DataFile, DatasetDescription, github_urls
+from answer_ranking.data_prep.dataset import github_urls
+from answer_ranking.data_prep.description import DataFile, DatasetDescription
 from answer_ranking.data_prep.tables import check_table, read_tsv
 
 _COLUMNS = {
@@ -26,15 +27,23 @@ def read_wikiqa_tsv(text: str, where: str | Path) -> pd.DataFrame:
     SentenceID, Sentence and Label; the sentences of a document in its own order.
     """
     table, lines = read_tsv(text, where)
-    missing = [column for column in _COLUMNS if column not in table.columns]
-    if missing:
-        raise UserError(f"{where}: the column {missing[0]!r} is missing; is this a file in WikiQA's layout?")
+    if missing := set(_COLUMNS).difference(table.columns):
+        raise UserError(
+            f"{where}: the column {min(missing)!r} is missing; is this a file in WikiQA's layout?"
+        )
     return check_table(table[list(_COLUMNS)].rename(columns=_COLUMNS), where, lines)
 
 
 def _read(variant: str, text_of: Callable[[str], str]) -> tuple[pd.DataFrame, ...]:
     paths = [file.path for file in WIKIQA.files]
     return tuple(read_wikiqa_tsv(text_of(path), path) for path in paths)
+
+
+_MIRROR = github_urls(
+    "rohantilva/Google-Like-Question-Answering-System",
+    "33b4bc236eebccb53dcfb396bfcccf3f88cf48dd",
+    "data/WikiQA/{name}.gz",
+)
 
 
 def _file(split: str, sha256: str, size: int) -> DataFile:
@@ -44,11 +53,7 @@ def _file(split: str, sha256: str, size: int) -> DataFile:
         sha256=sha256,
         bytes=size,
         urls=(
-            *github_urls(
-                "rohantilva/Google-Like-Question-Answering-System",
-                "33b4bc236eebccb53dcfb396bfcccf3f88cf48dd",
-                f"data/WikiQA/{name}.gz",
-            ),
+            *(url.format(name=name) for url in _MIRROR),
             f"https://raw.githubusercontent.com/tjurczyk/WikiQA/master/WikiQA_data/{name}",
         ),
         archives=(

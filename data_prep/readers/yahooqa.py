@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.data_prep.dataset import DataFile, DatasetDescription
+from answer_ranking.data_prep.description import DataFile, DatasetDescription
 from answer_ranking.data_prep.downloads.data_files import DataFiles
 from answer_ranking.data_prep.readers.plain_pickle import load_plain_pickle
 from answer_ranking.data_prep.readers.rows import TableRows, refuse_malformed

@@ -4,10 +4,11 @@ from answer_ranking.data_prep.word_vectors.load import (
     WordVectors,
     load_word_vectors,
     mean_norm,
+    resolve_task_vectors,
     scale_to_norm,
     short_name,
 )
-from answer_ranking.data_prep.word_vectors.trained import resolve_task_vectors, train_word2vec
+from answer_ranking.data_prep.word_vectors.trained import train_word2vec
 
 __all__ = [
     "WordVectors",

@@ -1,5 +1,6 @@
 """The table of word vectors that a model starts from."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -9,14 +10,17 @@ from pathlib import Path
 import numpy as np
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.data_prep.tokens import NUMBER
-from answer_ranking.data_prep.vocabulary import Vocabulary
+from answer_ranking.data_prep.dataset import Dataset
+from answer_ranking.data_prep.vocabulary import NUMBER, Vocabulary
 from answer_ranking.data_prep.word_vectors.files import DEFAULT_SOURCE, read_vectors, source_name
+from answer_ranking.data_prep.word_vectors.trained import train_word2vec
 
 SHORT_NAMES = {
     "glove+spacy-450d": ("glove-6b-50d", "glove.6B.100d.subset.txt.gz", "spacy-md.300d.subset.txt.gz"),
 }
 """Combinations of sources that `load_word_vectors` knows by one name."""
+
+_TASK_VECTORS = re.compile(r"task-(skipgram|cbow)-(\d+)d")
 
 # Tokens that a treebank or a data set writes in its own way, and the word under which vectors have them.
 # A masked number takes the vector of some number.
@@ -97,7 +101,7 @@ def load_word_vectors(
         raise UserError("word vectors need a vocabulary and at least one source.")
     if unknown_scale < 0 or identity_dimensions < 0:
         raise UserError("unknown_scale and identity_dimensions must not be negative.")
-    words = vocabulary.words[2:]
+    n_words, words = len(vocabulary), vocabulary.words[2:]
     wanted = {spelling for word in words for spelling in _spellings(word)}
     names, parts = [], []
     for source in (part for each in sources for part in SHORT_NAMES.get(each, (each,))):
@@ -111,8 +115,8 @@ def load_word_vectors(
     del wanted
 
     n_real = sum(vectors.shape[1] for vectors, _ in parts)
-    matrix = np.zeros((len(vocabulary), n_real + identity_dimensions), np.float32)
-    known = np.zeros(len(vocabulary), bool)
+    matrix = np.zeros((n_words, n_real + identity_dimensions), np.float32)
+    known = np.zeros(n_words, bool)
     edges = np.cumsum([0, *(vectors.shape[1] for vectors, _ in parts)])
     drawn: dict[int, np.ndarray] = {}
     for begin, end in pairwise(edges):
@@ -120,7 +124,7 @@ def load_word_vectors(
         vectors, rows = parts.pop(0)
         here = np.concatenate([[-1, -1], rows])
         known |= here >= 0
-        for number in range(1, len(vocabulary)):
+        for number in range(1, n_words):
             if here[number] >= 0:
                 matrix[number, begin:end] = vectors[here[number]]
                 continue
@@ -130,7 +134,7 @@ def load_word_vectors(
     if identity_dimensions:
         norms = np.linalg.norm(matrix[known], axis=1)
         scale = (norms.mean() if len(norms) else 1.0) / identity_dimensions**0.5
-        for number in range(1, len(vocabulary)):
+        for number in range(1, n_words):
             identity = _normal(vocabulary.words[number], seed, b"identity", identity_dimensions)
             matrix[number, n_real:] = scale * identity
         names.append(f"identity{identity_dimensions}")
@@ -145,6 +149,34 @@ def load_word_vectors(
         coverage_tokens=coverage,
         dimensions=matrix.shape[1],
     )
+
+
+def resolve_task_vectors(
+    embeddings: Sequence[str],
+    dataset: Dataset,
+    lowercase: bool = True,
+    mask_numbers: bool = False,
+    data_home: str | Path | None = None,
+) -> tuple[str, ...]:
+    """Put the files of vectors trained on a data set's own texts in the place of their names.
+
+    `task-skipgram-100d` stands for word2vec's skip-gram with 100 dimensions, `task-cbow-100d` for continuous
+    bag of words. They are trained, or found again, on the texts that the data set has for the purpose
+    (`DatasetDescription.unlabelled_texts`; what these are is printed), else on its training set. Other names
+    and paths are passed on.
+    """
+    sources = []
+    for name in embeddings:
+        if kind := _TASK_VECTORS.fullmatch(name):
+            size, sg = int(kind[2]), kind[1] == "skipgram"
+            if dataset.description.unlabelled_texts is None:
+                name = train_word2vec(dataset, size, sg=sg, lowercase=lowercase, mask_numbers=mask_numbers)
+            else:
+                texts, origin = dataset.description.unlabelled_texts(dataset.train, data_home, lowercase)
+                print(f"Word vectors are trained on {origin}.", flush=True)
+                name = train_word2vec(texts, size, sg=sg, name=dataset.description.name)
+        sources.append(name)
+    return tuple(sources)
 
 
 def short_name(name: str) -> str:

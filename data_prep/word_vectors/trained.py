@@ -1,7 +1,6 @@
 """Word vectors trained on a data set's own texts by word2vec."""
 
 import hashlib
-import re
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -11,14 +10,12 @@ from pathlib import Path
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write, cache_folder
 from answer_ranking.data_prep.dataset import Dataset
-from answer_ranking.data_prep.tokens import Tokenizer
+from answer_ranking.data_prep.vocabulary import Tokenizer
 
 # Raise it when the training changes, so that no older vectors are read.
 _FORMAT = 1
 
 _DEFAULTS = {"window": 5, "negative": 5, "min_count": 1, "epochs": 5, "sample": 1e-3}
-
-_TASK_VECTORS = re.compile(r"task-(skipgram|cbow)-(\d+)d")
 
 
 def train_word2vec(
@@ -122,31 +119,3 @@ def _train(token_lists: Sequence[Sequence[str]], settings: dict[str, float], pat
 
 def _stable_hash(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest(), "little")
-
-
-def resolve_task_vectors(
-    embeddings: Sequence[str],
-    dataset: Dataset,
-    lowercase: bool = True,
-    mask_numbers: bool = False,
-    data_home: str | Path | None = None,
-) -> tuple[str, ...]:
-    """Put the files of vectors trained on a data set's own texts in the place of their names.
-
-    `task-skipgram-100d` stands for word2vec's skip-gram with 100 dimensions, `task-cbow-100d` for continuous
-    bag of words. They are trained, or found again, on the texts that the data set has for the purpose
-    (`DatasetDescription.unlabelled_texts`; what these are is printed), else on its training set. Other names
-    and paths are passed on.
-    """
-    sources = []
-    for name in embeddings:
-        if kind := _TASK_VECTORS.fullmatch(name):
-            size, sg = int(kind[2]), kind[1] == "skipgram"
-            if dataset.description.unlabelled_texts is None:
-                name = train_word2vec(dataset, size, sg=sg, lowercase=lowercase, mask_numbers=mask_numbers)
-            else:
-                texts, origin = dataset.description.unlabelled_texts(dataset.train, data_home, lowercase)
-                print(f"Word vectors are trained on {origin}.", flush=True)
-                name = train_word2vec(texts, size, sg=sg, name=dataset.description.name)
-        sources.append(name)
-    return tuple(sources)

@@ -3,13 +3,10 @@
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from answer_ranking.base.errors import UserError, check_range
-from answer_ranking.reproduce.experiments.data import ExperimentData, load_data
+from answer_ranking.base.errors import UserError
 from answer_ranking.reproduce.experiments.options import DataOptions, Experiment, ModelOptions
-from answer_ranking.reproduce.experiments.run import Run, Seed
-from answer_ranking.training.options import HardestNegativeOptions
+from answer_ranking.reproduce.experiments.run import ExperimentData, Run, Seed, load_data
+from answer_ranking.training.options import HardestNegativeOptions, check_range
 
 if TYPE_CHECKING:
     import keras
@@ -114,11 +111,12 @@ def suggest(trial: "optuna.Trial", experiment: Experiment) -> dict[str, Any]:
 
 def load(options: ScaledData) -> ExperimentData:
     """Load the data, with word vectors of the length that the options name, and print their mean length."""
+    from answer_ranking.data_prep.encoded_split import count_words
     from answer_ranking.data_prep.word_vectors import mean_norm, scale_to_norm
 
     data = load_data(options)
     split, n_words = data.train, len(data.encoded.vocabulary)
-    counts = np.bincount(split.questions.words, minlength=n_words) + split.candidates.token_counts(n_words)
+    counts = count_words([split], n_words)
     found = mean_norm(data.word_vectors, counts)
     scaled = "" if options.word_vector_norm is None else f", scaled to {options.word_vector_norm:g}"
     print(f"Mean length of the running words' vectors: {found:.2f}{scaled}.", flush=True)

@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from answer_ranking.base.errors import UserError, check_range
-from answer_ranking.reproduce.experiments.data import ExperimentData, load_data
+from answer_ranking.base.errors import UserError
 from answer_ranking.reproduce.experiments.options import DataOptions, Experiment, ModelOptions
-from answer_ranking.reproduce.experiments.run import Run, Seed
-from answer_ranking.training.options import FitOptions, ListwiseOptions, PointwiseOptions
+from answer_ranking.reproduce.experiments.run import ExperimentData, Run, Seed, load_data
+from answer_ranking.training.options import FitOptions, ListwiseOptions, PointwiseOptions, check_range
 
 if TYPE_CHECKING:
     import keras

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.reproduce.experiments.data import ExperimentData, load_data
 from answer_ranking.reproduce.experiments.options import DataOptions, Experiment, ModelOptions
-from answer_ranking.reproduce.experiments.run import Run, Seed
+from answer_ranking.reproduce.experiments.run import ExperimentData, Run, Seed, load_data
 from answer_ranking.training.options import PointwiseOptions
 
 if TYPE_CHECKING:

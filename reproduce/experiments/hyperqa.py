@@ -5,11 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import tyro
 
-from answer_ranking.base.errors import check_range
-from answer_ranking.reproduce.experiments.data import ExperimentData, load_data
 from answer_ranking.reproduce.experiments.options import DataOptions, Experiment, ModelOptions
-from answer_ranking.reproduce.experiments.run import Run, Seed
-from answer_ranking.training.options import Eq9, PairwiseOptions
+from answer_ranking.reproduce.experiments.run import ExperimentData, Run, Seed, load_data
+from answer_ranking.training.options import Eq9, PairwiseOptions, check_range
 
 if TYPE_CHECKING:
     import keras

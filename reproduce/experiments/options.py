@@ -16,9 +16,9 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from answer_ranking.base.errors import UserError, check_range
+from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation.records import record_path
-from answer_ranking.training.options import FitOptions
+from answer_ranking.training.options import FitOptions, check_range
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 

@@ -24,7 +24,7 @@ import tyro
 from tqdm import tqdm
 
 from answer_ranking.base.command import run_command
-from answer_ranking.base.errors import UserError, check_range
+from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import (
     atomic_write,
     check_writable,
@@ -45,11 +45,10 @@ from answer_ranking.evaluation.figures import save_figure
 from answer_ranking.evaluation.metrics import METRICS, per_question, questions_that_count
 from answer_ranking.evaluation.records import record_path, save_study
 from answer_ranking.reproduce import hyperqa_trecqa, hyperqa_wikiqa
-from answer_ranking.reproduce.experiments.data import ExperimentData, load_data
 from answer_ranking.reproduce.experiments.hyperqa import cosineqa, hyperqa, train
 from answer_ranking.reproduce.experiments.options import RESULTS, DataOptions, Experiment, figures_folder
-from answer_ranking.reproduce.experiments.run import Seed, facts
-from answer_ranking.training.options import Eq9
+from answer_ranking.reproduce.experiments.run import ExperimentData, Seed, facts, load_data
+from answer_ranking.training.options import Eq9, check_range
 
 if TYPE_CHECKING:
     import keras

@@ -23,13 +23,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from answer_ranking.base.command import run_command
-from answer_ranking.base.errors import UserError, check_range
+from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import check_writable
 from answer_ranking.evaluation.figures import BLUE, ORANGE, new_figure, norm_histogram, save_figure
 from answer_ranking.evaluation.norms import EFFECTS, compare_norms
 from answer_ranking.evaluation.records import record_path, save_study
 from answer_ranking.evaluation.tables import text_table
-from answer_ranking.reproduce.experiments.data import load_data
 from answer_ranking.reproduce.experiments.hyperqa import cosineqa, hyperqa, train
 from answer_ranking.reproduce.experiments.options import (
     RESULTS,
@@ -39,7 +38,8 @@ from answer_ranking.reproduce.experiments.options import (
     given_option,
     parse,
 )
-from answer_ranking.reproduce.experiments.run import Seed, facts, slug
+from answer_ranking.reproduce.experiments.run import Seed, facts, load_data, slug
+from answer_ranking.training.options import check_range
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -19,7 +19,6 @@ import pandas as pd
 import tyro
 
 from answer_ranking.base.command import run_command
-from answer_ranking.base.errors import check_range
 from answer_ranking.data_prep import Dataset, load_dataset
 from answer_ranking.evaluation.metrics import METRICS, over_seeds, questions_that_count, summarise
 from answer_ranking.evaluation.records import ResultRecord, record_path, save_record
@@ -27,6 +26,7 @@ from answer_ranking.evaluation.rules import measure_rules
 from answer_ranking.evaluation.tables import METRIC_TITLES, paper_ours_table, text_table
 from answer_ranking.reproduce.experiments.options import RESULTS
 from answer_ranking.reproduce.experiments.run import clean_command, slug
+from answer_ranking.training.options import check_range
 
 RECORDED = ("Random", "RR", "WO", "WO+RR")
 AGAINST = "WO, every tie against the correct answer"

@@ -21,11 +21,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from answer_ranking.base.command import run_command
-from answer_ranking.base.errors import UserError, check_range
+from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import check_writable
-from answer_ranking.reproduce.experiments.data import load_data
 from answer_ranking.reproduce.experiments.options import RESULTS, Experiment, parse
-from answer_ranking.reproduce.experiments.run import Seed, slug
+from answer_ranking.reproduce.experiments.run import Seed, load_data, slug
+from answer_ranking.training.options import check_range
 
 if TYPE_CHECKING:
     import optuna

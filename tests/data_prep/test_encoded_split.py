@@ -1,8 +1,11 @@
+from collections import Counter
+
 import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
 from answer_ranking.data_prep import Tokenizer, Vocabulary, apply_protocol, encode_split
+from answer_ranking.data_prep.encoded_split import count_words
 from answer_ranking.data_prep.tables import check_table
 
 rows = st.lists(
@@ -26,6 +29,13 @@ def test_a_split_keeps_the_table_and_its_protocols(rows, rule):
     assert chosen.labels.tolist() == expected["label"].tolist()
     assert [chosen.question_ids[i] for i in chosen.question_of_row] == expected["question_id"].tolist()
     assert (chosen.n_questions, chosen.n_rows) == (expected["question_id"].nunique(), len(expected))
+
+    words = [
+        *"".join(expected["candidate"]).replace(" ", ""),
+        *expected.groupby("question_id")["question"].first(),
+    ]
+    counts = dict(zip(vocabulary.words, count_words([chosen], len(vocabulary)), strict=True))
+    assert {word: n for word, n in counts.items() if n} == Counter(words)
 
     def text(texts, i):
         return " ".join(vocabulary.words[number] for number in texts.take([i]).words)

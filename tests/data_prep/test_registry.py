@@ -1,7 +1,7 @@
 import pytest
 
 from answer_ranking.data_prep import DATASETS, Dataset, UserError, load_dataset, load_own_tables
-from answer_ranking.data_prep.registry import find_description
+from answer_ranking.data_prep.dataset import find_description
 from answer_ranking.data_prep.statistics import dataset_statistics
 
 WIKIQA = (

@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from answer_ranking.data_prep import UserError
-from answer_ranking.data_prep.tables import check_table, split_by_question
+from answer_ranking.data_prep.own_tables import split_by_question
+from answer_ranking.data_prep.tables import check_table
 
 BOTH = {"dev": 0.15, "test": 0.15}
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from answer_ranking.base.files import read_content
 from answer_ranking.data_prep import UserError, apply_protocol, load_table
-from answer_ranking.data_prep.tables import check_table, read_json_lines
+from answer_ranking.data_prep.own_tables import read_json_lines
+from answer_ranking.data_prep.tables import check_table
 
 ROWS = [
     dict(zip(("question_id", "question", "candidate_id", "candidate", "label"), row, strict=True))

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from answer_ranking.data_prep import DATASETS, UserError
-from answer_ranking.data_prep.dataset import DataFile
+from answer_ranking.data_prep.dataset import find_description
+from answer_ranking.data_prep.description import DataFile
 from answer_ranking.data_prep.downloads.data_files import DataFiles, _holds_json
 from answer_ranking.data_prep.readers.wikiqa import WIKIQA
-from answer_ranking.data_prep.registry import find_description
 
 
 @pytest.mark.parametrize("name", ["squad/train-v1.1.json", "qed-nq/qed-dev.jsonlines"])

@@ -16,10 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from answer_ranking.data_prep import UserError
-from answer_ranking.data_prep.dataset import DataFile, DatasetDescription
+from answer_ranking.data_prep.dataset import find_description
+from answer_ranking.data_prep.description import DataFile, DatasetDescription
 from answer_ranking.data_prep.downloads.data_files import read_verified
 from answer_ranking.data_prep.downloads.download import _AddressError, _members, get_dataset
-from answer_ranking.data_prep.registry import find_description
 
 CONTENT = "".join(f"line {i} of a file\n" for i in range(2000)).encode()
 

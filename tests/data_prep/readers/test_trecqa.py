@@ -3,7 +3,7 @@ import pytest
 from answer_ranking.data_prep import UserError
 from answer_ranking.data_prep.readers.trecqa import read_pseudo_xml, read_train_all
 from answer_ranking.data_prep.statistics import table_statistics
-from answer_ranking.data_prep.tokens import Tokenizer
+from answer_ranking.data_prep.vocabulary import Tokenizer
 
 PSEUDO_XML = """<QApairs id='7.1'>
 <question>
