@@ -35,16 +35,8 @@ def wheel(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     left_out = shutil.ignore_patterns(".*", "outputs", "build", "*.egg-info", "__pycache__", "results")
     shutil.copytree(ROOT, folder / "source", ignore=left_out)
-    words = [
-        "wheel",
-        "--quiet",
-        "--no-deps",
-        "--no-build-isolation",
-        "--wheel-dir",
-        folder,
-        folder / "source",
-    ]
-    subprocess.run([sys.executable, "-m", "pip", *words], check=True)
+    words = ["-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir"]
+    subprocess.run([sys.executable, *words, folder, folder / "source"], check=True)
     return next(folder.glob("*.whl"))
 
 

@@ -1,6 +1,11 @@
+import os
+import signal
+import time
+
 import pytest
 
 from answer_ranking.base.command import run_command
+from answer_ranking.base.files import held_folder
 from answer_ranking.data_prep import UserError
 
 
@@ -10,6 +15,7 @@ from answer_ranking.data_prep import UserError
         (None, 0, ""),
         (3, 3, ""),
         (UserError("a.csv, line 2: wrong."), 2, "error: a.csv, line 2: wrong.\n"),
+        (UserError("a\x1b[2Jb\nc"), 2, "error: a\ufffd[2Jb\nc\n"),
         (KeyboardInterrupt(), 130, ""),
     ],
 )
@@ -23,3 +29,18 @@ def test_exit_codes(capsys, outcome, code, printed):
         run_command(main)
     assert end.value.code == code
     assert capsys.readouterr().err == printed
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_stopped_command_says_where_it_goes_on(capsys, tmp_path, number, code):
+    def main():
+        with held_folder(tmp_path):
+            os.kill(os.getpid(), number)
+            time.sleep(30)
+
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit) as end:
+        run_command(main)
+    assert end.value.code == code
+    assert f"{tmp_path} keeps what is finished" in capsys.readouterr().out
+    assert signal.getsignal(signal.SIGTERM) == before

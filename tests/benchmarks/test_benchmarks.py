@@ -64,20 +64,8 @@ def test_an_unknown_data_set_ends_it(shell, name):
 
 @pytest.mark.slow
 def test_figures_say_on_what_they_were_measured(shell, tmp_path):
-    words = [
-        "--dataset",
-        "sample",
-        "--dimensions",
-        "4",
-        "--batch-size",
-        "8",
-        "--batches",
-        "1",
-        "--rounds",
-        "2",
-        "--lengths",
-    ]
-    done = shell("recurrent_epoch", *words, "--output", tmp_path / "figures")
+    words = "--dataset sample --dimensions 4 --batch-size 8 --batches 1 --rounds 2 --lengths"
+    done = shell("recurrent_epoch", *words.split(), "--output", tmp_path / "figures")
     assert done.returncode == 0, done.stderr[-2000:]
     figures = json.loads((tmp_path / "figures" / "recurrent_epoch.json").read_text())
     assert (tmp_path / "figures" / "recurrent_epoch.png").read_bytes().startswith(b"\x89PNG")

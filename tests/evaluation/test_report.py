@@ -9,10 +9,9 @@ import pytest
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation import ResultRecord, paired_randomisation_test, save_record
-from answer_ranking.evaluation.papers import PAPERS_FILE, read_papers
 from answer_ranking.evaluation.report import documents, main, readme_block
 from answer_ranking.evaluation.results_document import paper_tables, results_document
-from answer_ranking.evaluation.tables import paper_ours_table
+from answer_ranking.evaluation.tables import PAPERS_FILE, paper_ours_table, read_papers
 
 PAPERS = read_papers()
 ROOT = Path(__file__).parents[2]

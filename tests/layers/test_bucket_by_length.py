@@ -13,12 +13,13 @@ from answer_ranking.layers import BucketByLength
 LISTS = np.array([[[7, 8], [0, 0], [0, 0]], [[5, 0], [0, 0], [6, 9]], [[0, 0]] * 3], dtype="int32")
 
 
-@settings(max_examples=30, deadline=None)
+# JAX compiles every operation anew for every shape.
+@settings(max_examples=15 if keras.backend.backend() == "jax" else 30, deadline=None)
 @given(
     arrays("int32", st.tuples(*[st.integers(1, 4)] * 3), elements=st.integers(0, 2)),
     st.integers(1, 5),
 )
-def test_packing_keeps_every_real_candidate_once(lists, buckets):
+def test_every_real_candidate_is_packed_once_beside_others_of_like_length(lists, buckets):
     texts, rows, places = to_numpy(BucketByLength(buckets)(lists))
     places = np.array(places)
     length = lists.shape[-1]
@@ -30,14 +31,7 @@ def test_packing_keeps_every_real_candidate_once(lists, buckets):
     np.testing.assert_array_equal(of_places[real], np.nonzero(real)[0])
     assert places.dtype == of_places.dtype == np.int32
 
-
-@settings(max_examples=30, deadline=None)
-@given(
-    arrays("int32", st.tuples(*[st.integers(1, 4)] * 3), elements=st.integers(0, 2)),
-    st.integers(1, 5),
-)
-def test_buckets_are_of_like_length_and_no_wider_than_needed(lists, buckets):
-    texts = to_numpy(BucketByLength(buckets)(lists))[0]
+    # No bucket is wider than needed, and they are of like size.
     lengths = [np.max((group != 0) * np.arange(1, group.shape[1] + 1), axis=1) for group in texts]
     assert [len(group) > 0 for group in lengths] == [True] * buckets
     assert all(np.concatenate(lengths)[:-1] <= np.concatenate(lengths)[1:])

@@ -67,13 +67,17 @@ def spreadsheet(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def trained(shell, spreadsheet, tmp_path_factory):
-    """One training from a shell: what it printed, and its folder."""
-    output = tmp_path_factory.mktemp("trained")
-    done = shell("train", spreadsheet, "--epochs", 4, "--seeds", 2, "--output", output)
-    assert done.returncode == 0, done.stderr[-3000:]
-    (folder,) = output.glob("*/*/")
-    return SimpleNamespace(out=done.stdout, err=done.stderr, folder=folder, output=output)
+def trained(shell, spreadsheet, made_once):
+    """One training from a shell: what it printed, and its folder. Tests leave it as it is."""
+
+    def make(folder):
+        done = shell("train", spreadsheet, "--epochs", 4, "--seeds", 2, "--output", folder / "output")
+        assert done.returncode == 0, done.stderr[-3000:]
+        (folder / "printed").write_text(done.stdout)
+
+    place = made_once("trained", make)
+    (folder,) = place.glob("output/*/*/")
+    return SimpleNamespace(out=(place / "printed").read_text(), folder=folder, output=place / "output")
 
 
 @pytest.fixture(scope="session")

@@ -95,15 +95,15 @@ def test_rank_from_a_shell_prints_nothing_else(shell, model, tmp_path):
     lines = done.stdout.removesuffix("\n").split("\n")
     for line, row in zip(lines, ranked.itertuples(), strict=True):
         rank, score, text = line.split(maxsplit=2)
-        assert (int(rank), text) == (row.rank, row.text)
+        # A control character, which could command the terminal, is shown as one that was replaced.
+        assert (int(rank), text) == (row.rank, row.text.replace("\x0b", "\ufffd"))
         assert float(score) == pytest.approx(row.score, abs=1e-4)
 
 
-def test_a_missing_file_and_bytes_that_are_no_text_from_a_shell(shell, model, tmp_path):
-    for question, path in ((QUESTION, tmp_path / "absent.txt"), (os.fsdecode(b"caf\xe9?"), __file__)):
-        done = shell("rank", model, question, path)
-        assert done.returncode == 2
-        assert re.fullmatch(r"error: .*(does not exist|half of a character).*\n", done.stderr)
+def test_bytes_that_are_no_text_from_a_shell(shell, model):
+    done = shell("rank", model, os.fsdecode(b"caf\xe9?"), __file__)
+    assert done.returncode == 2
+    assert re.fullmatch(r"error: .*half of a character.*\n", done.stderr)
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,15 @@
 """Ranking a user's own text with a saved model, against float64 NumPy; damaged folders; explanations."""
 
+import io
 import json
+import os
+import re
 import shutil
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
 
+import h5py
 import keras
 import numpy as np
 import pandas as pd
@@ -117,14 +121,9 @@ def test_a_model_with_overlap_features_gets_them(tmp_path):
     pairs = [split.questions.padded(np.zeros(3, int)), split.candidates.padded(np.arange(3))]
     expected = np.ravel(keras.ops.convert_to_numpy(ranker.model([*pairs, features])))
     np.testing.assert_allclose(ranker.score([(QUESTION, a) for a in ANSWERS]), expected, rtol=1e-4)
-    (tmp_path / "idf.npy").write_bytes(b"\x93NUMPY")
-    with pytest.raises(UserError, match=r"idf\.npy cannot be read"):
-        Ranker.load(tmp_path)
-    np.save(tmp_path / "idf.npy", idf[:-1])
-    with pytest.raises(UserError, match="a number for each of the"):
-        Ranker.load(tmp_path)
-    with pytest.raises(ValueError, match="idf=None"):
-        Ranker(ranker.model, VOCABULARY)
+    for wrong in (None, idf[:-1]):
+        with pytest.raises(ValueError, match="a number for each of the"):
+            Ranker(ranker.model, VOCABULARY, idf=wrong)
 
 
 @pytest.mark.parametrize(
@@ -158,20 +157,52 @@ def flip(path):
     path.write_bytes(content)
 
 
-def without_weights(path):
-    with zipfile.ZipFile(path) as archive:
-        contents = {name: archive.read(name) for name in archive.namelist() if "weights" not in name}
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in contents.items():
-            archive.writestr(name, content)
-
-
-def with_words(change):
+def with_part(name, change, how=zipfile.ZIP_STORED):
     def damage(path):
-        facts = json.loads(path.read_text())
-        path.write_text(json.dumps(facts | {"words": change(facts["words"])}))
+        with zipfile.ZipFile(path) as archive:
+            contents = {part: archive.read(part) for part in archive.namelist()}
+        with zipfile.ZipFile(path, "w", how) as archive:
+            for part, content in (contents | {name: change(contents[name])}).items():
+                archive.writestr(part, content)
 
     return damage
+
+
+def changed_weights(change):
+    def change_file(content):
+        memory = io.BytesIO(content)
+        with h5py.File(memory, "r+") as file:
+            change(file)
+        return memory.getvalue()
+
+    return with_part("model.weights.h5", change_file)
+
+
+def bomb(file):
+    file.create_dataset("more", shape=(10**6, 10**4), dtype="f4", chunks=(1000, 1000), compression="gzip")
+
+
+def not_a_number(file):
+    datasets = []
+    file.visititems(lambda name, item: datasets.append(item) if isinstance(item, h5py.Dataset) else None)
+    next(each for each in datasets if each.dtype.kind == "f")[0] = np.nan
+
+
+def with_facts(change):
+    def damage(path):
+        facts = json.loads(path.read_text())
+        path.write_text(json.dumps(facts | change(facts)))
+
+    return damage
+
+
+def huge_layer(content):
+    return re.sub(rb'"input_dim": \d+', b'"input_dim": 1000000000', content)
+
+
+def as_pipe(path):
+    path.unlink()
+    os.mkfifo(path)
 
 
 MODEL_FILE, WORDS_FILE = "ranker.keras", "vocabulary.json"
@@ -185,13 +216,20 @@ MODEL_FILE, WORDS_FILE = "ranker.keras", "vocabulary.json"
         (MODEL_FILE, lambda path: path.write_bytes(b"PK\x03\x04 no archive"), r"ranker\.keras"),
         (MODEL_FILE, cut, r"ranker\.keras"),
         (MODEL_FILE, flip, r"ranker\.keras"),
-        (MODEL_FILE, without_weights, r"ranker\.keras"),
+        (MODEL_FILE, as_pipe, r"cannot read .*ranker\.keras"),
+        (MODEL_FILE, with_part("model.weights.h5", lambda content: b""), r"ranker\.keras"),
+        (MODEL_FILE, with_part("config.json", lambda content: b"[" * 10**5), r"ranker\.keras"),
+        (MODEL_FILE, with_part("config.json", huge_layer), "weights are larger than the file"),
+        (MODEL_FILE, with_part("metadata.json", lambda content: b" " * 10**7, zipfile.ZIP_DEFLATED), "parts"),
+        (MODEL_FILE, changed_weights(bomb), "weights are larger than the file"),
+        (MODEL_FILE, changed_weights(not_a_number), "a weight is not finite"),
         (WORDS_FILE, cut, r"vocabulary\.json cannot be read"),
         (WORDS_FILE, lambda path: path.write_text("[1]"), r"vocabulary\.json cannot be read"),
         (WORDS_FILE, lambda path: path.write_text("{}"), r"vocabulary\.json cannot be read"),
-        (WORDS_FILE, with_words(lambda words: [1, *words[1:]]), r"vocabulary\.json cannot be read"),
-        (WORDS_FILE, with_words(lambda words: [*words, "zzyzx"]), "the model beside it vectors of"),
-        (WORDS_FILE, with_words(lambda words: words[1:]), "the model beside it vectors of"),
+        (WORDS_FILE, as_pipe, r"cannot read .*vocabulary\.json"),
+        (WORDS_FILE, lambda path: path.write_text("[" * 10**5), r"vocabulary\.json cannot be read"),
+        (WORDS_FILE, with_facts(lambda facts: {"words": facts["words"][::-1]}), "not its own"),
+        (WORDS_FILE, with_facts(lambda facts: {"lowercase": "no"}), "not its own"),
     ],
 )
 def test_a_folder_without_a_whole_model(model, tmp_path, file, damage, message):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import ir_measures
@@ -174,11 +175,13 @@ def test_a_spreadsheet_is_trained_compared_and_reported(trained, spreadsheet):
         assert same == (seed == best)
 
 
-def test_the_same_call_goes_on_and_gives_the_same(trained, spreadsheet, capsys):
-    before = {path: path.read_bytes() for path in (trained.folder / "runs").iterdir()}
-    states = {path: path.stat().st_mtime for path in trained.folder.glob("seed-*/state.npz")}
-    again = train_ranker(spreadsheet, epochs=4, seeds=2, output=str(trained.output))
-    assert again.folder == trained.folder and len(states) == 2
+def test_the_same_call_goes_on_and_gives_the_same(trained, spreadsheet, tmp_path, capsys):
+    output = shutil.copytree(trained.output, tmp_path / "output")
+    folder = output / trained.folder.relative_to(trained.output)
+    before = {path: path.read_bytes() for path in (folder / "runs").iterdir()}
+    states = {path: path.stat().st_mtime for path in folder.glob("seed-*/state.npz")}
+    again = train_ranker(spreadsheet, epochs=4, seeds=2, output=str(output))
+    assert again.folder == folder and len(states) == 2
     assert {path: path.read_bytes() for path in (again.folder / "runs").iterdir()} == before
     assert {path: path.stat().st_mtime for path in states} == states
     assert [len(history) for history in again.histories] == [4, 4]

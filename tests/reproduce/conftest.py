@@ -1,5 +1,6 @@
 import json
 import os
+import runpy
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -66,21 +67,42 @@ def shell(environment, tmp_path_factory):
 
 
 @pytest.fixture
-def run_in_process(environment, capsys, monkeypatch):
-    """Run an experiment of presets here, so that TensorFlow need not start once more. Gives the exit code and
-    what was printed.
+def until_exit(environment, capsys, monkeypatch):
+    """Call a main function here, so that TensorFlow need not start once more. Gives the exit code and what
+    was printed.
     """
     for name in ELSEWHERE:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", environment["XDG_CACHE_HOME"])
 
-    def run(main, presets, *arguments):
+    def run(main, *argv):
+        monkeypatch.setattr("sys.argv", [str(each) for each in argv])
+        capsys.readouterr()
         with pytest.raises(SystemExit) as end:
-            run_command(lambda: main(parse("A test.", presets, [str(each) for each in arguments])))
+            main()
         out, err = capsys.readouterr()
         return end.value.code, out, err
 
     return run
+
+
+@pytest.fixture
+def run_in_process(until_exit):
+    """Run an experiment of presets here."""
+
+    def run(main, presets, *arguments):
+        words = [str(each) for each in arguments]
+        return until_exit(lambda: run_command(lambda: main(parse("A test.", presets, words))), *sys.argv)
+
+    return run
+
+
+@pytest.fixture
+def script_in_process(until_exit):
+    """Run a script here, with the command line that it would have from a shell."""
+    return lambda path, *words: until_exit(
+        lambda: runpy.run_path(str(path), run_name="__main__"), path, *words
+    )
 
 
 @pytest.fixture(scope="session")
@@ -96,30 +118,23 @@ def sample_command():
 
 
 @pytest.fixture(scope="session")
-def sample_run(shell, sample_command, tmp_path_factory):
+def sample_run(shell, sample_command, made_once):
     """The shared training, from a shell and unbroken."""
     script, options = sample_command
-    output = tmp_path_factory.mktemp("unbroken")
-    done = shell(script, *options, "--output", output)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return Run(output, done.stdout, done.stderr)
+
+    def make(folder):
+        done = shell(script, *options, "--output", folder / "output")
+        assert done.returncode == 0, done.stderr[-3000:]
+        (folder / "printed").write_text(json.dumps([done.stdout, done.stderr]))
+
+    folder = made_once("sample_run", make)
+    return Run(folder / "output", *json.loads((folder / "printed").read_text()))
 
 
 @pytest.fixture(scope="session")
 def made_up_questions():
     """Questions of two lists of words, for small files in the formats of data sets."""
-    names = (
-        "river",
-        "bridge",
-        "castle",
-        "garden",
-        "kitchen",
-        "window",
-        "teacher",
-        "doctor",
-        "engine",
-        "ladder",
-    )
+    names = ["river", "bridge", "castle", "garden", "window", "teacher", "doctor", "engine", "ladder"]
     places = ("hill", "valley", "harbour", "village", "island", "desert", "forest")
 
     def make(first, count):

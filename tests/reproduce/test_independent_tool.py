@@ -1,14 +1,12 @@
 """The run files that we write, scored by ir_measures' command line, give the numbers of our tables."""
 
 import os
-import subprocess
-import sys
-from pathlib import Path
+import runpy
 
 import pytest
 
 from answer_ranking.data_prep import load_dataset
-from answer_ranking.data_prep.dataset import apply_protocol
+from answer_ranking.data_prep.tables import apply_protocol
 from answer_ranking.evaluation import METRICS, evaluate_ranking, summarise, write_qrels, write_run
 from answer_ranking.evaluation.rules import rule_scores
 
@@ -16,12 +14,19 @@ from answer_ranking.evaluation.rules import rule_scores
 MEASURES = {"map": "AP", "mrr": "RR", "p@1": "P@1", "ndcg@10": "nDCG@10"}
 
 
-def ir_measures_says(qrels: Path, run: Path) -> dict[str, float]:
-    command = [sys.executable, "-m", "ir_measures", "--places", "6", qrels, run, *MEASURES.values()]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    values = dict(line.split("\t") for line in done.stdout.splitlines())
-    return {ours: float(values[theirs]) for ours, theirs in MEASURES.items()}
+@pytest.fixture
+def ir_measures_says(monkeypatch, capsys):
+    """Give what the command prints, run as `python -m ir_measures` but in this process."""
+
+    def run(qrels, run):
+        capsys.readouterr()
+        command = ["ir_measures", "--places", "6", str(qrels), str(run), *MEASURES.values()]
+        monkeypatch.setattr("sys.argv", command)
+        runpy.run_module("ir_measures", run_name="__main__")
+        values = dict(line.split("\t") for line in capsys.readouterr().out.splitlines())
+        return {ours: float(values[theirs]) for ours, theirs in MEASURES.items()}
+
+    return run
 
 
 def assert_equal_to_four_digits(theirs: dict[str, float], ours: dict[str, float]):
@@ -31,7 +36,7 @@ def assert_equal_to_four_digits(theirs: dict[str, float], ours: dict[str, float]
 
 
 @pytest.mark.parametrize("split", ["dev", "test"])
-def test_a_training_s_run_files_give_its_record(sample_run, split):
+def test_a_training_s_run_files_give_its_record(sample_run, ir_measures_says, split):
     record = sample_run.record
     runs = sample_run.folder / "runs"
     metrics = {"dev": record["metrics_dev"], "test": record["metrics"]}[split]
@@ -46,20 +51,20 @@ def test_a_training_s_run_files_give_its_record(sample_run, split):
 
 
 @pytest.mark.parametrize("rule", ["Random", "RR", "WO", "BM25"])
-def test_rules_on_the_sample(tmp_path, rule):
+def test_rules_on_the_sample(tmp_path, ir_measures_says, rule):
     """Word overlap has ties in nearly every question, and "Random" is one tie."""
-    compare_rule(load_dataset("sample"), rule, tmp_path)
+    compare_rule(load_dataset("sample"), rule, tmp_path, ir_measures_says)
 
 
 @pytest.mark.real_data
 @pytest.mark.parametrize("name", ["wikiqa", "trecqa"])
-def test_rules_on_real_data(tmp_path, name):
+def test_rules_on_real_data(tmp_path, ir_measures_says, name):
     if "QA_DATA_HOME" not in os.environ:
         pytest.skip("QA_DATA_HOME is not set: the real data sets are not at hand")
-    compare_rule(load_dataset(name), "WO", tmp_path)
+    compare_rule(load_dataset(name), "WO", tmp_path, ir_measures_says)
 
 
-def compare_rule(dataset, rule, folder):
+def compare_rule(dataset, rule, folder, ir_measures_says):
     table, description = dataset.test, dataset.description
     scores = rule_scores(table, description)[rule]
     questions = table["question_id"].to_numpy(object)

@@ -76,7 +76,7 @@ def assert_same_run(output, sample_run, what):
 
 
 @pytest.mark.slow
-def test_killed_again_and_again(sample_run, sample_command, environment, tmp_path):
+def test_killed_again_and_again(sample_run, sample_command, environment, script_in_process, tmp_path):
     script, options = sample_command
     command = [sys.executable, ROOT / "reproduce" / script, *options, "--output", tmp_path]
     draw = random.Random(os.urandom(4))
@@ -98,13 +98,13 @@ def test_killed_again_and_again(sample_run, sample_command, environment, tmp_pat
         deaths += kill_when(now, command, environment)
     what = f"killed after epochs {first} and {second} and in the writing, each {pause:.3f} s later"
     assert deaths >= 2, what
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-3000:]
+    code, _, err = script_in_process(*command[1:])
+    assert code == 0, err[-3000:]
     assert_same_run(tmp_path, sample_run, what)
 
 
 @pytest.mark.slow
-def test_two_processes_share_the_seeds(sample_run, sample_command, environment, tmp_path):
+def test_two_processes_share_the_seeds(sample_run, sample_command, environment, script_in_process, tmp_path):
     """The second trains seed 1 meanwhile, or waits for the first to have trained it."""
     script, options = sample_command
     command = [sys.executable, ROOT / "reproduce" / script, *options, "--output", tmp_path]
@@ -116,6 +116,6 @@ def test_two_processes_share_the_seeds(sample_run, sample_command, environment, 
         output, _ = each.communicate()
         assert each.returncode == 0, output[-3000:]
     # Who ended last has written model and record; the whole command takes up both seeds.
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-3000:]
+    code, _, err = script_in_process(*command[1:])
+    assert code == 0, err[-3000:]
     assert_same_run(tmp_path, sample_run, "two processes")

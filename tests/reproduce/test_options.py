@@ -1,6 +1,7 @@
 """Options and presets: what a command line has and refuses, and whether it states the recorded values."""
 
 import importlib
+import json
 import re
 import subprocess
 import sys
@@ -10,8 +11,8 @@ import pytest
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation import load_records
-from answer_ranking.evaluation.papers import read_papers
 from answer_ranking.evaluation.records import record_path
+from answer_ranking.evaluation.tables import read_papers
 from answer_ranking.models import PAPER_TRAINING
 from answer_ranking.reproduce.experiments import attentive_pooling, cosinet, ctrn, hyperqa
 from answer_ranking.reproduce.experiments.listed import LIST, read_list
@@ -43,28 +44,36 @@ def paper_of(script):
     return next(paper for paper in PAPERS if script.startswith(paper))
 
 
-def help_of(script, environment, *options):
-    """What `--help` prints, in one line without frames, and the heavy modules that were imported for it."""
-    told = (
-        "import runpy, sys; sys.argv = sys.argv[1:]\n"
-        "try: runpy.run_path(sys.argv[0], run_name='__main__')\n"
-        f"finally: print(sorted(sys.modules.keys() & {set(HEAVY)}), file=sys.stderr)"
-    )
-    command = [sys.executable, "-c", told, ROOT / "reproduce" / f"{script}.py", *options, "--help"]
+# One process for all scripts: what one of them imports in vain is there for those that follow.
+TELL_HELP = f"""
+import contextlib, io, json, runpy, sys
+found = {{}}
+for path in sys.argv[1:]:
+    sys.argv = [path, "--help"]
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        try: runpy.run_path(path, run_name="__main__")
+        except SystemExit as end: code = end.code
+    found[path] = code, printed.getvalue(), sorted(sys.modules.keys() & {set(HEAVY)})
+print(json.dumps(found))
+"""
+
+
+def test_help_tells_the_command_and_imports_nothing_heavy(environment):
+    scripts = [*SCRIPTS, "demo", *(f"studies/{each}" for each in STUDIES)]
+    command = [sys.executable, "-c", TELL_HELP, *(str(ROOT / "reproduce" / f"{each}.py") for each in scripts)]
     done = subprocess.run(command, capture_output=True, text=True, env={**environment, "COLUMNS": "200"})
-    assert done.returncode == 0
-    text = re.sub(r"[│╭╰╮╯─\s]+", " ", re.sub(r"\x1b\[[0-9;]*m", "", done.stdout))
-    return text, done.stderr.strip()
-
-
-@pytest.mark.parametrize("script", [*SCRIPTS, "demo", *(f"studies/{each}" for each in STUDIES)])
-def test_help_tells_the_command_and_imports_nothing_heavy(environment, script):
-    text, heavy = help_of(script, environment)
-    assert heavy == "[]"
-    assert f"python reproduce/{script}.py" in text
-    # Every option with a sentence that is more than its type and default.
-    for said in re.findall(r" (--[a-z0-9-]+[ ,].*?\((?:default|required).*?\))", text):
-        assert len(re.findall(r"[a-z]{3,}", said)) >= 4, said
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(done.stdout)
+    assert len(found) == len(scripts)
+    for script, (code, printed, heavy) in zip(scripts, found.values(), strict=True):
+        assert (code, heavy) == (0, []), script
+        # In one line without frames.
+        text = re.sub(r"[│╭╰╮╯─\s]+", " ", re.sub(r"\x1b\[[0-9;]*m", "", printed))
+        assert f"python reproduce/{script}.py" in text
+        # Every option with a sentence that is more than its type and default.
+        for said in re.findall(r" (--[a-z0-9-]+[ ,].*?\((?:default|required).*?\))", text):
+            assert len(re.findall(r"[a-z]{3,}", said)) >= 4, (script, said)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +202,7 @@ def test_an_experiment_is_changed_by_the_names_of_its_options():
     changed = experiment.changed(dimension=3, seeds=2, epochs=4, lowercase=False)
     assert (changed.model.dimension, changed.training.epochs, changed.data.lowercase) == (3, 4, False)
     assert changed.run.seed_list == [0, 1]
-    assert changed.configuration() == experiment.configuration() | {
+    assert changed.configuration == experiment.configuration | {
         "dimension": 3,
         "epochs": 4,
         "lowercase": False,
@@ -221,11 +230,9 @@ def test_a_listed_command_states_the_options_of_its_record(name, experiment):
     ]
     assert records, name
     for record in records:
-        known = {
-            key: value for key, value in record.configuration.items() if key in experiment.configuration()
-        }
+        known = {key: value for key, value in record.configuration.items() if key in experiment.configuration}
         known.pop("model", None)
-        ours = experiment.configuration()
+        ours = experiment.configuration
         if ours["embeddings"] == ["glove+spacy-450d"] and len(known["embeddings"]) == 3:
             known["embeddings"] = ["glove+spacy-450d"]
         assert {key: ours[key] for key in known} == known

@@ -3,13 +3,16 @@
 import json
 import pickle
 import re
+import shlex
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from answer_ranking.data_prep import DATASETS, load_dataset, registry
-from answer_ranking.ranking import Ranker
+from answer_ranking.data_prep import DATASETS, load_dataset
+from answer_ranking.data_prep.dataset import find_description
+from answer_ranking.ranking import Ranker, cli
 from answer_ranking.reproduce import (
     attentive_pooling_insuranceqa,
     attentive_pooling_semevalcqa,
@@ -24,10 +27,9 @@ from answer_ranking.reproduce.experiments import attentive_pooling, cosinet
 from answer_ranking.reproduce.experiments.attentive_pooling import ScaledData, run_attentive_pooling
 from answer_ranking.reproduce.experiments.cosinet import run_cosinet
 from answer_ranking.reproduce.experiments.ctrn import run_ctrn
-from answer_ranking.reproduce.experiments.data import load_data
 from answer_ranking.reproduce.experiments.hyperqa import run_hyperqa
 from answer_ranking.reproduce.experiments.options import DataOptions
-from answer_ranking.reproduce.experiments.run import Seed
+from answer_ranking.reproduce.experiments.run import Seed, load_data
 from answer_ranking.training import score
 
 ON_SAMPLE = ("--dataset", "sample", "--variant", "")
@@ -114,14 +116,14 @@ def test_the_models_of_cosinet(run_in_process, run_on_disk, tmp_path, name, para
 
 
 @pytest.mark.parametrize("signal", [True, False])
-def test_candidates_are_shuffled_where_their_order_is_no_signal(signal, tmp_path):
-    options = {"filters": 8, "epochs": 2, "learning_rate": 5e-3, "output": tmp_path}
+def test_candidates_are_shuffled_where_their_order_is_no_signal(signal):
+    options = {"filters": 8, "epochs": 2, "learning_rate": 5e-3}
     experiment = cosinet.cosinet("cosinet-list-rnn", DataOptions(dataset="sample"), **options)
     data = load_data(experiment.data)
     description = replace(data.dataset.description, order_is_signal=signal)
     data = replace(data, dataset=replace(data.dataset, description=description))
     model, fitted = cosinet.train(experiment, data, Seed(0))
-    scores = {seed: score(model, data.encoded.test, seed) for seed in (None, 0)}
+    scores = {seed: score(model, data.test, seed) for seed in (None, 0)}
     assert np.abs(scores[None] - scores[0]).max() > 1e-3
     assert cosinet.order_seed(data) == (None if signal else 0)
     from answer_ranking.evaluation import measure
@@ -154,7 +156,7 @@ def test_attentive_pooling_prints_its_negatives_and_the_notes_of_the_data(
     run_in_process, run_on_disk, tmp_path, monkeypatch
 ):
     note = "This version is not the paper's."
-    monkeypatch.setitem(DATASETS, "sample", replace(registry.find_description("sample"), notes=(note,)))
+    monkeypatch.setitem(DATASETS, "sample", replace(find_description("sample"), notes=(note,)))
     options = ("--dataset", "sample", "--embeddings", "task-cbow-8d", "--filters", "4", *ONCE)
     places = ("--notes", "A first look.", "--output", tmp_path)
     presets = attentive_pooling_insuranceqa.PRESETS
@@ -232,11 +234,11 @@ def xml(part, n_threads):
 
 @pytest.fixture
 def semevalcqa(tmp_path, monkeypatch):
-    description = registry.find_description("semevalcqa")
+    description = find_description("semevalcqa")
     original = [file for file in description.files if not file.variants]
     # The reader is the real one; of the files only the published checksums are left out.
     unchecked = tuple(replace(file, sha256="") for file in original)
-    monkeypatch.setitem(registry.DATASETS, "semevalcqa", replace(description, files=unchecked))
+    monkeypatch.setitem(DATASETS, "semevalcqa", replace(description, files=unchecked))
     for part, file in enumerate(original):
         path = tmp_path / "data" / file.path
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -280,18 +282,14 @@ def test_semevalcqa_has_vectors_of_the_task_and_the_official_measure(
     assert float(printed["test"]) == pytest.approx(record["metrics_count_all"]["map"]["mean"], abs=1e-4)
 
 
-def test_the_demo_s_last_hint_works_when_pasted(environment, shell, tmp_path):
-    import shlex
-    import subprocess
-    import sys
-    from pathlib import Path
-
+def test_the_demo_s_last_hint_works_when_pasted(shell, until_exit, tmp_path):
     done = shell("demo.py", "--epochs", "1", "--seeds", "1", "--dimension", "8", "--output", tmp_path)
     assert done.returncode == 0, done.stderr[-3000:]
     assert re.search(r"^BM25 +0\.\d{3}", done.stdout, re.MULTILINE)
     assert re.search(r"^HyperQA before training +0\.\d{3}", done.stdout, re.MULTILINE)
-    command = Path(sys.executable).with_name("answer-ranking"), *shlex.split(done.stdout.splitlines()[-1])[1:]
-    ranked = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert ranked.returncode == 0, ranked.stderr
+    command = shlex.split(done.stdout.splitlines()[-1])
+    assert command[0] == "answer-ranking"
+    code, out, err = until_exit(cli.main, *command)
+    assert code == 0, err
     answers = Path(command[-1]).read_text().splitlines()
-    assert len(answers) > 2 and all(answer in ranked.stdout for answer in answers)
+    assert len(answers) > 2 and all(answer in out for answer in answers)

@@ -1,10 +1,5 @@
 """Eq. 9 around any Keras optimizer, on every backend."""
 
-import importlib.util
-import os
-import subprocess
-import sys
-
 import keras
 import numpy as np
 import pytest
@@ -126,12 +121,7 @@ def test_other_readings_are_refused(reading):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["jax", "torch"])
-def test_the_other_backends(backend):
-    if importlib.util.find_spec(backend) is None:
-        pytest.skip(f"the {backend} backend is not installed")
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-k", "not other_backends", __file__]
-    run = subprocess.run(
-        command, env={**os.environ, "KERAS_BACKEND": backend}, capture_output=True, text=True, check=False
-    )
+def test_the_other_backends(backend, under_backend):
+    run = under_backend(backend, "-m", "pytest", "-q", "-x", "-k", "not other_backends", __file__)
     assert run.returncode == 0, run.stdout[-6000:] + run.stderr[-2000:]
     assert " passed" in run.stdout

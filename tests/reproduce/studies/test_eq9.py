@@ -3,7 +3,6 @@ up what its runs hold.
 """
 
 import json
-from dataclasses import replace
 from typing import get_args, get_type_hints
 
 import numpy as np
@@ -12,8 +11,8 @@ from scipy import stats
 
 from answer_ranking.data_prep import UserError
 from answer_ranking.evaluation.eq9 import READINGS, TITLES, study_figure, study_table
-from answer_ranking.reproduce.experiments.data import load_data
 from answer_ranking.reproduce.experiments.options import RESULTS
+from answer_ranking.reproduce.experiments.run import load_data
 from answer_ranking.reproduce.studies import eq9
 from answer_ranking.reproduce.studies.eq9 import Condition, Config, read_trials, refuse_to_lose, study, tune
 
@@ -182,7 +181,7 @@ def test_tuning_never_sees_the_test_split(tmp_path):
     config = options(tmp_path, learning_rates=(0.1,))
     data = load_data(config.experiment("none", 0.1, 4).data)
     assert data.data_hash  # kept, so that it is not asked of the test split
-    object.__setattr__(data, "encoded", replace(data.encoded, test=Unseen()))
+    object.__setattr__(data, "test", Unseen())
     found = tune(config, data, "none", 4, tmp_path / "trials.jsonl", lambda: None)
     assert found["learning_rate"] == 0.1
     (trial,) = read_trials(tmp_path / "trials.jsonl")

@@ -45,7 +45,7 @@ def test_figures_tables_and_numbers(tmp_path, capsys, monkeypatch):
     projected = np.maximum(vectors @ kernel + bias, 0)
     dataset = load_dataset("sample")
     table, tokenizer = dataset.test, Tokenizer(pretokenised=dataset.description.pretokenised)
-    vocabulary = norms.load_data(DataOptions(dataset="sample")).encoded.vocabulary
+    vocabulary = norms.load_data(DataOptions(dataset="sample")).vocabulary
 
     def log_norms(texts):
         encoded = EncodedTexts.from_tokens(tokenizer(texts), vocabulary)

@@ -27,7 +27,7 @@ def test_every_trial_of_a_recipe_is_an_experiment(recipe):
             continue
         study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
         drawn = [preset.changed(**recipe.suggest(study.ask(), preset)) for _ in range(20)]
-        assert len({str(each.configuration()) for each in drawn}) > 15
+        assert len({str(each.configuration) for each in drawn}) > 15
         if recipe is attentive_pooling:
             for each in drawn:
                 assert (each.training.optimizer == "adam") == (each.training.learning_rate < 0.05)
