@@ -2,6 +2,8 @@
 
 import importlib
 import os
+import re
+import signal
 import sys
 import tempfile
 from collections.abc import Callable
@@ -10,6 +12,9 @@ from answer_ranking.base.errors import UserError
 
 # Read by TensorFlow when it is first imported: no messages about a missing GPU.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+
+_CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
 def import_tensorflow() -> None:
@@ -33,22 +38,35 @@ def import_tensorflow() -> None:
             os.close(stderr)
 
 
+def printable(text: str) -> str:
+    """Replace control characters, which a file may hold to command the terminal; line ends stay."""
+    return _CONTROL.sub("�", text)
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt("SIGTERM")
+
+
 def run_command(main: Callable[[], object]) -> None:
     """Run a command line's main function and exit.
 
     The exit code is 2 after a `UserError`, which is printed as `error: ...`; 130 after an interruption from
-    the keyboard; else the number that `main` returns, or 0 for anything that is no number.
+    the keyboard and 143 after SIGTERM, which end the program in the same orderly way; else the number that
+    `main` returns, or 0 for anything that is no number.
     """
+    before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         code = main()
         sys.stdout.flush()
     except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {printable(str(error))}", file=sys.stderr)
         code = 2
-    except KeyboardInterrupt:
-        code = 130
+    except KeyboardInterrupt as interruption:
+        code = 143 if interruption.args else 130
     except BrokenPipeError:
         # `... | head` closed the pipe; without this, Python would fail again while it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 141
+    finally:
+        signal.signal(signal.SIGTERM, before)
     sys.exit(code if isinstance(code, int) else 0)

@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from answer_ranking.data_prep.tables import COLUMNS
 from answer_ranking.data_prep.vocabulary import Tokenizer, Vocabulary
 
 # Raise it when the arrays or the way to them change, so that no older cache is read.
-_FORMAT = 3
+_FORMAT = 4
 _TEXTS_AT_ONCE = 10_000
 _SPLITS = ("train", "dev", "test")
 
@@ -61,9 +62,9 @@ class EncodedDataset:
     @property
     def word_counts(self) -> np.ndarray:
         """How often every word occurs in the questions and candidates of all splits, int64 (n_words,)."""
-        return count_words(self.splits.values(), len(self.vocabulary))
+        return count_words(self.splits.values(), len(self.vocabulary.words))
 
-    @property
+    @cached_property
     def splits(self) -> dict[str, EncodedSplit]:
         """The splits by name."""
         return {**{name: getattr(self, name) for name in _SPLITS}, **self.further_tests}

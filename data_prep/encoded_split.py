@@ -1,6 +1,6 @@
 """Texts as numbers, and one split of a data set as arrays."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -270,3 +270,17 @@ def encode_split(
         question_ids=identifiers[first].tolist(),
         candidate_ids=table["candidate_id"].tolist(),
     )
+
+
+def runs(n: int, limit: int, size: Callable[[slice], np.ndarray]) -> Iterator[slice]:
+    """Cut n items into runs of a size of at most `limit`, or of one item.
+
+    `size(items)` tells of some items how large the run from the first of them to each of them is.
+    """
+    start = 0
+    while start < n:
+        # No run is longer than `limit` items, so that not all that follow need be looked at.
+        fitting = np.searchsorted(size(slice(start, start + limit)), limit, side="right")
+        stop = start + max(1, int(fitting))
+        yield slice(start, stop)
+        start = stop

@@ -4,6 +4,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import chain
 from typing import Any
@@ -16,6 +17,7 @@ NUMBER = "<num>"
 _NUMBER = re.compile(r"[0-9][0-9.,]*")
 
 
+@dataclass
 class Tokenizer:
     """spaCy's rules for English, or white space where a data set comes with its tokens separated.
 
@@ -33,11 +35,10 @@ class Tokenizer:
         [['is', "n't", 'it', 'u.s.', 'soil', '?']]
     """
 
-    def __init__(self, pretokenised: bool, lowercase: bool = True, mask_numbers: bool = False) -> None:
-        self.pretokenised = pretokenised
-        self.lowercase = lowercase
-        self.mask_numbers = mask_numbers
-        self._make_doc: Callable[[str], Any] | None = None
+    pretokenised: bool
+    lowercase: bool = True
+    mask_numbers: bool = False
+    _make_doc: Callable[[str], Any] | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def settings(self) -> dict[str, bool | str]:

@@ -181,18 +181,22 @@ def write_split(
     folder: Path,
     name: str,
     split: "EncodedSplit",
-    scores: Mapping[int, ArrayLike],
+    scores: Mapping[int, Mapping[str, ArrayLike]],
     protocols: Mapping[str, str],
 ) -> None:
-    """Write a run file per seed of a scored split, and qrels of all questions and of each protocol's."""
+    """Write a run file of the split per seed, and qrels of all its questions and of each protocol's.
+
+    `scores` are those of every split by name, per seed.
+    """
     of_row = split.question_of_row
-    counted = {protocol: split.counts_under(rule)[of_row] for protocol, rule in protocols.items()}
+    masks = list(map(split.counts_under, protocols.values()))
     ids, candidates = np.asarray(split.question_ids, object)[of_row], np.asarray(split.candidate_ids, object)
     write_qrels(folder / f"{name}.qrels", ids, candidates, split.labels)
-    for protocol, rows in counted.items():
+    for protocol, mask in zip(protocols, masks, strict=True):
+        rows = mask[of_row]
         write_qrels(folder / f"{name}.{protocol}.qrels", ids[rows], candidates[rows], split.labels[rows])
     for seed, of_seed in scores.items():
-        write_run(folder / f"{name}-seed-{seed}.run", ids, candidates, of_seed)
+        write_run(folder / f"{name}-seed-{seed}.run", ids, candidates, of_seed[name])
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,6 @@ class AttentivePooling(keras.layers.Layer):
             initializer=self.kernel_initializer,
             regularizer=self.kernel_regularizer,
         )
-        self.built = True
 
     def project(self, question: Any) -> Any:
         """Returns `Q^T U` `(..., steps, answer features)`, for the call argument `projected_question`."""

@@ -56,7 +56,6 @@ class BucketByLength(keras.layers.Layer):
 
     def build(self, input_shape: Shape) -> None:
         self.compute_output_shape(input_shape)
-        self.built = True
 
     def call(self, inputs: Any) -> tuple[list[Any], list[Any], Any]:
         batch, candidates, length = ops.shape(inputs)

@@ -1,4 +1,4 @@
-"""Checks, shapes and small operations that several layers share."""
+"""Checks, shapes and small operations that several layers share, and the table of word vectors."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -77,6 +77,48 @@ def unit_vectors(vectors: Any) -> Any:
     return ops.where(nonzero, vectors * ops.rsqrt(ops.where(nonzero, squares, 1.0)), 0.0)
 
 
+def word_embedding(word_vectors: Any, trainable: bool = False) -> keras.layers.Embedding:
+    """Makes the layer that looks words up, named `word_vectors`, or takes one over from another ranker.
+
+    Rankers that share a frozen layer share its memory, the most of what a ranker has: 100 MB for 60,000 words
+    of 450 dimensions.
+
+    Args:
+        word_vectors: float32 `(words, n)`, of which row 0 belongs to padding; or the `word_vectors` layer of
+            another ranker.
+        trainable: whether training changes the vectors.
+
+    Returns:
+        A built layer from int32 words to float32 vectors, which masks padding.
+
+    Raises:
+        ValueError: `word_vectors` is not a matrix, or a shared layer is to be trained.
+
+    Example:
+        >>> import numpy as np
+        >>> layer = word_embedding(np.ones((10, 4), "float32"))
+        >>> layer(np.array([[1, 2, 0]])).shape == (1, 3, 4)
+        True
+        >>> word_embedding(layer) is layer
+        True
+    """
+    if isinstance(word_vectors, keras.layers.Embedding):
+        if trainable or word_vectors.trainable:
+            raise ValueError(
+                "word vectors that are trained cannot be shared. Received: a layer, trainable=True"
+            )
+        return word_vectors
+    shape = tuple(word_vectors.shape)
+    if len(shape) != 2:
+        raise ValueError(f"`word_vectors` must have the shape (words, dimensions). Received: shape={shape}")
+    words, n = shape
+    layer = keras.layers.Embedding(
+        words, n, mask_zero=True, trainable=trainable, weights=[word_vectors], name="word_vectors"
+    )
+    layer.build()
+    return layer
+
+
 class TextPairLayer(keras.layers.Layer):
     """Base class of the layers that compare each word of a question with each word of an answer.
 
@@ -89,7 +131,6 @@ class TextPairLayer(keras.layers.Layer):
 
     def build(self, input_shape: list[Shape]) -> None:
         self._pair_shapes(input_shape)
-        self.built = True
 
     def compute_mask(self, inputs: list[Any], mask: Any = None) -> list[Any]:
         question_mask, answer_mask = mask or (None, None)

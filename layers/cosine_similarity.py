@@ -40,7 +40,6 @@ class CosineSimilarity(keras.layers.Layer):
 
     def build(self, input_shape: list[Shape]) -> None:
         self.compute_output_shape(input_shape)
-        self.built = True
 
     def call(self, inputs: list[Any]) -> Any:
         return ops.sum(unit_vectors(inputs[0]) * unit_vectors(inputs[1]), axis=-1)

@@ -84,7 +84,6 @@ class CrossTemporalEncoder(keras.layers.Layer):
     def build(self, input_shape: list[Shape]) -> None:
         self.compute_output_shape(input_shape)
         self.gates.build(input_shape[0])
-        self.built = True
 
     def call(self, inputs: list[Any], mask: Any = None) -> list[Any]:
         masks = [

@@ -62,7 +62,6 @@ class CrossTemporalGate(keras.layers.Layer):
 
     def build(self, input_shape: list[list[Shape]]) -> None:
         self.compute_output_shape(input_shape)
-        self.built = True
 
     def call(self, inputs: list[list[Any]], mask: Any = None) -> list[Any]:
         masks = [first_mask(side) for side in (mask or (None, None))]

@@ -50,7 +50,6 @@ class HyperbolicDistance(keras.layers.Layer):
 
     def build(self, input_shape: list[Shape]) -> None:
         self.compute_output_shape(input_shape)
-        self.built = True
 
     def call(self, inputs: list[Any]) -> Any:
         question, answer = inputs

@@ -13,7 +13,6 @@ class _MaskedPooling(keras.layers.Layer):
 
     def build(self, input_shape: Shape) -> None:
         self.compute_output_shape(input_shape)
-        self.built = True
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         if len(input_shape) < 2:

@@ -5,12 +5,11 @@ no correct digit in float16 or bfloat16. Inputs in float64 are computed in float
 (on the TensorFlow backend; on JAX if its 64-bit mode is on).
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import keras
 from keras import ops
-
-from .common import max_or_initial
 
 _RELEASED_EPSILON = 1e-6
 # No point of the ball has a component beyond 1. Cutting those far outside keeps every square finite.
@@ -112,11 +111,32 @@ def project_to_ball(x: Any, max_norm: float = 1 - 1e-5, projection: str = "clip"
     """
     check_projection(max_norm, projection)
     (x,) = _float32_or_wider(x)
+    if 0 in x.shape:  # Some backends refuse the maximum of no entries.
+        return x
     # Dividing by the largest component keeps the squares of long vectors finite. The result does not depend
     # on this factor, so it needs no gradient.
-    largest = ops.stop_gradient(ops.maximum(max_or_initial(ops.abs(x), -1, 1.0, keepdims=True), 1.0))
+    largest = ops.stop_gradient(ops.maximum(ops.max(ops.abs(x), axis=-1, keepdims=True), 1.0))
     scaled = x / largest
     length = ops.sqrt(ops.maximum(ops.sum(ops.square(scaled), axis=-1, keepdims=True), _guards(x).tiny))
     if projection == "clip":
         return scaled * ops.minimum(largest, max_norm / length)
     return scaled * (max_norm * ops.tanh(largest * length) / length)
+
+
+def convert_parameter_gradients(
+    gradients: Sequence[Any], parameters: Sequence[Any], reading: str
+) -> list[Any]:
+    """Converts the gradients of weights by a reading of HyperQA's Eq. 9, see `training.riemannian`.
+
+    Each tensor is a point theta under `"parameters"`, and each gradient under `"released_code"`; `"points"`
+    and `"none"` leave gradients of weights as they are.
+    """
+    if reading == "parameters":
+        factors = [ops.square(1.0 - ops.sum(ops.square(p))) for p in parameters]
+    elif reading == "released_code":
+        factors = [ops.square(1.0 - ops.sum(ops.square(g))) + 1e-5 for g in gradients]
+    elif reading in ("points", "none"):
+        return list(gradients)
+    else:
+        raise ValueError(f"no formula for this reading of Eq. 9. Received: reading={reading!r}")
+    return [g * f / 4.0 for g, f in zip(gradients, factors, strict=True)]

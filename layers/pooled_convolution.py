@@ -78,7 +78,6 @@ class PooledConvolution(keras.layers.Layer):
             shape=(self.width, features, self.filters), initializer=self.kernel_initializer, name="kernel"
         )
         self.bias = self.add_weight(shape=(self.filters,), initializer=self.bias_initializer, name="bias")
-        self.built = True
 
     def call(self, inputs: Any, mask: Any = None) -> Any:
         words, *others = inputs if isinstance(inputs, list | tuple) else [inputs]

@@ -50,7 +50,6 @@ class PoolingCell(keras.layers.Layer):
                 f"{self.pooling}-pooling of {self.units} units takes {POOLINGS[self.pooling] * self.units} "
                 f"features. Received: input_shape={input_shape}"
             )
-        self.built = True
 
     def call(self, inputs: Any, states: list[Any]) -> tuple[Any, list[Any]]:
         candidate, forget, *gates = ops.split(inputs, POOLINGS[self.pooling], axis=-1)

@@ -96,7 +96,6 @@ class QuasiRecurrentGates(keras.layers.Layer):
             for name in names
             if self.use_bias
         ]
-        self.built = True
 
     def call(self, inputs: Any, mask: Any = None) -> list[Any]:
         if mask is not None:

@@ -218,7 +218,6 @@ class RecurrentPooling(keras.layers.Layer):
 
     def build(self, input_shape: list[Shape]) -> None:
         self.compute_output_shape(input_shape)
-        self.built = True
 
     def call(self, inputs: list[Any], mask: Any = None) -> Any:
         return recurrent_pooling(*inputs, mask=first_mask(mask), method=self.method)

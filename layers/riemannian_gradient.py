@@ -56,9 +56,6 @@ class RiemannianGradient(keras.layers.Layer):
         super().__init__(**{"autocast": False, **kwargs})
         self.supports_masking = True
 
-    def build(self, input_shape: Shape) -> None:
-        self.built = True
-
     def call(self, inputs: Any) -> Any:
         return _identity(ops.convert_to_tensor(inputs))
 

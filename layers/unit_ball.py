@@ -44,9 +44,6 @@ class UnitBall(keras.layers.Layer):
         self.projection = projection
         self.supports_masking = True
 
-    def build(self, input_shape: Shape) -> None:
-        self.built = True
-
     def call(self, inputs: Any) -> Any:
         return project_to_ball(inputs, max_norm=self.max_norm, projection=self.projection)
 

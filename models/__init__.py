@@ -1,5 +1,6 @@
 """The papers' rankers, and those they are compared with, as functional Keras models."""
 
+from answer_ranking.layers.common import word_embedding
 from answer_ranking.models.attentive_pooling import (
     PAPER_TRAINING,
     ap_bilstm,
@@ -12,7 +13,6 @@ from answer_ranking.models.compare_aggregate import compare_aggregate
 from answer_ranking.models.cosinet import cosinet
 from answer_ranking.models.ctrn import ctrn, features_alone, lstm, qrnn
 from answer_ranking.models.hyperqa import hyperqa
-from answer_ranking.models.word_embedding import word_embedding
 
 __all__ = [
     "PAPER_TRAINING",

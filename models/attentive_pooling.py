@@ -1,6 +1,7 @@
 """QA-CNN, QA-BiLSTM, AP-CNN and AP-BiLSTM (dos Santos et al. 2016) as functional Keras models."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import keras
@@ -8,7 +9,7 @@ import numpy as np
 from keras import ops
 
 from answer_ranking.layers import AttentivePooling, CosineSimilarity, MaskedMax
-from answer_ranking.models.word_embedding import word_embedding
+from answer_ranking.layers.common import word_embedding
 
 if TYPE_CHECKING:
     from answer_ranking.models.encodings import WordwiseBiLSTM, WordwiseConvolution
@@ -312,7 +313,7 @@ def _attentive_matcher(features: int, seed: int) -> keras.Model:
 class ConvolutionRanker(keras.Model):
     """A functional model of `qa_cnn` or `ap_cnn`, which knows the encoding of its texts."""
 
-    @property
+    @cached_property
     def encoding(self) -> "WordwiseConvolution":
         """Multiplies each distinct word by the kernel once. It shares the model's weights."""
         from answer_ranking.models.encodings import WordwiseConvolution  # needs TensorFlow
@@ -324,7 +325,7 @@ class ConvolutionRanker(keras.Model):
 class BiLSTMRanker(keras.Model):
     """A functional model of `qa_bilstm` or `ap_bilstm`, which knows the encoding of its texts."""
 
-    @property
+    @cached_property
     def encoding(self) -> "WordwiseBiLSTM":
         """Multiplies each distinct word by the kernels once. It shares the model's weights."""
         from answer_ranking.models.encodings import WordwiseBiLSTM  # needs TensorFlow

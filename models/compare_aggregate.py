@@ -8,6 +8,7 @@ import numpy as np
 from keras import ops
 
 from answer_ranking.layers import PooledConvolution, SoftAlignment
+from answer_ranking.layers.common import word_embedding
 from answer_ranking.models.pair_ranking import (
     bucket_candidates,
     check_options,
@@ -16,7 +17,6 @@ from answer_ranking.models.pair_ranking import (
     score_pairs,
     text_inputs,
 )
-from answer_ranking.models.word_embedding import word_embedding
 
 
 def compare_aggregate(

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 
 from answer_ranking.layers import CrossTemporalEncoder, MaskedMean
-from answer_ranking.models.word_embedding import word_embedding
+from answer_ranking.layers.common import word_embedding
 
 ALIGNMENTS = ("index", "scaled")
 

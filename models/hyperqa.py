@@ -1,12 +1,13 @@
 """HyperQA and CosineQA (Tay, Tuan and Hui, WSDM 2018) as functional Keras models."""
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import keras
 import numpy as np
 
 from answer_ranking.layers import HyperbolicDistance, MaskedSum, UnitBall
-from answer_ranking.models.word_embedding import word_embedding
+from answer_ranking.layers.common import word_embedding
 
 if TYPE_CHECKING:
     from answer_ranking.models.encodings import BagOfWords
@@ -85,7 +86,7 @@ def hyperqa(
 class HyperQA(keras.Model):
     """A functional model of `hyperqa`, which knows the encoding of its texts."""
 
-    @property
+    @cached_property
     def encoding(self) -> "BagOfWords":
         """Encodes the texts of a batch, each distinct word once. It shares the model's weights."""
         from answer_ranking.models.encodings import BagOfWords  # needs TensorFlow

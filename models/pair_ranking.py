@@ -79,12 +79,10 @@ def score_pairs(
     """Score vectors `(pairs, n)`: [q * a ; q - a], a network across candidates, a linear layer.
 
     `texts` is the model's input of answers; `places` says where each list has its answers, None outside of
-    lists.
-    The network across the candidates runs in the order of the list. Padded candidates come last and are
-    skipped
-    in both directions, so that they change nothing. (On a CPU they may also stand between real ones; cuDNN
-    refuses such masks.) Returns float32 scores `(batch,)`, or `(batch, candidates)` with 0 at padded
-    candidates.
+    lists. The network across the candidates runs in the order of the list. Padded candidates come last and
+    are skipped in both directions, so that they change nothing. (On a CPU they may also stand between real
+    ones; cuDNN refuses such masks.) Returns float32 scores `(batch,)`, or `(batch, candidates)` with 0 at
+    padded candidates.
     """
     product = keras.layers.Multiply(name="product")([question, answer])
     difference = keras.layers.Subtract(name="difference")([question, answer])

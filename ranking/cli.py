@@ -14,7 +14,7 @@ import tyro
 from tyro.conf import OmitArgPrefixes, Positional
 
 from answer_ranking import ranking
-from answer_ranking.base.command import run_command
+from answer_ranking.base.command import printable, run_command
 from answer_ranking.base.errors import UserError
 from answer_ranking.ranking.options import TrainOptions
 
@@ -91,7 +91,7 @@ def rank(
             raise UserError("--output goes with --table. Redirect the output instead.")
         texts = _read_lines(candidates)
         for row in ranking.Ranker.load(model).rank(question, texts, top).itertuples():
-            print(f"{row.rank:3}  {row.score:9.4f}  {row.text}")
+            print(f"{row.rank:3}  {row.score:9.4f}  {printable(row.text)}")
         return
     if question is not None:
         raise UserError("give either a question and a file of candidates, or --table FILE.")
@@ -130,7 +130,7 @@ def explain(model: Model, question: Text, answer: Text, output: Path = Path("att
         else:
             explanation.figure().savefig(file, format="png")
     for side, words in explanation.strongest().items():
-        print(f"{side:9}", ", ".join(f"{word} {weight:.3f}" for word, weight in words))
+        print(f"{side:9}", printable(", ".join(f"{word} {weight:.3f}" for word, weight in words)))
     print(output)
 
 

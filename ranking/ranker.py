@@ -1,19 +1,20 @@
 """A trained ranker in use: load it once, rank many; and what a model with attention looks at."""
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
-from zipfile import BadZipFile
+from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
 
 from answer_ranking.base.command import import_tensorflow
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import atomic_path, atomic_write
+from answer_ranking.base.files import atomic_path, atomic_write, read_content
 from answer_ranking.data_prep import Tokenizer, Vocabulary, encode_split
 from answer_ranking.data_prep.overlap_features import overlap_features
 from answer_ranking.data_prep.tables import check_table
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _COLUMNS = ["question_id", "question", "rank", "score", "candidate_id", "candidate"]
+_VOCABULARY_HASH = "vocabulary.sha256"
+"""The part of a model's file that holds the SHA-256 of the `vocabulary.json` with which it was saved."""
+_LONGEST_CONFIG = 1_000_000  # bytes; a paper's model has some ten thousand
 
 
 @dataclass(frozen=True)
@@ -106,16 +110,18 @@ class Ranker:
         idf: np.ndarray | None = None,
         name: str = "",
     ):
-        n_words = _n_words(model)
-        if n_words is not None and n_words != len(vocabulary):
+        n_vectors, n_words = _n_vectors(model), len(vocabulary.words)
+        if n_vectors is not None and n_vectors != n_words:
             raise ValueError(
-                f"the vocabulary has {len(vocabulary)} words, and the model beside it vectors of {n_words}."
+                f"the vocabulary has {n_words} words, and the model beside it vectors of {n_vectors}."
             )
+        if not (isinstance(lowercase, bool) and isinstance(mask_numbers, bool)):
+            raise ValueError("`lowercase` and `mask_numbers` are true or false.")
         self.needs_features = any(each.name == "features" for each in model.inputs)
-        if self.needs_features and (idf is None or idf.shape != (len(vocabulary),) or idf.dtype.kind != "f"):
+        if self.needs_features and (idf is None or idf.shape != (n_words,) or idf.dtype.kind != "f"):
             received = None if idf is None else f"{idf.dtype} {idf.shape}"
             raise ValueError(
-                f"a model with the input `features` needs `idf`, a number for each of the {len(vocabulary)} "
+                f"a model with the input `features` needs `idf`, a number for each of the {n_words} "
                 f"words. Received: idf={received}"
             )
         self.model = model
@@ -186,44 +192,35 @@ class Ranker:
     def save(self, folder: str | Path) -> None:
         """Write the model, its vocabulary and its way of making tokens into a folder, which is made."""
         folder = Path(folder)
+        facts = {"words": self.vocabulary.words[2:], **self._tokens, "name": self.name}
+        if self.idf is not None:
+            facts["idf"] = self.idf.tolist()
+        content = json.dumps(facts, ensure_ascii=False).encode()
         with atomic_path(folder / "ranker.keras") as temporary:
             self.model.save(temporary)
-        with atomic_write(folder / "vocabulary.json") as file:
-            facts = {"words": self.vocabulary.words[2:], **self._tokens, "name": self.name}
-            json.dump(facts, file, ensure_ascii=False)
-        if self.idf is not None:
-            with atomic_write(folder / "idf.npy", "wb") as file:
-                np.save(file, self.idf)
+            with ZipFile(temporary, "a") as archive:
+                archive.writestr(_VOCABULARY_HASH, hashlib.sha256(content).hexdigest())
+        with atomic_write(folder / "vocabulary.json", "wb") as file:
+            file.write(content)
 
     @classmethod
     def load(cls, folder: str | Path) -> "Ranker":
         """Read what `save` wrote; a UserError names a file that is missing, damaged, or of another model."""
-        folder = Path(folder)
-        path = folder / "vocabulary.json"
-        if not path.is_file():
-            raise UserError(f"cannot read {path}. MODEL must be the model/ folder that a training left.")
-        with _reading(path):
-            facts = json.loads(path.read_text(encoding="utf-8"))
-            if not all(isinstance(word, str) for word in facts["words"]):
+        words_path, model_path = Path(folder) / "vocabulary.json", Path(folder) / "ranker.keras"
+        for path in (words_path, model_path):
+            if not path.is_file():
+                raise UserError(f"cannot read {path}. MODEL must be the model/ folder that a training left.")
+        with _reading(words_path):
+            content = read_content(words_path)
+            facts = json.loads(content)
+            vocabulary = Vocabulary(facts.pop("words"))
+            if not all(isinstance(word, str) for word in vocabulary.index):
                 raise TypeError("a word is no text")
-            vocabulary = Vocabulary(facts["words"])
-            options = {name: facts[name] for name in ("lowercase", "mask_numbers")}
-        import_tensorflow()
-        import keras
-
-        import answer_ranking.layers
-        import answer_ranking.models  # noqa: F401  (both register the classes that the file names)
-
-        with _reading(folder / "ranker.keras"):
-            model = keras.models.load_model(folder / "ranker.keras", compile=False)
-        if any(each.name == "features" for each in model.inputs):
-            with _reading(folder / "idf.npy"):
-                options["idf"] = np.load(folder / "idf.npy", allow_pickle=False)
-        try:
-            return cls(model, vocabulary, name=facts.get("name", ""), **options)
-        # An archive, which `np.load` opens as well, has no shape.
-        except (ValueError, AttributeError) as error:
-            raise UserError(f"the files of {folder} do not fit: {error} Train the model again.") from error
+            idf = facts.pop("idf", None)
+        with _reading(model_path):
+            model = _load_model(model_path, hashlib.sha256(content).hexdigest())
+        with _reading(Path(folder)):
+            return cls(model, vocabulary, idf=None if idf is None else np.array(idf, np.float32), **facts)
 
     def _scores(self, table: pd.DataFrame) -> np.ndarray:
         # Here, since it takes seconds: what is wrong with the texts is said before.
@@ -235,19 +232,59 @@ class Ranker:
         return score(self.model, split)
 
 
-def _n_words(model: "keras.Model") -> int | None:
+def _n_vectors(model: "keras.Model") -> int | None:
     """Count the words of which a model has vectors; None where it has no such layer."""
     for layer in model.layers:
         if layer.name == "word_vectors":
             return layer.input_dim
-        if hasattr(layer, "layers") and (found := _n_words(layer)) is not None:
+        if hasattr(layer, "layers") and (found := _n_vectors(layer)) is not None:
             return found
     return None
+
+
+def _load_model(path: Path, vocabulary_hash: str) -> "keras.Model":
+    """Load a model that was saved with a vocabulary; a ValueError says that it has another, or is no model.
+
+    Its weights lie in its file uncompressed, so that a file cannot ask for much more memory than its size.
+    """
+    import_tensorflow()
+    import h5py
+    import keras
+    import tensorflow as tf
+
+    # Both register the classes that the file names.
+    import answer_ranking.layers
+    import answer_ranking.models  # noqa: F401
+
+    size = path.stat().st_size
+    with ZipFile(path) as archive:
+        members = {member.filename: member.file_size for member in archive.infolist()}
+        if sum(members.values()) > size or members["config.json"] > _LONGEST_CONFIG:
+            raise ValueError("its parts are larger than a model's")
+        if archive.read(_VOCABULARY_HASH).decode() != vocabulary_hash:
+            raise ValueError("the vocabulary beside it is not its own")
+        config = json.loads(archive.read("config.json"))
+        stored: list[int] = []
+        with archive.open("model.weights.h5") as part, h5py.File(part) as weights:
+            weights.visititems(lambda name, item: stored.append(getattr(item, "nbytes", 0)))
+    # Built in a graph that never runs, it takes no memory.
+    with tf.Graph().as_default(), keras.StatelessScope():
+        n_weights = keras.saving.deserialize_keras_object(config).count_params()
+    if max(sum(stored), 4 * n_weights) > size:
+        raise ValueError("its weights are larger than the file")
+    model = keras.models.load_model(path, compile=False)
+    if not all(np.isfinite(weight).all() for weight in model.get_weights()):
+        raise ValueError("a weight is not finite")
+    return model
 
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
     try:
         yield
-    except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
-        raise UserError(f"{path} cannot be read ({error}). Train the model again.") from error
+    except UserError:
+        raise
+    # A damaged file makes Keras, HDF5 and TensorFlow raise almost anything.
+    except Exception as error:
+        what = "".join(letter for letter in " ".join(str(error).split()) if letter.isprintable())
+        raise UserError(f"{path} cannot be read ({what:.300}). Train the model again.") from error

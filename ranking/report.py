@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from answer_ranking.base.command import printable
 from answer_ranking.data_prep import Dataset, EncodedSplit
 from answer_ranking.evaluation import (
     holm_correction,
@@ -124,7 +125,7 @@ def print_comparison(comparison: RuleComparison, examples: int) -> None:
 
 
 def _one_line(text: str, length: int = 160) -> str:
-    text = " ".join(text.split())
+    text = printable(" ".join(text.split()))
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 

@@ -25,7 +25,7 @@ def comparison(run: Run) -> str:
     """Set the trained rankers beside rules that need no training and beside untrained rankers, on test."""
     from answer_ranking.training import score
 
-    data, test = run.data, run.data.encoded.test
+    data, test = run.data, run.data.test
     rules = measure_rules(data.dataset.test, data.dataset.description, tie_seeds=20)
     tables = {name: [rules[rule]] for name, rule in RULES.items()}
     untrained = [build(run.experiment.model, data, seed) for seed in run.seeds]

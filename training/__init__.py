@@ -25,27 +25,28 @@ if TYPE_CHECKING:
     from answer_ranking.training.riemannian import RiemannianOptimizer
     from answer_ranking.training.scoring import Scorer, score
 
-_MODULES = {
-    "callbacks": ("NormTracker", "SlantedTriangularRate"),
-    "fitting": ("FitResult", "TrainingDivergedError", "fit"),
-    "hardest_negative": ("HardestNegative",),
-    "listwise": ("Listwise",),
-    "options": (
-        "Eq9",
-        "FitOptions",
-        "HardestNegativeOptions",
-        "ListwiseOptions",
-        "PairwiseOptions",
-        "PointwiseOptions",
-    ),
-    "pairwise": ("Pairwise",),
-    "pointwise": ("Pointwise",),
-    "riemannian": ("RiemannianOptimizer",),
-    "scoring": ("Scorer", "score"),
+_MODULE_OF = {
+    "Eq9": "options",
+    "FitOptions": "options",
+    "FitResult": "fitting",
+    "HardestNegative": "hardest_negative",
+    "HardestNegativeOptions": "options",
+    "Listwise": "listwise",
+    "ListwiseOptions": "options",
+    "NormTracker": "callbacks",
+    "Pairwise": "pairwise",
+    "PairwiseOptions": "options",
+    "Pointwise": "pointwise",
+    "PointwiseOptions": "options",
+    "RiemannianOptimizer": "riemannian",
+    "Scorer": "scoring",
+    "SlantedTriangularRate": "callbacks",
+    "TrainingDivergedError": "fitting",
+    "fit": "fitting",
+    "score": "scoring",
 }
-_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
-__all__ = sorted(_MODULE_OF)
+__all__ = [*_MODULE_OF]
 
 
 def __getattr__(name: str) -> Any:

@@ -40,10 +40,11 @@ class BatchStream:
 
     def __init__(self, way: Way, trainer: "RankerTrainer"):
         self.way, self.trainer, self.epoch = way, trainer, 0
+        self.n_batches = len(way)
         self.replicas = tf.distribute.get_strategy().num_replicas_in_sync
 
     def __len__(self) -> int:
-        return len(self.way)
+        return self.n_batches
 
     def __iter__(self) -> Iterator[dict[str, np.ndarray]]:
         return self.way.batches(self.trainer, self.epoch, self.replicas)
@@ -61,7 +62,7 @@ class BatchStream:
         batches: Iterator[dict[str, np.ndarray]] = iter(())
         # TensorFlow never frees a function given to `numpy_function`; a weak reference lets the data go.
         source: Any = weakref.ref(self)
-        n_batches = len(self)
+        n_batches = self.n_batches
 
         def next_batch(number: int) -> list[np.ndarray]:
             nonlocal batches
@@ -94,20 +95,6 @@ def batches_ahead() -> int:
     # Which cores a process may use is known on Linux alone.
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return 4 if cores > 2 or tf.config.list_physical_devices("GPU") else 0
-
-
-def runs(n: int, limit: int, size: Callable[[slice], np.ndarray]) -> Iterator[slice]:
-    """Cut n items into runs of a size of at most `limit`, or of one item.
-
-    `size(items)` tells of some items how large the run from the first of them to each of them is.
-    """
-    start = 0
-    while start < n:
-        # No run is longer than `limit` items, so that not all that follow need be looked at.
-        fitting = np.searchsorted(size(slice(start, start + limit)), limit, side="right")
-        stop = start + max(1, int(fitting))
-        yield slice(start, stop)
-        start = stop
 
 
 def batches_of_like_length(

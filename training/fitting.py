@@ -90,7 +90,7 @@ def fit(
     batches = BatchStream(way, trainer)
     # Several steps run as one call into TensorFlow, since the call itself costs as much as a small step.
     # Keras' loop over steps does not compile for several replicas. The step does not scale its loss.
-    steps = min(len(batches), 32) if batches.replicas == 1 else 1
+    steps = min(batches.n_batches, 32) if batches.replicas == 1 else 1
     trainer.compile(optimizer, steps_per_execution=steps, jit_compile=False, auto_scale_loss=False)
 
     # The other questions have no average precision.
@@ -104,7 +104,7 @@ def fit(
     epochs = keras.callbacks.LambdaCallback(on_epoch_begin=batches.start)
     around = [epochs, StopOnDivergence(), selection, *way.callbacks, *callbacks]
     if verbose:
-        around.append(ProgressLine(label, options.epochs, len(batches), reached.history))
+        around.append(ProgressLine(label, options.epochs, batches.n_batches, reached.history))
     try:
         trainer.fit(
             batches.dataset(),

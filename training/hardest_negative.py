@@ -9,8 +9,9 @@ import numpy as np
 import tensorflow as tf
 
 from answer_ranking.data_prep import EncodedSplit, UserError
+from answer_ranking.data_prep.encoded_split import runs
 from answer_ranking.models.attentive_pooling import broadcast_scores, project_questions
-from answer_ranking.training.batch_stream import runs, stack_replicas
+from answer_ranking.training.batch_stream import stack_replicas
 from answer_ranking.training.options import HardestNegativeOptions
 from answer_ranking.training.ranker_trainer import RankerTrainer
 
@@ -157,10 +158,7 @@ class HardestNegativeTrainer(RankerTrainer):
         # Dropout makes a word another one wherever it stands.
         self._trains_wordwise = self._wordwise is not None and self._wordwise.embedding_dropout == 0
         self.active_share = keras.metrics.Mean(name="active_share")
-
-    @property
-    def metrics(self) -> list[keras.metrics.Metric]:
-        return [*super().metrics, self.active_share]
+        self.further_metrics = (self.active_share,)
 
     def losses_and_gradients(
         self, batch: dict[str, tf.Tensor], weights: list[tf.Tensor]

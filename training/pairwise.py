@@ -129,10 +129,8 @@ class PairwiseTrainer(RankerTrainer):
         balls = [x for x in ranker.get_layer("encoder").layers if isinstance(x, UnitBall)]
         self.edge_norm = balls[-1].max_norm if balls else None
         self.edge_share = keras.metrics.Mean(name="edge_share")
-
-    @property
-    def metrics(self) -> list[keras.metrics.Metric]:
-        return [*super().metrics, *([] if self.edge_norm is None else [self.edge_share])]
+        if balls:
+            self.further_metrics = (self.edge_share,)
 
     def losses_and_gradients(
         self, batch: dict[str, tf.Tensor], weights: list[tf.Tensor]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 import tensorflow as tf
 
-from answer_ranking.training.riemannian import convert_parameter_gradients
+from answer_ranking.layers.poincare import convert_parameter_gradients
 
 if TYPE_CHECKING:
     from answer_ranking.training.options import FitOptions
@@ -19,14 +19,16 @@ class RankerTrainer(keras.Model):
     loss and gradient (the subclass) -> sum over replicas -> L2 -> Eq. 9 -> clip -> finite? -> update
     ```
 
-    A subclass implements `losses`, or `losses_and_gradients` where it computes its gradient itself. A batch
-    holds the `weight` of every loss, and every array of it has a leading axis of the replicas.
+    A subclass may set `eq9` and `further_metrics`. It implements `losses`, or `losses_and_gradients` where it
+    computes its gradient itself. A batch holds the `weight` of every loss, and every array of it has a
+    leading axis of the replicas.
 
     `failed_step` keeps the number of the first step whose loss or gradient is not finite, and `failed_values`
     its loss and gradient norm. Neither that step nor a later one changes a weight.
     """
 
     eq9: str = "none"
+    further_metrics: tuple[keras.metrics.Metric, ...] = ()
 
     def __init__(self, ranker: keras.Model, options: "FitOptions"):
         super().__init__()
@@ -42,7 +44,7 @@ class RankerTrainer(keras.Model):
 
     @property
     def metrics(self) -> list[keras.metrics.Metric]:
-        return [self.loss_mean, self.gradient_norm]
+        return [self.loss_mean, self.gradient_norm, *self.further_metrics]
 
     def call(self, inputs, training=None):
         return self.ranker(inputs, training=training)

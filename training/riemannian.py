@@ -19,29 +19,15 @@ Eq. 8 is the optimizer's step. Its retraction is the identity, since the paramet
 the layer `layers.UnitBall` brings the text vectors back onto the ball in the next forward pass.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import keras
 from keras import ops
 
+from answer_ranking.layers.poincare import convert_parameter_gradients
+
 PARAMETER_READINGS = ("parameters", "released_code")
 """The readings under which the gradients of weights are converted."""
-
-
-def convert_parameter_gradients(
-    gradients: Sequence[Any], parameters: Sequence[Any], reading: str
-) -> list[Any]:
-    """Convert the gradients of tensors, each a point theta, under `parameters` and `released_code`."""
-    if reading == "parameters":
-        factors = [ops.square(1.0 - ops.sum(ops.square(p))) for p in parameters]
-    elif reading == "released_code":
-        factors = [ops.square(1.0 - ops.sum(ops.square(g))) + 1e-5 for g in gradients]
-    elif reading in ("points", "none"):
-        return list(gradients)
-    else:
-        raise ValueError(f"no formula for this reading of Eq. 9. Received: reading={reading!r}")
-    return [g * f / 4.0 for g, f in zip(gradients, factors, strict=True)]
 
 
 @keras.saving.register_keras_serializable(package="answer_ranking")

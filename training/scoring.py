@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from answer_ranking.data_prep import EncodedSplit
-from answer_ranking.training.batch_stream import runs
+from answer_ranking.data_prep.encoded_split import runs
 from answer_ranking.training.listwise import list_rows, padded_lists, real_candidates
 from answer_ranking.training.shared_texts import SharedTextScorer
 
@@ -82,11 +82,11 @@ class TextScorer:
         matcher, offsets = ranker.get_layer("matcher"), split.candidate_offsets
         counts = np.diff(offsets)
         self._chunks = []
-        for run in runs(split.n_questions, _TEXTS_PER_CHUNK, lambda run: np.cumsum(counts[run])):
+        for run in runs(len(counts), _TEXTS_PER_CHUNK, lambda run: np.cumsum(counts[run])):
             rows = np.arange(offsets[run.start], offsets[run.stop])
             questions = np.arange(run.start, run.stop)
             texts = encoding.pack(split.questions.take(questions), split.candidates.take(rows))
-            owner = (split.question_of_row[rows] - run.start).astype(np.int32)
+            owner = np.repeat(questions - run.start, counts[run]).astype(np.int32)
             self._chunks.append((texts, owner, np.int32(len(questions))))
 
         def score(texts, owner, n_questions):

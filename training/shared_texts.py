@@ -9,8 +9,8 @@ import numpy as np
 import tensorflow as tf
 
 from answer_ranking.data_prep import EncodedSplit
+from answer_ranking.data_prep.encoded_split import runs
 from answer_ranking.models.attentive_pooling import broadcast_scores, project_questions
-from answer_ranking.training.batch_stream import runs
 
 # How many words, padding included, are encoded or scored at a time.
 _WORDS_PER_CHUNK = 8192

@@ -83,7 +83,8 @@ _SAMPLE_FOLDER = Path(__file__).parent.parent / "sample"
 
 def _read_sample(variant: str, text_of: Callable[[str], str]) -> tuple[pd.DataFrame, ...]:
     paths = [_SAMPLE_FOLDER / f"sample-{split}.tsv" for split in ("train", "dev", "test")]
-    return tuple(read_wikiqa_tsv(decode_text(read_content(path), path), path) for path in paths)
+    texts = [decode_text(read_content(path), path) for path in paths]
+    return tuple(map(read_wikiqa_tsv, texts, paths))
 
 
 SAMPLE = DatasetDescription(

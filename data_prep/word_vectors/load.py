@@ -101,7 +101,7 @@ def load_word_vectors(
         raise UserError("word vectors need a vocabulary and at least one source.")
     if unknown_scale < 0 or identity_dimensions < 0:
         raise UserError("unknown_scale and identity_dimensions must not be negative.")
-    n_words, words = len(vocabulary), vocabulary.words[2:]
+    n_words, words = len(vocabulary.words), vocabulary.words[2:]
     wanted = {spelling for word in words for spelling in _spellings(word)}
     names, parts = [], []
     for source in (part for each in sources for part in SHORT_NAMES.get(each, (each,))):

@@ -56,12 +56,9 @@ class BagOfWords:
         """Index the tokens of all texts of all groups, one group after the other.
 
         `word_of_token` has, for every token in the order of texts, its text and its word's place in `words`,
-        the
-        distinct words; `text_of_token`, for every token in the order of `words`, its word's place and its
-        text.
-        `kept_of_words` and `kept_of_texts` are the entries of word vectors and text vectors that dropout
-        keeps, as
-        drawn by `rng`, without rows where there is no dropout.
+        the distinct words; `text_of_token`, for every token in the order of `words`, its word's place and its
+        text. `kept_of_words` and `kept_of_texts` are the entries of word vectors and text vectors that
+        dropout keeps, as drawn by `rng`, without rows where there is no dropout.
         """
         tokens = np.concatenate([group.words for group in groups])
         lengths = np.concatenate([np.diff(group.offsets) for group in groups])

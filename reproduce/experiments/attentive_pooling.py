@@ -81,9 +81,7 @@ MODELS = {
 def attentive_pooling(name: str, data: ScaledData, **options: Any) -> Experiment:
     """State an experiment with a model of `MODELS` and the paper's values, but for `options`."""
     title, model, values = MODELS[name]
-    training = HardestNegativeOptions(**values)
-    experiment = Experiment(name=name, title=title, data=data, model=model(), training=training)
-    return experiment.changed(**options)
+    return Experiment.of(name, title, data, model, HardestNegativeOptions, **{**values, **options})
 
 
 # Around the paper's values (Table 2), with Adam beside its SGD.
@@ -115,7 +113,7 @@ def load(options: ScaledData) -> ExperimentData:
     from answer_ranking.data_prep.word_vectors import mean_norm, scale_to_norm
 
     data = load_data(options)
-    split, n_words = data.train, len(data.encoded.vocabulary)
+    split, n_words = data.train, len(data.vocabulary)
     counts = count_words([split], n_words)
     found = mean_norm(data.word_vectors, counts)
     scaled = "" if options.word_vector_norm is None else f", scaled to {options.word_vector_norm:g}"

@@ -112,10 +112,10 @@ def cosinet(name: str, data: DataOptions, **options: Any) -> Experiment:
     """State an experiment with a model of `NAMES`; `options` are those of the model and the training."""
     encoder, *listwise = name.split("-")
     title, alone, across = ENCODERS[encoder]
-    model = across() if len(listwise) == 2 else alone()
+    model = across if len(listwise) == 2 else alone
     title = " ".join([title, *(ACROSS.get(word, word) for word in listwise)])
-    training = CosinetListwise() if listwise else CosinetPointwise()
-    return Experiment(name=name, title=title, data=data, model=model, training=training).changed(**options)
+    training = CosinetListwise if listwise else CosinetPointwise
+    return Experiment.of(name, title, data, model, training, **options)
 
 
 # Around the paper's values (3 epochs; at most 2e-3 pointwise, 2e-4 list-wise).

@@ -94,8 +94,7 @@ def ctrn(name: str, data: CTRNData, **options: Any) -> Experiment:
     if name == "features":
         data = FeaturesData(**(vars(data) | {"overlap_features": True}))
     title, model = MODELS[name]
-    experiment = Experiment(name=name, title=title, data=data, model=model(), training=PointwiseOptions())
-    return experiment.changed(**options)
+    return Experiment.of(name, title, data, model, PointwiseOptions, **options)
 
 
 # The paper's grid (learning rate 1e-3 to 1e-5, batch 64 to 512, 1 to 3 hidden layers, d from 128) as far as
@@ -114,7 +113,7 @@ SPACE = {
 
 def suggest(trial: "optuna.Trial", experiment: Experiment) -> dict[str, Any]:
     """Draw the options of a trial for studies/search.py."""
-    known = experiment.configuration()
+    known = experiment.configuration
     space = {name: values for name, values in SPACE.items() if name in known}
     options = {name: trial.suggest_categorical(name, values) for name, values in space.items()}
     return options | {"hidden": tuple(map(int, options["hidden"].split()))}

@@ -7,7 +7,7 @@ import tyro
 
 from answer_ranking.reproduce.experiments.options import DataOptions, Experiment, ModelOptions
 from answer_ranking.reproduce.experiments.run import ExperimentData, Run, Seed, load_data
-from answer_ranking.training.options import Eq9, PairwiseOptions, check_range
+from answer_ranking.training.options import Eq9, PairwiseOptions
 
 if TYPE_CHECKING:
     import keras
@@ -33,10 +33,6 @@ class CosineQA(ModelOptions):
     raw_embeddings: bool = False
     """Show the last layer the text vectors beside their distance, as the paper does on SemEvalCQA."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_range(self, "max_norm", above=0, at_most=1)
-
 
 @dataclass(frozen=True, kw_only=True)
 class HyperQA(CosineQA):
@@ -55,14 +51,13 @@ class CosineQATraining(PairwiseOptions):
 
 def hyperqa(data: DataOptions, **options: Any) -> Experiment:
     """State an experiment with HyperQA; `options` are those of the model and the training."""
-    parts = {"model": HyperQA(), "training": PairwiseOptions(eq9="parameters")}
-    return Experiment(name="hyperqa", title="HyperQA", data=data, **parts).changed(**options)
+    options = {"eq9": "parameters", **options}
+    return Experiment.of("hyperqa", "HyperQA", data, HyperQA, PairwiseOptions, **options)
 
 
 def cosineqa(data: DataOptions, **options: Any) -> Experiment:
     """State an experiment with CosineQA; `options` are those of the model and the training."""
-    parts = {"model": CosineQA(), "training": CosineQATraining()}
-    return Experiment(name="cosineqa", title="CosineQA", data=data, **parts).changed(**options)
+    return Experiment.of("cosineqa", "CosineQA", data, CosineQA, CosineQATraining, **options)
 
 
 # The paper's grid (learning rate 0.01-0.2, d 100-400, L2 1e-5-1e-3, margin 1-20, 2-8 negatives), widened.
@@ -128,12 +123,12 @@ def draw_norms(run: Run) -> None:
 
     from answer_ranking.evaluation.figures import norm_histogram, save_figure
 
-    encoding, test = run.model.encoding, run.data.encoded.test
+    encoding, test = run.model.encoding, run.data.test
     # In float64, since the squares of long vectors leave the range of float32.
-    norms = [
+    questions, texts = (
         np.linalg.norm(encoding.sums(encoding.pack(texts)).numpy().astype("float64"), axis=1)
-        for texts in (test.questions, test.candidates)
-    ]
-    title = f"{run.title}, test"
-    figure = norm_histogram(*norms, max_norm=run.experiment.model.max_norm, title=title)
+        for texts in (test.questions, test.candidates.texts)
+    )
+    candidates, radius = texts[test.candidates.index], run.experiment.model.max_norm
+    figure = norm_histogram(questions, candidates, max_norm=radius, title=f"{run.title}, test")
     save_figure(figure, run.folder / "norms.png")

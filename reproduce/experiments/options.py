@@ -11,6 +11,7 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -53,13 +54,15 @@ class DataOptions:
 
 
 class ModelOptions:
-    """Base of the options of a model: its whole numbers are sizes, and its dropouts shares below 1."""
+    """Base of the options of a model: whole numbers are sizes, dropouts shares below 1, a norm at most 1."""
 
     def __post_init__(self) -> None:
         sizes = [name for name, value in vars(self).items() if type(value) is int]
         dropouts = [name for name in vars(self) if name.endswith("dropout")]
+        norms = [name for name in vars(self) if name == "max_norm"]
         check_range(self, *sizes, at_least=1)
         check_range(self, *dropouts, at_least=0, below=1)
+        check_range(self, *norms, above=0, at_most=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,8 +88,9 @@ class RunOptions:
     """Write TensorBoard logs beside the models."""
 
     def __post_init__(self) -> None:
-        check_range(self, "seeds", at_least=1)
-        check_range(self, "first_seed", at_least=0)
+        check_range(self, "seeds", at_least=1, at_most=1_000)
+        # Models multiply it, and Keras takes numbers below 2^32.
+        check_range(self, "first_seed", at_least=0, at_most=1_000_000)
         if self.record is not None:
             record_path(self.results, self.record)  # refuses a bad name
         if self.main and self.record is None:
@@ -117,6 +121,19 @@ class Experiment:
     run: Any = RunOptions()
     """`RunOptions`, or what a study does with the experiment."""
 
+    @classmethod
+    def of(
+        cls, name: str, title: str, data: DataOptions, model: type, training: type[FitOptions], **options: Any
+    ) -> "Experiment":
+        """State an experiment by the classes of its options, and their values but for the defaults."""
+        of_model, of_data = (
+            {field.name: options.pop(field.name) for field in fields(part) if field.name in options}
+            for part in (model, data)
+        )
+        data = replace(data, **of_data) if of_data else data
+        return cls(name=name, title=title, data=data, model=model(**of_model), training=training(**options))
+
+    @cached_property
     def configuration(self) -> dict[str, Any]:
         """Return the options on which the numbers depend, as JSON has them."""
         options = {"model": self.name, **asdict(self.data), **asdict(self.model), **asdict(self.training)}

@@ -7,7 +7,7 @@ import statistics
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,12 +52,11 @@ if TYPE_CHECKING:
     from answer_ranking.training.fitting import FitResult, Way
 
 
-@dataclass(frozen=True)
-class ExperimentData:
-    """Everything that a training reads."""
+@dataclass(frozen=True, kw_only=True)
+class ExperimentData(EncodedDataset):
+    """Everything that a training reads: the splits as arrays, the data set they are of, and word vectors."""
 
     dataset: Dataset
-    encoded: EncodedDataset
     word_vectors: WordVectors
 
     @property
@@ -65,20 +64,10 @@ class ExperimentData:
         """The data set's name and training set, for tables and figures."""
         return " ".join(filter(None, (self.dataset.description.title, self.dataset.variant)))
 
-    @property
-    def train(self) -> EncodedSplit:
-        """The split to train on."""
-        return self.encoded.train
-
-    @property
-    def dev(self) -> EncodedSplit:
-        """The split that chooses."""
-        return self.encoded.dev
-
     @cached_property
     def scored_splits(self) -> dict[str, EncodedSplit]:
         """The splits that are measured: all but the one that is trained on."""
-        return {name: split for name, split in self.encoded.splits.items() if name != "train"}
+        return {name: split for name, split in self.splits.items() if name != "train"}
 
     @cached_property
     def word_embedding(self) -> "keras.layers.Embedding":
@@ -91,7 +80,7 @@ class ExperimentData:
     def data_hash(self) -> str:
         """A hash of the encoded texts, labels, features and word vectors."""
         digest = hashlib.sha256(np.ascontiguousarray(self.word_vectors.matrix))
-        for split in self.encoded.splits.values():
+        for split in self.splits.values():
             for texts in (split.questions, split.candidates.texts):
                 digest.update(texts.words.tobytes() + texts.offsets.tobytes())
             digest.update(split.candidates.index.tobytes())
@@ -118,10 +107,11 @@ def load_data(options: DataOptions, *, overlap: bool = False) -> ExperimentData:
         identity_dimensions=options.identity_dimensions,
         embeddings_home=options.embeddings_home,
     )
-    data = ExperimentData(dataset, encoded, vectors)
+    arrays = {field.name: getattr(encoded, field.name) for field in fields(encoded)}
+    data = ExperimentData(**arrays, dataset=dataset, word_vectors=vectors)
     sizes = ", ".join(
         f"{name} {len(split.question_ids):,} questions / {len(split.labels):,} pairs"
-        for name, split in encoded.splits.items()
+        for name, split in data.splits.items()
     )
     print("\n".join([f"{data.title}: {sizes}", str(vectors), *dataset.description.notes]), flush=True)
     import_tensorflow()
@@ -182,7 +172,7 @@ class Run:
     @cached_property
     def key(self) -> str:
         """A hash of options, data and versions: the states of other experiments are not taken up."""
-        parts = [self.experiment.configuration(), self.data.data_hash, package_versions()]
+        parts = [self.experiment.configuration, self.data.data_hash, package_versions()]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 
     @contextmanager
@@ -220,20 +210,20 @@ class Run:
 
         for folder in (self.folder, self.folder / "runs", self.folder / "model"):
             remove_leftovers(folder)
-        for name, split in self.data.scored_splits.items():
-            scores = {seed: result.scores[name] for seed, result in self.results.items()}
-            write_split(self.folder / "runs", name, split, scores, self.data.dataset.description.protocols)
-        options, encoded = self.experiment.data, self.data.encoded
+        options, data = self.experiment.data, self.data
+        scores = {seed: result.scores for seed, result in self.results.items()}
+        for name, split in data.scored_splits.items():
+            write_split(self.folder / "runs", name, split, scores, data.dataset.description.protocols)
         idf = None
-        if encoded.train.features is not None:
-            idf = inverse_document_frequencies(encoded.train, len(encoded.vocabulary))
+        if data.train.features is not None:
+            idf = inverse_document_frequencies(data.train, len(data.vocabulary))
         ranker = Ranker(
             self.model,
-            encoded.vocabulary,
+            data.vocabulary,
             lowercase=options.lowercase,
             mask_numbers=options.mask_numbers,
             idf=idf,
-            name=f"{options.dataset}, {self.data.word_vectors.name}",
+            name=f"{options.dataset}, {data.word_vectors.name}",
         )
         ranker.save(self.folder / "model")
         curves = [result.history for result in self.results.values()]
@@ -262,7 +252,7 @@ class Run:
         protocols, options = self.data.dataset.description.protocols, self.experiment.run
         place = (options.results, options.record) if options.record else (self.folder, "record")
         paths = {}
-        for split in ("test", *self.data.encoded.further_tests):
+        for split in ("test", *self.data.further_tests):
             for protocol in protocols:
                 several = [protocol] * (len(protocols) > 1) + [split] * (split != "test")
                 paths[split, protocol] = record_path(*place, "-".join(several))
@@ -320,7 +310,7 @@ def facts(experiment: Experiment, data: ExperimentData) -> dict[str, Any]:
         "variant": data.dataset.variant,
         "embeddings": vectors.name,
         "command": clean_command(),
-        "configuration": experiment.configuration(),
+        "configuration": experiment.configuration,
         "vocabulary_coverage": {
             "types": round(vectors.coverage_types, 4),
             "tokens": round(vectors.coverage_tokens, 4),

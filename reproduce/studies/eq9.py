@@ -148,7 +148,7 @@ class Config:
 
 def run_key(experiment: Experiment, data: ExperimentData) -> str:
     """Name a condition's experiment by a hash of its options and data."""
-    text = json.dumps([experiment.configuration(), data.data_hash], sort_keys=True)
+    text = json.dumps([experiment.configuration, data.data_hash], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
@@ -224,7 +224,7 @@ def measure_seed(experiment: Experiment, data: ExperimentData, seed: int, rule: 
     model, fitted = fit_seed(experiment, data, Seed(seed, callbacks=(tracker,)))
     found = {"seed": seed, "reading": experiment.training.eq9, **fitted}
     if model is not None:
-        table = per_question(data.encoded.test, score(model, data.encoded.test))
+        table = per_question(data.test, score(model, data.test))
         table = table[questions_that_count(table, rule)]
         test = {"question_ids": table.index.tolist(), **{name: table[name].tolist() for name in METRICS}}
         found |= {"norms": tracker.rows, "test": test}

@@ -150,7 +150,7 @@ def analyse(experiment: Experiment) -> dict[str, Any]:
     check_writable(options.output)
     data = load_data(experiment.data)
     model, _ = train(experiment, data, Seed(options.seed))
-    split, vocabulary, encoding = data.encoded.splits[options.split], data.encoded.vocabulary, model.encoding
+    split, vocabulary, encoding = data.splits[options.split], data.vocabulary, model.encoding
     title = f"{experiment.title}, {data.title}, {options.split}"
 
     # The vectors before they come onto the ball, as in the paper.

@@ -83,7 +83,7 @@ def search(experiment: Experiment, recipe: ModuleType) -> "optuna.Study":
     name = slug(paper, experiment.data.dataset, data.dataset.variant, experiment.name)
     path = options.folder / f"{name}.journal"
     # Trials of other options, seeds or data are another study in the same file.
-    fixed = {"options": experiment.configuration(), "seeds": options.seeds, "data": data.data_hash}
+    fixed = {"options": experiment.configuration, "seeds": options.seeds, "data": data.data_hash}
     study_name = hashlib.sha256(json.dumps(fixed, sort_keys=True).encode()).hexdigest()[:12]
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:
