@@ -1,11 +1,14 @@
 """Files that are read with clear errors and written so that an interruption never leaves half of one."""
 
 import gzip
+import hashlib
 import io
 import json
+import lzma
 import os
 import re
 import secrets
+import tarfile
 import tempfile
 import warnings
 import zipfile
@@ -21,8 +24,22 @@ from filelock import FileLock, Timeout
 
 from answer_ranking.base.errors import UserError
 
-MOST_BYTES = 2**32
-"""What a gzipped file may unpack to; a few megabytes can be made to unpack to far more than any memory."""
+MOST_BYTES = 2**25
+MOST_TIMES = 6
+"""A file may unpack to `MOST_BYTES`, or to `MOST_TIMES` its own size where that is more.
+
+A few megabytes can be made to unpack to far more than any memory. Texts unpack to three to five times.
+"""
+
+_PLAIN = (OSError, EOFError, ValueError, RuntimeError, MemoryError, OverflowError)
+DAMAGED: tuple[type[Exception], ...] = (
+    *_PLAIN,
+    zlib.error,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+    tarfile.TarError,
+)
+"""What Python raises for an archive that is damaged, encrypted, or compressed in a way that it lacks."""
 
 # The number of the process in the name of a temporary file.
 _WRITER = re.compile(r"\.(\d+)\.part")
@@ -95,6 +112,9 @@ def held_folder(folder: str | Path) -> Iterator[None]:
         lock.acquire()
     try:
         yield
+    except KeyboardInterrupt:
+        print(f"\nStopped. {folder} keeps what is finished: the same command goes on from there.", flush=True)
+        raise
     finally:
         lock.release()
 
@@ -123,30 +143,55 @@ def _runs(process: int) -> bool:
     return True
 
 
-def read_content(path: str | Path) -> bytes:
-    """Read a file's content, uncompressed where it is gzipped (told by its first bytes, not by its name).
+class _Bounded(io.RawIOBase):
+    def __init__(self, stream: Any, where: str | Path, most: int) -> None:
+        self._stream, self._where, self._most, self._left = stream, where, most, most
 
-    Raises a UserError where it is missing, cannot be read, is damaged, or unpacks to more than `MOST_BYTES`.
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        content = self._stream.read(len(buffer))
+        buffer[: len(content)] = content
+        self._left -= len(content)
+        if self._left < 0:
+            what = f"{self._where} unpacks to more than {self._most:,} bytes."
+            raise UserError(f"{what} Unpack it yourself if you trust it.")
+        return len(content)
+
+
+def bounded(stream: Any, where: str | Path, most: int = 0, times: int = MOST_TIMES) -> io.BufferedReader:
+    """Read what unpacks to at most so many bytes (0: `MOST_BYTES`, or `times` the size of the file `where`).
+
+    A UserError is raised where it is more.
     """
-    path = Path(path)
+    return io.BufferedReader(
+        _Bounded(stream, where, most or max(MOST_BYTES, times * Path(where).stat().st_size))
+    )
+
+
+@contextmanager
+def open_content(path: str | Path, most: int = 0, times: int = MOST_TIMES) -> Iterator[Any]:
+    """Open a file, uncompressed where it is gzipped (told by its first bytes, not by its name), as `bounded`.
+
+    Raises a UserError where it is missing, cannot be read, is damaged, or unpacks to more than it may.
+    """
     try:
-        content = path.read_bytes()
+        with Path(path).open("rb") as file:
+            packed = file.peek(2).startswith(b"\x1f\x8b")
+            yield bounded(gzip.GzipFile(fileobj=file), path, most, times) if packed else file
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise UserError(f"{path} is damaged or cut short ({error}). Delete it and fetch it again.") from error
     except FileNotFoundError as error:
         raise UserError(f"{path} does not exist. Check the path.") from error
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}.") from error
-    if not content.startswith(b"\x1f\x8b"):
-        return content
-    try:
-        with gzip.GzipFile(fileobj=io.BytesIO(content)) as stream:
-            unpacked = stream.read(MOST_BYTES + 1)
-    except (EOFError, OSError, zlib.error) as error:
-        raise UserError(f"{path} is damaged or cut short ({error}). Delete it and fetch it again.") from error
-    if len(unpacked) > MOST_BYTES:
-        raise UserError(
-            f"{path} unpacks to more than {MOST_BYTES:,} bytes. Unpack it yourself if you trust it."
-        )
-    return unpacked
+
+
+def read_content(path: str | Path, most: int = 0) -> bytes:
+    """Read a file's content as `open_content` does."""
+    with open_content(path, most) as stream:
+        return stream.read()
 
 
 def decode_text(content: bytes, path: str | Path) -> str:
@@ -173,22 +218,37 @@ def cached_arrays(
 ) -> _Made:
     """Restore something from the arrays kept at `path`, or from those that `make` gives, which are then kept.
 
-    A damaged file, or one that `restore` refuses, is made again with a warning. Where nothing can be
-    written, that too is a warning only.
+    Where these are not the very arrays that were kept, or `restore` fails, they are made anew with a warning.
+    Where nothing can be written, that too is a warning only.
     """
-    if path.exists():
+    if path.is_file():
         try:
+            with zipfile.ZipFile(path) as archive:
+                if sum(each.file_size for each in archive.infolist()) > path.stat().st_size:
+                    raise ValueError("it is compressed, which it never was")
             with np.load(path, allow_pickle=False) as file:
-                return restore({name: file[name] for name in file.files})
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-            warnings.warn(f"{path} is damaged ({error}); it is made anew.", stacklevel=3)
+                arrays = {name: file[name] for name in file.files}
+            if arrays.pop("sha256").tobytes() != _sha256(path.name, arrays):
+                raise ValueError("it is not what was kept")
+            return restore(arrays)
+        except Exception as error:
+            warnings.warn(f"{path} is damaged ({error!r:.200}); it is made anew.", stacklevel=3)
     arrays = make()
     try:
         with atomic_write(path, "wb") as file:
-            np.savez(file, allow_pickle=False, **arrays)
+            sha256 = np.frombuffer(_sha256(path.name, arrays), np.uint8)
+            np.savez(file, allow_pickle=False, sha256=sha256, **arrays)
     except UserError as error:
         warnings.warn(f"not kept for the next run: {error}", stacklevel=3)
     return restore(arrays)
+
+
+def _sha256(name: str, arrays: dict[str, np.ndarray]) -> bytes:
+    digest = hashlib.sha256(name.encode())
+    for key, array in sorted(arrays.items()):
+        digest.update(repr((key, array.dtype.str, array.shape)).encode())
+        digest.update(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"")
+    return digest.digest()
 
 
 def from_json(array: np.ndarray) -> Any:

@@ -8,7 +8,8 @@ from answer_ranking.data_prep.encoded_split import EncodedSplit, EncodedTexts, S
 from answer_ranking.data_prep.own_tables import load_table
 from answer_ranking.data_prep.tables import apply_protocol
 from answer_ranking.data_prep.vocabulary import Tokenizer, Vocabulary
-from answer_ranking.data_prep.word_vectors import WordVectors, load_word_vectors, train_word2vec
+from answer_ranking.data_prep.word_vectors.load import WordVectors, load_word_vectors
+from answer_ranking.data_prep.word_vectors.trained import train_word2vec
 
 __all__ = [
     "DATASETS",

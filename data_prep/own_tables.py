@@ -131,7 +131,9 @@ def read_json_lines(text: str, where: str | Path) -> tuple[pd.DataFrame, list[in
             raise UserError(f"{where}, line {number}: not a JSON object. Write one object a line.")
         for name in record:
             # Names that cannot be printed are none of ours, and half characters in them would stop pandas.
-            if name not in columns and name.isprintable():
+            # A name of its own in every line would make as many columns as lines.
+            most = 20 if _standard_name(name) in COLUMNS else 10
+            if name not in columns and name.isprintable() and len(columns) < most:
                 columns[name] = [None] * len(lines)
         for name, column in columns.items():
             value = record.get(name)

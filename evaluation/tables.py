@@ -84,7 +84,7 @@ def format_seconds(record: ResultRecord, *, whole_training: bool = False) -> str
 
 def short_vectors(embeddings: str) -> str:
     """Name recorded word vectors by their short name; a dash for none."""
-    from answer_ranking.data_prep.word_vectors import short_name
+    from answer_ranking.data_prep.word_vectors.load import short_name
 
     return short_name(embeddings) if embeddings else "–"
 

@@ -27,7 +27,7 @@ from answer_ranking.data_prep import (
 from answer_ranking.data_prep.dataset import OWN_TABLES
 from answer_ranking.data_prep.own_tables import split_by_question
 from answer_ranking.data_prep.tables import check_table
-from answer_ranking.data_prep.word_vectors import WordVectors, resolve_task_vectors
+from answer_ranking.data_prep.word_vectors.load import WordVectors, resolve_task_vectors
 from answer_ranking.evaluation import measure, write_qrels, write_run
 from answer_ranking.evaluation.records import environment, package_versions
 from answer_ranking.ranking.options import TrainOptions

@@ -1,30 +1,42 @@
 """Fetching a data set's files from their public addresses."""
 
+import bz2
 import gzip
 import hashlib
 import lzma
 import sys
 import tarfile
 import tempfile
+import threading
 import time
 import zipfile
-import zlib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import IO, Any
+from urllib.parse import urljoin
+
+from tqdm import tqdm
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import atomic_write, read_content
+from answer_ranking.base.files import DAMAGED, atomic_write, bounded, remove_leftovers
 from answer_ranking.data_prep.description import DataFile, DatasetDescription
 from answer_ranking.data_prep.downloads.data_files import (
     data_folders,
     find_file,
     matching_content,
     missing_data,
+    most_bytes,
     read_verified,
 )
 
 _TIMEOUT = (10, 60)  # seconds to connect, and between two parts of an answer
 _ATTEMPTS = 3
-_DAMAGED = (zlib.error, tarfile.TarError, zipfile.BadZipFile)
+# What may come from an address, and an archive unpack to, where the size is not known.
+_MOST_BYTES = 2**29
+_DEADLINE = 600  # seconds for an answer as a whole; after the first minute it must also come this quickly:
+_SLOWEST = 10_000  # bytes a second
+_MOST_REDIRECTS = 5
+_UNPACKING: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZ": bz2.open, b"\xfd7": lzma.open}
 
 
 class _AddressError(Exception):
@@ -41,8 +53,9 @@ def get_dataset(
     """Find the files of a data set, download those that are absent, and check them all.
 
     A download is checked against the published SHA-256 before it takes its name, so that whatever has the
-    name is complete and right. Archives are read in memory and never unpacked to the disk. Every address is
-    asked up to three times, `wait` seconds before the second round, doubled before the third.
+    name is complete and right, and is given up where it is too large or takes too long. Archives are never
+    unpacked to the disk. Every address is asked up to three times, `wait` seconds before the second round,
+    doubled before the third.
 
     Returns the path of every file by its place under the data folder. A file that only other training sets
     than the first need is left out where it is absent and has no public address.
@@ -67,6 +80,7 @@ def _fetch(file: DataFile, folder: Path, wait: float) -> Path:
     target = folder / f"{file.path}.gz"
     pending = [*file.urls, *file.archives]
     reasons: dict[str, str] = {}
+    remove_leftovers(target.parent)
     for round_number in range(_ATTEMPTS):
         if round_number and pending:
             time.sleep(wait * 2 ** (round_number - 1))
@@ -89,18 +103,20 @@ def _fetch(file: DataFile, folder: Path, wait: float) -> Path:
 
 
 def _content_from(url: str, file: DataFile, folder: Path) -> bytes:
-    """Download from one address into a temporary file and give the content if it is the right one."""
+    """Download from one address into a file without a name and give the content if it is the right one."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".download-") as workspace:
-            path = Path(workspace) / "download"
-            _download(url, path)
-            for candidate in _members(path, file) if url in file.archives else [_downloaded(path)]:
+        with tempfile.TemporaryFile(dir=folder) as answer:
+            is_archive = url in file.archives
+            most = most_bytes(file) if file.bytes and not is_archive else _MOST_BYTES
+            _download(url, answer, most + 1024)
+            for candidate in _candidates(answer, file, is_archive, most):
                 content = matching_content(candidate, file)
                 if content is not None:
                     return content
-            received = hashlib.sha256(path.read_bytes()).hexdigest()
-            what = "holds no file with" if url in file.archives else f"has the SHA-256 {received}, not"
+            answer.seek(0)
+            received = hashlib.file_digest(answer, "sha256").hexdigest()
+            what = "holds no file with" if is_archive else f"has the SHA-256 {received}, not"
             raise _AddressError(f"what came {what} the published SHA-256 {file.sha256}", final=True)
     except OSError as error:
         raise UserError(
@@ -108,45 +124,94 @@ def _content_from(url: str, file: DataFile, folder: Path) -> bytes:
         ) from error
 
 
-def _download(url: str, path: Path) -> None:
-    import pooch
+def _download(url: str, file: IO[bytes], most: int) -> None:
+    """Write an answer of at most so many bytes to a file; whatever else fails is an _AddressError."""
+    errors: list[Exception] = []
+
+    def receive() -> None:
+        try:
+            for part in _parts(url, most):
+                file.write(part)
+        except Exception as error:
+            errors.append(error)
+
+    # Only from outside can a name that is not resolved or a head that comes byte by byte be given up. What is
+    # given up ends when it next writes to the file, which is closed then.
+    thread = threading.Thread(target=receive, daemon=True)
+    began = time.monotonic()
+    thread.start()
+    with tqdm(desc=url[-40:], unit="B", unit_scale=True, disable=not sys.stderr.isatty()) as progress:
+        while thread.is_alive():
+            thread.join(1)
+            took, size = time.monotonic() - began, file.tell()
+            progress.update(size - progress.n)
+            if thread.is_alive() and (took > _DEADLINE or (took > _TIMEOUT[1] and size < took * _SLOWEST)):
+                raise _AddressError(f"{size:,} bytes in {took:.0f} seconds: too slow", final=True)
+    if errors:
+        raise errors[0]
+
+
+def _parts(url: str, most: int) -> Iterator[bytes]:
     import requests
 
+    class Session(requests.Session):
+        def get_redirect_target(self, resp: Any) -> None:
+            """Leave redirections alone: requests would read all that comes with them into memory."""
+
+    size = 0
     try:
-        pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=_TIMEOUT)(url, str(path), None)
+        with Session() as session:
+            # What comes is not unpacked on the way: its size could not be bounded.
+            session.headers["Accept-Encoding"] = "identity"
+            for _ in range(_MOST_REDIRECTS):
+                with session.get(url, timeout=_TIMEOUT, stream=True) as answer:
+                    answer.raise_for_status()
+                    if answer.is_redirect:
+                        url = urljoin(url, answer.headers["location"])
+                        continue
+                    for part in answer.raw.stream(1 << 16, decode_content=False):
+                        size += len(part)
+                        if size > most:
+                            raise _AddressError(f"more came than the {most:,} bytes expected", final=True)
+                        yield part
+                    return
+        raise _AddressError("it redirects without an end", final=True)
+    except _AddressError:
+        raise
     except requests.HTTPError as error:
         status = error.response.status_code if error.response is not None else 0
         final = 400 <= status < 500 and status not in (408, 429)
         raise _AddressError(f"HTTP status {status}", final) from error
-    except requests.Timeout as error:
-        raise _AddressError("no answer in time") from error
-    except requests.ConnectionError as error:
-        raise _AddressError("no connection, or it broke off") from error
-    except requests.RequestException as error:
-        raise _AddressError(f"the transfer broke off ({type(error).__name__})") from error
+    except Exception as error:
+        raise _AddressError(f"no connection, or it broke off ({type(error).__name__})") from error
 
 
-def _downloaded(path: Path) -> bytes:
-    try:
-        return read_content(path)
-    except UserError as error:
-        raise _AddressError("the gzip stream that came is damaged or cut short") from error
-
-
-def _members(path: Path, file: DataFile) -> list[bytes]:
-    """Read the regular files of an archive that could be the one wanted, told by their lengths.
+def _candidates(answer: IO[bytes], file: DataFile, is_archive: bool, most: int) -> Iterator[bytes]:
+    """Give what came, unpacked, or an archive's regular files that could be the one wanted by their lengths.
 
     Names and links inside the archive mean nothing here, so that they can do no harm.
     """
-    # The other form of line ends makes a file longer, by less than half in any text with words in it.
-    lengths = range(file.bytes, file.bytes * 3 // 2 + 2)
+    lengths = range(file.bytes, most_bytes(file) + 1)
     try:
-        if zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as archive:
-                return [archive.read(info) for info in archive.infolist() if info.file_size in lengths]
-        with tarfile.open(path) as archive:
-            fitting = [each for each in archive if each.isfile() and each.size in lengths]
-            return [file.read() for file in map(archive.extractfile, fitting) if file]
-    # RuntimeError is zipfile's word for a password; its subclass NotImplementedError, for a compression.
-    except (OSError, EOFError, ValueError, RuntimeError, lzma.LZMAError, *_DAMAGED) as error:
-        raise _AddressError(f"the archive that came is damaged or cut short ({error})") from error
+        if is_archive and zipfile.is_zipfile(answer):
+            with zipfile.ZipFile(answer) as archive:
+                fitting = [each for each in archive.infolist() if each.file_size in lengths]
+                if sum(each.file_size for each in fitting) > most:
+                    raise _AddressError(f"what came unpacks to more than {most:,} bytes", final=True)
+                yield from map(archive.read, fitting)
+            return
+        answer.seek(0)
+        unpack = _UNPACKING.get(answer.read(2))
+        answer.seek(0)
+        stream = bounded(unpack(answer) if unpack else answer, "what came", most)
+        if not is_archive:
+            yield stream.read()
+            return
+        with tarfile.open(fileobj=stream, mode="r|") as tar:
+            for member in tar:
+                if member.isfile() and member.size in lengths and (content := tar.extractfile(member)):
+                    yield content.read()
+    except UserError as error:
+        raise _AddressError(str(error), final=True) from error
+    except DAMAGED as error:
+        raise _AddressError(f"what came is damaged or cut short ({error})") from error

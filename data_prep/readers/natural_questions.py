@@ -16,6 +16,9 @@ from answer_ranking.data_prep.readers.rows import (
     split_by_article,
 )
 
+# Paragraphs do not lie in each other in sound HTML; a long page in thousands of them would fill any memory.
+_MOST_NESTED = 10
+
 
 def read_natural_questions(lines: Iterable[str], where: str | Path) -> pd.DataFrame:
     """Read the released JSON lines of Natural Questions, in the simplified or the original form.
@@ -60,11 +63,15 @@ def _tokens(record: dict) -> tuple[list[str], list[bool]]:
 def _paragraphs(record: dict, tokens: list[str], html: list[bool]) -> tuple[dict[int, str], set[int], bool]:
     """Give the paragraphs by candidate index, those chosen, and whether something else was chosen."""
     paragraphs = {}
+    left = _MOST_NESTED * len(tokens)
     for index, candidate in enumerate(record["long_answer_candidates"]):
         begin, end = int(candidate["start_token"]), int(candidate["end_token"])
         if not 0 <= begin < end <= len(tokens):
             raise ValueError(f"candidate {index} lies outside the page")
         if tokens[begin].upper() == "<P>":
+            left -= end - begin
+            if left < 0:
+                raise ValueError("the paragraphs are longer than the page")
             words = [tokens[i] for i in range(begin, end) if not html[i]]
             if text := " ".join(" ".join(words).split()):
                 paragraphs[index] = text

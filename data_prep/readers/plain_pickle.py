@@ -2,6 +2,7 @@
 
 import io
 import pickletools
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,12 @@ _TEXTS = frozenset(
 )
 _BYTES = frozenset({"BINBYTES", "SHORT_BINBYTES", "BINBYTES8"})
 _TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
+_PUTS = ("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE")
+_CONTAINERS = ("EMPTY_LIST", "EMPTY_DICT", "EMPTY_TUPLE", "LIST", "DICT", "TUPLE", *_TUPLES)
 _MARK = object()
+# What may be built whatever the length of the file, and what each thing costs, in bytes of the file.
+_GRANTED = 400_000
+_COSTS = {**dict.fromkeys(_CONTAINERS, 4), **dict.fromkeys(_PUTS, 2)}
 
 
 def load_plain_pickle(content: bytes, where: str | Path) -> object:
@@ -26,8 +32,10 @@ def load_plain_pickle(content: bytes, where: str | Path) -> object:
     instructions and only those that build such values are followed; there is no instruction that looks up a
     name, calls, sets an attribute, or asks for persistent objects, and a place in the memo costs no more than
     its entry. What `pickle.Unpickler` with its own `find_class` would still allow (a memo of any size, tuples
-    nested until their hash overflows the stack) is refused, too. Byte strings of Python 2 become str.
+    nested until their hash overflows the stack, one huge key used again and again) is refused, too: what is
+    built may not cost more than the file is long. Byte strings of Python 2 become str.
     """
+    left = _GRANTED + len(content)
     stack: list = []
     memo: dict[int, object] = {}
     depth_of: dict[int, int] = {}  # of the tuples that are alive in `keep`
@@ -40,6 +48,20 @@ def load_plain_pickle(content: bytes, where: str | Path) -> object:
                 del stack[i:]
                 return items
         raise IndexError("no mark")
+
+    def spend(cost: int) -> None:
+        nonlocal left
+        left -= cost
+        if left < 0:
+            raise ValueError("it builds more than a file of its length can hold")
+
+    def put(target: dict, key: Any, value: object) -> None:
+        items = key if type(key) is tuple else (key,)
+        if any(type(item) is tuple for item in items):
+            raise ValueError("a key is a tuple of tuples")
+        # Python may go through all of a key each time that it looks it up.
+        spend(len(items) + sum(map(sys.getsizeof, items)) // 16)
+        target[key] = value
 
     def make_tuple(items: list) -> tuple:
         made = tuple(items)
@@ -65,6 +87,7 @@ def load_plain_pickle(content: bytes, where: str | Path) -> object:
         argument: Any
         for operation, argument, _ in pickletools.genops(io.BytesIO(content)):
             name = operation.name
+            spend(_COSTS.get(name, 0))
             if name in _TEXTS:
                 stack.append(argument if isinstance(argument, str) else argument.decode("utf-8"))
                 if name in ("STRING", "BINSTRING", "SHORT_BINSTRING") and not argument.isascii():
@@ -74,7 +97,7 @@ def load_plain_pickle(content: bytes, where: str | Path) -> object:
                 stack.append(argument)
             elif name in _CONSTANTS:
                 stack.append(_CONSTANTS[name])
-            elif name in ("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"):
+            elif name in _PUTS:
                 memo[len(memo) if name == "MEMOIZE" else argument] = plain([stack[-1]])[0]
             elif name in ("GET", "BINGET", "LONG_BINGET"):
                 stack.append(memo[argument])
@@ -104,10 +127,11 @@ def load_plain_pickle(content: bytes, where: str | Path) -> object:
                 items = since_mark()
                 if name == "DICT":
                     stack.append({})
-                top(dict).update(zip(items[::2], items[1::2], strict=True))
+                for key, value in zip(items[::2], items[1::2], strict=True):
+                    put(top(dict), key, value)
             elif name == "SETITEM":
                 key, value = plain([stack.pop(-2), stack.pop()])
-                top(dict)[key] = value
+                put(top(dict), key, value)
             elif name == "POP":
                 stack.pop()
             elif name == "POP_MARK":

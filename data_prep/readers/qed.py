@@ -1,6 +1,7 @@
 """QED: a sample of Natural Questions, candidates are the sentences of the long answer (Lamm et al. 2021)."""
 
 import json
+from bisect import bisect_right
 from pathlib import Path
 
 import pandas as pd
@@ -61,7 +62,7 @@ def _sentences(record: dict) -> tuple[list[str], set[int]]:
         raise ValueError("an answer lies outside the paragraph")
     ends = [*starts[1:], len(paragraph)]
     sentences = [" ".join(paragraph[begin:end].split()) for begin, end in zip(starts, ends, strict=True)]
-    return sentences, {sum(start <= begin for start in starts) - 1 for begin in begins}
+    return sentences, {bisect_right(starts, begin) - 1 for begin in begins}
 
 
 def _read(variant: str, files: DataFiles) -> tuple[pd.DataFrame, ...]:

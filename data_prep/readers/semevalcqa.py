@@ -1,9 +1,7 @@
 """SemEvalCQA (SemEval-2016 Task 3, subtask A): threads of the Qatar Living forum, candidates are comments."""
 
-import gzip
 import json
 import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
@@ -15,6 +13,7 @@ import defusedxml.ElementTree
 import pandas as pd
 
 from answer_ranking.base.errors import UserError
+from answer_ranking.base.files import DAMAGED, bounded, open_content
 from answer_ranking.data_prep.dataset import github_urls
 from answer_ranking.data_prep.description import DataFile, DatasetDescription
 from answer_ranking.data_prep.downloads.data_files import DataFiles, data_folders, find_file
@@ -25,6 +24,7 @@ from answer_ranking.data_prep.vocabulary import Tokenizer
 _LABELS = {"Good": 1, "PotentiallyUseful": 0, "Bad": 0}
 _NO_TEXT = "comments without text"
 _TEXT_TAGS = frozenset({"RelQSubject", "RelQBody", "RelCText"})
+_DEEPEST = 100
 _TEXTS_AT_ONCE = 10_000
 
 
@@ -34,18 +34,24 @@ def read_semeval_xml(text: str, where: str | Path) -> pd.DataFrame:
     The question is the subject followed by the body; `Good` comments are correct, `PotentiallyUseful` and
     `Bad` ones wrong, as the task's own scorer has it. The comments stand in the order of their dates.
     """
-    threads = _parse(text, where).findall("Thread")
-    if not threads:
+    threads = _parse(text, where)
+    if threads.find("Thread") is None:
         raise UserError(f"{where}: there is no <Thread> in it; is this a file of subtask A?")
     rows = TableRows(where)
-    for thread in threads:
-        name = thread.get("THREAD_SEQUENCE", "without a name")
+    for number, thread in enumerate(threads, start=1):
+        name = thread.get("THREAD_SEQUENCE", number)
         element = thread.find("RelQuestion")
         identifier = None if element is None else element.get("RELQ_ID")
         if element is None or not identifier:
             raise UserError(
                 f"{where}, thread {name}: no <RelQuestion RELQ_ID=...>. "
                 "Is this a file of subtask A? Fetch it again."
+            )
+        comments = thread.findall("RelComment")
+        if thread.tag != "Thread" or len(comments) + 1 != len(thread):
+            raise UserError(
+                f"{where}, thread {name}: not a <Thread> of one <RelQuestion> and <RelComment>s alone. "
+                "Fetch the file again."
             )
         question = _joined(
             _text_of(element, "RelQSubject", f"{where}, question {identifier}"),
@@ -54,7 +60,7 @@ def read_semeval_xml(text: str, where: str | Path) -> pd.DataFrame:
         if not question:
             raise UserError(f"{where}: question {identifier} has no text. Fetch the file again.")
         rows.n_questions += 1
-        for number, comment in enumerate(thread.findall("RelComment"), start=1):
+        for number, comment in enumerate(comments, start=1):
             label = comment.get("RELC_RELEVANCE2RELQ")
             if label not in _LABELS:
                 raise UserError(
@@ -111,10 +117,12 @@ def read_lemmatised(text: str, where: str | Path, left_out: frozenset[str] = fro
 
 
 def _text_of(element: Element, tag: str, where: str) -> str:
-    child = element.find(tag)
-    if child is None:
-        raise UserError(f"{where}: no <{tag}>. Is this a file of subtask A? Fetch it again.")
-    return "".join(child.itertext())
+    found = element.findall(tag)
+    if len(found) != 1:
+        raise UserError(
+            f"{where}: {len(found) or 'no'} <{tag}>, not one. Is this a file of subtask A? Fetch it again."
+        )
+    return "".join(found[0].itertext())
 
 
 def _joined(*parts: str) -> str:
@@ -174,34 +182,40 @@ def _token_lists(texts: Iterable[str], tokenizer: Tokenizer) -> Iterator[list[st
 def _unannotated_texts(source: Path) -> Iterator[str]:
     try:
         if source.suffix != ".zip":
-            with (gzip.open if source.suffix == ".gz" else open)(source, "rb") as stream:
+            with open_content(source) as stream:
                 yield from _texts(stream)
             return
         with zipfile.ZipFile(source) as archive:
             names = [name for name in archive.namelist() if name.endswith(".xml")]
             if len(names) != 1:
                 raise UserError(f"{source}: {len(names)} XML files in it instead of one.")
-            with archive.open(names[0]) as stream:
-                yield from _texts(stream)
-    except (ParseError, ValueError, defusedxml.DefusedXmlException) as error:
-        raise UserError(f"{source}: not the task's XML ({error!r}). Fetch it again.") from error
-    except (EOFError, OSError, zlib.error, zipfile.BadZipFile) as error:
+            with archive.open(names[0]) as packed:
+                yield from _texts(bounded(packed, source))
+    # LookupError: an encoding that there is none of.
+    except (ParseError, LookupError, UnicodeError, defusedxml.DefusedXmlException) as error:
+        raise UserError(f"{source}: not the task's XML ({error!r:.100}). Fetch it again.") from error
+    except DAMAGED as error:
         raise UserError(f"{source} is damaged or cut short ({error}). Fetch it again.") from error
 
 
 def _texts(stream: Any) -> Iterator[str]:
     """Read element by element: the file is larger than memory would like."""
-    events = defusedxml.ElementTree.iterparse(stream, events=("start", "end"))
-    _, root = next(events)
-    for event, element in events:
-        if event != "end":
+    parents: list[Element] = []
+    n_texts = 0  # that are open
+    for event, element in defusedxml.ElementTree.iterparse(stream, events=("start", "end")):
+        is_text = element.tag in _TEXT_TAGS
+        if event == "start":
+            parents.append(element)
+            if len(parents) > _DEEPEST:
+                raise ValueError(f"elements are nested more than {_DEEPEST} deep")
+            n_texts += is_text
             continue
-        if element.tag in _TEXT_TAGS:
-            text = " ".join("".join(element.itertext()).split())
-            if text:
-                yield text
-        elif element.tag == "Thread":
-            root.clear()
+        parents.pop()
+        n_texts -= is_text
+        if is_text and (text := " ".join("".join(element.itertext()).split())):
+            yield text
+        if parents and not n_texts:
+            parents[-1].clear()
 
 
 _V32 = ("whiskeyromeo/CommunityQuestionAnswering", "56b1b9d1fc5f026e46cc5caa568f141161c472e3")

@@ -15,6 +15,7 @@ from answer_ranking.data_prep.tables import numbered_lines
 
 _QUESTION = re.compile(r"<QApairs id=['\"]([^'\"]+)['\"]>$")
 _BLOCKS = {"<question>": None, "<positive>": 1, "<negative>": 0}
+_TAGS = {*_BLOCKS, *(tag.replace("<", "</") for tag in _BLOCKS), "</QApairs>"}
 
 
 def read_pseudo_xml(text: str, where: str | Path) -> pd.DataFrame:
@@ -26,7 +27,7 @@ def read_pseudo_xml(text: str, where: str | Path) -> pd.DataFrame:
     """
     rows = TableRows(where)
     identifier = question = block = None
-    n_candidates = 0
+    n_candidates = opened_at = 0
     source = text.split("\n")
 
     def fail(number: int, what: str) -> UserError:
@@ -35,10 +36,14 @@ def read_pseudo_xml(text: str, where: str | Path) -> pd.DataFrame:
     for number, line in enumerate(source, start=1):
         tag = line.strip()
         if block is not None:
-            # Inside a block only its own end counts: a token could look like a tag.
+            # In the line of the tokens, one alone could look like a tag.
             if tag == block.replace("<", "</"):
+                if number == opened_at + 1:
+                    raise fail(number, f"{block} is empty")
                 block = None
-            elif source[number - 2].strip() == block:
+            elif number > opened_at + 1 and tag in _TAGS:
+                raise fail(number, f"{block} was not closed before {tag}")
+            elif number == opened_at + 1:
                 tokens = " ".join(line.split())
                 if block == "<question>":
                     question = tokens
@@ -54,7 +59,7 @@ def read_pseudo_xml(text: str, where: str | Path) -> pd.DataFrame:
         elif tag in _BLOCKS:
             if identifier is None or (question is None) != (tag == "<question>"):
                 raise fail(number, f"{tag} is out of place")
-            block = tag
+            block, opened_at = tag, number
         elif tag == "</QApairs>":
             identifier = None
         elif tag:

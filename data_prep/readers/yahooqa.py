@@ -5,11 +5,15 @@ from pathlib import Path
 import pandas as pd
 
 from answer_ranking.base.errors import UserError
+from answer_ranking.base.files import MOST_TIMES
 from answer_ranking.data_prep.description import DataFile, DatasetDescription
 from answer_ranking.data_prep.downloads.data_files import DataFiles
 from answer_ranking.data_prep.readers.plain_pickle import load_plain_pickle
 from answer_ranking.data_prep.readers.rows import TableRows, refuse_malformed
 
+# In bytes of the file: what may be made of any file, and what a row takes at least.
+_GRANTED = 1_000_000
+_ROW = 30
 _EMPTY = "answers without text"
 _REPEATED = "answers that repeat one of the question with the same label"
 
@@ -22,8 +26,19 @@ def read_yahooqa(content: bytes, where: str | Path) -> dict[str, pd.DataFrame]:
     `load_plain_pickle`, which runs nothing.
     """
     value = load_plain_pickle(content, where)
-    # No file can hold more answers than bytes, unless one list stands for the answers of many questions.
-    left = len(content)
+    # Answers and texts that are shared take little in the file, but here each is made anew.
+    left = _GRANTED + MOST_TIMES * len(content)
+
+    def text_of(value: object) -> str:
+        nonlocal left
+        words = [value] if isinstance(value, str) else value
+        if not isinstance(words, (list, tuple)) or not all(isinstance(word, str) for word in words):
+            raise TypeError(f"a {type(value).__name__} is not a text")
+        left -= sum(map(len, words)) + len(words)
+        if left < 0:
+            raise UserError(f"{where}: more is in it than its length allows. Fetch it from its source.")
+        return " ".join(" ".join(words).split())
+
     tables = {}
     for split in ("train", "dev", "test"):
         if not isinstance(value, dict) or not isinstance(value.get(split), dict):
@@ -31,11 +46,11 @@ def read_yahooqa(content: bytes, where: str | Path) -> dict[str, pd.DataFrame]:
         rows = TableRows(f"{where}, {split}", unit="pair")
         for number, (question, answers) in enumerate(value[split].items(), start=1):
             with refuse_malformed(f"{where}, {split}, question {number}: not a text with its answers"):
-                pairs = [(_text(answer), label) for answer, label in answers]
-                text = _text(question)
-            left -= len(pairs)
-            if left < 0:
-                raise UserError(f"{where}: it holds more answers than bytes. Fetch it from its source.")
+                left -= _ROW * len(answers)
+                pairs = [(text_of(answer), label) for answer, label in answers]
+                if not all(isinstance(label, str | int | float) for _, label in pairs):
+                    raise TypeError("a label is neither a number nor a text")
+                text = text_of(question)
             rows.n_questions += 1
             seen = set()
             for i, (answer, label) in enumerate(pairs, start=1):
@@ -46,14 +61,6 @@ def read_yahooqa(content: bytes, where: str | Path) -> dict[str, pd.DataFrame]:
                 rows.add(None, f"{split}-{number}", text, f"{split}-{number}-{i}", answer, label)
         tables[split] = rows.table()
     return tables
-
-
-def _text(value: object) -> str:
-    if isinstance(value, (list, tuple)) and all(isinstance(word, str) for word in value):
-        value = " ".join(value)
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r:.40} is not a text")
-    return " ".join(value.split())
 
 
 def _read(variant: str, files: DataFiles) -> tuple[pd.DataFrame, ...]:

@@ -1,13 +1,11 @@
 """Reading the wanted rows of a word-vector file, whatever its format."""
 
-import gzip
+import codecs
 import hashlib
 import importlib.util
-import io
 import json
 import os
 import zipfile
-import zlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +14,15 @@ from typing import IO, Any
 import numpy as np
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import cache_folder, cached_arrays, from_json, to_json
+from answer_ranking.base.files import (
+    DAMAGED,
+    bounded,
+    cache_folder,
+    cached_arrays,
+    from_json,
+    open_content,
+    to_json,
+)
 
 DEFAULT_SOURCE = "glove-6b-50d"
 
@@ -46,7 +52,14 @@ SOURCES = (DEFAULT_SOURCE, *_PUBLISHED)
 
 # Smaller files are read faster than it is worth to keep what was read.
 _WORTH_CACHING = 1_000_000
-_FORMAT = 1
+_FORMAT = 2
+
+_LONGEST_LINE = 2**20
+_LONGEST_WORD = 2**12
+_MOST_DIMENSIONS = 2**16
+_CUT = 32  # No program cuts words that are shorter.
+# No number of a word vector but 0 is larger or smaller; shifted by a byte, two of three are.
+_SMALLEST, _LARGEST = np.array([1e-20, 1e6], "<f4").view("<u4")
 
 
 def read_vectors(
@@ -131,53 +144,77 @@ def source_name(source: str) -> str:
 
 
 def _read_file(path: Path, member: str | None, wanted: list[str]) -> tuple[list[str], np.ndarray]:
-    if path.name.removesuffix(".gz").endswith(".bin"):
-        return _read_binary(path, wanted)
+    where = f"{path}#{member}" if member else str(path)
+    read = _read_binary if (member or path.name).removesuffix(".gz").endswith(".bin") else _read_text
     try:
-        with _open_text(path, member) as stream:
-            return _read_text(stream, f"{path}#{member}" if member else str(path), wanted)
-    # RuntimeError: an archive that is encrypted, or compressed in a way that Python lacks.
-    except (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError) as error:
+        with _open(path, member) as stream:
+            return read(stream, where, wanted)
+    except DAMAGED as error:
         raise UserError(f"{path} is damaged or cut short, or encrypted ({error}). Fetch it again.") from error
 
 
-def _read_binary(path: Path, wanted: list[str]) -> tuple[list[str], np.ndarray]:
-    # gensim reads the whole file before rows can be chosen: 3.6 GB for GoogleNews, the first time.
-    from gensim.models import KeyedVectors
-
-    try:
-        vectors = KeyedVectors.load_word2vec_format(str(path), binary=True, unicode_errors="replace")
-    # A damaged header may promise more than fits into memory.
-    except (OSError, EOFError, ValueError, zlib.error, MemoryError) as error:
-        raise UserError(
-            f"{path} is damaged or not in word2vec's binary form ({error}). Fetch it again."
-        ) from error
-    words = [word for word in wanted if word in vectors.key_to_index]
-    chosen = vectors.vectors[[vectors.key_to_index[word] for word in words]].astype(np.float32)
-    finite = np.isfinite(chosen).all(axis=1)
-    if not finite.all():
-        raise UserError(
-            f"{path}: the vector of {words[int(finite.argmin())]!r} is not finite. Fetch the file again."
-        )
-    return words, chosen
-
-
 @contextmanager
-def _open_text(path: Path, member: str | None) -> Iterator[Any]:
-    if path.suffix == ".zip":
-        with zipfile.ZipFile(path) as archive:
-            names = [name for name in archive.namelist() if not name.endswith("/")]
-            if member is None and len(names) != 1:
-                raise UserError(
-                    f"{path} holds {len(names)} files: write {path.name}#NAME with one of {names[:9]}."
-                )
-            if member is not None and member not in names:
-                raise UserError(f"{path} does not hold {member}: it holds {names[:9]}.")
-            with archive.open(member or names[0]) as stream:
-                yield io.BufferedReader(stream)
-    else:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
+def _open(path: Path, member: str | None) -> Iterator[Any]:
+    if path.suffix != ".zip":
+        with open_content(path) as stream:
             yield stream
+        return
+    with zipfile.ZipFile(path) as archive:
+        names = [name for name in archive.namelist() if not name.endswith("/")]
+        if member is None and len(names) != 1:
+            raise UserError(
+                f"{path} holds {len(names)} files: write {path.name}#NAME with one of {names[:9]}."
+            )
+        if member is not None and member not in names:
+            raise UserError(f"{path} does not hold {member}: it holds {names[:9]}.")
+        with archive.open(member or names[0]) as packed:
+            yield bounded(packed, path)
+
+
+def _read_binary(stream: IO[bytes], where: str, wanted: list[str]) -> tuple[list[str], np.ndarray]:
+    """Read word2vec's binary form row by row; gensim would load it whole, 3.6 GB for GoogleNews.
+
+    The form has nothing to check it by, and a byte that is missing or added moves all that follows: every row
+    must be plausible, a word in UTF-8 and numbers of a possible size.
+    """
+
+    def damaged(place: str, what: str) -> UserError:
+        what = f"{where}, {place}: not {what}. The file is damaged or not in word2vec's binary form."
+        return UserError(f"{what} Fetch it again.")
+
+    header = stream.readline(_LONGEST_WORD).split()
+    if len(header) != 2 or not all(field.isdigit() and 0 < len(field) < 16 for field in header):
+        raise damaged("line 1", "the numbers of vectors and of dimensions")
+    n_vectors, dimensions = map(int, header)
+    if not n_vectors or not 0 < dimensions <= _MOST_DIMENSIONS:
+        raise damaged("line 1", f"1 vector or more of 1 to {_MOST_DIMENSIONS:,} dimensions")
+    word_of = {word.encode(): word for word in wanted}
+    found: dict[str, np.ndarray] = {}
+    row_size = _LONGEST_WORD + 2 + 4 * dimensions
+    part, at, line_end = b"", 0, b""
+    for row in range(1, n_vectors + 1):
+        if len(part) - at < row_size:
+            part, at = part[at:] + stream.read(max(1 << 20, row_size)), 0
+        # Some programs end every row with a line feed, the others none.
+        if row == 2 and part.startswith(b"\n", at):
+            line_end = b"\n"
+        begin = at + (len(line_end) if row > 1 else 0)
+        end = part.find(b" ", begin, begin + _LONGEST_WORD)
+        word, whole = part[begin:end], end > begin and (row == 1 or part.startswith(line_end, at))
+        at = end + 1 + 4 * dimensions
+        try:
+            codecs.utf_8_decode(word, "strict", len(word) < _CUT)
+            bits = np.frombuffer(part, "<u4", dimensions, end + 1) & 0x7FFFFFFF
+        except ValueError:
+            whole = False
+        if not whole or min(word) < 32 or ((bits > _LARGEST) | ((bits < _SMALLEST) & (bits > 0))).any():
+            raise damaged(f"row {row}", f"a word and {dimensions} numbers of a possible size")
+        known = word_of.get(word)
+        if known is not None and known not in found:
+            found[known] = np.frombuffer(part, "<f4", dimensions, end + 1).astype(np.float32)
+    if (part[at:] + stream.read(9)).removeprefix(line_end if n_vectors > 1 else b"\n"):
+        raise damaged(f"row {n_vectors}", "the last one, as line 1 promises")
+    return list(found), np.array(list(found.values()), np.float32).reshape(-1, dimensions)
 
 
 def _read_text(stream: IO[bytes], where: str, wanted: list[str]) -> tuple[list[str], np.ndarray]:
@@ -188,17 +225,26 @@ def _read_text(stream: IO[bytes], where: str, wanted: list[str]) -> tuple[list[s
     word_of = {word.encode(): word for word in wanted}
     found: dict[str, np.ndarray] = {}
     promised = dimensions = None
-    n_vectors = 0
-    for number, line in enumerate(stream, start=1):
+    n_vectors = number = 0
+    while line := stream.readline(_LONGEST_LINE + 1):
+        number += 1
+        if len(line) > _LONGEST_LINE:
+            raise UserError(f"{where}, line {number}: longer than {_LONGEST_LINE:,} bytes. Fetch it again.")
+        if b"\0" in line or line.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise UserError(f"{where}, line {number}: binary or UTF-16. Save it as text with encoding UTF-8.")
         line = line.rstrip()
         if number == 1:
             line = line.removeprefix(b"\xef\xbb\xbf")
             header = line.split()
-            if len(header) == 2 and all(field.isdigit() for field in header):
+            if len(header) == 2 and all(field.isdigit() and len(field) < 16 for field in header):
                 promised, dimensions = map(int, header)
+                if not dimensions:
+                    raise UserError(f"{where}, line 1: vectors of 0 dimensions. Fetch the file again.")
                 continue
         if not line:
             continue
+        if not n_vectors and line.lstrip().lower().startswith((b"<!doctype", b"<html", b"<?xml")):
+            raise UserError(f"{where}, line {number}: a web page, not word vectors. Fetch the file itself.")
         n_vectors += 1
         word, *rest = line.split(b" ", 2)
         fields = line.count(b" ")
@@ -211,7 +257,7 @@ def _read_text(stream: IO[bytes], where: str, wanted: list[str]) -> tuple[list[s
                 f"{where}, line {number}: {fields} numbers, not {dimensions or 'any'}. Fetch the file again."
             )
         known = word_of.get(word.removeprefix(b"/c/en/"))
-        if known is None or known in found:
+        if (known is None or known in found) and n_vectors > 1:
             continue
         try:
             vector = np.array([float(value) for value in line.split(b" ")[1:]], np.float32)
@@ -221,8 +267,9 @@ def _read_text(stream: IO[bytes], where: str, wanted: list[str]) -> tuple[list[s
             ) from error
         if not np.isfinite(vector).all():
             raise UserError(f"{where}, line {number}: the vector is not finite. Fetch the file again.")
-        found[known] = vector
-    if not n_vectors or (promised is not None and n_vectors < promised):
+        if known is not None:
+            found[known] = vector
+    if not n_vectors or (promised is not None and n_vectors != promised):
         raise UserError(
             f"{where} holds {n_vectors} vectors{f', not the {promised} it promises' if promised else ''}. "
             "Fetch the file again."

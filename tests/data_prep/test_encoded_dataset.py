@@ -1,3 +1,5 @@
+import io
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -66,6 +68,28 @@ def test_damaged_cache_is_made_anew(tmp_path, keep):
     with pytest.warns(UserWarning, match="damaged"):
         same(first, encode_dataset(dataset, cache_home=tmp_path))
     assert entry.read_bytes() == content
+
+
+def test_any_damaged_cache_is_made_anew(tmp_path, damaged):
+    dataset = load_dataset("sample")
+    first = encode_dataset(dataset, cache_home=tmp_path)
+    (entry,) = tmp_path.rglob("*.npz")
+    content = entry.read_bytes()
+    with np.load(entry) as file:
+        arrays = dict(file)
+    changed = {"train_labels": np.zeros(3, np.int8), "names": np.frombuffer(b"[" * 100_000, np.uint8)}
+    contents = list(damaged(content))
+    for name, array in changed.items():
+        buffer = io.BytesIO()
+        np.savez(buffer, **{**arrays, name: array})
+        contents.append(buffer.getvalue())
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays, bomb=np.zeros(10_000_000))
+    for damage in [*contents, buffer.getvalue()]:
+        entry.write_bytes(damage)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            same(first, encode_dataset(dataset, cache_home=tmp_path))
 
 
 def test_cache_follows_the_content(tmp_path):

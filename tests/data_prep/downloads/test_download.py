@@ -6,6 +6,7 @@ import io
 import struct
 import tarfile
 import threading
+import time
 import zipfile
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,7 +20,7 @@ from answer_ranking.data_prep import UserError
 from answer_ranking.data_prep.dataset import find_description
 from answer_ranking.data_prep.description import DataFile, DatasetDescription
 from answer_ranking.data_prep.downloads.data_files import read_verified
-from answer_ranking.data_prep.downloads.download import _AddressError, _members, get_dataset
+from answer_ranking.data_prep.downloads.download import _AddressError, _candidates, get_dataset
 
 CONTENT = "".join(f"line {i} of a file\n" for i in range(2000)).encode()
 
@@ -66,8 +67,14 @@ ANSWERS = {
     "half.tar.bz2": tar({"data/a.txt": CONTENT})[:-100],
     "half.zip": zipped({"data/a.txt": CONTENT})[:-100],
     "without.tar.bz2": tar({"data/b.txt": b"x" * len(CONTENT)}),
+    "endless.gz": gzip.compress(bytes(10_000_000)),
+    "endless.tar.gz": gzip.compress(tar({"a.txt": bytes(10_000_000)}, "w")),
+    "long": CONTENT * 3,
     "bomb.tar.bz2": bz2.compress(b"not a tar at all" * 99),
 }
+
+
+REDIRECTS = {"moved": "/plain", "around": "/around", "nonsense": "http://[", "disk": "file:///etc/passwd"}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -83,6 +90,20 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(CONTENT)))
             self.end_headers()
             self.wfile.write(CONTENT[:1000])
+        elif name in REDIRECTS:
+            self.send_response(302)
+            self.send_header("Location", REDIRECTS[name])
+            self.send_header("Content-Encoding", "gzip")
+            self.end_headers()
+            self.wfile.write(ANSWERS["endless.gz"])
+        elif name == "slow":
+            self.wfile.write(b"HTTP/1.1 200 OK\r\n")
+            time.sleep(3)
+        elif name == "odd-length":
+            self.send_response(200)
+            self.send_header("Content-Length", "many")
+            self.end_headers()
+            self.wfile.write(CONTENT)
         elif name in ANSWERS or name == "busy-once":
             body = ANSWERS.get(name, CONTENT)
             self.send_response(200)
@@ -136,7 +157,14 @@ def files_under(folder):
 
 
 @pytest.mark.parametrize(
-    "names", [["plain"], ["gzipped"], ["crlf"], ["absent", "wrong", "half.gz", "broken", "plain"]]
+    "names",
+    [
+        ["plain"],
+        ["gzipped"],
+        ["crlf"],
+        ["absent", "wrong", "half.gz", "broken", "plain"],
+        ["around", "nonsense", "disk", "long", "endless.gz", "odd-length"],
+    ],
 )
 def test_the_right_content_arrives(tmp_path, server, names):
     file = wanted(server, *names)
@@ -146,6 +174,20 @@ def test_the_right_content_arrives(tmp_path, server, names):
     assert files_under(tmp_path) == ["set/a.txt.gz"]
     assert not list(tmp_path.rglob(".*"))
     assert set(Handler.asked) == set(names)
+
+
+def test_a_redirection_is_followed_and_what_comes_with_it_left_unread(tmp_path, server):
+    fetch(wanted(server, "moved"), tmp_path)
+    assert set(Handler.asked) == {"moved", "plain"}
+
+
+def test_too_slow_an_address_is_given_up_and_leftovers_are_removed(tmp_path, server, monkeypatch):
+    monkeypatch.setattr("answer_ranking.data_prep.downloads.download._DEADLINE", 0.1)
+    left = tmp_path / "set" / ".a.txt.gz.x.999999999.part"
+    left.parent.mkdir()
+    left.write_bytes(b"half")
+    assert fetch(wanted(server, "slow", "plain"), tmp_path).exists()
+    assert files_under(tmp_path) == ["set/a.txt.gz"]
 
 
 @pytest.mark.parametrize("name", ["all.tar.bz2", "all.tar.gz", "all.zip", "hostile.tar"])
@@ -172,11 +214,16 @@ def test_a_busy_server_is_asked_again(tmp_path, server):
         (["broken"], [], "broke off", 3),
         ([], ["half.tar.bz2"], "damaged or cut short", 3),
         ([], ["half.zip"], "damaged or cut short", 3),
+        (["endless.gz"], [], "unpacks to more than", 1),
+        (["long"], [], "more came than", 1),
+        (["around"], [], "redirects without an end", 5),
+        ([], ["endless.tar.gz"], "unpacks to more than", 1),
         ([], ["bomb.tar.bz2"], "damaged or cut short", 3),
         ([], ["without.tar.bz2"], "holds no file with the published SHA-256", 1),
     ],
 )
-def test_a_failure_says_why_and_leaves_nothing(tmp_path, server, names, archives, reason, times):
+def test_a_failure_says_why_and_leaves_nothing(tmp_path, server, monkeypatch, names, archives, reason, times):
+    monkeypatch.setattr("answer_ranking.data_prep.downloads.download._MOST_BYTES", 1_000_000)
     with pytest.raises(UserError, match=reason) as error:
         fetch(wanted(server, *names, archives=archives), tmp_path)
     assert "Check the network" in str(error.value)
@@ -195,9 +242,7 @@ def test_a_full_disk_is_a_user_error(tmp_path, server, monkeypatch, where):
     def full(*args, **kwargs):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(
-        *(("pooch.HTTPDownloader.__call__", full) if where == "download" else ("os.fsync", full))
-    )
+    monkeypatch.setattr(*(("tempfile.TemporaryFile", full) if where == "download" else ("os.fsync", full)))
     with pytest.raises(UserError, match="No space left on device"):
         fetch(wanted(server, "plain"), tmp_path)
     assert files_under(tmp_path) == []
@@ -255,6 +300,11 @@ def test_the_real_files_have_the_published_checksums(real_data_home, name):
         assert len(read_verified(file, paths[file.path])) == file.bytes
 
 
+def members(path):
+    with path.open("rb") as answer:
+        return list(_candidates(answer, DataFile("a.txt", "0" * 64, 100), is_archive=True, most=1000))
+
+
 def with_field(content, offset, value):
     """Change a two-byte field in the first local header and in the central directory."""
     central = content.index(b"PK\x01\x02")
@@ -268,12 +318,12 @@ def with_field(content, offset, value):
 def test_an_archive_that_cannot_be_unpacked_is_an_address_error(tmp_path, change):
     (tmp_path / "a.zip").write_bytes(with_field(zipped({"a.txt": b"x" * 100}), *change))
     with pytest.raises(_AddressError, match="damaged or cut short"):
-        _members(tmp_path / "a.zip", DataFile("a.txt", "0" * 64, 100))
+        members(tmp_path / "a.zip")
 
 
 def test_names_in_an_archive_mean_nothing(tmp_path):
     (tmp_path / "a.zip").write_bytes(zipped({"../../b.txt": b"x" * 100, "/tmp/c.txt": b"y" * 9}))
-    assert _members(tmp_path / "a.zip", DataFile("a.txt", "0" * 64, 100)) == [b"x" * 100]
+    assert members(tmp_path / "a.zip") == [b"x" * 100]
     assert [path.name for path in tmp_path.iterdir()] == ["a.zip"]
 
 
@@ -284,6 +334,6 @@ def test_a_changed_archive_gives_members_or_an_address_error(tmp_path, place, no
     place %= len(content)
     (tmp_path / "a.zip").write_bytes(content[:place] + noise + content[place + len(noise) :])
     try:
-        _members(tmp_path / "a.zip", DataFile("a.txt", "0" * 64, 100))
+        members(tmp_path / "a.zip")
     except _AddressError as error:
         assert "damaged or cut short" in str(error)

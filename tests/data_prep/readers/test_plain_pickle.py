@@ -120,6 +120,10 @@ def test_hostile_pickles_run_nothing(tmp_path, monkeypatch, name):
         b"\x8b" + struct.pack("<i", 2**31 - 1) + b"1.",  # an integer of 2 GB
         b"I" + b"9" * 100_000 + b"\n.",
         b"N" + b"\x85" * 200_000 + b".",  # ((((None,),),),)
+        b"(" + b"}" * 1_000_000 + b"l.",
+        b"(" + b"N\x85" * 1_000_000 + b"l.",
+        b"}X" + struct.pack("<I", 10**6) + b"a" * 10**6 + b"q\x000" + b"h\x00Ns" * 10**5 + b".",
+        b"}(Ntq\x000(h\x00h\x00tNs.",  # a tuple of tuples as a key
         b"}(" + b")" + b"\x85" * 200_000 + b"Nu.",  # the same as a key, whose hash recurses
         b"](h\x00e.",
         b"(.",

@@ -82,6 +82,11 @@ OUTSIDE = '<!DOCTYPE xml [<!ENTITY a SYSTEM "file:///etc/passwd">]>'
         (xml(FIRST.replace("Why?", "&a9;"), doctype=LAUGHS), "declares XML entities"),
         (xml(FIRST.replace("Why?", "&a;"), doctype=OUTSIDE), "declares XML entities"),
         (xml(FIRST).replace("Thread", "Faden"), "no <Thread>"),
+        (xml(FIRST, thread("Q2").replace("Thread", "Faden")), "thread Q2: not a <Thread> of one"),
+        (
+            xml(FIRST.replace("RelComment", "RelCommand", 1).replace("</RelComment", "</RelCommand", 1)),
+            "alone",
+        ),
         (xml(FIRST.replace("RELQ_ID=", "ID=")), "thread Q1_R1: no <RelQuestion"),
         (xml(FIRST.replace("RelQBody", "RelQClean")), "question Q1_R1: no <RelQBody>"),
         (xml(FIRST.replace("RelCText", "RelCClean")), "comment Q1_R1_C1: no <RelCText>"),
@@ -161,6 +166,7 @@ def test_unannotated_texts_are_preferred(tmp_path, kind):
         ("", xml(FIRST).encode()[:-40]),
         ("", xml(FIRST.replace("Why?", "&a9;"), doctype=LAUGHS).encode()),
         ("", xml(FIRST).encode().replace(b"Why", b"W\xff")),
+        ("", xml(FIRST).replace("utf-8", "utf-99").encode()),
         (".gz", gzip.compress(xml(FIRST).encode(), mtime=0)[:-20]),
         (".zip", b"PK\x03\x04"),
     ],
@@ -168,7 +174,7 @@ def test_unannotated_texts_are_preferred(tmp_path, kind):
 def test_damaged_unannotated_texts_are_a_user_error(tmp_path, kind, content):
     (tmp_path / "semeval2016-task3").mkdir()
     (tmp_path / "semeval2016-task3" / f"QL-unannotated-data-subtaskA.xml{kind}").write_bytes(content)
-    with pytest.raises(UserError, match="Fetch it again"):
+    with pytest.raises(UserError, match=r"etch it again"):
         list(unlabelled_texts(None, tmp_path, lowercase=True)[0])
 
 

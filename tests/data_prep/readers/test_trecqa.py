@@ -49,6 +49,8 @@ def test_pseudo_xml():
         (PSEUDO_XML[:-12], "ends within question 7.2"),
         (PSEUDO_XML.replace("</QApairs>\n", "", 1), "line 16: question 7.1 was not closed"),
         (PSEUDO_XML.replace("Nobody\t", " "), "line 13: the candidate is empty"),
+        (PSEUDO_XML.replace("Nobody\t\nNN\n", ""), "line 13: <negative> is empty"),
+        (PSEUDO_XML.replace("</positive>\n", ""), "line 11: <positive> was not closed before <negative>"),
         ("<html>\n", "line 1: '<html>' is not expected here"),
         ("<QApairs id='1'>\n<positive>\nx\n</positive>\n</QApairs>\n", "line 2: <positive> is out of place"),
     ],

@@ -1,7 +1,5 @@
-import gzip
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -10,40 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from answer_ranking.data_prep import UserError, Vocabulary, WordVectors, load_word_vectors
-from answer_ranking.data_prep.word_vectors import mean_norm, scale_to_norm, short_name
-
-WORDS = ["the", "Paris", "paris", "new_york", "zoë", "13", "/", "rare"]
-
-
-VALUES = np.random.default_rng(0).normal(size=(len(WORDS), 5)).astype(np.float32)
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory):
-    """The same vectors in every format; gensim writes those that it knows."""
-    from gensim.models import KeyedVectors
-
-    folder = tmp_path_factory.mktemp("vectors")
-    vectors = KeyedVectors(5)
-    vectors.add_vectors(WORDS, VALUES)
-    vectors.save_word2vec_format(str(folder / "word2vec.txt"), binary=False)
-    vectors.save_word2vec_format(str(folder / "word2vec.bin"), binary=True)
-    text = (folder / "word2vec.txt").read_bytes()
-    rows = text.split(b"\n", 1)[1]
-    (folder / "glove.txt").write_bytes(rows)
-    (folder / "trailing.txt").write_bytes(text.replace(b"\n", b" \n"))
-    (folder / "blanks.txt").write_bytes(rows + b". . 1 2 3 4 5\n")
-    header, *lines = text.decode().strip().split("\n")
-    numberbatch = [header, *(f"/c/en/{line}" for line in lines)]
-    (folder / "numberbatch.txt").write_text("\n".join(numberbatch), encoding="utf-8")
-    for name in ("word2vec.txt", "word2vec.bin", "glove.txt", "numberbatch.txt"):
-        (folder / f"{name}.gz").write_bytes(gzip.compress((folder / name).read_bytes()))
-    with zipfile.ZipFile(folder / "one.zip", "w") as archive:
-        archive.write(folder / "glove.txt", "glove.txt")
-    with zipfile.ZipFile(folder / "two.zip", "w") as archive:
-        archive.write(folder / "glove.txt", "glove.5d.txt")
-        archive.writestr("glove.1d.txt", "the 1\n")
-    return folder
+from answer_ranking.data_prep.word_vectors.load import mean_norm, scale_to_norm, short_name
 
 
 def test_installed_vectors():
@@ -78,10 +43,10 @@ def test_reading_all_installed_vectors_takes_little_memory():
     assert float(out.stdout) < 500e6
 
 
-def test_lookup_takes_the_word_itself_then_lower_case(files):
+def test_lookup_takes_the_word_itself_then_lower_case(files, known):
     vocabulary = Vocabulary(["Paris", "The", "PARIS", "Rare"])
     matrix = load_word_vectors([str(files / "glove.txt")], vocabulary).matrix
-    np.testing.assert_array_equal(matrix[2:], VALUES[[1, 0, 2, 7]])
+    np.testing.assert_array_equal(matrix[2:], known[1][[1, 0, 2, 7]])
 
 
 def test_padding_and_unknown_words(files):
@@ -100,8 +65,9 @@ def test_padding_and_unknown_words(files):
     assert abs(many.mean()) < 0.01
 
 
-def test_sources_are_concatenated_with_identity_dimensions(files):
-    words = [*WORDS, *(f"xyzzyx{i}" for i in range(500))]
+def test_sources_are_concatenated_with_identity_dimensions(files, known):
+    of_file, values = known
+    words = [*of_file, *(f"xyzzyx{i}" for i in range(500))]
     counts = np.array([0, 0, *range(10, 10 + len(words))])
     sources = [str(files / "glove.txt"), "glove-6b-50d"]
     vectors = load_word_vectors(sources, Vocabulary(words), counts=counts, identity_dimensions=40)
@@ -109,13 +75,13 @@ def test_sources_are_concatenated_with_identity_dimensions(files):
     assert vectors.matrix.shape == (len(words) + 2, 5 + 50 + 40)
     assert vectors.dimensions == 95
     assert vectors.matrix.dtype == np.float32
-    np.testing.assert_array_equal(vectors.matrix[2 : 2 + len(WORDS), :5], VALUES)
+    np.testing.assert_array_equal(vectors.matrix[2 : 2 + len(of_file), :5], values)
     assert not vectors.matrix[0].any()
-    assert vectors.coverage_types == pytest.approx(len(WORDS) / len(words))
-    assert vectors.coverage_tokens == pytest.approx(counts[2 : 2 + len(WORDS)].sum() / counts.sum())
+    assert vectors.coverage_types == pytest.approx(len(of_file) / len(words))
+    assert vectors.coverage_tokens == pytest.approx(counts[2 : 2 + len(of_file)].sum() / counts.sum())
     # All words get identity dimensions; their mean norm is that of the known words' vectors.
     norms = np.linalg.norm(vectors.matrix[1:, 55:], axis=1)
-    known = np.linalg.norm(vectors.matrix[2 : 2 + len(WORDS), :55], axis=1).mean()
+    known = np.linalg.norm(vectors.matrix[2 : 2 + len(of_file), :55], axis=1).mean()
     assert norms.mean() == pytest.approx(known, rel=0.05)
     # The words of a source keep their place, so that one more source changes nothing in the others' part.
     alone = load_word_vectors([str(files / "glove.txt")], Vocabulary(words)).matrix

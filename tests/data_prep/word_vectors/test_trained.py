@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from answer_ranking.data_prep import UserError, Vocabulary, load_dataset, load_word_vectors
-from answer_ranking.data_prep.word_vectors import resolve_task_vectors, train_word2vec
+from answer_ranking.data_prep.word_vectors.load import resolve_task_vectors
+from answer_ranking.data_prep.word_vectors.trained import train_word2vec
 
 RNG = np.random.default_rng(0)
 
