@@ -60,6 +60,7 @@ def train_and_rank(options: argparse.Namespace) -> dict:
     from answer_ranking.data_prep import encode_dataset, load_dataset, load_word_vectors
     from answer_ranking.models import compare_aggregate, cosinet
     from answer_ranking.training import Listwise, ListwiseOptions, Pointwise, PointwiseOptions, Scorer, fit
+    from answer_ranking.training.callbacks import SlantedTriangularRate
 
     data = encode_dataset(load_dataset(options.dataset))
     vectors = load_word_vectors(
@@ -69,17 +70,18 @@ def train_and_rank(options: argparse.Namespace) -> dict:
     train = data.train.keep_questions(data.train.counts_under("answerable"))
     # The paper's highest rates and three epochs.
     if listwise:
-        way = Listwise(train, ListwiseOptions(epochs=options.epochs, learning_rate=2e-4))
+        rate = 2e-4
+        way = Listwise(train, ListwiseOptions(epochs=options.epochs, learning_rate=rate))
     else:
-        rates = {"learning_rate": 2e-3, "l2": 0.0, "patience": None}
-        way = Pointwise(train, PointwiseOptions(epochs=options.epochs, **rates))
+        rate, without = 2e-3, {"l2": 0.0, "patience": None}
+        way = Pointwise(train, PointwiseOptions(epochs=options.epochs, learning_rate=rate, **without))
     start = time.perf_counter()
     ranker = (cosinet if encoder == "Cosinet" else compare_aggregate)(
         vectors.matrix,
         objective="listwise" if listwise else "pointwise",
         across=listwise[1].lower() if len(listwise) > 1 else "none",
     )
-    result = fit(ranker, way, dev=data.dev)
+    result = fit(ranker, way, dev=data.dev, callbacks=[SlantedTriangularRate(rate)])
     training = time.perf_counter() - start
     score = Scorer(ranker, data.test)
     score()

@@ -110,7 +110,7 @@ def suggest(trial: "optuna.Trial", experiment: Experiment) -> dict[str, Any]:
 def load(options: ScaledData) -> ExperimentData:
     """Load the data, with word vectors of the length that the options name, and print their mean length."""
     from answer_ranking.data_prep.encoded_split import count_words
-    from answer_ranking.data_prep.word_vectors import mean_norm, scale_to_norm
+    from answer_ranking.data_prep.word_vectors.load import mean_norm, scale_to_norm
 
     data = load_data(options)
     split, n_words = data.train, len(data.vocabulary)

@@ -28,7 +28,7 @@ from answer_ranking.data_prep import (
     load_word_vectors,
 )
 from answer_ranking.data_prep.overlap_features import inverse_document_frequencies
-from answer_ranking.data_prep.word_vectors import resolve_task_vectors
+from answer_ranking.data_prep.word_vectors.load import resolve_task_vectors
 from answer_ranking.evaluation.metrics import (
     METRICS,
     over_seeds,

@@ -108,7 +108,8 @@ def test_training_on_the_sample_helps(sample_run):
 
 def test_the_saved_model_is_the_seed_that_is_best_on_dev(tmp_path, monkeypatch):
     """Dev prefers seed 1 of three, test prefers seed 2, and the last and the first are neither."""
-    experiment = hyperqa(DataOptions(dataset="sample"), dimension=4, seeds=4, output=tmp_path, epochs=1)
+    experiment = hyperqa(DataOptions(dataset="sample"), dimension=4, epochs=1)
+    experiment = experiment.changed(seeds=4, output=tmp_path)
     data = load_data(experiment.data)
     run = Run("hyperqa", experiment, data)
     dev, test = data.dev, data.test
@@ -197,7 +198,7 @@ def test_a_record_is_not_lost_to_fewer_seeds_or_to_a_variant(tmp_path):
 
     def run(**options):
         places = {"output": tmp_path, "results": tmp_path / "results", "record": "hyperqa/sample/a"}
-        return Run("hyperqa", hyperqa(DataOptions(dataset="sample"), **places, **options), data)
+        return Run("hyperqa", hyperqa(DataOptions(dataset="sample")).changed(**places, **options), data)
 
     first = run(seeds=2, main=True)
     first.model = SimpleNamespace(trainable_variables=[])
@@ -243,7 +244,7 @@ def test_tensorboard_that_is_not_installed_is_named(in_process, tmp_path, monkey
 def test_what_another_state_s_key_depends_on(tmp_path):
     data = load_data(DataOptions(dataset="sample"))
     vectors = replace(data.word_vectors, matrix=data.word_vectors.matrix * 2)
-    experiment = hyperqa(data=DataOptions(dataset="sample"), output=tmp_path)
+    experiment = hyperqa(DataOptions(dataset="sample")).changed(output=tmp_path)
 
     def key(experiment, data=data):
         return Run("hyperqa", experiment, data).key
