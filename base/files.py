@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 import io
-import json
 import lzma
 import os
 import re
@@ -249,13 +248,3 @@ def _sha256(name: str, arrays: dict[str, np.ndarray]) -> bytes:
         digest.update(repr((key, array.dtype.str, array.shape)).encode())
         digest.update(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"")
     return digest.digest()
-
-
-def from_json(array: np.ndarray) -> Any:
-    """Give back what `to_json` put into an array."""
-    return json.loads(array.tobytes())
-
-
-def to_json(value: object) -> np.ndarray:
-    """Put strings into a byte array, as JSON: NumPy would store them as fixed width or as pickles."""
-    return np.frombuffer(json.dumps(value).encode(), np.uint8)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from answer_ranking.base.files import cache_folder, cached_arrays, from_json, to_json
+from answer_ranking.base.files import cache_folder, cached_arrays
 from answer_ranking.data_prep.dataset import Dataset
 from answer_ranking.data_prep.encoded_split import (
     EncodedSplit,
@@ -163,11 +163,12 @@ def _to_arrays(encoded: EncodedDataset) -> dict[str, np.ndarray]:
         names["splits"][name] = [split.question_ids, ids.tolist()]
         if split.features is not None:
             arrays[f"{name}_features"] = split.features
-    return {**arrays, "names": to_json(names)}
+    # As bytes: NumPy would store texts as fixed width or as pickles.
+    return {**arrays, "names": np.frombuffer(json.dumps(names).encode(), np.uint8)}
 
 
 def _from_arrays(arrays: dict[str, np.ndarray]) -> EncodedDataset:
-    names = from_json(arrays["names"])
+    names = json.loads(arrays["names"].tobytes())
     splits = {
         name: EncodedSplit(
             questions=EncodedTexts(arrays[f"{name}_question_words"], arrays[f"{name}_question_offsets"]),

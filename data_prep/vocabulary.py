@@ -88,7 +88,6 @@ class Vocabulary:
         array([3, 1], dtype=int32)
     """
 
-    PADDING = 0
     UNKNOWN = 1
 
     def __init__(self, words: Sequence[str]) -> None:

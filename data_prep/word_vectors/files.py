@@ -14,15 +14,7 @@ from typing import IO, Any
 import numpy as np
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import (
-    DAMAGED,
-    bounded,
-    cache_folder,
-    cached_arrays,
-    from_json,
-    open_content,
-    to_json,
-)
+from answer_ranking.base.files import DAMAGED, bounded, cache_folder, cached_arrays, open_content
 
 DEFAULT_SOURCE = "glove-6b-50d"
 
@@ -90,9 +82,11 @@ def read_vectors(
 
     def make() -> dict[str, np.ndarray]:
         words, vectors = _read_file(path, member, wanted)
-        return {"words": to_json(words), "vectors": vectors}
+        return {"words": np.frombuffer(json.dumps(words).encode(), np.uint8), "vectors": vectors}
 
-    return name, *cached_arrays(kept, make, lambda arrays: (from_json(arrays["words"]), arrays["vectors"]))
+    return name, *cached_arrays(
+        kept, make, lambda arrays: (json.loads(arrays["words"].tobytes()), arrays["vectors"])
+    )
 
 
 def _read_installed(wanted: list[str]) -> tuple[list[str], np.ndarray]:
