@@ -204,8 +204,8 @@ show(PairwiseTrainer.losses_and_gradients)
 # `none` converts nothing. `notebooks/eq9` compares them.
 
 # %%
+from answer_ranking.layers.poincare import convert_parameter_gradients
 from answer_ranking.layers.riemannian_gradient import riemannian_gradient
-from answer_ranking.training.riemannian import convert_parameter_gradients
 
 show(convert_parameter_gradients)
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from answer_ranking.layers.poincare import convert_parameter_gradients
 from answer_ranking.training import Eq9
-from answer_ranking.training.riemannian import convert_parameter_gradients
 
 
 def converted(gradient, theta, reading):
