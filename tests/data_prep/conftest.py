@@ -3,6 +3,9 @@ from pathlib import Path
 
 import pytest
 
+# Read here: other tests leave the variable out of their environment.
+DATA_HOME = os.environ.get("QA_DATA_HOME")
+
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
@@ -16,10 +19,9 @@ def real_folder():
     """Give a folder of the real data sets by its path, or skip the test where it is absent."""
 
     def find(path):
-        home = os.environ.get("QA_DATA_HOME")
-        if not home or not (Path(home) / path).is_dir():
+        if not DATA_HOME or not (Path(DATA_HOME) / path).is_dir():
             pytest.skip(f"QA_DATA_HOME is not set, or holds no folder {path}/: the real data are not here")
-        return Path(home) / path
+        return Path(DATA_HOME) / path
 
     return find
 
