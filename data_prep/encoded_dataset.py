@@ -163,7 +163,6 @@ def _to_arrays(encoded: EncodedDataset) -> dict[str, np.ndarray]:
         names["splits"][name] = [split.question_ids, ids.tolist()]
         if split.features is not None:
             arrays[f"{name}_features"] = split.features
-    # As bytes: NumPy would store texts as fixed width or as pickles.
     return {**arrays, "names": np.frombuffer(json.dumps(names).encode(), np.uint8)}
 
 

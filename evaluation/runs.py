@@ -184,10 +184,7 @@ def write_split(
     scores: Mapping[int, Mapping[str, ArrayLike]],
     protocols: Mapping[str, str],
 ) -> None:
-    """Write a run file of the split per seed, and qrels of all its questions and of each protocol's.
-
-    `scores` are those of every split by name, per seed.
-    """
+    """Write a run per seed, whose `scores` are by split, and qrels of all and each protocol's questions."""
     of_row = split.question_of_row
     masks = list(map(split.counts_under, protocols.values()))
     ids, candidates = np.asarray(split.question_ids, object)[of_row], np.asarray(split.candidate_ids, object)

@@ -22,7 +22,7 @@ _CONTAINERS = ("EMPTY_LIST", "EMPTY_DICT", "EMPTY_TUPLE", "LIST", "DICT", "TUPLE
 _MARK = object()
 # What may be built whatever the length of the file, and what each thing costs, in bytes of the file.
 _GRANTED = 400_000
-_COSTS = {**dict.fromkeys(_CONTAINERS, 4), **dict.fromkeys(_PUTS, 2)}
+_COSTS = dict.fromkeys((*_CONTAINERS, *_PUTS), 4)
 
 
 def load_plain_pickle(content: bytes, where: str | Path) -> object:

@@ -209,6 +209,8 @@ def _texts(stream: Any) -> Iterator[str]:
             if len(parents) > _DEEPEST:
                 raise ValueError(f"elements are nested more than {_DEEPEST} deep")
             n_texts += is_text
+            if element.keys():  # To ask for `attrib` makes a dictionary where there is none.
+                element.attrib.clear()
             continue
         parents.pop()
         n_texts -= is_text

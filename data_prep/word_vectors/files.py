@@ -220,12 +220,14 @@ def _read_text(stream: IO[bytes], where: str, wanted: list[str]) -> tuple[list[s
     found: dict[str, np.ndarray] = {}
     promised = dimensions = None
     n_vectors = number = 0
+    whole = True
     while line := stream.readline(_LONGEST_LINE + 1):
         number += 1
         if len(line) > _LONGEST_LINE:
             raise UserError(f"{where}, line {number}: longer than {_LONGEST_LINE:,} bytes. Fetch it again.")
         if b"\0" in line or line.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise UserError(f"{where}, line {number}: binary or UTF-16. Save it as text with encoding UTF-8.")
+        whole = line.endswith(b"\n")
         line = line.rstrip()
         if number == 1:
             line = line.removeprefix(b"\xef\xbb\xbf")
@@ -263,6 +265,11 @@ def _read_text(stream: IO[bytes], where: str, wanted: list[str]) -> tuple[list[s
             raise UserError(f"{where}, line {number}: the vector is not finite. Fetch the file again.")
         if known is not None:
             found[known] = vector
+    if promised is None and not whole:
+        raise UserError(
+            f"{where}, line {number}: cut short, for it ends without a line feed. Fetch the file again, or "
+            "add a line feed if it is whole."
+        )
     if not n_vectors or (promised is not None and n_vectors != promised):
         raise UserError(
             f"{where} holds {n_vectors} vectors{f', not the {promised} it promises' if promised else ''}. "

@@ -227,8 +227,7 @@ class Run:
         )
         ranker.save(self.folder / "model")
         curves = [result.history for result in self.results.values()]
-        title = self.title
-        save_figure(learning_curves(curves, title=title), self.folder / "learning_curves.png")
+        save_figure(learning_curves(curves, title=self.title), self.folder / "learning_curves.png")
         records = self._records()
         for path, record in records.items():
             save_record(record, path)

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answer_ranking.data_prep import Vocabulary
+from answer_ranking.data_prep import Tokenizer, Vocabulary, load_dataset
 
 token_lists = st.lists(st.lists(st.sampled_from("abcdef"), max_size=6), min_size=1, max_size=6)
 
@@ -35,3 +35,38 @@ def test_special_entries_cannot_be_met_in_a_text():
 def test_a_vocabulary_names_every_word_once():
     with pytest.raises(ValueError, match="must be distinct"):
         Vocabulary(["a", "b", "a"])
+
+
+def test_tokenizers():
+    text = "  Isn't  it\u00a0U.S. soil? "
+    assert Tokenizer(pretokenised=True)([text]) == [["isn't", "it", "u.s.", "soil?"]]
+    assert Tokenizer(pretokenised=True, lowercase=False)(["A b"]) == [["A", "b"]]
+    spacy = pytest.importorskip("spacy")
+    expected = [token.text for token in spacy.blank("en")(text) if not token.is_space]
+    assert Tokenizer(pretokenised=False, lowercase=False)([text]) == [expected]
+    assert Tokenizer(pretokenised=False)([text, text]) == [[token.lower() for token in expected]] * 2
+
+
+def test_tokens_of_digits_points_and_commas_are_masked_and_no_others():
+    tokenizer = Tokenizer(pretokenised=True, mask_numbers=True)
+    tokens = tokenizer(["In 1993 2,130 of 3.5 1990s 21st .08 mid-1992 4-5,000"])[0]
+    assert tokens == ["in", "<num>", "<num>", "of", "<num>", "1990s", "21st", ".08", "mid-1992", "4-5,000"]
+
+
+@pytest.mark.real_data
+def test_masked_train_is_part_of_train_all(real_data_home):
+    small, large = (
+        load_dataset("trecqa", variant, real_data_home).train for variant in ("TRAIN", "TRAIN-ALL")
+    )
+    masked = Tokenizer(pretokenised=True, lowercase=False, mask_numbers=True)
+
+    def number_patterns(tokenizer, table):
+        """Sentences of the questions that both have, as the places of their masked numbers."""
+        return {" ".join(t) for t in tokenizer(table["candidate"].tolist()) if "<num>" in t}
+
+    plain = Tokenizer(pretokenised=True, lowercase=False)
+    there = number_patterns(plain, large)
+    here = number_patterns(masked, small)
+    # 2,130 is written so in TRAIN and as <num> in TRAIN-ALL; a few sentences differ in other ways.
+    assert len(here & there) > 0.95 * len(here)
+    assert not number_patterns(plain, small)

@@ -9,8 +9,8 @@ import pytest
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation import ResultRecord, paired_randomisation_test, save_record
-from answer_ranking.evaluation.report import documents, main, readme_block
-from answer_ranking.evaluation.results_document import paper_tables, results_document
+from answer_ranking.evaluation.report import documents, main
+from answer_ranking.evaluation.results_document import results_document
 from answer_ranking.evaluation.tables import PAPERS_FILE, paper_ours_table, read_papers
 
 PAPERS = read_papers()
@@ -101,21 +101,6 @@ def test_percent_is_compared_with_percent():
     assert cells[1:7] == ["46.09", "46.09 ± 0.40", "+0.00", "64.21", "64.21 ± 0.40", "+0.00"]
 
 
-def test_an_accuracy_is_compared_with_the_precision_at_1():
-    measured = {"metrics": {"map": summary(0.5), "p@1": summary(0.6)}, "metrics_dev": {"p@1": summary(0.65)}}
-    record = make_record(**AP_CNN, dataset="insuranceqa", variant="POOL-100", **measured)
-    text = results_document([record], PAPERS)
-    # Printed: dev 68.8, test1 69.8, test2 66.3; V2 has no second test split.
-    cells = ["68.8", "65.0 ± 0.4", "", "69.8", "60.0 ± 0.4", "", "66.3", "", ""]
-    assert line_of(text, "AP-CNN", "68.8")[1:10] == cells
-    footnote = text.index("Ours are those of V2")
-    assert text.index("| AP-CNN | 68.8") < footnote < text.index("### Table 4 (as quoted")
-    assert "Ours are those of V2" not in results_document([], PAPERS)
-    terminal = paper_ours_table([record], PAPERS)
-    assert re.search(r"AP-CNN \(attentive_pooling, Table 3, on V1\) +– +0\.6980", terminal)
-    assert "difference" not in terminal
-
-
 def test_the_edition_that_the_paper_has_is_compared_on_both_test_splits():
     common = {**AP_CNN, "dataset": "insuranceqa-v1", "metrics_dev": {"p@1": summary(0.65)}}
     first, second = (
@@ -165,12 +150,6 @@ def ctrn_record(model, per_question, **changes):
     return make_record(**values | changes)
 
 
-def test_a_variant_of_the_data_set_fits_only_its_own_table():
-    text = results_document([ctrn_record("CTRN", [0.75] * 12)], PAPERS)
-    assert line_of(text, "CTRN", "0.7582")[2:4] == ["0.7500 ± 0.0040", "-0.0082"]
-    assert line_of(text, "CTRN", "0.7712", "not run")
-
-
 def test_models_of_one_table_are_compared_with_its_baseline_alone():
     good, fair, poor = ([base + 0.01 * i for i in range(12)] for base in (0.7, 0.6, 0.3))
     records = [ctrn_record("CTRN", good), ctrn_record("QRNN", fair), ctrn_record("LSTM", poor)]
@@ -208,65 +187,6 @@ def test_no_mark_without_significance_and_none_without_the_baseline():
     assert "Not tested, for lack of a record of QRNN on the same questions: CTRN." in text
 
 
-def test_a_baseline_that_the_table_does_not_print_is_the_variant_with_the_same_word_vectors():
-    values = [0.7 + 0.001 * i for i in range(12)]
-    others = {"model": "CosineQA", "main": False}
-    records = [hyperqa(values), hyperqa([0.2] * 12, **others, embeddings="other"), hyperqa(values, **others)]
-    assert "Against CosineQA, by MAP: HyperQA p = 1." in results_document(records, PAPERS)
-
-
-def test_variants_are_tested_on_the_metric_of_their_table():
-    def accurate(map_values, first, **changes):
-        questions = each_question(map_values) | {"p@1": [first] * 2}
-        metrics = {"map": summary(0.5), "p@1": summary(0.5)}
-        changes |= {"dataset": "insuranceqa", "metrics": metrics, "per_question": questions}
-        return make_record(**AP_CNN, **changes)
-
-    main_record = accurate([0.5] * 12, [1.0] * 12, configuration={"l2": 0.1})
-    variant = accurate([0.5] * 12, [1.0] * 4 + [0.0] * 8, configuration={"l2": 0.2}, main=False)
-    p = paired_randomisation_test([1.0] * 12, [1.0] * 4 + [0.0] * 8)
-    row = line_of(results_document([main_record, variant], PAPERS), "AP-CNN", "l2 = 0.2")
-    assert f"{p:.3g} (AP-CNN)" in row
-
-
-def test_where_the_paper_prints_the_time_of_a_training_ours_is_that_of_all_epochs():
-    cosinet = {"paper": "cosinet", "model": "Cosinet list BiRNN"}
-    record = make_record(**cosinet, seconds_per_epoch=41.0, configuration={"epochs": 3})
-    text = results_document([record], PAPERS).partition("### Table 4: wikiqa")[2]
-    (table,) = re.findall(r"\n\n(\| model .*?)\n\n", text, re.DOTALL)[:1]
-    header, *_ = table.splitlines()
-    row = line_of(table, "Cosinet list BiRNN", "75.62 (std 0.8)")
-    seconds = dict(zip([cell.strip() for cell in header.strip("|").split("|")], row, strict=True))
-    assert (seconds["training s, paper"], seconds["training s, ours"]) == ("8.9", "123")
-
-
-def test_a_variant_names_the_options_that_it_has_and_that_it_lacks():
-    main = make_record(configuration={"margin": 1.0, "raw_embeddings": True})
-    text = results_document([main, make_record(configuration={"margin": 0.5}, main=False)], PAPERS)
-    assert line_of(text, "HyperQA", "margin = 0.5, without raw_embeddings")
-
-
-def test_a_variant_without_a_row_is_compared_with_the_named_baseline_or_with_nothing():
-    alone = {"main": False, "configuration": {"model": "features"}}
-    features = ctrn_record("Overlap features alone", [0.5] * 12, **alone)
-    lstm, qrnn = (ctrn_record(m, [0.7] * 12, configuration={"model": m.lower()}) for m in ("LSTM", "QRNN"))
-    text = results_document([features, lstm, qrnn], PAPERS)
-    row = line_of(text, "Overlap features alone")
-    assert row[1] == "from QRNN: model = features"
-    assert row[4] == f"{2 / 2**12:.3g} (QRNN)"
-    row = line_of(results_document([features, lstm], PAPERS), "Overlap features alone")
-    assert row[1] == row[4] == ""
-
-
-def test_a_rule_is_never_compared_with():
-    qed = {"paper": "cosinet", "dataset": "qed"}
-    rule = make_record(**qed, model="CA", **A_RULE, embeddings="", configuration={"tie_seeds": 50})
-    model = make_record(**qed, model="Cosinet", main=False, configuration={"epochs": 3, "l2": 0.0})
-    text = results_document([rule, model], PAPERS)
-    assert line_of(text, "Cosinet", "")[1:3] == ["", "0.708 ± 0.004"]
-    assert "tie_seeds" not in text
-
-
 def test_variants_stand_below_with_what_differs_and_a_corrected_p_value():
     good, bad = [0.9] * 12, [0.9] * 4 + [0.1] * 8
     records = [
@@ -284,45 +204,6 @@ def test_variants_stand_below_with_what_differs_and_a_corrected_p_value():
     # The baseline is compared with the main record once, above.
     assert "Against CosineQA, by MAP: HyperQA p = 1." in text
     assert line_of(text, "CosineQA", "")[4] == ""
-
-
-def test_rows_without_a_record_say_why():
-    text = results_document([], PAPERS)
-    assert line_of(text, "HyperQA", "0.683")[2] == "no data"
-    assert line_of(text, "PV", "0.511", "quoted", "", "0.516", "quoted")
-    assert line_of(text, "CTRN", "0.7712", "not run")
-    reasons = {"3: yahooqa": "No data: the released splits of YahooQA", "6: nq-la": "No data: the candidates"}
-    for title, reason in reasons.items():
-        below = text[text.rindex(f"Table {title}") :]
-        assert reason in below[: below.find("\n#")], title
-
-
-def test_records_on_other_data_stand_at_the_end_by_split_and_those_of_the_sample_nowhere():
-    v2 = {"dataset": "insuranceqa-v2", "main": False}
-    records = [make_record(**v2, split=split, embeddings=f"vectors-{split}") for split in ("test", "test2")]
-    text = results_document(records, PAPERS).partition("prints no table")[2]
-    assert "insuranceqa-v2, filtered\n" in text and "insuranceqa-v2, filtered, test2\n" in text
-    assert "vectors-test2" in text
-    assert results_document([make_record(dataset="sample")], PAPERS) == results_document([], PAPERS)
-
-
-def test_the_table_of_parameters_counts_the_models_of_the_main_row_s_data():
-    sizes = {"LSTM": 330, "QRNN": 552, "CTRN": 553}
-    records = [ctrn_record("CTRN", [0.5] * 12, dataset="semevalcqa", protocol="answerable", parameters=263)]
-    records += [ctrn_record("QRNN", [0.5] * 12, variant="TRAIN-ALL", parameters=200)]
-    records += [ctrn_record(model, [0.5] * 12, parameters=size) for model, size in sizes.items()]
-    text = results_document(records, PAPERS)
-    table = text[text.index("## CTRN (") :].partition("### Table 4")[0]
-    assert {model: int(line_of(table, model)[2]) for model in sizes} == sizes
-    assert "Ours are those of trecqa, raw, TRAIN." in table
-
-
-def test_the_tables_of_one_paper_have_no_variants_and_no_runs():
-    records = [make_record(), make_record(embeddings="other", main=False)]
-    text = paper_tables("hyperqa", records)
-    assert line_of(text, "HyperQA", "0.712")[2] == "0.708 ± 0.004"
-    assert text.count("### Table") == 5
-    assert "#runs" not in text and "other" not in text
 
 
 def test_a_new_paper_is_one_entry(root, tmp_path):
@@ -344,14 +225,6 @@ rows = [["ToyNet", "0.701"], ["Older", "0.6"]]
     assert line_of(section, "ToyNet", "0.701")[2:4] == ["0.708 ± 0.004", "+0.007"]
     assert line_of(section, "Older", "0.6")[2] == "quoted"
     assert "| ToyNet, wikiqa | 0.701 / 0.708 ± 0.004 |" in texts[root / "README.md"]
-
-
-def test_the_main_rows_stand_in_the_readme():
-    records = [make_record(), make_record(model="CosineQA"), make_record(embeddings="b", main=False)]
-    text = readme_block(records, PAPERS)
-    assert "| HyperQA, wikiqa | 0.712 / 0.708 ± 0.004 | 0.727 / 0.721 ± 0.004 |" in text
-    assert len([line for line in text.splitlines() if line.startswith("| ")]) == 3
-    assert "counts as 0" not in text
 
 
 def test_the_command_writes_and_checks_all_documents(root):
@@ -385,14 +258,3 @@ def test_a_readme_without_markers_is_an_error_with_exit_code_2(root):
     assert done.returncode == 2
     assert re.match(r"error: .*README.md lacks the markers", done.stderr)
     assert not (root / "reproduce" / "RESULTS.md").exists()
-
-
-def test_the_rows_of_the_committed_tables_can_be_told_apart():
-    text = (ROOT / "reproduce" / "RESULTS.md").read_text(encoding="utf-8")
-    tables = [table for table in re.split(r"\n\n", text) if table.startswith("| model | what differs")]
-    assert tables
-    for table in tables:
-        titles, _, *rows = (line.strip("| ").split(" | ") for line in table.splitlines())
-        named = [titles.index(title) for title in ("model", "what differs", "word vectors", "protocol")]
-        keys = [tuple(row[column] for column in named) for row in rows]
-        assert len(set(keys)) == len(keys), keys

@@ -48,6 +48,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_word(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
+        ("a.txt", b"the 1 2\nof 1 2", "line 2: cut short"),
         ("a.txt", b"the 1 2\nof 1\n", "line 2: 1 numbers, not 2"),
         ("a.txt", b"the 1 2\nof 1 2 3 4\n", "line 2: 4 numbers, not 2"),
         ("a.txt", b"the 1 2\nof 1 x\n", "line 2: not a number"),
