@@ -1,6 +1,6 @@
 import pytest
 
-from answer_ranking.evaluation.tables import format_difference, format_measured
+from answer_ranking.evaluation.tables import format_difference
 
 
 @pytest.mark.parametrize(
@@ -9,7 +9,3 @@ from answer_ranking.evaluation.tables import format_difference, format_measured
 )
 def test_a_difference_has_its_sign_and_the_printed_digits(scale, printed, expected):
     assert format_difference({"mean": 0.708}, printed, scale=scale) == expected
-
-
-def test_percent_and_interval():
-    assert format_measured({"mean": 0.708, "ci95": 0.0061}, scale=100, decimals=1) == "70.8 ± 0.6"
