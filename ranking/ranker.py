@@ -12,7 +12,7 @@ from zipfile import ZipFile
 import numpy as np
 import pandas as pd
 
-from answer_ranking.base.command import import_tensorflow
+from answer_ranking.base.command import import_tensorflow, printable
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_path, atomic_write, read_content
 from answer_ranking.data_prep import Tokenizer, Vocabulary, encode_split
@@ -286,5 +286,5 @@ def _reading(path: Path) -> Iterator[None]:
         raise
     # A damaged file makes Keras, HDF5 and TensorFlow raise almost anything.
     except Exception as error:
-        what = "".join(letter for letter in " ".join(str(error).split()) if letter.isprintable())
+        what = printable(" ".join(str(error).split()))
         raise UserError(f"{path} cannot be read ({what:.300}). Train the model again.") from error
