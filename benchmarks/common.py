@@ -12,6 +12,7 @@ from typing import Any
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write, check_writable
+from answer_ranking.data_prep.dataset import find_description
 
 _RESULT = "RESULT "
 
@@ -22,7 +23,8 @@ def arguments(page: str) -> argparse.ArgumentParser:
 
 
 def check_options(options: argparse.Namespace, *counts: str, output: str | Path | None = None) -> None:
-    """Refuse numbers below 1, and a file that cannot be written, before anything is measured."""
+    """Refuse an unknown data set, numbers below 1 and a file that cannot be written, before TensorFlow starts."""
+    find_description(options.dataset)
     for name in counts:
         value = getattr(options, name)
         numbers = value if isinstance(value, list | tuple) else [value]

@@ -15,6 +15,8 @@ def test_layers_under_backend(backend, under_backend):
         pytest.skip(f"this process itself runs under {backend}")
     # Where the folder lies and what the sources say has nothing to do with the backend.
     words = ["-q", "-x", FOLDER, f"--ignore={__file__}", f"--ignore={FOLDER / 'test_layer_sources.py'}"]
+    # JAX compiles every operation for each shape: tests of many shapes run under one backend.
+    words += ["-m", "not slow"]
     result = under_backend(backend, "-m", "pytest", *words)
     assert result.returncode == 0, result.stdout[-6000:] + result.stderr[-2000:]
     assert " passed" in result.stdout

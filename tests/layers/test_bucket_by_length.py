@@ -14,6 +14,7 @@ LISTS = np.array([[[7, 8], [0, 0], [0, 0]], [[5, 0], [0, 0], [6, 9]], [[0, 0]] *
 
 
 # JAX compiles every operation anew for every shape.
+@pytest.mark.slow
 @settings(max_examples=15 if keras.backend.backend() == "jax" else 30, deadline=None)
 @given(
     arrays("int32", st.tuples(*[st.integers(1, 4)] * 3), elements=st.integers(0, 2)),

@@ -65,6 +65,7 @@ def test_equals_the_layers_step_by_step(pooling, crossing, kernel_size, skip_pad
     assert_close(found, expected_found, rtol=1e-4)
 
 
+@pytest.mark.slow
 @either_way
 def test_many_words_pass_through_many_blocks(skip_padding):
     """Two levels of blocks: more blocks than a block has words."""
@@ -86,6 +87,7 @@ def test_without_masks_every_step_counts():
     assert_close(means, compiled(lambda *x: layer(list(x), mask=everywhere))(*inputs), rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.slow
 @either_way
 def test_a_batch_of_padding_alone_gives_zeros(skip_padding):
     masks = [np.zeros((2, 3), bool), np.zeros((2, 5), bool)]
@@ -93,6 +95,7 @@ def test_a_batch_of_padding_alone_gives_zeros(skip_padding):
         np.testing.assert_array_equal(to_numpy(mean), np.zeros((2, 4)))
 
 
+@pytest.mark.slow
 @either_way
 @pytest.mark.parametrize("crossing", ["index", None])
 @pytest.mark.parametrize(("n_texts", "lengths"), [(2, (0, 0)), (2, (0, 3)), (2, (3, 0)), (0, (2, 3))])
@@ -107,6 +110,7 @@ def test_texts_without_steps_and_batches_without_texts(crossing, n_texts, length
         assert bool(to_numpy(mean).any()) == (length > 0 and n_texts > 0 and crossing is None)
 
 
+@pytest.mark.slow
 @either_way
 def test_padding_changes_nothing(skip_padding):
     masks = masks_of(([3, 1, 6], [4, 2, 1]))
