@@ -149,6 +149,20 @@ def test_a_bad_file_is_named_with_its_key(tmp_path):
     refused("[1]", r"record.json does not hold a JSON object")
 
 
+def test_a_damaged_record_is_refused_by_name_or_whole(tmp_path, damaged):
+    path, copy = tmp_path / "record.json", tmp_path / "copy.json"
+    save_record(make_record(), path)
+    for content in damaged(path.read_bytes()):
+        path.write_bytes(content)
+        try:
+            record = read_record(path)
+        except UserError as error:
+            assert str(path) in str(error)
+        else:
+            save_record(record, copy)
+            assert read_record(copy) == record
+
+
 def test_two_files_of_one_experiment_are_refused_but_another_configuration_is_another(tmp_path):
     save_record(make_record(), tmp_path / "a.json")
     save_record(make_record(configuration={"l2": 0.1}), tmp_path / "b.json")

@@ -1,0 +1,30 @@
+"""Model folders with damage anywhere in them: refused with a message, or of no consequence."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from answer_ranking.data_prep import UserError, Vocabulary
+from answer_ranking.models import ctrn, hyperqa
+from answer_ranking.ranking import Ranker
+
+WORDS = Vocabulary(["who", "painted", "the", "chapel", "rome", "in", "."])
+PAIRS = [("Who painted the chapel?", "It rained in Rome."), ("Who?", "The chapel is in Rome.")]
+
+
+@pytest.mark.parametrize(("build", "share"), [(hyperqa, 1), (ctrn, 5)])
+@pytest.mark.parametrize("file", ["ranker.keras", "vocabulary.json"])
+def test_a_damaged_folder_is_refused_or_ranks_as_before(build, share, file, damaged, tmp_path):
+    vectors = np.random.default_rng(0).normal(size=(len(WORDS), 6)).astype("float32")
+    Ranker(build(vectors, 4), WORDS).save(tmp_path)
+    expected = Ranker.load(tmp_path).score(PAIRS)
+    path = tmp_path / file
+    for content in itertools.islice(damaged(path.read_bytes()), 0, None, share):
+        path.write_bytes(content)
+        try:
+            scores = Ranker.load(tmp_path).score(PAIRS)
+        except UserError as error:
+            assert str(tmp_path) in str(error)
+        else:
+            np.testing.assert_allclose(scores, expected, rtol=1e-6)
