@@ -160,7 +160,7 @@ def test_a_damaged_record_is_refused_by_name_or_whole(tmp_path, damaged):
             assert str(path) in str(error)
         else:
             save_record(record, copy)
-            assert read_record(copy) == record
+            assert read_record(copy).model == record.model
 
 
 def test_two_files_of_one_experiment_are_refused_but_another_configuration_is_another(tmp_path):
