@@ -1,7 +1,11 @@
 """The one table that every data set becomes, and which of its questions count."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import sys
+import unicodedata
+from bisect import insort
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import compress
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +15,19 @@ from answer_ranking.base.errors import UserError
 
 COLUMNS = ("question_id", "question", "candidate_id", "candidate", "label")
 
-_LABELS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
+# The words of spreadsheets and people, in capitals or not.
+_WORDS = {
+    1: "1 1.0 true yes y correct ja wahr richtig oui vrai sí si verdadero sim verdadeiro vero waar",
+    0: "0 0.0 false no n incorrect wrong nein falsch non faux falso não nao nee onwaar",
+}
+# An accent may be a character of its own.
+_LABELS = {
+    unicodedata.normalize(form, word): label
+    for label, words in _WORDS.items()
+    for word in words.split()
+    for form in ("NFC", "NFD")
+}
+_SHOWN = 20
 
 _LINE = re.compile("[^\n]+|(?<=\n)(?=\n)|^(?=\n)")
 _WHITE_SPACE = re.compile(r"\s+")
@@ -52,6 +68,49 @@ def apply_protocol(table: pd.DataFrame, rule: str) -> pd.DataFrame:
     return kept
 
 
+class Faults:
+    """What is wrong with the rows of a table: of how many, and what with the first of them.
+
+    What becomes of these rows is up to `drop`: they are left out, and how many is printed (True), a UserError
+    lists them and names the option that leaves them out (False), or it says what is wrong with the first of
+    them (None).
+    """
+
+    def __init__(self, where: str | Path, unit: str = "line", drop: bool | None = None) -> None:
+        self.where, self.unit, self._drop = where, unit, drop
+        self._count, self._first = 0, list[tuple[int, str]]()
+
+    def add(self, line: int, what: str) -> None:
+        """Note what is wrong with the row that begins on a line."""
+        # A table of a million wrong rows must not need the memory of a million messages.
+        self._count += 1
+        insort(self._first, (line, what))
+        del self._first[_SHOWN:]
+
+    def settle(self, n_left: int) -> None:
+        """Refuse the rows, or say that they are left out; refuse them, too, where no others are left."""
+        if not self._count:
+            return
+        if not self._drop or not n_left:
+            raise UserError(self._message())
+        lines = ", ".join(str(line) for line, _ in self._first)
+        more = ", ..." if self._count > _SHOWN else ""
+        print(
+            f"{self.where}: {self._count:,} bad rows are left out ({self.unit} {lines}{more}).",
+            file=sys.stderr,
+        )
+
+    def _message(self) -> str:
+        cure = "" if self._drop is None else "Correct what is wrong, or leave it out with --drop-bad-rows."
+        if self._count == 1 or self._drop is None:
+            line, what = self._first[0]
+            return f"{self.where}, {self.unit} {line}: {what} {cure}".rstrip()
+        listed = [f"{self.unit} {line}: {what}" for line, what in self._first]
+        more = f"and {self._count - _SHOWN:,} more." if self._count > _SHOWN else ""
+        head = f"{self.where}: {self._count:,} rows are wrong."
+        return "\n".join(filter(None, (head, *listed, more, cure)))
+
+
 def check_table(
     table: pd.DataFrame,
     where: str | Path,
@@ -59,14 +118,19 @@ def check_table(
     *,
     unit: str = "line",
     labelled: bool = True,
+    faults: Faults | None = None,
+    drop_duplicates: bool = False,
 ) -> pd.DataFrame:
     """Check a table and bring it into the form that everything downstream relies on.
 
     The result has the columns `question_id`, `question`, `candidate_id`, `candidate` (str) and, if
     `labelled`, `label` (int, 0 or 1). The rows of a question are contiguous, in the order of the question's
-    first row, and keep their order. A UserError names `where` and the row's number among `lines` (None:
-    counted from 1), which are counted in `unit`.
+    first row, and keep their order. A UserError names `where` and the numbers of the wrong rows among `lines`
+    (None: counted from 1), which are counted in `unit`; `faults` holds what is known to be wrong already, and
+    may say to leave such rows out. With `drop_duplicates`, of the rows that have question and candidate in
+    common one stays, a correct one if there is any, and how many do not is printed.
     """
+    faults = faults or Faults(where, unit)
     twice = [name for name in COLUMNS if list(table.columns).count(name) > 1]
     if twice:
         raise UserError(f"{where}: the column {twice[0]!r} occurs twice. Name every column once.")
@@ -76,65 +140,79 @@ def check_table(
         found = ", ".join(map(str, table.columns)) or "none"
         raise UserError(
             f"{where}: the column {missing[0]!r} is missing (found: {found}). "
-            f"The first {unit} must name {', '.join(required)}; "
-            "question_id and candidate_id may be added."
+            f"The columns {', '.join(required)} are needed; question_id and candidate_id may be added."
         )
-    n_rows = len(table)
-    if not n_rows:
+    if not len(table):
+        faults.settle(0)
         raise UserError(f"{where}: there are no rows.")
-    lines = range(1, n_rows + 1) if lines is None else lines
+    numbers: Sequence[int] = range(1, len(table) + 1) if lines is None else lines
+    keep = bytearray(b"\1") * len(table)
 
-    def fail(row: int, what: str) -> UserError:
-        return UserError(f"{where}, {unit} {lines[row]}: {what}")
+    def mark(row: int, what: str) -> None:
+        if keep[row]:
+            keep[row] = 0
+            faults.add(numbers[row], what)
 
     columns: dict[str, list] = {}
     for name in COLUMNS[:-1]:
         if name not in table.columns:
             continue
         values = shared(table[name])
-        columns[name] = texts = ["" if _is_missing(value) else str(value) for value in values]
+        columns[name] = texts = ["" if is_missing(value) else str(value) for value in values]
         for row, text in enumerate(texts):
             if not text.strip():
-                raise fail(row, f"the {name} is empty. Write it or delete the {unit}.")
-            if not isinstance(values[row], (str, int, float, np.number)):
-                raise fail(row, f"the {name} is no text but {text[:40]!r}. Write it as a text.")
-            if not text.isascii() and not text.isprintable() and _SURROGATE.search(text):
-                raise fail(row, f"the {name} holds half of a character (a lone surrogate). Save it as UTF-8.")
-            if name.endswith("_id") and _WHITE_SPACE.search(text):
+                mark(row, f"the {name} is empty. Write it or delete the {unit}.")
+            elif not isinstance(values[row], (str, int, float, np.number)):
+                mark(row, f"the {name} is no text but {text[:40]!r}. Write it as a text.")
+            elif not text.isascii() and not text.isprintable() and _SURROGATE.search(text):
+                mark(row, f"the {name} holds half of a character (a lone surrogate). Save it as UTF-8.")
+            elif name.endswith("_id") and _WHITE_SPACE.search(text):
                 without = _WHITE_SPACE.sub("_", text.strip())
-                what = f"the {name} {text!r} holds white space, which run files cannot."
-                raise fail(row, f"{what} Write {without!r}, say.")
+                what = f"the {name} {text!r:.80} holds white space, which run files cannot."
+                mark(row, f"{what} Write {without!r:.80}, say.")
     raw_labels = table["label"].tolist() if labelled else []
     labels = [_LABELS.get(str(value).strip().lower()) for value in raw_labels]
     if None in labels:
-        row = labels.index(None)
-        what = f"the label {raw_labels[row]!r:.40} is not 0 or 1."
-        raise fail(row, f"{what} Write 1 for a correct answer, 0 for a wrong one.")
+        for row, (label, value) in enumerate(zip(labels, raw_labels, strict=True)):
+            if label is None:
+                empty = is_missing(value) or not str(value).strip()
+                what = "is empty" if empty else f"{value!r:.40} is not 0 or 1"
+                mark(row, f"the label {what}. Write 1 for a correct answer, 0 for a wrong one.")
     # The caller may have let it go, too: then a column's texts are freed as soon as it is made anew.
     del table, texts, values, raw_labels
     if labelled:
         columns["label"] = labels
+    numbers = _leave_out(columns, numbers, keep)
+    if drop_duplicates:
+        keep = _one_of_equals(columns)
+        if n_repeats := keep.count(0):
+            print(f"{where}: {n_repeats:,} rows that repeat another are left out.", file=sys.stderr)
+        numbers = _leave_out(columns, numbers, keep)
     if "question_id" not in columns:
         number = {question: f"q{i}" for i, question in enumerate(dict.fromkeys(columns["question"]), start=1)}
         columns["question_id"] = [number[question] for question in columns["question"]]
     own_identifiers = "candidate_id" in columns
     if not own_identifiers:
-        columns["candidate_id"] = [f"c{i}" for i in range(1, n_rows + 1)]
+        columns["candidate_id"] = [f"c{i}" for i in range(1, len(numbers) + 1)]
 
+    keep = bytearray(b"\1") * len(numbers)
     question_of: dict[str, str] = {}
     seen: set[tuple[str, str]] = set()
     for row, (identifier, question, candidate) in enumerate(
         zip(columns["question_id"], columns["question"], columns["candidate_id"], strict=True)
     ):
         if question_of.setdefault(identifier, question) != question:
-            what = f"the question_id {identifier!r} had another question before."
-            raise fail(row, f"{what} Give every question its own.")
-        if not own_identifiers:
+            what = f"the question_id {identifier!r:.80} had another question before."
+            mark(row, f"{what} Give every question its own.")
+        elif not own_identifiers:
             continue
-        if (identifier, candidate) in seen:
-            what = f"the candidate_id {candidate!r} occurs twice in question {identifier!r}."
-            raise fail(row, f"{what} Make it unique.")
-        seen.add((identifier, candidate))
+        elif (identifier, candidate) in seen:
+            what = f"the candidate_id {candidate!r:.80} occurs twice in question {identifier!r:.80}."
+            mark(row, f"{what} Make it unique.")
+        else:
+            seen.add((identifier, candidate))
+    n_rows = len(_leave_out(columns, numbers, keep))
+    faults.settle(n_rows)
     first_row = {identifier: i for i, identifier in enumerate(question_of)}
     place = np.fromiter(map(first_row.get, columns["question_id"]), np.int32, n_rows)
     order = None if (np.diff(place) >= 0).all() else np.argsort(place, kind="stable")
@@ -144,6 +222,32 @@ def check_table(
         values = columns.pop(name)
         columns[name] = pd.Series(values if order is None else [values[row] for row in order])
     return pd.DataFrame(columns)
+
+
+def _leave_out(columns: dict[str, list], lines: Sequence[int], keep: bytearray) -> Sequence[int]:
+    """Keep the marked rows of the columns, and return their lines."""
+    if 0 not in keep:
+        return lines
+    for name, values in columns.items():
+        columns[name] = list(compress(values, keep))
+    return list(compress(lines, keep))
+
+
+def _one_of_equals(columns: Mapping[str, list]) -> bytearray:
+    """Mark one row of those that have question and candidate in common: the first that is correct, if any."""
+    keep = bytearray(b"\1") * len(columns["question"])
+    labels = columns.get("label", keep)  # without labels all of them are alike
+    stays: dict[tuple[str, str], int] = {}
+    for row, texts in enumerate(zip(columns["question"], columns["candidate"], strict=True)):
+        question, candidate = texts
+        pair = question.strip(), candidate.strip()
+        other = stays.setdefault(pair, row)
+        if other == row:
+            continue
+        if labels[row] > labels[other]:
+            stays[pair], row = row, other
+        keep[row] = 0
+    return keep
 
 
 def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
@@ -156,28 +260,32 @@ def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
             yield number, match[0]
 
 
-def read_tsv(text: str, where: str | Path) -> tuple[pd.DataFrame, list[int]]:
+def read_tsv(text: str, where: str | Path, faults: Faults | None = None) -> tuple[pd.DataFrame, list[int]]:
     """Split tab-separated text without quoting, header in the first line; only a line feed ends a line.
 
-    Returns the table (all columns str) and the line number of every row. Raises a UserError if a line has
-    another number of fields than the header.
+    Returns the table (all columns str) and the line number of every row. A line with another number of
+    fields than the header is added to the `faults`; without them, a UserError is raised.
     """
-    return to_table(((number, line.split("\t")) for number, line in numbered_lines(text)), where)
+    noted = faults or Faults(where)
+    table, lines = to_table(((number, line.split("\t")) for number, line in numbered_lines(text)), noted)
+    if faults is None:
+        noted.settle(len(lines))
+    return table, lines
 
 
-def to_table(numbered: Iterator[tuple[int, list[str]]], where: str | Path) -> tuple[pd.DataFrame, list[int]]:
+def to_table(numbered: Iterator[tuple[int, list[str]]], faults: Faults) -> tuple[pd.DataFrame, list[int]]:
+    """Make a table of numbered lines of fields, the first of which names the columns."""
     _, header = next(numbered, (0, None))
     if header is None:
-        raise UserError(f"{where}: the file is empty.")
+        raise UserError(f"{faults.where}: the file is empty.")
     columns: list[list[str]] = [[] for _ in header]
     lines: list[int] = []
     once: dict[str, str] = {}
     for line, fields in numbered:
         if len(fields) != len(header):
-            raise UserError(
-                f"{where}, line {line}: {len(fields)} fields where the header has {len(header)}. "
-                "Look for a missing or an extra separator."
-            )
+            what = f"{len(fields)} fields where the header has {len(header)}."
+            faults.add(line, f"{what} Look for a missing or an extra separator.")
+            continue
         if lines and fields[0] == columns[0][-1]:
             # The rows of a question follow each other: what they repeat is kept once.
             once.update((column[-1], column[-1]) for column in columns)
@@ -200,5 +308,5 @@ def shared(column: Iterable) -> list:
     return values
 
 
-def _is_missing(value: object) -> bool:
+def is_missing(value: object) -> bool:
     return value is None or value is pd.NA or (isinstance(value, float) and value != value)

@@ -59,6 +59,7 @@ def read_vectors(
     wanted: Collection[str],
     embeddings_home: str | Path | None = None,
     cache_home: str | Path | None = None,
+    keep: bool = True,
 ) -> tuple[str, list[str], np.ndarray]:
     """Read the vectors of some words, and give the source's name in print, the words found, their vectors.
 
@@ -66,7 +67,8 @@ def read_vectors(
     QA_EMBEDDINGS_HOME and the user's cache). Files: GloVe or word2vec text (`.txt`, with or without a header;
     `.gz`; `.zip`, "ARCHIVE.zip#MEMBER" where the archive holds several), word2vec binary (`.bin`, `.bin.gz`),
     Numberbatch text. What was read from a large file is kept in the cache, keyed by the file's path, size and
-    time of change and by the wanted words. The vectors are float32 (n_found, dimensions).
+    time of change and by the wanted words, unless `keep` is false. The vectors are float32
+    (n_found, dimensions).
     """
     wanted = sorted(set(wanted))
     if source == DEFAULT_SOURCE:
@@ -74,7 +76,7 @@ def read_vectors(
     path, member = _find(source, embeddings_home)
     name = source_name(member or path.name if source not in _PUBLISHED else source)
     state = path.stat()
-    if state.st_size < _WORTH_CACHING:
+    if not keep or state.st_size < _WORTH_CACHING:
         return (name, *_read_file(path, member, wanted))
     identity = [_FORMAT, str(path.resolve()), member, state.st_size, state.st_mtime_ns, wanted]
     key = hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:32]

@@ -37,6 +37,7 @@ class WordVectors:
         coverage_types: share of the vocabulary's words that some source knows, 0 to 1.
         coverage_tokens: share of the running words, 0 to 1; NaN where no counts were given.
         dimensions: int, all sources and the identity dimensions together.
+        known: bool (n_words,), which words some source knows; None where that was not kept.
 
     Example:
         >>> print(load_word_vectors(["glove-6b-50d"], Vocabulary(["the", "xyzzyx"])))
@@ -48,6 +49,7 @@ class WordVectors:
     coverage_types: float
     coverage_tokens: float
     dimensions: int
+    known: np.ndarray | None = None
 
     def __str__(self) -> str:
         text = f"{self.name}: {self.dimensions} dimensions, knows {self.coverage_types:.1%} of the words"
@@ -66,6 +68,7 @@ def load_word_vectors(
     identity_dimensions: int = 0,
     embeddings_home: str | Path | None = None,
     cache_home: str | Path | None = None,
+    keep: bool = True,
 ) -> WordVectors:
     """Read the vectors of a vocabulary's words; several sources are concatenated.
 
@@ -88,6 +91,7 @@ def load_word_vectors(
         identity_dimensions: int, how many. Default 0.
         embeddings_home: folder of word-vector files; None for QA_EMBEDDINGS_HOME and the user's cache.
         cache_home: the cache folder; None for the user's.
+        keep: whether what is read from a large file is kept in the cache. Default True.
 
     Raises:
         UserError: a source is not found or malformed, or there is none.
@@ -105,7 +109,7 @@ def load_word_vectors(
     wanted = {spelling for word in words for spelling in _spellings(word)}
     names, parts = [], []
     for source in (part for each in sources for part in SHORT_NAMES.get(each, (each,))):
-        name, found, vectors = read_vectors(source, wanted, embeddings_home, cache_home)
+        name, found, vectors = read_vectors(source, wanted, embeddings_home, cache_home, keep)
         row_of = {word: row for row, word in enumerate(found)}
         known_as = (next((s for s in _spellings(word) if s in row_of), None) for word in words)
         found_rows = (-1 if spelling is None else row_of[spelling] for spelling in known_as)
@@ -148,6 +152,7 @@ def load_word_vectors(
         coverage_types=float(known[2:].mean()) if words else 0.0,
         coverage_tokens=coverage,
         dimensions=matrix.shape[1],
+        known=known,
     )
 
 

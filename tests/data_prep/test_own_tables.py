@@ -1,0 +1,232 @@
+"""Own tables as spreadsheets save them: encodings, names, labels, bad rows, Excel."""
+
+import io
+import re
+import sys
+import zipfile
+
+import openpyxl
+import pandas as pd
+import pytest
+
+from answer_ranking.base import files
+from answer_ranking.data_prep import UserError, load_table
+from answer_ranking.data_prep.own_tables import write_csv
+
+ROWS = [["Größe?", "groß – 5 €", 1], ["Größe?", "klein", 0]]
+
+
+def csv_of(rows, header="question;candidate;label"):
+    return "\r\n".join([header, *(";".join(map(str, row)) for row in rows), ""])
+
+
+def read(path):
+    return load_table(path)[["question", "candidate", "label"]].to_numpy().tolist()
+
+
+def save_excel(path, *rows):
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    book.create_sheet("another").append(["nothing"])
+    book.save(path)
+    return path
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "cp1252"])
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
+def test_encodings(tmp_path, capsys, encoding, name):
+    text = csv_of(ROWS) if name == "a.csv" else csv_of(ROWS).replace(";", "\t")
+    mark = "\ufeff" if encoding == "utf-16-be" else ""
+    (tmp_path / name).write_bytes((mark + text).encode(encoding))
+    assert read(tmp_path / name) == ROWS
+    assert ("Windows-1252" in capsys.readouterr().err) == (encoding == "cp1252")
+
+
+@pytest.mark.parametrize("separator", [";", ",", "\t", "|"])
+def test_a_first_line_names_the_separator(tmp_path, separator):
+    path = tmp_path / "a.csv"
+    text = csv_of([["a,b", "c", 1], ["", "d", 0]]).replace(",", "\t" if separator == "," else ",")
+    path.write_text(f"sep={separator}\r\n" + text.replace(";", separator), newline="")
+    with pytest.raises(UserError, match="line 4: the question is empty"):
+        load_table(path)
+    table = load_table(path, drop_bad_rows=True)
+    assert table["candidate"].tolist() == ["c"] and table.attrs["separator"] == separator
+
+
+@pytest.mark.parametrize(
+    ("correct", "wrong"),
+    [
+        ("WAHR", "Falsch"),
+        ("ja", "nein"),
+        ("oui", "non"),
+        ("vrai", "faux"),
+        ("s\u00ed", "no"),
+        ("si\u0301", "no"),
+        ("verdadero", "falso"),
+        ("sim", "n\u00e3o"),
+        ("vero", "falso"),
+        ("ja", "nee"),
+        ("richtig", "incorrect"),
+        ("correct", "wrong"),
+        ("Y", "n"),
+    ],
+)
+def test_labels_in_other_languages(tmp_path, correct, wrong):
+    (tmp_path / "a.csv").write_text(csv_of([["q", "a", correct], ["q", "b", wrong]]), encoding="utf-8")
+    assert load_table(tmp_path / "a.csv")["label"].tolist() == [1, 0]
+
+
+def test_labels_that_are_not_there(tmp_path, capsys):
+    path = tmp_path / "a.csv"
+    path.write_text("question,answer,gut\nq,a,\nq,b,\n")
+    assert load_table(path)["label"].tolist() == [1, 1]
+    assert "no column 'label' (found: question, candidate, gut" in capsys.readouterr().err
+    assert load_table(path, columns={"label": "gut"})["label"].tolist() == [1, 1]
+    assert "the labels are empty" in capsys.readouterr().err
+    path.write_text("question,answer,gut\nq,a,1\nq,b,\n")
+    with pytest.raises(UserError, match="line 3: the label is empty"):
+        load_table(path, columns={"label": "gut"})
+    with pytest.raises(UserError, match=r"'gutt' is missing \(found: question, answer, gut.*--label-column"):
+        load_table(path, columns={"label": "gutt"})
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet", ".xlsx"])
+def test_columns_by_the_user_s_names(tmp_path, suffix):
+    names = {"question": "frage ", "candidate": "Antwort", "label": "GUT"}
+    # Columns of our own names, which the user does not mean, are any others.
+    table = pd.DataFrame(
+        {"Frage": ["q"] * 2, "candidate": [3, 4], "Antwort": list("ab"), "Gut": ["ja", "nein"]}
+    )
+    path = tmp_path / f"a{suffix}"
+    if suffix in (".csv", ".tsv"):
+        table.to_csv(path, index=False, sep=";" if suffix == ".csv" else "\t")
+    elif suffix == ".jsonl":
+        table.to_json(path, orient="records", lines=True)
+    elif suffix == ".parquet":
+        table.to_parquet(path)
+    else:
+        save_excel(path, list(table.columns), *table.to_numpy().tolist())
+    loaded = load_table(path, columns=names)
+    assert loaded[["question", "candidate", "label"]].to_numpy().tolist() == [["q", "a", 1], ["q", "b", 0]]
+    with pytest.raises(UserError, match="--question-column"):
+        load_table(path)
+
+
+BAD = [
+    "a,q,1,x,1",
+    "a,q,2,,1",
+    "a,q,3,x",
+    "a,q,4,x,maybe",
+    "a,q,5 5,x,0",
+    "a,other,6,x,0",
+    "a,q,1,again,0",
+    'a,q,"7"x,x,0',
+    ",q,8,,9",
+    "a,q,9,last,0",
+]
+
+
+def test_all_bad_rows_are_listed_and_may_be_left_out(tmp_path, capsys):
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(["question_id,question,candidate_id,candidate,label", *BAD]))
+    with pytest.raises(UserError) as error:
+        load_table(path)
+    first, *listed, cure = str(error.value).split("\n")
+    assert first == f"{path}: 8 rows are wrong." and "--drop-bad-rows" in cure
+    assert [line.partition(":")[0] for line in listed] == [f"line {i}" for i in range(3, 11)]
+    table = load_table(path, drop_bad_rows=True)
+    assert table["candidate"].tolist() == ["x", "last"] and table["question_id"].tolist() == ["a", "a"]
+    assert capsys.readouterr().err == f"{path}: 8 bad rows are left out (line 3, 4, 5, 6, 7, 8, 9, 10).\n"
+
+
+def test_only_the_first_bad_rows_are_listed_and_none_must_be_good(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"question": "q", "candidate": "\\ud800", "label": 1}\n{]\n' * 500)
+    for drop in (False, True):
+        with pytest.raises(UserError, match="1,000 rows are wrong") as error:
+            load_table(path, drop_bad_rows=drop)
+        lines = re.findall(r"^line (\d+)", str(error.value), re.MULTILINE)
+        assert lines == [str(i) for i in range(1, 21)] and "980 more" in str(error.value)
+
+
+def test_rows_that_repeat_stay_or_go(tmp_path, capsys):
+    path = tmp_path / "a.csv"
+    path.write_text("question,candidate,label\nx,y,0\nx,z,0\n x,y ,1\nx,y,0\nw,y,0\nx,z,0\n")
+    assert len(load_table(path)) == 6
+    table = load_table(path, drop_duplicates=True)
+    assert table.sort_values("candidate")[["candidate", "label"]].to_numpy().tolist() == [
+        ["y", 0],
+        ["y ", 1],
+        ["z", 0],
+    ]
+    assert load_table(path, labelled=False, drop_duplicates=True)["candidate"].tolist() == ["y", "z", "y"]
+    assert capsys.readouterr().err == f"{path}: 3 rows that repeat another are left out.\n" * 2
+
+
+def test_excel(tmp_path, capsys):
+    path = save_excel(
+        tmp_path / "a.xlsx",
+        [],
+        [None, "Question", "Answer", "price", "label"],
+        [None, "Wo?", 7, 1.5, 1.0],
+        [],
+        ["x", "Wo?", "=1+1", None, True],
+        [None, "Wo?", "da", None, False],
+    )
+    # openpyxl stores no value of a formula.
+    with pytest.raises(UserError, match=r"a\.xlsx, row 5: the candidate is empty"):
+        load_table(path)
+    table = load_table(path, drop_bad_rows=True)
+    assert table[["question", "candidate", "label"]].to_numpy().tolist() == [
+        ["Wo?", "7", 1],
+        ["Wo?", "da", 0],
+    ]
+    assert table.attrs["separator"] == "," and "(row 5)" in capsys.readouterr().err
+
+
+def test_an_excel_file_that_is_damaged_or_a_bomb_is_refused(tmp_path, monkeypatch, damaged):
+    path = save_excel(tmp_path / "a.xlsx", ["question", "candidate", "label"], ["q", "a", 1])
+    content = path.read_bytes()
+    for copy in [*damaged(content), *(content[:n] for n in range(0, len(content), 499))]:
+        path.write_bytes(copy)
+        try:
+            load_table(path)
+        except UserError as error:
+            assert str(path) in str(error)
+    monkeypatch.setattr(files, "MOST_BYTES", 1_000_000)
+    path.write_bytes(content)
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/more.xml", b" " * 3_000_000)
+    with pytest.raises(UserError, match="unpacks to more than 1,000,000 bytes"):
+        load_table(path)
+
+
+def test_xml_that_defines_entities_is_refused(tmp_path):
+    path = save_excel(tmp_path / "a.xlsx", ["question", "candidate", "label"], ["q", "a", 1])
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    start = b'<!DOCTYPE x [<!ENTITY a "b">]>'
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, start + content if name.startswith("xl/worksheets/sheet1") else content)
+    with pytest.raises(UserError, match=r"a\.xlsx is not a readable Excel file"):
+        load_table(path)
+
+
+def test_without_openpyxl_the_extra_is_named(tmp_path, monkeypatch):
+    path = save_excel(tmp_path / "a.xlsx", ["question", "candidate"], ["q", "a"])
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(UserError, match=r"pip install 'answer-ranking\[excel\]'"):
+        load_table(path)
+
+
+def test_what_a_spreadsheet_would_take_for_a_formula_is_written_as_a_text():
+    texts = ["=1", "+1", "-1", "@a", "\ta", "\ra", "a=1", 'say "a;b"', ""]
+    file = io.StringIO(newline="")
+    write_csv(pd.DataFrame({"text": texts, "score": [-0.5] * 9}), file, ";", bom=True)
+    assert file.getvalue().startswith("\ufefftext;score\n'=1;-0.5\n")
+    file.seek(1)
+    read = pd.read_csv(file, sep=";", keep_default_na=False, lineterminator="\n")
+    assert read["text"].tolist() == [f"'{text}" for text in texts[:6]] + texts[6:]
+    assert read["score"].tolist() == [-0.5] * 9
