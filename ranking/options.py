@@ -22,6 +22,18 @@ class TrainOptions:
     """Share of the questions that become test where no test table is given."""
     split_seed: int = 0
     """Seed of the draw of these questions."""
+    wrong_answers: int = 10
+    """Where a table has correct answers alone: how many wrong ones to draw for each question of train."""
+    question_column: str = "question"
+    """The column of questions."""
+    candidate_column: str = "candidate"
+    """The column of candidate answers."""
+    label_column: str = "label"
+    """The column that says which are correct."""
+    drop_bad_rows: bool = False
+    """Leave out the rows that cannot be read, and say how many; else they end the command."""
+    drop_duplicates: bool = False
+    """Leave out the rows that repeat a question with the same candidate."""
     epochs: int | None = None
     """Passes over the training table; None for the model's default."""
     learning_rate: float | None = None
@@ -43,7 +55,7 @@ class TrainOptions:
     """Folder for models, run files, reports and the state of unfinished trainings."""
 
     def __post_init__(self) -> None:
-        check_range(self, "epochs", "batch_size", "seeds", at_least=1)
+        check_range(self, "epochs", "batch_size", "seeds", "wrong_answers", at_least=1)
         check_range(self, "split_seed", "examples", at_least=0)
         check_range(self, "learning_rate", above=0)
 
@@ -52,9 +64,16 @@ class TrainOptions:
         """The model's name in tables."""
         return MODELS[self.model]
 
+    @property
+    def columns(self) -> dict[str, str]:
+        """The user's names of the columns that have others than ours."""
+        names = {name: getattr(self, f"{name}_column") for name in ("question", "candidate", "label")}
+        return {name: given for name, given in names.items() if given != name}
+
     def command_line(self) -> list[str]:
         """Return the options of `answer-ranking train` that differ from the defaults, but for folders."""
         words = [] if self.lowercase else ["--no-lowercase"]
+        words += ["--drop-bad-rows"] * self.drop_bad_rows + ["--drop-duplicates"] * self.drop_duplicates
         for field in fields(self):
             value = getattr(self, field.name)
             if value != field.default and not isinstance(value, bool | Path):

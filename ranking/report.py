@@ -27,9 +27,14 @@ RIVALS = ("BM25", "WO")
 """The rules against which a ranker is tested."""
 _METRICS = ("map", "mrr", "p@1")
 _TIE_SEEDS = 20
-_ABOUT_P = (
-    "p: paired randomisation test on average precision against the rule, corrected after Holm. "
-    "Ties are broken at random."
+_SURE = 0.05
+_TERMS = (
+    "MAP: mean average precision, 1 where all correct answers come first. MRR: mean of 1 / the place of the "
+    "first correct answer. P@1: share of the questions whose first answer is correct. Random, BM25 and WO "
+    "need no training: any order, the words that question and answer share weighted by their rarity, and "
+    "their number. p: how often chance alone would make a difference in MAP as large as this one (paired "
+    "randomisation test, corrected after Holm for the number of rules); below 0.05 counts as sure. Ties are "
+    "broken at random."
 )
 
 
@@ -67,6 +72,22 @@ class RuleComparison:
             f"Against {rival}, {self.model} ranks better on {wins} of {len(differences)} questions and "
             f"worse on {losses} (average precision)."
         )
+
+    def verdict(self) -> str:
+        """Whether to use the ranker or the better of the rules, and how sure that is, in plain sentences."""
+        means = {name: summarise(frame, "answerable")["map"] for name, frame in self.measured.items()}
+        rival = max(self.p_values, key=means.__getitem__)
+        ours, theirs, p = means[self.model], means[rival], self.p_values[rival]
+        n = len(self.first)
+        figures = f"MAP {ours:.3f} against {theirs:.3f} of {rival} on {n:,} questions, p = {p:.2g}"
+        if p >= _SURE:
+            return (
+                f"Use {rival}, which needs no training, until more questions decide: the difference between "
+                f"{self.model} and {rival} may be chance ({figures})."
+            )
+        if ours > theirs:
+            return f"Use {self.model}: it ranks better than {rival}, and that is hardly chance ({figures})."
+        return f"Use {rival}: it ranks better than {self.model}, and that is hardly chance ({figures})."
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Header and rows of the metrics."""
@@ -114,7 +135,7 @@ def _first_rows(split: EncodedSplit, scores: np.ndarray) -> np.ndarray:
 
 def print_comparison(comparison: RuleComparison, examples: int) -> None:
     """Print the table, and where the ranker wins and loses."""
-    print(f"\n{text_table(*comparison.table())}\n{_ABOUT_P}")
+    print(f"\n{comparison.verdict()}\n\n{text_table(*comparison.table())}\n{_TERMS}")
     for rival in comparison.p_values:
         print(f"\n{comparison.outcome(rival)}")
         for kind, rows in comparison.examples(rival, examples).items():
@@ -124,9 +145,8 @@ def print_comparison(comparison: RuleComparison, examples: int) -> None:
                     print(f"    {name} ranked first, {_one_line(text)}")
 
 
-def _one_line(text: str, length: int = 160) -> str:
-    text = printable(" ".join(text.split()))
-    return text if len(text) <= length else f"{text[: length - 1]}…"
+def _one_line(text: str) -> str:
+    return printable(" ".join(text.split()))
 
 
 def html_report(trained: "TrainedRanker", examples: int) -> str:
@@ -136,6 +156,7 @@ def html_report(trained: "TrainedRanker", examples: int) -> str:
 
     comparison, result = trained.comparison, trained.result
     page = HtmlPage(f"{comparison.model} on {result['table']}")
+    page.paragraph(comparison.verdict())
     for sentence in result["remarks"]:
         page.paragraph(sentence)
     sizes = [[name, *(f"{number:,}" for number in each.values())] for name, each in result["sizes"].items()]
@@ -143,7 +164,7 @@ def html_report(trained: "TrainedRanker", examples: int) -> str:
     page.paragraph(f"Word vectors: {result['word_vectors']}. Seeds: {result['seeds']}.")
     page.heading("Beside rules that need no training")
     page.table(*comparison.table())
-    page.paragraph(f"Means over the questions of test that have a correct candidate. {_ABOUT_P}")
+    page.paragraph(f"Means over the questions of test that have a correct answer. {_TERMS}")
     page.figure(
         wins_and_losses({r: comparison.differences(r) for r in comparison.p_values}, model=comparison.model),
         f"Average precision of {comparison.model} minus that of the rule, question by question.",

@@ -25,7 +25,7 @@ from answer_ranking.data_prep import (
     load_word_vectors,
 )
 from answer_ranking.data_prep.dataset import OWN_TABLES
-from answer_ranking.data_prep.own_tables import split_by_question
+from answer_ranking.data_prep.own_tables import split_by_question, write_csv
 from answer_ranking.data_prep.tables import check_table
 from answer_ranking.data_prep.word_vectors.load import WordVectors, resolve_task_vectors
 from answer_ranking.evaluation import measure, write_qrels, write_run
@@ -33,6 +33,7 @@ from answer_ranking.evaluation.records import environment, package_versions
 from answer_ranking.ranking.options import TrainOptions
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.report import RuleComparison, compare_with_rules, html_report, print_comparison
+from answer_ranking.ranking.wrong_answers import draw_wrong_answers
 
 if TYPE_CHECKING:
     import keras
@@ -67,13 +68,14 @@ def train_ranker(
     """Train a ranker on own tables, choose the best epoch and seed on dev, and report on test.
 
     A table has the columns `question`, `candidate` and `label` (and `question_id`, `candidate_id`, if there
-    are any), a row per candidate, label 1 for a correct one. Where `dev` or `test` is not given, whole
-    questions are taken out of `train` at random. On test the ranker is compared with BM25 and word overlap.
-    What was found is printed, and a folder is left with the model, the run files, the split, `result.json`
-    and `report.html`. The same call goes on with a training that was interrupted.
+    are any), a row per candidate, label 1 for a correct one. To a table of correct answers alone, labelled or
+    not, answers to other questions are added as wrong ones (`draw_wrong_answers`). Where `dev` or `test` is
+    not given, whole questions are taken out of `train` at random. On test the ranker is compared with BM25
+    and word overlap. What was found is printed, and a folder is left with the model, the run files, the
+    split, `result.json` and `report.html`. The same call goes on with a training that was interrupted.
 
     Args:
-        train: the table to train on: a path (.csv, .tsv, .jsonl or .parquet) or a frame.
+        train: the table to train on: a path (.csv, .tsv, .xlsx, .jsonl or .parquet) or a frame.
         dev: the table that chooses the best epoch.
         test: the table to report on.
         model: "hyperqa" (the fastest), "ctrn", "ap-cnn" (the slowest) or "cosinet".
@@ -98,7 +100,16 @@ def train_ranker(
     folder = Path(chosen.output) / f"{dataset.description.name}_{chosen.model}" / key
     check_writable(folder)
     runs, best, trained_model = _train_seeds(data, vectors, chosen, folder, key)
-    ranker = Ranker(trained_model, data.vocabulary, lowercase=chosen.lowercase, name=vectors.name)
+    # Vectors trained on the table itself have no words beyond it.
+    sources = () if any(name.startswith("task-") for name in chosen.embeddings) else chosen.embeddings
+    ranker = Ranker(
+        trained_model,
+        data.vocabulary,
+        lowercase=chosen.lowercase,
+        name=vectors.name,
+        vectors=sources,
+        embeddings_home=chosen.embeddings_home,
+    )
     for each in (folder, folder / "runs", folder / "model", folder / "split"):
         remove_leftovers(each)
     ranker.save(folder / "model")
@@ -255,7 +266,7 @@ def _write(
             write_run(folder / "runs" / f"{name}-seed-{seed}.run", ids, split.candidate_ids, run.scores[name])
     for name, table in dataset.splits.items():
         with atomic_write(folder / "split" / f"{name}.csv") as file:
-            table.to_csv(file, index=False)
+            write_csv(table, file, table.attrs["separator"])
     with atomic_write(folder / "result.json") as file:
         json.dump(trained.result, file, indent=1, ensure_ascii=False)
     with atomic_write(folder / "report.html") as file:
@@ -277,7 +288,8 @@ def load_own_dataset(given: Mapping[str, Table | None], options: TrainOptions) -
         name: f"the {name} table" if isinstance(table, pd.DataFrame) else str(table)
         for name, table in given.items()
     }
-    tables = {name: _read(table, names[name]) for name, table in given.items() if table is not None}
+    tables = {name: _read(table, names[name], options) for name, table in given.items() if table is not None}
+    separator = tables["train"].attrs.get("separator", ",")
     shares = {"dev": options.dev_share, "test": options.test_share}
     shares = {name: share for name, share in shares.items() if name not in tables}
     title = Path(names["train"]).name
@@ -286,6 +298,10 @@ def load_own_dataset(given: Mapping[str, Table | None], options: TrainOptions) -
         tables |= split_by_question(tables["train"], shares, options.split_seed, names["train"])
         taken = " and ".join(f"{share:.0%} of the questions for {name}" for name, share in shares.items())
         how = f"Split of {title} by question, seed {options.split_seed}: {taken}."
+    tables, drawn = draw_wrong_answers(tables, options.wrong_answers, options.split_seed, names["train"])
+    how = " ".join([how, *drawn])
+    for table in tables.values():
+        table.attrs = {"separator": separator}
     for name in _SCORED:
         if not (tables[name].groupby("question_id")["label"].nunique() == 2).any():
             raise UserError(
@@ -297,18 +313,19 @@ def load_own_dataset(given: Mapping[str, Table | None], options: TrainOptions) -
     return Dataset(tables["train"], tables["dev"], tables["test"], description), how
 
 
-def _read(table: Table, where: str) -> pd.DataFrame:
-    """Read a table and refuse one that has only one label."""
-    given = isinstance(table, pd.DataFrame)
-    read = check_table(table, where, unit="row") if given else load_table(table)
-    labels = set(read["label"])
-    if labels == {0}:
-        raise UserError(f"{where}: no candidate is labelled correct. Give the right answers the label 1.")
-    if labels == {1}:
-        raise UserError(
-            f"{where}: every candidate is labelled correct. Add wrong candidates, with the label 0: answers "
-            "to other questions will do."
+def _read(table: Table, where: str, options: TrainOptions) -> pd.DataFrame:
+    """Read a table and refuse one without a correct answer."""
+    if isinstance(table, pd.DataFrame):
+        read = check_table(table, where, unit="row")
+    else:
+        read = load_table(
+            table,
+            columns=options.columns,
+            drop_bad_rows=options.drop_bad_rows,
+            drop_duplicates=options.drop_duplicates,
         )
+    if not read["label"].any():
+        raise UserError(f"{where}: no candidate is labelled correct. Give the right answers the label 1.")
     return read
 
 
@@ -340,6 +357,7 @@ def remarks(dataset: Dataset) -> list[str]:
 
 def table_name(path: str | Path | None) -> str:
     """Name a table for folders: "my-faq" for "texts/My FAQ.csv.gz"."""
-    stem = re.sub(r"\.(csv|tsv|jsonl|parquet)(\.gz)?$", "", Path(path or "table").name, flags=re.IGNORECASE)
+    suffix = re.compile(r"\.(csv|tsv|jsonl|xlsx|parquet)(\.gz)?$", re.IGNORECASE)
+    stem = suffix.sub("", Path(path or "table").name)
     cleaned = "".join(c if c.isalnum() or c in "+.-" else "-" for c in stem.lower())
     return re.sub("-+", "-", cleaned).strip("-") or "table"

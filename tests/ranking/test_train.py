@@ -12,7 +12,7 @@ import pytest
 
 from answer_ranking.data_prep import UserError, encode_dataset, load_dataset, load_table
 from answer_ranking.evaluation import per_question
-from answer_ranking.evaluation.rules import measure_rules
+from answer_ranking.evaluation.rules import measure_rules, rule_scores
 from answer_ranking.ranking import Ranker, train_ranker
 from answer_ranking.ranking.options import TrainOptions
 from answer_ranking.ranking.report import compare_with_rules
@@ -47,7 +47,7 @@ def labelled(label):
         ),
         (ROWS[:6], "2 of its 2 questions have"),
         (labelled("0"), "no candidate is labelled correct. Give the right answers the label 1"),
-        (labelled("TRUE"), "every candidate is labelled correct. Add wrong candidates"),
+        (labelled("TRUE")[:6], "2 of its 2 questions have a correct candidate. 3 such questions"),
         ([row for row in ROWS if row[2] == "yes"] + ROWS[:3], "1 of its 6 questions have"),
         ([*ROWS, ("Who?", "", "1")], "line 20: the candidate is empty"),
         ([*ROWS, ("Who?", "I", "maybe")], "line 20: the label 'maybe' is not 0 or 1"),
@@ -188,6 +188,33 @@ def test_the_same_call_goes_on_and_gives_the_same(trained, spreadsheet, tmp_path
     answers = ["It rained.", "Alexander Fleming discovered penicillin."]
     loaded = Ranker.load(again.folder / "model").rank("Who discovered penicillin?", answers)
     pd.testing.assert_frame_equal(again.ranker.rank("Who discovered penicillin?", answers), loaded, rtol=1e-4)
+
+
+def test_pairs_alone_are_trained_with_drawn_wrong_answers(tmp_path, capsys):
+    rows = [(f"What is thing {i}?", f"Thing {i} is number {i * i}.") for i in range(60)]
+    path = tmp_path / "pairs.csv"
+    pd.DataFrame(rows, columns=["Frage", "Antwort"]).to_csv(path, index=False)
+    columns = {"question_column": "Frage", "candidate_column": "Antwort"}
+    trained = train_ranker(path, **columns, wrong_answers=4, epochs=2, output=tmp_path / "out")
+    out = capsys.readouterr().out
+    assert "All answers of" in out and "Each question of test ranks its own among all 60 answers." in out
+    for name, size in (("train", 42 * 5), ("dev", 9 * 60), ("test", 9 * 60)):
+        assert len(load_table(trained.folder / "split" / f"{name}.csv")) == size
+    assert "--question-column Frage --candidate-column Antwort" in trained.result["command"]
+    assert "--wrong-answers 4" in trained.result["command"]
+
+
+@pytest.mark.parametrize(
+    ("shift", "begin"), [(1.5, "Use Mine: it ranks"), (-3, "Use (BM25|WO): it ranks"), (0, "Use .* until")]
+)
+def test_the_report_says_what_to_use(shift, begin):
+    data = load_dataset("sample")
+    split = encode_dataset(data).test
+    scores = np.random.default_rng(0).normal(size=split.n_rows) + shift * split.labels
+    if not shift:
+        scores = rule_scores(data.test, data.description, ["BM25"])["BM25"]
+    verdict = compare_with_rules(data, split, [scores], 0, "Mine").verdict()
+    assert re.match(begin, verdict) and "on 20 questions" in verdict
 
 
 @pytest.mark.parametrize(("model", "name"), [("ctrn", "CTRN"), ("ap-cnn", "AP-CNN"), ("cosinet", "Cosinet")])

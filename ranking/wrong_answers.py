@@ -1,0 +1,139 @@
+"""Wrong answers for tables of questions and correct answers alone, as most collections of them are."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from answer_ranking.base.errors import UserError
+from answer_ranking.data_prep.tables import COLUMNS
+
+LARGEST_POOL = 500
+"""The most answers among which the questions of dev and test find their own."""
+_MOST_ROWS, _SMALLEST_POOL = 1_000_000, 10
+_SEARCHED_AT_ONCE = 20_000
+
+
+def draw_wrong_answers(
+    tables: Mapping[str, pd.DataFrame], number: int = 10, seed: int = 0, where: str = "the table"
+) -> tuple[dict[str, pd.DataFrame], list[str]]:
+    """Add wrong answers to the tables that hold correct ones alone: answers to other questions.
+
+    A question of "train" gets `number` answers of train: half of them are BM25's best wrong ones, the others
+    are drawn at random. (Tables of more than 20,000 questions are searched in parts of as many.) Questions of
+    the other tables get the same answers each, so that BM25 has no disadvantage: all that occur in `tables`,
+    or up to 500 drawn ones where there are more. A text that is a correct answer to the question is never
+    drawn for it.
+
+    Returns the tables, with a row for every drawn answer, label 0, after the question's correct ones, and
+    sentences that say what was drawn. Tables that hold wrong answers stay as they are. A UserError says that
+    there are fewer than two different answers.
+
+    Example:
+        >>> pairs = [("q1", "Who?", "c1", "Ann.", 1), ("q2", "When?", "c2", "At noon.", 1)]
+        >>> tables, said = draw_wrong_answers({"train": pd.DataFrame(pairs, columns=COLUMNS)})
+        >>> tables["train"][["question", "candidate", "label"]].values.tolist()[:2]
+        [['Who?', 'Ann.', 1], ['Who?', 'At noon.', 0]]
+    """
+    alone = [name for name, table in tables.items() if table["label"].all()]
+    if not alone:
+        return dict(tables), []
+    answers = _distinct_answers(tables[name] for name in ("train", *tables) if name in tables)
+    rng = np.random.default_rng(seed)
+    completed, said = dict(tables), []
+    for name in alone:
+        own = _distinct_answers([tables[name]]) if name == "train" else answers
+        if len(own) < 2:
+            raise UserError(
+                f"{where}: the correct answers to the questions of {name} are one and the same text, so that "
+                "there is no wrong one. Add questions with other answers."
+            )
+        pairs = _Pairs(tables[name], own)
+        if name == "train":
+            wrong = _for_training(pairs, number, rng)
+            said.append(
+                f"All answers of {where} are correct ones. Each question of train got up to {number} wrong "
+                "ones, answers to other questions: half of them BM25's best, half drawn at random."
+            )
+        else:
+            most = int(np.clip(_MOST_ROWS // len(pairs.questions), _SMALLEST_POOL, LARGEST_POOL))
+            pool = np.arange(len(own)) if len(own) <= most else np.sort(rng.choice(len(own), most, False))
+            wrong = [np.setdiff1d(pool, correct, assume_unique=True) for correct in pairs.correct]
+            which = "all" if len(pool) == len(own) else f"{len(pool):,} drawn ones of"
+            said.append(f"Each question of {name} ranks its own among {which} {len(own):,} answers.")
+        completed[name] = pairs.with_wrong(wrong)
+    return completed, said
+
+
+def _distinct_answers(tables: Iterable[pd.DataFrame]) -> pd.Series:
+    """Give the distinct texts of candidates with their first identifiers, or, where these repeat, numbers."""
+    rows = pd.concat([table[["candidate", "candidate_id"]] for table in tables])
+    first = rows.drop_duplicates("candidate")
+    ids = first["candidate_id"].to_numpy(object)
+    if len(set(ids)) < len(ids):
+        ids = np.array([f"a{i}" for i in range(1, len(first) + 1)], object)
+    return pd.Series(first["candidate"].to_numpy(object), index=ids)
+
+
+class _Pairs:
+    """Questions, and the numbers of their correct answers among distinct ones."""
+
+    def __init__(self, table: pd.DataFrame, answers: pd.Series):
+        self.answers = answers
+        self.questions = table.drop_duplicates("question_id")[["question_id", "question"]]
+        number = pd.Index(answers.to_numpy(object)).get_indexer(table["candidate"])
+        starts = np.flatnonzero(~table["question_id"].duplicated())
+        self.correct: list[np.ndarray] = [
+            np.unique(each) for each in np.split(number.astype(np.int32), starts[1:])
+        ]
+
+    def with_wrong(self, wrong: Sequence[np.ndarray]) -> pd.DataFrame:
+        sizes = np.array([(len(c), len(w)) for c, w in zip(self.correct, wrong, strict=True)])
+        rows = np.concatenate([part for both in zip(self.correct, wrong, strict=True) for part in both])
+        question = np.repeat(np.arange(len(sizes)), sizes.sum(axis=1))
+        labels = np.repeat(np.tile([1, 0], len(sizes)), sizes.ravel())
+        columns = (
+            self.questions["question_id"].to_numpy(object)[question],
+            self.questions["question"].to_numpy(object)[question],
+            self.answers.index.to_numpy(object)[rows],
+            self.answers.to_numpy(object)[rows],
+            labels,
+        )
+        return pd.DataFrame(dict(zip(COLUMNS, columns, strict=True)))
+
+
+def _for_training(pairs: _Pairs, number: int, rng: np.random.Generator) -> list[np.ndarray]:
+    import bm25s
+
+    texts = pairs.answers.to_numpy(object)
+    n_hard = number // 2
+    wrong = []
+    with tqdm(total=len(pairs.correct), desc="wrong answers", unit="question", leave=False) as bar:
+        for start in range(0, len(pairs.correct), _SEARCHED_AT_ONCE):
+            correct = pairs.correct[start : start + _SEARCHED_AT_ONCE]
+            # Nearly all answers have one question, so that this part's answers are as many as its questions.
+            block = np.unique(np.concatenate(correct))
+            hard = np.zeros((len(correct), 0), np.int32)
+            most = min(n_hard + max(map(len, correct)), len(block))
+            if n_hard and len(block) > 1:
+                index = bm25s.BM25()
+                index.index(_words(texts[block]), show_progress=False)
+                words = _words(pairs.questions["question"].iloc[start : start + _SEARCHED_AT_ONCE])
+                found, scores = index.retrieve(words, k=most, show_progress=False, backend_selection="numpy")
+                hard = np.where(scores > 0, block[found], -1)
+            for own, best in zip(correct, hard, strict=True):
+                best = best[(best >= 0) & ~np.isin(best, own)][:n_hard]
+                taken = np.concatenate([own, best])
+                # A few more, for those that are taken already.
+                drawn = rng.choice(len(texts), min(number + len(taken), len(texts)), replace=False)
+                drawn = drawn[~np.isin(drawn, taken)][: number - len(best)]
+                wrong.append(np.concatenate([best, drawn]).astype(np.int32))
+                bar.update()
+    return wrong
+
+
+def _words(texts: Iterable[str]) -> list[list[str]]:
+    # A text without words is one word, because BM25 has no score for none at all.
+    return [re.findall(r"\w+", text.lower()) or [text] for text in texts]

@@ -1,0 +1,67 @@
+"""Wrong answers for tables of correct ones alone."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from answer_ranking.data_prep import UserError
+from answer_ranking.ranking import wrong_answers
+from answer_ranking.ranking.wrong_answers import draw_wrong_answers
+
+COLUMNS = ["question_id", "question", "candidate_id", "candidate", "label"]
+
+
+def pairs(n, start=0):
+    """Questions about a thing of their own and a colour that every fifth shares; two correct answers each."""
+    rows = [
+        (f"q{i}", f"where is thing{i} colour{i % 5}", f"c{i}{part}", f"{part} thing{i} colour{i % 5}", 1)
+        for i in range(start, start + n)
+        for part in ("here", "there")
+    ]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def test_half_are_bm25_s_best_and_none_is_correct(monkeypatch):
+    # Two parts, of which each is searched for itself.
+    monkeypatch.setattr(wrong_answers, "_SEARCHED_AT_ONCE", 25)
+    train = pairs(40)
+    tables, said = draw_wrong_answers({"train": train}, number=6, seed=3)
+    drawn = tables["train"]
+    assert len(said) == 1 and "BM25" in said[0]
+    for i, (_, rows) in enumerate(drawn.groupby("question_id", sort=False)):
+        assert rows["label"].tolist() == [1, 1] + [0] * 6
+        assert rows["candidate"].is_unique and rows["candidate_id"].is_unique
+        assert not rows["candidate"][rows["label"] == 0].str.contains(rf"thing{i} ").any()
+        # The only words that BM25 finds in other answers are the colours.
+        assert rows["candidate"].iloc[2:5].str.endswith(f"colour{i % 5}").all()
+    pd.testing.assert_frame_equal(drawn[drawn["label"] == 1].reset_index(drop=True), train)
+    random = drawn["candidate"].to_numpy()[np.arange(len(drawn)) % 8 >= 5]
+    assert len(set(random)) > 40
+    pd.testing.assert_frame_equal(draw_wrong_answers({"train": train}, 6, 3)[0]["train"], drawn)
+    assert not drawn.equals(draw_wrong_answers({"train": train}, 6, 4)[0]["train"])
+
+
+@pytest.mark.parametrize(("largest", "size"), [(500, 36), (7, 7)])
+def test_dev_ranks_one_pool_for_all_its_questions(monkeypatch, largest, size):
+    monkeypatch.setattr(wrong_answers, "LARGEST_POOL", largest)
+    monkeypatch.setattr(wrong_answers, "_SMALLEST_POOL", 5)
+    labelled = pairs(3, 30)
+    labelled.loc[0, "label"] = 0
+    tables = {"train": pairs(10), "dev": pairs(5, 10), "test": labelled}
+    drawn, said = draw_wrong_answers(tables)
+    assert drawn["test"] is labelled and len(said) == 2
+    wrong = drawn["dev"][drawn["dev"]["label"] == 0].groupby("question_id")["candidate"].agg(set)
+    correct = tables["dev"].groupby("question_id")["candidate"].agg(set)
+    pool = set.union(*wrong)
+    assert len(pool) == size
+    assert all(wrong[q] == pool - correct[q] for q in correct.index)
+
+
+def test_equal_answers_are_no_wrong_ones():
+    table = pairs(4).assign(candidate=["a", "b", "a", "b", "a", "c", "a", "a"])
+    drawn = draw_wrong_answers({"train": table, "dev": table})[0]
+    for name in ("train", "dev"):
+        wrong = drawn[name][drawn[name]["label"] == 0].groupby("question_id")["candidate"].agg(sorted)
+        assert wrong.to_dict() == {"q0": ["c"], "q1": ["c"], "q2": ["b"], "q3": ["b", "c"]}
+    with pytest.raises(UserError, match=r"faq\.csv: the correct answers .* are one and the same text"):
+        draw_wrong_answers({"train": table.assign(candidate="a")}, where="faq.csv")
