@@ -1,13 +1,21 @@
-"""A trained ranker in use: rank, explain, train on own tables; the command `answer-ranking`."""
+"""A trained ranker in use: rank, search, explain, train on own tables; the command `answer-ranking`."""
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from answer_ranking.ranking.ranker import Explanation, Ranker
+    from answer_ranking.ranking.explanation import Explanation
+    from answer_ranking.ranking.ranker import Ranker
+    from answer_ranking.ranking.search.index import AnswerIndex
     from answer_ranking.ranking.train import TrainedRanker, train_ranker
 
-_HOMES = {"Explanation": "ranker", "Ranker": "ranker", "TrainedRanker": "train", "train_ranker": "train"}
-__all__ = ["Explanation", "Ranker", "TrainedRanker", "train_ranker"]
+_HOMES = {
+    "AnswerIndex": "search.index",
+    "Explanation": "explanation",
+    "Ranker": "ranker",
+    "TrainedRanker": "train",
+    "train_ranker": "train",
+}
+__all__ = ["AnswerIndex", "Explanation", "Ranker", "TrainedRanker", "train_ranker"]
 
 
 def __getattr__(name: str) -> object:

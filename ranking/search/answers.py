@@ -1,0 +1,106 @@
+"""From a user's table to the rows of an index."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+
+from answer_ranking.base.errors import UserError
+from answer_ranking.data_prep.table_files import EveryColumn, read_table_file
+from answer_ranking.data_prep.tables import check_table
+
+TEXT_COLUMNS = ("candidate", "answer", "text")
+_RESULT = {"question_id", "question", "rank", "score", "first_stage"}
+_NAMED_AT_MOST = 5
+
+
+def read_rows(path: str | Path) -> tuple[pd.DataFrame, list[int] | None]:
+    """Read all columns of a table's file, and the number of every row (None: from 1)."""
+    table, lines, faults = read_table_file(Path(path), EveryColumn(*TEXT_COLUMNS, "question"))
+    faults.settle(len(table))
+    return table, lines
+
+
+def answers_of(table: str | Path | pd.DataFrame, first: int = 1, schema: pa.Schema | None = None) -> pa.Table:
+    """Check a table of answers and give its `candidate_id`, `candidate` and further columns.
+
+    Args:
+        table: a path or a table with the column `candidate`, `answer` or `text`. Without `candidate_id` the
+            rows are called c1, c2 and so on.
+        first: the number of the first row among those without `candidate_id`.
+        schema: the columns of the index to which these are added; None for a new one. A column that the
+            table lacks is null.
+
+    Raises:
+        UserError: there are no rows, a text is empty, an identifier occurs twice, or a column does not fit.
+    """
+    lines: Sequence[int] | None = None
+    where = "the table"
+    if isinstance(table, (str, Path)):
+        where = str(table)
+        table, lines = read_rows(table)
+    plain = {name: str(name).strip().lower() for name in table.columns}
+    known = {name: plain[name] for name in table.columns if plain[name] in ("candidate_id", *TEXT_COLUMNS)}
+    text = next((name for name in TEXT_COLUMNS if name in known.values()), None)
+    if text is None:
+        found = ", ".join(map(str, table.columns)) or "none"
+        raise UserError(
+            f"{where}: no column is called {', '.join(TEXT_COLUMNS)} (found: {found}). Rename one."
+        )
+    # A name of the result's own would stand there twice.
+    names = {
+        name: f"indexed_{plain[name]}" if plain[name] in _RESULT else str(name).strip()
+        for name in table.columns
+    }
+    names |= {name: "candidate" if plain[name] == text else plain[name] for name in known}
+    table = table.rename(columns=names)
+    twice = table.columns[table.columns.duplicated()]
+    if len(twice):
+        raise UserError(f"{where}: the column {twice[0]!r} occurs twice. Name every column once.")
+    if "candidate_id" not in table.columns:
+        table = table.assign(candidate_id=[f"c{i}" for i in range(first, first + len(table))])
+    refuse_ids(table["candidate_id"][table["candidate_id"].duplicated()], f"{where}: more than one row has")
+    pairs = table[["candidate_id", "candidate"]].assign(question="-", question_id="-")
+    unit = "line" if lines is not None else "row"
+    checked = check_table(pairs, where, lines, unit=unit, labelled=False)
+    refuse_ids(
+        checked["candidate_id"][checked["candidate_id"].duplicated()], f"{where}: more than one row has"
+    )
+    columns = {name: pa.array(checked[name].tolist(), pa.string()) for name in ("candidate_id", "candidate")}
+    for name in table.columns.difference(list(columns), sort=False):
+        columns[name] = _array(table[name])
+    if schema is None:
+        return pa.table(columns)
+    unknown = [name for name in columns if name not in schema.names]
+    if unknown:
+        raise UserError(
+            f"{where}: the index has no column {unknown[0]!r}. Leave it out, or build a new index."
+        )
+    try:
+        return pa.table(
+            {
+                each.name: columns.get(each.name, pa.nulls(len(table), each.type)).cast(each.type)
+                for each in schema
+            }
+        )
+    except pa.ArrowException as error:
+        raise UserError(f"{where}: a column is of another type than the index's ({error!s:.100}).") from error
+
+
+def refuse_ids(ids: Sequence, what: str) -> None:
+    """Raise a UserError that names identifiers, if there are any."""
+    if len(ids):
+        named = list(dict.fromkeys(map(str, ids)))
+        more = f" and {len(named) - _NAMED_AT_MOST:,} more" if len(named) > _NAMED_AT_MOST else ""
+        shown = ", ".join(map(repr, named[:_NAMED_AT_MOST])) + more
+        raise UserError(f"{what} the candidate_id {shown}. Give every answer its own.")
+
+
+def _array(column: pd.Series) -> pa.Array:
+    try:
+        array = pa.Array.from_pandas(column)
+    except pa.ArrowException:  # Values of several types.
+        array = pa.Array.from_pandas(column.map(str, na_action="ignore"))
+    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    return array.cast(pa.string()) if pa.types.is_null(array.type) else array

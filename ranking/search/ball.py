@@ -1,0 +1,239 @@
+"""The nearest points in the Poincaré ball or on the sphere: by one inner product, or quantised first."""
+
+import importlib
+import math
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from answer_ranking.ranking.search.manifest import damaged
+
+EXACT_UP_TO = 200_000
+"""So many points are searched exactly; beyond, quantised points choose those that are compared exactly."""
+_FEW = 20_000  # rows that a filter leaves: comparing them all takes milliseconds
+_MARGIN = 64  # more than asked for, since float32 may exchange neighbours
+_CHOSEN, _COMPARED, _PROBED = 10_000, 1_000, 1_024
+_SMALLEST_FACTOR = 1e-5  # of 1 - |x|^2, as in `layers.poincare`
+_AT_ONCE = 256  # questions, of each of which 10,000 rows are held
+_PER_LIST = 64  # points that train the quantiser
+_INDEX, _FACTORS = "points.faiss", "factors.npy"
+
+
+class Points(Protocol):
+    """Where the points come from; `Segments` is one."""
+
+    @property
+    def dimension(self) -> int: ...
+    def __len__(self) -> int: ...
+    def points(self, rows: np.ndarray) -> np.ndarray: ...
+    def blocks(self, first: int = 0) -> Iterator[np.ndarray]: ...
+
+
+class Ball:
+    """Finds the points nearest to others.
+
+    The Poincare distance is `arccosh` of minus a Lorentz product: with the lift `(a v, a)` of a point v,
+    `a = 1 / (1 - |v|^2)`, and `(2 u, -(1 + |u|^2))` of a question u, the largest inner product is the nearest
+    point. That is computed in float32, and the first few are compared in float64. Of the first
+    `quantised_rows`, where there are any, 10,000 are chosen by points quantised in the ball (the lift cannot
+    be: its lengths differ too much); their approximate distances, divided by 1 - |v|^2, choose the 1,000 that
+    are compared exactly. Cosine is the inner product of unit vectors.
+
+    faiss uses as many threads as OMP_NUM_THREADS says. Safe to use from several threads.
+
+    Args:
+        points: the points, float32.
+        similarity: "hyperbolic" or "cosine".
+        quantised: the folder that `write_quantised` filled. It is opened at once and read when needed.
+        quantised_rows: how many points it holds: the first ones.
+
+    Example:
+        >>> class Array:
+        ...     dimension = 2
+        ...     all = np.array([[0.0, 0.5], [0.6, 0.0], [0.0, -0.9]], np.float32)
+        ...     __len__ = lambda self: len(self.all)
+        ...     points = lambda self, rows: self.all[rows]
+        ...     blocks = lambda self, first=0: iter([self.all[first:]])
+        >>> ((rows, nearness),) = Ball(Array(), "hyperbolic").nearest(np.zeros((1, 2), np.float32), k=2)
+        >>> rows.tolist(), nearness.round(4).tolist()
+        ([0, 1], [-1.0986, -1.3863])
+    """
+
+    def __init__(
+        self, points: Points, similarity: str, quantised: Path | None = None, quantised_rows: int = 0
+    ):
+        self._points, self._similarity = points, similarity
+        self._path, self._quantised_rows = quantised, quantised_rows
+        # What was open stays readable when an addition replaces the file.
+        self._file, self._factors = None, np.empty(0, np.float32)
+        if quantised:
+            try:
+                self._file = (quantised / _INDEX).open("rb")
+                self._factors = np.load(quantised / _FACTORS)
+                if self._factors.shape != (quantised_rows,):
+                    raise ValueError("it has another number of points")
+            except (OSError, ValueError, EOFError) as error:
+                raise damaged(quantised, error) from error
+        self._lock = threading.Lock()
+        self._indexes: list[tuple[int, Any]] | None = None
+
+    def nearest(
+        self, questions: np.ndarray, k: int, keep: np.ndarray | None = None
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Find the `k` nearest points, among those of `keep`, bool `(points,)`, to each of some others.
+
+        Returns for each of the questions, float32 `(questions, d)`, the rows, int64, and minus the distances
+        (or the cosines), float64, the nearest first; equal ones in the order of the rows.
+        """
+        if keep is not None and np.count_nonzero(keep) <= max(_FEW, k):
+            rows = np.flatnonzero(keep)
+            points = self._points.points(rows)
+            return [self._sorted(question, rows, points, k) for question in questions]
+        found = []
+        for start in range(0, len(questions), _AT_ONCE):
+            part = questions[start : start + _AT_ONCE]
+            for question, rows in zip(part, self._chosen(part, k, keep), strict=True):
+                rows = np.unique(rows[rows >= 0])
+                found.append(self._sorted(question, rows, self._points.points(rows), k))
+        return found
+
+    def _chosen(self, questions: np.ndarray, k: int, keep: np.ndarray | None) -> np.ndarray:
+        """Choose rows by faiss, int64 `(questions, some)`; -1 where there are no more."""
+        faiss = _faiss()
+
+        chosen = []
+        for first, index in self._loaded():
+            sel = None
+            if keep is not None:
+                bits = np.packbits(keep[first : first + index.ntotal], bitorder="little")
+                sel = faiss.IDSelectorBitmap(bits)
+            if isinstance(index, faiss.IndexFlat):
+                asked, params = _asked(questions, self._similarity), faiss.SearchParameters(sel=sel)
+                rows = index.search(asked, min(k + _MARGIN, index.ntotal), params=params)[1]
+            else:
+                asked = _in_place(questions, self._similarity)
+                params = faiss.SearchParametersIVF(sel=sel, nprobe=min(_PROBED, index.nlist))
+                far, rows = index.search(asked, min(max(_CHOSEN, 10 * k), index.ntotal), params=params)
+                far = np.where(rows < 0, np.inf, far if self._similarity == "hyperbolic" else -far)
+                if self._similarity == "hyperbolic":
+                    far /= self._factors[rows]
+                n = max(_COMPARED, 4 * (k + _MARGIN))
+                if n < rows.shape[1]:
+                    best = np.argpartition(far, n, axis=1)[:, :n]
+                    rows = np.take_along_axis(rows, best, 1)
+            chosen.append(np.where(rows < 0, rows, rows + first))
+        return np.concatenate(chosen, axis=1) if chosen else np.empty((len(questions), 0), np.int64)
+
+    def _loaded(self) -> list[tuple[int, Any]]:
+        """Give the indexes of faiss, and the first row of each."""
+        faiss = _faiss()
+
+        with self._lock:
+            if self._indexes is None:
+                indexes = []
+                if self._file is not None and self._path is not None:
+                    try:
+                        with self._file as file:
+                            indexes.append((0, faiss.read_index(faiss.PyCallbackIOReader(file.read))))
+                        if indexes[0][1].ntotal != self._quantised_rows:
+                            raise ValueError("it has another number of points")
+                    except (RuntimeError, ValueError) as error:
+                        raise damaged(self._path, error) from error
+                if len(self._points) > self._quantised_rows:
+                    lifted = self._similarity == "hyperbolic"
+                    flat = faiss.IndexFlatIP(self._points.dimension + lifted)
+                    for block in self._points.blocks(self._quantised_rows):
+                        flat.add(lift(block) if lifted else unit(block))
+                    indexes.append((self._quantised_rows, flat))
+                self._indexes = indexes
+            return self._indexes
+
+    def _sorted(
+        self, question: np.ndarray, rows: np.ndarray, points: np.ndarray, k: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Sort rows by their points' exact distance."""
+        if len(rows) > 4 * (k + _MARGIN):
+            # A thousand points in float64 take several times as long as in float32.
+            if self._similarity == "hyperbolic":
+                first = lift(points) @ _asked(question[None], "hyperbolic")[0]
+            else:
+                first = unit(points) @ question
+            some = np.sort(np.argpartition(-first, k + _MARGIN)[: k + _MARGIN])
+            rows, points = rows[some], points[some]
+        near = nearness(question, points, self._similarity)
+        order = np.argsort(-near, kind="stable")[:k]
+        return rows[order], near[order]
+
+
+def nearness(question: np.ndarray, points: np.ndarray, similarity: str) -> np.ndarray:
+    """Compute minus the Poincare distance, or the cosine, of a point and others in float64 `(points,)`."""
+    u, v = question.astype(np.float64), points.astype(np.float64)
+    if similarity == "cosine":
+        lengths = np.linalg.norm(v, axis=1) * np.linalg.norm(u)
+        return v @ u / np.where(lengths > 0, lengths, 1)
+    apart = np.square(v - u).sum(axis=1)
+    factors = np.maximum(1 - np.square(v).sum(axis=1), _SMALLEST_FACTOR) * max(1 - u @ u, _SMALLEST_FACTOR)
+    return -2 * np.arcsinh(np.sqrt(apart / factors))
+
+
+def lift(points: np.ndarray) -> np.ndarray:
+    """Map points of the ball, float32 `(n, d)`, to `(a v, a)` with `a = 1 / (1 - |v|^2)`, `(n, d + 1)`."""
+    factor = (1 / one_minus_squared_norm(points)).astype(np.float32)[:, None]
+    return np.concatenate([points * factor, factor], axis=1)
+
+
+def one_minus_squared_norm(points: np.ndarray) -> np.ndarray:
+    """Compute 1 - |v|^2, at least 1e-5, of points `(n, d)` in float64 `(n,)`."""
+    # Near the edge of the ball, float32 would leave no digit of the difference.
+    squared = np.einsum("nd,nd->n", points, points, dtype=np.float64)
+    return np.maximum(1 - squared, _SMALLEST_FACTOR)
+
+
+def unit(points: np.ndarray) -> np.ndarray:
+    """Divide vectors, float32 `(n, d)`, by their lengths; zero stays zero."""
+    lengths = np.linalg.norm(points, axis=1, keepdims=True)
+    return points / np.where(lengths > 0, lengths, 1)
+
+
+def write_quantised(folder: Path, points: Points, similarity: str) -> None:
+    """Write a faiss index of all points, quantised to four bits for every two numbers, and 1 - |v|^2 of each.
+
+    It has as many lists as the power of two next to the root of the number of points.
+    """
+    faiss = _faiss()
+    n, d = len(points), points.dimension
+    lists = 2 ** round(math.log2(math.sqrt(n)))
+    parts = next(m for m in range(math.ceil(d / 2), d + 1) if d % m == 0)
+    metric = faiss.METRIC_L2 if similarity == "hyperbolic" else faiss.METRIC_INNER_PRODUCT
+    index = faiss.index_factory(d, f"IVF{lists},PQ{parts}x4fs", metric)
+    sample = np.sort(np.random.default_rng(0).choice(n, min(n, _PER_LIST * lists), replace=False))
+    index.train(_in_place(points.points(sample), similarity))
+    factors = []
+    for block in points.blocks():
+        index.add(_in_place(block, similarity))
+        factors.append(one_minus_squared_norm(block).astype(np.float32))
+    np.save(folder / _FACTORS, np.concatenate(factors))
+    try:
+        faiss.write_index(index, str(folder / _INDEX))
+    except RuntimeError as error:  # It has no error of its own for a full disk.
+        raise OSError(f"faiss could not write ({error!s:.200})") from error
+
+
+def _in_place(points: np.ndarray, similarity: str) -> np.ndarray:
+    return np.ascontiguousarray(points if similarity == "hyperbolic" else unit(points), np.float32)
+
+
+def _asked(questions: np.ndarray, similarity: str) -> np.ndarray:
+    """Map questions to the vectors whose inner products with the lifted points fall with the distance."""
+    if similarity == "cosine":
+        return _in_place(questions, similarity)
+    last = -(1 + np.square(questions.astype(np.float64)).sum(axis=1, keepdims=True))
+    return np.concatenate([2 * questions, last], axis=1).astype(np.float32)
+
+
+def _faiss() -> Any:
+    # Imported when it is needed; its types lack what it adds in Python.
+    return importlib.import_module("faiss")

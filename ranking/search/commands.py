@@ -1,0 +1,126 @@
+"""The subcommands `answer-ranking index` and `answer-ranking search`; imports little until one runs."""
+
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
+from tyro.conf import Positional
+
+from answer_ranking.base.command import printable
+from answer_ranking.base.errors import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Table = Annotated[Path, tyro.conf.arg(metavar="ANSWERS")]
+Index = Annotated[Path, tyro.conf.arg(metavar="INDEX")]
+Question = Positional[Annotated[str | None, tyro.conf.arg(metavar="QUESTION")]]
+
+
+def index(table: Table, *, output: Path | None = None, model: Path | None = None) -> None:
+    """Index a table of answers, so that the best of very many are found in milliseconds.
+
+    The table has the column candidate, answer or text, as .csv, .tsv, .xlsx, .jsonl or .parquet; candidate_id
+    names the answers; other columns are kept, and searches can filter by them. After an interruption the same
+    command goes on.
+
+    Args:
+        table: the table of answers.
+        output: the folder of the index, new or empty; it must be given.
+        model: the folder model/ that a training of HyperQA left; without it, BM25 alone searches.
+    """
+    if output is None:
+        raise UserError("give the folder of the index: --output INDEX.")
+    from answer_ranking.ranking.search.index import AnswerIndex
+
+    made = AnswerIndex.build(model, table, output)
+    print(f"{len(made):,} answers: {output}")
+
+
+def search(
+    index: Index,
+    question: Question = None,
+    questions: Path | None = None,
+    k: Annotated[int, tyro.conf.arg(aliases=["-k"])] = 10,
+    first_stage: Literal["ball", "bm25", "both"] | None = None,
+    rerank: Path | None = None,
+    rerank_depth: int = 100,
+    where: tuple[str, ...] = (),
+    output: Path | None = None,
+) -> None:
+    """Find the best answers in an index.
+
+    Args:
+        index: the folder of the index.
+        question: the question.
+        questions: a file instead: .txt, one question per line, or a table with the column question and, if it
+            likes, question_id.
+        k: how many answers to each.
+        first_stage: ball, the nearest by the model; bm25, by common words; both, their fusion. Unless given,
+            ball where the index has a model, else bm25.
+        rerank: the folder of another model, which ranks the first of each question anew.
+        rerank_depth: with rerank, how many.
+        where: only answers with this value in a column, such as topic=travel; several are allowed, and of
+            one column any may be right.
+        output: the file to write: .run (a TREC run file) or .csv; else the answers are printed.
+    """
+    if (question is None) == (questions is None):
+        raise UserError("give either a question, or --questions FILE.")
+    if output is not None and output.suffix not in (".run", ".csv"):
+        raise UserError(f"--output must end in .run or .csv. Received: {output}")
+    wanted: dict[str, list[str]] = {}
+    for each in where:
+        name, equals, value = each.partition("=")
+        if not equals:
+            raise UserError(f"--where needs column=value. Received: {each}")
+        wanted.setdefault(name, []).append(value)
+    asked = question if questions is None else _questions(questions)
+    from answer_ranking.data_prep.own_tables import write_csv
+    from answer_ranking.ranking.search.index import AnswerIndex
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        found = AnswerIndex.open(index).search(asked, k, first_stage, rerank, rerank_depth, wanted)
+    for warning in caught:
+        if issubclass(warning.category, UserWarning):
+            print(f"warning: {printable(str(warning.message))}", file=sys.stderr)
+    if output is not None:
+        _write(found, output)
+        print(f"{len(found):,} answers to {found['question_id'].nunique():,} questions: {output}")
+    elif question is None:
+        write_csv(found, sys.stdout)
+    else:
+        for row in found.itertuples():
+            print(
+                f"{row.rank:3}  {row.score:9.4f}  {printable(row.candidate_id)}  {printable(row.candidate)}"
+            )
+        if not len(found):
+            print("No answer was found.")
+
+
+def _questions(path: Path) -> "pd.DataFrame | list[str]":
+    from answer_ranking.base.files import decode_text, read_content
+    from answer_ranking.ranking.search.answers import read_rows
+
+    if path.suffix.lower() != ".txt":
+        return read_rows(path)[0]
+    lines = decode_text(read_content(path), path).split("\n")
+    questions = [line.strip() for line in lines if line.strip()]
+    if not questions:
+        raise UserError(f"{path} holds no questions: write one per line.")
+    return questions
+
+
+def _write(found: "pd.DataFrame", output: Path) -> None:
+    if output.suffix == ".run":
+        from answer_ranking.evaluation import write_run
+
+        write_run(output, *(found[name].tolist() for name in ("question_id", "candidate_id", "score")))
+        return
+    from answer_ranking.base.files import atomic_write
+    from answer_ranking.data_prep.own_tables import write_csv
+
+    with atomic_write(output) as file:
+        write_csv(found, file)

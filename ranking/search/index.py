@@ -1,0 +1,276 @@
+"""An index of answers: built once from a ranker and a table, searched in milliseconds."""
+
+import itertools
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from answer_ranking.base.errors import UserError
+from answer_ranking.base.files import atomic_write
+from answer_ranking.ranking.search.answers import answers_of, refuse_ids
+from answer_ranking.ranking.search.building import commit, copy_model, held, load, similarity, with_rows
+from answer_ranking.ranking.search.manifest import BUILDING, NAME, Manifest, name_of, sha256_of_model
+from answer_ranking.ranking.search.questions import questions_of
+from answer_ranking.ranking.search.state import State
+
+if TYPE_CHECKING:
+    from answer_ranking.ranking.ranker import Ranker
+
+FIRST_STAGES = ("ball", "bm25", "both")
+_CHUNK = 50_000
+_FUSED, _FUSION = 100, 60
+"""Reciprocal rank fusion adds up 1 / (60 + rank) over the first 100 of both (Cormack et al., 2009)."""
+
+Found = list[tuple[np.ndarray, np.ndarray]]
+
+
+class AnswerIndex:
+    """Answers with their points and words, kept in a folder; see `build` and `open`.
+
+    What is open is one state: `search` does not see what another process adds or deletes. Safe to search from
+    several threads.
+
+    Example:
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> answers = pd.DataFrame({"answer": ["Ann wrote it.", "It rained."], "year": [2001, 2002]})
+        >>> index = AnswerIndex.build(None, answers, folder)
+        >>> index.search("Who wrote it?", first_stage="bm25")[["rank", "candidate", "year"]].values.tolist()
+        [[1, 'Ann wrote it.', 2001], [2, 'It rained.', 2002]]
+        >>> len(index.search("Who wrote it?", first_stage="bm25", where={"year": 2002}))
+        1
+    """
+
+    def __init__(self, folder: Path, manifest: Manifest):
+        self.folder = folder
+        # All at once, so that a search in another thread sees one state, too.
+        self._state = State(folder, manifest)
+        self._ranker: Ranker | None = None
+
+    @property
+    def manifest(self) -> Manifest:
+        """What the index consists of."""
+        return self._state.manifest
+
+    def __len__(self) -> int:
+        return self.manifest.rows - self.manifest.n_deleted
+
+    @classmethod
+    def build(
+        cls,
+        ranker: "Ranker | str | Path | None",
+        table: str | Path | pd.DataFrame,
+        folder: str | Path,
+        *,
+        chunk_rows: int = _CHUNK,
+    ) -> "AnswerIndex":
+        """Index a table of answers; the same call goes on after an interruption.
+
+        Args:
+            ranker: one that encodes answers apart (HyperQA, CosineQA), or its folder, which is copied into
+                the index; None for an index of words alone.
+            table: a path (.csv, .tsv, .jsonl, .parquet) or a table with the column `candidate`, `answer` or
+                `text`. Without `candidate_id` the rows are called c1, c2, ... Other columns are kept;
+                where one is named as a column of the result, `indexed_` is put before its name.
+            folder: the folder of the index, new or empty.
+            chunk_rows: so many rows are finished and kept at a time.
+
+        Raises:
+            UserError: the folder is not empty, a row is wrong (its line is named), the ranker does not
+                encode answers apart, or the disk is full.
+        """
+        folder = Path(folder)
+        rows = answers_of(table)
+        with held(folder):
+            if (folder / NAME).exists():
+                raise UserError(f"{folder} is an index already. Choose another folder, or add to it.")
+            others = [path.name for path in folder.iterdir() if path.name not in ("lock", BUILDING)]
+            if others and not (folder / BUILDING).exists():
+                raise UserError(f"{folder} is not empty ({others[0]}). Choose a new folder for the index.")
+            (folder / BUILDING).touch()
+            model = copy_model(ranker, folder / "model")
+            columns = [name for name in rows.column_names if name not in ("candidate_id", "candidate")]
+            manifest = Manifest([], model, similarity(folder / "model") if model else "", columns)
+            manifest = replace(manifest, first_stages=list(FIRST_STAGES) if model else ["bm25"])
+            encoder = None if ranker is None else load(folder / "model")
+            manifest = with_rows(folder, manifest, rows, encoder, chunk_rows)
+            commit(folder, manifest)
+            (folder / BUILDING).unlink()
+        return cls.open(folder)
+
+    @classmethod
+    def open(cls, folder: str | Path) -> "AnswerIndex":
+        """Open an index and check its files.
+
+        A UserError names what is missing, damaged, or made by another version, and says what to do.
+        """
+        folder = Path(folder)
+        manifest = Manifest.read(folder)
+        while True:
+            try:
+                manifest.check(folder)
+                if manifest.model and sha256_of_model(folder / "model") != manifest.model:
+                    raise UserError(
+                        f"{folder / 'model'} is another model than the index's. Build the index again."
+                    )
+                return cls(folder, manifest)
+            except UserError:
+                # Somebody may just have added to it.
+                before, manifest = manifest, Manifest.read(folder)
+                if before == manifest:
+                    raise
+
+    def search(
+        self,
+        questions: "str | Sequence[str] | pd.DataFrame",
+        k: int = 10,
+        first_stage: str | None = None,
+        rerank: "Ranker | str | Path | None" = None,
+        rerank_depth: int = 100,
+        where: Mapping[str, Any] | None = None,
+    ) -> pd.DataFrame:
+        """Find the best answers to questions.
+
+        Args:
+            questions: one, several, or a table with `question` and, if it likes, `question_id`.
+            k: the most answers to each; less come where there are no more.
+            first_stage: "ball", the model's nearest points; "bm25", texts that share words; "both", the
+                fusion of their ranks. Default: "ball", or "bm25" where the index has no model.
+            rerank: a ranker of any kind, or its folder, that scores the first `rerank_depth` anew.
+            rerank_depth: see `rerank`.
+            where: only answers whose columns have the given value, or one of the given list.
+
+        Returns:
+            The columns `question_id`, `question`, `rank` (from 1), `score` (that of the ranker which came
+            last, of BM25, or of the fusion), `candidate_id`, `candidate`, the further columns of the table,
+            and `first_stage`. A question that finds nothing has no row. A warning names the questions of
+            which the model knows no word: they have nothing but BM25's answers.
+
+        Raises:
+            UserError: a question is empty, or a column or first stage unknown.
+        """
+        state, asked = self._state, questions_of(questions)
+        texts = asked["question"].tolist()
+        first_stage = first_stage or state.manifest.first_stages[0]
+        for name, value in (("k", k), ("rerank_depth", rerank_depth)):
+            if value < 1:
+                raise UserError(f"{name} must be at least 1. Received: {value}")
+        if first_stage not in state.manifest.first_stages:
+            raise UserError(
+                f"the index has no first stage {first_stage!r}: choose one of "
+                f"{', '.join(state.manifest.first_stages)}. One with a model has {', '.join(FIRST_STAGES)}."
+            )
+        keep = state.kept(where or {})
+        depth = max(k, rerank_depth) if rerank is not None else k
+        found: Found
+        if first_stage == "both":
+            n = max(depth, _FUSED)
+            parts = [self._by_points(state, asked, n, keep), state.words.search(texts, n, keep)]
+            found = [_fused([rows for rows, _ in each], depth) for each in zip(*parts, strict=True)]
+        elif first_stage == "ball":
+            found = self._by_points(state, asked, depth, keep)
+        else:
+            found = state.words.search(texts, depth, keep)
+        lengths = [len(rows) for rows, _ in found]
+        rows = np.concatenate([rows for rows, _ in found]).astype(np.int64)
+        distinct, place = np.unique(rows, return_inverse=True)
+        # Taken once for all questions, since many of them have answers in common.
+        result = state.segments.take(distinct).iloc[place].reset_index(drop=True)
+        number = np.repeat(np.arange(len(asked)), lengths)
+        scores = np.concatenate([scores for _, scores in found]).astype(float)
+        if rerank is not None:
+            other = load(Path(rerank)) if isinstance(rerank, (str, Path)) else rerank
+            pairs = list(zip(np.array(texts, object)[number], result["candidate"], strict=True))
+            scores = _scores(other, pairs, lengths)
+        order = np.lexsort((-scores, number))
+        rank = np.concatenate([np.arange(1, n + 1) for n in lengths]).astype(int)
+        head = asked[["question_id", "question"]].iloc[number[order]].reset_index(drop=True)
+        head = head.assign(rank=rank, score=scores[order])
+        result = pd.concat([head, result.iloc[order].reset_index(drop=True)], axis=1)
+        return result.assign(first_stage=first_stage)[rank <= k].reset_index(drop=True)
+
+    def add(self, table: str | Path | pd.DataFrame) -> None:
+        """Add answers, read as in `build`; all are there afterwards, or none.
+
+        Their points are new files; BM25's frequencies are counted anew over all texts. A UserError names
+        identifiers that the index has already.
+        """
+        with held(self.folder):
+            now = type(self).open(self.folder)._state
+            rows = answers_of(table, now.manifest.rows + 1, now.segments.schema)
+            ids = rows["candidate_id"].to_pandas()
+            refuse_ids(ids[now.rows_of(ids) >= 0], "the index has already")
+            encoder = self._model() if now.manifest.model else None
+            manifest = with_rows(self.folder, now.manifest, rows, encoder, _CHUNK)
+            commit(self.folder, manifest, now.manifest)
+        self._state = type(self).open(self.folder)._state
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """Delete answers by their `candidate_id`; a UserError names those that the index does not have.
+
+        Their texts stay in the files, and in BM25's frequencies.
+        """
+        with held(self.folder):
+            now = type(self).open(self.folder)._state
+            names = pd.Series(list(dict.fromkeys(map(str, ids))), dtype=object)
+            rows = now.rows_of(names)
+            if (rows < 0).any():
+                raise UserError(f"{self.folder} has no answer {', '.join(map(repr, names[rows < 0][:5]))}.")
+            deleted = np.sort(np.append(now.deleted, rows))
+            name = f"deleted-{name_of(deleted.tobytes().hex())}.npy"
+            with atomic_write(self.folder / name, "wb") as file:
+                np.save(file, deleted)
+            commit(self.folder, replace(now.manifest, deleted=name, n_deleted=len(deleted)), now.manifest)
+        self._state = type(self).open(self.folder)._state
+
+    def _model(self) -> "Ranker":
+        if self._ranker is None:
+            self._ranker = load(self.folder / "model")
+        return self._ranker
+
+    def _by_points(self, state: State, asked: pd.DataFrame, k: int, keep: np.ndarray | None) -> Found:
+        """Find the nearest points, and score them by the model; nothing for questions of unknown words."""
+        ranker, texts = self._model(), asked["question"].tolist()
+        assert state.points is not None
+        known = [len(ranker.unknown_words(text)) < len(set(ranker.tokenizer([text])[0])) for text in texts]
+        found: Found = [(np.empty(0, np.int64), np.empty(0))] * len(texts)
+        if not all(known):
+            ids = asked["question_id"][~np.array(known)].tolist()
+            warnings.warn(
+                f"the model knows no word of {len(ids)} of {len(texts)} questions ({', '.join(ids[:5])}), "
+                "and finds no answers to them. BM25 may: first_stage='bm25' or 'both'.",
+                stacklevel=3,
+            )
+        numbers = np.flatnonzero(known)
+        if len(numbers):
+            points = np.asarray(ranker.encode_query([texts[i] for i in numbers]), np.float32)
+            near = state.points.nearest(points, k, keep)
+            for number, point, (rows, _) in zip(numbers, points, near, strict=True):
+                place = np.argsort(rows)
+                scores = np.empty(len(rows))
+                scores[place] = ranker.score_points(point[None], state.segments.points(rows[place]))
+                order = np.argsort(-scores, kind="stable")
+                found[number] = rows[order], scores[order]
+        return found
+
+
+def _fused(ranked: Sequence[np.ndarray], k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Add up the reciprocal ranks of the rows of several rankings; the best `k`, and their sums."""
+    every = np.concatenate(ranked).astype(np.int64)
+    rows, place = np.unique(every, return_inverse=True)
+    ranks = np.concatenate([np.arange(1, len(each) + 1) for each in ranked])
+    sums = np.bincount(place, 1 / (_FUSION + ranks), len(rows))
+    order = np.argsort(-sums, kind="stable")[:k]
+    return rows[order], sums[order]
+
+
+def _scores(ranker: "Ranker", pairs: list[tuple[str, str]], lengths: Sequence[int]) -> np.ndarray:
+    """Score pairs by a ranker; those of one question are a list of their own."""
+    bounds = np.cumsum([0, *lengths])
+    parts = [ranker.score(pairs[a:b]) for a, b in itertools.pairwise(bounds) if b > a]
+    return np.concatenate(parts).astype(float) if parts else np.empty(0)

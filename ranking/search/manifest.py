@@ -1,0 +1,156 @@
+"""What an index consists of, and whether its files are still those that were written."""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from zipfile import BadZipFile, ZipFile
+
+from answer_ranking.base.errors import UserError
+from answer_ranking.base.files import atomic_write, read_content
+
+NAME, BUILDING = "manifest.json", "building"
+_FORMAT = 1
+_WHOLE, _END = 2**20, 2**18  # bytes: files up to the first are read whole, of larger ones both ends
+_AGAIN = "Build the index again: answer-ranking index ANSWERS --model MODEL --output INDEX."
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The parts of an index, in one small file that is replaced at once: whoever reads it sees one state.
+
+    Paths are relative to the index and have forward slashes. What they name never changes: an addition
+    writes new files and then a new manifest.
+
+    Example:
+        >>> Manifest(segments=[("a", 3), ("b", 2)]).rows
+        5
+    """
+
+    segments: list[tuple[str, int]]
+    """The folders of texts and points below `segments/`, in order, and how many rows each has."""
+    model: str = ""
+    """SHA-256 of the model's files; empty without a model."""
+    similarity: str = ""
+    """Of two points: "hyperbolic", "cosine", or empty without a model."""
+    columns: list[str] = field(default_factory=list)
+    """The columns beside `candidate_id` and `candidate`."""
+    first_stages: list[str] = field(default_factory=lambda: ["bm25"])
+    bm25: str = ""
+    """The folder of the BM25 index."""
+    ball: str = ""
+    """The folder of the quantised points; empty where all points are searched exactly."""
+    ball_rows: int = 0
+    """The first so many rows lie in `ball`; the others are searched exactly."""
+    deleted: str = ""
+    """The file of the numbers of deleted rows; empty where there are none."""
+    n_deleted: int = 0
+    files: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """The size in bytes and the fingerprint of every file."""
+    package: str = field(default_factory=lambda: version("answer-ranking"))
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are, deleted ones included."""
+        return sum(rows for _, rows in self.segments)
+
+    @property
+    def parts(self) -> set[str]:
+        """The files and folders of this state."""
+        named = {self.bm25, self.ball, self.deleted, "model" if self.model else ""}
+        return (named | {f"segments/{name}" for name, _ in self.segments}) - {""}
+
+    def write(self, folder: Path) -> None:
+        """Replace the manifest of an index by this one, with fingerprints of the files as they are now."""
+        files = [path for part in sorted(self.parts) for path in _files(folder / part)]
+        prints = {path.relative_to(folder).as_posix(): _fingerprint(path) for path in files}
+        facts = {"format": _FORMAT, **asdict(self), "files": prints}
+        with atomic_write(folder / NAME) as file:
+            json.dump({**facts, "sha256": _sha256_of(facts)}, file, indent=1, ensure_ascii=False)
+
+    @classmethod
+    def read(cls, folder: Path) -> "Manifest":
+        """Read the manifest of an index; a UserError says that there is none, or that it cannot be used."""
+        path = folder / NAME
+        if not path.is_file():
+            if (folder / BUILDING).is_file():
+                raise UserError(
+                    f"{folder} is not finished. Run the command that builds it again: it goes on."
+                )
+            raise UserError(
+                f"{folder} is no index: it has no {NAME}. Check the path, or copy the whole folder."
+            )
+        content = read_content(path)
+        try:
+            facts = json.loads(content)
+            sha256 = facts.pop("sha256")
+            if facts["format"] != _FORMAT:
+                raise UserError(
+                    f"{folder} was made by answer-ranking {facts['package']:.40} in format "
+                    f"{facts['format']}; this version reads format {_FORMAT}. {_AGAIN}"
+                )
+            if sha256 != _sha256_of(facts):
+                raise ValueError("it is not what was written")
+            del facts["format"]
+            facts["segments"] = [(name, rows) for name, rows in facts["segments"]]
+            return cls(**facts)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise UserError(f"{path} is damaged ({error!s:.100}). {_AGAIN}") from error
+
+    def check(self, folder: Path) -> None:
+        """Compare all files with what was written; a UserError names the first that is missing or damaged.
+
+        Of a file above a megabyte, the size and both ends are compared.
+        """
+        for name, (size, print_) in self.files.items():
+            path = folder / name
+            if not path.is_file():
+                raise UserError(f"{path} is missing: {folder} is half copied. Copy it again, or: {_AGAIN}")
+            if [size, print_] != list(_fingerprint(path)):
+                raise UserError(f"{path} is damaged: it is not what was written. {_AGAIN}")
+
+
+def damaged(path: Path, error: Exception) -> UserError:
+    """Make the error for a file that cannot be read although its fingerprint is right."""
+    return UserError(f"{path} is damaged ({error!s:.100}). {_AGAIN}")
+
+
+def sha256_of_model(folder: Path) -> str:
+    """Hash a model's files; the day on which Keras saved them, which is in its archive, does not count."""
+    digest = hashlib.sha256()
+    for path in _files(folder):
+        digest.update(path.relative_to(folder).as_posix().encode())
+        try:
+            with ZipFile(path) as archive:
+                for name in sorted(archive.namelist()):
+                    if name != "metadata.json":
+                        digest.update(name.encode() + archive.read(name))
+        except BadZipFile:
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def name_of(*parts: str) -> str:
+    """Give a name that depends on the parts and on nothing else."""
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:24]
+
+
+def _files(path: Path) -> Iterable[Path]:
+    return sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+
+
+def _fingerprint(path: Path) -> tuple[int, str]:
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        # A damaged file could end the process inside faiss, which checks nothing: it is read whole.
+        if size <= _WHOLE or path.suffix == ".faiss":
+            return size, hashlib.file_digest(file, "sha256").hexdigest()
+        content = file.read(_END)
+        file.seek(-_END, 2)
+        return size, hashlib.sha256(content + file.read(_END)).hexdigest()
+
+
+def _sha256_of(facts: dict) -> str:
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,162 @@
+"""The rows of an index: texts in Parquet, points in memory-mapped arrays, some ten thousand rows a folder."""
+
+import hashlib
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from answer_ranking.base.errors import UserError
+from answer_ranking.ranking.search.manifest import Manifest, damaged, name_of
+
+_GROUP = 128  # rows: the least that is read for one text
+
+
+class Segments:
+    """The rows of one state of an index, numbered from 0 over all segments; its files are opened at once.
+
+    Safe to use from several threads. A state that is open stays readable while others replace it.
+
+    Raises:
+        UserError: a file is damaged.
+    """
+
+    def __init__(self, folder: Path, manifest: Manifest):
+        self._lock = threading.Lock()
+        self._files, self._points = [], []
+        for name, rows in manifest.segments:
+            path = folder / "segments" / name / "texts.parquet"
+            try:
+                file = pq.ParquetFile(path, memory_map=True, page_checksum_verification=True)
+                if file.metadata.num_rows != rows:
+                    raise ValueError(f"{file.metadata.num_rows} rows instead of {rows}")
+                self._files.append((path, file))
+                if manifest.similarity:
+                    path = path.with_name("points.npy")
+                    points = np.load(path, mmap_mode="r")
+                    if points.dtype != np.float32 or points.ndim != 2 or len(points) != rows:
+                        raise ValueError(f"{points.dtype} {points.shape} instead of float32 ({rows}, d)")
+                    self._points.append(points)
+            except (OSError, ValueError, EOFError, pa.ArrowException) as error:
+                raise damaged(path, error) from error
+        self._starts = np.cumsum([0, *(rows for _, rows in manifest.segments)])
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns and their types."""
+        return self._files[0][1].schema_arrow.remove_metadata()
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers a point has."""
+        return self._points[0].shape[1]
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """Read a whole column."""
+        parts = [self._reading(i, lambda file: file.read([name])) for i in range(len(self._files))]
+        return pa.concat_tables(parts).column(0)
+
+    def texts(self) -> Iterator[list[str]]:
+        """Give all texts, segment by segment."""
+        for i in range(len(self._files)):
+            yield self._reading(i, lambda file: file.read(["candidate"])).column(0).to_pylist()
+
+    def take(self, rows: np.ndarray) -> pd.DataFrame:
+        """Read some rows, whose numbers rise, in their order."""
+        parts = []
+        for i, local in self._split(rows):
+            groups, place = np.unique(local // _GROUP, return_inverse=True)
+            table = self._reading(i, lambda file: file.read_row_groups(groups.tolist()))  # noqa: B023
+            # Only a segment's last group may be shorter, and no other follows it.
+            parts.append(table.take(pa.array(place * _GROUP + local % _GROUP)))
+        return (pa.concat_tables(parts) if parts else self.schema.empty_table()).to_pandas()
+
+    def points(self, rows: np.ndarray) -> np.ndarray:
+        """Copy the points of some rows, whose numbers rise: float32 `(rows, d)`."""
+        parts = [self._points[i][local] for i, local in self._split(rows)]
+        return np.concatenate(parts) if parts else np.empty((0, self.dimension), np.float32)
+
+    def blocks(self, first: int = 0) -> Iterator[np.ndarray]:
+        """Give all points from a row on, float32 `(rows of the segment, d)`, memory-mapped."""
+        for start, points in zip(self._starts, self._points, strict=False):
+            if start + len(points) > first:
+                yield points[max(first - int(start), 0) :]
+
+    def _split(self, rows: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+        bounds = np.searchsorted(rows, self._starts)
+        for i in np.flatnonzero(np.diff(bounds)):
+            yield int(i), rows[bounds[i] : bounds[i + 1]] - self._starts[i]
+
+    def _reading(self, i: int, read: Callable[[pq.ParquetFile], pa.Table]) -> pa.Table:
+        path, file = self._files[i]
+        try:
+            with self._lock:
+                return read(file)
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise damaged(path, error) from error
+
+
+def matching(column: pa.ChunkedArray, values: Sequence) -> np.ndarray:
+    """Say which rows have one of the values, bool `(rows,)`; 3, 3.0 and "3" are the same value."""
+    wanted = pa.array([pa.scalar(value).cast(pa.string()).as_py() for value in values], pa.string())
+    return pc.is_in(column.cast(pa.string()), wanted).to_numpy()
+
+
+def write_segment(
+    folder: Path, rows: pa.Table, model: str, encode: Callable[[list[str]], np.ndarray] | None
+) -> tuple[str, int]:
+    """Write rows and their points into a folder below `segments/`, unless it is there already.
+
+    Its name follows from the rows and the model, so that what was finished before a kill is known again.
+    """
+    sink = pa.BufferOutputStream()
+    pq.write_table(rows, sink, row_group_size=_GROUP, compression="zstd", write_page_checksum=True)
+    content = sink.getvalue()
+    name = name_of(model, hashlib.sha256(content).hexdigest())
+    path = folder / "segments" / name
+    if not path.is_dir():
+        points = None
+        if encode is not None:
+            points = np.asarray(encode(rows["candidate"].to_pylist()), np.float32)
+            if points.ndim != 2 or len(points) != len(rows) or not np.isfinite(points).all():
+                raise ValueError(f"the model must give {len(rows)} finite points. Received: {points.shape}")
+        with atomic_folder(path) as part:
+            (part / "texts.parquet").write_bytes(content)
+            if points is not None:
+                np.save(part / "points.npy", points)
+    return name, len(rows)
+
+
+@contextmanager
+def atomic_folder(path: Path) -> Iterator[Path]:
+    """Give a new folder beside `path`, which takes its name when the block ends without an error.
+
+    The caller holds the lock of the index. A UserError says that the disk is full.
+    """
+    part = path.with_name(f".{path.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    try:
+        part.mkdir(parents=True)
+        yield part
+        for each in part.iterdir():
+            with each.open("rb+") as file:
+                os.fsync(file.fileno())
+        part.rename(path)
+    except OSError as error:
+        raise UserError(
+            f"cannot write {path}: {error.strerror or error}. Free space, then run the same command again: "
+            "what is finished is kept."
+        ) from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)

@@ -1,0 +1,34 @@
+import importlib.util
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from answer_ranking.ranking import ranker as ranker_module
+
+
+@pytest.fixture(scope="session")
+def stub():
+    """The module of a ranker that needs no TensorFlow."""
+    path = Path(__file__).with_name("stub_ranker.py")
+    spec = importlib.util.spec_from_file_location("stub_ranker", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(autouse=True)
+def stub_is_loaded(stub, monkeypatch, request):
+    """Load the stub from an index's copy of its model."""
+    if "real_ranker" not in request.fixturenames:
+        monkeypatch.setattr(ranker_module, "Ranker", stub.StubRanker)
+
+
+@pytest.fixture(scope="session")
+def answers(stub):
+    table = pd.DataFrame({"answer": stub.texts(1000)})
+    return table.assign(
+        candidate_id=[f"a{i}" for i in range(1000)],
+        topic=[("travel", "food", "law", "sport")[i % 4] for i in range(1000)],
+        year=[2000 + i % 10 for i in range(1000)],
+    )

@@ -1,0 +1,110 @@
+"""`answer-ranking index` and `search`, and the real ranker."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from answer_ranking.data_prep import Vocabulary
+from answer_ranking.evaluation import read_run
+from answer_ranking.ranking import AnswerIndex
+from answer_ranking.ranking.ranker import Ranker
+
+WORDS = ["who", "wrote", "the", "book", "ann", "rain", "fell", "on", "a", "city", "."]
+ANSWERS = ["Ann wrote the book.", "Rain fell on the city.", "The city.", "A book on rain.", "Ann fell."]
+
+
+@pytest.fixture(scope="session")
+def real_ranker(tmp_path_factory):
+    """The folder of a small HyperQA and of a small CosineQA."""
+    from answer_ranking.models import hyperqa
+
+    folder = tmp_path_factory.mktemp("models")
+    vocabulary = Vocabulary(WORDS)
+    vectors = np.random.default_rng(0).normal(size=(len(vocabulary), 8)).astype("float32")
+    for similarity in ("hyperbolic", "cosine"):
+        model = hyperqa(vectors, dimension=6, similarity=similarity)
+        Ranker(model, vocabulary).save(folder / similarity)
+    return folder
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "answers.csv"
+    pd.DataFrame({"answer": ANSWERS, "topic": list("abaab")}).to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("similarity", ["hyperbolic", "cosine"])
+def test_scores_are_the_model_s(real_ranker, table, tmp_path, similarity):
+    ranker = Ranker.load(real_ranker / similarity)
+    index = AnswerIndex.build(real_ranker / similarity, table, tmp_path / "index")
+    assert index.manifest.similarity == similarity
+    again = AnswerIndex.build(ranker, table, tmp_path / "again")
+    assert again.manifest.model == index.manifest.model
+    for question in ("Who wrote the book?", "the city"):
+        found, ranked = index.search(question), ranker.rank(question, ANSWERS)
+        assert found["candidate"].tolist() == ranked["text"].tolist()
+        np.testing.assert_allclose(found["score"], ranked["score"], atol=1e-5)
+
+
+def test_commands(real_ranker, command, table, tmp_path):
+    index, run = tmp_path / "index", tmp_path / "found.run"
+    assert (
+        "5 answers" in command("index", table, "--model", real_ranker / "hyperbolic", "--output", index).out
+    )
+    ranker = Ranker.load(real_ranker / "hyperbolic")
+    best = ranker.rank("Who fell?", ANSWERS)
+    out = command("search", index, "Who fell?", "-k", 2).out.splitlines()
+    assert [line.split(maxsplit=3)[3] for line in out] == best["text"].tolist()[:2]
+    assert [float(line.split()[1]) for line in out] == pytest.approx(best["score"].tolist()[:2], abs=1e-4)
+    out = command(
+        "search", index, "Who fell?", "--where", "topic=b", "--first-stage", "both"
+    ).out.splitlines()
+    assert {line.split()[2] for line in out} == {"c2", "c5"}
+    (tmp_path / "questions.txt").write_text("Who fell?\n\nthe city\n")
+    ran = command("search", index, "--questions", tmp_path / "questions.txt", "--output", run)
+    assert "10 answers to 2 questions" in ran.out
+    assert read_run(run)["question_id"].tolist() == ["q1"] * 5 + ["q2"] * 5
+    pd.DataFrame({"question_id": ["x"], "question": ["Who fell?"]}).to_csv(tmp_path / "q.csv", index=False)
+    options = ("--questions", tmp_path / "q.csv", "--output", tmp_path / "found.csv", "--rerank")
+    command("search", index, *options, real_ranker / "cosine")
+    expected = Ranker.load(real_ranker / "cosine").rank("Who fell?", ANSWERS)
+    found = pd.read_csv(tmp_path / "found.csv")
+    assert found["candidate"].tolist() == expected["text"].tolist() and set(found["question_id"]) == {"x"}
+    ran = command("search", index, "xyzzy")
+    assert ran.code == 0 and "No answer was found" in ran.out and "knows no word" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["index", "a.csv"], "give the folder of the index: --output INDEX"),
+        (["index", "absent.csv", "--output", "i"], "absent.csv does not exist"),
+        (["index", "absent.xls", "--output", "i"], "must end in .csv"),
+        (["search", "absent", "Who?"], "absent is no index"),
+        (["search", "i"], "give either a question, or --questions FILE"),
+        (["search", "i", "Who?", "--questions", "q.txt"], "give either a question"),
+        (["search", "i", "Who?", "--where", "topic"], "--where needs column=value"),
+        (["search", "i", "Who?", "--output", "a.txt"], "--output must end in .run or .csv"),
+        (["search", "i", "--questions", "absent.txt"], "absent.txt does not exist"),
+    ],
+)
+def test_what_the_user_can_correct(command, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    ran = command(*arguments)
+    assert ran.code == 2 and ran.err.startswith("error: ") and message in ran.err
+
+
+def test_neither_command_imports_tensorflow(real_ranker, table, tmp_path, environment):
+    code = (
+        "import sys\nfrom answer_ranking.ranking.cli import main\n"
+        "try: main()\nfinally: print([m for m in ('tensorflow', 'keras') if m in sys.modules])"
+    )
+    index = ["index", table, "--model", real_ranker / "hyperbolic", "--output", tmp_path / "index"]
+    for words in (index, ["search", tmp_path / "index", "Who fell?", "--first-stage", "both"]):
+        words = [sys.executable, "-c", code, *map(str, words)]
+        done = subprocess.run(words, capture_output=True, text=True, env=environment, check=False)
+        assert done.returncode == 0 and done.stdout.endswith("[]\n"), done.stderr

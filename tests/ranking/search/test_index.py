@@ -1,0 +1,371 @@
+"""`AnswerIndex` against exact search in float64, bm25s, and the formula of reciprocal rank fusion."""
+
+import json
+import shutil
+import threading
+
+import bm25s
+import numpy as np
+import pandas as pd
+import pytest
+
+from answer_ranking.base.errors import UserError
+from answer_ranking.ranking import AnswerIndex
+from answer_ranking.ranking.search import ball
+from answer_ranking.ranking.search.bm25 import words_of
+
+SIMILARITIES = ("HyperbolicDistance", "Dot")
+
+
+@pytest.fixture(scope="session")
+def index_folder(stub, answers, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("index") / "one"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("answer_ranking.ranking.ranker.Ranker", stub.StubRanker)
+        AnswerIndex.build(stub.StubRanker(), answers, folder, chunk_rows=300)
+    return folder
+
+
+@pytest.fixture
+def index(index_folder):
+    return AnswerIndex.open(index_folder)
+
+
+@pytest.fixture
+def copy(index_folder, tmp_path):
+    return shutil.copytree(index_folder, tmp_path / "copy")
+
+
+def nearest(ranker, question, texts, k):
+    """The places of the nearest texts, in float64, and their scores."""
+    point = ranker.encode_query([question]).astype(float)
+    distances = ranker.distance(point, ranker.encode_document(texts).astype(float))
+    order = np.argsort(distances, kind="stable")[:k]
+    return order, 3 - 2 * distances[order]
+
+
+@pytest.mark.parametrize("similarity", SIMILARITIES)
+@pytest.mark.parametrize("exact_up_to", [200_000, 500])
+def test_ball_finds_the_nearest(stub, answers, tmp_path, monkeypatch, similarity, exact_up_to):
+    monkeypatch.setattr(ball, "EXACT_UP_TO", exact_up_to)
+    monkeypatch.setattr(ball, "_FEW", 10)
+    ranker = stub.StubRanker(similarity)
+    index = AnswerIndex.build(ranker, answers, tmp_path / "index", chunk_rows=300)
+    assert bool(index.manifest.ball) == (exact_up_to == 500)
+    index.add(pd.DataFrame({"text": stub.texts(300, seed=2)}))
+    index.delete(["a7", "a400", "c1001"])
+    texts = answers["answer"].tolist() + stub.texts(300, seed=2)
+    ids = np.array([*answers["candidate_id"], *(f"c{i}" for i in range(1001, 1301))])
+    left = ~np.isin(ids, ["a7", "a400", "c1001"])
+    questions = stub.texts(20, seed=3)
+    found = index.search(questions, k=15)
+    for question, rows in found.groupby("question", sort=False):
+        places, scores = nearest(ranker, question, np.array(texts, object)[left].tolist(), 15)
+        assert rows["candidate_id"].tolist() == ids[left][places].tolist()
+        assert rows["candidate"].tolist() == np.array(texts, object)[left][places].tolist()
+        np.testing.assert_allclose(rows["score"], scores, atol=1e-5)
+        assert rows["rank"].tolist() == list(range(1, 16))
+    assert found["question_id"].unique().tolist() == [f"q{i}" for i in range(1, 21)]
+
+
+class Array:
+    """Points in memory."""
+
+    def __init__(self, norms):
+        draw = np.random.default_rng(0)
+        points = draw.normal(size=(5000, 50))
+        points *= draw.choice(norms, (5000, 1)) / np.linalg.norm(points, axis=1, keepdims=True)
+        self.all, self.dimension = points.astype(np.float32), 50
+        self.questions = self.all[draw.choice(5000, 20)] * np.float32(0.99)
+
+    def __len__(self):
+        return len(self.all)
+
+    def points(self, rows):
+        return self.all[rows]
+
+    def blocks(self, first=0):
+        yield self.all[first:]
+
+    def distances(self, question):
+        points, question = self.all.astype(float), question.astype(float)
+        apart = np.square(points - question).sum(axis=1)
+        edge = (1 - question @ question) * (1 - np.square(points).sum(axis=1))
+        return np.arccosh(1 + 2 * apart / edge)
+
+
+def test_points_near_the_edge_are_found_exactly():
+    points = Array([0.3, 0.9, 1 - 1e-5])
+    found = ball.Ball(points, "hyperbolic").nearest(points.questions, 10)
+    for question, (rows, near) in zip(points.questions, found, strict=True):
+        distances = points.distances(question)
+        assert rows.tolist() == np.argsort(distances)[:10].tolist()
+        np.testing.assert_allclose(-near, distances[rows], rtol=1e-9)
+
+
+def test_recall_of_quantised_points(tmp_path, monkeypatch):
+    monkeypatch.setattr(ball, "_CHOSEN", 1000)
+    monkeypatch.setattr(ball, "_COMPARED", 300)
+    points = Array(np.linspace(0.3, 0.7, 50))
+    ball.write_quantised(tmp_path, points, "hyperbolic")
+    found = ball.Ball(points, "hyperbolic", tmp_path, 5000).nearest(points.questions, 10)
+    hits = [
+        len(set(rows) & set(np.argsort(points.distances(question))[:10]))
+        for question, (rows, _) in zip(points.questions, found, strict=True)
+    ]
+    assert np.mean(hits) >= 9.9
+
+
+def test_bm25_is_that_of_bm25s(index, answers, stub):
+    library = bm25s.BM25()
+    library.index([words_of(text) for text in answers["answer"]], show_progress=False)
+    for question in ["W3, w4 w4?", *stub.texts(5, seed=3)]:
+        found = index.search(question, k=20, first_stage="bm25")
+        scores = library.get_scores(words_of(question))
+        order = np.argsort(-scores, kind="stable")[:20]
+        assert found["candidate_id"].tolist() == answers["candidate_id"].iloc[order].tolist()
+        np.testing.assert_allclose(found["score"], scores[order], rtol=1e-6)
+
+
+def test_both_is_the_fusion_of_the_first_hundred(index, stub):
+    question = stub.texts(1, seed=3)[0]
+    sums = {}
+    for stage in ("ball", "bm25"):
+        for row in index.search(question, k=100, first_stage=stage).itertuples():
+            sums[row.candidate_id] = sums.get(row.candidate_id, 0) + 1 / (60 + row.rank)
+    found = index.search(question, k=30, first_stage="both")
+    np.testing.assert_allclose(found["score"], sorted(sums.values(), reverse=True)[:30])
+    np.testing.assert_allclose(found["score"], [sums[each] for each in found["candidate_id"]])
+    assert set(found["first_stage"]) == {"both"}
+
+
+def test_another_ranker_orders_the_first_anew(index, stub):
+    question = stub.texts(1, seed=3)[0]
+    first = index.search(question, k=40, first_stage="bm25")
+    other = stub.StubRanker(seed=5)
+    expected = first.assign(score=other.score([(question, text) for text in first["candidate"]]))
+    expected = expected.sort_values("score", ascending=False, kind="stable")[:5]
+    found = index.search(question, k=5, first_stage="bm25", rerank=other, rerank_depth=40)
+    assert found["candidate_id"].tolist() == expected["candidate_id"].tolist()
+    np.testing.assert_allclose(found["score"], expected["score"])
+    assert found["rank"].tolist() == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("stage", ["ball", "bm25", "both"])
+@pytest.mark.parametrize(
+    ("where", "rows"),
+    [
+        ({"topic": "food"}, lambda t: t["topic"] == "food"),
+        ({"topic": ["food", "law"], "year": 2001}, lambda t: t["topic"].isin(["food"]) & (t["year"] == 2001)),
+        ({"year": "2003"}, lambda t: t["year"] == 2003),
+        ({"year": 1900}, lambda t: t["year"] == 1900),
+    ],
+)
+def test_filters(index, answers, stub, stage, where, rows):
+    question = stub.texts(1, seed=3)[0]
+    found = index.search(question, k=1000, first_stage=stage, where=where)
+    expected = answers[rows(answers)]
+    assert set(found["candidate_id"]) <= set(expected["candidate_id"])
+    if stage == "ball":
+        places, _ = (
+            nearest(stub.StubRanker(), question, expected["answer"].tolist(), 1000)
+            if len(expected)
+            else ([], 0)
+        )
+        assert found["candidate_id"].tolist() == expected["candidate_id"].iloc[places].tolist()
+    for name in ("topic", "year"):
+        values = answers.set_index("candidate_id")[name][found["candidate_id"]]
+        assert found[name].tolist() == values.tolist()
+
+
+def test_questions_of_unknown_words_have_bm25_alone(stub, tmp_path):
+    index = AnswerIndex.build(
+        stub.StubRanker(), pd.DataFrame({"text": ["w1 zebra", "w2 w3"]}), tmp_path / "i"
+    )
+    with pytest.warns(UserWarning, match="knows no word of 1 of 2 questions \\(q1\\)"):
+        found = index.search(["Zebra", "w2"], k=9)
+    assert found[["question_id", "candidate_id"]].to_numpy().tolist() == [["q2", "c2"], ["q2", "c1"]]
+    with pytest.warns(UserWarning, match="knows no word"):
+        assert index.search("Zebra", first_stage="both")["candidate_id"].tolist() == ["c1"]
+    with pytest.warns(UserWarning, match="knows no word"):
+        found = index.search("quagga", first_stage="both")
+    assert len(found) == 0 and list(found)[:4] == ["question_id", "question", "rank", "score"]
+
+
+def test_texts_without_words(tmp_path):
+    index = AnswerIndex.build(None, pd.DataFrame({"text": ["...", "?!"]}), tmp_path / "index")
+    assert len(index) == 2 and len(index.search("who?")) == 0
+
+
+def test_add_and_delete(copy, stub, answers):
+    before, index = AnswerIndex.open(copy), AnswerIndex.open(copy)
+    index.add(pd.DataFrame({"candidate_id": ["new"], "text": ["w1 w1 w1"], "topic": ["food"]}))
+    question = "w1 w1 w1"
+    assert index.search(question, k=1)["candidate_id"].tolist() == ["new"]
+    assert len(index) == 1001 and np.isnan(index.search(question, k=1)["year"].iloc[0])
+    # The other one keeps the state that it opened.
+    assert "new" not in before.search(question, k=2000, first_stage="both")["candidate_id"].tolist()
+    index.delete(["new", "a3"])
+    ids = set(index.search(question, k=2000)["candidate_id"])
+    assert ids == set(answers["candidate_id"]) - {"a3"} and len(index) == 999
+    # What was deleted may come again.
+    index.add(pd.DataFrame({"candidate_id": ["a3"], "text": ["w1 w1 w1"]}))
+    assert AnswerIndex.open(copy).search(question, k=1)["candidate_id"].tolist() == ["a3"]
+    with pytest.raises(UserError, match=r"has already the candidate_id 'a3', 'a4'"):
+        index.add(pd.DataFrame({"candidate_id": ["x", "a3", "a4"], "text": ["w", "w", "w"]}))
+    with pytest.raises(UserError, match=r"has no answer 'new', 'x'"):
+        index.delete(["new", "a5", "x"])
+    assert len(AnswerIndex.open(copy)) == 1000
+    with pytest.raises(UserError, match="has no column 'colour'"):
+        index.add(pd.DataFrame({"text": ["w"], "colour": ["red"]}))
+    with pytest.raises(UserError, match="another type"):
+        index.add(pd.DataFrame({"text": ["w"], "year": ["late"]}))
+
+
+def test_a_search_while_another_thread_adds_sees_one_state(copy, stub):
+    index, seen, done = AnswerIndex.open(copy), set(), threading.Event()
+
+    def search():
+        while not done.is_set():
+            seen.add(len(index.search("w1", k=5000)))
+
+    threads = [threading.Thread(target=search) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for i in range(3):
+        index.add(pd.DataFrame({"text": stub.texts(100, seed=i)}))
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert seen <= {1000, 1100, 1200, 1300} and len(index) == 1300
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"answer": []}, "there are no rows"),
+        ({"topic": ["x"]}, r"no column is called candidate, answer, text \(found: topic\)"),
+        ({"answer": ["a", " "]}, "row 2: the candidate is empty"),
+        ({"answer": ["a", None]}, "row 2: the candidate is empty"),
+        (
+            {"answer": ["a", "b", "c"], "candidate_id": ["x", "x", "y"]},
+            "more than one row has the candidate_id 'x'",
+        ),
+        ({"answer": ["a"], "candidate_id": ["x y"]}, "white space"),
+        ({"answer": ["a"], "Answer": ["b"]}, "occurs twice"),
+    ],
+)
+def test_tables_that_cannot_be_indexed(tmp_path, table, message):
+    with pytest.raises(UserError, match=message):
+        AnswerIndex.build(None, pd.DataFrame(table), tmp_path / "index")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "parquet"])
+def test_tables_from_files_keep_all_columns(tmp_path, suffix):
+    table = pd.DataFrame(
+        {"question": ["who?", "when?"], "Answer": ["ann wrote", "noon"], "place": ["a", "b"]}
+    )
+    path = tmp_path / f"faq.{suffix}"
+    {
+        "csv": lambda: table.to_csv(path, index=False, sep=";"),
+        "tsv": lambda: table.to_csv(path, index=False, sep="\t"),
+        "jsonl": lambda: table.to_json(path, orient="records", lines=True),
+        "parquet": lambda: table.to_parquet(path),
+    }[suffix]()
+    found = AnswerIndex.build(None, path, tmp_path / "index").search("noon")
+    assert found[["candidate_id", "candidate", "indexed_question", "place"]].to_numpy().tolist() == [
+        ["c2", "noon", "when?", "b"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"questions": " "}, "question 1 is empty"),
+        ({"questions": ["who", ""]}, "question 2 is empty"),
+        ({"questions": []}, "no questions"),
+        ({"k": 0}, "k must be at least 1"),
+        ({"first_stage": "bm52"}, "no first stage 'bm52'"),
+        ({"where": {"colour": "red"}}, "no column 'colour'"),
+        ({"questions": pd.DataFrame({"question_id": ["a", "a"], "question": ["x", "y"]})}, "two questions"),
+    ],
+)
+def test_what_cannot_be_asked(index, options, message):
+    with pytest.raises(UserError, match=message):
+        index.search(**{"questions": "w1", **options})
+
+
+def test_an_index_of_which_all_is_deleted_finds_nothing(copy, answers):
+    index = AnswerIndex.open(copy)
+    index.delete(answers["candidate_id"])
+    assert len(index) == 0
+    for stage in ("ball", "bm25", "both"):
+        assert len(index.search(["w1", "w2"], first_stage=stage)) == 0
+
+
+def test_k_beyond_the_index_gives_all(index):
+    assert len(index.search("w1", k=10**6)) == 1000
+
+
+def test_a_folder_of_other_things_is_left_alone(stub, answers, copy, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter.txt").write_text("dear")
+    with pytest.raises(UserError, match=r"is not empty \(letter.txt\)"):
+        AnswerIndex.build(None, answers, tmp_path / "mine")
+    with pytest.raises(UserError, match="is an index already"):
+        AnswerIndex.build(None, answers, copy)
+    with pytest.raises(UserError, match="is no index"):
+        AnswerIndex.open(tmp_path / "mine")
+
+
+def test_every_damaged_or_missing_file_is_named(copy):
+    files = [path for path in copy.rglob("*") if path.is_file() and path.name != "lock"]
+    assert len(files) > 10
+    for path in files:
+        content = path.read_bytes()
+        for damage in (content[:-1], content[:-1] + bytes([content[-1] ^ 1])):
+            path.write_bytes(damage)
+            with pytest.raises(UserError, match=r"Build the index again") as error:
+                AnswerIndex.open(copy)
+            assert str(path) in str(error.value)
+        path.unlink()
+        with pytest.raises(UserError) as error:
+            AnswerIndex.open(copy)
+        assert path.name in str(error.value)
+        path.write_bytes(content)
+    assert len(AnswerIndex.open(copy)) == 1000
+
+
+def test_an_index_of_another_format_or_altered(copy):
+    facts = json.loads((copy / "manifest.json").read_text())
+    for change, message in (
+        ({"format": 9, "package": "7.0"}, "7.0 in format 9"),
+        ({"model": "0"}, "damaged"),
+    ):
+        (copy / "manifest.json").write_text(json.dumps({**facts, **change}))
+        with pytest.raises(UserError, match=f"{message}.*Build the index again"):
+            AnswerIndex.open(copy)
+
+
+def test_damaged_manifests_never_end_in_another_error(copy, damaged):
+    for content in damaged((copy / "manifest.json").read_bytes()):
+        (copy / "manifest.json").write_bytes(content)
+        with pytest.raises(UserError):
+            AnswerIndex.open(copy)
+
+
+def test_a_full_disk_loses_nothing(copy, stub, monkeypatch):
+    def full(*arguments, **options):
+        raise OSError(28, "No space left on device")
+
+    index = AnswerIndex.open(copy)
+    for target in ("numpy.save", "bm25s.BM25.save", "answer_ranking.ranking.search.manifest.json.dump"):
+        with monkeypatch.context() as patch:
+            patch.setattr(target, full)
+            with pytest.raises(UserError, match=r"No space left on device\. Free space"):
+                index.add(pd.DataFrame({"text": stub.texts(50, seed=9)}))
+        assert len(AnswerIndex.open(copy)) == 1000
+    index.add(pd.DataFrame({"text": stub.texts(50, seed=9)}))
+    assert len(AnswerIndex.open(copy)) == 1050
+    parts = [path.name for path in copy.rglob("*.part*")]
+    assert parts == []
