@@ -17,6 +17,7 @@ from answer_ranking import ranking
 from answer_ranking.base.command import printable, run_command
 from answer_ranking.base.errors import UserError
 from answer_ranking.ranking.options import TrainOptions
+from answer_ranking.ranking.search.commands import index, search
 
 _PROG = "answer-ranking"
 
@@ -52,9 +53,10 @@ def train(
 ) -> None:
     """Train a ranker on a table of your own and compare it with rules that need no training.
 
-    The table has the columns question, candidate and label (1 for a correct candidate), as .csv, .tsv, .jsonl
-    or .parquet. A report, the model, the run files and the split are left in a folder that is printed. After
-    an interruption the same command goes on.
+    The table has the columns question, candidate and label (1 for a correct candidate), as .csv, .tsv, .xlsx,
+    .jsonl or .parquet. Where all answers are correct, the column label may be missing: wrong answers are
+    drawn among those to other questions. A report, the model, the run files and the split are left in a
+    folder that is printed. After an interruption the same command goes on.
 
     Args:
         table: the table to train on.
@@ -71,6 +73,10 @@ def rank(
     table: Path | None = None,
     output: Path | None = None,
     top: int | None = None,
+    question_column: str = "question",
+    candidate_column: str = "candidate",
+    drop_bad_rows: bool = False,
+    bom: bool = False,
 ) -> None:
     """Rank candidate answers with a trained model, best first.
 
@@ -79,8 +85,13 @@ def rank(
         question: the question.
         candidates: a file with one candidate per line, or "-" for standard input.
         table: rank the questions of this table instead; it has the columns question and candidate.
-        output: with a table, the CSV file to write; else the ranking is printed.
+        output: with a table, the CSV file to write, separated as the table, or by tabs if it ends in .tsv;
+            else the ranking is printed. Texts that a spreadsheet would take for formulas get an apostrophe.
         top: only the first so many of each question.
+        question_column: the table's column of questions.
+        candidate_column: the table's column of candidate answers.
+        drop_bad_rows: leave out the table's rows that cannot be read, and say how many.
+        bom: begin the output with a byte order mark, by which Excel tells UTF-8.
     """
     if top is not None and top < 1:
         raise UserError(f"--top must be at least 1. Received: {top}")
@@ -89,24 +100,35 @@ def rank(
             raise UserError("give either a question and a file of candidates, or --table FILE.")
         if output is not None:
             raise UserError("--output goes with --table. Redirect the output instead.")
+        if bom or drop_bad_rows or (question_column, candidate_column) != ("question", "candidate"):
+            raise UserError("--bom, --drop-bad-rows and the names of columns go with --table.")
         texts = _read_lines(candidates)
-        for row in ranking.Ranker.load(model).rank(question, texts, top).itertuples():
+        ranker = ranking.Ranker.load(model)
+        ranked = ranker.rank(question, texts, top)
+        words, unknown = set(ranker.tokenizer([question])[0]), ranker.unknown_words(question)
+        if 2 * len(unknown) >= len(words):
+            what = f"{len(unknown)} of {len(words)} words of the question are unknown"
+            print(printable(f"{what}: {', '.join(unknown)}"), file=sys.stderr)
+        for row in ranked.itertuples():
             print(f"{row.rank:3}  {row.score:9.4f}  {printable(row.text)}")
         return
     if question is not None:
         raise UserError("give either a question and a file of candidates, or --table FILE.")
     from answer_ranking.base.files import atomic_write
-    from answer_ranking.data_prep import load_table
+    from answer_ranking.data_prep.own_tables import load_table, write_csv
 
-    rows = load_table(table, labelled=False)
+    named = {"question": question_column, "candidate": candidate_column}
+    columns = {ours: name for ours, name in named.items() if name != ours}
+    rows = load_table(table, labelled=False, columns=columns, drop_bad_rows=drop_bad_rows)
     ranked = ranking.Ranker.load(model).rank_table(rows)
     if top is not None:
         ranked = ranked[ranked["rank"] <= top]
+    separator = "\t" if output and output.suffix.lower() == ".tsv" else rows.attrs["separator"]
     if output is None:
-        ranked.to_csv(sys.stdout, index=False)
+        write_csv(ranked, sys.stdout, separator, bom=bom)
         return
     with atomic_write(output) as file:
-        ranked.to_csv(file, index=False)
+        write_csv(ranked, file, separator, bom=bom)
     print(f"{len(ranked):,} candidates of {ranked['question_id'].nunique():,} questions: {output}")
 
 
@@ -199,7 +221,7 @@ def _choice_of(commands: Mapping[str, Callable]) -> Any:
     return functools.reduce(operator.or_, choices)
 
 
-_COMMANDS = {each.__name__: each for each in (data, train, rank, explain, evaluate, reproduce)}
+_COMMANDS = {each.__name__: each for each in (data, train, rank, index, search, explain, evaluate, reproduce)}
 
 
 def _parse(arguments: list[str]) -> Callable[[], object]:

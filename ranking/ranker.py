@@ -1,92 +1,58 @@
-"""A trained ranker in use: load it once, rank many; and what a model with attention looks at."""
+"""A trained ranker in use: load it once, rank many."""
 
-import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+import sys
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
-from zipfile import ZipFile
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from tqdm import tqdm
 
-from answer_ranking.base.command import import_tensorflow, printable
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_path, atomic_write, read_content
-from answer_ranking.data_prep import Tokenizer, Vocabulary, encode_split
+from answer_ranking.data_prep import EncodedSplit, EncodedTexts, SharedTexts, Tokenizer, Vocabulary
 from answer_ranking.data_prep.overlap_features import overlap_features
 from answer_ranking.data_prep.tables import check_table
+from answer_ranking.ranking.explanation import Explanation
+from answer_ranking.ranking.known_words import KnownWords
+from answer_ranking.ranking.model_folder import read_keras_model, read_model, reading, write_model
+from answer_ranking.ranking.numpy_hyperqa import NumpyHyperQA, cosine, is_hyperqa
 
 if TYPE_CHECKING:
     import keras
-    from matplotlib.figure import Figure
 
 _COLUMNS = ["question_id", "question", "rank", "score", "candidate_id", "candidate"]
-_VOCABULARY_HASH = "vocabulary.sha256"
-"""The part of a model's file that holds the SHA-256 of the `vocabulary.json` with which it was saved."""
-_LONGEST_CONFIG = 1_000_000  # bytes; a paper's model has some ten thousand
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """The words of a question and an answer, and the attention to each (Attentive Pooling, Fig. 5, 6).
-
-    The words are those of the model's tokenizer; the weights of a text are float32 `(words,)` of sum 1.
-
-    Example:
-        >>> one = Explanation(["who", "?"], np.array([0.75, 0.25]), ["ann", "."], np.array([0.5, 0.5]))
-        >>> one.strongest(1)
-        {'question': [('who', 0.75)], 'answer': [('ann', 0.5)]}
-    """
-
-    question: list[str]
-    question_weights: np.ndarray
-    answer: list[str]
-    answer_weights: np.ndarray
-
-    def strongest(self, number: int = 8) -> dict[str, list[tuple[str, float]]]:
-        """Give the words with the largest weights of both texts, the largest first."""
-        return {
-            side: [(words[i], float(weights[i])) for i in np.argsort(-weights, kind="stable")[:number]]
-            for side, words, weights in (
-                ("question", self.question, self.question_weights),
-                ("answer", self.answer, self.answer_weights),
-            )
-        }
-
-    def figure(self, title: str = "") -> "Figure":
-        """Draw every word on a ground as strong as its weight; many scripts need `html` instead."""
-        from answer_ranking.evaluation.attention_figures import attention_heat_map
-
-        return attention_heat_map(*self._texts(), title=title)
-
-    def html(self, title: str = "") -> str:
-        """Write the same as a page that shows a word's weight when it is pointed at."""
-        from answer_ranking.evaluation.attention_figures import attention_html
-
-        return attention_html(*self._texts(), title=title)
-
-    def _texts(self) -> tuple:
-        return self.question, self.question_weights, self.answer, self.answer_weights
+_TEXTS_AT_ONCE = 8192
+_PAIRS_AT_ONCE = 2048
 
 
 class Ranker:
     """A trained model with its vocabulary: ranks plain text.
 
-    A list-wise model (Cosinet's) sees the answers to a question in the order in which they are given: give
-    sentences of one text in the text's order. Words outside the vocabulary are all the same to a model.
+    HyperQA and CosineQA rank by NumPy, without TensorFlow, with the weights that they had when the ranker
+    was made; the other models by Keras. A list-wise model (Cosinet's) sees the answers to a question in the
+    order in which they are given: give sentences of one text in the text's order.
+
+    Where `vectors` names what the model's word vectors were read from, words that the vocabulary lacks are
+    looked up there (`KnownWords`); a word that is not found either is unknown, and all unknown words are the
+    same to a model. Vectors trained on the training table itself, and vectors that the model trained, have
+    no other words. A ranker may be called from several threads; Keras models take turns.
 
     Args:
         model: a Keras model with the inputs `question` and `answer` (pairs) or `answers` (lists), and
-            `features` if it was trained with the word-overlap features.
+            `features` if it was trained with the word-overlap features; or a `NumpyHyperQA`.
         vocabulary: the words whose vectors the model has.
         lowercase: whether words are put into lower case. Default True.
         mask_numbers: whether numbers are replaced by `<num>`. Default False.
         idf: float `(words,)`, the inverse document frequencies of the training texts; needed by a model with
             the input `features`.
         name: what the model was trained on, for a reader of the folder.
+        vectors: the sources of the model's word vectors, as `load_word_vectors` takes them with its defaults.
+        embeddings_home: folder of their files; None for QA_EMBEDDINGS_HOME and the user's cache.
 
     Raises:
         ValueError: the model's word vectors are not those of the vocabulary, or `idf` does not fit.
@@ -98,38 +64,76 @@ class Ranker:
         >>> ranker = Ranker(hyperqa(vectors, dimension=4), vocabulary)
         >>> ranker.rank("Who wrote it?", ["Ann.", "It rained."], top_k=1)["rank"].tolist()
         [1]
+        >>> ranker.unknown_words("Who wrote it?"), ranker.encode_document(["Ann."]).shape
+        (['it', '?'], (1, 4))
     """
 
     def __init__(
         self,
-        model: "keras.Model",
+        model: "keras.Model | NumpyHyperQA",
         vocabulary: Vocabulary,
         *,
         lowercase: bool = True,
         mask_numbers: bool = False,
         idf: np.ndarray | None = None,
         name: str = "",
+        vectors: Sequence[str] = (),
+        embeddings_home: str | Path | None = None,
     ):
-        n_vectors, n_words = _n_vectors(model), len(vocabulary.words)
+        self._lock = threading.RLock()
+        self._model = None if isinstance(model, NumpyHyperQA) else model
+        self._numpy = model if isinstance(model, NumpyHyperQA) else _to_numpy(model)
+        n_vectors, n_words = self._n_vectors(), len(vocabulary.words)
         if n_vectors is not None and n_vectors != n_words:
             raise ValueError(
                 f"the vocabulary has {n_words} words, and the model beside it vectors of {n_vectors}."
             )
         if not (isinstance(lowercase, bool) and isinstance(mask_numbers, bool)):
             raise ValueError("`lowercase` and `mask_numbers` are true or false.")
-        self.needs_features = any(each.name == "features" for each in model.inputs)
+        if isinstance(vectors, str) or not all(isinstance(source, str) for source in vectors):
+            raise ValueError("`vectors` is a list of names.")
+        inputs = [] if self._model is None else [each.name for each in self._model.inputs]
+        self.needs_features = "features" in inputs
         if self.needs_features and (idf is None or idf.shape != (n_words,) or idf.dtype.kind != "f"):
             received = None if idf is None else f"{idf.dtype} {idf.shape}"
             raise ValueError(
                 f"a model with the input `features` needs `idf`, a number for each of the {n_words} "
                 f"words. Received: idf={received}"
             )
-        self.model = model
         self.vocabulary = vocabulary
         self.idf = idf
         self.name = name
+        self.vectors = tuple(vectors)
         self._tokens = {"lowercase": lowercase, "mask_numbers": mask_numbers}
         self.tokenizer = Tokenizer(pretokenised=False, **self._tokens)
+        # A trained layer's vectors are no file's; a word without its document frequency has no features.
+        frozen = self._numpy is not None or (n_vectors is not None and not self._word_layer().trainable)
+        sources = self.vectors if frozen and not self.needs_features else ()
+        self._words = KnownWords(vocabulary, self.tokenizer, sources, self._own_vectors, embeddings_home)
+        self._stored: tuple[Path, bytes] | None = None
+        self._grown: tuple[int, Any] = (0, self._model)
+        self._encoder: tuple[Any, Callable[[EncodedTexts], np.ndarray] | None] = (None, None)
+
+    @property
+    def model(self) -> "keras.Model":
+        """The Keras model as it was trained; a loaded HyperQA's is read when it is first asked for."""
+        with self._lock:
+            if self._model is None:
+                if self._stored is None:
+                    raise UserError("this ranker was made without a Keras model. Load one from a folder.")
+                self._model = read_keras_model(*self._stored)
+            return self._model
+
+    @classmethod
+    def train(cls, table: "str | Path | pd.DataFrame", model: str = "hyperqa", **options: Any) -> "Ranker":
+        """Train a ranker on an own table and return it; the arguments are those of `train_ranker`.
+
+        Example:
+            >>> ranker = Ranker.train("faq.csv", epochs=10)  # doctest: +SKIP
+        """
+        from answer_ranking import ranking
+
+        return ranking.train_ranker(table, model=model, **options).ranker
 
     def rank(self, question: str, answers: Sequence[str], top_k: int | None = None) -> pd.DataFrame:
         """Rank answers to a question; a UserError names an empty text, or says that there are no answers.
@@ -184,7 +188,9 @@ class Ranker:
         if not all(words):
             raise UserError("the question and the answer need at least one word.")
         try:
-            weights = attention_weights(self.model, *(self.vocabulary.encode(text)[None] for text in words))
+            with self._lock:
+                encoded = self._words.encode([question, answer])
+                weights = attention_weights(self._grown_model(), *(encoded.padded([i]) for i in (0, 1)))
         except ValueError as error:
             raise UserError("the model has no attention: AP-CNN and AP-BiLSTM have it.") from error
         return Explanation(words[0], weights[0][0], words[1], weights[1][0])
@@ -193,98 +199,179 @@ class Ranker:
         """Write the model, its vocabulary and its way of making tokens into a folder, which is made."""
         folder = Path(folder)
         facts = {"words": self.vocabulary.words[2:], **self._tokens, "name": self.name}
+        if self.vectors:
+            facts["vectors"] = list(self.vectors)
         if self.idf is not None:
             facts["idf"] = self.idf.tolist()
         content = json.dumps(facts, ensure_ascii=False).encode()
         with atomic_path(folder / "ranker.keras") as temporary:
-            self.model.save(temporary)
-            with ZipFile(temporary, "a") as archive:
-                archive.writestr(_VOCABULARY_HASH, hashlib.sha256(content).hexdigest())
+            # A model that was only read for NumPy is copied from its file, without Keras.
+            copied = self._stored[0] if self._stored and self._model is None else self.model
+            write_model(temporary, copied, content)
         with atomic_write(folder / "vocabulary.json", "wb") as file:
             file.write(content)
 
     @classmethod
-    def load(cls, folder: str | Path) -> "Ranker":
-        """Read what `save` wrote; a UserError names a file that is missing, damaged, or of another model."""
+    def load(cls, folder: str | Path, embeddings_home: str | Path | None = None) -> "Ranker":
+        """Read what `save` wrote; a UserError names a file that is missing, damaged, or of another model.
+
+        Neither TensorFlow nor Keras is imported for HyperQA and CosineQA.
+        """
         words_path, model_path = Path(folder) / "vocabulary.json", Path(folder) / "ranker.keras"
         for path in (words_path, model_path):
             if not path.is_file():
                 raise UserError(f"cannot read {path}. MODEL must be the model/ folder that a training left.")
-        with _reading(words_path):
+        with reading(words_path):
             content = read_content(words_path)
             facts = json.loads(content)
             vocabulary = Vocabulary(facts.pop("words"))
             if not all(isinstance(word, str) for word in vocabulary.index):
                 raise TypeError("a word is no text")
             idf = facts.pop("idf", None)
-        with _reading(model_path):
-            model = _load_model(model_path, hashlib.sha256(content).hexdigest())
-        with _reading(Path(folder)):
-            return cls(model, vocabulary, idf=None if idf is None else np.array(idf, np.float32), **facts)
+        model = read_model(model_path, content)
+        with reading(Path(folder)):
+            idf = None if idf is None else np.array(idf, np.float32)
+            ranker = cls(model, vocabulary, idf=idf, embeddings_home=embeddings_home, **facts)
+        ranker._stored = model_path.resolve(), content
+        return ranker
+
+    def unknown_words(self, text: str) -> list[str]:
+        """Give the distinct words of a text that the ranker does not know, in their order."""
+        return self._words.unknown(text)
+
+    def encode_query(self, texts: Sequence[str]) -> np.ndarray:
+        """Encode questions, float32 `(n, d)`, for models that see a text apart from what it is compared with.
+
+        These are HyperQA and CosineQA (points of the ball), QA-CNN and QA-BiLSTM; a UserError says that the
+        model is another, or names an empty text. Both sides share their weights, so this is
+        `encode_document`.
+        """
+        return self.encode_document(texts)
+
+    def encode_document(self, texts: Sequence[str]) -> np.ndarray:
+        """Encode answers, float32 `(n, d)`; see `encode_query`. For the scores of points: `score_points`."""
+        self._check_encodes_apart()
+        if isinstance(texts, str):
+            raise UserError(f"texts are given as a list. Write [{texts!r:.40}].")
+        encoded = self._words.encode(texts)
+        points = np.empty((0, 0), np.float32)
+        bar = tqdm(
+            total=len(encoded),
+            desc="encoding",
+            unit="text",
+            leave=False,
+            delay=2,
+            disable=not sys.stderr.isatty(),
+        )
+        with bar:
+            for start in range(0, max(len(encoded), 1), _TEXTS_AT_ONCE):
+                part = encoded.take(np.arange(start, min(start + _TEXTS_AT_ONCE, len(encoded))))
+                found = self._encode(part)
+                if start == 0:  # In place, since two copies of the result may be too much.
+                    points = np.empty((len(encoded), found.shape[1]), np.float32)
+                points[start : start + len(part)] = found
+                bar.update(len(part))
+        return points
+
+    def score_points(self, queries: np.ndarray, documents: np.ndarray) -> np.ndarray:
+        """Score encoded queries against encoded documents as the model does, float32 `(n,)`.
+
+        Both are float32 `(n, d)`, row by row, or one of them a single point `(1, d)` or `(d,)`.
+        """
+        self._check_encodes_apart()
+        queries, documents = np.broadcast_arrays(np.atleast_2d(queries), np.atleast_2d(documents))
+        score = cosine if self._numpy is None else self._numpy.score_points
+        scores = np.empty(len(queries), np.float32)
+        for start in range(0, len(queries), _PAIRS_AT_ONCE):
+            part = slice(start, start + _PAIRS_AT_ONCE)
+            scores[part] = score(queries[part], documents[part])
+        return scores
+
+    def _check_encodes_apart(self) -> None:
+        if self._numpy is not None:
+            return
+        from answer_ranking.ranking.keras_texts import encodes_apart
+
+        if not encodes_apart(self.model):
+            raise UserError(
+                f"{self.model.name} gives a text no vector of its own: it reads question and answer "
+                "together. HyperQA, CosineQA, QA-CNN and QA-BiLSTM encode texts."
+            )
+
+    def _encode(self, texts: EncodedTexts) -> np.ndarray:
+        if self._numpy is not None:
+            return self._numpy.encode(texts, self._words.added)
+        from answer_ranking.ranking.keras_texts import text_encoder
+
+        with self._lock:
+            model = self._grown_model()
+            if self._encoder[0] is not model:
+                self._encoder = model, text_encoder(model)
+            assert self._encoder[1] is not None
+            return self._encoder[1](texts)
 
     def _scores(self, table: pd.DataFrame) -> np.ndarray:
+        split = self._split(table)
+        if self._numpy is not None:
+            return self._numpy.score(split, self._words.added)
         # Here, since it takes seconds: what is wrong with the texts is said before.
         from answer_ranking.training import score
 
-        split = encode_split(table.assign(label=0), self.tokenizer, self.vocabulary)
         if self.needs_features and self.idf is not None:
             split = replace(split, features=overlap_features(split, self.vocabulary, self.idf))
-        return score(self.model, split)
+        with self._lock:
+            return score(self._grown_model(), split)
+
+    def _split(self, table: pd.DataFrame) -> EncodedSplit:
+        identifiers = table["question_id"].to_numpy(object)
+        index, texts = pd.factorize(table["candidate"].to_numpy(object))
+        changes = identifiers[1:] != identifiers[:-1]
+        first = np.flatnonzero(np.concatenate([[True], changes]))
+        encoded = self._words.encode([*table["question"].iloc[first], *texts])
+        return EncodedSplit(
+            questions=encoded.take(np.arange(len(first))),
+            candidates=SharedTexts(encoded.take(np.arange(len(first), len(encoded))), index.astype(np.int32)),
+            candidate_offsets=np.concatenate([first, [len(table)]]).astype(np.int64),
+            labels=np.zeros(len(table), np.int8),
+            question_ids=identifiers[first].tolist(),
+            candidate_ids=table["candidate_id"].tolist(),
+        )
+
+    def _grown_model(self) -> "keras.Model":
+        """Give the Keras model with the vectors of all words found so far, built anew where they are more."""
+        added = self._words.added
+        if len(added) > self._grown[0]:
+            from answer_ranking.ranking.keras_texts import with_more_words
+
+            self._grown = len(added), with_more_words(self.model, added)
+        return self._grown[1] if len(added) else self.model
+
+    def _word_layer(self) -> Any:
+        from answer_ranking.ranking.keras_texts import word_layer
+
+        return word_layer(self.model)
+
+    def _n_vectors(self) -> int | None:
+        if self._numpy is not None:
+            return len(self._numpy.word_vectors)
+        layer = None if self._model is None else self._word_layer()
+        return None if layer is None else layer.input_dim
+
+    def _own_vectors(self, numbers: np.ndarray) -> np.ndarray:
+        if self._numpy is not None:
+            return self._numpy.word_vectors[numbers]
+        from keras import ops
+
+        return ops.convert_to_numpy(self._word_layer().embeddings)[numbers]
 
 
-def _n_vectors(model: "keras.Model") -> int | None:
-    """Count the words of which a model has vectors; None where it has no such layer."""
-    for layer in model.layers:
-        if layer.name == "word_vectors":
-            return layer.input_dim
-        if hasattr(layer, "layers") and (found := _n_vectors(layer)) is not None:
-            return found
-    return None
-
-
-def _load_model(path: Path, vocabulary_hash: str) -> "keras.Model":
-    """Load a model that was saved with a vocabulary; a ValueError says that it has another, or is no model.
-
-    Its weights lie in its file uncompressed, so that a file cannot ask for much more memory than its size.
-    """
-    import_tensorflow()
-    import h5py
+def _to_numpy(model: "keras.Model") -> NumpyHyperQA | None:
+    """Take the weights of a HyperQA or CosineQA; None for another model."""
     import keras
-    import tensorflow as tf
 
-    # Both register the classes that the file names.
-    import answer_ranking.layers
-    import answer_ranking.models  # noqa: F401
-
-    size = path.stat().st_size
-    with ZipFile(path) as archive:
-        members = {member.filename: member.file_size for member in archive.infolist()}
-        if sum(members.values()) > size or members["config.json"] > _LONGEST_CONFIG:
-            raise ValueError("its parts are larger than a model's")
-        if archive.read(_VOCABULARY_HASH).decode() != vocabulary_hash:
-            raise ValueError("the vocabulary beside it is not its own")
-        config = json.loads(archive.read("config.json"))
-        stored: list[int] = []
-        with archive.open("model.weights.h5") as part, h5py.File(part) as weights:
-            weights.visititems(lambda name, item: stored.append(getattr(item, "nbytes", 0)))
-    # Built in a graph that never runs, it takes no memory.
-    with tf.Graph().as_default(), keras.StatelessScope():
-        n_weights = keras.saving.deserialize_keras_object(config).count_params()
-    if max(sum(stored), 4 * n_weights) > size:
-        raise ValueError("its weights are larger than the file")
-    model = keras.models.load_model(path, compile=False)
-    if not all(np.isfinite(weight).all() for weight in model.get_weights()):
-        raise ValueError("a weight is not finite")
-    return model
-
-
-@contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except UserError:
-        raise
-    # A damaged file makes Keras, HDF5 and TensorFlow raise almost anything.
-    except Exception as error:
-        what = printable(" ".join(str(error).split()))
-        raise UserError(f"{path} cannot be read ({what:.300}). Train the model again.") from error
+    config = keras.saving.serialize_keras_object(model)
+    if not is_hyperqa(config):
+        return None
+    parts = [layer for layer in model.layers if layer.name in ("encoder", "matcher")]
+    weights = {layer.name: layer.get_weights() for part in parts for layer in part.layers}
+    return NumpyHyperQA.from_config(config, weights)

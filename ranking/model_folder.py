@@ -1,0 +1,138 @@
+"""What a ranker's folder holds: a Keras model in its file, bound to the vocabulary beside it."""
+
+import hashlib
+import io
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zipfile import ZipFile
+
+import numpy as np
+
+from answer_ranking.base.command import import_tensorflow, printable
+from answer_ranking.base.errors import UserError
+from answer_ranking.ranking.numpy_hyperqa import NumpyHyperQA, is_hyperqa, layer_configs
+
+if TYPE_CHECKING:
+    import keras
+
+_VOCABULARY_HASH = "vocabulary.sha256"
+"""The part of a model's file that holds the SHA-256 of the `vocabulary.json` with which it was saved."""
+_LONGEST_CONFIG = 1_000_000  # bytes; a paper's model has some ten thousand
+
+
+def write_model(path: Path, model: "keras.Model | Path", vocabulary: bytes) -> None:
+    """Write a Keras model, or copy that of another file, and bind it to a vocabulary's file."""
+    if isinstance(model, Path):
+        with reading(model), ZipFile(model) as old, ZipFile(path, "w") as new:
+            for name in old.namelist():
+                if name != _VOCABULARY_HASH:
+                    new.writestr(name, old.read(name))
+    else:
+        model.save(path)
+    with ZipFile(path, "a") as archive:
+        archive.writestr(_VOCABULARY_HASH, hashlib.sha256(vocabulary).hexdigest())
+
+
+def read_model(path: Path, vocabulary: bytes) -> "NumpyHyperQA | keras.Model":
+    """Read a model that `write_model` wrote: HyperQA and CosineQA for NumPy, the others by Keras.
+
+    A UserError names a file that is damaged or was saved with another vocabulary.
+    """
+    with reading(path):
+        with ZipFile(path) as archive:
+            config = _checked_config(path, archive, vocabulary)
+            if is_hyperqa(config) and (
+                found := NumpyHyperQA.from_config(config, _weights(path, archive, config))
+            ):
+                return found
+        return _keras_model(path, config)
+
+
+def read_keras_model(path: Path, vocabulary: bytes) -> "keras.Model":
+    """Read a model that `write_model` wrote by Keras, whatever its kind; a UserError as of `read_model`."""
+    with reading(path):
+        with ZipFile(path) as archive:
+            config = _checked_config(path, archive, vocabulary)
+        return _keras_model(path, config)
+
+
+def _checked_config(path: Path, archive: ZipFile, vocabulary: bytes) -> dict[str, Any]:
+    """Read a model's config; a ValueError says that the file has another vocabulary, or is no model.
+
+    Its weights lie in its file uncompressed, so that a file cannot ask for much more memory than its size.
+    """
+    import h5py
+
+    size = path.stat().st_size
+    members = {member.filename: member.file_size for member in archive.infolist()}
+    if sum(members.values()) > size or members["config.json"] > _LONGEST_CONFIG:
+        raise ValueError("its parts are larger than a model's")
+    if archive.read(_VOCABULARY_HASH).decode() != hashlib.sha256(vocabulary).hexdigest():
+        raise ValueError("the vocabulary beside it is not its own")
+    config = json.loads(archive.read("config.json"))
+    stored: list[int] = []
+    with archive.open("model.weights.h5") as part, h5py.File(part) as weights:
+        weights.visititems(lambda name, item: stored.append(getattr(item, "nbytes", 0)))
+    if sum(stored) > size:
+        raise ValueError("its weights are larger than the file")
+    return config
+
+
+def _weights(path: Path, archive: ZipFile, config: dict[str, Any]) -> dict[str, list[np.ndarray]]:
+    """Read the weights of a HyperQA's layers by the layers' names; a ValueError says what is wrong."""
+    import h5py
+
+    table = layer_configs(config)["word_vectors"]
+    if 4 * table["input_dim"] * table["output_dim"] > path.stat().st_size:
+        raise ValueError("its weights are larger than the file")
+    weights: dict[str, list[np.ndarray]] = {}
+
+    def visit(name: str, item: Any) -> None:
+        # Links are not followed, and what lies in another file is not the model's.
+        if isinstance(item, h5py.Dataset) and "/vars/" in name:
+            if item.dtype != np.float32 or item.is_virtual or item.external:
+                raise ValueError("a weight is not float32")
+            weights.setdefault(str(item.parent.attrs["name"]), []).append(item[()])
+
+    # Read whole, so that zipfile compares its check sum.
+    with h5py.File(io.BytesIO(archive.read("model.weights.h5"))) as file:
+        file.visititems(visit)
+    if not all(np.isfinite(each).all() for of_layer in weights.values() for each in of_layer):
+        raise ValueError("a weight is not finite")
+    return weights
+
+
+def _keras_model(path: Path, config: dict[str, Any]) -> "keras.Model":
+    import_tensorflow()
+    import keras
+    import tensorflow as tf
+
+    # Both register the classes that the file names.
+    import answer_ranking.layers
+    import answer_ranking.models  # noqa: F401
+
+    # Built in a graph that never runs, it takes no memory.
+    with tf.Graph().as_default(), keras.StatelessScope():
+        n_weights = keras.saving.deserialize_keras_object(config).count_params()
+    if 4 * n_weights > path.stat().st_size:
+        raise ValueError("its weights are larger than the file")
+    model = keras.models.load_model(path, compile=False)
+    if not all(np.isfinite(weight).all() for weight in model.get_weights()):
+        raise ValueError("a weight is not finite")
+    return model
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn whatever is raised while a file is read into a UserError that names it."""
+    try:
+        yield
+    except UserError:
+        raise
+    # A damaged file makes Keras, HDF5 and TensorFlow raise almost anything.
+    except Exception as error:
+        what = printable(" ".join(str(error).split()))
+        raise UserError(f"{path} cannot be read ({what:.300}). Train the model again.") from error
