@@ -23,7 +23,7 @@ def arguments(page: str) -> argparse.ArgumentParser:
 
 
 def check_options(options: argparse.Namespace, *counts: str, output: str | Path | None = None) -> None:
-    """Refuse an unknown data set, numbers below 1 and a file that cannot be written, before TensorFlow starts."""
+    """Refuse unknown data sets, numbers below 1, files that cannot be written, before TensorFlow starts."""
     find_description(options.dataset)
     for name in counts:
         value = getattr(options, name)
