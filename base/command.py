@@ -29,7 +29,7 @@ def import_tensorflow() -> None:
         os.dup2(hidden.fileno(), 2)
         try:
             importlib.import_module("tensorflow")
-        except BaseException:
+        except Exception:
             hidden.seek(0)
             os.write(stderr, hidden.read())
             raise
@@ -43,10 +43,6 @@ def printable(text: str) -> str:
     return _CONTROL.sub("�", text)
 
 
-def _interrupt(number: int, frame: object) -> None:
-    raise KeyboardInterrupt("SIGTERM")
-
-
 def run_command(main: Callable[[], object]) -> None:
     """Run a command line's main function and exit.
 
@@ -54,19 +50,31 @@ def run_command(main: Callable[[], object]) -> None:
     the keyboard and 143 after SIGTERM, which end the program in the same orderly way; else the number that
     `main` returns, or 0 for anything that is no number.
     """
-    before = signal.signal(signal.SIGTERM, _interrupt)
+    received: list[int] = []
+
+    def interrupt(number: int, frame: object) -> None:
+        received.append(number)
+        raise KeyboardInterrupt
+
+    # A shell's background job ignores the keyboard's interruption.
+    heard = [each for each in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(each) != signal.SIG_IGN]
+    before = {number: signal.signal(number, interrupt) for number in heard}
     try:
         code = main()
         sys.stdout.flush()
     except UserError as error:
         print(f"error: {printable(str(error))}", file=sys.stderr)
         code = 2
-    except KeyboardInterrupt as interruption:
-        code = 143 if interruption.args else 130
     except BrokenPipeError:
         # `... | head` closed the pipe; without this, Python would fail again while it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 141
+    except BaseException as error:
+        # TensorFlow's libraries turn an interruption of their import into an ImportError.
+        if not received and not isinstance(error, KeyboardInterrupt):
+            raise
+        code = 128 + (received or [signal.SIGINT])[0]
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     sys.exit(code if isinstance(code, int) else 0)

@@ -44,3 +44,17 @@ def test_a_stopped_command_says_where_it_goes_on(capsys, tmp_path, number, code)
     assert end.value.code == code
     assert f"{tmp_path} keeps what is finished" in capsys.readouterr().out
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_an_interruption_that_a_library_turns_into_another_error_is_one(capsys):
+    def main():
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(30)
+        except KeyboardInterrupt as error:
+            raise ImportError("initialization failed") from error
+
+    with pytest.raises(SystemExit) as end:
+        run_command(main)
+    assert end.value.code == 130
+    assert capsys.readouterr().err == ""
