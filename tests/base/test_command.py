@@ -1,3 +1,4 @@
+import gc
 import os
 import signal
 import time
@@ -7,6 +8,14 @@ import pytest
 from answer_ranking.base.command import run_command
 from answer_ranking.base.files import held_folder
 from answer_ranking.data_prep import UserError
+
+
+@pytest.fixture(autouse=True)
+def _no_collection():
+    """An interruption inside a hook of the garbage collection, as Hypothesis has one, would get lost."""
+    gc.disable()
+    yield
+    gc.enable()
 
 
 @pytest.mark.parametrize(
