@@ -348,10 +348,15 @@ def test_an_index_of_another_format_or_altered(copy):
 
 
 def test_damaged_manifests_never_end_in_another_error(copy, damaged):
-    for content in damaged((copy / "manifest.json").read_bytes()):
+    sound = (copy / "manifest.json").read_bytes()
+    for content in damaged(sound):
         (copy / "manifest.json").write_bytes(content)
-        with pytest.raises(UserError):
+        try:
             AnswerIndex.open(copy)
+        except UserError:
+            continue
+        # White space may have changed, and nothing else.
+        assert json.loads(content) == json.loads(sound)
 
 
 def test_a_full_disk_loses_nothing(copy, stub, monkeypatch):
