@@ -1,7 +1,7 @@
 """The documents that are written from the records and the papers' values.
 
-`python -m answer_ranking.evaluation.report` writes `reproduce/RESULTS.md` and the marked blocks of
-`README.md` and of pages in `docs/`. With `--check` it fails where a document is out of date.
+`python -m answer_ranking.evaluation.report` writes `reproduce/RESULTS.md`, the presets' `card.md` and the
+marked blocks of `README.md` and of pages in `docs/`. With `--check` it fails where a document is out of date.
 """
 
 import argparse
@@ -14,6 +14,7 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write
 from answer_ranking.evaluation.eq9 import eq9_block
 from answer_ranking.evaluation.norms import norms_block
+from answer_ranking.evaluation.presets import card_page, presets_block, read_cards
 from answer_ranking.evaluation.records import ResultRecord, load_records
 from answer_ranking.evaluation.results_document import main_record, results_document
 from answer_ranking.evaluation.tables import (
@@ -61,14 +62,16 @@ def readme_block(records: Sequence[ResultRecord], papers: Papers) -> str:
 
 def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
     """Write all documents of a repository, without saving them."""
-    results = root / "reproduce" / "results"
+    results, presets = root / "reproduce" / "results", root / "ranking" / "presets"
     records, papers = load_records(results), read_papers(papers_file)
     blocks: dict[str, Callable[[], str]] = {
         "README.md": lambda: readme_block(records, papers),
         "docs/eq9.md": lambda: eq9_block(results / "eq9"),
         "docs/norms.md": lambda: norms_block(results / "norms"),
+        "docs/presets.md": lambda: presets_block(presets),
     }
     texts = {root / "reproduce" / "RESULTS.md": results_document(records, papers)}
+    texts |= {path.with_suffix(".md"): card_page(card) for path, card in read_cards(presets).items()}
     for page, block in blocks.items():
         if (path := root / page).is_file():
             texts[path] = _between_markers(path, block())

@@ -81,7 +81,8 @@ def rank(
     """Rank candidate answers with a trained model, best first.
 
     Args:
-        model: the folder model/ that a training left.
+        model: the folder model/ that a training left, or a ranker that comes with the package, such as
+            hyperqa_squad.
         question: the question.
         candidates: a file with one candidate per line, or "-" for standard input.
         table: rank the questions of this table instead; it has the columns question and candidate.

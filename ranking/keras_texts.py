@@ -11,6 +11,7 @@ from answer_ranking.data_prep.encoded_split import EncodedTexts, runs
 from answer_ranking.layers import CosineSimilarity
 
 _WORDS_AT_ONCE = 8192
+_ROOM = 16_384  # words that a copy has room for
 
 
 def word_layer(model: keras.Model) -> keras.layers.Embedding | None:
@@ -23,18 +24,45 @@ def word_layer(model: keras.Model) -> keras.layers.Embedding | None:
     return None
 
 
-def with_more_words(model: keras.Model, added: np.ndarray) -> keras.Model:
-    """Copy a model whose frozen word vectors `added`, float32 (k, n), follow; their numbers go on."""
+def with_word_vectors(model: keras.Model, vectors: np.ndarray) -> keras.Model:
+    """Copy a model with other word vectors, float32 (words, n), and all other weights as they are."""
     config = keras.saving.serialize_keras_object(model)
+    _set_words(config, len(vectors))
+    copy = keras.saving.deserialize_keras_object(config)
     layer = word_layer(model)
     assert layer is not None
-    embeddings = layer.embeddings
-    _set_words(config, len(added) + embeddings.shape[0])
-    grown = keras.saving.deserialize_keras_object(config)
-    for old, new in zip(model.weights, grown.weights, strict=True):
-        value = keras.ops.convert_to_numpy(old)
-        new.assign(np.concatenate([value, added]) if old is embeddings else value)
-    return grown
+    for old, new in zip(model.weights, copy.weights, strict=True):
+        new.assign(vectors if old is layer.embeddings else old)
+    return copy
+
+
+class GrowingModel:
+    """A model whose frozen word vectors become more, without a new model and a new trace for each.
+
+    The copy of the model has room for words to come, which are written into its table in place; a larger one
+    follows where the room is used up, with twice the words.
+    """
+
+    def __init__(self, model: keras.Model):
+        self._model = self._copy = model
+        self._filled = 0
+
+    def with_words(self, added: np.ndarray) -> keras.Model:
+        """Give the model with the vectors `added`, float32 (k, n), after its own: the last ones and more."""
+        layer, table = word_layer(self._model), word_layer(self._copy)
+        assert layer is not None and table is not None
+        own = layer.input_dim
+        if own + len(added) > table.input_dim:
+            vectors = np.zeros((own + max(_ROOM, 2 * len(added)), added.shape[1]), np.float32)
+            vectors[:own] = keras.ops.convert_to_numpy(layer.embeddings)
+            self._copy, self._filled = with_word_vectors(self._model, vectors), 0
+            table = word_layer(self._copy)
+            assert table is not None
+        if len(added) > self._filled:
+            first = own + self._filled
+            table.embeddings.value[first : own + len(added)].assign(added[self._filled :])
+            self._filled = len(added)
+        return self._copy
 
 
 def _set_words(config: Any, n_words: int) -> None:

@@ -23,6 +23,38 @@ _VOCABULARY_HASH = "vocabulary.sha256"
 _LONGEST_CONFIG = 1_000_000  # bytes; a paper's model has some ten thousand
 
 
+PRESETS = Path(__file__).with_name("presets")
+"""The folder of the rankers that come with the package."""
+
+
+def preset_names() -> list[str]:
+    """Give the names of the rankers that come with the package."""
+    return sorted(path.parent.name for path in PRESETS.glob("*/ranker.keras"))
+
+
+def find_preset(name: str) -> Path:
+    """Give the folder of a preset; a UserError lists the names."""
+    if name not in preset_names():
+        raise UserError(f"there is no preset {name!r}: choose one of {', '.join(preset_names())}.")
+    return PRESETS / name
+
+
+def find_model(model: str | Path) -> Path:
+    """Give a ranker's folder by its path or, where there is no such folder, by the name of a preset.
+
+    A UserError says what is missing in it.
+    """
+    names = preset_names()
+    folder = PRESETS / model if str(model) in names and not Path(model).is_dir() else Path(model)
+    for path in (folder / "vocabulary.json", folder / "ranker.keras"):
+        if not path.is_file():
+            choice = f", or one of the presets {', '.join(names)}" if names else ""
+            raise UserError(
+                f"cannot read {path}. MODEL must be the model/ folder that a training left{choice}."
+            )
+    return folder
+
+
 def write_model(path: Path, model: "keras.Model | Path", vocabulary: bytes) -> None:
     """Write a Keras model, or copy that of another file, and bind it to a vocabulary's file."""
     if isinstance(model, Path):

@@ -17,13 +17,15 @@ from answer_ranking.base.files import atomic_path, atomic_write, read_content
 from answer_ranking.data_prep import EncodedSplit, EncodedTexts, SharedTexts, Tokenizer, Vocabulary
 from answer_ranking.data_prep.overlap_features import overlap_features
 from answer_ranking.data_prep.tables import check_table
+from answer_ranking.ranking import model_folder
 from answer_ranking.ranking.explanation import Explanation
 from answer_ranking.ranking.known_words import KnownWords
-from answer_ranking.ranking.model_folder import read_keras_model, read_model, reading, write_model
 from answer_ranking.ranking.numpy_hyperqa import NumpyHyperQA, cosine, is_hyperqa
 
 if TYPE_CHECKING:
     import keras
+
+    from answer_ranking.ranking.keras_texts import GrowingModel
 
 _COLUMNS = ["question_id", "question", "rank", "score", "candidate_id", "candidate"]
 _TEXTS_AT_ONCE = 8192
@@ -111,7 +113,7 @@ class Ranker:
         sources = self.vectors if frozen and not self.needs_features else ()
         self._words = KnownWords(vocabulary, self.tokenizer, sources, self._own_vectors, embeddings_home)
         self._stored: tuple[Path, bytes] | None = None
-        self._grown: tuple[int, Any] = (0, self._model)
+        self._growing: GrowingModel | None = None
         self._encoder: tuple[Any, Callable[[EncodedTexts], np.ndarray] | None] = (None, None)
 
     @property
@@ -121,7 +123,7 @@ class Ranker:
             if self._model is None:
                 if self._stored is None:
                     raise UserError("this ranker was made without a Keras model. Load one from a folder.")
-                self._model = read_keras_model(*self._stored)
+                self._model = model_folder.read_keras_model(*self._stored)
             return self._model
 
     @classmethod
@@ -207,29 +209,43 @@ class Ranker:
         with atomic_path(folder / "ranker.keras") as temporary:
             # A model that was only read for NumPy is copied from its file, without Keras.
             copied = self._stored[0] if self._stored and self._model is None else self.model
-            write_model(temporary, copied, content)
+            model_folder.write_model(temporary, copied, content)
         with atomic_write(folder / "vocabulary.json", "wb") as file:
             file.write(content)
+
+    @classmethod
+    def from_preset(cls, name: str) -> "Ranker":
+        """Load a ranker that comes with the package; a UserError lists the names.
+
+        It was trained on SQuAD-sent, and knows the 400,000 words of GloVe 6B 50d. Its card says how good it
+        is on data that it never saw, beside BM25 (docs/presets.md).
+
+        Example:
+            >>> ranker = Ranker.from_preset("hyperqa_squad")
+            >>> answers = ["The train leaves at noon.", "Marie Curie discovered radium."]
+            >>> ranker.rank("Who discovered radium?", answers)["text"][0]
+            'Marie Curie discovered radium.'
+        """
+        return cls.load(model_folder.find_preset(name))
 
     @classmethod
     def load(cls, folder: str | Path, embeddings_home: str | Path | None = None) -> "Ranker":
         """Read what `save` wrote; a UserError names a file that is missing, damaged, or of another model.
 
-        Neither TensorFlow nor Keras is imported for HyperQA and CosineQA.
+        The name of a preset, see `from_preset`, does as well; a folder of that name goes first. Neither
+        TensorFlow nor Keras is imported for HyperQA and CosineQA.
         """
-        words_path, model_path = Path(folder) / "vocabulary.json", Path(folder) / "ranker.keras"
-        for path in (words_path, model_path):
-            if not path.is_file():
-                raise UserError(f"cannot read {path}. MODEL must be the model/ folder that a training left.")
-        with reading(words_path):
+        folder = model_folder.find_model(folder)
+        words_path, model_path = folder / "vocabulary.json", folder / "ranker.keras"
+        with model_folder.reading(words_path):
             content = read_content(words_path)
             facts = json.loads(content)
             vocabulary = Vocabulary(facts.pop("words"))
             if not all(isinstance(word, str) for word in vocabulary.index):
                 raise TypeError("a word is no text")
             idf = facts.pop("idf", None)
-        model = read_model(model_path, content)
-        with reading(Path(folder)):
+        model = model_folder.read_model(model_path, content)
+        with model_folder.reading(folder):
             idf = None if idf is None else np.array(idf, np.float32)
             ranker = cls(model, vocabulary, idf=idf, embeddings_home=embeddings_home, **facts)
         ranker._stored = model_path.resolve(), content
@@ -338,13 +354,15 @@ class Ranker:
         )
 
     def _grown_model(self) -> "keras.Model":
-        """Give the Keras model with the vectors of all words found so far, built anew where they are more."""
+        """Give the Keras model with the vectors of all words found so far."""
         added = self._words.added
-        if len(added) > self._grown[0]:
-            from answer_ranking.ranking.keras_texts import with_more_words
+        if not len(added):
+            return self.model
+        if self._growing is None:
+            from answer_ranking.ranking.keras_texts import GrowingModel
 
-            self._grown = len(added), with_more_words(self.model, added)
-        return self._grown[1] if len(added) else self.model
+            self._growing = GrowingModel(self.model)
+        return self._growing.with_words(added)
 
     def _word_layer(self) -> Any:
         from answer_ranking.ranking.keras_texts import word_layer

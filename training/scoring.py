@@ -165,6 +165,9 @@ class ListScorer:
 
 
 def _traced(ranker: keras.Model) -> tf.types.experimental.ConcreteFunction:
-    """Trace a ranker once and for all: every new shape of a chunk would be a new trace."""
-    signature = [tf.TensorSpec(x.shape, x.dtype) for x in ranker.inputs]
-    return tf.function(lambda *inputs: ranker(list(inputs))).get_concrete_function(*signature)
+    """Trace a ranker once and for all: every new shape of a chunk, or split, would be a new trace."""
+    if not hasattr(ranker, "_traced_scores"):
+        signature = [tf.TensorSpec(x.shape, x.dtype) for x in ranker.inputs]
+        traced = tf.function(lambda *inputs: ranker(list(inputs))).get_concrete_function(*signature)
+        ranker._traced_scores = traced
+    return ranker._traced_scores

@@ -13,6 +13,7 @@ from tqdm import tqdm
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import held_folder, remove_leftovers
+from answer_ranking.ranking.model_folder import find_model
 from answer_ranking.ranking.search import ball
 from answer_ranking.ranking.search.bm25 import write_bm25
 from answer_ranking.ranking.search.manifest import Manifest, name_of, sha256_of_model
@@ -98,7 +99,7 @@ def copy_model(ranker: "Ranker | str | Path | None", folder: Path) -> str:
     if isinstance(ranker, (str, Path)):
         load(Path(ranker))  # Says what is wrong with it.
         part.mkdir()
-        for path in Path(ranker).iterdir():
+        for path in find_model(ranker).iterdir():
             if path.is_file():
                 shutil.copy(path, part)
     else:

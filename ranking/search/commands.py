@@ -29,7 +29,8 @@ def index(table: Table, *, output: Path | None = None, model: Path | None = None
     Args:
         table: the table of answers.
         output: the folder of the index, new or empty; it must be given.
-        model: the folder model/ that a training of HyperQA left; without it, BM25 alone searches.
+        model: the folder model/ that a training of HyperQA left, or hyperqa_squad, which comes with the
+            package; without it, BM25 alone searches.
     """
     if output is None:
         raise UserError("give the folder of the index: --output INDEX.")
@@ -60,7 +61,8 @@ def search(
         k: how many answers to each.
         first_stage: ball, the nearest by the model; bm25, by common words; both, their fusion. Unless given,
             ball where the index has a model, else bm25.
-        rerank: the folder of another model, which ranks the first of each question anew.
+        rerank: another model, which ranks the first of each question anew: a folder, or cosinet_squad, which
+            comes with the package.
         rerank_depth: with rerank, how many.
         where: only answers with this value in a column, such as topic=travel; several are allowed, and of
             one column any may be right.
