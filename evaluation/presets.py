@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -65,23 +66,28 @@ def correct_for_number(conditions: Sequence[dict[str, Any]]) -> None:
 
 
 def advice(card: Mapping[str, Any]) -> str:
-    """Say which ranker to take: that of the highest MAP on average, and how sure it is on each data set."""
+    """Say which ranker to take: that of the highest MAP on average; where another is better; how sure it is."""
     conditions = card["conditions"]
     found = {name: [each["metrics"][name]["map"]["mean"] for each in conditions] for name in RANKERS}
     means = {name: float(np.mean(values)) for name, values in found.items()}
     best = max(means, key=lambda name: means[name])
-    said = []
-    for name in RANKERS:
-        if name == best:
-            continue
-        above = [_difference(each, best, name) for each in conditions]
-        said.append(
-            f"{RANKERS[name]} ({means[name]:.3f}): better in {above.count(1)} of {len(above)} rows, "
-            f"worse in {above.count(-1)}"
-        )
+    others = [name for name in RANKERS if name != best]
+    better_on: dict[str, list[str]] = {}
+    for each in conditions:
+        better = [name for name in others if _difference(each, name, best) > 0]
+        if better:
+            winner = max(better, key=lambda name: each["metrics"][name]["map"]["mean"])
+            titles = better_on.setdefault(winner, [])
+            titles += [each["title"]] * (each["title"] not in titles)
+    but = "".join(f", but {RANKERS[name]} on {' and '.join(titles)}" for name, titles in better_on.items())
+    against = []
+    for name in others:
+        signs = [_difference(each, best, name) for each in conditions]
+        counts = f"better in {signs.count(1)} of {len(signs)} rows, worse in {signs.count(-1)}"
+        against.append(f"against {RANKERS[name]} ({means[name]:.3f}) {counts}")
     return (
-        f"**Take {RANKERS[best]}**: its MAP is the highest, {means[best]:.3f} on average over the rows. "
-        f"Against {'; against '.join(said)} (MAP, p < {SIGNIFICANT} after Holm)."
+        f"**Take {RANKERS[best]}{but}.** Of {RANKERS[best]} the mean MAP over the rows is the highest, "
+        f"{means[best]:.3f}; {'; '.join(against)} (p < {SIGNIFICANT} after Holm)."
     )
 
 
@@ -115,9 +121,26 @@ def card_page(card: Mapping[str, Any]) -> str:
         for each in card["trials"]
     ]
     seen = ", ".join(f"{title} {share:.1%}" for title, share in _seen(card).items()).replace("%", " %")
+    about = (
+        f"±: half width of the 95 % t interval over the questions. Fusion: the sum of 1 / ({FUSION} + rank) "
+        f"over both. BM25 has the document frequencies of all candidates. {card['notes']} Candidates that "
+        f"also stand in the training or dev texts, spaces and punctuation aside: {seen}."
+    )
+    items = (
+        f"**Data:** {data['title']}, {data['source']}; licence {data['licence']}.",
+        f"**Word vectors:** {vectors['title']}; licence {vectors['licence']}. They come installed. The folder "
+        f"has the {size['words']:,} words that are most frequent in training; the others are looked up. Words "
+        "that GloVe lacks share one vector.",
+        f"**Model:** {size['parameters']:,} trainable parameters, {size['bytes']:,} bytes. Seed "
+        f"{chosen['seed']}, epoch {chosen['epoch']}: dev MAP {chosen['dev_map']:.4f}. On dev no score differs "
+        f"by more than {card['largest_difference']:.0e} from that of the model in training, which held all "
+        "words.",
+        f"**Command:** `{card['command']}`, commit {card['commit'][:12]}.",
+    )
+    facts = "\n".join(_wrapped(f"- {item}", "  ") for item in items)
     return f"""# {card["name"]}
 
-{card["model"]}, trained on {data["title"]}. {advice(card)}
+{_wrapped(f"{card['model']}, trained on {data['title']}. {advice(card)}")}
 
 ```python
 from answer_ranking.ranking import Ranker
@@ -125,21 +148,13 @@ from answer_ranking.ranking import Ranker
 ranker = Ranker.from_preset("{card["name"]}")
 ```
 
-- **Data:** {data["title"]}, {data["source"]}; licence {data["licence"]}.
-- **Word vectors:** {vectors["title"]}; licence {vectors["licence"]}. They come installed. The folder has the
-  {size["words"]:,} most frequent words; the others are looked up. Words that GloVe lacks share one vector.
-- **Model:** {size["parameters"]:,} trainable parameters, {size["bytes"]:,} bytes.
-  Seed {chosen["seed"]}, epoch {chosen["epoch"]}: dev MAP {chosen["dev_map"]:.4f}. On dev no score of it is
-  further than {card["largest_difference"]:.0e} from that of the model in training, which held all words.
-- **Command:** `{card["command"]}`, commit {card["commit"][:12]}.
+{facts}
 
 ## On data that it never saw
 
 {figures_table(card)}
 
-±: half width of the 95 % t interval over the questions. Fusion: the sum of 1 / ({FUSION} + rank) over both.
-BM25 has the document frequencies of all candidates. {card["notes"]}
-Candidates that also stand in the training or dev texts, spaces and punctuation aside: {seen}.
+{_wrapped(about)}
 
 ## How it was chosen
 
@@ -147,6 +162,10 @@ By MAP on SQuAD-sent's dev, over epochs, settings and seeds:
 
 {markdown_table(header, trials)}
 """
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    return fill(text, 120, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
 
 
 def _seen(card: Mapping[str, Any]) -> dict[str, float]:
@@ -166,8 +185,9 @@ def presets_block(folder: Path) -> str:
         'There are no presets.'
     """
     parts = [
-        f"**{card['name']}**, {card['size']['bytes'] / 1e6:.1f} MB. {advice(card)}\n\n"
-        f"{figures_table(card, _METRICS[:2])}"
+        _wrapped(f"`{card['name']}`, {card['size']['bytes'] / 1e6:.1f} MB. {advice(card)}")
+        + "\n\n"
+        + figures_table(card, _METRICS[:2])
         for card in read_cards(folder).values()
     ]
     return "\n\n".join(parts) or "There are no presets."
