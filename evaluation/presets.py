@@ -66,7 +66,7 @@ def correct_for_number(conditions: Sequence[dict[str, Any]]) -> None:
 
 
 def advice(card: Mapping[str, Any]) -> str:
-    """Say which ranker to take: that of the highest MAP on average; where another is better; how sure it is."""
+    """Say which ranker to take, that of the highest MAP on average, and where another is better."""
     conditions = card["conditions"]
     found = {name: [each["metrics"][name]["map"]["mean"] for each in conditions] for name in RANKERS}
     means = {name: float(np.mean(values)) for name, values in found.items()}
@@ -79,15 +79,15 @@ def advice(card: Mapping[str, Any]) -> str:
             winner = max(better, key=lambda name: each["metrics"][name]["map"]["mean"])
             titles = better_on.setdefault(winner, [])
             titles += [each["title"]] * (each["title"] not in titles)
-    but = "".join(f", but {RANKERS[name]} on {' and '.join(titles)}" for name, titles in better_on.items())
+    but = " and ".join(f"{RANKERS[name]} on {' and '.join(titles)}" for name, titles in better_on.items())
     against = []
     for name in others:
         signs = [_difference(each, best, name) for each in conditions]
         counts = f"better in {signs.count(1)} of {len(signs)} rows, worse in {signs.count(-1)}"
         against.append(f"against {RANKERS[name]} ({means[name]:.3f}) {counts}")
     return (
-        f"**Take {RANKERS[best]}{but}.** Of {RANKERS[best]} the mean MAP over the rows is the highest, "
-        f"{means[best]:.3f}; {'; '.join(against)} (p < {SIGNIFICANT} after Holm)."
+        f"**Take {RANKERS[best]}{but and f', but {but}'}.** Of {RANKERS[best]} the mean MAP over the rows is the "
+        f"highest, {means[best]:.3f}; {'; '.join(against)} (p < {SIGNIFICANT} after Holm)."
     )
 
 
@@ -126,15 +126,15 @@ def card_page(card: Mapping[str, Any]) -> str:
         f"over both. BM25 has the document frequencies of all candidates. {card['notes']} Candidates that "
         f"also stand in the training or dev texts, spaces and punctuation aside: {seen}."
     )
+    difference = f"no score differs by more than {card['largest_difference']:.0e}"
     items = (
         f"**Data:** {data['title']}, {data['source']}; licence {data['licence']}.",
-        f"**Word vectors:** {vectors['title']}; licence {vectors['licence']}. They come installed. The folder "
-        f"has the {size['words']:,} words that are most frequent in training; the others are looked up. Words "
-        "that GloVe lacks share one vector.",
-        f"**Model:** {size['parameters']:,} trainable parameters, {size['bytes']:,} bytes. Seed "
-        f"{chosen['seed']}, epoch {chosen['epoch']}: dev MAP {chosen['dev_map']:.4f}. On dev no score differs "
-        f"by more than {card['largest_difference']:.0e} from that of the model in training, which held all "
-        "words.",
+        f"**Word vectors:** {vectors['title']}; licence {vectors['licence']}. They come installed. The "
+        f"folder has the {size['words']:,} words that are most frequent in training; the others are looked "
+        "up. Words that GloVe lacks share one vector.",
+        f"**Model:** {size['parameters']:,} trainable parameters, {size['bytes']:,} bytes. "
+        f"Seed {chosen['seed']}, epoch {chosen['epoch']}: dev MAP {chosen['dev_map']:.4f}. On dev "
+        f"{difference} from that of the model in training, which held all words.",
         f"**Command:** `{card['command']}`, commit {card['commit'][:12]}.",
     )
     facts = "\n".join(_wrapped(f"- {item}", "  ") for item in items)
@@ -184,10 +184,17 @@ def presets_block(folder: Path) -> str:
         >>> presets_block(Path("/nowhere"))
         'There are no presets.'
     """
-    parts = [
-        _wrapped(f"`{card['name']}`, {card['size']['bytes'] / 1e6:.1f} MB. {advice(card)}")
-        + "\n\n"
-        + figures_table(card, _METRICS[:2])
-        for card in read_cards(folder).values()
-    ]
-    return "\n\n".join(parts) or "There are no presets."
+    cards = list(read_cards(folder).values())
+    if not cards:
+        return "There are no presets."
+    header, rows = ["MAP / MRR on", "BM25"], []
+    for card in cards:
+        header += [f"`{card['name']}`", "fused with BM25"]
+    # All cards have the same questions.
+    for conditions in zip(*(card["conditions"] for card in cards), strict=True):
+        measured = [conditions[0]["metrics"]["bm25"]]
+        measured += [each["metrics"][name] for each in conditions for name in ("preset", "fusion")]
+        cells = [f"{format_measured(each['map'])} / {each['mrr']['mean']:.3f}" for each in measured]
+        rows.append([f"{conditions[0]['title']}, {conditions[0]['protocol']}", *cells])
+    advices = (_wrapped(f"- `{card['name']}`: {advice(card)}", "  ") for card in cards)
+    return "\n".join([markdown_table(header, rows), "", *advices])

@@ -1,0 +1,38 @@
+"""The figures of the presets' cards, by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from answer_ranking.evaluation.presets import advice, compare, correct_for_number, fuse
+
+
+def test_the_fusion_by_hand():
+    fused = fuse(["a", "a", "b", "a"], np.array([3.0, 1.0, 9.0, 2.0]), np.array([0.0, 0.0, 1.0, 5.0]))
+    expected = [1 / 61 + 1 / 62.5, 1 / 63 + 1 / 62.5, 1 / 61 + 1 / 61, 1 / 62 + 1 / 61]
+    np.testing.assert_allclose(fused, expected)
+
+
+def table(values):
+    columns = dict.fromkeys(("map", "mrr", "p@1"), values)
+    return pd.DataFrame({**columns, "n_correct": 1, "n_wrong": 1})
+
+
+@pytest.mark.parametrize(("bm25", "best"), [(0.1, "the preset"), (0.9, "BM25")])
+def test_the_advice_follows_from_the_figures(bm25, best):
+    rng = np.random.default_rng(0)
+    means = {"preset": 0.6, "bm25": bm25, "fusion": 0.5}
+    tables = {name: table(mean + rng.uniform(-0.05, 0.05, 200)) for name, mean in means.items()}
+    conditions = [{**compare(tables, "answerable"), "title": "Ours"}]
+    once = dict(conditions[0]["p"])
+    correct_for_number(conditions)
+    # Holm: the least of three p-values is multiplied by three.
+    assert min(conditions[0]["p"].values()) == pytest.approx(3 * min(once.values()))
+    said = advice({"conditions": conditions})
+    assert said.startswith(f"**Take {best}.**") and "better in 1 of 1 rows, worse in 0" in said
+    opposite = {"preset": tables["bm25"], "bm25": tables["preset"], "fusion": tables["fusion"]}
+    other = {**compare(opposite, "answerable"), "title": "Others"}
+    worse = "BM25" if best == "the preset" else "the preset"
+    said = advice({"conditions": [*conditions * 4, other]})
+    assert said.startswith(f"**Take {best}, but {worse} on Others.**")
+    assert conditions[0]["metrics"]["bm25"]["map"]["mean"] == pytest.approx(bm25, abs=0.01)

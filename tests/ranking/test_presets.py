@@ -1,0 +1,126 @@
+"""The rankers that come with the package: whole, small, and equal to Keras with all words at hand."""
+
+import json
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pandas as pd
+import pytest
+
+from answer_ranking.data_prep import UserError, Vocabulary, load_word_vectors
+from answer_ranking.evaluation.presets import RANKERS
+from answer_ranking.models import cosinet
+from answer_ranking.ranking import AnswerIndex, Ranker, keras_texts
+from answer_ranking.ranking.model_folder import PRESETS, preset_names
+
+NAMES = ("cosinet_squad", "hyperqa_squad")
+QUESTION = "Who discovered the element radium?"
+ANSWERS = [
+    "The train to Utrecht leaves at noon.",
+    "Marie Curie discovered radium in 1898, in pitchblende.",
+    "Bioluminescent jellyfish xqzzkw drift beneath Antarctica's glaciers.",
+]
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def preset(request):
+    return request.param, Ranker.from_preset(request.param)
+
+
+def test_all_presets_are_there():
+    assert preset_names() == list(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_preset_is_small_and_its_card_complete(name):
+    folder = PRESETS / name
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 3_000_000
+    card = json.loads((folder / "card.json").read_text())
+    assert card["name"] == name and card["data"]["licence"] == "CC BY-SA 4.0"
+    assert "presets.py" in card["command"] and card["commit"]
+    assert card["chosen"] in card["trials"] and card["largest_difference"] < 1e-4
+    assert {each["protocol"] for each in card["conditions"]} >= {"filtered", "raw", "clean"}
+    assert len(card["conditions"]) == 5
+    for each in card["conditions"]:
+        for ranker in RANKERS:
+            for metric in ("map", "mrr", "p@1"):
+                found = each["metrics"][ranker][metric]
+                assert 0 < found["mean"] - found["ci95"] < found["mean"] < 1
+
+
+def test_words_beyond_its_folder_are_known(preset):
+    _, ranker = preset
+    words = ["bioluminescent", "utrecht", "pitchblende"]
+    assert not set(words) & set(ranker.vocabulary.words)
+    assert ranker.unknown_words(" ".join([*words, "xqzzkw"])) == ["xqzzkw"]
+
+
+def test_scores_are_those_of_keras_with_all_words_at_hand(preset):
+    _, ranker = preset
+    texts = [QUESTION, *ANSWERS]
+    tokens = ranker.tokenizer(texts)
+    # "xqzzkw", which GloVe lacks, stays out, as it is in training.
+    vocabulary = Vocabulary(sorted({word for each in tokens for word in each} - {"xqzzkw"}))
+    vectors = load_word_vectors(["glove-6b-50d"], vocabulary).matrix
+    model = keras_texts.with_word_vectors(ranker.model, vectors)
+    numbers = [vocabulary.encode(each)[None] for each in tokens]
+    expected = [float(model([numbers[0], answer])[0]) for answer in numbers[1:]]
+    np.testing.assert_allclose(ranker.score([(QUESTION, answer) for answer in ANSWERS]), expected, atol=1e-5)
+    assert ranker.rank(QUESTION, ANSWERS)["text"][0] == ANSWERS[1]
+
+
+def test_words_are_added_to_a_keras_model_in_place(monkeypatch):
+    monkeypatch.setattr(keras_texts, "_ROOM", 3)
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(20, 5)).astype("float32")
+    whole = cosinet(vectors, filters=4, width=2)
+    model = keras_texts.with_word_vectors(whole, vectors[:10])
+    growing = keras_texts.GrowingModel(model)
+    copies = [growing.with_words(vectors[10:last]) for last in (12, 13, 19)]
+    assert copies[0] is copies[1] and copies[1] is not copies[2]
+    assert keras_texts.word_layer(model).input_dim == 10
+    pair = [np.array([[3, 11, 18]]), np.array([[12, 4, 16, 18]])]
+    np.testing.assert_allclose(copies[2](pair), whole(pair), rtol=1e-6)
+    assert isinstance(copies[2], keras.Model)
+
+
+def test_a_wrong_name_lists_the_presets(tmp_path, monkeypatch, command):
+    for call in (Ranker.from_preset, Ranker.load):
+        with pytest.raises(UserError, match="cosinet_squad, hyperqa_squad"):
+            call("hyperqa")
+    (tmp_path / "answers.txt").write_text("\n".join(ANSWERS))
+    ended = command("rank", "hyperqa", QUESTION, tmp_path / "answers.txt")
+    assert ended.code == 2 and "cosinet_squad, hyperqa_squad" in ended.text
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "hyperqa_squad").mkdir()
+    with pytest.raises(UserError, match="cannot read hyperqa_squad"):
+        Ranker.load("hyperqa_squad")
+
+
+def test_the_shell_ranks_by_a_preset_without_tensorflow(environment, tmp_path):
+    (tmp_path / "answers.txt").write_text("\n".join(ANSWERS))
+    arguments = ["answer-ranking", "rank", "hyperqa_squad", QUESTION, "answers.txt"]
+    lines = [
+        "import sys",
+        "from answer_ranking.ranking.cli import main",
+        f"sys.argv = {arguments}",
+        "try:",
+        "    main()",
+        "except SystemExit as end:",
+        "    print(end.code, sorted({'tensorflow', 'keras', 'torch'} & set(sys.modules)))",
+    ]
+    program = [sys.executable, "-c", "\n".join(lines)]
+    ended = subprocess.run(program, capture_output=True, text=True, env=environment, cwd=tmp_path, check=True)
+    assert ended.stdout.splitlines()[0].endswith(ANSWERS[1]) and ended.stdout.endswith("0 []\n")
+
+
+def test_an_index_takes_presets(tmp_path):
+    answers = pd.DataFrame({"candidate_id": list("abc"), "candidate": ANSWERS})
+    index = AnswerIndex.build("hyperqa_squad", answers, tmp_path / "index")
+    expected = Ranker.from_preset("hyperqa_squad").rank(QUESTION, ANSWERS)
+    found = AnswerIndex.open(tmp_path / "index").search(QUESTION, 3)
+    assert found["candidate"].tolist() == expected["text"].tolist()
+    again = index.search(QUESTION, 3, "bm25", rerank="hyperqa_squad")
+    assert again["candidate"].iloc[0] == ANSWERS[1]
