@@ -86,8 +86,8 @@ def advice(card: Mapping[str, Any]) -> str:
         counts = f"better in {signs.count(1)} of {len(signs)} rows, worse in {signs.count(-1)}"
         against.append(f"against {RANKERS[name]} ({means[name]:.3f}) {counts}")
     return (
-        f"**Take {RANKERS[best]}{but and f', but {but}'}.** Of {RANKERS[best]} the mean MAP over the rows is the "
-        f"highest, {means[best]:.3f}; {'; '.join(against)} (p < {SIGNIFICANT} after Holm)."
+        f"**Take {RANKERS[best]}{but and f', but {but}'}.** Of {RANKERS[best]} the mean MAP over the rows is "
+        f"the highest, {means[best]:.3f}; {'; '.join(against)} (p < {SIGNIFICANT} after Holm)."
     )
 
 
