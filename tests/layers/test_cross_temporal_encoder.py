@@ -45,7 +45,7 @@ def step_by_step(layer, inputs, masks):
 
 
 @either_way
-@pytest.mark.parametrize(("pooling", "crossing", "kernel_size"), CASES[:2] if JAX else CASES)
+@pytest.mark.parametrize(("pooling", "crossing", "kernel_size"), CASES[1:2] if JAX else CASES)
 def test_equals_the_layers_step_by_step(pooling, crossing, kernel_size, skip_padding):
     layer = CrossTemporalEncoder(4, kernel_size, pooling, crossing, skip_padding=skip_padding)
     masks = masks_of(LENGTHS)

@@ -80,13 +80,12 @@ def test_killed_again_and_again(sample_run, sample_command, environment, script_
     script, options = sample_command
     command = [sys.executable, ROOT / "reproduce" / script, *options, "--output", tmp_path]
     draw = random.Random(os.urandom(4))
-    # In the first seed's training, in the second's, and while runs, model and record are written.
-    first, second = draw.randrange(0, 11), draw.randrange(12, 23)
+    # In the training of one of both seeds, and while runs, model and record are written.
+    epochs = draw.randrange(0, 23)
     pause = draw.random() * 0.03
     deaths = 0
     for condition in (
-        lambda: finished_epochs(tmp_path) > first,
-        lambda: finished_epochs(tmp_path) > second,
+        lambda: finished_epochs(tmp_path) > epochs,
         lambda: any(tmp_path.glob("*/*/runs/*.qrels")),
     ):
 
@@ -96,8 +95,8 @@ def test_killed_again_and_again(sample_run, sample_command, environment, script_
             return met
 
         deaths += kill_when(now, command, environment)
-    what = f"killed after epochs {first} and {second} and in the writing, each {pause:.3f} s later"
-    assert deaths >= 2, what
+    what = f"killed after epoch {epochs} and in the writing, each {pause:.3f} s later"
+    assert deaths >= 1, what
     code, _, err = script_in_process(*command[1:])
     assert code == 0, err[-3000:]
     assert_same_run(tmp_path, sample_run, what)
