@@ -2,11 +2,10 @@
 
     python benchmarks/search.py
 
-Points are made as HyperQA makes them: a text is the sum of its words' projections, relu(x) of a normal x.
-Half of its words are drawn from the hundred of its topic, the others after Zipf's law; --topics 0 draws all
-words so. A question has a third of a text's words and three others. Norms are either all near the ball's
-largest, as with real models (0.7 +- 0.01), or spread from 0.3 to 0.7. The two differ: with equal norms, the
-distance ranks like the cosine.
+The points are those that `hyperqa_squad` gives to texts of about --length words: halves of two sentences of
+--datasets, drawn at random and put together, all distinct; the questions are those of the data sets' dev
+parts. Every point of that ranker has the ball's largest norm, where the distance ranks like the cosine; so
+all is measured once more with norms drawn from 0.3 to 0.7.
 
 For each, in a process of its own: recall@10 against the exact distances in float64, milliseconds for one
 question at a time, the same for faiss' IndexFlatIP on the lifted points (exact search), and the time and the
@@ -27,43 +26,46 @@ from common import arguments, give_back, measured_by, write_figures
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import check_writable
+from answer_ranking.data_prep import load_dataset
+from answer_ranking.ranking import Ranker
 from answer_ranking.ranking.search import ball
 
-NORMS = {"near 0.7": (0.69, 0.71), "0.3 to 0.7": (0.3, 0.7)}
-CHUNK, N_WORDS, TOPIC_WORDS, K = 50_000, 50_000, 100, 10
+NORMS = {"of the ranker": None, "0.3 to 0.7": (0.3, 0.7)}
+CHUNK, K = 50_000, 10
 
 
 def main() -> None:
     """Measure both kinds of norms, print a table, and write the figures."""
     parser = arguments(__doc__)
     parser.add_argument("--points", type=int, default=1_000_000, help="texts (default: a million)")
-    parser.add_argument("--dimension", type=int, default=400, help="d (default: 400)")
+    parser.add_argument(
+        "--datasets", nargs="+", default=["squad-sent", "wikiqa", "insuranceqa"], help="names"
+    )
     parser.add_argument("--questions", type=int, default=200, help="questions that are timed (default: 200)")
     parser.add_argument("--length", type=int, default=20, help="words of a text (default: 20)")
-    parser.add_argument("--topics", type=int, default=1000, help="topics of the texts (default: 1000; or 0)")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "search.json")
     parser.add_argument("--measure", choices=NORMS, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    for name in ("points", "dimension", "questions", "length"):
+    for name in ("points", "questions", "length"):
         if getattr(options, name) < 1:
             raise UserError(f"--{name} must be at least 1. Received: {getattr(options, name)}")
     check_writable(options.output.parent)
     if options.measure:
         give_back(measure(options))
         return
-    words = [
-        f"--{name}={getattr(options, name)}"
-        for name in ("points", "dimension", "questions", "length", "topics")
-    ]
+    words = [f"--{name}={getattr(options, name)}" for name in ("points", "questions", "length")]
+    words += ["--datasets", *options.datasets]
+    norms = {name: measured_by(__file__, ["--measure", name, *words]) for name in NORMS}
     figures = {
+        **norms["of the ranker"],
         "points": options.points,
-        "dimension": options.dimension,
-        "topics": options.topics,
-        "norms": {name: measured_by(__file__, ["--measure", name, *words]) for name in NORMS},
+        "ranker": "hyperqa_squad",
+        "datasets": options.datasets,
+        "norms": norms,
     }
     for name, row in figures["norms"].items():
         print(
-            f"norms {name:11} recall@10 {row['recall_at_10']:.4f}, "
+            f"norms {name:13} recall@10 {row['recall_at_10']:.4f}, "
             f"{row['speed_against_flat']:.1f} times as fast as FlatIP; "
             f"median {row['median_ms']:.1f} ms, p95 {row['p95_ms']:.1f} ms; "
             f"built in {row['build_seconds']:.0f} s, at most {row['build_peak_bytes'] / 2**30:.1f} GiB"
@@ -96,14 +98,18 @@ def measure(options: argparse.Namespace) -> dict:
     import faiss
 
     with tempfile.TemporaryDirectory() as folder:
-        points, questions = make(Path(folder), options)
+        ranker = Ranker.from_preset("hyperqa_squad")
+        texts, asked = make_texts(options)
         start = time.perf_counter()
+        points = MappedPoints(write_points(Path(folder), texts, ranker, NORMS[options.measure]))
+        encoding = time.perf_counter() - start
         path = None
         if len(points) > ball.EXACT_UP_TO:
             path = Path(folder) / "quantised"
             path.mkdir()
             ball.write_quantised(path, points, "hyperbolic")
         search = ball.Ball(points, "hyperbolic", path, len(points) if path else 0)
+        questions = with_norms(ranker.encode_query(asked), NORMS[options.measure], 1)
         search.nearest(questions[:1], K)
         seconds, peak = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         times, hits = [], 0
@@ -111,12 +117,13 @@ def measure(options: argparse.Namespace) -> dict:
         # The first questions bring the points into the system's cache.
         for question in questions:
             search.nearest(question[None], K)
-        for question, best in zip(questions, truth, strict=True):
+        for text, question, best in zip(asked, questions, truth, strict=True):
             start = time.perf_counter()
+            ranker.encode_query([text])
             ((rows, _),) = search.nearest(question[None], K)
             times.append(time.perf_counter() - start)
             hits += len(set(rows) & set(best))
-        flat = faiss.IndexFlatIP(options.dimension + 1)
+        flat = faiss.IndexFlatIP(points.dimension + 1)
         for block in points.blocks():
             flat.add(ball.lift(block))
         flat_times = []
@@ -132,41 +139,50 @@ def measure(options: argparse.Namespace) -> dict:
         "p95_ms": 1e3 * float(np.quantile(times, 0.95)),
         "flat_median_ms": 1e3 * float(np.median(flat_times)),
         "build_seconds": seconds,
+        "texts_encoded_per_second": len(texts) / encoding,
         "build_peak_bytes": peak,
         "threads": faiss.omp_get_max_threads(),
     }
 
 
-def make(folder: Path, options: argparse.Namespace) -> tuple[MappedPoints, np.ndarray]:
-    """Draw texts and questions, and write their points; the same ones for each kind of norms."""
+def make_texts(options: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """Put halves of sentences together, the same ones every time; the questions are real."""
     rng = np.random.default_rng(0)
-    words = np.maximum(rng.normal(size=(N_WORDS, options.dimension)), 0).astype(np.float32)
-    share = 1 / np.arange(10, N_WORDS + 10)
-    cumulated = np.cumsum(share / share.sum())
+    splits = [load_dataset(name) for name in options.datasets]
+    sentences = [
+        text for data in splits for part in (data.train, data.dev) for text in part["candidate"].unique()
+    ]
+    half = max(options.length // 2, 1)
+    words = [each for each in map(str.split, dict.fromkeys(sentences)) if len(each) >= half]
+    texts: dict[str, None] = {}
+    while len(texts) < options.points:
+        before = len(texts)
+        for first, second in rng.integers(len(words), size=(options.points, 2)):
+            texts[" ".join(words[first][:half] + words[second][-half:])] = None
+        if len(texts) - before < options.points // 100:
+            raise UserError(f"{' '.join(options.datasets)}: too few sentences for {options.points:,} texts.")
+    asked = [text for data in splits for text in data.dev["question"].unique()]
+    chosen = rng.choice(len(asked), min(options.questions, len(asked)), replace=False)
+    return list(texts)[: options.points], [asked[i] for i in chosen]
 
-    topics = rng.integers(N_WORDS, size=(max(options.topics, 1), TOPIC_WORDS))
 
-    def draw(n: int, length: int) -> np.ndarray:
-        drawn = np.minimum(np.searchsorted(cumulated, rng.random((n, length))), N_WORDS - 1)
-        topic = rng.integers(len(topics), size=(n, 1))
-        own = topics[topic, rng.integers(TOPIC_WORDS, size=(n, length))]
-        return np.where(rng.random((n, length)) < 0.5 * (options.topics > 0), own, drawn)
-
-    def points_of(texts: np.ndarray) -> np.ndarray:
-        sums = words[texts[:, 0]]
-        for column in texts.T[1:]:
-            sums += words[column]
-        norms = rng.uniform(*NORMS[options.measure], (len(texts), 1)).astype(np.float32)
-        return sums * (norms / np.linalg.norm(sums, axis=1, keepdims=True))
-
+def write_points(
+    folder: Path, texts: list[str], ranker: Ranker, norms: tuple[float, float] | None
+) -> list[Path]:
+    """Encode texts into files of 50,000 points."""
     paths = []
-    first = draw(min(CHUNK, options.points), options.length)
-    for start in range(0, options.points, CHUNK):
-        texts = draw(min(CHUNK, options.points - start), options.length) if start else first
+    for start in range(0, len(texts), CHUNK):
         paths.append(folder / f"{start}.npy")
-        np.save(paths[-1], points_of(texts))
-    about = first[rng.choice(len(first), options.questions), : max(options.length // 3, 1)]
-    return MappedPoints(paths), points_of(np.concatenate([about, draw(options.questions, 3)], axis=1))
+        np.save(paths[-1], with_norms(ranker.encode_document(texts[start : start + CHUNK]), norms, start))
+    return paths
+
+
+def with_norms(points: np.ndarray, norms: tuple[float, float] | None, seed: int) -> np.ndarray:
+    """Give points other norms, drawn uniformly; None keeps their own."""
+    if norms is None:
+        return points
+    drawn = np.random.default_rng(seed).uniform(*norms, (len(points), 1))
+    return (points * (drawn / np.linalg.norm(points, axis=1, keepdims=True))).astype(np.float32)
 
 
 def exact(points: MappedPoints, questions: np.ndarray) -> np.ndarray:

@@ -15,11 +15,11 @@ EXACT_UP_TO = 200_000
 """So many points are searched exactly; beyond, quantised points choose those that are compared exactly."""
 _FEW = 20_000  # rows that a filter leaves: comparing them all takes milliseconds
 _MARGIN = 64  # more than asked for, since float32 may exchange neighbours
-_CHOSEN, _COMPARED, _PROBED = 10_000, 1_000, 1_024
+_CHOSEN, _PROBED_SHARE = 3_000, 4
 _SMALLEST_FACTOR = 1e-5  # of 1 - |x|^2, as in `layers.poincare`
-_AT_ONCE = 256  # questions, of each of which 10,000 rows are held
+_AT_ONCE = 256  # questions, of each of which 3,000 rows are held
 _PER_LIST = 64  # points that train the quantiser
-_INDEX, _FACTORS = "points.faiss", "factors.npy"
+_INDEX = "points.faiss"
 
 
 class Points(Protocol):
@@ -38,9 +38,9 @@ class Ball:
     The Poincare distance is `arccosh` of minus a Lorentz product: with the lift `(a v, a)` of a point v,
     `a = 1 / (1 - |v|^2)`, and `(2 u, -(1 + |u|^2))` of a question u, the largest inner product is the nearest
     point. That is computed in float32, and the first few are compared in float64. Of the first
-    `quantised_rows`, where there are any, 10,000 are chosen by points quantised in the ball (the lift cannot
-    be: its lengths differ too much); their approximate distances, divided by 1 - |v|^2, choose the 1,000 that
-    are compared exactly. Cosine is the inner product of unit vectors.
+    `quantised_rows`, where there are any, points quantised in the ball (the lift cannot be: its lengths
+    differ too much) choose 3,000, in the quarter of all lists that is nearest. Cosine is the inner product of
+    unit vectors.
 
     faiss uses as many threads as OMP_NUM_THREADS says. Safe to use from several threads.
 
@@ -68,14 +68,11 @@ class Ball:
         self._points, self._similarity = points, similarity
         self._path, self._quantised_rows = quantised, quantised_rows
         # What was open stays readable when an addition replaces the file.
-        self._file, self._factors = None, np.empty(0, np.float32)
+        self._file = None
         if quantised:
             try:
                 self._file = (quantised / _INDEX).open("rb")
-                self._factors = np.load(quantised / _FACTORS)
-                if self._factors.shape != (quantised_rows,):
-                    raise ValueError("it has another number of points")
-            except (OSError, ValueError, EOFError) as error:
+            except OSError as error:
                 raise damaged(quantised, error) from error
         self._lock = threading.Lock()
         self._indexes: list[tuple[int, Any]] | None = None
@@ -115,15 +112,10 @@ class Ball:
                 rows = index.search(asked, min(k + _MARGIN, index.ntotal), params=params)[1]
             else:
                 asked = _in_place(questions, self._similarity)
-                params = faiss.SearchParametersIVF(sel=sel, nprobe=min(_PROBED, index.nlist))
-                far, rows = index.search(asked, min(max(_CHOSEN, 10 * k), index.ntotal), params=params)
-                far = np.where(rows < 0, np.inf, far if self._similarity == "hyperbolic" else -far)
-                if self._similarity == "hyperbolic":
-                    far /= self._factors[rows]
-                n = max(_COMPARED, 4 * (k + _MARGIN))
-                if n < rows.shape[1]:
-                    best = np.argpartition(far, n, axis=1)[:, :n]
-                    rows = np.take_along_axis(rows, best, 1)
+                # A filter may leave few rows in the nearest lists.
+                probed = index.nlist if keep is not None else -(-index.nlist // _PROBED_SHARE)
+                params = faiss.SearchParametersIVF(sel=sel, nprobe=probed)
+                rows = index.search(asked, min(max(_CHOSEN, 10 * k), index.ntotal), params=params)[1]
             chosen.append(np.where(rows < 0, rows, rows + first))
         return np.concatenate(chosen, axis=1) if chosen else np.empty((len(questions), 0), np.int64)
 
@@ -199,23 +191,20 @@ def unit(points: np.ndarray) -> np.ndarray:
 
 
 def write_quantised(folder: Path, points: Points, similarity: str) -> None:
-    """Write a faiss index of all points, quantised to four bits for every two numbers, and 1 - |v|^2 of each.
+    """Write a faiss index of all points, quantised to four bits for every four numbers.
 
     It has as many lists as the power of two next to the root of the number of points.
     """
     faiss = _faiss()
     n, d = len(points), points.dimension
     lists = 2 ** round(math.log2(math.sqrt(n)))
-    parts = next(m for m in range(math.ceil(d / 2), d + 1) if d % m == 0)
+    parts = next(m for m in range(math.ceil(d / 4), d + 1) if d % m == 0)
     metric = faiss.METRIC_L2 if similarity == "hyperbolic" else faiss.METRIC_INNER_PRODUCT
     index = faiss.index_factory(d, f"IVF{lists},PQ{parts}x4fs", metric)
     sample = np.sort(np.random.default_rng(0).choice(n, min(n, _PER_LIST * lists), replace=False))
     index.train(_in_place(points.points(sample), similarity))
-    factors = []
     for block in points.blocks():
         index.add(_in_place(block, similarity))
-        factors.append(one_minus_squared_norm(block).astype(np.float32))
-    np.save(folder / _FACTORS, np.concatenate(factors))
     try:
         faiss.write_index(index, str(folder / _INDEX))
     except RuntimeError as error:  # It has no error of its own for a full disk.
