@@ -1,152 +1,104 @@
-"""Recall, speed and memory of the search for the nearest points in the ball: `ranking.search.ball`.
+"""Building and searching an index of a million answers: recall, speed and memory.
 
     python benchmarks/search.py
 
-The points are those that `hyperqa_squad` gives to texts of about --length words: halves of two sentences of
---datasets, drawn at random and put together, all distinct; the questions are those of the data sets' dev
-parts. Every point of that ranker has the ball's largest norm, where the distance ranks like the cosine; so
-all is measured once more with norms drawn from 0.3 to 0.7.
+The answers are halves of two sentences of --datasets, drawn at random and put together, all distinct, about
+--length words each; the questions are those of the data sets' dev parts; the ranker is `hyperqa_squad`.
 
-For each, in a process of its own: recall@10 against the exact distances in float64, milliseconds for one
-question at a time, the same for faiss' IndexFlatIP on the lifted points (exact search), and the time and the
-peak memory of building. Texts, their encoding and BM25 are not part of it. Memory-mapped points that the
-system keeps in its cache count into the peak. OMP_NUM_THREADS says how many threads faiss uses.
+1. The index: from a Parquet table to the finished index (texts, points, quantised points, BM25), and one
+   question at a time from its text to ten answers: by the ball, by BM25, by both, and with the first 100
+   ranked anew by Cosinet, CTRN and AP-CNN (of the papers' sizes; CTRN and AP-CNN are not trained).
+2. The points alone, beside faiss' IndexFlatIP on the lifted points (exact search, the same threads):
+   recall@10 against the exact distances in float64 and milliseconds, for several numbers of lists that are
+   looked through and of points that are compared exactly. Every point of that ranker has the ball's largest
+   norm, where the distance ranks like the cosine; so all is measured once more with norms drawn from 0.3 to
+   0.7. And the search of 200,000 points, which is exact.
+
+Each part is a process of its own. Memory-mapped points that the system keeps in its cache count into the
+peak. OMP_NUM_THREADS says how many threads faiss uses. A million takes a quarter of an hour, 8 GB of memory
+and 5 GB of disk.
 """
 
 import argparse
+import json
 import resource
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from common import arguments, give_back, measured_by, write_figures
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import check_writable
-from answer_ranking.data_prep import load_dataset
+from answer_ranking.data_prep import load_dataset, load_word_vectors
+from answer_ranking.evaluation.figures import BLUE, ORANGE, new_figure, save_figure
 from answer_ranking.ranking import Ranker
 from answer_ranking.ranking.search import ball
+from answer_ranking.ranking.search.index import AnswerIndex
 
-NORMS = {"of the ranker": None, "0.3 to 0.7": (0.3, 0.7)}
-CHUNK, K = 50_000, 10
+K = 10
+SETTINGS = ((300, 32), (1_000, 32), (1_000, 16), (1_000, 8), (3_000, 8), (3_000, 4), (3_000, 2), (10_000, 1))
+"""How many points are compared exactly, and which share of the lists (1 / n) is looked through."""
+PARTS = {"index": None, "points": None, "spread": (0.3, 0.7)}
 
 
 def main() -> None:
-    """Measure both kinds of norms, print a table, and write the figures."""
+    """Measure all parts, print the main figures, write them and draw them."""
     parser = arguments(__doc__)
-    parser.add_argument("--points", type=int, default=1_000_000, help="texts (default: a million)")
+    parser.add_argument("--points", type=int, default=1_000_000, help="answers (default: a million)")
+    names = ["squad-sent", "wikiqa", "insuranceqa"]
     parser.add_argument(
-        "--datasets", nargs="+", default=["squad-sent", "wikiqa", "insuranceqa"], help="names"
+        "--datasets", nargs="+", default=names, help="where sentences come from; sample is bundled"
     )
     parser.add_argument("--questions", type=int, default=200, help="questions that are timed (default: 200)")
-    parser.add_argument("--length", type=int, default=20, help="words of a text (default: 20)")
+    parser.add_argument("--length", type=int, default=20, help="words of an answer (default: 20)")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "search.json")
-    parser.add_argument("--measure", choices=NORMS, help=argparse.SUPPRESS)
+    parser.add_argument("--draw", type=Path, help="where to draw recall against speed (default: nowhere)")
+    parser.add_argument("--measure", choices=PARTS, help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.measure:
+        part = options.measure
+        figures = (
+            measure_index(options.folder) if part == "index" else measure_points(options.folder, PARTS[part])
+        )
+        give_back(figures)
+        return
     for name in ("points", "questions", "length"):
         if getattr(options, name) < 1:
             raise UserError(f"--{name} must be at least 1. Received: {getattr(options, name)}")
     check_writable(options.output.parent)
-    if options.measure:
-        give_back(measure(options))
-        return
-    words = [f"--{name}={getattr(options, name)}" for name in ("points", "questions", "length")]
-    words += ["--datasets", *options.datasets]
-    norms = {name: measured_by(__file__, ["--measure", name, *words]) for name in NORMS}
+    parts = {}
+    with tempfile.TemporaryDirectory() as folder:
+        make_texts(Path(folder), options)
+        for part in PARTS:
+            print(f"measuring: {part}", flush=True)
+            parts[part] = measured_by(__file__, ["--measure", part, "--folder", folder])
+    index, points = parts["index"], parts["points"]
     figures = {
-        **norms["of the ranker"],
         "points": options.points,
         "ranker": "hyperqa_squad",
         "datasets": options.datasets,
-        "norms": norms,
+        **{name: points["chosen"][name] for name in ("recall_at_10", "speed_against_flat")},
+        **{name: index["searches"]["ball"][name] for name in ("median_ms", "p95_ms")},
+        **{name: index.pop(name) for name in ("build_seconds", "build_peak_bytes")},
+        **index,
+        "of_points": {"norms of the ranker": points, "norms 0.3 to 0.7": parts["spread"]},
     }
-    for name, row in figures["norms"].items():
-        print(
-            f"norms {name:13} recall@10 {row['recall_at_10']:.4f}, "
-            f"{row['speed_against_flat']:.1f} times as fast as FlatIP; "
-            f"median {row['median_ms']:.1f} ms, p95 {row['p95_ms']:.1f} ms; "
-            f"built in {row['build_seconds']:.0f} s, at most {row['build_peak_bytes'] / 2**30:.1f} GiB"
-        )
+    figures["extrapolated"] = {f"{n}M": extrapolated(figures, n * 1_000_000) for n in (10, 100)}
+    print(summary(figures))
     write_figures(options.output, figures)
+    if options.draw:
+        save_figure(drawn(figures), options.draw)
 
 
-class MappedPoints:
-    """Points in files of 50,000, memory-mapped as in an index."""
-
-    def __init__(self, paths: list[Path]):
-        self.parts = [np.load(path, mmap_mode="r") for path in paths]
-        self.dimension = self.parts[0].shape[1]
-
-    def __len__(self) -> int:
-        return sum(map(len, self.parts))
-
-    def points(self, rows: np.ndarray) -> np.ndarray:
-        part = rows // CHUNK
-        return np.concatenate([self.parts[i][rows[part == i] - i * CHUNK] for i in np.unique(part)])
-
-    def blocks(self, first: int = 0) -> Iterator[np.ndarray]:
-        for i, points in enumerate(self.parts):
-            if (i + 1) * CHUNK > first:
-                yield points[max(first - i * CHUNK, 0) :]
-
-
-def measure(options: argparse.Namespace) -> dict:
-    """Make points, build the search, and compare it with exact search."""
-    import faiss
-
-    with tempfile.TemporaryDirectory() as folder:
-        ranker = Ranker.from_preset("hyperqa_squad")
-        texts, asked = make_texts(options)
-        start = time.perf_counter()
-        points = MappedPoints(write_points(Path(folder), texts, ranker, NORMS[options.measure]))
-        encoding = time.perf_counter() - start
-        path = None
-        if len(points) > ball.EXACT_UP_TO:
-            path = Path(folder) / "quantised"
-            path.mkdir()
-            ball.write_quantised(path, points, "hyperbolic")
-        search = ball.Ball(points, "hyperbolic", path, len(points) if path else 0)
-        questions = with_norms(ranker.encode_query(asked), NORMS[options.measure], 1)
-        search.nearest(questions[:1], K)
-        seconds, peak = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        times, hits = [], 0
-        truth = exact(points, questions)
-        # The first questions bring the points into the system's cache.
-        for question in questions:
-            search.nearest(question[None], K)
-        for text, question, best in zip(asked, questions, truth, strict=True):
-            start = time.perf_counter()
-            ranker.encode_query([text])
-            ((rows, _),) = search.nearest(question[None], K)
-            times.append(time.perf_counter() - start)
-            hits += len(set(rows) & set(best))
-        flat = faiss.IndexFlatIP(points.dimension + 1)
-        for block in points.blocks():
-            flat.add(ball.lift(block))
-        flat_times = []
-        for question in questions[:50]:
-            last = np.float32(-(1 + question @ question))
-            start = time.perf_counter()
-            flat.search(np.append(2 * question, last)[None], K)
-            flat_times.append(time.perf_counter() - start)
-    return {
-        "recall_at_10": hits / (K * len(questions)),
-        "speed_against_flat": float(np.median(flat_times) / np.median(times)),
-        "median_ms": 1e3 * float(np.median(times)),
-        "p95_ms": 1e3 * float(np.quantile(times, 0.95)),
-        "flat_median_ms": 1e3 * float(np.median(flat_times)),
-        "build_seconds": seconds,
-        "texts_encoded_per_second": len(texts) / encoding,
-        "build_peak_bytes": peak,
-        "threads": faiss.omp_get_max_threads(),
-    }
-
-
-def make_texts(options: argparse.Namespace) -> tuple[list[str], list[str]]:
-    """Put halves of sentences together, the same ones every time; the questions are real."""
+def make_texts(folder: Path, options: argparse.Namespace) -> None:
+    """Write answers made of halves of sentences, the same ones every time, and real questions."""
     rng = np.random.default_rng(0)
     splits = [load_dataset(name) for name in options.datasets]
     sentences = [
@@ -160,21 +112,168 @@ def make_texts(options: argparse.Namespace) -> tuple[list[str], list[str]]:
         for first, second in rng.integers(len(words), size=(options.points, 2)):
             texts[" ".join(words[first][:half] + words[second][-half:])] = None
         if len(texts) - before < options.points // 100:
-            raise UserError(f"{' '.join(options.datasets)}: too few sentences for {options.points:,} texts.")
+            raise UserError(
+                f"{' '.join(options.datasets)}: too few sentences for {options.points:,} answers."
+            )
+    pd.DataFrame({"answer": list(texts)[: options.points]}).to_parquet(folder / "answers.parquet")
     asked = [text for data in splits for text in data.dev["question"].unique()]
-    chosen = rng.choice(len(asked), min(options.questions, len(asked)), replace=False)
-    return list(texts)[: options.points], [asked[i] for i in chosen]
+    drawn = rng.choice(len(asked), min(options.questions, len(asked)), replace=False)
+    (folder / "questions.json").write_text(json.dumps([asked[i] for i in drawn]))
 
 
-def write_points(
-    folder: Path, texts: list[str], ranker: Ranker, norms: tuple[float, float] | None
-) -> list[Path]:
-    """Encode texts into files of 50,000 points."""
-    paths = []
-    for start in range(0, len(texts), CHUNK):
-        paths.append(folder / f"{start}.npy")
-        np.save(paths[-1], with_norms(ranker.encode_document(texts[start : start + CHUNK]), norms, start))
-    return paths
+def measure_index(folder: Path) -> dict[str, Any]:
+    """Build the index as a user does, and search it one question at a time."""
+    questions = json.loads((folder / "questions.json").read_text())
+    start = time.perf_counter()
+    ranker = Ranker.from_preset("hyperqa_squad")
+    index = AnswerIndex.build(ranker, folder / "answers.parquet", folder / "index")
+    seconds, peak = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    texts = pd.read_parquet(folder / "answers.parquet")["answer"].head(20_000).tolist()
+    start = time.perf_counter()
+    ranker.encode_document(texts)
+    encoded = len(texts) / (time.perf_counter() - start)
+    searches = {
+        stage: timed(lambda text: index.search(text, K, stage), questions)  # noqa: B023
+        for stage in ("ball", "bm25", "both")
+    }
+    for name, other in rerankers().items():
+        few = questions[:30]
+        alone = timed(lambda text: other.rank(text, texts[:100]), few)  # noqa: B023
+        whole = timed(lambda text: index.search(text, K, "ball", rerank=other), few)  # noqa: B023
+        searches[f"ball, then {name}"] = {**whole, "ranks_100_ms": alone["median_ms"]}
+    sizes: dict[str, int] = {}
+    for path in (folder / "index").rglob("*"):
+        if path.is_file():
+            kind = (
+                path.stem
+                if path.parent.parent.name == "segments"
+                else path.relative_to(folder / "index").parts[0]
+            )
+            kind = kind.partition("-")[0]
+            sizes[kind] = sizes.get(kind, 0) + path.stat().st_size
+    return {
+        "build_seconds": seconds,
+        "build_peak_bytes": peak,
+        "texts_encoded_per_second": encoded,
+        "bytes_on_disk": sizes,
+        "searches": searches,
+    }
+
+
+def rerankers() -> dict[str, Ranker]:
+    """Cosinet's preset, and CTRN and AP-CNN of the papers' sizes with their first weights."""
+    from answer_ranking.models import ap_cnn, ctrn
+
+    trained = Ranker.from_preset("cosinet_squad")
+    vectors = load_word_vectors(["glove-6b-50d"], trained.vocabulary)
+    built = {"CTRN": ctrn(vectors.matrix, 128, hidden=(128,)), "AP-CNN": ap_cnn(vectors.matrix)}
+    others = {
+        name: Ranker(model, trained.vocabulary, vectors=("glove-6b-50d",)) for name, model in built.items()
+    }
+    return {"Cosinet": trained, **others}
+
+
+def timed(search: Callable[[str], Any], questions: list[str]) -> dict[str, float]:
+    """Time one question after the other, after a first round."""
+    times = []
+    for text in [*questions, *questions]:
+        start = time.perf_counter()
+        search(text)
+        times.append(1e3 * (time.perf_counter() - start))
+    times = times[len(questions) :]
+    return {"median_ms": float(np.median(times)), "p95_ms": float(np.quantile(times, 0.95))}
+
+
+class Points:
+    """Points in memory."""
+
+    def __init__(self, points: np.ndarray):
+        self._points, self.dimension = points, points.shape[1]
+
+    def __len__(self) -> int:
+        return len(self._points)
+
+    def points(self, rows: np.ndarray) -> np.ndarray:
+        return self._points[rows]
+
+    def blocks(self, first: int = 0) -> Iterator[np.ndarray]:
+        for start in range(first, len(self), 50_000):
+            yield self._points[start : start + 50_000]
+
+
+def measure_points(folder: Path, norms: tuple[float, float] | None) -> dict[str, Any]:
+    """Compare the search for the nearest points with exact search."""
+    import faiss
+
+    index = AnswerIndex.open(folder / "index")
+    ranker = Ranker.from_preset("hyperqa_squad")
+    texts = json.loads((folder / "questions.json").read_text())
+    questions = with_norms(ranker.encode_query(texts), norms, 1)
+    blocks = [
+        np.load(path)
+        for path in (
+            folder / "index" / "segments" / name / "points.npy" for name, _ in index.manifest.segments
+        )
+    ]
+    points = Points(np.concatenate([with_norms(block, norms, i) for i, block in enumerate(blocks, start=2)]))
+    del blocks
+    truth = exact(points, questions)
+    flat = faiss.IndexFlatIP(points.dimension + 1)
+    for block in points.blocks():
+        flat.add(ball.lift(block))
+    flat_times = []
+    for question in questions[:50]:
+        last = np.float32(-(1 + question @ question))
+        start = time.perf_counter()
+        flat.search(np.append(2 * question, last)[None], K)
+        flat_times.append(1e3 * (time.perf_counter() - start))
+    del flat
+    figures: dict[str, Any] = {
+        "flat_ms": float(np.median(flat_times)),
+        "threads": faiss.omp_get_max_threads(),
+    }
+    first = Points(points.points(slice(0, ball.EXACT_UP_TO)))
+    exact_search = ball.Ball(first, "hyperbolic")
+    figures["exact"] = {
+        "points": len(first),
+        **found(exact_search, ranker, texts, questions, exact(first, questions)),
+    }
+    if len(points) <= ball.EXACT_UP_TO:
+        chosen = ball.Ball(points, "hyperbolic")
+        figures["chosen"] = found(chosen, ranker, texts, questions, truth)
+    else:
+        start = time.perf_counter()
+        ball.write_quantised(folder, points, "hyperbolic")
+        figures["quantised_in_seconds"] = time.perf_counter() - start
+        figures["sweep"] = []
+        settings = ball._CHOSEN, ball._PROBED_SHARE
+        for ball._CHOSEN, ball._PROBED_SHARE in SETTINGS:
+            row = found(ball.Ball(points, "hyperbolic", folder, len(points)), ranker, texts, questions, truth)
+            figures["sweep"].append(
+                {"compared": ball._CHOSEN, "share_of_lists": 1 / ball._PROBED_SHARE, **row}
+            )
+            if settings == (ball._CHOSEN, ball._PROBED_SHARE):
+                figures["chosen"] = figures["sweep"][-1]
+    for row in (figures["chosen"], *figures.get("sweep", ())):
+        row["speed_against_flat"] = figures["flat_ms"] / row["median_ms"]
+    return figures
+
+
+def found(
+    search: ball.Ball, ranker: Ranker, texts: list[str], questions: np.ndarray, truth: np.ndarray
+) -> dict[str, float]:
+    """Measure recall@10 and the milliseconds from a question's text to its rows."""
+    hits = 0
+    for question, best in zip(questions, truth, strict=True):
+        hits += len(set(search.nearest(question[None], K)[0][0]) & set(best))
+    times = []
+    for text, question in zip(texts, questions, strict=True):
+        start = time.perf_counter()
+        ranker.encode_query([text])
+        search.nearest(question[None], K)
+        times.append(1e3 * (time.perf_counter() - start))
+    times_of = {"median_ms": float(np.median(times)), "p95_ms": float(np.quantile(times, 0.95))}
+    return {"recall_at_10": hits / truth.size, **times_of}
 
 
 def with_norms(points: np.ndarray, norms: tuple[float, float] | None, seed: int) -> np.ndarray:
@@ -185,7 +284,7 @@ def with_norms(points: np.ndarray, norms: tuple[float, float] | None, seed: int)
     return (points * (drawn / np.linalg.norm(points, axis=1, keepdims=True))).astype(np.float32)
 
 
-def exact(points: MappedPoints, questions: np.ndarray) -> np.ndarray:
+def exact(points: Points, questions: np.ndarray) -> np.ndarray:
     """Find the nearest points by the distance in float64, (questions, 10)."""
     best_rows, best = np.empty((len(questions), 0), np.int64), np.empty((len(questions), 0))
     asked, start = questions.astype(float), 0
@@ -200,6 +299,51 @@ def exact(points: MappedPoints, questions: np.ndarray) -> np.ndarray:
         best, best_rows = np.take_along_axis(near, kept, 1), np.take_along_axis(rows, kept, 1)
         start += len(block)
     return best_rows
+
+
+def extrapolated(figures: dict[str, Any], n: int) -> dict[str, Any]:
+    """Multiply what grows with the number of answers; nothing of this is measured."""
+    times = n / figures["points"]
+    return {
+        "build_hours": figures["build_seconds"] * times / 3600,
+        "bytes_on_disk": {name: int(size * times) for name, size in figures["bytes_on_disk"].items()},
+    }
+
+
+def summary(figures: dict[str, Any]) -> str:
+    """Set the main figures as text."""
+    lines = [
+        f"{figures['points']:,} answers: built in {figures['build_seconds']:.0f} s, at most "
+        f"{figures['build_peak_bytes'] / 2**30:.1f} GiB; {figures['texts_encoded_per_second']:,.0f} texts "
+        "encoded a second"
+    ]
+    for name, row in figures["searches"].items():
+        lines.append(f"{name:20} median {row['median_ms']:6.1f} ms, p95 {row['p95_ms']:6.1f} ms")
+    for name, part in figures["of_points"].items():
+        row, first = part["chosen"], part["exact"]
+        lines.append(
+            f"{name}: recall@10 {row['recall_at_10']:.4f}, {row['speed_against_flat']:.1f} times as fast as "
+            f"FlatIP ({part['flat_ms']:.0f} ms); the first {first['points']:,}: {first['recall_at_10']:.4f}"
+        )
+    return "\n".join(lines)
+
+
+def drawn(figures: dict[str, Any]) -> Any:
+    """Draw recall against speed."""
+    picture, (axes,) = new_figure(1, 6.4, 3.6)
+    for (name, part), colour in zip(figures["of_points"].items(), (BLUE, ORANGE), strict=True):
+        rows = sorted(part.get("sweep", [part["chosen"]]), key=lambda row: row["speed_against_flat"])
+        speeds, recalls = ([row[key] for row in rows] for key in ("speed_against_flat", "recall_at_10"))
+        axes.plot(speeds, recalls, "o-", color=colour, label=name, markersize=4, linewidth=1.2)
+        row = part["chosen"]
+        axes.plot(
+            row["speed_against_flat"], row["recall_at_10"], "o", color=colour, markersize=10, fillstyle="none"
+        )
+    axes.axhline(0.99, color="#777777", linestyle=":", linewidth=1)
+    axes.set(xlabel="times as fast as exact search (FlatIP)", ylabel="recall@10")
+    axes.set_title(f"{figures['points']:,} answers; the rings are the settings in use", fontsize="medium")
+    axes.legend(frameon=False, fontsize="small")
+    return picture
 
 
 if __name__ == "__main__":

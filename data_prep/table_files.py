@@ -34,6 +34,7 @@ _PARQUET_ROWS = 10_000
 _SHEET_ROWS = 2**20
 # The cells of a sheet are written at length and pack well.
 _SHEET_TIMES = 20
+_SHEET_ERRORS = {"#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#SPILL!", "#CALC!"}
 
 
 class ColumnNames:
@@ -123,7 +124,9 @@ def read_table_file(
     if suffix in (".parquet", ".xlsx"):
         if not path.is_file():
             raise UserError(f"{path} is no file, or does not exist. Check the path.")
-        table, lines = _read_parquet(path, names) if suffix == ".parquet" else _read_excel(path, names)
+        table, lines = (
+            _read_parquet(path, names) if suffix == ".parquet" else _read_excel(path, names, faults)
+        )
     elif suffix == ".csv":
         table, lines = read_csv(_text(path, suffix), faults, names)
     elif suffix == ".tsv":
@@ -284,7 +287,7 @@ def _read_parquet(path: Path, names: ColumnNames) -> tuple[pd.DataFrame, None]:
         raise UserError(f"{path} is not a readable Parquet file ({error!s:.200}). Write it again.") from error
 
 
-def _read_excel(path: Path, names: ColumnNames) -> tuple[pd.DataFrame, list[int]]:
+def _read_excel(path: Path, names: ColumnNames, faults: Faults) -> tuple[pd.DataFrame, list[int]]:
     """Read the first sheet; the first row that is not blank is the header."""
     try:
         import openpyxl
@@ -304,7 +307,7 @@ def _read_excel(path: Path, names: ColumnNames) -> tuple[pd.DataFrame, list[int]
             warnings.simplefilter("ignore")
             book = openpyxl.load_workbook(path, read_only=True, data_only=True)
             try:
-                return _first_sheet(book, path, names)
+                return _first_sheet(book, names, faults)
             finally:
                 book.close()
     except UserError:
@@ -316,22 +319,30 @@ def _read_excel(path: Path, names: ColumnNames) -> tuple[pd.DataFrame, list[int]
         ) from error
 
 
-def _first_sheet(book, path: Path, names: ColumnNames) -> tuple[pd.DataFrame, list[int]]:
+def _first_sheet(book, names: ColumnNames, faults: Faults) -> tuple[pd.DataFrame, list[int]]:
+    faults.if_empty += (
+        " A merged cell has its text in its first row alone: unmerge it and fill every row. A formula has no "
+        "value before Excel has saved it."
+    )
     sheet = book.worksheets[0]
     # What the file says of its size may be wrong.
     sheet.reset_dimensions()
     rows = enumerate(sheet.iter_rows(max_row=_SHEET_ROWS, values_only=True), start=1)
     first, header = next(((n, row) for n, row in rows if any(map(_is_filled, row))), (0, ()))
     if not first:
-        raise UserError(f"{path}: the first sheet is empty.")
+        raise UserError(f"{faults.where}: the first sheet is empty.")
     found = {i: str(name) for i, name in enumerate(header) if _is_filled(name)}
-    names.require(found.values(), path)
+    names.require(found.values(), faults.where)
     ours = [i for i, name in found.items() if name in names]
     columns: list[list] = [[] for _ in ours]
     lines: list[int] = []
     rest = sheet.iter_rows(first + 1, _SHEET_ROWS, max_col=max(ours) + 1, values_only=True)
     for line, row in enumerate(rest, start=first + 1):
         if not any(map(_is_filled, row)):
+            continue
+        wrong = next((i for i in ours if row[i] in _SHEET_ERRORS), None)
+        if wrong is not None:
+            faults.add(line, f"the {found[wrong]} is Excel's error {row[wrong]}. Correct its formula.")
             continue
         for column, i in zip(columns, ours, strict=True):
             column.append(column[-1] if column and type(row[i]) is str and row[i] == column[-1] else row[i])

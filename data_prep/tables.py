@@ -78,6 +78,7 @@ class Faults:
 
     def __init__(self, where: str | Path, unit: str = "line", drop: bool | None = None) -> None:
         self.where, self.unit, self._drop = where, unit, drop
+        self.if_empty = f"Write it or delete the {unit}."
         self._count, self._first = 0, list[tuple[int, str]]()
 
     def add(self, line: int, what: str) -> None:
@@ -161,7 +162,7 @@ def check_table(
         columns[name] = texts = ["" if is_missing(value) else str(value) for value in values]
         for row, text in enumerate(texts):
             if not text.strip():
-                mark(row, f"the {name} is empty. Write it or delete the {unit}.")
+                mark(row, f"the {name} is empty. {faults.if_empty}")
             elif not isinstance(values[row], (str, int, float, np.number)):
                 mark(row, f"the {name} is no text but {text[:40]!r}. Write it as a text.")
             elif not text.isascii() and not text.isprintable() and _SURROGATE.search(text):

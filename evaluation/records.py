@@ -20,7 +20,7 @@ import numpy as np
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write, decode_text, read_content
 
-STUDIES = ("eq9", "norms")
+STUDIES = ("eq9", "norms", "retrieval")
 """Folders of the results that hold records of studies; `load_records` leaves them out."""
 
 _PACKAGES = (

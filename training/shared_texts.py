@@ -29,9 +29,8 @@ class SharedTextScorer:
     """
 
     def __init__(self, ranker: keras.Model, split: EncodedSplit, encoding: Any = None):
-        encoder, matcher = ranker.get_layer("encoder"), ranker.get_layer("matcher")
         # A list of states and mask has the steps along the second axis, a vector has none.
-        self._sequences = len(encoder.outputs) > 1
+        self._sequences = len(ranker.get_layer("encoder").outputs) > 1
         self._split = split
         texts = split.candidates.texts
         numbers = np.unique(split.candidates.index)
@@ -49,26 +48,7 @@ class SharedTextScorer:
             each = np.full(len(grid.place), answer_steps[grid.chunk] + grid.questions.shape[1] * grid.steps)
             self._grids[grid.chunk] += [grid.part(lines) for lines in _runs_of_words(each)]
 
-        # Traced once and for all: chunks differ in shape, and every new shape would be a new trace.
-        def encode(words):
-            return encoding(*encoding.project(words)) if encoding else keras.tree.flatten(encoder(words))
-
-        self._encode = tf.function(encode).get_concrete_function(tf.TensorSpec((None, None), tf.int32))
-        encoded = [tf.TensorSpec(x.shape, x.dtype) for x in encoder.outputs]
-        whole = tf.TensorSpec((), tf.int32)
-        projected = [tf.TensorSpec(x.shape, x.dtype) for x in project_questions(matcher, encoder.outputs)]
-        grid, line = tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None,), tf.int32)
-
-        def score(questions, answers, of_question, of_answer, steps):
-            answers = [tf.gather(x, of_answer)[:, None] for x in answers]
-            if self._sequences:
-                # Only the steps that are there, out of all questions' steps one below the other.
-                of_question = of_question[..., None] * tf.shape(questions[0])[1] + tf.range(steps)
-                questions = [tf.reshape(x, tf.concat([[-1], tf.shape(x)[2:]], 0)) for x in questions]
-            return broadcast_scores(matcher, [tf.gather(x, of_question) for x in questions], answers)
-
-        self._score = tf.function(score).get_concrete_function(projected, encoded, grid, line, whole)
-        self._project = tf.function(lambda *x: project_questions(matcher, x)).get_concrete_function(*encoded)
+        self._encode, self._score, self._project = _traced(ranker, encoding)
 
     def __call__(self) -> np.ndarray:
         """Return the float32 scores `(rows,)` under the ranker's current weights."""
@@ -104,6 +84,34 @@ class SharedTextScorer:
         back = np.argsort(order)
         encoded = [tf.gather(tf.concat(each, 0), back) for each in zip(*parts, strict=True)]
         return self._project(*encoded)
+
+
+def _traced(ranker: keras.Model, encoding: Any) -> tuple[Any, Any, Any]:
+    """Trace a ranker's parts once and for all: every new shape of a chunk, or split, would be a new trace."""
+    if not hasattr(ranker, "_traced_parts"):
+        encoder, matcher = ranker.get_layer("encoder"), ranker.get_layer("matcher")
+
+        def encode(words):
+            return encoding(*encoding.project(words)) if encoding else keras.tree.flatten(encoder(words))
+
+        def score(questions, answers, of_question, of_answer, steps):
+            answers = [tf.gather(x, of_answer)[:, None] for x in answers]
+            if len(encoder.outputs) > 1:
+                # Only the steps that are there, out of all questions' steps one below the other.
+                of_question = of_question[..., None] * tf.shape(questions[0])[1] + tf.range(steps)
+                questions = [tf.reshape(x, tf.concat([[-1], tf.shape(x)[2:]], 0)) for x in questions]
+            return broadcast_scores(matcher, [tf.gather(x, of_question) for x in questions], answers)
+
+        words = tf.TensorSpec((None, None), tf.int32)
+        encoded = [tf.TensorSpec(x.shape, x.dtype) for x in encoder.outputs]
+        projected = [tf.TensorSpec(x.shape, x.dtype) for x in project_questions(matcher, encoder.outputs)]
+        line, whole = tf.TensorSpec((None,), tf.int32), tf.TensorSpec((), tf.int32)
+        ranker._traced_parts = (
+            tf.function(encode).get_concrete_function(words),
+            tf.function(score).get_concrete_function(projected, encoded, words, line, whole),
+            tf.function(lambda *x: project_questions(matcher, x)).get_concrete_function(*encoded),
+        )
+    return ranker._traced_parts
 
 
 @dataclass(frozen=True)

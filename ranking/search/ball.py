@@ -113,7 +113,8 @@ class Ball:
             else:
                 asked = _in_place(questions, self._similarity)
                 # A filter may leave few rows in the nearest lists.
-                probed = index.nlist if keep is not None else -(-index.nlist // _PROBED_SHARE)
+                few = keep is not None and 2 * np.count_nonzero(keep) < len(keep)
+                probed = index.nlist if few else -(-index.nlist // _PROBED_SHARE)
                 params = faiss.SearchParametersIVF(sel=sel, nprobe=probed)
                 rows = index.search(asked, min(max(_CHOSEN, 10 * k), index.ntotal), params=params)[1]
             chosen.append(np.where(rows < 0, rows, rows + first))

@@ -19,7 +19,14 @@ Index = Annotated[Path, tyro.conf.arg(metavar="INDEX")]
 Question = Positional[Annotated[str | None, tyro.conf.arg(metavar="QUESTION")]]
 
 
-def index(table: Table, *, output: Path | None = None, model: Path | None = None) -> None:
+def index(
+    table: Table,
+    *,
+    output: Path | None = None,
+    model: Path | None = None,
+    add: bool = False,
+    delete: bool = False,
+) -> None:
     """Index a table of answers, so that the best of very many are found in milliseconds.
 
     The table has the column candidate, answer or text, as .csv, .tsv, .xlsx, .jsonl or .parquet; candidate_id
@@ -31,12 +38,26 @@ def index(table: Table, *, output: Path | None = None, model: Path | None = None
         output: the folder of the index, new or empty; it must be given.
         model: the folder model/ that a training of HyperQA left, or hyperqa_squad, which comes with the
             package; without it, BM25 alone searches.
+        add: add the answers to an index that is there; all are added, or none.
+        delete: delete answers from an index that is there: those of the table's column candidate_id, or of
+            the lines of a .txt file.
     """
     if output is None:
         raise UserError("give the folder of the index: --output INDEX.")
+    if add and delete:
+        raise UserError("--add and --delete are two commands: give one of them.")
+    if model is not None and (add or delete):
+        raise UserError("an index keeps its model: leave --model out.")
     from answer_ranking.ranking.search.index import AnswerIndex
 
-    made = AnswerIndex.build(model, table, output)
+    if add or delete:
+        made = AnswerIndex.open(output)
+        if add:
+            made.add(table)
+        else:
+            made.delete(_ids(table))
+    else:
+        made = AnswerIndex.build(model, table, output)
     print(f"{len(made):,} answers: {output}")
 
 
@@ -103,16 +124,30 @@ def search(
 
 
 def _questions(path: Path) -> "pd.DataFrame | list[str]":
-    from answer_ranking.base.files import decode_text, read_content
     from answer_ranking.ranking.search.answers import read_rows
 
-    if path.suffix.lower() != ".txt":
-        return read_rows(path)[0]
+    return _lines(path, "questions") if path.suffix.lower() == ".txt" else read_rows(path)[0]
+
+
+def _ids(path: Path) -> list[str]:
+    from answer_ranking.ranking.search.answers import read_rows
+
+    if path.suffix.lower() == ".txt":
+        return _lines(path, "identifiers")
+    rows = read_rows(path)[0]
+    if "candidate_id" not in rows:
+        raise UserError(f"{path}: the column 'candidate_id' is missing, which says what to delete.")
+    return rows["candidate_id"].astype(str).tolist()
+
+
+def _lines(path: Path, what: str) -> list[str]:
+    from answer_ranking.base.files import decode_text, read_content
+
     lines = decode_text(read_content(path), path).split("\n")
-    questions = [line.strip() for line in lines if line.strip()]
-    if not questions:
-        raise UserError(f"{path} holds no questions: write one per line.")
-    return questions
+    found = [line.strip() for line in lines if line.strip()]
+    if not found:
+        raise UserError(f"{path} holds no {what}: write one per line.")
+    return found
 
 
 def _write(found: "pd.DataFrame", output: Path) -> None:

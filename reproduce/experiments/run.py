@@ -97,6 +97,11 @@ def load_data(options: DataOptions, *, overlap: bool = False) -> ExperimentData:
     is missing or damaged.
     """
     dataset = load_dataset(options.dataset, options.variant, options.data_home)
+    return encode(dataset, options, overlap=overlap)
+
+
+def encode(dataset: Dataset, options: DataOptions, *, overlap: bool = False) -> ExperimentData:
+    """Encode a data set, see `load_data`."""
     tokens = {"lowercase": options.lowercase, "mask_numbers": options.mask_numbers}
     encoded = encode_dataset(dataset, overlap=overlap, **tokens)
     vectors = load_word_vectors(

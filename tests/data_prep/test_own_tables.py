@@ -185,6 +185,17 @@ def test_excel(tmp_path, capsys):
     assert table.attrs["separator"] == "," and "(row 5)" in capsys.readouterr().err
 
 
+def test_errors_and_merged_cells_of_excel_are_explained(tmp_path):
+    rows = [["Frage", "answer"], ["q", "a"], ["#N/A", "b"], ["q", "#REF!"], [None, "c"]]
+    path = save_excel(tmp_path / "a.xlsx", *rows)
+    with pytest.raises(UserError) as error:
+        load_table(path, columns={"question": "Frage"}, drop_bad_rows=False)
+    _, *lines = str(error.value).splitlines()
+    assert lines[0] == "row 3: the Frage is Excel's error #N/A. Correct its formula."
+    assert lines[1].startswith("row 4: the answer is Excel's error #REF!")
+    assert lines[2].startswith("row 5: the question is empty") and "merged cell" in lines[2]
+
+
 def test_an_excel_file_that_is_damaged_or_a_bomb_is_refused(tmp_path, monkeypatch, damaged):
     path = save_excel(tmp_path / "a.xlsx", ["question", "candidate", "label"], ["q", "a", 1])
     content = path.read_bytes()

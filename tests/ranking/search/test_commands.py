@@ -78,9 +78,27 @@ def test_commands(real_ranker, command, table, tmp_path):
     assert ran.code == 0 and "No answer was found" in ran.out and "knows no word" in ran.err
 
 
+def test_adding_and_deleting(command, table, tmp_path):
+    index = tmp_path / "index"
+    command("index", table, "--output", index)
+    pd.DataFrame({"answer": ["A dog fell."], "topic": ["c"]}).to_csv(tmp_path / "more.csv", index=False)
+    assert "6 answers" in command("index", tmp_path / "more.csv", "--output", index, "--add").out
+    (tmp_path / "gone.txt").write_text("c5\n")
+    assert "5 answers" in command("index", tmp_path / "gone.txt", "--output", index, "--delete").out
+    found = command("search", index, "fell").out.splitlines()
+    assert {line.split()[2] for line in found} == {"c2", "c6"}
+    ran = command("index", tmp_path / "gone.txt", "--output", index, "--delete")
+    assert ran.code == 2 and "has no answer 'c5'" in ran.err
+    ran = command("index", tmp_path / "more.csv", "--output", index, "--delete")
+    assert ran.code == 2 and "more.csv: the column 'candidate_id' is missing" in ran.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["index", "a.csv", "--output", "i", "--add", "--delete"], "are two commands"),
+        (["index", "a.csv", "--output", "i", "--add", "--model", "m"], "leave --model out"),
+        (["index", "a.csv", "--output", "i", "--add"], "i is no index"),
         (["index", "a.csv"], "give the folder of the index: --output INDEX"),
         (["index", "absent.csv", "--output", "i"], "absent.csv does not exist"),
         (["index", "absent.xls", "--output", "i"], "must end in .csv"),

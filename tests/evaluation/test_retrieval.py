@@ -1,0 +1,73 @@
+"""The metrics of the retrieval study, its table and its page."""
+
+import pandas as pd
+import pytest
+
+from answer_ranking.evaluation.records import save_study
+from answer_ranking.evaluation.retrieval import compare, measure, results_table, retrieval_block, verdict
+
+
+def ranking(**questions):
+    rows = [(q, c, i) for q, answers in questions.items() for i, c in enumerate(answers, start=1)]
+    return pd.DataFrame(rows, columns=["question_id", "candidate_id", "rank"])
+
+
+def test_recall_and_reciprocal_rank():
+    other = [f"x{i}" for i in range(200)]
+    found = ranking(
+        first=["a", *other[:50]],
+        tenth=[*other[:9], "a", *other[9:50]],
+        eleventh=[*other[:10], "a", "b"],
+        late=[*other[:100], "a"],
+    )
+    correct = {"first": {"a": 1, "b": 1}, "tenth": {"a": 1}, "eleventh": {"a": 1, "b": 1}, "late": {"a": 1}}
+    table = measure(found, {**correct, "nothing": {"a": 1}})
+    assert table.to_numpy().tolist() == [
+        [0.5, 0.5, 0.5, 1.0],
+        [0.0, 1.0, 1.0, 0.1],
+        [0.0, 0.0, 1.0, 0.0],
+        [0.0, 0.0, 0.0, 0.0],
+        [0.0, 0.0, 0.0, 0.0],
+    ]
+
+
+@pytest.fixture
+def conditions():
+    correct = {f"q{i}": {"a": 1} for i in range(12)}
+    good = measure(ranking(**{q: ["a", "b"] for q in correct}), correct)
+    bad = measure(ranking(**{q: ["b", "a"] for q in correct}), correct)
+    measured = {"BM25": [bad], "HyperQA": [good, good], "Cosinet": [bad, bad]}
+    rows = compare({name: {"dev": each, "test": each} for name, each in measured.items()})
+    return [{"system": name, **row, "milliseconds": 1.0} for name, row in rows.items()]
+
+
+def test_every_system_is_tested_against_bm25(conditions):
+    bm25, hyperqa, cosinet = conditions
+    assert "p" not in bm25 and cosinet["p"] == 1.0
+    # Of 2^12 patterns of signs two are as extreme; Holm's correction over two systems doubles that.
+    assert hyperqa["p"] == pytest.approx(2 * 2 / 2**12)
+    assert hyperqa["metrics"]["mrr@10"] == {"mean": 1.0, "ci95": 0.0, "per_seed": [1.0, 1.0]}
+    assert bm25["metrics"]["mrr@10"] == {"mean": 0.5, "ci95": None, "per_seed": [0.5]}
+    assert results_table(conditions).splitlines()[3].split()[:2] == ["HyperQA", "1.000"]
+
+
+def test_the_verdict_says_who_is_best_and_whether_that_may_be_chance(conditions):
+    bm25, hyperqa, cosinet = conditions
+    assert "HyperQA is the best: MRR@10 1.000 against 0.500" in verdict(conditions)
+    assert verdict([bm25, cosinet]) == "**BM25 is the best: MRR@10 0.500.**"
+    assert "may be chance (p = 0.3)" in verdict([bm25, {**hyperqa, "p": 0.3}])
+
+
+def test_the_page_shows_every_record(conditions, tmp_path):
+    record = {
+        "title": "WikiQA",
+        "embeddings": "glove-6b-50d",
+        "seeds": 2,
+        "collection": {"dev": 2, "test": 2},
+        "questions": {"train": 5, "dev": 5, "test": 12},
+        "command": "python reproduce/studies/retrieval.py --dataset wikiqa",
+        "conditions": conditions,
+    }
+    save_study(record, tmp_path / "wikiqa.json")
+    page = retrieval_block(tmp_path)
+    assert "### WikiQA" in page and "HyperQA is the best" in page and "12 test questions, 2 answers" in page

@@ -1,0 +1,89 @@
+"""The retrieval study on the sample."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from answer_ranking.base.errors import UserError
+from answer_ranking.data_prep import load_dataset
+from answer_ranking.evaluation.runs import read_run
+from answer_ranking.reproduce.studies.retrieval import (
+    Config,
+    at_depth,
+    main,
+    make_task,
+    training_table,
+    word_index,
+)
+
+
+def config(tmp_path, **options):
+    few = {"seeds": 1, "epochs": 2, "systems": ("HyperQA", "Cosinet")}
+    places = {"output": tmp_path / "outputs", "results": tmp_path, "record": "retrieval/sample"}
+    return Config(dataset="sample", **{**few, **places, **options})
+
+
+def test_correct_answers_are_those_of_the_data_set(tmp_path):
+    task, dataset = make_task(config(tmp_path, test_questions=5)), load_dataset("sample")
+    texts = task.answers["test"].set_index("candidate_id")["candidate"]
+    every = pd.concat([table["candidate"] for table in dataset.splits.values()])
+    assert sorted(texts) == sorted(every.unique())
+    assert len(task.questions["test"]) == 5
+    right = dataset.test[dataset.test["label"] == 1].groupby("question_id")["candidate"].agg(set)
+    for question, answers in task.correct["test"].items():
+        assert {texts[each] for each in answers} == right[question]
+
+
+def test_wrong_answers_are_bm25_s_best_and_others(tmp_path):
+    task = make_task(config(tmp_path))
+    index = word_index(task, "train", tmp_path)
+    table = training_table(task, "train", index, 6)
+    for question, rows in list(table.groupby("question_id"))[:10]:
+        wrong = rows[rows["label"] == 0]["candidate_id"].tolist()
+        assert len(wrong) == len(set(wrong)) == 6 and not set(wrong) & set(task.correct["train"][question])
+        best = index.search(rows["question"].iloc[0], 20, "bm25")["candidate_id"]
+        best = [each for each in best if each not in task.correct["train"][question]]
+        assert wrong[: min(3, len(best))] == best[:3]
+
+
+def test_the_first_answers_get_a_new_order():
+    first = pd.DataFrame({"question_id": "q", "candidate_id": list("abcd"), "rank": [1, 2, 3, 4]})
+    again = first.assign(rank=[4, 1, 3, 2])
+    assert at_depth(first, again, 3)["candidate_id"].tolist() == list("bcad")
+    assert at_depth(first, again, 100)["candidate_id"].tolist() == list("bdca")
+
+
+def test_the_record_holds_what_the_run_files_say(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    options = config(tmp_path)
+    main(options)
+    record = json.loads((tmp_path / "retrieval" / "sample.json").read_text())
+    rows = {row["system"]: row for row in record["conditions"]}
+    assert list(rows)[:3] == ["BM25", "HyperQA", "BM25 and HyperQA"] and len(rows) == 4
+    run = read_run(next(tmp_path.glob("outputs/retrieval/*hyperqa/*/seed-0/test-ball.run")))
+    task = make_task(options)
+    reciprocal = [
+        max(
+            [
+                1 / rank
+                for rank, answer in zip(rows["rank"], rows["candidate_id"], strict=True)
+                if answer in correct and rank <= 10
+            ],
+            default=0,
+        )
+        for correct, rows in ((task.correct["test"][q], rows) for q, rows in run.groupby("question_id"))
+    ]
+    assert rows["HyperQA"]["metrics"]["mrr@10"]["mean"] == pytest.approx(np.mean(reciprocal), abs=1e-6)
+    printed = capsys.readouterr().out
+    main(options)  # Nothing is trained again.
+    assert "epoch 1/" not in capsys.readouterr().out and "recall@100" in printed
+    again = json.loads((tmp_path / "retrieval" / "sample.json").read_text())["conditions"]
+    for row, same in zip(record["conditions"], again, strict=True):
+        assert row["metrics"] == same["metrics"]
+
+
+def test_options_out_of_range_are_named():
+    with pytest.raises(UserError, match="seeds must be at least 1"):
+        Config(dataset="sample", seeds=0)
