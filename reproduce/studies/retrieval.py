@@ -154,16 +154,12 @@ def make_task(config: Config) -> Task:
     return Task(dataset, answers, questions, correct)
 
 
-def word_index(task: Task, split: str, folder: Path) -> AnswerIndex:
-    """Index a collection for BM25."""
-    return built(None, task.answers[split], folder / f"words-{split}")
-
-
-def built(ranker: Ranker | None, answers: pd.DataFrame, folder: Path) -> AnswerIndex:
-    """Open an index, or build it, or go on with building it."""
+def indexed(ranker: Ranker | None, task: Task, split: str, folder: Path) -> AnswerIndex:
+    """Open the index of a split's collection, or build it, or go on with building it."""
+    folder = folder / f"index-{split if task.dataset.description.name in APART else 'all'}"
     if (folder / "manifest.json").exists():
         return AnswerIndex.open(folder)
-    return AnswerIndex.build(ranker, answers, folder)
+    return AnswerIndex.build(ranker, task.answers[split], folder)
 
 
 def training_table(task: Task, split: str, index: AnswerIndex, number: int) -> pd.DataFrame:
@@ -186,7 +182,7 @@ def training_table(task: Task, split: str, index: AnswerIndex, number: int) -> p
 def training_data(task: Task, config: Config, folder: Path) -> ExperimentData:
     """Encode what is trained on, and what chooses the epoch."""
     tables = {
-        split: training_table(task, split, word_index(task, split, folder), config.wrong_answers)
+        split: training_table(task, split, indexed(None, task, split, folder), config.wrong_answers)
         for split in ("train", "dev")
     }
     dataset = replace(task.dataset, train=tables["train"], dev=tables["dev"], test=tables["dev"])
@@ -274,7 +270,7 @@ class System:
 
 def by_words(task: Task, folder: Path) -> System:
     """Find answers by BM25."""
-    indexes = {split: word_index(task, split, folder) for split in SPLITS}
+    indexes = {split: indexed(None, task, split, folder) for split in SPLITS}
     found = {split: [index.search(task.questions[split], FIRST, "bm25")] for split, index in indexes.items()}
     return System(found, partial(indexes["test"].search, k=10, first_stage="bm25"))
 
@@ -287,7 +283,7 @@ def by_points(
     found: dict[str, System] = {}
     for place in trained(name, apart, data, config):
         ranker = Ranker.load(place / "model")
-        indexes = {split: built(ranker, task.answers[split], place / f"index-{split}") for split in SPLITS}
+        indexes = {split: indexed(ranker, task, split, place) for split in SPLITS}
         for each, stage in stages.items():
             search = partial(indexes["test"].search, k=10, first_stage=stage)
             system = found.setdefault(each, System({split: [] for split in SPLITS}, search))

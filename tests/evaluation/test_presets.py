@@ -21,8 +21,8 @@ def table(values):
 @pytest.mark.parametrize(("bm25", "best"), [(0.1, "the preset"), (0.9, "BM25")])
 def test_the_advice_follows_from_the_figures(bm25, best):
     rng = np.random.default_rng(0)
-    means = {"preset": 0.6, "bm25": bm25, "fusion": 0.5}
-    tables = {name: table(mean + rng.uniform(-0.05, 0.05, 200)) for name, mean in means.items()}
+    means = {"preset": 0.6, "bm25": bm25, "fusion": 0.45}
+    tables = {name: table(mean + rng.uniform(-0.05, 0.05, 40)) for name, mean in means.items()}
     conditions = [{**compare(tables, "answerable"), "title": "Ours"}]
     once = dict(conditions[0]["p"])
     correct_for_number(conditions)
@@ -35,4 +35,4 @@ def test_the_advice_follows_from_the_figures(bm25, best):
     worse = "BM25" if best == "the preset" else "the preset"
     said = advice({"conditions": [*conditions * 4, other]})
     assert said.startswith(f"**Take {best}, but {worse} on Others.**")
-    assert conditions[0]["metrics"]["bm25"]["map"]["mean"] == pytest.approx(bm25, abs=0.01)
+    assert conditions[0]["metrics"]["bm25"]["map"]["mean"] == pytest.approx(bm25, abs=0.02)

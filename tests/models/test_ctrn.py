@@ -53,12 +53,12 @@ def test_contract_of_inputs_and_scores(build):
 @each_model
 def test_padding_changes_no_score(build):
     model = build(vectors(6), 4)
-    expected = model.predict([QUESTION, ANSWER], verbose=0)
+    expected = model([QUESTION, ANSWER])
     for left, right in ((5, 0), (0, 9), (2, 3)):
         padded = [np.pad(QUESTION, ((0, 0), (0, left))), np.pad(ANSWER, ((0, 0), (0, right)))]
-        np.testing.assert_allclose(model.predict(padded, verbose=0), expected, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(model(padded), expected, rtol=1e-5, atol=1e-6)
     # Nor do the other pairs of the batch.
-    alone = [model.predict([QUESTION[i : i + 1], ANSWER[i : i + 1]], verbose=0)[0] for i in range(2)]
+    alone = [model([QUESTION[i : i + 1], ANSWER[i : i + 1]])[0] for i in range(2)]
     np.testing.assert_allclose(alone, expected, rtol=1e-5, atol=1e-6)
 
 
@@ -134,7 +134,7 @@ def test_the_seed_decides_weights_and_dropout(build):
         else:
             model, inputs = build(word_vectors, 4, projection=5, seed=seed), [QUESTION, ANSWER]
         first = model.get_weights()
-        model.compile("sgd", keras.losses.BinaryCrossentropy(from_logits=True), jit_compile=False)
+        model.compile("sgd", keras.losses.BinaryCrossentropy(from_logits=True), run_eagerly=True)
         model.fit(inputs, np.array([1.0, 0.0]), epochs=2, verbose=0, shuffle=False)
         return [*first, *model.get_weights()]
 

@@ -10,7 +10,7 @@ import pytest
 
 from answer_ranking.data_prep import EncodedTexts, UserError
 from answer_ranking.evaluation import measure
-from answer_ranking.models import ap_cnn, cosinet, ctrn, features_alone, hyperqa, qa_cnn, qrnn
+from answer_ranking.models import ap_cnn, cosinet, features_alone, hyperqa, qa_cnn
 from answer_ranking.training import (
     HardestNegative,
     HardestNegativeOptions,
@@ -47,10 +47,7 @@ def build(kind, vectors, split, dropout, seed, options):
         network = ap_cnn if kind == "hardest" else qa_cnn
         ranker = network(vectors, 4, embedding_dropout=dropout, seed=seed)
         return ranker, HardestNegative(split, HardestNegativeOptions(**HARDEST | options), seed)
-    if kind == "pointwise":
-        ranker = features_alone(2, hidden=(6,), dropout=dropout, seed=seed)
-    else:
-        ranker = {"qrnn": qrnn, "ctrn": ctrn}[kind](vectors, 4, hidden=(3,), n_features=2, **both)
+    ranker = features_alone(2, hidden=(6,), dropout=dropout, seed=seed)
     return ranker, Pointwise(split, PointwiseOptions(**POINTWISE | options), seed)
 
 
@@ -172,7 +169,6 @@ def assert_same(ours, theirs):
         # With dropout, whose random numbers are part of the state.
         ("pointwise", {}, [("before saving", 0), ("after saving", 2)]),
         ("pointwise", {"patience": 1, "epochs": 25, "learning_rate": 0.2}, [("after saving", 1)]),
-        ("qrnn", {"optimizer": "adagrad", "epochs": 3}, [("before saving", 2)]),
         # With the learning rate of its step.
         ("listwise", {"epochs": 3}, [("after saving", 0)]),
         ("hardest", {"epochs": 4, "share_negatives": True}, [("before saving", 2)]),

@@ -12,10 +12,10 @@ from answer_ranking.evaluation.runs import read_run
 from answer_ranking.reproduce.studies.retrieval import (
     Config,
     at_depth,
+    indexed,
     main,
     make_task,
     training_table,
-    word_index,
 )
 
 
@@ -38,7 +38,7 @@ def test_correct_answers_are_those_of_the_data_set(tmp_path):
 
 def test_wrong_answers_are_bm25_s_best_and_others(tmp_path):
     task = make_task(config(tmp_path))
-    index = word_index(task, "train", tmp_path)
+    index = indexed(None, task, "train", tmp_path)
     table = training_table(task, "train", index, 6)
     for question, rows in list(table.groupby("question_id"))[:10]:
         wrong = rows[rows["label"] == 0]["candidate_id"].tolist()
