@@ -61,6 +61,7 @@ benchmarks: $(VENV)/installed  ## Measure speed as ratios
 	@$(BIN)/python benchmarks/recurrent_epoch.py
 	@$(BIN)/python benchmarks/attentive_pooling.py
 	@$(BIN)/python benchmarks/cosinet.py
+	@$(BIN)/python benchmarks/search.py --draw docs/search.png
 
 clean:  ## Remove the environment and all outputs
 	rm -rf $(VENV) build outputs

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
-from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from answer_ranking.evaluation.comparisons import SIGNIFICANT
 from answer_ranking.evaluation.metrics import METRICS, mean_confidence_interval, questions_that_count
 from answer_ranking.evaluation.records import read_study
 from answer_ranking.evaluation.significance import holm_correction, paired_randomisation_test
-from answer_ranking.evaluation.tables import METRIC_TITLES, format_measured, markdown_table
+from answer_ranking.evaluation.tables import METRIC_TITLES, format_measured, markdown_table, wrapped
 
 RANKERS = {"preset": "the preset", "bm25": "BM25", "fusion": "the fusion of both"}
 """What a card compares, in the order of its tables."""
@@ -137,10 +136,10 @@ def card_page(card: Mapping[str, Any]) -> str:
         f"{difference} from that of the model in training, which held all words.",
         f"**Command:** `{card['command']}`, commit {card['commit'][:12]}.",
     )
-    facts = "\n".join(_wrapped(f"- {item}", "  ") for item in items)
+    facts = "\n".join(wrapped(f"- {item}", "  ") for item in items)
     return f"""# {card["name"]}
 
-{_wrapped(f"{card['model']}, trained on {data['title']}. {advice(card)}")}
+{wrapped(f"{card['model']}, trained on {data['title']}. {advice(card)}")}
 
 ```python
 from answer_ranking.ranking import Ranker
@@ -154,7 +153,7 @@ ranker = Ranker.from_preset("{card["name"]}")
 
 {figures_table(card)}
 
-{_wrapped(about)}
+{wrapped(about)}
 
 ## How it was chosen
 
@@ -162,10 +161,6 @@ By MAP on SQuAD-sent's dev, over epochs, settings and seeds:
 
 {markdown_table(header, trials)}
 """
-
-
-def _wrapped(text: str, indent: str = "") -> str:
-    return fill(text, 120, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
 
 
 def _seen(card: Mapping[str, Any]) -> dict[str, float]:
@@ -196,5 +191,5 @@ def presets_block(folder: Path) -> str:
         measured += [each["metrics"][name] for each in conditions for name in ("preset", "fusion")]
         cells = [f"{format_measured(each['map'])} / {each['mrr']['mean']:.3f}" for each in measured]
         rows.append([f"{conditions[0]['title']}, {conditions[0]['protocol']}", *cells])
-    advices = (_wrapped(f"- `{card['name']}`: {advice(card)}", "  ") for card in cards)
+    advices = (wrapped(f"- `{card['name']}`: {advice(card)}", "  ") for card in cards)
     return "\n".join([markdown_table(header, rows), "", *advices])

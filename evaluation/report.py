@@ -17,7 +17,7 @@ from answer_ranking.evaluation.norms import norms_block
 from answer_ranking.evaluation.presets import card_page, presets_block, read_cards
 from answer_ranking.evaluation.records import ResultRecord, load_records
 from answer_ranking.evaluation.results_document import main_record, results_document
-from answer_ranking.evaluation.retrieval import retrieval_block
+from answer_ranking.evaluation.retrieval import retrieval_block, search_block
 from answer_ranking.evaluation.tables import (
     METRIC_TITLES,
     PAPERS_FILE,
@@ -71,6 +71,7 @@ def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
         "docs/norms.md": lambda: norms_block(results / "norms"),
         "docs/presets.md": lambda: presets_block(presets),
         "docs/retrieval.md": lambda: retrieval_block(results / "retrieval"),
+        "docs/search.md": lambda: search_block(root / "benchmarks" / "results" / "search.json"),
     }
     texts = {root / "reproduce" / "RESULTS.md": results_document(records, papers)}
     texts |= {path.with_suffix(".md"): card_page(card) for path, card in read_cards(presets).items()}

@@ -1,4 +1,4 @@
-"""The retrieval study: metrics of rankings over a whole collection, its table and its page."""
+"""Retrieval: metrics of rankings over a whole collection; the tables of the study and of the benchmark."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +12,13 @@ from answer_ranking.evaluation.comparisons import SIGNIFICANT
 from answer_ranking.evaluation.metrics import spreads
 from answer_ranking.evaluation.records import read_study
 from answer_ranking.evaluation.significance import holm_correction, paired_randomisation_test
-from answer_ranking.evaluation.tables import format_measured, markdown_table, short_vectors, text_table
+from answer_ranking.evaluation.tables import (
+    format_measured,
+    markdown_table,
+    short_vectors,
+    text_table,
+    wrapped,
+)
 
 METRICS = ("recall@1", "recall@10", "recall@100", "mrr@10")
 BASELINE = "BM25"
@@ -104,7 +110,8 @@ def _section(record: Mapping[str, Any]) -> str:
         f"word vectors {short_vectors(record['embeddings'])}."
     )
     table = markdown_table(["", *_TITLES, "p", "ms"], [_cells(each) for each in conditions])
-    parts = [f"### {record['title']}", verdict(conditions), about, table, f"Run: `{record['command']}`."]
+    parts = [f"### {record['title']}", wrapped(verdict(conditions)), wrapped(about), table]
+    parts.append(wrapped(f"Run: `{record['command']}`."))
     return "\n\n".join(parts)
 
 
@@ -121,3 +128,48 @@ def verdict(conditions: Sequence[Mapping[str, Any]]) -> str:
             f"({of_bm25:.3f}) may be chance (p = {best['p']:.2g}).**"
         )
     return f"**{best['system']} is the best: MRR@10 {value:.3f} against {of_bm25:.3f} of BM25.**"
+
+
+_STAGES = {"ball": "nearest points", "bm25": "BM25", "both": "both, fused"}
+
+
+def search_block(path: Path) -> str:
+    """Write the part of the page on search that comes from the figures of `benchmarks/search.py`.
+
+    Example:
+        >>> search_block(Path("/nowhere"))
+        'The benchmark has not been run yet.'
+    """
+    if not path.exists():
+        return "The benchmark has not been run yet."
+    figures = read_study(path, {"points", "searches", "of_points", "extrapolated", "measured"})
+    rows = []
+    for name, each in figures["searches"].items():
+        first, _, other = name.partition(", then ")
+        title = f"{_STAGES[first]}, the first 100 ranked anew by {other}" if other else _STAGES[first]
+        rows.append([title, f"{each['median_ms']:.1f}", f"{each['p95_ms']:.1f}"])
+    points = []
+    for name, part in figures["of_points"].items():
+        used, first = part["chosen"], part["exact"]
+        points.append(
+            f"{name}: recall@10 {used['recall_at_10']:.4f}, {used['speed_against_flat']:.0f} times as fast "
+            f"as exact search ({part['flat_ms']:.0f} ms); among the first {first['points']:,} points, which are "
+            f"searched exactly, {first['recall_at_10']:.3f}"
+        )
+    needs = []
+    for name, each in figures["extrapolated"].items():
+        size = sum(each["bytes_on_disk"].values()) / 1e9
+        needs.append(f"{name}: {each['build_hours']:.1f} hours and {size:.0f} GB of disk")
+    count, n_threads = f"{figures['points']:,}", figures["measured"]["threads"]
+    minutes, memory = figures["build_seconds"] / 60, figures["build_peak_bytes"] / 1e9
+    parts = [
+        f"{count} answers of about 20 words, {figures['ranker']}, {n_threads} threads: from a table to the "
+        f"index in {minutes:.1f} minutes with at most {memory:.1f} GB "
+        f"({figures['texts_encoded_per_second']:,.0f} texts encoded a second). One question from its text to "
+        "ten answers:",
+        markdown_table(["first stage", "median ms", "95th percentile"], rows),
+        f"The points alone; {'; '.join(points)}.",
+        f"![Recall against speed]({path.stem}.png)",
+        f"Extrapolated from {count}, not measured: {'; '.join(needs)}.",
+    ]
+    return "\n\n".join(each if each.startswith(("|", "!")) else wrapped(each) for each in parts)

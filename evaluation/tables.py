@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import pandas as pd
@@ -51,6 +52,11 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     escaped = [[cell.replace("|", "\\|") for cell in row] for row in [header, *rows]]
     lines = ["| " + " | ".join(row) + " |" for row in [escaped[0], alignment, *escaped[1:]]]
     return "\n".join(lines)
+
+
+def wrapped(text: str, indent: str = "") -> str:
+    """Break a paragraph into lines of at most 120 characters."""
+    return fill(text, 120, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
 
 
 def format_measured(summary: dict[str, Any], *, scale: int = 1, decimals: int = 3) -> str:

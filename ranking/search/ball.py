@@ -15,9 +15,9 @@ EXACT_UP_TO = 200_000
 """So many points are searched exactly; beyond, quantised points choose those that are compared exactly."""
 _FEW = 20_000  # rows that a filter leaves: comparing them all takes milliseconds
 _MARGIN = 64  # more than asked for, since float32 may exchange neighbours
-_CHOSEN, _PROBED_SHARE = 3_000, 4
+_CHOSEN, _PROBED_SHARE = 1_000, 4
 _SMALLEST_FACTOR = 1e-5  # of 1 - |x|^2, as in `layers.poincare`
-_AT_ONCE = 256  # questions, of each of which 3,000 rows are held
+_AT_ONCE = 256  # questions, of each of which 1,000 rows are held
 _PER_LIST = 64  # points that train the quantiser
 _INDEX = "points.faiss"
 
@@ -39,7 +39,7 @@ class Ball:
     `a = 1 / (1 - |v|^2)`, and `(2 u, -(1 + |u|^2))` of a question u, the largest inner product is the nearest
     point. That is computed in float32, and the first few are compared in float64. Of the first
     `quantised_rows`, where there are any, points quantised in the ball (the lift cannot be: its lengths
-    differ too much) choose 3,000, in the quarter of all lists that is nearest. Cosine is the inner product of
+    differ too much) choose 1,000, in the quarter of all lists that is nearest. Cosine is the inner product of
     unit vectors.
 
     faiss uses as many threads as OMP_NUM_THREADS says. Safe to use from several threads.

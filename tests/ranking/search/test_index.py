@@ -105,7 +105,6 @@ def test_points_near_the_edge_are_found_exactly():
 
 def test_recall_of_quantised_points(tmp_path, monkeypatch):
     monkeypatch.setattr(ball, "_PROBED_SHARE", 1)  # Points without neighbourhoods lie in any list.
-    monkeypatch.setattr(ball, "_CHOSEN", 1000)
     points = Array(np.linspace(0.3, 0.7, 50))
     ball.write_quantised(tmp_path, points, "hyperbolic")
     found = ball.Ball(points, "hyperbolic", tmp_path, 5000).nearest(points.questions, 10)
