@@ -153,15 +153,21 @@ def search_block(path: Path) -> str:
         used, first = part["chosen"], part["exact"]
         points.append(
             f"{name}: recall@10 {used['recall_at_10']:.4f}, {used['speed_against_flat']:.0f} times as fast "
-            f"as exact search ({part['flat_ms']:.0f} ms); among the first {first['points']:,} points, which are "
-            f"searched exactly, {first['recall_at_10']:.3f}"
+            f"as exact search ({part['flat_ms']:.0f} ms); among the first {first['points']:,} points, which "
+            f"are searched exactly, {first['recall_at_10']:.3f}"
         )
-    needs = []
-    for name, each in figures["extrapolated"].items():
-        size = sum(each["bytes_on_disk"].values()) / 1e9
-        needs.append(f"{name}: {each['build_hours']:.1f} hours and {size:.0f} GB of disk")
     count, n_threads = f"{figures['points']:,}", figures["measured"]["threads"]
     minutes, memory = figures["build_seconds"] / 60, figures["build_peak_bytes"] / 1e9
+    needs = []
+    for name, each in figures["extrapolated"].items():
+        disk = each["bytes_on_disk"]
+        times = disk["points"] / figures["bytes_on_disk"]["points"]
+        sizes = [f"{size / 1e9:.1f} GB" for size in (sum(disk.values()), disk["ball"], disk["bm25"])]
+        needs.append(
+            f"{name}: built in {each['build_hours']:.1f} hours with {memory * times:.0f} GB of memory, which "
+            f"hold the table; {sizes[0]} of disk; a search holds {sizes[1]} of quantised points, or "
+            f"{sizes[2]} of BM25's"
+        )
     parts = [
         f"{count} answers of about 20 words, {figures['ranker']}, {n_threads} threads: from a table to the "
         f"index in {minutes:.1f} minutes with at most {memory:.1f} GB "

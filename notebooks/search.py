@@ -33,7 +33,10 @@ from IPython.display import display
 import os
 import tempfile
 import time
+import warnings
 
+warnings.filterwarnings("ignore", message="IProgress not found")  # of a library without a progress bar here
+pd.set_option("display.max_colwidth", 90)
 root = Path.cwd().parent
 os.chdir(tempfile.mkdtemp(prefix="search-"))  # for the files that this notebook writes
 
@@ -72,7 +75,7 @@ for stage in ("ball", "bm25", "both"):
 # A filter, and a second ranker that reads question and answer together and ranks the first 20 anew:
 
 # %%
-display(index.search(question, 3, where={"words": [6, 7, 8]})[[*columns, "words"]])
+display(index.search(question, 3, where={"words": list(range(8, 16))})[[*columns, "words"]])
 display(index.search(question, 3, "both", rerank="cosinet_squad", rerank_depth=20)[columns])
 
 # %% [markdown]
@@ -104,7 +107,7 @@ pd.DataFrame(rows, columns=["first stage", "first", "among ten", "ms per questio
 # exact. (Those between answers are not. The side, above or below, says nothing.)
 
 # %%
-found = index.search(question, 40)
+found = index.search(question, len(index))
 u = ranker.encode_query([question])[0].astype(float)
 v = ranker.encode_document(found["candidate"].tolist()).astype(float)
 norms = np.linalg.norm(v, axis=1)
@@ -124,17 +127,19 @@ print(f"largest error of a distance to the question: {error:.1e}")
 figure, axes = plt.subplots(figsize=(5.4, 5))
 axes.add_patch(plt.Circle((0, 0), 1, fill=False, color="grey"))
 correct = [text in right[asked["question_id"].iloc[0]] for text in found["candidate"]]
-axes.scatter(*places.T, c=np.where(correct, "tab:green", "tab:orange"), s=30, alpha=0.8)
+axes.scatter(
+    *places.T, c=np.where(correct, "tab:green", "tab:orange"), s=np.where(correct, 90, 12), alpha=0.7
+)
 axes.scatter(*start, marker="*", s=160, color="tab:blue", zorder=3)
 axes.annotate("question", start, xytext=(8, -4), textcoords="offset points", fontsize=8)
 for rank, place in zip(found["rank"][:3], places[:3], strict=True):
     axes.annotate(str(rank), place, xytext=(6, 4), textcoords="offset points", fontsize=8)
-axes.set(xlim=(-1.05, 1.15), ylim=(-1.05, 1.05), aspect="equal", title="40 nearest answers; green: correct")
+axes.set(xlim=(-1.05, 1.15), ylim=(-1.05, 1.05), aspect="equal", title="all answers; green: correct")
 axes.axis("off")
 plt.show()
 
 # %% [markdown]
-# All points lie at the ball's largest norm, 0.7, as is usual with trained models: there the distance ranks
+# All points lie at the ball's largest norm, 0.9, as is usual with trained models: there the distance ranks
 # like the cosine. [Norms](../docs/norms.md) shows it for the papers' data.
 #
 # ## 4. Recall against speed
