@@ -27,6 +27,10 @@ class ScaledData(DataOptions):
         super().__post_init__()
         check_range(self, "word_vector_norm", above=0)
 
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return super().sources if self.word_vector_norm is None else ()
+
 
 @dataclass(frozen=True, kw_only=True)
 class QABiLSTM(ModelOptions):

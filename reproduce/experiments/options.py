@@ -52,6 +52,12 @@ class DataOptions:
         check_range(self, "identity_dimensions", at_least=0)
         check_range(self, "unknown_scale", at_least=0, below=math.inf)
 
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The word vectors in which a trained ranker finds other words; those trained on the data have none."""
+        trained = any(name.startswith("task-") for name in self.embeddings)
+        return () if trained or self.identity_dimensions else self.embeddings
+
 
 class ModelOptions:
     """Base of the options of a model: whole numbers are sizes, dropouts shares below 1, a norm at most 1."""

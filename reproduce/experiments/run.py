@@ -229,6 +229,8 @@ class Run:
             mask_numbers=options.mask_numbers,
             idf=idf,
             name=f"{options.dataset}, {data.word_vectors.name}",
+            vectors=options.sources,
+            embeddings_home=options.embeddings_home,
         )
         ranker.save(self.folder / "model")
         curves = [result.history for result in self.results.values()]

@@ -200,10 +200,9 @@ def trained(system: str, systems: Systems, data: ExperimentData, config: Config)
             folder = run.folder / f"seed-{number}"
             if not (folder / "model").exists():
                 model, _ = train(experiment, data, seed)
-                vectors = (
-                    () if any(name.startswith("task-") for name in config.embeddings) else config.embeddings
+                Ranker(model, data.vocabulary, name=data.title, vectors=experiment.data.sources).save(
+                    folder / "model"
                 )
-                Ranker(model, data.vocabulary, name=data.title, vectors=vectors).save(folder / "model")
         yield folder
 
 
