@@ -54,7 +54,7 @@ class DataOptions:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The word vectors in which a trained ranker finds other words; those trained on the data have none."""
+        """The word vectors in which a ranker finds other words; those trained on the data have no others."""
         trained = any(name.startswith("task-") for name in self.embeddings)
         return () if trained or self.identity_dimensions else self.embeddings
 
