@@ -12,7 +12,7 @@ from answer_ranking.data_prep.tables import COLUMNS
 
 LARGEST_POOL = 500
 """The most answers among which the questions of dev and test find their own."""
-_MOST_ROWS, _SMALLEST_POOL = 1_000_000, 10
+_MOST_ROWS, _SMALLEST_POOL = 500_000, 10
 _SEARCHED_AT_ONCE = 20_000
 
 
