@@ -68,10 +68,10 @@ def _unrolled(decay: Any, update: Any, backwards: bool) -> Any:
 
 
 def _blocked(decay: Any, update: Any, backwards: bool) -> Any:
-    length = ops.shape(update)[1]
-    padding = ((0, 0), (0, -length % BLOCK), (0, 0))
-    batch, features = ops.shape(update)[0], update.shape[2]
-    shape = (batch, (length + BLOCK - 1) // BLOCK, BLOCK, features)
+    batch, length, features = ops.shape(update)[0], ops.shape(update)[1], update.shape[2]
+    blocks = (length + BLOCK - 1) // BLOCK
+    padding = ((0, 0), (0, blocks * BLOCK - length), (0, 0))
+    shape = (batch, blocks, BLOCK, features)
     decays, updates = (
         ops.unstack(ops.reshape(ops.pad(x, padding), shape), BLOCK, axis=2) for x in (decay, update)
     )

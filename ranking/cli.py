@@ -157,6 +157,23 @@ def explain(model: Model, question: Text, answer: Text, output: Path = Path("att
     print(output)
 
 
+def export(model: Model, output: Path = Path("model.onnx"), texts: Path | None = None) -> None:
+    """Write a model as ONNX, checked with onnxruntime against Keras, and its words beside it.
+
+    Args:
+        model: the folder model/ that a training left, or a ranker that comes with the package.
+        output: the file to write, ending in .onnx.
+        texts: a file of texts, one per line, whose words the file shall have beside those of the training;
+            all others are one unknown word to it.
+    """
+    from answer_ranking.ranking.export import export_onnx
+
+    lines = _read_lines(str(texts)) if texts is not None else []
+    difference = export_onnx(ranking.Ranker.load(model), output, lines)
+    print(f"{output}, words: {output.with_suffix('.words.json')}")
+    print(f"Scores of random pairs differ from Keras' by at most {difference:.1e}.")
+
+
 def evaluate(
     run: Annotated[Path, tyro.conf.arg(metavar="RUN")],
     qrels: Annotated[Path, tyro.conf.arg(metavar="QRELS")],
@@ -222,7 +239,9 @@ def _choice_of(commands: Mapping[str, Callable]) -> Any:
     return functools.reduce(operator.or_, choices)
 
 
-_COMMANDS = {each.__name__: each for each in (data, train, rank, index, search, explain, evaluate, reproduce)}
+_COMMANDS = {
+    each.__name__: each for each in (data, train, rank, index, search, explain, export, evaluate, reproduce)
+}
 
 
 def _parse(arguments: list[str]) -> Callable[[], object]:

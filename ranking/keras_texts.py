@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from answer_ranking.data_prep.encoded_split import EncodedTexts, runs
 from answer_ranking.layers import CosineSimilarity
+from answer_ranking.ranking.numpy_hyperqa import NumpyHyperQA, is_hyperqa
 
 _WORDS_AT_ONCE = 8192
 _ROOM = 16_384  # words that a copy has room for
@@ -106,3 +107,13 @@ def text_encoder(model: keras.Model) -> Callable[[EncodedTexts], np.ndarray]:
         return vectors
 
     return encode_texts
+
+
+def in_numpy(model: keras.Model) -> NumpyHyperQA | None:
+    """Take the weights of a HyperQA or CosineQA; None for another model."""
+    config = keras.saving.serialize_keras_object(model)
+    if not is_hyperqa(config):
+        return None
+    parts = [layer for layer in model.layers if layer.name in ("encoder", "matcher")]
+    weights = {layer.name: layer.get_weights() for part in parts for layer in part.layers}
+    return NumpyHyperQA.from_config(config, weights)

@@ -95,6 +95,11 @@ class KnownWords:
             words[is_new] = np.array(found, np.int32)[-1 - words[is_new]]
         return EncodedTexts(words, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
 
+    @property
+    def words(self) -> list[str]:
+        """All words that have a number, those of number 2 and more, in their order."""
+        return [*self._vocabulary.words[2:], *list(self._numbers)[len(self._vocabulary.index) :]]
+
     def unknown(self, text: str) -> list[str]:
         """Give the distinct words of a text that neither the vocabulary nor a source knows, in its order."""
         words = list(dict.fromkeys(self.tokenizer([text])[0]))

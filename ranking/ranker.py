@@ -20,7 +20,7 @@ from answer_ranking.data_prep.tables import check_table
 from answer_ranking.ranking import model_folder
 from answer_ranking.ranking.explanation import Explanation
 from answer_ranking.ranking.known_words import KnownWords
-from answer_ranking.ranking.numpy_hyperqa import NumpyHyperQA, cosine, is_hyperqa
+from answer_ranking.ranking.numpy_hyperqa import NumpyHyperQA, cosine
 
 if TYPE_CHECKING:
     import keras
@@ -83,8 +83,14 @@ class Ranker:
         embeddings_home: str | Path | None = None,
     ):
         self._lock = threading.RLock()
-        self._model = None if isinstance(model, NumpyHyperQA) else model
-        self._numpy = model if isinstance(model, NumpyHyperQA) else _to_numpy(model)
+        self._model: keras.Model | None = None
+        self._numpy: NumpyHyperQA | None
+        if isinstance(model, NumpyHyperQA):
+            self._numpy = model
+        else:
+            from answer_ranking.ranking.keras_texts import in_numpy
+
+            self._model, self._numpy = model, in_numpy(model)
         n_vectors, n_words = self._n_vectors(), len(vocabulary.words)
         if n_vectors is not None and n_vectors != n_words:
             raise ValueError(
@@ -364,6 +370,18 @@ class Ranker:
             self._growing = GrowingModel(self.model)
         return self._growing.with_words(added)
 
+    def model_with_words(self, texts: Sequence[str]) -> "tuple[keras.Model, list[str]]":
+        """Give a Keras model that has the words of some texts, too, and all its words, from number 2 on."""
+        from answer_ranking.ranking.keras_texts import with_word_vectors
+
+        self._words.encode(texts)
+        with self._lock:
+            added, words = self._words.added, self._words.words
+            if not len(added):
+                return self.model, words
+            own = self._own_vectors(np.arange(len(self.vocabulary)))
+            return with_word_vectors(self.model, np.concatenate([own, added])), words
+
     def _word_layer(self) -> Any:
         from answer_ranking.ranking.keras_texts import word_layer
 
@@ -381,15 +399,3 @@ class Ranker:
         from keras import ops
 
         return ops.convert_to_numpy(self._word_layer().embeddings)[numbers]
-
-
-def _to_numpy(model: "keras.Model") -> NumpyHyperQA | None:
-    """Take the weights of a HyperQA or CosineQA; None for another model."""
-    import keras
-
-    config = keras.saving.serialize_keras_object(model)
-    if not is_hyperqa(config):
-        return None
-    parts = [layer for layer in model.layers if layer.name in ("encoder", "matcher")]
-    weights = {layer.name: layer.get_weights() for part in parts for layer in part.layers}
-    return NumpyHyperQA.from_config(config, weights)

@@ -39,9 +39,7 @@ def commands(code):
 
 def written(page):
     """The lines of a page that were written by hand: no tables, no generated parts."""
-    text = re.sub(
-        r"<!-- (\w+):begin -->.*?<!-- \1:end -->", "", page.read_text("utf-8"), flags=re.DOTALL
-    )
+    text = re.sub(r"<!-- (\w+):begin -->.*?<!-- \1:end -->", "", page.read_text("utf-8"), flags=re.DOTALL)
     return [line for line in text.splitlines() if not line.startswith("|")]
 
 
