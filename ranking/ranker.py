@@ -84,9 +84,8 @@ class Ranker:
     ):
         self._lock = threading.RLock()
         self._model: keras.Model | None = None
-        self._numpy: NumpyHyperQA | None
         if isinstance(model, NumpyHyperQA):
-            self._numpy = model
+            self._numpy: NumpyHyperQA | None = model
         else:
             from answer_ranking.ranking.keras_texts import in_numpy
 
