@@ -11,6 +11,7 @@ from answer_ranking.evaluation.figures import BLUE, GREEN, GREY, ORANGE, new_fig
 from answer_ranking.evaluation.html_page import HtmlPage
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _LINE = 78  # characters of a line of words
@@ -34,32 +35,101 @@ def attention_heat_map(
 
     A weight stands for every word, without padding.
     """
+    texts = _checked(question, question_attention, answer, answer_attention)
+    rows = [
+        (
+            f"{side} (largest weight {weights.max():.3f}, uniform {1 / len(words):.3f})",
+            words,
+            weights,
+            strengths,
+        )
+        for side, words, weights, strengths in texts
+    ]
+    return words_figure(rows, colours=[_COLOURS[side] for side, *_ in texts], title=title)
+
+
+WordRow = tuple[str, Sequence[str], np.ndarray, np.ndarray]
+"""A title, words, a number for each, and the strengths of their grounds from -1 to 1."""
+
+
+def words_figure(
+    rows: Sequence[WordRow],
+    matrix: np.ndarray | None = None,
+    *,
+    colours: Sequence[tuple[int, int, int]] | None = None,
+    title: str = "",
+) -> "Figure":
+    """Draw words on grounds as strong as their strengths: blue, or orange below 0.
+
+    `colours` are those of the rows' grounds instead. `matrix` `(words of the first row, of the second)` is
+    drawn below, with a dot at the largest number of each row and each column.
+    """
     from matplotlib.patches import Rectangle
 
-    texts = _checked(question, question_attention, answer, answer_attention)
-    shown = [[w if len(w) <= _LINE else f"{w[: _LINE - 1]}…" for w in words] for _, words, *_ in texts]
+    shown = [[w if len(w) <= _LINE else f"{w[: _LINE - 1]}…" for w in words] for _, words, *_ in rows]
     places = [_places(words) for words in shown]
-    heights = [placed[-1][0] + 1 for placed in places]
-    figure, _ = new_figure(1, 8.0, 0.24 * sum(heights) + 1.0)
+    heights: list[float] = [placed[-1][0] + 1 for placed in places]
+    below = [] if matrix is None else [3 + 1.3 * len(matrix)]
+    figure, _ = new_figure(1, 8.0, 0.24 * sum(heights + below) + 0.5 * len(rows))
     figure.clear()
-    panels = figure.subplots(2, 1, height_ratios=heights)
-    for axes, height, placed, words, (side, _, weights, strengths) in zip(
-        panels, heights, places, shown, texts, strict=True
+    panels = np.ravel(figure.subplots(len(heights + below), 1, height_ratios=heights + below))
+    for number, (axes, height, placed, words, (about, _, _, strengths)) in enumerate(
+        zip(panels, heights, places, shown, rows, strict=False)
     ):
         axes.set(xlim=(-0.5, _LINE + 0.5), ylim=(height, 0))
         axes.set_axis_off()
-        about = f"{side} (largest weight {weights.max():.3f}, uniform {1 / len(words):.3f})"
         axes.set_title(about, loc="left", fontsize="small", color=GREY)
         for word, strength, (row, column) in zip(words, strengths, placed, strict=True):
-            ground = (*(part / 255 for part in _COLOURS[side]), float(strength))
+            ground = (*_rgb(_ground(strength, colours, number)), abs(float(strength)))
             corner, size = (column - 0.4, row + 0.06), (len(word) + 0.8, 0.88)
             axes.add_patch(Rectangle(corner, *size, facecolor=ground, linewidth=0))
             # In a font of equal widths a word fits its place, which has one unit for a character.
             font = {"family": "monospace", "fontsize": 9, "ha": "center", "va": "center", "parse_math": False}
-            colour = "white" if strength > 0.65 else "black"
+            colour = "white" if abs(strength) > 0.65 else "black"
             axes.text(column + len(word) / 2, row + 0.5, word, color=colour, **font)
+    if matrix is not None:
+        _draw_matrix(panels[-1], matrix, shown[0], shown[1])
     figure.suptitle(title, fontsize="medium")
     return figure
+
+
+def _ground(
+    strength: float, colours: Sequence[tuple[int, int, int]] | None, number: int
+) -> tuple[int, int, int]:
+    return _COLOURS["answer" if strength < 0 else "question"] if colours is None else colours[number]
+
+
+def _draw_matrix(axes: "Axes", matrix: np.ndarray, rows: Sequence[str], columns: Sequence[str]) -> None:
+    axes.imshow(matrix, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    for numbers, names, texts in (("x", "xticks", columns), ("y", "yticks", rows)):
+        cut = [text if len(text) <= 14 else f"{text[:13]}…" for text in texts]
+        getattr(axes, f"set_{names}")(range(len(texts)), cut, fontsize=7, parse_math=False)
+        axes.tick_params(axis=numbers, length=0, labelrotation=90 if numbers == "x" else 0)
+    best = {(i, int(line.argmax())) for i, line in enumerate(matrix)}
+    best |= {(int(line.argmax()), j) for j, line in enumerate(matrix.T)}
+    axes.scatter([j for _, j in best], [i for i, _ in best], s=9, color=_rgb(_COLOURS["answer"]))
+
+
+def _rgb(colour: tuple[int, int, int]) -> tuple[float, ...]:
+    return tuple(part / 255 for part in colour)
+
+
+def words_html(rows: Sequence[WordRow], matrix: np.ndarray | None, summary: str, *, title: str = "") -> str:
+    """Write what `words_figure` draws as one HTML page; pointing at a word shows its number."""
+    page = HtmlPage(title or "explanation")
+    page.paragraph(summary)
+    for about, words, values, strengths in rows:
+        page.heading(about)
+        page.words(words, [f"{value:+.4f}" for value in values], [_style(float(x)) for x in strengths])
+    if matrix is not None:
+        page.figure(words_figure(rows, matrix), summary)
+    return page.render()
+
+
+def _style(strength: float, side: str | None = None) -> str:
+    colour = ",".join(map(str, _COLOURS[side or ("answer" if strength < 0 else "question")]))
+    ink = "#fff" if abs(strength) > 0.65 else "#000"
+    return f"background:rgba({colour},{abs(strength):.3f});color:{ink}"
 
 
 def attention_html(
@@ -76,12 +146,8 @@ def attention_html(
     """
     page = HtmlPage(title or "attention")
     for side, words, weights, strengths in _checked(question, question_attention, answer, answer_attention):
-        colour = ",".join(map(str, _COLOURS[side]))
         page.heading(side)
-        styles = [
-            f"background:rgba({colour},{strength:.3f});color:{'#fff' if strength > 0.65 else '#000'}"
-            for strength in strengths
-        ]
+        styles = [_style(float(strength), side) for strength in strengths]
         page.words(words, [f"{weight:.4f}" for weight in weights], styles)
     return page.render()
 

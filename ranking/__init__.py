@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from answer_ranking.ranking.disk import Disk
     from answer_ranking.ranking.explanation import Explanation
     from answer_ranking.ranking.ranker import Ranker
     from answer_ranking.ranking.search.index import AnswerIndex
@@ -10,12 +11,13 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "AnswerIndex": "search.index",
+    "Disk": "disk",
     "Explanation": "explanation",
     "Ranker": "ranker",
     "TrainedRanker": "train",
     "train_ranker": "train",
 }
-__all__ = ["AnswerIndex", "Explanation", "Ranker", "TrainedRanker", "train_ranker"]
+__all__ = ["AnswerIndex", "Disk", "Explanation", "Ranker", "TrainedRanker", "train_ranker"]
 
 
 def __getattr__(name: str) -> object:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import redirect_stderr
 from itertools import dropwhile, takewhile
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import tyro
 from tyro.conf import OmitArgPrefixes, Positional
@@ -133,27 +133,47 @@ def rank(
     print(f"{len(ranked):,} candidates of {ranked['question_id'].nunique():,} questions: {output}")
 
 
-def explain(model: Model, question: Text, answer: Text, output: Path = Path("attention.png")) -> None:
-    """Show what a trained AP-CNN or AP-BiLSTM attends to in a pair of texts.
+def explain(
+    model: Model,
+    question: Text,
+    answer: Text,
+    output: Path = Path("why.png"),
+    method: Literal["own", "occlusion"] = "own",
+    disk: Path | None = None,
+) -> None:
+    """Show what the words of a question and an answer do to the score.
+
+    HyperQA and CosineQA show each word's share of the score, AP-CNN and AP-BiLSTM their attention, Cosinet
+    the relatedness of words, CTRN its gates; any other model what the score loses without each word.
 
     Args:
-        model: the folder model/ that a training left.
+        model: the folder model/ that a training left, or a ranker that comes with the package.
         question: the question.
         answer: an answer.
-        output: the file to write: .png or .html. Many scripts, such as the Chinese, need .html.
+        output: the file to write: .png, .svg or .html. Many scripts, such as the Chinese, need .html.
+        method: own, the model's own reason; occlusion, what the score loses without each word.
+        disk: a file of further answers, one per line: draw all of them around the question in the Poincaré
+            disk instead (HyperQA).
     """
-    if output.suffix not in (".png", ".html"):
-        raise UserError(f"--output must end in .png or .html. Received: {output}")
+    if output.suffix not in (".png", ".svg", ".html"):
+        raise UserError(f"--output must end in .png, .svg or .html. Received: {output}")
     from answer_ranking.base.files import atomic_write
 
-    explanation = ranking.Ranker.load(model).explain(question, answer)
+    ranker = ranking.Ranker.load(model)
+    why: ranking.Disk | ranking.Explanation
+    if disk is not None:
+        why = ranker.disk(question, list(dict.fromkeys([answer, *_read_lines(str(disk))])))
+    else:
+        why = ranker.explain(question, answer, method)
     with atomic_write(output, "wb") as file:
-        if output.suffix == ".html":
-            file.write(explanation.html().encode())
+        if output.suffix == ".png":
+            why.figure().savefig(file, format="png")
         else:
-            explanation.figure().savefig(file, format="png")
-    for side, words in explanation.strongest().items():
-        print(f"{side:9}", printable(", ".join(f"{word} {weight:.3f}" for word, weight in words)))
+            file.write((why.svg() if output.suffix == ".svg" else why.html()).encode())
+    print(printable(why.summary))
+    if isinstance(why, ranking.Explanation):
+        for side, words in why.strongest().items():
+            print(f"{side:9}", printable(", ".join(f"{word} {weight:.3f}" for word, weight in words)))
     print(output)
 
 

@@ -1,19 +1,37 @@
-"""What a model with attention looks at in a pair of texts."""
+"""Why a ranker gives a pair of texts its score: values of the words, and how they are drawn."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_ABOUT = {
+    "shares": "What the score loses without the word (exact: a text is the sum of its words)",
+    "occlusion": "What the score loses without the word",
+    "attention": "Attention to the word",
+    "relatedness": "Highest cosine of the word with a word of the other text",
+    "gates": "Output gate of the word, mean over the features: its own, and that lent by the other text",
+}
+
 
 @dataclass(frozen=True)
 class Explanation:
-    """The words of a question and an answer, and the attention to each (Attentive Pooling, Fig. 5, 6).
+    """The words of a question and an answer, and a number for each that says what it does to the score.
 
-    The words are those of the model's tokenizer; the weights of a text are float32 `(words,)` of sum 1.
+    The words are those of the model's tokenizer.
+
+    Attributes:
+        question, answer: the words.
+        question_weights, answer_weights: float32 `(words,)`. What they are depends on the `kind`.
+        kind: "shares" (HyperQA and CosineQA) and "occlusion": the score minus that without the word;
+            "attention" (AP-CNN, AP-BiLSTM, Eq. 13 to 16): of sum 1; "relatedness" (Cosinet, Eq. 1): the
+            highest cosine with a word of the other text; "gates" (CTRN): the word's own output gate.
+        lent: for gates: those of the other text that CTRN lends to each word, for question and answer.
+        matrix: for relatedness: all cosines, `(words of the question, words of the answer)`.
 
     Example:
         >>> one = Explanation(["who", "?"], np.array([0.75, 0.25]), ["ann", "."], np.array([0.5, 0.5]))
@@ -25,28 +43,92 @@ class Explanation:
     question_weights: np.ndarray
     answer: list[str]
     answer_weights: np.ndarray
+    kind: str = "attention"
+    lent: tuple[np.ndarray, np.ndarray] | None = None
+    matrix: np.ndarray | None = None
+
+    @property
+    def summary(self) -> str:
+        """What is shown, and the strongest words of both texts, in plain words."""
+        words = (
+            f"{side}: {', '.join(f'{word} {weight:.3f}' for word, weight in strongest)}"
+            for side, strongest in self.strongest(3).items()
+        )
+        return f"{_ABOUT[self.kind]}. Strongest in the {'; in the '.join(words)}."
 
     def strongest(self, number: int = 8) -> dict[str, list[tuple[str, float]]]:
-        """Give the words with the largest weights of both texts, the largest first."""
+        """Give the words with the largest numbers, whatever their sign, of both texts, the largest first."""
         return {
-            side: [(words[i], float(weights[i])) for i in np.argsort(-weights, kind="stable")[:number]]
+            side: [(words[i], float(weights[i])) for i in np.argsort(-abs(weights), kind="stable")[:number]]
             for side, words, weights in (
                 ("question", self.question, self.question_weights),
                 ("answer", self.answer, self.answer_weights),
             )
         }
 
-    def figure(self, title: str = "") -> "Figure":
-        """Draw every word on a ground as strong as its weight; many scripts need `html` instead."""
-        from answer_ranking.evaluation.attention_figures import attention_heat_map
+    def data(self) -> dict[str, Any]:
+        """Give everything as values of JSON."""
+        arrays = {"question_weights": self.question_weights, "answer_weights": self.answer_weights}
+        if self.matrix is not None:
+            arrays["matrix"] = self.matrix
+        if self.lent is not None:
+            arrays |= {"question_lent": self.lent[0], "answer_lent": self.lent[1]}
+        values = {name: np.round(array.astype(float), 6).tolist() for name, array in arrays.items()}
+        words = {"question": self.question, "answer": self.answer}
+        return {"kind": self.kind, "summary": self.summary, **words, **values}
 
-        return attention_heat_map(*self._texts(), title=title)
+    def figure(self, title: str = "") -> "Figure":
+        """Draw every word on a ground as strong as its number; many scripts need `html` instead."""
+        from answer_ranking.evaluation import attention_figures as draw
+
+        if self.kind == "attention":
+            return draw.attention_heat_map(*self._texts(), title=title)
+        return draw.words_figure(self._rows(), self.matrix, title=title)
+
+    def svg(self, title: str = "") -> str:
+        """Give the drawing as an `<svg>` element, with the summary for readers who do not see it."""
+        return svg_of(self.figure(title), self.summary)
 
     def html(self, title: str = "") -> str:
-        """Write the same as a page that shows a word's weight when it is pointed at."""
-        from answer_ranking.evaluation.attention_figures import attention_html
+        """Write the same as a page that shows a word's number when it is pointed at."""
+        from answer_ranking.evaluation import attention_figures as draw
 
-        return attention_html(*self._texts(), title=title)
+        if self.kind == "attention":
+            return draw.attention_html(*self._texts(), title=title)
+        return draw.words_html(self._rows(), self.matrix, self.summary, title=title)
+
+    def _repr_html_(self) -> str:
+        return self.svg()
 
     def _texts(self) -> tuple:
         return self.question, self.question_weights, self.answer, self.answer_weights
+
+    def _rows(self) -> list[tuple[str, list[str], np.ndarray, np.ndarray]]:
+        """Give the title, the words, the numbers and the strengths, from -1 to 1, of what is drawn."""
+        pairs = (("question", *self._texts()[:2]), ("answer", *self._texts()[2:]))
+        rows = [(f"{side}: {_ABOUT[self.kind]}", words, values) for side, words, values in pairs]
+        full = 1.0
+        if self.kind in ("shares", "occlusion"):
+            full = max(float(abs(values).max(initial=0)) for _, _, values in rows) or 1.0
+        elif self.lent is not None:
+            rows = [(f"{side}: own output gates", words, values) for side, words, values in pairs]
+            rows += [
+                (f"{side}: output gates lent by the {other}", words, lent)
+                for (side, words, _), other, lent in zip(
+                    pairs, ("answer", "question"), self.lent, strict=True
+                )
+            ]
+            rows = [rows[0], rows[2], rows[1], rows[3]]
+        return [(about, words, values, np.clip(values / full, -1, 1)) for about, words, values in rows]
+
+
+def svg_of(figure: "Figure", summary: str) -> str:
+    """Give a figure as an `<svg>` element that stands for itself: no links, no scripts, letters as shapes."""
+    from html import escape
+
+    image = BytesIO()
+    figure.savefig(image, format="svg", metadata={"Date": None, "Creator": None})
+    text = image.getvalue().decode()
+    return text[text.index("<svg") :].replace(
+        "<svg ", f'<svg role="img" aria-label="{escape(summary)}" style="max-width:100%;height:auto" ', 1
+    )

@@ -49,7 +49,14 @@ def export_onnx(ranker: "Ranker", path: str | Path, texts: Sequence[str] = ()) -
     if missing:
         raise UserError(f"{' and '.join(missing)} missing: pip install 'answer-ranking[onnx]'.")
     import_tensorflow()
-    model, words = ranker.model_with_words(texts)
+    ranker.known_words.encode(texts)
+    model, added, words = ranker.model, ranker.known_words.added, ranker.known_words.words
+    if len(added):
+        from answer_ranking.ranking.keras_texts import with_word_vectors, word_layer
+
+        layer = word_layer(model)
+        assert layer is not None
+        model = with_word_vectors(model, np.concatenate([np.asarray(layer.embeddings), added]))
     inputs = [each.name for each in model.inputs]
     if inputs != ["question", "answer"]:
         raise UserError(f"models of pairs of texts can be exported. This one reads {', '.join(inputs)}.")

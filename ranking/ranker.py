@@ -18,6 +18,7 @@ from answer_ranking.data_prep import EncodedSplit, EncodedTexts, SharedTexts, To
 from answer_ranking.data_prep.overlap_features import overlap_features
 from answer_ranking.data_prep.tables import check_table
 from answer_ranking.ranking import model_folder
+from answer_ranking.ranking.disk import Disk
 from answer_ranking.ranking.explanation import Explanation
 from answer_ranking.ranking.known_words import KnownWords
 from answer_ranking.ranking.numpy_hyperqa import NumpyHyperQA, cosine
@@ -116,7 +117,7 @@ class Ranker:
         # A trained layer's vectors are no file's; a word without its document frequency has no features.
         frozen = self._numpy is not None or (n_vectors is not None and not self._word_layer().trainable)
         sources = self.vectors if frozen and not self.needs_features else ()
-        self._words = KnownWords(vocabulary, self.tokenizer, sources, self._own_vectors, embeddings_home)
+        self.known_words = KnownWords(vocabulary, self.tokenizer, sources, self._own_vectors, embeddings_home)
         self._stored: tuple[Path, bytes] | None = None
         self._growing: GrowingModel | None = None
         self._encoder: tuple[Any, Callable[[EncodedTexts], np.ndarray] | None] = (None, None)
@@ -184,23 +185,24 @@ class Ranker:
         scores[table["candidate_id"].to_numpy(int)] = self._scores(table)
         return scores
 
-    def explain(self, question: str, answer: str) -> Explanation:
-        """Compute what AP-CNN or AP-BiLSTM attends to in a pair (Attentive Pooling, Eq. 13 to 16).
+    def explain(self, question: str, answer: str, method: str = "own") -> Explanation:
+        """Say what each word of a pair does to its score.
 
-        A UserError says that the model has no attention, or that a text has no words.
+        "own" gives the model's own reason: HyperQA's and CosineQA's share of every word, the attention of
+        AP-CNN and AP-BiLSTM, Cosinet's relatedness, CTRN's gates. "occlusion", for every ranker and for those
+        without a reason of their own, scores the pair without each word. A UserError says that a text has no
+        words.
         """
-        from answer_ranking.models.attentive_pooling import attention_weights
+        from answer_ranking.ranking.explaining import explain
 
-        words = self.tokenizer([question, answer])
-        if not all(words):
-            raise UserError("the question and the answer need at least one word.")
-        try:
-            with self._lock:
-                encoded = self._words.encode([question, answer])
-                weights = attention_weights(self._grown_model(), *(encoded.padded([i]) for i in (0, 1)))
-        except ValueError as error:
-            raise UserError("the model has no attention: AP-CNN and AP-BiLSTM have it.") from error
-        return Explanation(words[0], weights[0][0], words[1], weights[1][0])
+        with self._lock:
+            return explain(self, question, answer, method)
+
+    def disk(self, question: str, answers: Sequence[str]) -> Disk:
+        """Place answers around a question in the Poincaré disk, by HyperQA's points."""
+        if self._numpy is None or self._numpy.distance == "cosine":
+            raise UserError("only HyperQA's points lie in the Poincaré ball.")
+        return Disk.of(self.encode_query([question])[0], self.encode_document(answers), list(answers))
 
     def save(self, folder: str | Path) -> None:
         """Write the model, its vocabulary and its way of making tokens into a folder, which is made."""
@@ -258,7 +260,7 @@ class Ranker:
 
     def unknown_words(self, text: str) -> list[str]:
         """Give the distinct words of a text that the ranker does not know, in their order."""
-        return self._words.unknown(text)
+        return self.known_words.unknown(text)
 
     def encode_query(self, texts: Sequence[str]) -> np.ndarray:
         """Encode questions, float32 `(n, d)`, for models that see a text apart from what it is compared with.
@@ -274,7 +276,7 @@ class Ranker:
         self._check_encodes_apart()
         if isinstance(texts, str):
             raise UserError(f"texts are given as a list. Write [{texts!r:.40}].")
-        encoded = self._words.encode(texts)
+        encoded = self.known_words.encode(texts)
         points = np.empty((0, 0), np.float32)
         bar = tqdm(
             total=len(encoded),
@@ -321,34 +323,42 @@ class Ranker:
 
     def _encode(self, texts: EncodedTexts) -> np.ndarray:
         if self._numpy is not None:
-            return self._numpy.encode(texts, self._words.added)
+            return self._numpy.encode(texts, self.known_words.added)
         from answer_ranking.ranking.keras_texts import text_encoder
 
         with self._lock:
-            model = self._grown_model()
+            model = self.grown_model()
             if self._encoder[0] is not model:
                 self._encoder = model, text_encoder(model)
             assert self._encoder[1] is not None
             return self._encoder[1](texts)
 
     def _scores(self, table: pd.DataFrame) -> np.ndarray:
-        split = self._split(table)
+        return self.score_encoded(self._split(table))
+
+    @property
+    def by_numpy(self) -> bool:
+        """Whether NumPy ranks, without TensorFlow."""
+        return self._numpy is not None
+
+    def score_encoded(self, split: EncodedSplit) -> np.ndarray:
+        """Score every candidate of texts that `known_words` encoded, float32 `(rows,)`."""
         if self._numpy is not None:
-            return self._numpy.score(split, self._words.added)
+            return self._numpy.score(split, self.known_words.added)
         # Here, since it takes seconds: what is wrong with the texts is said before.
         from answer_ranking.training import score
 
         if self.needs_features and self.idf is not None:
             split = replace(split, features=overlap_features(split, self.vocabulary, self.idf))
         with self._lock:
-            return score(self._grown_model(), split)
+            return score(self.grown_model(), split)
 
     def _split(self, table: pd.DataFrame) -> EncodedSplit:
         identifiers = table["question_id"].to_numpy(object)
         index, texts = pd.factorize(table["candidate"].to_numpy(object))
         changes = identifiers[1:] != identifiers[:-1]
         first = np.flatnonzero(np.concatenate([[True], changes]))
-        encoded = self._words.encode([*table["question"].iloc[first], *texts])
+        encoded = self.known_words.encode([*table["question"].iloc[first], *texts])
         return EncodedSplit(
             questions=encoded.take(np.arange(len(first))),
             candidates=SharedTexts(encoded.take(np.arange(len(first), len(encoded))), index.astype(np.int32)),
@@ -358,9 +368,9 @@ class Ranker:
             candidate_ids=table["candidate_id"].tolist(),
         )
 
-    def _grown_model(self) -> "keras.Model":
+    def grown_model(self) -> "keras.Model":
         """Give the Keras model with the vectors of all words found so far."""
-        added = self._words.added
+        added = self.known_words.added
         if not len(added):
             return self.model
         if self._growing is None:
@@ -368,18 +378,6 @@ class Ranker:
 
             self._growing = GrowingModel(self.model)
         return self._growing.with_words(added)
-
-    def model_with_words(self, texts: Sequence[str]) -> "tuple[keras.Model, list[str]]":
-        """Give a Keras model that has the words of some texts, too, and all its words, from number 2 on."""
-        from answer_ranking.ranking.keras_texts import with_word_vectors
-
-        self._words.encode(texts)
-        with self._lock:
-            added, words = self._words.added, self._words.words
-            if not len(added):
-                return self.model, words
-            own = self._own_vectors(np.arange(len(self.vocabulary)))
-            return with_word_vectors(self.model, np.concatenate([own, added])), words
 
     def _word_layer(self) -> Any:
         from answer_ranking.ranking.keras_texts import word_layer

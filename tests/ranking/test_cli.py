@@ -63,7 +63,7 @@ def test_help_comes_without_heavy_imports(environment, command):
         (["rank", "m", "--table", "absent.xlsx"], "does not exist"),
         (["rank", "m", "Who?", "a.txt", "--bom"], "go with --table"),
         (["rank", "m", "--table", "a.csv", "--top", "0"], "--top must be at least 1"),
-        (["explain", "m", "Who?", "Ann.", "--output", "a.pdf"], "must end in .png or .html"),
+        (["explain", "m", "Who?", "Ann.", "--output", "a.pdf"], "must end in .png, .svg or .html"),
         (["explain", "absent", "Who?", "Ann."], "MODEL must be the model/ folder"),
         (["evaluate", "absent.run", "absent.qrels"], "absent.qrels does not exist"),
         (["data", "get", "frob"], "unknown data set 'frob'"),
@@ -166,9 +166,13 @@ def test_explain(command, model, tmp_path):
         output = tmp_path / f"attention{suffix}"
         ran = command("explain", tmp_path / "ap", "Who wrote it?", "<b> wrote it.", "--output", output)
         assert ran.code == 0 and output.read_bytes().startswith(start)
-        assert re.match(r"question +\w+ 0\.\d{3}, .*\nanswer +", ran.out)
-    ran = command("explain", model, "Who?", "Ann.", "--output", tmp_path / "a.png")
-    assert ran.code == 2 and "no attention" in ran.err
+        assert re.search(r"\nquestion +\w+ 0\.\d{3}, .*\nanswer +", ran.out)
+    (tmp_path / "c.txt").write_text("It rained.\nBob.\n")
+    ran = command(
+        "explain", model, "Who?", "Ann.", "--disk", tmp_path / "c.txt", "--output", tmp_path / "a.svg"
+    )
+    assert ran.code == 0 and "3 answers in the Poincaré disk" in ran.out
+    assert (tmp_path / "a.svg").read_text().startswith("<svg")
 
 
 def test_evaluate(command, tmp_path):

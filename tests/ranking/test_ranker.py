@@ -136,7 +136,10 @@ def test_a_model_with_overlap_features_gets_them(tmp_path):
         (lambda ranker: ranker.rank("caf\udce9?", ANSWERS), "half of a character"),
         (lambda ranker: ranker.score([]), "there are no rows"),
         (lambda ranker: ranker.rank_table(pd.DataFrame({"question": ["a"]})), "'candidate' is missing"),
-        (lambda ranker: ranker.explain(QUESTION, ANSWERS[0]), "AP-CNN and AP-BiLSTM have it"),
+        (
+            lambda ranker: ranker.explain(QUESTION, ANSWERS[0], "gradient"),
+            "own, occlusion. Received: 'gradient'",
+        ),
         (lambda ranker: ranker.explain(" ", ANSWERS[0]), "at least one word"),
     ],
 )

@@ -1,0 +1,108 @@
+"""A question and answers in the Poincaré disk."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from answer_ranking.ranking.explanation import svg_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Disk:
+    """Places in the disk whose distances to the question's are those in the ball.
+
+    The Poincaré distance of two points (HyperQA, Eq. 4) depends on their norms and the angle between them. So
+    the question lies on the x axis at its norm, and every answer at its norm and at its angle from the
+    question: all distances to the question are exact. Those between answers are not, and the side, above or
+    below, says nothing.
+
+    Attributes:
+        question: its norm.
+        answers: the texts, the nearest first.
+        places: float64 `(answers, 2)`.
+        distances: float64 `(answers,)`, to the question.
+
+    Example:
+        >>> disk = Disk.of(np.array([0.5, 0.0]), np.array([[0.0, 0.5], [0.5, 0.0]]), ["far", "near"])
+        >>> disk.answers, disk.distances.round(3).tolist(), disk.places[1].round(3).tolist()
+        (['near', 'far'], [0.0, 1.567], [0.0, -0.5])
+    """
+
+    question: float
+    answers: list[str]
+    places: np.ndarray
+    distances: np.ndarray
+
+    @classmethod
+    def of(cls, question: np.ndarray, answers: np.ndarray, texts: list[str]) -> "Disk":
+        """Place answers, `(answers, d)`, around a question, `(d,)`, all inside the unit ball."""
+        u, v = question.astype(np.float64), answers.astype(np.float64)
+        own, norms = float(np.linalg.norm(u)), np.linalg.norm(v, axis=1)
+        lengths = norms * own
+        angles = np.arccos(np.clip(np.divide(v @ u, lengths, np.ones(len(v)), where=lengths > 0), -1, 1))
+        edge = (1 - norms**2) * (1 - own**2)
+        distances = np.arccosh(1 + 2 * np.square(v - u).sum(axis=1) / edge)
+        order = np.argsort(distances, kind="stable")
+        # One above, one below, so that neighbours are seen apart.
+        angles = angles[order] * np.where(np.arange(len(order)) % 2, -1, 1)
+        places = norms[order, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        return cls(own, [texts[i] for i in order], places, distances[order])
+
+    @property
+    def summary(self) -> str:
+        """What is shown, in plain words."""
+        near, far = self.distances[[0, -1]]
+        return (
+            f"The question and {len(self.answers)} answers in the Poincaré disk; the nearest at the distance "
+            f"{near:.2f}, the farthest at {far:.2f}. Distances to the question are exact."
+        )
+
+    def data(self) -> dict[str, Any]:
+        """Give everything as values of JSON."""
+        return {
+            "kind": "disk",
+            "summary": self.summary,
+            "question_norm": self.question,
+            "answers": self.answers,
+            "places": self.places.tolist(),
+            "distances": self.distances.tolist(),
+        }
+
+    def figure(self, title: str = "") -> "Figure":
+        """Draw the disk; the numbers are ranks."""
+        from matplotlib.patches import Circle
+
+        from answer_ranking.evaluation.figures import BLUE, GREY, ORANGE, new_figure
+
+        figure, (axes,) = new_figure(1, 4.6, 4.6)
+        axes.add_patch(Circle((0, 0), 1, fill=False, color=GREY))
+        axes.scatter(self.places[:, 0], self.places[:, 1], color=ORANGE, s=24, alpha=0.8)
+        axes.scatter([self.question], [0], marker="*", color=BLUE, s=140, zorder=3)
+        for rank, place in enumerate(self.places[:10], start=1):
+            axes.annotate(str(rank), place, xytext=(4, 3), textcoords="offset points", fontsize=8)
+        axes.set(xlim=(-1.05, 1.05), ylim=(-1.05, 1.05), aspect="equal")
+        axes.set_axis_off()
+        axes.set_title(title, fontsize="medium")
+        return figure
+
+    def svg(self, title: str = "") -> str:
+        """Give the drawing as an `<svg>` element, with the summary for readers who do not see it."""
+        return svg_of(self.figure(title), self.summary)
+
+    def html(self, title: str = "") -> str:
+        """Write a page with the drawing and the answers' distances."""
+        from answer_ranking.evaluation.html_page import HtmlPage
+
+        page = HtmlPage(title or "disk")
+        page.figure(self.figure(), self.summary)
+        pairs = zip(self.answers, self.distances, strict=True)
+        rows = [[str(rank), f"{far:.4f}", text] for rank, (text, far) in enumerate(pairs, start=1)]
+        page.table(["rank", "distance", "answer"], rows)
+        return page.render()
+
+    def _repr_html_(self) -> str:
+        return self.svg()

@@ -1,0 +1,92 @@
+"""How the explanations of the rankers are computed."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from answer_ranking.base.errors import UserError
+from answer_ranking.data_prep import EncodedSplit, EncodedTexts, SharedTexts
+from answer_ranking.ranking.explanation import Explanation
+
+if TYPE_CHECKING:
+    import keras
+
+    from answer_ranking.ranking.ranker import Ranker
+
+METHODS = ("own", "occlusion")
+
+
+def explain(ranker: "Ranker", question: str, answer: str, method: str) -> Explanation:
+    """See `Ranker.explain`."""
+    if method not in METHODS:
+        raise UserError(f"method must be one of {', '.join(METHODS)}. Received: {method!r}")
+    words = ranker.tokenizer([question, answer])
+    if not all(words):
+        raise UserError("the question and the answer need at least one word.")
+    encoded = ranker.known_words.encode([question, answer])
+    texts = [encoded.words[: encoded.offsets[1]], encoded.words[encoded.offsets[1] :]]
+    if method == "own" and not ranker.by_numpy:
+        model = ranker.grown_model()
+        layers = {layer.name: layer for layer in model.layers}
+        if "word_relatedness" in layers:
+            return _relatedness(model, words, texts)
+        if getattr(layers.get("encoder"), "crossing", None) is not None:
+            return _gates(model, words, texts)
+        if "matcher" in layers and model.name.startswith("AP"):
+            from answer_ranking.models.attentive_pooling import attention_weights
+
+            weights = attention_weights(model, *(text[None] for text in texts))
+            return Explanation(words[0], weights[0][0], words[1], weights[1][0])
+    losses = _losses(ranker, *texts)
+    kind = "shares" if method == "own" and ranker.by_numpy else "occlusion"
+    return Explanation(words[0], losses[: len(texts[0])], words[1], losses[len(texts[0]) :], kind)
+
+
+def _losses(ranker: "Ranker", question: np.ndarray, answer: np.ndarray) -> np.ndarray:
+    """Compute the score minus that without each word, first those of the question, then of the answer."""
+    n, m = len(question), len(answer)
+    questions = [question, *(np.delete(question, i) for i in range(n)), *[question] * m]
+    answers = [answer, *[answer] * n, *(np.delete(answer, i) for i in range(m))]
+    rows = 1 + n + m
+    split = EncodedSplit(
+        questions=_texts(questions),
+        candidates=SharedTexts(_texts(answers), np.arange(rows, dtype=np.int32)),
+        candidate_offsets=np.arange(rows + 1),
+        labels=np.zeros(rows, np.int8),
+        question_ids=[f"q{i}" for i in range(rows)],
+        candidate_ids=[f"c{i}" for i in range(rows)],
+    )
+    scores = ranker.score_encoded(split)
+    return scores[0] - scores[1:]
+
+
+def _texts(lists: list[np.ndarray]) -> EncodedTexts:
+    offsets = np.concatenate([[0], np.cumsum([len(words) for words in lists])]).astype(np.int64)
+    return EncodedTexts(np.concatenate(lists).astype(np.int32), offsets)
+
+
+def _relatedness(model: "keras.Model", words: list[list[str]], texts: list[np.ndarray]) -> Explanation:
+    """Compute the cosines of all pairs of words, as `layers.WordRelatedness` does, and their maxima."""
+    vectors = [np.asarray(model.get_layer("word_vectors")(text), np.float64) for text in texts]
+    units = [each / np.maximum(np.linalg.norm(each, axis=1, keepdims=True), 1e-12) for each in vectors]
+    cosines = units[0] @ units[1].T
+    of_question, of_answer = cosines.max(axis=1), cosines.max(axis=0)
+    return Explanation(words[0], of_question, words[1], of_answer, "relatedness", matrix=cosines)
+
+
+def _gates(model: "keras.Model", words: list[list[str]], texts: list[np.ndarray]) -> Explanation:
+    """Compute the output gates of CTRN's words, means over the features, and those that are lent."""
+    encoder, layers = model.get_layer("encoder"), {layer.name: layer for layer in model.layers}
+    own = []
+    for text in texts:
+        vectors = model.get_layer("word_vectors")(text[None])
+        if "projection" in layers:
+            vectors = layers["projection"](vectors)
+        own.append(np.asarray(encoder.gates(vectors)[2], np.float64)[0].mean(axis=1))
+    longer, shorter = max(map(len, texts)), min(map(len, texts))
+    factor = 1 if encoder.crossing == "index" else -(-longer // shorter)
+    lent = [
+        partner[np.minimum((np.arange(len(gates)) + 1) * factor, len(partner)) - 1]
+        for gates, partner in zip(own, own[::-1], strict=True)
+    ]
+    return Explanation(words[0], own[0], words[1], own[1], "gates", lent=(lent[0], lent[1]))

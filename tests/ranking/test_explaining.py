@@ -1,0 +1,95 @@
+"""The reasons of each ranker against the formulas, and what is drawn of them."""
+
+import json
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+
+from answer_ranking.base.errors import UserError
+from answer_ranking.data_prep import Vocabulary
+from answer_ranking.layers import WordRelatedness
+from answer_ranking.models import cosinet, ctrn, hyperqa, qa_cnn
+from answer_ranking.ranking import Disk, Ranker
+
+WORDS = ["who", "wrote", "the", "book", "ann", "did", "rain", ".", "?", "<script>"]
+QUESTION, ANSWER = "Who wrote the book?", "Ann did <script>."
+VOCABULARY = Vocabulary(WORDS)
+VECTORS = np.random.default_rng(0).normal(size=(len(VOCABULARY), 8)).astype("float32")
+
+
+def ranker(build, **options):
+    return Ranker(build(VECTORS, **options), VOCABULARY)
+
+
+def shortened(one, side, i):
+    words = [list(one.question), list(one.answer)]
+    del words[side][i]
+    return tuple(" ".join(each) for each in words)
+
+
+@pytest.mark.parametrize("build", [hyperqa, qa_cnn])
+def test_a_word_s_share_is_what_the_score_loses_without_it(build):
+    made = ranker(build, **({"dimension": 5, "max_norm": 0.7} if build is hyperqa else {"filters": 4}))
+    one = made.explain("who wrote the book", "ann did rain")
+    assert one.kind == ("shares" if build is hyperqa else "occlusion")
+    (whole,) = made.score([("who wrote the book", "ann did rain")])
+    for side, weights in enumerate((one.question_weights, one.answer_weights)):
+        for i, weight in enumerate(weights):
+            assert weight == pytest.approx(whole - made.score([shortened(one, side, i)])[0], abs=1e-5)
+    assert json.loads(json.dumps(one.data()))["question"] == ["who", "wrote", "the", "book"]
+
+
+def test_relatedness_is_the_layer_s():
+    made = ranker(cosinet, filters=4, width=3)
+    one = made.explain("who wrote the book", "ann did rain")
+    texts = [VECTORS[[2, 3, 4, 5]][None], VECTORS[[6, 7, 8]][None]]
+    expected = WordRelatedness(concatenate=False)(texts)
+    for weights, channel in zip((one.question_weights, one.answer_weights), expected, strict=True):
+        np.testing.assert_allclose(weights, np.asarray(channel)[0, :, 0], atol=1e-6)
+    np.testing.assert_allclose(one.matrix.max(axis=1), one.question_weights)
+    assert one.kind == "relatedness" and "cosine" in one.summary
+    assert made.explain("who wrote the book", "ann did rain", "occlusion").kind == "occlusion"
+
+
+@pytest.mark.parametrize(("alignment", "lent"), [("index", [0, 1, 2, 2]), ("scaled", [1, 2, 2, 2])])
+def test_gates_are_those_of_the_equations(alignment, lent):
+    made = ranker(ctrn, filters=4, hidden=(3,), alignment=alignment)
+    one = made.explain("who wrote the book", "ann did rain")
+    kernel = np.float64(made.model.get_layer("encoder").gates.get_weights()[2]).reshape(16, 4)
+    for weights, numbers in ((one.question_weights, [2, 3, 4, 5]), (one.answer_weights, [6, 7, 8])):
+        z = np.float64(VECTORS[numbers])
+        windows = np.concatenate([np.vstack([np.zeros(8), z[:-1]]), z], axis=1)
+        output = 1 / (1 + np.exp(-windows @ kernel))
+        np.testing.assert_allclose(weights, output.mean(axis=1), atol=1e-6)
+    np.testing.assert_allclose(one.lent[0], one.answer_weights[lent])
+
+
+def test_distances_to_the_question_are_the_model_s():
+    made = ranker(hyperqa, dimension=5, max_norm=0.9)
+    answers = ["ann did rain", "the book .", "who", "rain rain"]
+    disk = made.disk("who wrote", answers)
+    u = np.array([disk.question, 0.0])
+    apart, edge = np.square(disk.places - u).sum(1), 1 - np.square(disk.places).sum(1)
+    distances = np.arccosh(1 + 2 * apart / (edge * (1 - u @ u)))
+    np.testing.assert_allclose(distances, disk.distances, atol=1e-6)
+    scores = made.score([("who wrote", answer) for answer in disk.answers])
+    weight, bias = made.model.get_layer("matcher").get_layer("score").get_weights()
+    np.testing.assert_allclose(scores, weight[0, 0] * distances + bias[0], atol=1e-4)
+    assert disk.answers == made.rank("who wrote", answers)["text"].tolist()
+    assert "4 answers" in disk.summary and "ann did rain" in disk.html()
+    with pytest.raises(UserError, match="only HyperQA's points"):
+        ranker(hyperqa, dimension=5, similarity="cosine").disk("who", answers)
+
+
+def test_drawings_stand_for_themselves(tmp_path):
+    one = ranker(hyperqa, dimension=5).explain(QUESTION, ANSWER)
+    drawings = [one.svg("why <b>?"), Disk.of(np.ones(2) / 2, np.eye(2) / 2, ["a", "b"]).svg()]
+    for svg in drawings:
+        element = ElementTree.fromstring(svg)
+        assert element.get("role") == "img" and element.get("aria-label")
+        assert "<script" not in svg
+        links = {value for each in element.iter() for name, value in each.attrib.items() if "href" in name}
+        assert all(link.startswith("#") for link in links)
+    assert "<script>" not in one.html() and "script" in one.html()
+    one.figure().savefig(tmp_path / "why.png")
