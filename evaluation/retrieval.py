@@ -110,7 +110,8 @@ def _section(record: Mapping[str, Any]) -> str:
         f"word vectors {short_vectors(record['embeddings'])}."
     )
     table = markdown_table(["", *_TITLES, "p", "ms"], [_cells(each) for each in conditions])
-    parts = [f"### {record['title']}", wrapped(verdict(conditions)), wrapped(about), table]
+    title = f"### {record['title']}, {questions['train']:,} training questions"
+    parts = [title, wrapped(verdict(conditions)), wrapped(about), table]
     parts.append(wrapped(f"Run: `{record['command']}`."))
     return "\n\n".join(parts)
 

@@ -70,4 +70,8 @@ def test_the_page_shows_every_record(conditions, tmp_path):
     }
     save_study(record, tmp_path / "wikiqa.json")
     page = retrieval_block(tmp_path)
-    assert "### WikiQA" in page and "HyperQA is the best" in page and "12 test questions, 2 answers" in page
+    assert (
+        "### WikiQA, 5 training questions" in page
+        and "HyperQA is the best" in page
+        and "12 test questions, 2 answers" in page
+    )
