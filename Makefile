@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # pip byte-compiles while it installs, which takes longer than Python needs to do it on first use.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: help demo test lint notebooks lab results report docs benchmarks clean
+.PHONY: help demo page test lint notebooks lab results report docs benchmarks clean
 
 help:  ## Say what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -36,6 +36,10 @@ lint: $(VENV)/installed-test  ## Check style, format and types
 	@for room in base layers models training data_prep evaluation ranking; do \
 	  ln -sfn "$(CURDIR)/$$room" build/types/answer_ranking/$$room; done
 	@MYPYPATH=build/types $(BIN)/python -m mypy -p answer_ranking
+
+page: $(VENV)/installed  ## Ask the bundled sample's answers on a page of this machine
+	@$(PIP) -e '.[serve]'
+	@$(BIN)/answer-ranking serve --rerank cosinet_squad
 
 notebooks: $(VENV)/installed-test  ## Run the notebooks on the sample
 	@QA_FAST=1 $(BIN)/python -m pytest --nbmake --nbmake-timeout=300 --durations=0 notebooks

@@ -18,6 +18,7 @@ from answer_ranking.base.command import printable, run_command
 from answer_ranking.base.errors import UserError
 from answer_ranking.ranking.options import TrainOptions
 from answer_ranking.ranking.search.commands import index, search
+from answer_ranking.ranking.service.options import ServiceOptions
 
 _PROG = "answer-ranking"
 
@@ -194,6 +195,30 @@ def export(model: Model, output: Path = Path("model.onnx"), texts: Path | None =
     print(f"Scores of random pairs differ from Keras' by at most {difference:.1e}.")
 
 
+def serve(
+    source: Positional[Annotated[Path | None, tyro.conf.arg(metavar="INDEX_OR_MODEL")]] = None,
+    rerank: Path | None = None,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    *,
+    limits: OmitArgPrefixes[ServiceOptions],
+) -> None:
+    """Serve a page and an API: ask, see the answers, and see why. Nothing is loaded from elsewhere.
+
+    Args:
+        source: the folder of an index, or of a model, or a ranker that comes with the package; unless given,
+            the answers of the bundled sample.
+        rerank: another model, which can rank the first answers anew, such as cosinet_squad.
+        host: the address to listen at. Another one than 127.0.0.1 lets everybody in who reaches it.
+        port: the port to listen at.
+    """
+    try:
+        from answer_ranking.ranking.service.serve import serve as run
+    except ModuleNotFoundError as error:
+        raise UserError(f"{error.name} is missing: pip install 'answer-ranking[serve]'.") from error
+    run(source, rerank, host, port, limits)
+
+
 def evaluate(
     run: Annotated[Path, tyro.conf.arg(metavar="RUN")],
     qrels: Annotated[Path, tyro.conf.arg(metavar="QRELS")],
@@ -260,7 +285,8 @@ def _choice_of(commands: Mapping[str, Callable]) -> Any:
 
 
 _COMMANDS = {
-    each.__name__: each for each in (data, train, rank, index, search, explain, export, evaluate, reproduce)
+    each.__name__: each
+    for each in (data, train, rank, index, search, explain, export, serve, evaluate, reproduce)
 }
 
 

@@ -1,0 +1,296 @@
+"""The FastAPI application: the page, the service and its limits."""
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import FastAPI, HTTPException, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse
+from jinja2 import Environment, FileSystemLoader
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException as StarletteHTTPException
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+
+from answer_ranking.base.errors import UserError
+from answer_ranking.ranking.service.engine import Engine
+from answer_ranking.ranking.service.options import ServiceOptions
+from answer_ranking.ranking.service.workers import Workers
+
+_FOLDER = Path(__file__).parent
+_SAFE = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; "
+    "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+_DRAWING = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox"}
+Text = Annotated[str, Field(min_length=1, max_length=100_000)]
+
+
+class RankRequest(BaseModel):
+    """A question and candidate answers."""
+
+    question: Text
+    candidates: list[Text] = Field(min_length=1)
+    ranker: str = ""
+
+
+class SearchRequest(BaseModel):
+    """A question to the index."""
+
+    question: Text
+    k: int = Field(10, ge=1)
+    way: str = ""
+
+
+class ExplainRequest(BaseModel):
+    """A question and an answer."""
+
+    question: Text
+    answer: Text
+    ranker: str = ""
+    method: str = "own"
+
+
+class Answer(BaseModel):
+    """An answer in its place."""
+
+    rank: int
+    score: float
+    text: str
+    id: str | None = None
+
+
+class Answers(BaseModel):
+    """Ranked answers, the best first."""
+
+    answers: list[Answer]
+    milliseconds: float
+    way: str = ""
+
+
+class Health(BaseModel):
+    """Whether all is well."""
+
+    status: str
+    problem: str
+    answers: int
+    rankers: list[str]
+    ways: list[str]
+
+
+def make_app(
+    engine: Engine, options: ServiceOptions | None = None, hosts: tuple[str, ...] = ("127.0.0.1", "localhost")
+) -> FastAPI:
+    """Make the application; `hosts` are the names under which it may be called.
+
+    Example:
+        >>> from answer_ranking.ranking import Ranker
+        >>> app = make_app(Engine(ranker=Ranker.from_preset("hyperqa_squad")))
+        >>> app.title
+        'answer-ranking'
+    """
+    limits = options or ServiceOptions()
+    workers = Workers(limits)
+    page = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True).get_template("page.html")
+    registry = CollectorRegistry()
+    requests = Counter("requests", "Requests by path and status.", ["path", "status"], registry=registry)
+    latency = Histogram("latency_seconds", "Seconds of a request by path.", ["path"], registry=registry)
+    Gauge("busy", "Requests that are worked on or wait.", registry=registry).set_function(
+        lambda: workers.busy
+    )
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        workers.close()
+
+    # FastAPI's own pages of documentation load scripts from elsewhere.
+    app = FastAPI(
+        title="answer-ranking",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/api/openapi.json",
+        lifespan=lifespan,
+    )
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
+
+    @app.middleware("http")
+    async def guard(request: Request, go_on: Callable[[Request], Awaitable[Response]]) -> Response:
+        start = time.perf_counter()
+        try:
+            workers.admit(request.client.host if request.client else "")
+            await _bounded(request, limits.most_bytes)
+            response = await go_on(request)
+        except HTTPException as error:
+            response = _problem(error.status_code, str(error.detail), error.headers)
+        route = request.scope.get("route")
+        path = getattr(route, "path", "other")
+        requests.labels(path, response.status_code).inc()
+        latency.labels(path).observe(time.perf_counter() - start)
+        for name, value in _SAFE.items():
+            response.headers.setdefault(name, value)
+        return response
+
+    @app.exception_handler(StarletteHTTPException)
+    async def refused(_: Request, error: StarletteHTTPException) -> Response:
+        return _problem(error.status_code, str(error.detail), error.headers)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> Response:
+        wrong = [f"{'.'.join(map(str, each['loc'][1:]))}: {each['msg']}" for each in error.errors()[:5]]
+        return _problem(422, "; ".join(wrong))
+
+    @app.exception_handler(Exception)
+    async def failed(_: Request, error: Exception) -> Response:
+        return _problem(500, "The request failed.")
+
+    def check(texts: list[str], count: int = 0) -> None:
+        if max(len(texts), count) > limits.most_candidates:
+            raise HTTPException(422, f"At most {limits.most_candidates} answers are allowed.")
+        if any(len(text.split()) > limits.most_words for text in texts):
+            raise HTTPException(422, f"At most {limits.most_words} words of a text are allowed.")
+
+    async def work(function: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return await workers.run(function, *arguments)
+        except UserError as error:
+            raise HTTPException(422, str(error)) from error
+
+    async def searched(question: str, k: int, way: str) -> Answers:
+        check([question], k)
+        start = time.perf_counter()
+        found = await work(engine.search, question, k, way)
+        names = ("rank", "score", "candidate", "candidate_id")
+        rows = zip(*(found[name].tolist() for name in names), strict=True)
+        answers = [Answer(rank=rank, score=score, text=text, id=name) for rank, score, text, name in rows]
+        return Answers(answers=answers, milliseconds=1e3 * (time.perf_counter() - start), way=way)
+
+    async def ranked(question: str, candidates: list[str], ranker: str) -> Answers:
+        check([question, *candidates])
+        start = time.perf_counter()
+        found = await work(engine.rank, question, candidates, ranker)
+        answers = [Answer(rank=row.rank, score=row.score, text=row.text) for row in found.itertuples()]
+        return Answers(answers=answers, milliseconds=1e3 * (time.perf_counter() - start), way=ranker)
+
+    @app.post("/api/search")
+    async def search(asked: SearchRequest) -> Answers:
+        """Find the best answers of the index."""
+        return await searched(asked.question, asked.k, asked.way)
+
+    @app.post("/api/rank")
+    async def rank(asked: RankRequest) -> Answers:
+        """Rank the given candidates."""
+        return await ranked(asked.question, asked.candidates, asked.ranker)
+
+    @app.post("/api/explain")
+    async def explain(asked: ExplainRequest) -> dict[str, Any]:
+        """Say what the words of a pair do to its score."""
+        check([asked.question, asked.answer])
+        why = await work(engine.explain, asked.question, asked.answer, asked.ranker, asked.method)
+        return why.data()
+
+    @app.get("/api/health")
+    async def health() -> Health:
+        """Say whether all is well; status "degraded" where a changed index cannot be opened."""
+        return Health(**engine.health())
+
+    @app.get("/metrics", include_in_schema=False)
+    async def metrics() -> Response:
+        return Response(generate_latest(registry), media_type="text/plain; version=0.0.4")
+
+    @app.get("/why.svg", include_in_schema=False)
+    async def why_svg(
+        question: str, answer: Annotated[list[str], Query()], ranker: str = "", method: str = "own"
+    ) -> Response:
+        check([question, *answer])
+
+        def draw() -> str:
+            if method == "disk":
+                return engine.disk(question, answer).svg()
+            return engine.explain(question, answer[0], ranker, method).svg()
+
+        return Response(await work(draw), media_type="image/svg+xml", headers=_DRAWING)
+
+    @app.get("/", include_in_schema=False, response_class=HTMLResponse)
+    async def show(
+        q: str = "",
+        left: str = "",
+        right: str = "",
+        k: Annotated[int, Query(ge=1)] = 10,
+        candidates: str = "",
+        why: str = "",
+    ) -> HTMLResponse:
+        own = [line.strip() for line in candidates.splitlines() if line.strip()]
+        names = {name: name for name in engine.rankers} if own or not engine.ways else engine.ways
+        left = left if left in names else next(iter(names), "")
+        chosen = [name for name in (left, right) if name in names] or [left]
+        columns, problem, reason = [], "", None
+        if q.strip():
+            try:
+                for name in chosen:
+                    found = await (ranked(q, own, name) if own else searched(q, k, name))
+                    columns.append((names.get(name, name), found))
+                if why:
+                    reason = await reasons(q, why)
+            except HTTPException as error:
+                problem = str(error.detail)
+        state = {"q": q, "left": left, "right": right, "k": k, "candidates": candidates}
+        text = page.render(
+            **state,
+            names=names,
+            columns=columns,
+            problem=problem or engine.problem,
+            why=why,
+            reason=reason,
+            link=lambda **more: "?" + urlencode({**state, **more}),
+            drawing=lambda **values: "why.svg?" + urlencode(values, doseq=True),
+            near=[each.text for each in columns[0][1].answers[:20]] if columns else [],
+        )
+        return HTMLResponse(text, 422 if problem else 200)
+
+    async def reasons(question: str, answer: str) -> list[tuple[str, str]]:
+        """Give the summary of every ranker's reason."""
+        check([question, answer])
+        return [
+            (name, (await work(engine.explain, question, answer, name)).summary) for name in engine.rankers
+        ]
+
+    for name, kind in (("style.css", "text/css"), ("page.js", "text/javascript")):
+        app.get(f"/{name}", include_in_schema=False)(_file(name, kind))
+    return app
+
+
+def _file(name: str, kind: str) -> Callable[[], Awaitable[Response]]:
+    async def give() -> Response:
+        return FileResponse(_FOLDER / name, media_type=kind)
+
+    return give
+
+
+async def _bounded(request: Request, most: int) -> None:
+    """Read the body; an HTTPException 413 says that it is too large, before all of it has come."""
+    too_large = HTTPException(413, f"The body is larger than {most:,} bytes.")
+    declared = request.headers.get("content-length", "")
+    if declared.isdigit() and int(declared) > most:
+        raise too_large
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > most:
+            raise too_large
+        parts.append(part)
+    request._body = b"".join(parts)
+
+
+def _problem(status: int, detail: str, headers: Any = None) -> JSONResponse:
+    """Answer with problem details (RFC 9457)."""
+    content = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
+    return JSONResponse(content, status, headers, media_type="application/problem+json")

@@ -1,0 +1,122 @@
+"""What answers the requests: an index, its ranker, and a second one."""
+
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from answer_ranking.base.errors import UserError
+from answer_ranking.ranking.disk import Disk
+from answer_ranking.ranking.explanation import Explanation
+from answer_ranking.ranking.ranker import Ranker
+from answer_ranking.ranking.search.index import AnswerIndex
+
+_LOOK_EVERY = 1.0  # second: so often the index's manifest is looked at
+MODEL, SECOND = "model", "second"
+
+
+class Engine:
+    """Searches, ranks and explains; may be called from several threads.
+
+    A changed index is opened anew. Where that fails, the old one goes on serving, and `problem` says why.
+
+    Args:
+        index: the folder of an index, or None.
+        ranker: a ranker without an index; not both.
+        second: another ranker, that ranks the first answers anew.
+
+    Raises:
+        UserError: there is neither, or a folder cannot be read.
+    """
+
+    def __init__(self, index: Path | None = None, ranker: Ranker | None = None, second: Ranker | None = None):
+        if (index is None) == (ranker is None):
+            raise UserError("give an index or a ranker.")
+        self._folder, self.problem = index, ""
+        self._index = AnswerIndex.open(index) if index is not None else None
+        self._seen = self._stamp()
+        self._looked = time.monotonic()
+        self._lock = threading.Lock()
+        if index is not None and (index / "model").is_dir():
+            ranker = Ranker.load(index / "model")
+        self.rankers = {name: each for name, each in ((MODEL, ranker), (SECOND, second)) if each is not None}
+
+    @property
+    def index(self) -> AnswerIndex | None:
+        """The index in its newest sound state."""
+        if self._folder is None or time.monotonic() - self._looked < _LOOK_EVERY:
+            return self._index
+        with self._lock:
+            self._looked = time.monotonic()
+            stamp = self._stamp()
+            if stamp != self._seen:
+                try:
+                    self._index, self._seen, self.problem = AnswerIndex.open(self._folder), stamp, ""
+                except UserError as error:
+                    if not self.problem:
+                        print(f"the index has changed and cannot be opened: {error}", file=sys.stderr)
+                    self.problem = "The index has changed and cannot be opened. The one before is served."
+        return self._index
+
+    def _stamp(self) -> tuple[int, int] | None:
+        try:
+            found = (self._folder / "manifest.json").stat() if self._folder else None
+        except OSError:
+            return None
+        return None if found is None else (found.st_mtime_ns, found.st_size)
+
+    @property
+    def ways(self) -> dict[str, str]:
+        """The ways to search by their names, and what they are called on the page."""
+        stages = {"ball": "nearest points", "bm25": "BM25", "both": "points and BM25"}
+        index = self.index
+        own = [] if index is None else index.manifest.first_stages
+        ways = {name: stages[name] for name in own}
+        if SECOND in self.rankers:
+            ways |= {f"{name}+second": f"{stages[name]}, ranked anew" for name in own}
+        return ways
+
+    def search(self, question: str, k: int, way: str = "") -> pd.DataFrame:
+        """Find the best answers; see `AnswerIndex.search`."""
+        index = self.index
+        if index is None:
+            raise UserError("there is no index here: give candidates to rank.")
+        if way and way not in self.ways:
+            raise UserError(f"way must be one of {', '.join(self.ways)}. Received: {way!r:.40}")
+        stage, _, second = way.partition("+")
+        return index.search(question, k, stage or None, self.rankers[SECOND] if second else None)
+
+    def ranker(self, name: str = "") -> Ranker:
+        """Give a ranker: "model" or "second"; the first by default."""
+        if not self.rankers:
+            raise UserError("the index has no model: it finds answers by BM25 alone.")
+        name = name or next(iter(self.rankers))
+        if name not in self.rankers:
+            raise UserError(f"ranker must be one of {', '.join(self.rankers)}. Received: {name!r:.40}")
+        return self.rankers[name]
+
+    def rank(self, question: str, candidates: list[str], ranker: str = "") -> pd.DataFrame:
+        """Rank candidates; see `Ranker.rank`."""
+        return self.ranker(ranker).rank(question, candidates)
+
+    def explain(self, question: str, answer: str, ranker: str = "", method: str = "own") -> Explanation:
+        """Say why; see `Ranker.explain`."""
+        return self.ranker(ranker).explain(question, answer, method)
+
+    def disk(self, question: str, answers: list[str]) -> Disk:
+        """Place answers around the question; see `Ranker.disk`."""
+        return self.ranker(MODEL).disk(question, answers)
+
+    def health(self) -> dict[str, Any]:
+        """Say whether all is well."""
+        index = self.index
+        return {
+            "status": "degraded" if self.problem else "ok",
+            "problem": self.problem,
+            "answers": 0 if index is None else len(index),
+            "rankers": list(self.rankers),
+            "ways": list(self.ways),
+        }

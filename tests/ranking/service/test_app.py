@@ -1,0 +1,212 @@
+"""The page and the service, asked as a client asks."""
+
+import shutil
+import threading
+import time
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from answer_ranking.base.errors import UserError
+from answer_ranking.ranking import AnswerIndex, Ranker
+
+pytest.importorskip("fastapi", reason="the service needs pip install -e '.[serve]'")
+pytest.importorskip("httpx", reason="FastAPI's test client needs httpx")
+
+from fastapi.testclient import TestClient
+
+from answer_ranking.ranking.service.app import make_app
+from answer_ranking.ranking.service.engine import Engine
+from answer_ranking.ranking.service.options import ServiceOptions
+
+ANSWERS = [
+    "Marie Curie discovered radium in 1898.",
+    "The train to Utrecht leaves at noon.",
+    '<script>alert("radium")</script> & co.',
+    "הראדיום התגלה",
+    "😀 radium glows",
+]
+QUESTION = "Who discovered radium?"
+BASE = "http://127.0.0.1"
+
+
+@pytest.fixture(scope="module")
+def preset():
+    return Ranker.from_preset("hyperqa_squad")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, preset):
+    folder = tmp_path_factory.mktemp("service") / "index"
+    AnswerIndex.build(preset, pd.DataFrame({"answer": ANSWERS}), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def client(folder, preset):
+    options = ServiceOptions(most_bytes=5_000, most_candidates=50, most_words=100)
+    with TestClient(make_app(Engine(folder, second=preset), options), base_url=BASE) as client:
+        yield client
+
+
+def test_search_and_rank_give_what_the_index_and_the_ranker_give(client, folder, preset):
+    found = client.post("/api/search", json={"question": QUESTION, "k": 3, "way": "both"}).json()
+    expected = AnswerIndex.open(folder).search(QUESTION, 3, "both")
+    assert [each["text"] for each in found["answers"]] == expected["candidate"].tolist()
+    assert [each["id"] for each in found["answers"]] == expected["candidate_id"].tolist()
+    ranked = client.post("/api/rank", json={"question": QUESTION, "candidates": ANSWERS}).json()["answers"]
+    expected = preset.rank(QUESTION, ANSWERS)
+    assert [each["text"] for each in ranked] == expected["text"].tolist()
+    np.testing.assert_allclose([each["score"] for each in ranked], expected["score"], rtol=1e-6)
+    why = client.post("/api/explain", json={"question": QUESTION, "answer": ANSWERS[0]}).json()
+    assert why["kind"] == "shares" and why["answer"][:2] == ["marie", "curie"]
+    again = client.post("/api/search", json={"question": QUESTION, "way": "bm25+second"}).json()["answers"]
+    scores = {row.text: row.score for row in expected.itertuples()}
+    assert [each["score"] for each in again] == pytest.approx([scores[each["text"]] for each in again])
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "detail"),
+    [
+        ("search", {"question": ""}, 422, "at least 1 character"),
+        ("search", {"question": QUESTION, "k": 51}, 422, "At most 50 answers"),
+        ("search", {"question": "a " * 101}, 422, "At most 100 words"),
+        ("search", {"question": QUESTION, "way": "magic"}, 422, "way must be one of ball, bm25, both"),
+        ("search", {"question": " "}, 422, "is empty"),
+        ("rank", {"question": QUESTION, "candidates": []}, 422, "at least 1 item"),
+        ("rank", {"question": QUESTION, "candidates": ["a"] * 51}, 422, "At most 50 answers"),
+        ("rank", {"question": QUESTION, "candidates": ["a"], "ranker": "x"}, 422, "model, second"),
+        ("explain", {"question": QUESTION, "answer": " "}, 422, "at least one word"),
+        ("explain", {"question": QUESTION, "answer": "a", "method": "x"}, 422, "own, occlusion"),
+        ("search", {"question": "a" * 6_000}, 413, "larger than 5,000 bytes"),
+        ("nothing", {}, 404, "Not Found"),
+    ],
+)
+def test_what_is_refused_is_a_problem_with_its_details(client, path, body, status, detail):
+    answer = client.post(f"/api/{path}", json=body)
+    assert answer.status_code == status and answer.headers["content-type"] == "application/problem+json"
+    problem = answer.json()
+    assert problem["status"] == status and detail in problem["detail"]
+    assert "/" not in problem["detail"] and "Traceback" not in answer.text
+
+
+def test_a_body_without_a_length_is_bounded_too(client):
+    parts = (b"x" * 1_000 for _ in range(100))
+    assert client.post("/api/search", content=parts).status_code == 413
+
+
+class Page(HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.text = [], ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_data(self, data):
+        self.text += data
+
+    def all(self, name):
+        return [attributes for tag, attributes in self.tags if tag == name]
+
+
+def test_the_page_shows_texts_as_texts(client):
+    answer = client.get(
+        "/", params={"q": 'Is "radium" <b>?', "left": "ball", "right": "bm25", "why": ANSWERS[2]}
+    )
+    page = Page(answer.text)
+    assert all(text in page.text for text in ANSWERS)
+    assert [each["src"] for each in page.all("script")] == ["page.js"] and not page.all("b")
+    assert page.all("input")[0]["value"] == 'Is "radium" <b>?'
+    assert len(page.all("ol")) == 2 and page.all("html")[0]["lang"] == "en"
+    named = {each["for"] for each in page.all("label")}
+    assert {each["id"] for tag in ("input", "select", "textarea") for each in page.all(tag)} <= named
+    for image in page.all("img"):
+        assert image["alt"]
+        drawing = client.get(image["src"])
+        assert (
+            drawing.status_code == 200 and drawing.text.startswith("<svg") and "<script" not in drawing.text
+        )
+    for each in (answer, client.get("/style.css"), client.get("/page.js"), client.get("/api/health")):
+        policy = each.headers["content-security-policy"]
+        assert "default-src 'none'" in policy and "unsafe" not in policy
+        assert "http://" not in each.text and "https://" not in each.text
+
+
+def test_a_link_gives_the_same_view_and_candidates_of_one_s_own_are_ranked(client, preset):
+    candidates = "\n".join(ANSWERS)
+    page = Page(client.get("/", params={"q": QUESTION, "candidates": candidates, "left": "model"}).text)
+    best = preset.rank(QUESTION, ANSWERS)["text"][0]
+    (link, *_) = [each["href"] for each in page.all("a")]
+    again = Page(client.get("/" + link.partition("#")[0]).text)
+    assert again.text.count(best) == page.text.count(best) + 1  # as the one that is explained
+    assert len(again.all("img")) == 3 and "Why this answer" in again.text
+    assert Page(client.get("/", params={"q": QUESTION, "k": 51}).text).all("p")[0]["role"] == "alert"
+
+
+def test_metrics_count_requests(client):
+    client.get("/api/health")
+    text = client.get("/metrics").text
+    assert 'requests_total{path="/api/health",status="200"}' in text
+    assert 'latency_seconds_count{path="/api/health"}' in text
+
+
+def test_another_host_is_refused(client):
+    assert client.get("/api/health", headers={"host": "example.org"}).status_code == 400
+
+
+class Slow(Engine):
+    """Takes its time."""
+
+    def search(self, question, k, way=""):
+        time.sleep(0.4)
+        return super().search(question, k, way)
+
+
+def test_too_many_at_once_too_long_and_too_often(folder):
+    def ask(client):
+        return client.post("/api/search", json={"question": QUESTION})
+
+    options = ServiceOptions(concurrent=1, waiting=1, seconds=0.6)
+    with TestClient(make_app(Slow(folder), options), base_url=BASE) as client:
+        answers = []
+        threads = [threading.Thread(target=lambda: answers.append(ask(client))) for _ in range(5)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        # One is worked on, one waits for too long, the others find no place.
+        assert sorted(each.status_code for each in answers) == [200, 503, 503, 503, 503]
+        details = {each.json()["detail"] for each in answers if each.status_code == 503}
+        assert details == {"Too many requests at once. Try again.", "The request took too long."}
+        time.sleep(0.5)
+        assert ask(client).status_code == 200
+    with TestClient(make_app(Engine(folder), ServiceOptions(per_second=0.3)), base_url=BASE) as client:
+        assert [ask(client).status_code for _ in range(5)] == [200, 200, 200, 429, 429]
+
+
+def test_a_changed_index_is_noticed_and_a_damaged_one_is_not_taken(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("answer_ranking.ranking.service.engine._LOOK_EVERY", 0.0)
+    copy = tmp_path / "index"
+    shutil.copytree(folder, copy)
+    with TestClient(make_app(Engine(copy)), base_url=BASE) as client:
+        AnswerIndex.open(copy).add(pd.DataFrame({"answer": ["Radium was found."], "candidate_id": ["new"]}))
+        assert client.get("/api/health").json()["answers"] == len(ANSWERS) + 1
+        (copy / "manifest.json").write_text("{}")
+        health = client.get("/api/health").json()
+        assert health["status"] == "degraded" and str(tmp_path) not in health["problem"]
+        found = client.post("/api/search", json={"question": QUESTION, "k": 50}).json()["answers"]
+        assert "new" in [each["id"] for each in found]
+
+
+def test_an_engine_needs_something_to_serve(folder, preset):
+    with pytest.raises(UserError, match="an index or a ranker"):
+        Engine()
+    with TestClient(make_app(Engine(ranker=preset)), base_url=BASE) as client:
+        asked = {"question": QUESTION, "candidates": ANSWERS}
+        assert client.post("/api/rank", json=asked).status_code == 200
+        assert "no index here" in client.post("/api/search", json={"question": "x"}).json()["detail"]
+        assert client.get("/", params={"q": QUESTION}).status_code == 422
