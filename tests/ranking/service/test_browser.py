@@ -1,0 +1,100 @@
+"""The page in a real browser: Debian's Chromium, where it and selenium are installed."""
+
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="the browser's tests need selenium")
+pytest.importorskip("fastapi", reason="the service needs pip install -e '.[serve]'")
+CHROMIUM, DRIVER = (shutil.which(name) for name in ("chromium", "chromedriver"))
+if not (CHROMIUM and DRIVER):
+    pytest.skip("chromium and chromedriver are not installed", allow_module_level=True)
+
+QUESTION = "In what year was helium first turned into a liquid?"
+OWN = ['<script>alert("x")</script>', "שלום עולם", '😀 helium & "quotes"']
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [Path(sys.executable).with_name("answer-ranking"), "serve", "--port", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=tmp_path_factory.mktemp("serve")) as server:
+        for _ in range(150):
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/api/health", timeout=1)
+                break
+            except OSError:
+                time.sleep(0.2)
+        yield f"http://127.0.0.1:{port}/"
+        server.terminate()
+        assert server.wait(15) in (0, -15)
+
+
+@pytest.fixture(scope="module")
+def browser(address):
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
+    driver.set_window_size(1100, 900)
+    yield driver
+    driver.quit()
+
+
+def texts(browser, selector):
+    return [each.text for each in browser.find_elements("css selector", selector)]
+
+
+def test_ask_compare_and_see_why(browser, address):
+    browser.get(address)
+    browser.find_element("id", "q").send_keys(QUESTION)
+    browser.find_element("css selector", "#right option[value=bm25]").click()
+    browser.find_element("css selector", "button").click()
+    assert texts(browser, "h2") == ["nearest points", "BM25"]
+    assert len(texts(browser, "li")) == 20
+    shared = browser.current_url
+    browser.find_element("css selector", "li a").click()
+    assert "Why this answer" in texts(browser, "h2")
+    images = browser.find_elements("css selector", "figure img")
+    sizes = [browser.execute_script("return arguments[0].naturalWidth", each) for each in images]
+    assert len(sizes) == 2 and min(sizes) > 0 and all(each.get_attribute("alt") for each in images)
+    browser.get(shared)
+    assert browser.find_element("id", "q").get_attribute("value") == QUESTION
+    # A narrow screen needs no scrolling to the side.
+    browser.set_window_size(500, 900)
+    wider = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert browser.execute_script(wider) <= 0
+    browser.set_window_size(1100, 900)
+
+
+def test_candidates_of_one_s_own_are_texts(browser, address):
+    browser.get(address)
+    browser.find_element("css selector", "summary").click()
+    browser.execute_script("document.getElementById('candidates').value = arguments[0]", "\n".join(OWN))
+    browser.find_element("id", "q").send_keys("Is helium a gas?")
+    browser.find_element("css selector", "button").click()
+    assert sorted(texts(browser, "li p:first-child")) == sorted(OWN)
+    browser.execute_script("document.activeElement.blur()")
+    browser.find_element("css selector", "body").send_keys("/")
+    assert browser.switch_to.active_element.get_attribute("id") == "q"
+
+
+def test_nothing_went_wrong_and_nothing_left_the_machine(browser, address):
+    said = [each for each in browser.get_log("browser") if "favicon" not in each["message"]]
+    assert not said, said
+    messages = (json.loads(each["message"])["message"] for each in browser.get_log("performance"))
+    asked = [
+        each["params"]["request"]["url"] for each in messages if each["method"] == "Network.requestWillBeSent"
+    ]
+    assert len(asked) > 5 and all(url.startswith((address, "data:", "chrome:")) for url in asked), asked
