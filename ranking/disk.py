@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from answer_ranking.base.errors import UserError
 from answer_ranking.ranking.explanation import svg_of
 
 if TYPE_CHECKING:
@@ -20,44 +21,58 @@ class Disk:
     question: all distances to the question are exact. Those between answers are not, and the side, above or
     below, says nothing.
 
+    CosineQA compares angles alone: its points are brought onto the circle, and the distance is 1 minus the
+    cosine.
+
     Attributes:
         question: its norm.
         answers: the texts, the nearest first.
         places: float64 `(answers, 2)`.
         distances: float64 `(answers,)`, to the question.
+        by_angle: whether the points lie on the circle (CosineQA).
 
     Example:
         >>> disk = Disk.of(np.array([0.5, 0.0]), np.array([[0.0, 0.5], [0.5, 0.0]]), ["far", "near"])
         >>> disk.answers, disk.distances.round(3).tolist(), disk.places[1].round(3).tolist()
-        (['near', 'far'], [0.0, 1.567], [0.0, -0.5])
+        (['near', 'far'], [0.0, 1.681], [0.0, -0.5])
     """
 
     question: float
     answers: list[str]
     places: np.ndarray
     distances: np.ndarray
+    by_angle: bool = False
 
     @classmethod
-    def of(cls, question: np.ndarray, answers: np.ndarray, texts: list[str]) -> "Disk":
-        """Place answers, `(answers, d)`, around a question, `(d,)`, all inside the unit ball."""
+    def of(
+        cls, question: np.ndarray, answers: np.ndarray, texts: list[str], *, by_angle: bool = False
+    ) -> "Disk":
+        """Place answers, `(answers, d)`, around a question, `(d,)`, all in the unit ball; see `by_angle`."""
+        if not texts:
+            raise UserError("there are no answers. Give one or more.")
         u, v = question.astype(np.float64), answers.astype(np.float64)
+        if by_angle:  # A text without a vector stays in the centre: its cosine is 0.
+            u, v = (x / np.maximum(np.linalg.norm(x, axis=-1, keepdims=True), 1e-7) for x in (u, v))
         own, norms = float(np.linalg.norm(u)), np.linalg.norm(v, axis=1)
         lengths = norms * own
         angles = np.arccos(np.clip(np.divide(v @ u, lengths, np.ones(len(v)), where=lengths > 0), -1, 1))
-        edge = (1 - norms**2) * (1 - own**2)
-        distances = np.arccosh(1 + 2 * np.square(v - u).sum(axis=1) / edge)
+        # The bound of the model's layer: on the sphere itself all distances would be infinite.
+        edge = np.maximum(1 - norms**2, 1e-5) * max(1 - own**2, 1e-5)
+        squares = np.square(v - u).sum(axis=1)
+        distances = 1 - v @ u if by_angle else 2 * np.arcsinh(np.sqrt(squares / edge))
         order = np.argsort(distances, kind="stable")
         # One above, one below, so that neighbours are seen apart.
         angles = angles[order] * np.where(np.arange(len(order)) % 2, -1, 1)
         places = norms[order, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1)
-        return cls(own, [texts[i] for i in order], places, distances[order])
+        return cls(own, [texts[i] for i in order], places, distances[order], by_angle)
 
     @property
     def summary(self) -> str:
         """What is shown, in plain words."""
         near, far = self.distances[[0, -1]]
+        where = "on the circle of angles (1 minus the cosine)" if self.by_angle else "in the Poincaré disk"
         return (
-            f"The question and {len(self.answers)} answers in the Poincaré disk; the nearest at the distance "
+            f"The question and {len(self.answers)} answers {where}; the nearest at the distance "
             f"{near:.2f}, the farthest at {far:.2f}. Distances to the question are exact."
         )
 

@@ -1,5 +1,8 @@
 """Why a ranker gives a pair of texts its score: values of the words, and how they are drawn."""
 
+import re
+import threading
+import warnings
 from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -9,6 +12,9 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_DRAWING = threading.Lock()
+# Control characters and the like, which no XML may hold.
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ABOUT = {
     "shares": "What the score loses without the word (exact: a text is the sum of its words)",
     "occlusion": "What the score loses without the word",
@@ -123,12 +129,21 @@ class Explanation:
 
 
 def svg_of(figure: "Figure", summary: str) -> str:
-    """Give a figure as an `<svg>` element that stands for itself: no links, no scripts, letters as shapes."""
+    """Give a figure as an `<svg>` element that stands for itself: no links, no scripts.
+
+    Words are text, so that the reader's own fonts show every script.
+    """
     from html import escape
 
+    from matplotlib import rc_context
+
     image = BytesIO()
-    figure.savefig(image, format="svg", metadata={"Date": None, "Creator": None})
-    text = image.getvalue().decode()
-    return text[text.index("<svg") :].replace(
-        "<svg ", f'<svg role="img" aria-label="{escape(summary)}" style="max-width:100%;height:auto" ', 1
-    )
+    facts = {"Date": None, "Creator": None, "Format": None, "Type": None}
+    # Matplotlib's settings and the filter of warnings belong to the whole process.
+    with _DRAWING, rc_context({"svg.fonttype": "none"}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        figure.savefig(image, format="svg", metadata=facts)
+    text = _NO_XML.sub("\N{REPLACEMENT CHARACTER}", image.getvalue().decode())
+    label = _NO_XML.sub("", escape(summary))
+    about = f'<svg role="img" aria-label="{label}" style="max-width:100%;height:auto" '
+    return text[text.index("<svg") :].replace("<svg ", about, 1)

@@ -199,10 +199,11 @@ class Ranker:
             return explain(self, question, answer, method)
 
     def disk(self, question: str, answers: Sequence[str]) -> Disk:
-        """Place answers around a question in the Poincaré disk, by HyperQA's points."""
-        if self._numpy is None or self._numpy.distance == "cosine":
-            raise UserError("only HyperQA's points lie in the Poincaré ball.")
-        return Disk.of(self.encode_query([question])[0], self.encode_document(answers), list(answers))
+        """Place answers around a question in the Poincaré disk (HyperQA) or on the circle (CosineQA)."""
+        if self._numpy is None:
+            raise UserError("only the points of HyperQA and CosineQA lie in a ball.")
+        points, asked = self.encode_document(answers), self.encode_query([question])[0]
+        return Disk.of(asked, points, list(answers), by_angle=self._numpy.distance == "cosine")
 
     def save(self, folder: str | Path) -> None:
         """Write the model, its vocabulary and its way of making tokens into a folder, which is made."""

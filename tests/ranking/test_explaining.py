@@ -10,7 +10,7 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import Vocabulary
 from answer_ranking.layers import WordRelatedness
 from answer_ranking.models import cosinet, ctrn, hyperqa, qa_cnn
-from answer_ranking.ranking import Disk, Ranker
+from answer_ranking.ranking import Disk, Explanation, Ranker
 
 WORDS = ["who", "wrote", "the", "book", "ann", "did", "rain", ".", "?", "<script>"]
 QUESTION, ANSWER = "Who wrote the book?", "Ann did <script>."
@@ -78,8 +78,52 @@ def test_distances_to_the_question_are_the_model_s():
     np.testing.assert_allclose(scores, weight[0, 0] * distances + bias[0], atol=1e-4)
     assert disk.answers == made.rank("who wrote", answers)["text"].tolist()
     assert "4 answers" in disk.summary and "ann did rain" in disk.html()
-    with pytest.raises(UserError, match="only HyperQA's points"):
-        ranker(hyperqa, dimension=5, similarity="cosine").disk("who", answers)
+    with pytest.raises(UserError, match="no answers"):
+        made.disk("who", [])
+    with pytest.raises(UserError, match="HyperQA and CosineQA"):
+        ranker(qa_cnn, filters=4).disk("who", answers)
+
+
+@pytest.mark.parametrize("similarity", ["hyperbolic", "cosine"])
+def test_shares_are_those_of_the_formula_without_the_word(similarity):
+    made = ranker(hyperqa, dimension=5, max_norm=0.7, similarity=similarity)
+    kernel, bias = map(np.float64, made.model.get_layer("encoder").get_layer("projection").get_weights())
+    weight, offset = made.model.get_layer("matcher").get_layer("score").get_weights()
+    texts = [[2, 3, 4, 5], [6, 7, 4]]
+
+    def score(*pair):
+        sums = [np.maximum(np.float64(VECTORS[text]) @ kernel + bias, 0).sum(0) for text in pair]
+        u, v = (total * min(1, 0.7 / np.linalg.norm(total)) for total in sums)
+        if similarity == "cosine":
+            compared = u @ v / np.linalg.norm(u) / np.linalg.norm(v)
+        else:
+            compared = np.arccosh(1 + 2 * (u - v) @ (u - v) / (1 - u @ u) / (1 - v @ v))
+        return weight.item() * compared + offset.item()
+
+    one = made.explain("who wrote the book", "ann did the")
+    for side, weights in enumerate((one.question_weights, one.answer_weights)):
+        for i, share in enumerate(weights):
+            less = [[*text[:i], *text[i + 1 :]] if j == side else text for j, text in enumerate(texts)]
+            assert share == pytest.approx(score(*texts) - score(*less), abs=1e-5)
+
+
+def test_cosineqa_s_disk_is_a_circle():
+    made = ranker(hyperqa, dimension=5, similarity="cosine")
+    answers = ["ann did rain", "the book .", "wrote who"]
+    disk = made.disk("who wrote", answers)
+    points = np.float64(made.encode_document([*disk.answers, "who wrote"]))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    np.testing.assert_allclose(np.linalg.norm(disk.places, axis=1), 1)
+    np.testing.assert_allclose(disk.places[:, 0], points[:-1] @ points[-1], atol=1e-6)
+    np.testing.assert_allclose(disk.distances, 1 - points[:-1] @ points[-1], atol=1e-6)
+    assert disk.answers == made.rank("who wrote", answers)["text"].tolist() and "circle" in disk.summary
+
+
+def test_points_on_the_sphere_have_finite_distances():
+    disk = Disk.of(np.array([0.6, 0.8]), np.array([[0.8, -0.6], [0.6, 0.8]]), ["far", "same"])
+    assert disk.answers == ["same", "far"]
+    # Two factors of 1e-5, the layer's bound: arccosh(1 + 2 * 2 / 1e-10).
+    np.testing.assert_allclose(disk.distances, [0, np.arccosh(1 + 4e10)], atol=1e-9)
 
 
 def test_drawings_stand_for_themselves(tmp_path):
@@ -93,3 +137,12 @@ def test_drawings_stand_for_themselves(tmp_path):
         assert all(link.startswith("#") for link in links)
     assert "<script>" not in one.html() and "script" in one.html()
     one.figure().savefig(tmp_path / "why.png")
+
+
+def test_words_of_every_script_are_text_in_the_drawing(recwarn):
+    words = ["שלום", "你好", "\N{GRINNING FACE}", "<b>&", "bell\x07"]
+    one = Explanation(words, np.ones(5), ["a"], np.ones(1), "occlusion")
+    element = ElementTree.fromstring(one.svg("\x00"))
+    shown = [each.text for each in element.iter() if each.tag.endswith("}text")]
+    assert {*words[:4], "bell\N{REPLACEMENT CHARACTER}"} <= set(shown)
+    assert not [each for each in recwarn if "Glyph" in str(each.message)]
