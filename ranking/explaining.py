@@ -30,7 +30,7 @@ def explain(ranker: "Ranker", question: str, answer: str, method: str) -> Explan
         layers = {layer.name: layer for layer in model.layers}
         if "word_relatedness" in layers:
             return _relatedness(model, words, texts)
-        if getattr(layers.get("encoder"), "crossing", None) is not None:
+        if getattr(layers.get("encoder"), "pooling", "f") != "f":  # f-pooling has no output gate
             return _gates(model, words, texts)
         if "matcher" in layers and model.name.startswith("AP"):
             from answer_ranking.models.attentive_pooling import attention_weights
@@ -75,7 +75,7 @@ def _relatedness(model: "keras.Model", words: list[list[str]], texts: list[np.nd
 
 
 def _gates(model: "keras.Model", words: list[list[str]], texts: list[np.ndarray]) -> Explanation:
-    """Compute the output gates of CTRN's words, means over the features, and those that are lent."""
+    """Compute the output gates of the words of CTRN or QRNN, means over the features, and those lent."""
     encoder, layers = model.get_layer("encoder"), {layer.name: layer for layer in model.layers}
     own = []
     for text in texts:
@@ -83,6 +83,8 @@ def _gates(model: "keras.Model", words: list[list[str]], texts: list[np.ndarray]
         if "projection" in layers:
             vectors = layers["projection"](vectors)
         own.append(np.asarray(encoder.gates(vectors)[2], np.float64)[0].mean(axis=1))
+    if encoder.crossing is None:
+        return Explanation(words[0], own[0], words[1], own[1], "gates")
     longer, shorter = max(map(len, texts)), min(map(len, texts))
     factor = 1 if encoder.crossing == "index" else -(-longer // shorter)
     lent = [

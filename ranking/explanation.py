@@ -20,7 +20,7 @@ _ABOUT = {
     "occlusion": "What the score loses without the word",
     "attention": "Attention to the word",
     "relatedness": "Highest cosine of the word with a word of the other text",
-    "gates": "Output gate of the word, mean over the features: its own, and that lent by the other text",
+    "gates": "Output gate of the word, mean over the features",
 }
 
 
@@ -35,7 +35,7 @@ class Explanation:
         question_weights, answer_weights: float32 `(words,)`. What they are depends on the `kind`.
         kind: "shares" (HyperQA and CosineQA) and "occlusion": the score minus that without the word;
             "attention" (AP-CNN, AP-BiLSTM, Eq. 13 to 16): of sum 1; "relatedness" (Cosinet, Eq. 1): the
-            highest cosine with a word of the other text; "gates" (CTRN): the word's own output gate.
+            highest cosine with a word of the other text; "gates" (CTRN, QRNN): the word's own output gate.
         lent: for gates: those of the other text that CTRN lends to each word, for question and answer.
         matrix: for relatedness: all cosines, `(words of the question, words of the answer)`.
 
@@ -60,7 +60,8 @@ class Explanation:
             f"{side}: {', '.join(f'{word} {weight:.3f}' for word, weight in strongest)}"
             for side, strongest in self.strongest(3).items()
         )
-        return f"{_ABOUT[self.kind]}. Strongest in the {'; in the '.join(words)}."
+        lent = "" if self.lent is None else ": its own, and that lent by the other text"
+        return f"{_ABOUT[self.kind]}{lent}. Strongest in the {'; in the '.join(words)}."
 
     def strongest(self, number: int = 8) -> dict[str, list[tuple[str, float]]]:
         """Give the words with the largest numbers, whatever their sign, of both texts, the largest first."""

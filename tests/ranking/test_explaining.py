@@ -9,7 +9,7 @@ import pytest
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import Vocabulary
 from answer_ranking.layers import WordRelatedness
-from answer_ranking.models import cosinet, ctrn, hyperqa, qa_cnn
+from answer_ranking.models import cosinet, ctrn, hyperqa, qa_cnn, qrnn
 from answer_ranking.ranking import Disk, Explanation, Ranker
 
 WORDS = ["who", "wrote", "the", "book", "ann", "did", "rain", ".", "?", "<script>"]
@@ -52,9 +52,12 @@ def test_relatedness_is_the_layer_s():
     assert made.explain("who wrote the book", "ann did rain", "occlusion").kind == "occlusion"
 
 
-@pytest.mark.parametrize(("alignment", "lent"), [("index", [0, 1, 2, 2]), ("scaled", [1, 2, 2, 2])])
+@pytest.mark.parametrize(
+    ("alignment", "lent"), [("index", [0, 1, 2, 2]), ("scaled", [1, 2, 2, 2]), (None, None)]
+)
 def test_gates_are_those_of_the_equations(alignment, lent):
-    made = ranker(ctrn, filters=4, hidden=(3,), alignment=alignment)
+    options = {"alignment": alignment} if alignment else {}
+    made = ranker(ctrn if alignment else qrnn, filters=4, hidden=(3,), **options)
     one = made.explain("who wrote the book", "ann did rain")
     kernel = np.float64(made.model.get_layer("encoder").gates.get_weights()[2]).reshape(16, 4)
     for weights, numbers in ((one.question_weights, [2, 3, 4, 5]), (one.answer_weights, [6, 7, 8])):
@@ -62,7 +65,9 @@ def test_gates_are_those_of_the_equations(alignment, lent):
         windows = np.concatenate([np.vstack([np.zeros(8), z[:-1]]), z], axis=1)
         output = 1 / (1 + np.exp(-windows @ kernel))
         np.testing.assert_allclose(weights, output.mean(axis=1), atol=1e-6)
-    np.testing.assert_allclose(one.lent[0], one.answer_weights[lent])
+    assert ("lent" in one.summary) == (lent is not None) == (one.lent is not None)
+    if lent is not None:
+        np.testing.assert_allclose(one.lent[0], one.answer_weights[lent])
 
 
 def test_distances_to_the_question_are_the_model_s():
