@@ -13,6 +13,7 @@ from answer_ranking.ranking.disk import Disk
 from answer_ranking.ranking.explanation import Explanation
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.search.index import AnswerIndex
+from answer_ranking.ranking.service.batches import Batches
 
 _LOOK_EVERY = 1.0  # second: so often the index's manifest is looked at
 MODEL, SECOND = "model", "second"
@@ -40,6 +41,7 @@ class Engine:
         self._seen = self._stamp()
         self._looked = time.monotonic()
         self._lock = threading.Lock()
+        self._together = Batches(self._search)
         if index is not None and (index / "model").is_dir():
             ranker = Ranker.load(index / "model")
         self.rankers = {name: each for name, each in ((MODEL, ranker), (SECOND, second)) if each is not None}
@@ -81,13 +83,16 @@ class Engine:
 
     def search(self, question: str, k: int, way: str = "") -> pd.DataFrame:
         """Find the best answers; see `AnswerIndex.search`."""
-        index = self.index
-        if index is None:
+        if self.index is None:
             raise UserError("there is no index here: give candidates to rank.")
         if way and way not in self.ways:
             raise UserError(f"way must be one of {', '.join(self.ways)}. Received: {way!r:.40}")
+        return self._together(question, k, way)
+
+    def _search(self, questions: list[str], k: int, way: str) -> pd.DataFrame:
         stage, _, second = way.partition("+")
-        return index.search(question, k, stage or None, self.rankers[SECOND] if second else None)
+        assert self._index is not None
+        return self._index.search(questions, k, stage or None, self.rankers[SECOND] if second else None)
 
     def ranker(self, name: str = "") -> Ranker:
         """Give a ranker: "model" or "second"; the first by default."""

@@ -15,7 +15,7 @@ class ServiceOptions:
     """The most candidates or answers of a request; more is refused with 422."""
     most_words: int = 2_000
     """The most words of one text; more is refused with 422."""
-    concurrent: int = 8
+    concurrent: int = 16
     """How many requests are worked on at once; others wait."""
     waiting: int = 256
     """How many requests may wait; more are refused with 503."""

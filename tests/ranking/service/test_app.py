@@ -18,6 +18,7 @@ pytest.importorskip("httpx", reason="FastAPI's test client needs httpx")
 from fastapi.testclient import TestClient
 
 from answer_ranking.ranking.service.app import make_app
+from answer_ranking.ranking.service.batches import Batches
 from answer_ranking.ranking.service.engine import Engine
 from answer_ranking.ranking.service.options import ServiceOptions
 
@@ -193,6 +194,38 @@ def test_too_many_at_once_are_refused_and_the_others_answered(folder):
             thread.join()
         assert [each.status_code for each in answers] == [200, 200]
         assert ask(client).status_code == 200
+
+
+def test_questions_that_wait_are_searched_together_and_fail_alone(folder):
+    index, sizes, go = AnswerIndex.open(folder), [], threading.Event()
+
+    def search(questions, k):
+        sizes.append(len(questions))
+        assert go.wait(60)
+        return index.search(questions, k)
+
+    batches, found = Batches(search), {}
+
+    def run(question):
+        try:
+            found[question] = batches(question, 2)["candidate"].tolist()
+        except UserError as error:
+            found[question] = str(error)
+
+    questions = [QUESTION, "Where does the train go?", "What glows?", " "]
+    threads = [threading.Thread(target=run, args=(each,)) for each in questions]
+    threads[0].start()
+    while not sizes:
+        time.sleep(0.01)
+    for thread in threads[1:]:
+        thread.start()
+    while len(batches._waiting[(2,)]) < 3:
+        time.sleep(0.01)
+    go.set()
+    for thread in threads:
+        thread.join()
+    assert sizes[:2] == [1, 3] and "is empty" in found.pop(" ")
+    assert found == {each: index.search(each, 2)["candidate"].tolist() for each in questions[:3]}
 
 
 def test_what_takes_too_long_is_given_up(folder):
