@@ -66,6 +66,8 @@ benchmarks: $(VENV)/installed  ## Measure speed as ratios
 	@$(BIN)/python benchmarks/attentive_pooling.py
 	@$(BIN)/python benchmarks/cosinet.py
 	@$(BIN)/python benchmarks/search.py --draw docs/search.png
+	@$(PIP) -e '.[serve]'
+	@$(BIN)/python benchmarks/service.py
 
 clean:  ## Remove the environment and all outputs
 	rm -rf $(VENV) build outputs

@@ -12,12 +12,13 @@ from pathlib import Path
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write
+from answer_ranking.evaluation.benchmarks import search_block, service_block
 from answer_ranking.evaluation.eq9 import eq9_block
 from answer_ranking.evaluation.norms import norms_block
 from answer_ranking.evaluation.presets import card_page, presets_block, read_cards
 from answer_ranking.evaluation.records import ResultRecord, load_records
 from answer_ranking.evaluation.results_document import main_record, results_document
-from answer_ranking.evaluation.retrieval import retrieval_block, search_block
+from answer_ranking.evaluation.retrieval import retrieval_block
 from answer_ranking.evaluation.tables import (
     METRIC_TITLES,
     PAPERS_FILE,
@@ -64,6 +65,7 @@ def readme_block(records: Sequence[ResultRecord], papers: Papers) -> str:
 def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
     """Write all documents of a repository, without saving them."""
     results, presets = root / "reproduce" / "results", root / "ranking" / "presets"
+    benchmarks = root / "benchmarks" / "results"
     records, papers = load_records(results), read_papers(papers_file)
     blocks: dict[str, Callable[[], str]] = {
         "README.md": lambda: readme_block(records, papers),
@@ -71,7 +73,8 @@ def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
         "docs/norms.md": lambda: norms_block(results / "norms"),
         "docs/presets.md": lambda: presets_block(presets),
         "docs/retrieval.md": lambda: retrieval_block(results / "retrieval"),
-        "docs/search.md": lambda: search_block(root / "benchmarks" / "results" / "search.json"),
+        "docs/search.md": lambda: search_block(benchmarks / "search.json"),
+        "docs/serve.md": lambda: service_block(benchmarks / "service.json"),
     }
     texts = {root / "reproduce" / "RESULTS.md": results_document(records, papers)}
     texts |= {path.with_suffix(".md"): card_page(card) for path, card in read_cards(presets).items()}

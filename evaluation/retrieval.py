@@ -1,4 +1,4 @@
-"""Retrieval: metrics of rankings over a whole collection; the tables of the study and of the benchmark."""
+"""The retrieval study: metrics of rankings over a whole collection, its table and its page."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -129,54 +129,3 @@ def verdict(conditions: Sequence[Mapping[str, Any]]) -> str:
             f"({of_bm25:.3f}) may be chance (p = {best['p']:.2g}).**"
         )
     return f"**{best['system']} is the best: MRR@10 {value:.3f} against {of_bm25:.3f} of BM25.**"
-
-
-_STAGES = {"ball": "nearest points", "bm25": "BM25", "both": "both, fused"}
-
-
-def search_block(path: Path) -> str:
-    """Write the part of the page on search that comes from the figures of `benchmarks/search.py`.
-
-    Example:
-        >>> search_block(Path("/nowhere"))
-        'The benchmark has not been run yet.'
-    """
-    if not path.exists():
-        return "The benchmark has not been run yet."
-    figures = read_study(path, {"points", "searches", "of_points", "extrapolated", "measured"})
-    rows = []
-    for name, each in figures["searches"].items():
-        first, _, other = name.partition(", then ")
-        title = f"{_STAGES[first]}, the first 100 ranked anew by {other}" if other else _STAGES[first]
-        rows.append([title, f"{each['median_ms']:.1f}", f"{each['p95_ms']:.1f}"])
-    points = []
-    for name, part in figures["of_points"].items():
-        used, first = part["chosen"], part["exact"]
-        points.append(
-            f"{name}: recall@10 {used['recall_at_10']:.4f}, {used['speed_against_flat']:.0f} times as fast "
-            f"as exact search ({part['flat_ms']:.0f} ms); among the first {first['points']:,} points, which "
-            f"are searched exactly, {first['recall_at_10']:.3f}"
-        )
-    count, n_threads = f"{figures['points']:,}", figures["measured"]["threads"]
-    minutes, memory = figures["build_seconds"] / 60, figures["build_peak_bytes"] / 1e9
-    needs = []
-    for name, each in figures["extrapolated"].items():
-        disk = each["bytes_on_disk"]
-        times = disk["points"] / figures["bytes_on_disk"]["points"]
-        sizes = [f"{size / 1e9:.1f} GB" for size in (sum(disk.values()), disk["ball"], disk["bm25"])]
-        needs.append(
-            f"{name}: built in {each['build_hours']:.1f} hours with {memory * times:.0f} GB of memory, which "
-            f"hold the table; {sizes[0]} of disk; a search holds {sizes[1]} of quantised points, or "
-            f"{sizes[2]} of BM25's"
-        )
-    parts = [
-        f"{count} answers of about 20 words, {figures['ranker']}, {n_threads} threads: from a table to the "
-        f"index in {minutes:.1f} minutes with at most {memory:.1f} GB "
-        f"({figures['texts_encoded_per_second']:,.0f} texts encoded a second). One question from its text to "
-        "ten answers:",
-        markdown_table(["first stage", "median ms", "95th percentile"], rows),
-        f"The points alone; {'; '.join(points)}.",
-        f"![Recall against speed]({path.stem}.png)",
-        f"Extrapolated from {count}, not measured: {'; '.join(needs)}.",
-    ]
-    return "\n\n".join(each if each.startswith(("|", "!")) else wrapped(each) for each in parts)

@@ -145,7 +145,7 @@ def explain(
     """Show what the words of a question and an answer do to the score.
 
     HyperQA and CosineQA show each word's share of the score, AP-CNN and AP-BiLSTM their attention, Cosinet
-    the relatedness of words, CTRN its gates; any other model what the score loses without each word.
+    the relatedness of words, CTRN and QRNN their gates; others what the score loses without each word.
 
     Args:
         model: the folder model/ that a training left, or a ranker that comes with the package.
@@ -154,7 +154,7 @@ def explain(
         output: the file to write: .png, .svg or .html. Many scripts, such as the Chinese, need .html.
         method: own, the model's own reason; occlusion, what the score loses without each word.
         disk: a file of further answers, one per line: draw all of them around the question in the Poincaré
-            disk instead (HyperQA).
+            disk instead (HyperQA and CosineQA).
     """
     if output.suffix not in (".png", ".svg", ".html"):
         raise UserError(f"--output must end in .png, .svg or .html. Received: {output}")
