@@ -49,6 +49,8 @@ def nearest(ranker, question, texts, k):
 def test_ball_finds_the_nearest(stub, answers, tmp_path, monkeypatch, similarity, exact_up_to):
     monkeypatch.setattr(ball, "EXACT_UP_TO", exact_up_to)
     monkeypatch.setattr(ball, "_FEW", 10)
+    # Points without neighbourhoods lie in any list.
+    monkeypatch.setattr(ball, "_PROBED_SHARE", 1)
     ranker = stub.StubRanker(similarity)
     index = AnswerIndex.build(ranker, answers, tmp_path / "index", chunk_rows=300)
     assert bool(index.manifest.ball) == (exact_up_to == 500)
