@@ -253,6 +253,7 @@ def test_crossing_layer(tmp_path):
     run_layer_test(CrossTemporalGate, {}, inputs, tmp_path, masks=masks, output_shape=shapes)
 
 
+@pytest.mark.slow
 @each_alignment
 def test_padding_does_not_change_the_crossing(alignment):
     inputs, masks = [gates(4, 6, 3), gates(4, 4, 3)], [MASK, PARTNER_MASK]
@@ -270,6 +271,7 @@ def test_scaled_crossing_of_unknown_length(jit_compile):
     assert_close(function(inputs), layer(inputs))
 
 
+@pytest.mark.slow
 @each_alignment
 @pytest.mark.parametrize("method", ["auto", "unrolled", "blocked", "doubling"])
 @pytest.mark.parametrize("lengths", [(0, 4), (6, 0), (0, 0)])

@@ -87,6 +87,7 @@ def test_an_unknown_word_is_a_real_word_with_cosine_zero():
     assert to_numpy(layer([question, away], mask=[None, mask])[0]).item() == pytest.approx(-0.995, abs=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("concatenate", [False, True])
 def test_one_question_stands_against_many_candidates(concatenate):
     layer = WordRelatedness(concatenate=concatenate)
@@ -169,6 +170,7 @@ def test_cosines_are_computed_in_float32_under_mixed_precision():
     assert [to_numpy(output).item() for output in outputs] == [1, 1]
 
 
+@pytest.mark.slow
 def test_masks_arrive_from_the_embedding_and_go_on():
     words = [np.array([[3, 1, 0]]), np.array([[[2, 2, 1, 0], [0, 0, 0, 0]]])]
     embedding = keras.layers.Embedding(4, 5, mask_zero=True)

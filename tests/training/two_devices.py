@@ -16,7 +16,7 @@ tf.config.set_logical_device_configuration(
 
 from answer_ranking.data_prep import Tokenizer, Vocabulary, encode_split, load_dataset  # noqa: E402
 from answer_ranking.data_prep.overlap_features import inverse_document_frequencies, overlap_features  # noqa: E402
-from answer_ranking.models import ap_cnn, cosinet, ctrn, features_alone, hyperqa  # noqa: E402
+from answer_ranking.models import ap_cnn, cosinet, features_alone, hyperqa  # noqa: E402
 from answer_ranking.training import (  # noqa: E402
     HardestNegative,
     HardestNegativeOptions,
@@ -35,12 +35,10 @@ def pairwise(**options):
     return hyperqa(vectors, 8, max_norm=0.9, seed=1), Pairwise(train_split, options)
 
 
-def pointwise(words=False, **options):
+def pointwise(**options):
     options = PointwiseOptions(epochs=2, **{"optimizer": "sgd", "learning_rate": 0.1} | options)
     # Dropout draws other masks on every device.
-    both = {"hidden": (4,), "dropout": 0.0, "seed": 1}
-    ranker = ctrn(vectors, 4, n_features=4, **both) if words else features_alone(4, **both)
-    return ranker, Pointwise(train_split, options)
+    return features_alone(4, hidden=(4,), dropout=0.0, seed=1), Pointwise(train_split, options)
 
 
 def listwise(**options):
@@ -79,7 +77,7 @@ CASES = [
     (pairwise, {"eq9": "points", "clip_norm": None, "batch_size": 1, "foreign_negatives": 1}),
     (pairwise, {"eq9": "released_code", "l2": 1e-3, "clip_norm": 0.5, "batch_size": 7, "margin": 1.0}),
     # Odd batches leave the second device a pair that does not count, and one of 39 a batch of one pair.
-    (pointwise, {"words": True, "l2": 1e-3, "clip_norm": 0.1, "batch_size": 7}),
+    (pointwise, {"l2": 1e-3, "clip_norm": 0.1, "batch_size": 7}),
     (pointwise, {"clip_norm": 0.1, "batch_size": 39, "learning_rate": 1.0}),
     (listwise, {"batch_size": 7}),
     # Of five pairs, the last of a batch of two leaves the second device without any.

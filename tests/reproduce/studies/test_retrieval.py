@@ -20,7 +20,7 @@ from answer_ranking.reproduce.studies.retrieval import (
 
 
 def config(tmp_path, **options):
-    few = {"seeds": 1, "epochs": 2, "systems": ("HyperQA", "Cosinet")}
+    few = {"seeds": 1, "epochs": 1, "systems": ("HyperQA", "Cosinet")}
     places = {"output": tmp_path / "outputs", "results": tmp_path, "record": "retrieval/sample"}
     return Config(dataset="sample", **{**few, **places, **options})
 
