@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import ClientDisconnect
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.ranking.service.engine import Engine
@@ -131,6 +132,8 @@ def make_app(
             response = await go_on(request)
         except HTTPException as error:
             response = _problem(error.status_code, str(error.detail), error.headers)
+        except ClientDisconnect:
+            response = _problem(400, "The client has gone.")
         route = request.scope.get("route")
         path = getattr(route, "path", "other")
         requests.labels(path, response.status_code).inc()
