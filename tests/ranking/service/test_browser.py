@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="the browser's tests need selenium")
+from selenium.webdriver.support.expected_conditions import staleness_of  # noqa: E402
+from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
+
 pytest.importorskip("fastapi", reason="the service needs pip install -e '.[serve]'")
 CHROMIUM, DRIVER = (shutil.which(name) for name in ("chromium", "chromedriver"))
 if not (CHROMIUM and DRIVER):
@@ -65,6 +68,15 @@ def browser(driver, address):
     assert len(asked) > 2 and all(url.startswith((address, "data:", "chrome:")) for url in asked), asked
 
 
+def follow(browser, selector):
+    """Click what leads to another page, and wait for that page."""
+    old = browser.find_element("css selector", "html")
+    browser.find_element("css selector", selector).click()
+    wait = WebDriverWait(browser, 30)
+    wait.until(staleness_of(old))
+    wait.until(lambda browser: browser.execute_script("return document.readyState") == "complete")
+
+
 def texts(browser, selector):
     return [each.text for each in browser.find_elements("css selector", selector)]
 
@@ -73,11 +85,11 @@ def test_ask_compare_and_see_why(browser, address):
     browser.get(address)
     browser.find_element("id", "q").send_keys(QUESTION)
     browser.find_element("css selector", "#right option[value=bm25]").click()
-    browser.find_element("css selector", "button").click()
+    follow(browser, "button")
     assert texts(browser, "h2") == ["nearest points", "BM25"]
     assert len(texts(browser, "li")) == 20
     shared = browser.current_url
-    browser.find_element("css selector", "li a").click()
+    follow(browser, "li a")
     assert "Why this answer" in texts(browser, "h2")
     images = browser.find_elements("css selector", "figure img")
     sizes = [browser.execute_script("return arguments[0].naturalWidth", each) for each in images]
@@ -96,7 +108,7 @@ def test_candidates_of_one_s_own_are_texts(browser, address):
     browser.find_element("css selector", "summary").click()
     browser.execute_script("document.getElementById('candidates').value = arguments[0]", "\n".join(OWN))
     browser.find_element("id", "q").send_keys("Is helium a gas?")
-    browser.find_element("css selector", "button").click()
+    follow(browser, "button")
     assert sorted(texts(browser, "li p:first-child")) == sorted(OWN)
     browser.execute_script("document.activeElement.blur()")
     browser.find_element("css selector", "body").send_keys("/")
