@@ -19,6 +19,7 @@ _CHOSEN, _PROBED_SHARE = 1_000, 4
 _SMALLEST_FACTOR = 1e-5  # of 1 - |x|^2, as in `layers.poincare`
 _AT_ONCE = 256  # questions, of each of which 1,000 rows are held
 _PRODUCTS = 1 << 24  # inner products that are held at a time
+_BLOCK = 2_000  # points that fit the cache: 1.2 times as fast as one product with all
 _PER_LIST = 64  # points that train the quantiser
 _INDEX = "points.faiss"
 
@@ -167,7 +168,15 @@ def _largest(asked: np.ndarray, points: np.ndarray, n: int, keep: np.ndarray | N
     n, found = min(n, len(points)), []
     # One matrix product for several questions takes a third of the time of faiss' search.
     for start in range(0, len(asked), max(1, _PRODUCTS // len(points))):
-        products = asked[start : start + max(1, _PRODUCTS // len(points))] @ points.T
+        part = asked[start : start + max(1, _PRODUCTS // len(points))]
+        products = np.empty((len(part), len(points)), np.float32)
+        if len(part) < 4:  # Up to twice as fast as one product for two or three questions.
+            for product, question in zip(products, part, strict=True):
+                np.matmul(points, question, out=product)
+        else:
+            for first in range(0, len(points), _BLOCK):
+                block = slice(first, first + _BLOCK)
+                products[:, block] = (points[block] @ part.T).T
         if keep is not None:
             products[:, ~keep] = -np.inf
         rows = np.argpartition(products, len(points) - n, axis=1)[:, len(points) - n :]

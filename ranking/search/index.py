@@ -237,6 +237,8 @@ class AnswerIndex:
         """Find the nearest points, and score them by the model; nothing for questions of unknown words."""
         ranker, texts = self._model(), asked["question"].tolist()
         assert state.points is not None
+        # All new words are looked up at once.
+        every = np.asarray(ranker.encode_query(texts), np.float32)
         known = [len(ranker.unknown_words(text)) < len(set(ranker.tokenizer([text])[0])) for text in texts]
         found: Found = [(np.empty(0, np.int64), np.empty(0))] * len(texts)
         if not all(known):
@@ -248,7 +250,7 @@ class AnswerIndex:
             )
         numbers = np.flatnonzero(known)
         if len(numbers):
-            points = np.asarray(ranker.encode_query([texts[i] for i in numbers]), np.float32)
+            points = every[numbers]
             near = state.points.nearest(points, k, keep)
             for number, point, (rows, _) in zip(numbers, points, near, strict=True):
                 place = np.argsort(rows)

@@ -18,6 +18,7 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.ranking.search.manifest import Manifest, damaged, name_of
 
 _GROUP = 128  # rows: the least that is read for one text
+_KEPT = 1_024  # groups, or a hundred thousand texts, that stay in memory: read again at ten times the speed
 
 
 class Segments:
@@ -31,6 +32,7 @@ class Segments:
 
     def __init__(self, folder: Path, manifest: Manifest):
         self._lock = threading.Lock()
+        self._kept: dict[tuple[int, int], pa.Table] = {}
         self._files, self._points = [], []
         for name, rows in manifest.segments:
             path = folder / "segments" / name / "texts.parquet"
@@ -77,10 +79,23 @@ class Segments:
         parts = []
         for i, local in self._split(rows):
             groups, place = np.unique(local // _GROUP, return_inverse=True)
-            table = self._reading(i, lambda file: file.read_row_groups(groups.tolist()))  # noqa: B023
+            table = pa.concat_tables(self._groups(i, groups.tolist())).combine_chunks()
             # Only a segment's last group may be shorter, and no other follows it.
             parts.append(table.take(pa.array(place * _GROUP + local % _GROUP)))
         return (pa.concat_tables(parts) if parts else self.schema.empty_table()).to_pandas()
+
+    def _groups(self, i: int, groups: list[int]) -> list[pa.Table]:
+        """Read groups of rows of a segment; those that were read last are kept."""
+        found = {group: self._kept.get((i, group)) for group in groups}
+        missing = [group for group, table in found.items() if table is None]
+        if missing:
+            read = self._reading(i, lambda file: file.read_row_groups(missing))
+            found |= {group: read.slice(n * _GROUP, _GROUP) for n, group in enumerate(missing)}
+            if len(self._kept) > _KEPT:
+                self._kept.clear()
+            if len(missing) <= _KEPT:
+                self._kept.update({(i, group): found[group] for group in missing})
+        return list(found.values())
 
     def points(self, rows: np.ndarray) -> np.ndarray:
         """Copy the points of some rows, whose numbers rise: float32 `(rows, d)`."""

@@ -171,9 +171,7 @@ def make_app(
         check([question], k)
         start = time.perf_counter()
         found = await work(engine.search, question, k, way)
-        names = ("rank", "score", "candidate", "candidate_id")
-        rows = zip(*(found[name].tolist() for name in names), strict=True)
-        answers = [Answer(rank=rank, score=score, text=text, id=name) for rank, score, text, name in rows]
+        answers = [Answer(**each._asdict()) for each in found]
         return Answers(answers=answers, milliseconds=1e3 * (time.perf_counter() - start), way=way)
 
     async def ranked(question: str, candidates: list[str], ranker: str) -> Answers:

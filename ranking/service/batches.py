@@ -3,10 +3,8 @@
 import threading
 from collections import defaultdict
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
-
-import pandas as pd
 
 
 class Batches:
@@ -15,31 +13,33 @@ class Batches:
     One search of many questions takes little longer than that of one: the points are read once for all.
 
     Args:
-        search: a function from questions and options to the rows found, with the column `question_id`: "q1",
-            "q2" and so on, in the order of the questions.
+        search: a function from questions and options to a result for each question.
 
     Example:
-        >>> def search(questions, k): return pd.DataFrame({"question_id": ["q1"], "text": questions[:1]})
-        >>> Batches(search)("Who?", 1)["text"].tolist()
-        ['Who?']
+        >>> def search(questions, k): return [[question.upper()] * k for question in questions]
+        >>> Batches(search)("Who?", 2)
+        ['WHO?', 'WHO?']
     """
 
-    def __init__(self, search: Callable[..., pd.DataFrame]):
+    def __init__(self, search: Callable[..., list]):
         self._search = search
         self._waiting: dict[tuple, list[tuple[str, Future]]] = defaultdict(list)
-        self._lock, self._one_at_a_time = threading.Lock(), threading.Lock()
+        self._lock = threading.Lock()
+        self._one = ThreadPoolExecutor(1, thread_name_prefix="search")
 
-    def __call__(self, question: str, *options: Any) -> pd.DataFrame:
+    def __call__(self, question: str, *options: Any) -> Any:
         """Search one question, with those that wait with the same options; what fails, fails alone."""
         mine: Future = Future()
         with self._lock:
             self._waiting[options].append((question, mine))
-        with self._one_at_a_time:
-            if not mine.done():
-                with self._lock:
-                    batch = self._waiting.pop(options)
-                self._answer(batch, options)
+        self._one.submit(self._answer_all, options)
         return mine.result()
+
+    def _answer_all(self, options: tuple) -> None:
+        with self._lock:
+            batch = self._waiting.pop(options, [])
+        if batch:  # An earlier call may have answered all.
+            self._answer(batch, options)
 
     def _answer(self, batch: list[tuple[str, Future]], options: tuple) -> None:
         try:
@@ -51,6 +51,5 @@ class Batches:
                 for one in batch:
                     self._answer([one], options)
             return
-        rows = found.groupby("question_id").indices
-        for number, (_, future) in enumerate(batch, start=1):
-            future.set_result(found.iloc[rows.get(f"q{number}", [])])
+        for result, (_, future) in zip(found, batch, strict=True):
+            future.set_result(result)

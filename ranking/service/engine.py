@@ -4,7 +4,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -17,6 +17,15 @@ from answer_ranking.ranking.service.batches import Batches
 
 _LOOK_EVERY = 1.0  # second: so often the index's manifest is looked at
 MODEL, SECOND = "model", "second"
+
+
+class Found(NamedTuple):
+    """An answer of the index in its place."""
+
+    rank: int
+    score: float
+    text: str
+    id: str
 
 
 class Engine:
@@ -81,18 +90,25 @@ class Engine:
             ways |= {f"{name}+second": f"{stages[name]}, ranked anew" for name in own}
         return ways
 
-    def search(self, question: str, k: int, way: str = "") -> pd.DataFrame:
-        """Find the best answers; see `AnswerIndex.search`."""
+    def search(self, question: str, k: int, way: str = "") -> list[Found]:
+        """Find the best answers, the best first; see `AnswerIndex.search`."""
         if self.index is None:
             raise UserError("there is no index here: give candidates to rank.")
         if way and way not in self.ways:
             raise UserError(f"way must be one of {', '.join(self.ways)}. Received: {way!r:.40}")
         return self._together(question, k, way)
 
-    def _search(self, questions: list[str], k: int, way: str) -> pd.DataFrame:
+    def _search(self, questions: list[str], k: int, way: str) -> list[list[Found]]:
         stage, _, second = way.partition("+")
         assert self._index is not None
-        return self._index.search(questions, k, stage or None, self.rankers[SECOND] if second else None)
+        asked = pd.DataFrame({"question_id": range(len(questions)), "question": questions})
+        table = self._index.search(asked, k, stage or None, self.rankers[SECOND] if second else None)
+        found: list[list[Found]] = [[] for _ in questions]
+        names = ("rank", "score", "candidate", "candidate_id")
+        rows = zip(*(table[name].tolist() for name in names), strict=True)
+        for number, row in zip(table["question_id"].tolist(), rows, strict=True):
+            found[int(number)].append(Found(*row))
+        return found
 
     def ranker(self, name: str = "") -> Ranker:
         """Give a ranker: "model" or "second"; the first by default."""
