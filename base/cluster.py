@@ -76,7 +76,8 @@ def _refuse_other_versions(ray: Any) -> None:
             theirs = ray.get(answer)
         except ray.exceptions.RayError as error:
             raise UserError(
-                f"the node {nodes[node]} cannot run this package ({error!s:.200}). Install the same version there."
+                f"the node {nodes[node]} cannot run this package ({error!s:.200}). "
+                "Install the same version there."
             ) from error
         other = [
             f"{name} {theirs.get(name)} (here {own[name]})" for name in own if theirs.get(name) != own[name]
