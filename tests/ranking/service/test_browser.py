@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.parse
 import urllib.request
 from pathlib import Path
 
@@ -113,3 +114,18 @@ def test_candidates_of_one_s_own_are_texts(browser, address):
     browser.execute_script("document.activeElement.blur()")
     browser.find_element("css selector", "body").send_keys("/")
     assert browser.switch_to.active_element.get_attribute("id") == "q"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_everybody_can_read_it(browser, address, scheme):
+    """axe-core finds nothing that keeps people from reading the page or from using it by keyboard."""
+    axe = pytest.importorskip("axe_core_python.selenium", reason="needs axe-core-python").Axe()
+    media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+    view = {"q": QUESTION, "left": "ball", "right": "bm25", "candidates": ""}
+    for more in ({"q": ""}, {}, {"why": "It glows."}, {"candidates": "\n".join(OWN), "left": ""}):
+        browser.get(f"{address}?{urllib.parse.urlencode(view | more)}")
+        found = axe.run(browser)
+        assert len(found["passes"]) > 10
+        assert not found["violations"], [(each["id"], each["nodes"]) for each in found["violations"]]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
