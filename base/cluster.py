@@ -3,6 +3,7 @@
 import logging
 import os
 import platform
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import metadata
@@ -32,13 +33,16 @@ def cluster(address: str) -> Iterator[Any]:
     mine = not ray.is_initialized()
     if mine:
         try:
+            host, colon, port = address.rpartition(":")
+            if colon and port.isdigit():  # Ray itself would wait for ten minutes.
+                socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
             ray.init(
                 address,
                 include_dashboard=False if address == "local" else None,
                 log_to_driver=False,
                 logging_level=logging.ERROR,
             )
-        except (ConnectionError, ValueError, RuntimeError) as error:
+        except (OSError, ValueError, RuntimeError) as error:
             raise UserError(
                 f"no Ray cluster answers at {address!r} ({error!s:.200}). Start one with `ray start --head`, "
                 "or use the address local."

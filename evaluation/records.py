@@ -55,18 +55,19 @@ def environment() -> dict[str, Any]:
     """Describe the code and the machine of this process.
 
     `commit` and `clean_tree` (no uncommitted changes of the code) are "" and None outside of this package's
-    repository; `threads` are the CPUs that this process may use.
+    repository; `threads` are the CPUs that this process may use, or TF_NUM_INTRAOP_THREADS.
     """
     # An installed copy may lie inside the repository of another project.
     inside = Path(_git("rev-parse", "--show-toplevel") or os.devnull).resolve() == _ROOT
     commit = (_git("rev-parse", "HEAD") or "") if inside else ""
     changes = _git("status", "--porcelain", "--", ".", *_NOT_CODE) if commit else None
     available = getattr(os, "sched_getaffinity", None)
+    threads = len(available(0)) if available else os.cpu_count() or 1
     return {
         "commit": commit,
         "clean_tree": None if changes is None else not changes,
         "processor": _processor(),
-        "threads": len(available(0)) if available else os.cpu_count(),
+        "threads": int(os.environ.get("TF_NUM_INTRAOP_THREADS") or threads),
     }
 
 
@@ -131,6 +132,7 @@ class ResultRecord:
     clean_tree: bool | None = field(default_factory=lambda: environment()["clean_tree"])
     processor: str = field(default_factory=lambda: environment()["processor"])
     threads: int | None = field(default_factory=lambda: environment()["threads"])
+    processors: list[str] = field(default_factory=list)  # of each seed's training, where they are known
 
     @property
     def experiment(self) -> str:

@@ -236,14 +236,27 @@ def evaluate(
     print(compare_runs(run, qrels, against))
 
 
-def reproduce(only: str = "", rerun: str = "", replace: bool = False, dry_run: bool = False) -> int:
+def reproduce(
+    only: str = "",
+    rerun: str = "",
+    replace: bool = False,
+    dry_run: bool = False,
+    jobs: int = 0,
+    ray: str = "",
+) -> int:
     """Run the recorded experiments that have no record yet; works in the repository.
+
+    One after the other, or with --jobs or --ray their seeds side by side. After an interruption the same
+    command goes on.
 
     Args:
         only: look only at the commands that hold this text, such as hyperqa_wikiqa.
         rerun: run the experiments of this name again, such as 'ctrn/*', and print old and new side by side.
         replace: with rerun, put the new records in the place of the old ones.
         dry_run: print what would be run, and run nothing.
+        jobs: train so many seeds at a time on this machine, which share its processors.
+        ray: train them on a Ray cluster: auto, the one that runs; local, a new one of this machine; or the
+            address of its head node.
     """
     from answer_ranking.reproduce.experiments import listed
 
@@ -252,7 +265,7 @@ def reproduce(only: str = "", rerun: str = "", replace: bool = False, dry_run: b
             "this installation has no records (reproduce/results). Clone the repository and install it with "
             "pip install -e ."
         )
-    return listed.reproduce(only, rerun, replace, dry_run)
+    return listed.reproduce(only, rerun, replace, dry_run, jobs, ray)
 
 
 def _read_lines(path: str) -> list[str]:

@@ -14,8 +14,11 @@ from pathlib import Path
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write, decode_text, read_content
+from answer_ranking.evaluation.records import package_versions
 from answer_ranking.evaluation.tables import METRIC_TITLES, text_table
-from answer_ranking.reproduce.experiments.options import RESULTS
+from answer_ranking.reproduce.experiments.options import RESULTS, RunOptions, given_option, training_words
+from answer_ranking.reproduce.experiments.run import TRAINED, trained_by
+from answer_ranking.reproduce.experiments.tasks import Job, Task, run_jobs, workers
 
 ROOT = RESULTS.parents[1]
 LIST = ROOT / "reproduce" / "experiments.txt"
@@ -26,10 +29,14 @@ def reproduce(
     rerun: str = "",
     replace: bool = False,
     dry_run: bool = False,
+    jobs: int = 0,
+    ray: str = "",
     experiments: Path = LIST,
     results: Path = RESULTS,
 ) -> int:
     """Run the recorded experiments that have no record yet, or run some again and compare.
+
+    One after the other, or their seeds side by side: see `tasks`.
 
     Args:
         only: look only at the commands that hold this text, such as hyperqa_wikiqa.
@@ -37,6 +44,8 @@ def reproduce(
             the recorded numbers and the new ones side by side.
         replace: with rerun, put the new records in the place of the old ones.
         dry_run: print what would be run, and run nothing.
+        jobs: train so many seeds at a time.
+        ray: the address of a Ray cluster that trains the seeds, see `base.cluster`.
         experiments: the list of commands.
         results: the folder of the records.
     """
@@ -49,18 +58,59 @@ def reproduce(
     }
     if not listed:
         raise UserError(f"no experiment of {experiments} fits {(rerun or only)!r}.")
-    failed = []
+    if jobs < 0 or (jobs and ray):
+        raise UserError(f"give --jobs N, at least 1, or --ray ADDRESS. Received: {jobs} {ray}".rstrip())
+    failed, together = [], []
     for number, (name, command) in enumerate(listed.items(), start=1):
         # Read for every command, since another process may be recording at the same time.
         wanted = bool(rerun) or not records_of(name, results)
         print(f"[{number}/{len(listed)}] {command}\n    {'to run' if wanted else 'recorded'}", flush=True)
-        if not wanted or dry_run:
+        if not wanted:
             continue
-        done = run_again(name, command, results, replace) if rerun else run(command, results, ROOT)
-        failed += [] if done else [command]
+        if jobs or ray:
+            folder = again(name) if rerun else ROOT
+            together.append(job_of(name, command, folder, folder / "results" if rerun else results))
+            print(f"    to train: {', '.join(task.label for task in together[-1].tasks) or 'nothing'}")
+        elif not dry_run:
+            done = run_again(name, command, results, replace) if rerun else run(command, results, ROOT)
+            failed += [] if done else [command]
+    if together and not dry_run:
+        with workers(jobs, ray) as (everywhere, here):
+            failed = run_jobs(together, everywhere, here)
+        for name, command in listed.items() if rerun else ():
+            if command not in failed:
+                compare(name, results, replace)
     for command in failed:
         print(f"failed: {command}", file=sys.stderr)
     return 1 if failed else 0
+
+
+def job_of(name: str, command: str, folder: Path, results: Path) -> Job:
+    """Cut an experiment into the trainings of those seeds that are not trained yet, and its own command."""
+    script, *options = shlex.split(command)[1:]
+    whole = Task(name, (script, *options), folder, results)
+    if Path(script).parent.name != "reproduce":
+        return Job(command, [whole])
+    words = training_words(command)
+    seeds, first = (given_option(options, f"--{each}") for each in ("seeds", "first-seed"))
+    options_of_run = RunOptions(seeds=int(seeds) if seeds else None, first_seed=int(first or 0), record=name)
+    trained = {
+        made_by.get("seed")
+        for path in folder.glob(f"outputs/*/*/seed-*/{TRAINED}")
+        if (made_by := trained_by(path.parent)).get("words") == words
+        and made_by.get("versions") == package_versions()
+    }
+    tasks = [
+        Task(
+            f"{name} {number}",
+            (*words, "--seeds", "1", "--first-seed", str(number), "--train-only"),
+            folder,
+            results,
+        )
+        for number in options_of_run.seed_list
+        if number not in trained
+    ]
+    return Job(command, tasks, whole)
 
 
 def read_list(path: Path) -> dict[str, str]:
@@ -110,15 +160,27 @@ def run(command: str, results: Path, folder: Path) -> bool:
     return status == 0
 
 
+def again(name: str) -> Path:
+    """Give the folder in which an experiment runs again; it stays after an interruption."""
+    return Path("outputs", "rerun", name).resolve()
+
+
 def run_again(name: str, command: str, results: Path, replace: bool) -> bool:
     """Run a recorded command anew; print its numbers beside the recorded ones.
 
     Its folder stays after an interruption, and the next call goes on there; the end removes it.
     """
-    folder = Path("outputs", "rerun", name).resolve()
+    folder = again(name)
     folder.mkdir(parents=True, exist_ok=True)
     if not run(command, folder / "results", folder):
         return False
+    compare(name, results, replace)
+    return True
+
+
+def compare(name: str, results: Path, replace: bool) -> None:
+    """Print the numbers of a run beside the recorded ones, put them in their place if wanted, and tidy up."""
+    folder = again(name)
     new = records_of(name, folder / "results")
     print(comparison(records_of(name, results), new), flush=True)
     for path in (folder / "results").rglob("*") if replace else ():
@@ -126,7 +188,6 @@ def run_again(name: str, command: str, results: Path, replace: bool) -> bool:
             with atomic_write(results / path.relative_to(folder / "results"), "wb") as file:
                 file.write(path.read_bytes())
     shutil.rmtree(folder)
-    return True
 
 
 def comparison(old: dict[Path, dict], new: dict[Path, dict]) -> str:

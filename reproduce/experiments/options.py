@@ -8,6 +8,7 @@ import dataclasses
 import importlib.util
 import json
 import math
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -92,6 +93,8 @@ class RunOptions:
     """Folder for models, run files, figures and the state of unfinished trainings."""
     tensorboard: bool = False
     """Write TensorBoard logs beside the models."""
+    train_only: bool = False
+    """Train the seeds and measure nothing: the same command without this option measures them."""
 
     def __post_init__(self) -> None:
         check_range(self, "seeds", at_least=1, at_most=1_000)
@@ -195,6 +198,30 @@ def given_option(args: Sequence[str], option: str) -> str | None:
         if word.startswith(f"{option}="):
             return word.partition("=")[2]
     return None
+
+
+_NO_MATTER = {"--record", "--notes", "--seeds", "--first-seed", "--results", "--output"}
+_NO_MATTER_ALONE = {"--main", "--train-only", "--tensorboard"}
+
+
+def training_words(command: str) -> list[str]:
+    """Give the script and the options of a command, without those that say nothing of a seed's training.
+
+    Example:
+        >>> training_words("python reproduce/hyperqa_wikiqa.py --model cosineqa --seeds 5 --main --record a")
+        ['reproduce/hyperqa_wikiqa.py', '--model', 'cosineqa']
+    """
+    words, skip = [], False
+    for word in shlex.split(command)[1:]:
+        if word.startswith("--"):
+            name = word.partition("=")[0]
+            skip = name in _NO_MATTER | _NO_MATTER_ALONE
+            if not skip:
+                words.append(word)
+            skip = name in _NO_MATTER
+        elif not skip:
+            words.append(word)
+    return words
 
 
 def figures_folder(results: Path) -> Path:

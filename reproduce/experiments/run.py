@@ -17,7 +17,7 @@ import pandas as pd
 
 from answer_ranking.base.command import import_tensorflow
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import check_writable, held_folder, remove_leftovers
+from answer_ranking.base.files import atomic_write, check_writable, held_folder, remove_leftovers
 from answer_ranking.data_prep import (
     Dataset,
     EncodedDataset,
@@ -37,6 +37,7 @@ from answer_ranking.evaluation.metrics import (
 )
 from answer_ranking.evaluation.records import (
     ResultRecord,
+    environment,
     package_versions,
     read_record,
     record_path,
@@ -44,12 +45,15 @@ from answer_ranking.evaluation.records import (
 )
 from answer_ranking.evaluation.runs import write_split
 from answer_ranking.evaluation.tables import METRIC_TITLES, paper_ours_table, text_table
-from answer_ranking.reproduce.experiments.options import DataOptions, Experiment
+from answer_ranking.reproduce.experiments.options import DataOptions, Experiment, training_words
 
 if TYPE_CHECKING:
     import keras
 
     from answer_ranking.training.fitting import FitResult, Way
+
+TRAINED = "trained.json"
+"""In a seed's folder when its training has ended: what trained it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,11 +197,22 @@ class Run:
                 callbacks = (keras.callbacks.TensorBoard(folder / "tensorboard"),)
             label = f"{self.experiment.title}, seed {number}"
             yield Seed(number, folder / "state.npz", self.key, label, callbacks)
+            if not (folder / TRAINED).exists():
+                made_by = {"words": training_words(clean_command()), "seed": number, **environment()}
+                with atomic_write(folder / TRAINED) as file:
+                    json.dump({**made_by, "versions": package_versions()}, file)
 
     def keep(
         self, seed: Seed, model: "keras.Model", fitted: "FitResult", order_seed: int | None = None
     ) -> None:
-        """Score all splits; keep curves and scores, and the model if it is the best on dev so far."""
+        """Score all splits; keep curves and scores, and the model if it is the best on dev so far.
+
+        With `train_only` the process ends after the last seed.
+        """
+        if self.experiment.run.train_only:
+            if seed.number == self.seeds[-1]:
+                raise SystemExit(0)
+            return
         from answer_ranking.training.scoring import score
 
         splits = self.data.scored_splits
@@ -280,6 +295,9 @@ class Run:
         common = facts(self.experiment, self.data) | {
             "paper": self.paper,
             "seeds": self.seeds,
+            "processors": [
+                trained_by(self.folder / f"seed-{number}").get("processor", "") for number in self.seeds
+            ],
             "parameters": int(sum(np.prod(v.shape) for v in self.model.trainable_variables)),
             # The median, since the first epoch of every seed includes TensorFlow's preparations.
             "seconds_per_epoch": statistics.median(
@@ -296,6 +314,15 @@ class Run:
             measured = over_seeds(test, dev, rule)
             records[path] = ResultRecord(**common, **measured, protocol=protocol, split=split)
         return records
+
+
+def trained_by(folder: Path) -> dict[str, Any]:
+    """Say what trained a seed: the words of the command, machine and versions; {} if it is not known."""
+    path = folder / TRAINED
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
 
 
 def means_table(corner: str, tables: dict[str, list[pd.DataFrame]], rule: str) -> str:

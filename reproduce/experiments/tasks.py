@@ -1,0 +1,305 @@
+"""Tasks of a study side by side: on the processors of this machine, or on a Ray cluster.
+
+A task is one seed of an experiment, or a whole study of `reproduce/studies`. It is a command in a process of
+its own, as if somebody had typed it. When the seeds of an experiment are trained, its own command measures
+them and writes the record, as it does where it has trained them itself.
+"""
+
+import ctypes
+import io
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tarfile
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from tqdm import tqdm
+
+from answer_ranking.base.cluster import cluster
+from answer_ranking.base.errors import UserError
+from answer_ranking.base.files import atomic_write
+from answer_ranking.evaluation.records import environment
+from answer_ranking.reproduce.experiments.options import RESULTS
+from answer_ranking.reproduce.experiments.shipping import Shipped, homes_here, ship
+
+ROOT = RESULTS.parents[1]
+_LOG_LINES = 20
+_LOST_AT_MOST = 10
+"""A task is started again so many times where its node or worker is lost."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A command of the repository: a script below its root and the options.
+
+    Attributes:
+        label: what the progress line calls it.
+        words: the script's path below the repository's root, then its options.
+        folder: where it works: its outputs are in `outputs/` there.
+        results: the folder of the records.
+    """
+
+    label: str
+    words: tuple[str, ...]
+    folder: Path
+    results: Path
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a task ended: its exit status, the end of its log, and, from another machine, its files as tar."""
+
+    status: int
+    log: str
+    files: bytes = b""
+
+
+class Workers(Protocol):
+    """What runs tasks, so many at a time."""
+
+    room: int
+
+    def submit(self, task: Task) -> "Future[Outcome]": ...
+    def running(self) -> Mapping[str, str]: ...
+
+
+class Here:
+    """Runs tasks in processes of this machine, so many at a time, which share its processors."""
+
+    def __init__(self, jobs: int):
+        self.room = jobs
+        self._threads = max(1, environment()["threads"] // jobs)
+        self._pool = ThreadPoolExecutor(jobs)
+        self._running: dict[str, subprocess.Popen | None] = {}
+        self._stopped = threading.Event()
+
+    def submit(self, task: Task) -> "Future[Outcome]":
+        """Start a task."""
+        self._running[task.label] = None
+        return self._pool.submit(self._run, task)
+
+    def running(self) -> Mapping[str, str]:
+        """Give the labels of what runs, and where."""
+        return dict.fromkeys(list(self._running), "")
+
+    def _run(self, task: Task) -> Outcome:
+        name = "".join(c if c.isalnum() or c in "+.-" else "-" for c in task.label)
+        log = task.folder / "outputs" / "logs" / f"{name}.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        words = [*task.words, "--results", str(task.results.resolve())]
+        with log.open("wb") as file:
+            try:
+                process = start(words, task.folder, file, self._threads, {})
+                self._running[task.label] = process
+                if self._stopped.is_set():
+                    process.terminate()
+                status = process.wait()
+            finally:
+                del self._running[task.label]
+        return Outcome(status, f"{log}:\n{_tail(log)}")
+
+    def stop(self) -> None:
+        """End what runs, in order: each training keeps its last epoch."""
+        self._stopped.set()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        for process in list(self._running.values()):
+            if process is not None:
+                process.terminate()
+        self._pool.shutdown()
+
+
+class OnRay:
+    """Runs tasks on the nodes of a Ray cluster, each on one processor.
+
+    A task whose node or worker is lost runs again elsewhere; one that fails does not. Data sets and word
+    vectors are read where they are on every node, or else sent to each node once.
+    """
+
+    def __init__(self, ray: Any):
+        self._ray = ray
+        self._homes = ship(ray)
+        self._commit = environment()["commit"]
+        here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
+            ray.get_runtime_context().get_node_id(), soft=True
+        )
+        self._board = ray.remote(num_cpus=0)(Board).options(scheduling_strategy=here).remote()
+        self._there = ray.remote(num_cpus=1, max_retries=_LOST_AT_MOST, retry_exceptions=False)(there)
+        self._submitted: set[str] = set()
+        # Ray itself keeps what has no place yet.
+        self.room = sys.maxsize
+
+    def submit(self, task: Task) -> "Future[Outcome]":
+        """Start a task on some node as soon as there is room."""
+        self._submitted.add(task.label)
+        future = self._there.remote(
+            task.label, task.words, "studies" in task.words[0], self._homes, self._commit, self._board
+        ).future()
+        future.add_done_callback(lambda _: self._submitted.discard(task.label))
+        return future
+
+    def running(self) -> Mapping[str, str]:
+        """Give the labels of what runs, and where."""
+        try:
+            started = self._ray.get(self._board.started.remote(), timeout=5)
+        except self._ray.exceptions.RayError:
+            return {}
+        return {label: node for label, node in started.items() if label in self._submitted}
+
+
+class Board:
+    """An actor on which tasks write where they run."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, str] = {}
+
+    def start(self, label: str, node: str) -> None:
+        self._nodes[label] = node
+
+    def started(self) -> dict[str, str]:
+        return self._nodes
+
+
+def there(
+    label: str, words: tuple[str, ...], whole: bool, homes: dict[str, Shipped], commit: str, board: Any
+) -> Outcome:
+    """Run a task on a node, and bring back its files: a seed's state, or all that a study has left."""
+    node, own = socket.gethostname(), environment()["commit"]
+    if own != commit:
+        return Outcome(1, f"{node} runs the commit {own or 'of no repository'}, not {commit}. Update it.")
+    board.start.remote(label, node)
+    with tempfile.TemporaryDirectory(prefix="answer-ranking-") as name:
+        folder, log = Path(name), Path(name) / "log"
+        with log.open("wb") as file:
+            places = homes_here(homes)
+            command = [*words, "--results", str(folder / "results")]
+            status = start(command, folder, file, 1, places).wait()
+        files = folder.rglob("*") if whole else folder.glob("outputs/*/*/seed-*/*")
+        return Outcome(status, f"on {node}:\n{_tail(log)}", b"" if status else _packed(folder, files))
+
+
+def start(
+    words: list[str] | tuple[str, ...], folder: Path, log: Any, threads: int, places: Mapping[str, str]
+) -> subprocess.Popen:
+    """Start a script of the repository in a folder; it ends with the thread that has started it."""
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
+    folder.mkdir(parents=True, exist_ok=True)
+    return subprocess.Popen(
+        [sys.executable, str(ROOT / words[0]), *words[1:]],
+        cwd=folder,
+        env=os.environ | dict.fromkeys(names, str(threads)) | dict(places),
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+    )
+
+
+def _die_with_parent() -> None:
+    # Else a killed driver or worker would leave a training behind, which nobody waits for.
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+def _tail(log: Path) -> str:
+    lines = log.read_text(errors="replace").replace("\r", "\n").splitlines()
+    return "\n".join(f"    {line}" for line in lines[-_LOG_LINES:])
+
+
+def _packed(folder: Path, files: Any) -> bytes:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        for path in sorted(files):
+            if path.is_file() and path.name not in ("lock", "log"):
+                archive.add(path, path.relative_to(folder).as_posix())
+    return content.getvalue()
+
+
+def unpack(content: bytes, task: Task) -> None:
+    """Write the files of a task where it would have left them on this machine."""
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        for member in archive:
+            part, _, name = tarfile.data_filter(member, str(task.folder)).name.partition("/")
+            home = {"outputs": task.folder / "outputs", "results": task.results}[part]
+            with atomic_write(home / name, "wb") as file:
+                file.write(archive.extractfile(member).read())  # type: ignore[union-attr]
+
+
+@dataclass
+class Job:
+    """An experiment of the list: its tasks, and the task that measures them, if there is one."""
+
+    command: str
+    tasks: list[Task]
+    last: Task | None = None
+    failed: bool = False
+
+
+@contextmanager
+def workers(jobs: int, address: str) -> Iterator[tuple[Workers, Here]]:
+    """Give what runs tasks, and what runs the last task of an experiment, which needs the files here."""
+    here = Here(jobs or 1)
+    try:
+        if address:
+            with cluster(address) as ray:
+                yield OnRay(ray), here
+        else:
+            yield here, here
+    finally:
+        here.stop()
+
+
+def run_jobs(jobs: list[Job], everywhere: Workers, here: Here) -> list[str]:
+    """Run all tasks; those that fail are named, with the end of their log, and the others go on.
+
+    Returns the commands that failed.
+    """
+    left = {id(job): len(job.tasks) for job in jobs}
+    total = sum(len(job.tasks) + (job.last is not None) for job in jobs)
+    ready = deque((job, task) for job in jobs for task in job.tasks)
+    last = deque((job, job.last) for job in jobs if job.last and not job.tasks)
+    waiting: dict[Future[Outcome], tuple[Job, Task]] = {}
+    with tqdm(total=total, desc="tasks", unit="task", dynamic_ncols=True, disable=None) as bar:
+        while ready or last or waiting:
+            # What is trained is measured first, so that its record is there soon.
+            for queue, where in ((last, here), (ready, everywhere)):
+                while queue and len(where.running()) < where.room:
+                    job, task = queue.popleft()
+                    waiting[where.submit(task)] = job, task
+            for future in wait(waiting, timeout=2, return_when=FIRST_COMPLETED).done:
+                job, task = waiting.pop(future)
+                outcome = _outcome(future)
+                if outcome.files:
+                    unpack(outcome.files, task)
+                if outcome.status:
+                    job.failed = True
+                    bar.write(f"failed: {task.label}\n  {outcome.log}", file=sys.stderr)
+                else:
+                    bar.write(f"done: {task.label}")
+                bar.update()
+                left[id(job)] -= task is not job.last
+                if task is not job.last and not left[id(job)] and job.last and not job.failed:
+                    last.append((job, job.last))
+            running = {**here.running(), **everywhere.running()}
+            bar.set_postfix_str(", ".join(f"{label} {node}".strip() for label, node in running.items()))
+    return [job.command for job in jobs if job.failed]
+
+
+def _outcome(future: "Future[Outcome]") -> Outcome:
+    try:
+        return future.result()
+    except (UserError, OSError) as error:
+        return Outcome(1, str(error))
+    except Exception as error:
+        # Ray's errors are of a dozen kinds: a node that was lost too often, a worker out of memory.
+        if type(error).__module__.partition(".")[0] != "ray":
+            raise
+        return Outcome(1, f"{type(error).__name__}: {error!s:.500}")

@@ -1,0 +1,200 @@
+"""Tasks side by side: processes of this machine, and a Ray cluster of two nodes, of which one is lost."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from answer_ranking.base.errors import UserError
+from answer_ranking.reproduce.experiments import listed, shipping, tasks
+
+# A script that trains nothing, but leaves what a training leaves.
+SCRIPT = """
+import json, sys, time
+from pathlib import Path
+
+from answer_ranking.evaluation.records import package_versions
+from answer_ranking.reproduce.experiments.options import training_words
+
+words = sys.argv[1:]
+value = lambda option: words[words.index(option) + 1]
+with open(Path(__file__).parent / "starts", "a") as file:
+    print(*words, file=file)
+if "--fail" in words:
+    sys.exit("the reason")
+if "--train-only" in words:
+    time.sleep(float(value("--wait")) if "--wait" in words else 0)
+    seed = value("--first-seed")
+    folder = Path("outputs/tiny/key") / f"seed-{seed}"
+    folder.mkdir(parents=True)
+    (folder / "state.npz").write_text(seed)
+    made_by = {"words": training_words(" ".join(["python", "reproduce/tiny.py", *words])), "seed": int(seed)}
+    (folder / "trained.json").write_text(json.dumps({**made_by, "versions": package_versions()}))
+else:
+    path = Path(value("--results"), value("--record") + ".json")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    seeds = sorted(each.read_text() for each in Path("outputs").glob("tiny/key/seed-*/state.npz"))
+    path.write_text(json.dumps({"command": " ".join(["python", *words]), "seeds": seeds}))
+"""
+LIST = """python reproduce/tiny.py --seeds 3 --record tiny/a
+python reproduce/tiny.py --fail --seeds 2 --record tiny/bad
+"""
+MODELS = {
+    "hyperqa/sample/hyperqa": "hyperqa_wikiqa.py --seeds 2",
+    "ctrn/sample/qrnn": "ctrn_trecqa.py --model qrnn --variant None --filters 8 --seeds 1",
+    "cosinet/sample/list": "cosinet_wikiqa.py --model cosinet-list-rnn --filters 8 --seeds 1",
+    "attentive_pooling/sample/ap-cnn": "attentive_pooling_wikiqa.py --model ap-cnn --filters 8 --seeds 1",
+}
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    (tmp_path / "reproduce").mkdir()
+    (tmp_path / "reproduce" / "tiny.py").write_text(SCRIPT)
+    (tmp_path / "list").write_text(LIST)
+    for module in (listed, tasks):
+        monkeypatch.setattr(module, "ROOT", tmp_path)
+    return tmp_path
+
+
+def reproduce(root, **options):
+    return listed.reproduce(experiments=root / "list", results=root / "results", **options)
+
+
+def starts(root):
+    return (root / "reproduce" / "starts").read_text().splitlines()
+
+
+def test_seeds_side_by_side_and_one_that_fails(root, capfd):
+    assert reproduce(root, jobs=2, dry_run=True) == 0
+    assert "to train: tiny/a 0, tiny/a 1, tiny/a 2" in capfd.readouterr().out
+    assert not (root / "outputs").exists()
+    assert reproduce(root, jobs=2) == 1
+    said = capfd.readouterr().err
+    assert said.count("the reason") == 2 and said.splitlines()[-1] == f"failed: {LIST.splitlines()[1]}"
+    assert json.loads((root / "results" / "tiny" / "a.json").read_text())["seeds"] == ["0", "1", "2"]
+    # Three seeds, their record, and two seeds that failed once each and have none.
+    assert len(starts(root)) == 6 and not (root / "results" / "tiny" / "bad.json").exists()
+
+
+def test_the_same_command_goes_on_from_the_seeds_that_are_there(root):
+    reproduce(root, only="tiny/a", jobs=1)
+    (root / "results" / "tiny" / "a.json").unlink()
+    for path in (root / "outputs" / "tiny" / "key" / "seed-1").iterdir():
+        path.unlink()
+    (root / "outputs" / "tiny" / "key" / "seed-1").rmdir()
+    (root / "reproduce" / "starts").unlink()
+    assert reproduce(root, only="tiny/a", jobs=2) == 0
+    trained, measured = starts(root)
+    assert "--first-seed 1 --train-only" in trained and "--record tiny/a" in measured
+
+
+def test_an_interruption_ends_what_runs(root):
+    (root / "list").write_text("python reproduce/tiny.py --wait 60 --seeds 2 --record tiny/a\n")
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from answer_ranking.base.command import run_command\n"
+        "from answer_ranking.reproduce.experiments import listed, tasks\n"
+        "root = Path(sys.argv[1]); listed.ROOT = tasks.ROOT = root\n"
+        "run_command(lambda: listed.reproduce(jobs=2, experiments=root / 'list', results=root / 'results'))\n"
+    )
+    driver = subprocess.Popen([sys.executable, "-c", code, str(root)], stdout=subprocess.DEVNULL)
+    while not (root / "reproduce" / "starts").exists() or len(starts(root)) < 2:
+        time.sleep(0.05)
+    driver.send_signal(signal.SIGTERM)
+    began = time.monotonic()
+    assert driver.wait(30) == 143 and time.monotonic() - began < 25
+    with pytest.raises(ChildProcessError):  # Nobody is left of whom this process would be the parent.
+        os.waitpid(driver.pid, 0)
+
+
+def test_a_folder_is_read_where_it_is_or_from_a_copy(tmp_path, monkeypatch):
+    ray = pytest.importorskip("ray", reason="needs Ray: pip install -e '.[cluster]'")
+    home = tmp_path / "home"
+    (home / "set").mkdir(parents=True)
+    (home / "set" / "train.tsv").write_text("a question")
+    monkeypatch.setenv("QA_DATA_HOME", str(home))
+    monkeypatch.delenv("QA_EMBEDDINGS_HOME", raising=False)
+    monkeypatch.setattr(shipping, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(ray, "put", lambda content: content)
+    monkeypatch.setattr(ray, "get", lambda content: content)
+    shipped = shipping.ship(ray)
+    assert shipping.homes_here(shipped) == {"QA_DATA_HOME": str(home)}
+    (home / "set" / "train.tsv").write_text("another")
+    for _ in range(2):
+        copy = Path(shipping.homes_here(shipped)["QA_DATA_HOME"])
+        assert copy != home and (copy / "set" / "train.tsv").read_text() == "a question"
+        (copy / "set" / "train.tsv").write_text("damaged")  # The next call mends it.
+
+
+def test_two_ways_at_once_and_no_cluster(root):
+    with pytest.raises(UserError, match="--jobs N, at least 1, or --ray"):
+        reproduce(root, jobs=2, ray="local")
+    with pytest.raises(UserError, match="at least 1"):
+        reproduce(root, jobs=-1)
+    pytest.importorskip("ray", reason="needs Ray: pip install -e '.[cluster]'")
+    with pytest.raises(UserError, match="no Ray cluster answers"):
+        reproduce(root, ray="127.0.0.1:1")
+
+
+@pytest.mark.slow
+def test_a_node_is_lost_and_nothing_with_it(tmp_path, monkeypatch):
+    """Four models' seeds on two nodes: values are those of one machine, to the digit."""
+    utils = pytest.importorskip("ray.cluster_utils", reason="needs Ray: pip install -e '.[cluster]'")
+    (tmp_path / "list").write_text(
+        "".join(
+            f"python reproduce/{command} --dataset sample --epochs 2 --record {name}\n"
+            for name, command in MODELS.items()
+        )
+    )
+    records = {}
+    for name in ("one", "two"):
+        folder = tmp_path / name
+        folder.mkdir()
+        monkeypatch.setattr(listed, "ROOT", folder)
+        options = {"experiments": tmp_path / "list", "results": folder / "results"}
+        if name == "one":
+            monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", "1")
+            assert listed.reproduce(jobs=1, **options) == 0
+        else:
+            (tmp_path / "tasks").mkdir()
+            # The paths of Ray's sockets have to be short.
+            monkeypatch.setenv("RAY_TMPDIR", tempfile.gettempdir())
+            monkeypatch.setenv("TMPDIR", str(tmp_path / "tasks"))
+            cluster = utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+            killer = threading.Thread(target=lose, args=(cluster, cluster.add_node(num_cpus=1), tmp_path))
+            killer.start()
+            try:
+                assert listed.reproduce(ray=cluster.address, **options) == 0
+            finally:
+                killer.join()
+                cluster.shutdown()
+        records[name] = {
+            path.relative_to(folder): json.loads(path.read_text())
+            for path in folder.glob("results/**/*.json")
+        }
+    assert len(records["one"]) == len(MODELS) and records["one"].keys() == records["two"].keys()
+    for path, record in records["one"].items():
+        other = records["two"][path]
+        for key in ("metrics", "metrics_dev", "per_question", "seeds", "configuration", "data", "processors"):
+            assert other[key] == record[key], (path, key)
+    assert (tmp_path / "lost").exists()
+
+
+def lose(cluster, node, folder):
+    """Kill a node when both nodes train."""
+    end = time.monotonic() + 300
+    while time.monotonic() < end:
+        logs = list((folder / "tasks").glob("answer-ranking-*/log"))
+        if sum("questions" in log.read_text(errors="replace") for log in logs) >= 2:
+            cluster.remove_node(node, allow_graceful=False)
+            (folder / "lost").touch()
+            return
+        time.sleep(0.05)
