@@ -34,7 +34,8 @@ def with_rows(folder: Path, manifest: Manifest, shards: Iterable[Shard], ray: An
     With `ray`, the module, segments are made and quantised in tasks of a cluster (`spread`). Their files come
     back to this machine, so that nothing else needs to see the folder.
     """
-    segments, waiting = list(manifest.segments), deque()
+    segments = list(manifest.segments)
+    waiting: deque[tuple[str, int]] = deque()
     shards = iter(shards)
     first = next(shards)
     model = Model.read(folder / "model") if manifest.model else None

@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ from answer_ranking.ranking.search.segments import Part, to_parquet
 from answer_ranking.ranking.search.state import State
 from answer_ranking.ranking.search.tasks import spread
 
-Table = str | Path | pd.DataFrame
+Table: TypeAlias = str | Path | pd.DataFrame
 
 
 @dataclass

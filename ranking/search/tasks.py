@@ -22,7 +22,9 @@ _AHEAD = 2  # tasks begun for every processor: a result waits here while the nex
 PROBED = 1_000
 """Texts by which another machine is compared with this one."""
 
-_Shared, _Item, _Result = TypeVar("_Shared"), TypeVar("_Item"), TypeVar("_Result")
+_Shared = TypeVar("_Shared")
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 
 
 def spread(
@@ -42,7 +44,9 @@ def spread(
             yield function(shared, item)
         return
     task = ray.remote(max_retries=_LOST, retry_exceptions=False)(_heard)
-    sent, begun, printed = ray.put(shared), deque(), set()
+    sent = ray.put(shared)
+    begun: deque[Any] = deque()
+    printed: set[str] = set()
 
     def first() -> _Result:
         try:
