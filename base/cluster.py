@@ -1,5 +1,6 @@
 """Ray, where work is spread over several machines. Without Ray everything else works."""
 
+import logging
 import os
 import platform
 from collections.abc import Iterator
@@ -35,7 +36,7 @@ def cluster(address: str) -> Iterator[Any]:
                 address,
                 include_dashboard=False if address == "local" else None,
                 log_to_driver=False,
-                logging_level="ERROR",
+                logging_level=logging.ERROR,
             )
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise UserError(
