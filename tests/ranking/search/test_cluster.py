@@ -45,7 +45,7 @@ def cluster():
 
 
 def texts(n, seed):
-    return [" ".join(row) for row in np.random.default_rng(seed).choice(WORDS, (n, 10)).tolist()]
+    return [" ".join(row) for row in np.random.default_rng(seed).choice(WORDS, (n, 5)).tolist()]
 
 
 def write_shards(folder, n=N):
@@ -77,7 +77,9 @@ def test_what_is_wrong_with_a_shard_is_said_as_on_one_machine(real_ranker, clust
     shards = write_shards(tmp_path / "shards", 1000)
     pd.DataFrame({"answer": ["fine", " "], "shard": "5"}).to_parquet(shards / "part-5.parquet")
     for address in (None, cluster.address):
-        with pytest.raises(UserError, match=r"shards/part-5\.parquet, row 2: the candidate is empty") as error:
+        with pytest.raises(
+            UserError, match=r"shards/part-5\.parquet, row 2: the candidate is empty"
+        ) as error:
             AnswerIndex.build(real_ranker, shards, tmp_path / "index", ray=address)
         assert "Traceback" not in str(error.value) and "\n" not in str(error.value)
 
