@@ -3,6 +3,8 @@
 import logging
 import os
 import platform
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import metadata
@@ -31,6 +33,7 @@ def cluster(address: str) -> Iterator[Any]:
         raise UserError("Ray is missing: pip install 'answer-ranking[cluster]'.") from error
     mine = not ray.is_initialized()
     if mine:
+        ended_by = signal.getsignal(signal.SIGTERM)
         try:
             ray.init(
                 address,
@@ -43,6 +46,9 @@ def cluster(address: str) -> Iterator[Any]:
                 f"no Ray cluster answers at {address!r} ({error!s:.200}). Start one with `ray start --head`, "
                 "or use the address local."
             ) from error
+        if threading.current_thread() is threading.main_thread():
+            # Ray's own handler, which it puts over Python's, ends the process at once.
+            signal.signal(signal.SIGTERM, ended_by)
     try:
         _refuse_other_versions(ray)
         yield ray

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from answer_ranking.base.errors import UserError
+from answer_ranking.base.files import allow_files
 from answer_ranking.ranking.search.bm25 import WORDS, counts_of
 from answer_ranking.ranking.search.manifest import FORMAT, Manifest, damaged, name_of
 from answer_ranking.ranking.search.tasks import Model
@@ -38,6 +39,7 @@ class Segments:
         self._lock = threading.Lock()
         self._kept: dict[tuple[int, int], pa.Table] = {}
         self._files, self._points = [], []
+        allow_files(2 * len(manifest.segments))
         for name, rows in manifest.segments:
             path = folder / "segments" / name / "texts.parquet"
             try:

@@ -138,6 +138,17 @@ def test_a_machine_that_gives_other_points_is_refused(stub, tmp_path):
         other.encode(["w1"])
 
 
+def test_an_index_of_more_segments_than_files_may_usually_be_open(stub, answers, tmp_path):
+    resource = pytest.importorskip("resource", reason="Windows has no such limit")
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
+    try:
+        index = AnswerIndex.build(stub.StubRanker(), answers[:300], tmp_path / "index", chunk_rows=1)
+        assert len(index.search("w1", k=300)) == 300 and len(index.manifest.segments) == 300
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
 def test_results_come_in_the_order_of_the_items():
     assert list(spread(lambda shared, item: shared + item, 10, range(3))) == [10, 11, 12]
 
