@@ -4,6 +4,7 @@ import logging
 import os
 import platform
 import signal
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,13 +36,17 @@ def cluster(address: str) -> Iterator[Any]:
     if mine:
         ended_by = signal.getsignal(signal.SIGTERM)
         try:
+            host, _, port = address.rpartition(":")
+            if host and port.isdigit() and "//" not in host:
+                # Ray itself would wait for many minutes.
+                socket.create_connection((host, int(port)), timeout=10).close()
             ray.init(
                 address,
                 include_dashboard=False if address == "local" else None,
                 log_to_driver=False,
                 logging_level=logging.ERROR,
             )
-        except (ConnectionError, ValueError, RuntimeError) as error:
+        except (OSError, ValueError, RuntimeError) as error:
             raise UserError(
                 f"no Ray cluster answers at {address!r} ({error!s:.200}). Start one with `ray start --head`, "
                 "or use the address local."

@@ -84,6 +84,12 @@ def test_what_is_wrong_with_a_shard_is_said_as_on_one_machine(real_ranker, clust
         assert "Traceback" not in str(error.value) and "\n" not in str(error.value)
 
 
+def test_an_address_where_nothing_answers(cluster, tmp_path):
+    with pytest.raises(UserError, match=r"no Ray cluster answers at '127\.0\.0\.1:9'.*ray start --head"):
+        AnswerIndex.build(None, pd.DataFrame({"text": ["a"]}), tmp_path / "index", ray="127.0.0.1:9")
+    assert not (tmp_path / "index").exists()
+
+
 def test_a_driver_and_a_node_are_killed(real_ranker, cluster, tmp_path, monkeypatch):
     monkeypatch.setattr(ball, "EXACT_UP_TO", N // 2)
     shards = write_shards(tmp_path / "shards")
