@@ -3,7 +3,9 @@
 import logging
 import os
 import platform
+import signal
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import metadata
@@ -32,10 +34,12 @@ def cluster(address: str) -> Iterator[Any]:
         raise UserError("Ray is missing: pip install 'answer-ranking[cluster]'.") from error
     mine = not ray.is_initialized()
     if mine:
+        ended_by = signal.getsignal(signal.SIGTERM)
         try:
-            host, colon, port = address.rpartition(":")
-            if colon and port.isdigit():  # Ray itself would wait for ten minutes.
-                socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+            host, _, port = address.rpartition(":")
+            if host and port.isdigit() and "//" not in host:
+                # Ray itself would wait for many minutes.
+                socket.create_connection((host, int(port)), timeout=10).close()
             ray.init(
                 address,
                 include_dashboard=False if address == "local" else None,
@@ -47,6 +51,9 @@ def cluster(address: str) -> Iterator[Any]:
                 f"no Ray cluster answers at {address!r} ({error!s:.200}). Start one with `ray start --head`, "
                 "or use the address local."
             ) from error
+        if threading.current_thread() is threading.main_thread():
+            # Ray's own handler, which it puts over Python's, ends the process at once.
+            signal.signal(signal.SIGTERM, ended_by)
     try:
         _refuse_other_versions(ray)
         yield ray

@@ -7,6 +7,7 @@ import lzma
 import os
 import re
 import secrets
+import sys
 import tarfile
 import tempfile
 import warnings
@@ -39,6 +40,8 @@ DAMAGED: tuple[type[Exception], ...] = (
     tarfile.TarError,
 )
 """What Python raises for an archive that is damaged, encrypted, or compressed in a way that it lacks."""
+
+_OTHER_FILES = 512
 
 # The number of the process in the name of a temporary file.
 _WRITER = re.compile(r"\.(\d+)\.part")
@@ -116,6 +119,26 @@ def held_folder(folder: str | Path) -> Iterator[None]:
         raise
     finally:
         lock.release()
+
+
+def allow_files(n: int) -> None:
+    """Allow this process to open `n` files more, where the usual limit, often 1,024, is too low.
+
+    A UserError says that the machine's own limit is.
+    """
+    if os.name == "nt":
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed, most = n + _OTHER_FILES, sys.maxsize if hard == resource.RLIM_INFINITY else hard
+    if most < needed:
+        raise UserError(
+            f"{needed:,} open files are needed, and {most:,} allowed. Raise the limit: ulimit -Hn."
+        )
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        # Twice as many, since there may be a new state beside an old one.
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(2 * needed, most), hard))
 
 
 def remove_leftovers(folder: str | Path) -> None:

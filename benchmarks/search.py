@@ -243,7 +243,9 @@ def measure_points(folder: Path, norms: tuple[float, float] | None) -> dict[str,
         figures["chosen"] = found(chosen, ranker, texts, questions, truth)
     else:
         start = time.perf_counter()
-        ball.write_quantised(folder, points, "hyperbolic")
+        quantiser = ball.train_quantiser(points, "hyperbolic")
+        codes = (ball.quantise((quantiser, "hyperbolic"), block) for block in points.blocks())
+        ball.write_quantised(folder, quantiser, codes)
         figures["quantised_in_seconds"] = time.perf_counter() - start
         figures["sweep"] = []
         settings = ball._CHOSEN, ball._PROBED_SHARE

@@ -25,7 +25,7 @@ from answer_ranking.data_prep.tables import (
     to_table,
 )
 
-_SUFFIXES = (".csv", ".tsv", ".jsonl", ".xlsx", ".parquet")
+SUFFIXES = (".csv", ".tsv", ".jsonl", ".xlsx", ".parquet")
 _SYNONYMS = {"answer": "candidate", "answers": "candidate"}
 _CSV_LINE = re.compile("[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 _SEPARATOR_LINE = re.compile('"?sep=([^"\r\n])"?[\r\n]', re.IGNORECASE)
@@ -117,8 +117,8 @@ def read_table_file(
     hold the `separator` of the fields.
     """
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
-    if suffix not in _SUFFIXES:
-        raise UserError(f"{path}: the name must end in {', '.join(_SUFFIXES)} (.gz may follow).")
+    if suffix not in SUFFIXES:
+        raise UserError(f"{path}: the name must end in {', '.join(SUFFIXES)} (.gz may follow).")
     faults = Faults(path, "row" if suffix in (".parquet", ".xlsx") else "line", drop_bad_rows)
     lines: list[int] | None
     if suffix in (".parquet", ".xlsx"):

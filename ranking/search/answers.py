@@ -22,13 +22,13 @@ def read_rows(path: str | Path) -> tuple[pd.DataFrame, list[int] | None]:
     return table, lines
 
 
-def answers_of(table: str | Path | pd.DataFrame, first: int = 1, schema: pa.Schema | None = None) -> pa.Table:
+def answers_of(table: str | Path | pd.DataFrame, schema: pa.Schema | None = None) -> tuple[pa.Table, bool]:
     """Check a table of answers and give its `candidate_id`, `candidate` and further columns.
 
+    Also says whether the rows had no `candidate_id`: they are called c1, c2 and so on.
+
     Args:
-        table: a path or a table with the column `candidate`, `answer` or `text`. Without `candidate_id` the
-            rows are called c1, c2 and so on.
-        first: the number of the first row among those without `candidate_id`.
+        table: a path or a table with the column `candidate`, `answer` or `text`.
         schema: the columns of the index to which these are added; None for a new one. A column that the
             table lacks is null.
 
@@ -58,8 +58,9 @@ def answers_of(table: str | Path | pd.DataFrame, first: int = 1, schema: pa.Sche
     twice = table.columns[table.columns.duplicated()]
     if len(twice):
         raise UserError(f"{where}: the column {twice[0]!r} occurs twice. Name every column once.")
-    if "candidate_id" not in table.columns:
-        table = table.assign(candidate_id=[f"c{i}" for i in range(first, first + len(table))])
+    numbered = "candidate_id" not in table.columns
+    if numbered:
+        table = table.assign(candidate_id=named(1, len(table)))
     refuse_ids(table["candidate_id"][table["candidate_id"].duplicated()], f"{where}: more than one row has")
     pairs = table[["candidate_id", "candidate"]].assign(question="-", question_id="-")
     unit = "line" if lines is not None else "row"
@@ -71,21 +72,29 @@ def answers_of(table: str | Path | pd.DataFrame, first: int = 1, schema: pa.Sche
     for name in table.columns.difference(list(columns), sort=False):
         columns[name] = _array(table[name])
     if schema is None:
-        return pa.table(columns)
+        return pa.table(columns), numbered
     unknown = [name for name in columns if name not in schema.names]
     if unknown:
         raise UserError(
-            f"{where}: the index has no column {unknown[0]!r}. Leave it out, or build a new index."
+            f"{where}: the index, or the first table, has no column {unknown[0]!r}. Leave it out, or build a "
+            "new index."
         )
     try:
-        return pa.table(
-            {
-                each.name: columns.get(each.name, pa.nulls(len(table), each.type)).cast(each.type)
-                for each in schema
-            }
-        )
+        columns = {
+            each.name: columns.get(each.name, pa.nulls(len(table), each.type)).cast(each.type)
+            for each in schema
+        }
     except pa.ArrowException as error:
-        raise UserError(f"{where}: a column is of another type than the index's ({error!s:.100}).") from error
+        raise UserError(
+            f"{where}: a column is of another type than the index's, or the first table's ({error!s:.100}). "
+            "Write it as there."
+        ) from error
+    return pa.table(columns), numbered
+
+
+def named(first: int, n: int) -> list[str]:
+    """Name `n` rows by their numbers from `first` on: c1, c2 and so on."""
+    return [f"c{number}" for number in range(first, first + n)]
 
 
 def refuse_ids(ids: Sequence, what: str) -> None:

@@ -3,7 +3,7 @@
 import importlib
 import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -214,8 +214,8 @@ def unit(points: np.ndarray) -> np.ndarray:
     return points / np.where(lengths > 0, lengths, 1)
 
 
-def write_quantised(folder: Path, points: Points, similarity: str) -> None:
-    """Write a faiss index of all points, quantised to four bits for every four numbers.
+def train_quantiser(points: Points, similarity: str) -> np.ndarray:
+    """Train an index of faiss without points, in bytes, which quantises four numbers to four bits.
 
     It has as many lists as the power of two next to the root of the number of points.
     """
@@ -227,10 +227,29 @@ def write_quantised(folder: Path, points: Points, similarity: str) -> None:
     index = faiss.index_factory(d, f"IVF{lists},PQ{parts}x4fs", metric)
     sample = np.sort(np.random.default_rng(0).choice(n, min(n, _PER_LIST * lists), replace=False))
     index.train(_in_place(points.points(sample), similarity))
-    for block in points.blocks():
-        index.add(_in_place(block, similarity))
+    return faiss.serialize_index(index)
+
+
+def quantise(trained: tuple[np.ndarray, str], points: np.ndarray) -> np.ndarray:
+    """Quantise points by what `train_quantiser` gave, and a similarity: their lists and codes, uint8."""
+    quantiser, similarity = trained
+    return _faiss().deserialize_index(quantiser).sa_encode(_in_place(points, similarity))
+
+
+def write_quantised(folder: Path, quantiser: np.ndarray, codes: Iterable[np.ndarray]) -> None:
+    """Write the index of all points, whose codes come in their order."""
+    faiss = _faiss()
+    trained = faiss.deserialize_index(quantiser)
+    # The index for fast search takes no codes. This one does, and becomes the very bytes that adding all
+    # points to the other gives.
+    index = faiss.IndexIVFPQ(
+        trained.quantizer, trained.d, trained.nlist, trained.pq.M, 4, trained.metric_type
+    )
+    index.pq, index.by_residual, index.is_trained = trained.pq, trained.by_residual, True
+    for part in codes:
+        index.add_sa_codes(part)
     try:
-        faiss.write_index(index, str(folder / _INDEX))
+        faiss.write_index(faiss.IndexIVFPQFastScan(index), str(folder / _INDEX))
     except RuntimeError as error:  # It has no error of its own for a full disk.
         raise OSError(f"faiss could not write ({error!s:.200})") from error
 

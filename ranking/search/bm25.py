@@ -1,15 +1,21 @@
 """The best texts by their words: BM25 of bm25s."""
 
+import itertools
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
 from answer_ranking.ranking.search.manifest import damaged
 
 _WORD = re.compile(r"\w+")
+WORDS = "words.npz"
+"""The file of a segment that holds what `counts_of` gives."""
 _ARRAYS = ("data", "indices", "indptr")
 
 
@@ -82,19 +88,79 @@ class WordIndex:
         return found
 
 
-def write_bm25(folder: Path, texts: Iterable[Sequence[str]]) -> None:
-    """Make the index of all texts, which come in parts, and write its files into a folder."""
+def counts_of(texts: Sequence[str]) -> dict[str, np.ndarray]:
+    """Count the words of some texts; `write_bm25` makes the index of several such counts.
+
+    Returns `words` (UTF-8, a line each, as bytes), in how many of the texts each occurs (`texts`), in which,
+    word by word (`rows`), how often in each of these (`times`), and how many words each text has (`lengths`).
+    """
+    numbers: dict[str, int] = {}
+    ids = [[numbers.setdefault(word, len(numbers)) for word in words_of(text)] for text in texts]
+    lengths = np.array([len(each) for each in ids], np.int32)
+    of_word = np.fromiter(itertools.chain.from_iterable(ids), np.int64, int(lengths.sum()))
+    pairs, times = np.unique(
+        of_word * len(texts) + np.repeat(np.arange(len(texts)), lengths), return_counts=True
+    )
+    words, rows = np.divmod(pairs, len(texts))
+    return {
+        "words": np.frombuffer("\n".join(numbers).encode(), np.uint8),
+        "texts": np.bincount(words, minlength=len(numbers)).astype(np.int32),
+        "rows": rows.astype(np.min_scalar_type(len(texts))),
+        "times": times.astype(np.min_scalar_type(int(times.max(initial=0)))),
+        "lengths": lengths,
+    }
+
+
+def write_bm25(folder: Path, counted: Sequence[Path]) -> None:
+    """Make the index of all texts from the files of their counts, and write its files into a folder.
+
+    The scores are those of bm25s, of which only the counting is replaced: it holds all words of all texts.
+    """
     # Imported here because it loads JAX where that is installed.
     import bm25s
-    from bm25s.tokenization import Tokenized
+    from bm25s import scoring
 
     numbers: dict[str, int] = {}
-    ids = [
-        [numbers.setdefault(word, len(numbers)) for word in words_of(text)] for part in texts for text in part
-    ]
-    # bm25s needs at least one word, and a text that has it.
-    numbers.setdefault("", len(numbers))
-    ids[0].append(numbers[""]) if not any(ids) else None
+    in_texts, places, n_texts, n_words = np.empty(0, np.int64), [], 0, 0
+    for path in counted:
+        with reading(path) as counts:
+            words = counts["words"].tobytes().decode().split("\n") if len(counts["words"]) else []
+            place = np.fromiter(
+                (numbers.setdefault(word, len(numbers)) for word in words), np.int32, len(words)
+            )
+            in_texts = np.pad(in_texts, (0, len(numbers) - len(in_texts)))
+            in_texts[place] += counts["texts"]
+            n_texts, n_words = n_texts + len(counts["lengths"]), n_words + int(counts["lengths"].sum())
+            places.append(place)
     index = bm25s.BM25()
-    index.index(Tokenized(ids, numbers), show_progress=False)
+    idf_of, part_of = scoring._select_idf_scorer(index.idf_method), scoring._select_tfc_scorer(index.method)
+    idf = np.array([idf_of(n, N=n_texts) for n in in_texts.tolist()], index.dtype)
+    starts = np.concatenate([[0], np.cumsum(in_texts)])
+    # Arrays without a number could not be memory-mapped.
+    data, indices = np.zeros(max(starts[-1], 1), index.dtype), np.zeros(max(starts[-1], 1), index.int_dtype)
+    free, n_before = starts[:-1].copy(), 0
+    for path, place in zip(counted, places, strict=True):
+        with reading(path) as counts:
+            texts, rows, lengths = counts["texts"], counts["rows"], counts["lengths"].astype(np.float64)
+            within = np.arange(len(rows)) - np.repeat(np.cumsum(texts) - texts, texts)
+            to = np.repeat(free[place], texts) + within
+            part = part_of(
+                counts["times"].astype(index.dtype), lengths[rows], n_words / n_texts, index.k1, index.b
+            )
+            data[to] = np.repeat(idf[place], texts) * part
+            indices[to] = rows.astype(index.int_dtype) + n_before
+            free[place] += texts
+            n_before += len(lengths)
+    index.scores = {"data": data, "indices": indices, "indptr": starts, "num_docs": n_texts}
+    index.vocab_dict, index.nonoccurrence_array = numbers, None
     index.save(folder, show_progress=False)
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[Any]:
+    """Open what `counts_of` counted."""
+    try:
+        with np.load(path) as counts:
+            yield counts
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
+        raise damaged(path, error) from error

@@ -1,63 +1,117 @@
 """The steps of building an index; `AnswerIndex` puts them together."""
 
 import shutil
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile, ZipFile
 
-import pyarrow as pa
+import numpy as np
+import pyarrow.parquet as pq
 from tqdm import tqdm
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import held_folder, remove_leftovers
+from answer_ranking.base.files import atomic_write, held_folder, remove_leftovers
 from answer_ranking.ranking.model_folder import find_model
 from answer_ranking.ranking.search import ball
-from answer_ranking.ranking.search.bm25 import write_bm25
+from answer_ranking.ranking.search.bm25 import WORDS, write_bm25
 from answer_ranking.ranking.search.manifest import Manifest, name_of, sha256_of_model
-from answer_ranking.ranking.search.segments import Segments, atomic_folder, write_segment
+from answer_ranking.ranking.search.segments import Part, Segments, atomic_folder, make_segment
+from answer_ranking.ranking.search.shards import Shard
+from answer_ranking.ranking.search.tasks import PROBED, Model, spread
 
 if TYPE_CHECKING:
     from answer_ranking.ranking.ranker import Ranker
 
 
-def with_rows(
-    folder: Path, manifest: Manifest, rows: pa.Table, ranker: "Ranker | None", chunk_rows: int
-) -> Manifest:
-    """Write new rows, and what depends on all rows; gives the manifest of the new state."""
-    encode = ranker.encode_document if ranker is not None else None
+def with_rows(folder: Path, manifest: Manifest, shards: Iterable[Shard], ray: Any = None) -> Manifest:
+    """Write new rows, and what depends on all rows; gives the manifest of the new state.
+
+    With `ray`, the module, segments are made and quantised in tasks of a cluster (`spread`). Their files come
+    back to this machine, so that nothing else needs to see the folder.
+    """
     segments = list(manifest.segments)
-    with tqdm(total=len(rows), desc="answers", unit="text", leave=False, disable=None) as bar:
-        for start in range(0, len(rows), chunk_rows):
-            chunk = rows.slice(start, chunk_rows)
-            segments.append(write_segment(folder, chunk, manifest.model, encode))
-            bar.update(len(chunk))
+    waiting: deque[tuple[str, int]] = deque()
+    shards = iter(shards)
+    first = next(shards)
+    model = Model.read(folder / "model") if manifest.model else None
+    if model is not None and ray is not None:
+        texts = pq.read_table(first.parts[0].content, columns=["candidate"]).column(0)
+        model = model.with_probe(texts.slice(0, PROBED).to_pylist())
+
+    def unfinished() -> Iterator[Part]:
+        for shard in chain([first], shards):
+            bar.total += shard.rows
+            for part in shard.parts:
+                segments.append((part.name(manifest.model), part.rows))
+                if (folder / "segments" / segments[-1][0]).is_dir():
+                    bar.update(part.rows)
+                else:
+                    waiting.append(segments[-1])
+                    yield part
+
+    with _bar("answers", "text") as bar:
+        for files in spread(make_segment, model, unfinished(), ray):
+            name, rows = waiting.popleft()
+            with atomic_folder(folder / "segments" / name) as new:
+                for file, content in files.items():
+                    (new / file).write_bytes(content)
+            bar.update(rows)
     manifest = replace(manifest, segments=segments)
     name = name_of(*(name for name, _ in segments))
-    every = Segments(folder, manifest)
     bm25 = folder / f"bm25-{name}"
     if not bm25.is_dir():
-        with (
-            tqdm(desc="words", total=len(every), unit="text", leave=False, disable=None) as bar,
-            atomic_folder(bm25) as part,
-        ):
-            write_bm25(part, _counted(every.texts(), bar))
+        with atomic_folder(bm25) as new:
+            write_bm25(new, [folder / "segments" / each / WORDS for each, _ in segments])
     manifest = replace(manifest, bm25=bm25.name)
     if manifest.similarity and manifest.rows - manifest.ball_rows > ball.EXACT_UP_TO:
         path = folder / f"ball-{name}"
         if not path.is_dir():
-            with atomic_folder(path) as part:
-                ball.write_quantised(part, every, manifest.similarity)
+            _quantise(path, Segments(folder, manifest), manifest.similarity, ray)
         manifest = replace(manifest, ball=path.name, ball_rows=manifest.rows)
     return manifest
 
 
-def _counted(parts: Iterator[list[str]], bar: tqdm) -> Iterator[list[str]]:
-    for part in parts:
-        yield part
-        bar.update(len(part))
+def _quantise(path: Path, every: Segments, similarity: str, ray: Any) -> None:
+    """Quantise all points; what is finished, after a kill, is taken from the folder of the codes."""
+    codes = path.with_name(f"{path.name}-codes")
+    trained = codes / "trained.npy"
+    if not trained.is_file():
+        _save(trained, ball.train_quantiser(every, similarity))
+    quantiser = _load(trained)
+    files = [codes / f"{number}.npy" for number, _ in enumerate(every.blocks())]
+    missing = [file for file in files if not file.is_file()]
+    blocks = (block for file, block in zip(files, every.blocks(), strict=True) if not file.is_file())
+    with _bar("points", "segment", len(missing)) as bar:
+        for file, made in zip(
+            missing, spread(ball.quantise, (quantiser, similarity), blocks, ray), strict=True
+        ):
+            _save(file, made)
+            bar.update()
+    with atomic_folder(path) as new:
+        ball.write_quantised(new, quantiser, map(_load, files))
+
+
+def _save(path: Path, array: np.ndarray) -> None:
+    with atomic_write(path, "wb") as file:
+        np.save(file, array)
+
+
+def _load(path: Path) -> np.ndarray:
+    try:
+        return np.load(path)
+    except (OSError, ValueError, EOFError) as error:
+        raise UserError(
+            f"{path} is damaged ({error!s:.100}). Delete {path.parent}, then run the same command again."
+        ) from error
+
+
+def _bar(what: str, unit: str, total: int = 0) -> tqdm:
+    return tqdm(total=total, desc=what, unit=unit, leave=False, disable=None)
 
 
 def commit(folder: Path, manifest: Manifest, before: Manifest | None = None) -> None:

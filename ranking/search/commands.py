@@ -14,50 +14,57 @@ from answer_ranking.base.errors import UserError
 if TYPE_CHECKING:
     import pandas as pd
 
-Table = Annotated[Path, tyro.conf.arg(metavar="ANSWERS")]
+Tables = Positional[Annotated[tuple[Path, ...], tyro.conf.arg(metavar="ANSWERS")]]
 Index = Annotated[Path, tyro.conf.arg(metavar="INDEX")]
 Question = Positional[Annotated[str | None, tyro.conf.arg(metavar="QUESTION")]]
 
 
 def index(
-    table: Table,
+    tables: Tables,
     *,
     output: Path | None = None,
     model: Path | None = None,
     add: bool = False,
     delete: bool = False,
+    ray: str | None = None,
 ) -> None:
-    """Index a table of answers, so that the best of very many are found in milliseconds.
+    """Index tables of answers, so that the best of very many are found in milliseconds.
 
-    The table has the column candidate, answer or text, as .csv, .tsv, .xlsx, .jsonl or .parquet; candidate_id
+    A table has the column candidate, answer or text, as .csv, .tsv, .xlsx, .jsonl or .parquet; candidate_id
     names the answers; other columns are kept, and searches can filter by them. After an interruption the same
     command goes on.
 
     Args:
-        table: the table of answers.
+        tables: the tables of answers, or a folder of tables, which are taken in the order of their names.
         output: the folder of the index, new or empty; it must be given.
         model: the folder model/ that a training of HyperQA left, or hyperqa_squad, which comes with the
             package; without it, BM25 alone searches.
         add: add the answers to an index that is there; all are added, or none.
         delete: delete answers from an index that is there: those of the table's column candidate_id, or of
             the lines of a .txt file.
+        ray: share the work with a Ray cluster: auto for the one that runs here, local for all processors of
+            this machine, or an address such as 10.0.0.1:6379. The index is the same.
     """
+    if not tables:
+        raise UserError("name the tables of answers: answer-ranking index ANSWERS --output INDEX.")
     if output is None:
         raise UserError("give the folder of the index: --output INDEX.")
     if add and delete:
         raise UserError("--add and --delete are two commands: give one of them.")
     if model is not None and (add or delete):
         raise UserError("an index keeps its model: leave --model out.")
+    if ray is not None and delete:
+        raise UserError("there is nothing to share in --delete: leave --ray out.")
     from answer_ranking.ranking.search.index import AnswerIndex
 
     if add or delete:
         made = AnswerIndex.open(output)
         if add:
-            made.add(table)
+            made.add(tables, ray=ray)
         else:
-            made.delete(_ids(table))
+            made.delete([each for table in tables for each in _ids(table)])
     else:
-        made = AnswerIndex.build(model, table, output)
+        made = AnswerIndex.build(model, tables, output, ray=ray)
     print(f"{len(made):,} answers: {output}")
 
 

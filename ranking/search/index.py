@@ -2,7 +2,8 @@
 
 import itertools
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from answer_ranking.base.cluster import cluster
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write
-from answer_ranking.ranking.search.answers import answers_of, refuse_ids
 from answer_ranking.ranking.search.building import commit, copy_model, held, load, similarity, with_rows
 from answer_ranking.ranking.search.manifest import BUILDING, NAME, Manifest, name_of, sha256_of_model
 from answer_ranking.ranking.search.questions import questions_of
+from answer_ranking.ranking.search.shards import Shard, Table, read_shards, tables_in
 from answer_ranking.ranking.search.state import State
 
 if TYPE_CHECKING:
@@ -64,28 +66,45 @@ class AnswerIndex:
     def build(
         cls,
         ranker: "Ranker | str | Path | None",
-        table: str | Path | pd.DataFrame,
+        table: Table | Sequence[Table],
         folder: str | Path,
         *,
         chunk_rows: int = _CHUNK,
+        ray: str | None = None,
     ) -> "AnswerIndex":
-        """Index a table of answers; the same call goes on after an interruption.
+        """Index answers; the same call goes on after an interruption.
 
         Args:
             ranker: one that encodes answers apart (HyperQA, CosineQA), or its folder, which is copied into
                 the index; None for an index of words alone.
             table: a path (.csv, .tsv, .jsonl, .parquet) or a table with the column `candidate`, `answer` or
-                `text`. Without `candidate_id` the rows are called c1, c2, ... Other columns are kept;
-                where one is named as a column of the result, `indexed_` is put before its name.
+                `text`; several; or a folder of such files, which are taken in the order of their names and
+                held one at a time. Without `candidate_id` the rows are called c1, c2, ... Other columns are
+                kept; where one is named as a column of the result, `indexed_` is put before its name.
             folder: the folder of the index, new or empty.
             chunk_rows: so many rows are finished and kept at a time.
+            ray: the address of a Ray cluster that shares the work (`base.cluster`). The index is the same.
 
         Raises:
             UserError: the folder is not empty, a row is wrong (its line is named), the ranker does not
                 encode answers apart, or the disk is full.
         """
         folder = Path(folder)
-        rows = answers_of(table)
+        with _connected(ray) as module:
+            shards = read_shards(tables_in(table), chunk_rows, module)
+            # What is wrong with the first table is said before anything is written.
+            first = next(shards)
+            return cls._build(ranker, folder, first, itertools.chain([first], shards), module)
+
+    @classmethod
+    def _build(
+        cls,
+        ranker: "Ranker | str | Path | None",
+        folder: Path,
+        first: Shard,
+        shards: Iterator[Shard],
+        ray: Any,
+    ) -> "AnswerIndex":
         with held(folder):
             if (folder / NAME).exists():
                 raise UserError(f"{folder} is an index already. Choose another folder, or add to it.")
@@ -94,11 +113,10 @@ class AnswerIndex:
                 raise UserError(f"{folder} is not empty ({others[0]}). Choose a new folder for the index.")
             (folder / BUILDING).touch()
             model = copy_model(ranker, folder / "model")
-            columns = [name for name in rows.column_names if name not in ("candidate_id", "candidate")]
+            columns = [name for name in first.schema.names if name not in ("candidate_id", "candidate")]
             manifest = Manifest([], model, similarity(folder / "model") if model else "", columns)
             manifest = replace(manifest, first_stages=list(FIRST_STAGES) if model else ["bm25"])
-            encoder = None if ranker is None else load(folder / "model")
-            manifest = with_rows(folder, manifest, rows, encoder, chunk_rows)
+            manifest = with_rows(folder, manifest, shards, ray)
             commit(folder, manifest)
             (folder / BUILDING).unlink()
         return cls.open(folder)
@@ -194,19 +212,16 @@ class AnswerIndex:
         result = pd.concat([head, result.iloc[order].reset_index(drop=True)], axis=1)
         return result.assign(first_stage=first_stage)[rank <= k].reset_index(drop=True)
 
-    def add(self, table: str | Path | pd.DataFrame) -> None:
+    def add(self, table: Table | Sequence[Table], *, ray: str | None = None) -> None:
         """Add answers, read as in `build`; all are there afterwards, or none.
 
-        Their points are new files; BM25's frequencies are counted anew over all texts. A UserError names
+        Their points are new files; BM25's scores are computed anew for all texts. A UserError names
         identifiers that the index has already.
         """
-        with held(self.folder):
+        with _connected(ray) as module, held(self.folder):
             now = type(self).open(self.folder)._state
-            rows = answers_of(table, now.manifest.rows + 1, now.segments.schema)
-            ids = rows["candidate_id"].to_pandas()
-            refuse_ids(ids[now.rows_of(ids) >= 0], "the index has already")
-            encoder = self._model() if now.manifest.model else None
-            manifest = with_rows(self.folder, now.manifest, rows, encoder, _CHUNK)
+            shards = read_shards(tables_in(table), _CHUNK, module, now)
+            manifest = with_rows(self.folder, now.manifest, shards, module)
             commit(self.folder, manifest, now.manifest)
         self._state = type(self).open(self.folder)._state
 
@@ -259,6 +274,11 @@ class AnswerIndex:
                 order = np.argsort(-scores, kind="stable")
                 found[number] = rows[order], scores[order]
         return found
+
+
+def _connected(address: str | None) -> AbstractContextManager[Any]:
+    """Connect to a Ray cluster, if there is an address; gives the module, or None."""
+    return nullcontext() if address is None else cluster(address)
 
 
 def _fused(ranked: Sequence[np.ndarray], k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -12,7 +12,7 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write, read_content
 
 NAME, BUILDING = "manifest.json", "building"
-_FORMAT = 1
+FORMAT = 2
 _WHOLE, _END = 2**20, 2**18  # bytes: files up to the first are read whole, of larger ones both ends
 _AGAIN = "Build the index again: answer-ranking index ANSWERS --model MODEL --output INDEX."
 
@@ -66,7 +66,7 @@ class Manifest:
         """Replace the manifest of an index by this one, with fingerprints of the files as they are now."""
         files = [path for part in sorted(self.parts) for path in _files(folder / part)]
         prints = {path.relative_to(folder).as_posix(): _fingerprint(path) for path in files}
-        facts = {"format": _FORMAT, **asdict(self), "files": prints}
+        facts = {"format": FORMAT, **asdict(self), "files": prints}
         with atomic_write(folder / NAME) as file:
             json.dump({**facts, "sha256": _sha256_of(facts)}, file, indent=1, ensure_ascii=False)
 
@@ -86,10 +86,10 @@ class Manifest:
         try:
             facts = json.loads(content)
             sha256 = facts.pop("sha256")
-            if facts["format"] != _FORMAT:
+            if facts["format"] != FORMAT:
                 raise UserError(
                     f"{folder} was made by answer-ranking {facts['package']:.40} in format "
-                    f"{facts['format']}; this version reads format {_FORMAT}. {_AGAIN}"
+                    f"{facts['format']}; this version reads format {FORMAT}. {_AGAIN}"
                 )
             if sha256 != _sha256_of(facts):
                 raise ValueError("it is not what was written")

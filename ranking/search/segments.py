@@ -1,12 +1,14 @@
 """The rows of an index: texts in Parquet, points in memory-mapped arrays, some ten thousand rows a folder."""
 
 import hashlib
+import io
 import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,7 +17,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.ranking.search.manifest import Manifest, damaged, name_of
+from answer_ranking.base.files import allow_files
+from answer_ranking.ranking.search.bm25 import WORDS, counts_of
+from answer_ranking.ranking.search.manifest import FORMAT, Manifest, damaged, name_of
+from answer_ranking.ranking.search.tasks import Model
 
 _GROUP = 128  # rows: the least that is read for one text
 _KEPT = 1_024  # groups, or a hundred thousand texts, that stay in memory: read again at ten times the speed
@@ -34,6 +39,7 @@ class Segments:
         self._lock = threading.Lock()
         self._kept: dict[tuple[int, int], pa.Table] = {}
         self._files, self._points = [], []
+        allow_files(2 * len(manifest.segments))
         for name, rows in manifest.segments:
             path = folder / "segments" / name / "texts.parquet"
             try:
@@ -68,11 +74,6 @@ class Segments:
         """Read a whole column."""
         parts = [self._reading(i, lambda file: file.read([name])) for i in range(len(self._files))]
         return pa.concat_tables(parts).column(0)
-
-    def texts(self) -> Iterator[list[str]]:
-        """Give all texts, segment by segment."""
-        for i in range(len(self._files)):
-            yield self._reading(i, lambda file: file.read(["candidate"])).column(0).to_pylist()
 
     def take(self, rows: np.ndarray) -> pd.DataFrame:
         """Read some rows, whose numbers rise, in their order."""
@@ -128,29 +129,49 @@ def matching(column: pa.ChunkedArray, values: Sequence) -> np.ndarray:
     return pc.is_in(column.cast(pa.string()), wanted).to_numpy()
 
 
-def write_segment(
-    folder: Path, rows: pa.Table, model: str, encode: Callable[[list[str]], np.ndarray] | None
-) -> tuple[str, int]:
-    """Write rows and their points into a folder below `segments/`, unless it is there already.
+class Part(NamedTuple):
+    """The rows of a segment that is not made yet."""
 
-    Its name follows from the rows and the model, so that what was finished before a kill is known again.
-    """
+    content: pa.Buffer
+    """A Parquet file."""
+    rows: int
+    shift: int = 0
+    """What is added to the numbers in `candidate_id`, where the rows are named by these alone."""
+
+    def name(self, model: str) -> str:
+        """Name the segment by rows and model, so that what was finished before a kill is known again."""
+        return name_of(str(FORMAT), model, str(self.shift), hashlib.sha256(self.content).hexdigest())
+
+
+def to_parquet(rows: pa.Table) -> pa.Buffer:
     sink = pa.BufferOutputStream()
     pq.write_table(rows, sink, row_group_size=_GROUP, compression="zstd", write_page_checksum=True)
-    content = sink.getvalue()
-    name = name_of(model, hashlib.sha256(content).hexdigest())
-    path = folder / "segments" / name
-    if not path.is_dir():
-        points = None
-        if encode is not None:
-            points = np.asarray(encode(rows["candidate"].to_pylist()), np.float32)
-            if points.ndim != 2 or len(points) != len(rows) or not np.isfinite(points).all():
-                raise ValueError(f"the model must give {len(rows)} finite points. Received: {points.shape}")
-        with atomic_folder(path) as part:
-            (part / "texts.parquet").write_bytes(content)
-            if points is not None:
-                np.save(part / "points.npy", points)
-    return name, len(rows)
+    return sink.getvalue()
+
+
+def make_segment(model: Model | None, part: Part) -> dict[str, pa.Buffer]:
+    """Make the files of a segment: its texts, the counts of their words and, with a model, their points."""
+    content, rows = part.content, pq.read_table(part.content)
+    if part.shift:
+        numbers = [int(each[1:]) + part.shift for each in rows["candidate_id"].to_pylist()]
+        ids = pa.array([f"c{number}" for number in numbers], pa.string())
+        content = to_parquet(
+            rows.set_column(rows.schema.get_field_index("candidate_id"), "candidate_id", ids)
+        )
+    texts = rows["candidate"].to_pylist()
+    files = {"texts.parquet": content, WORDS: _file(np.savez, **counts_of(texts))}
+    if model is not None:
+        points = model.encode(texts)
+        if points.ndim != 2 or len(points) != len(rows) or not np.isfinite(points).all():
+            raise ValueError(f"the model must give {len(rows)} finite points. Received: {points.shape}")
+        files["points.npy"] = _file(np.save, points)
+    return files
+
+
+def _file(save: Callable[..., None], *arrays: np.ndarray, **named: np.ndarray) -> pa.Buffer:
+    sink = io.BytesIO()
+    save(sink, *arrays, **named)
+    return pa.py_buffer(sink.getbuffer())
 
 
 @contextmanager

@@ -54,9 +54,13 @@ class State:
                 raise UserError(f"the column {name!r} cannot be compared with {value!r}: {error}.") from error
         return keep
 
+    def ids(self) -> pd.Series:
+        """Read the identifiers of all rows, deleted ones included."""
+        return self.segments.column("candidate_id").to_pandas().astype(object)
+
     def rows_of(self, ids: pd.Series) -> np.ndarray:
         """Find the rows of identifiers, int64; -1 where there is none, or none that is not deleted."""
-        own = self.segments.column("candidate_id").to_pandas().astype(object)
+        own = self.ids()
         rows = np.delete(np.arange(len(own)), self.deleted)
         place = pd.Index(own.to_numpy()[rows]).get_indexer(pd.Index(ids.astype(object)))
         return np.where(place < 0, -1, rows[place] if len(rows) else -1)

@@ -108,7 +108,9 @@ def test_points_near_the_edge_are_found_exactly():
 def test_recall_of_quantised_points(tmp_path, monkeypatch):
     monkeypatch.setattr(ball, "_PROBED_SHARE", 1)  # Points without neighbourhoods lie in any list.
     points = Array(np.linspace(0.3, 0.7, 50))
-    ball.write_quantised(tmp_path, points, "hyperbolic")
+    quantiser = ball.train_quantiser(points, "hyperbolic")
+    codes = (ball.quantise((quantiser, "hyperbolic"), block) for block in points.blocks())
+    ball.write_quantised(tmp_path, quantiser, codes)
     found = ball.Ball(points, "hyperbolic", tmp_path, 5000).nearest(points.questions, 10)
     hits = [
         len(set(rows) & set(np.argsort(points.distances(question))[:10]))
@@ -365,7 +367,11 @@ def test_a_full_disk_loses_nothing(copy, stub, monkeypatch):
         raise OSError(28, "No space left on device")
 
     index = AnswerIndex.open(copy)
-    for target in ("numpy.save", "bm25s.BM25.save", "answer_ranking.ranking.search.manifest.json.dump"):
+    for target in (
+        "pathlib.Path.write_bytes",
+        "bm25s.BM25.save",
+        "answer_ranking.ranking.search.manifest.json.dump",
+    ):
         with monkeypatch.context() as patch:
             patch.setattr(target, full)
             with pytest.raises(UserError, match=r"No space left on device\. Free space"):

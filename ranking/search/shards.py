@@ -1,0 +1,163 @@
+"""The tables of an index: read one by one, checked against each other and cut into segments."""
+
+import io
+import itertools
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import redirect_stderr
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from answer_ranking.base.errors import UserError
+from answer_ranking.data_prep.table_files import SUFFIXES
+from answer_ranking.ranking.search.answers import answers_of, named, refuse_ids
+from answer_ranking.ranking.search.segments import Part, to_parquet
+from answer_ranking.ranking.search.state import State
+from answer_ranking.ranking.search.tasks import spread
+
+Table: TypeAlias = str | Path | pd.DataFrame
+
+
+@dataclass
+class Shard:
+    """A table that was read and checked."""
+
+    schema: pa.Schema
+    parts: list[Part]
+    numbered: bool
+    """Whether the rows had no `candidate_id`."""
+    hashes: np.ndarray
+    """Of the identifiers, uint64."""
+    rows: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rows = sum(part.rows for part in self.parts)
+
+
+def tables_in(table: Table | Sequence[Table]) -> list[Path | pd.DataFrame]:
+    """List tables: one or several, or for a folder its tables in the order of their names.
+
+    Raises:
+        UserError: a folder has none, or a file does not exist.
+    """
+    if isinstance(table, pd.DataFrame):
+        return [table]
+    if not isinstance(table, (str, Path)):
+        return [each for part in table for each in tables_in(part)]
+    path = Path(table)
+    if path.is_dir():
+        found = sorted(
+            each
+            for each in path.iterdir()
+            # Spark and others mark their folders by files such as _SUCCESS and .part-0.parquet.crc.
+            if not each.name.startswith((".", "_"))
+            and each.name.lower().removesuffix(".gz").endswith(SUFFIXES)
+        )
+        if not found:
+            raise UserError(f"{path} holds no table: none of its files ends in {', '.join(SUFFIXES)}.")
+        return list(found)
+    return [path]
+
+
+def read_shards(
+    tables: Sequence[Path | pd.DataFrame], chunk_rows: int, ray: Any = None, now: State | None = None
+) -> Iterator[Shard]:
+    """Read tables in their order, here or in tasks of a cluster; no identifier may occur twice.
+
+    The first table says which columns there are, or the index to which the tables are added.
+
+    Args:
+        tables: see `tables_in`.
+        chunk_rows: the rows of a segment; one belongs to one table.
+        ray: see `spread`. The files are sent, so that they are needed on this machine alone.
+        now: the state of the index to which the rows are added. Rows without `candidate_id` are numbered on.
+
+    Raises:
+        UserError: a table cannot be read, or an identifier is there already.
+    """
+    # Sorted runs, each at least twice as long as the next: 0.8 GB for a hundred million, a tenth of a set.
+    runs: list[np.ndarray] = []
+    n_rows, shifts = 0, []
+    if now is not None:
+        runs, n_rows = [np.sort(np.delete(_hashes(now.ids()), now.deleted))], now.manifest.rows
+    sent = ((table, _content(table) if ray is not None else None) for table in tables)
+    first: list[Shard] = []
+    schema = now.segments.schema if now is not None else None
+    if schema is None:
+        first = list(spread(read_shard, (None, chunk_rows), itertools.islice(sent, 1), ray))
+        schema = first[0].schema
+    shards = itertools.chain(first, spread(read_shard, (schema, chunk_rows), sent, ray))
+    for number, shard in enumerate(shards):
+        shifts.append(n_rows if shard.numbered else 0)
+        if shifts[-1]:
+            shard.parts = [part._replace(shift=n_rows) for part in shard.parts]
+            shard.hashes = _hashes(named(n_rows + 1, shard.rows))
+        if any(_has(run, shard.hashes) for run in runs):
+            _refuse_known(tables[: number + 1], shifts, now)
+        runs.append(np.sort(shard.hashes))
+        while len(runs) > 1 and len(runs[-2]) < 2 * len(runs[-1]):
+            runs.append(np.sort(np.concatenate([runs.pop(), runs.pop()]), kind="stable"))
+        n_rows += shard.rows
+        yield shard
+
+
+def read_shard(
+    shared: tuple[pa.Schema | None, int], table: tuple[Path | pd.DataFrame, bytes | None]
+) -> Shard:
+    """Read and check a table, or the content of its file, and cut it into parts of `chunk_rows`."""
+    (schema, chunk_rows), (source, content) = shared, table
+    if content is None or isinstance(source, pd.DataFrame):
+        rows, numbered = answers_of(source, schema)
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder) / source.name
+            copy.write_bytes(content)
+            try:
+                with redirect_stderr(io.StringIO()) as said:
+                    rows, numbered = answers_of(copy, schema)
+            except UserError as error:
+                raise UserError(str(error).replace(str(copy), str(source))) from error
+            print(said.getvalue().replace(str(copy), str(source)), end="", file=sys.stderr)
+    chunks = [rows.slice(start, chunk_rows) for start in range(0, len(rows), chunk_rows)]
+    parts = [Part(to_parquet(chunk), len(chunk)) for chunk in chunks]
+    return Shard(rows.schema, parts, numbered, _hashes(rows["candidate_id"].to_pandas()))
+
+
+def _content(table: Path | pd.DataFrame) -> bytes | None:
+    if isinstance(table, pd.DataFrame):
+        return None
+    try:
+        return table.read_bytes()
+    except FileNotFoundError as error:
+        raise UserError(f"{table} does not exist. Check the path.") from error
+    except OSError as error:
+        raise UserError(f"cannot read {table}: {error.strerror or error}.") from error
+
+
+def _hashes(ids: Sequence[str] | pd.Series) -> np.ndarray:
+    return pd.util.hash_array(np.array(ids, object), categorize=False)
+
+
+def _has(run: np.ndarray, hashes: np.ndarray) -> bool:
+    """Say whether a sorted run has one of some hashes."""
+    return bool((np.searchsorted(run, hashes, "right") > np.searchsorted(run, hashes)).any())
+
+
+def _refuse_known(tables: Sequence[Path | pd.DataFrame], shifts: Sequence[int], now: State | None) -> None:
+    """Refuse the last table if it has an identifier of the index or of another table, not only its hash."""
+    ids = []
+    for table, shift in zip(tables, shifts, strict=True):
+        rows, _ = answers_of(table)
+        ids.append(pd.Series(named(shift + 1, len(rows)) if shift else rows["candidate_id"].to_pandas()))
+    where = "the table" if isinstance(tables[-1], pd.DataFrame) else tables[-1]
+    if now is not None:
+        refuse_ids(ids[-1][now.rows_of(ids[-1]) >= 0], f"{where}: the index has already")
+    for table, others in zip(tables[:-1], ids[:-1], strict=True):
+        other = "a table before it" if isinstance(table, pd.DataFrame) else table
+        refuse_ids(ids[-1][ids[-1].isin(others)], f"{where}: {other} has already")

@@ -1,0 +1,135 @@
+"""An index built on two Ray nodes, of which one is killed, against the index that one process builds."""
+
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from answer_ranking.base.errors import UserError
+from answer_ranking.data_prep import Vocabulary
+from answer_ranking.ranking import AnswerIndex
+from answer_ranking.ranking.ranker import Ranker
+from answer_ranking.ranking.search import ball
+
+pytestmark = pytest.mark.slow
+N, N_SHARDS = 200_000, 10
+WORDS = np.array([f"w{i}" for i in range(2000)])
+
+
+@pytest.fixture(scope="module")
+def real_ranker(tmp_path_factory):
+    """The folder of a HyperQA of 32 dimensions."""
+    from answer_ranking.models import hyperqa
+
+    folder = tmp_path_factory.mktemp("model")
+    vocabulary = Vocabulary(WORDS.tolist())
+    vectors = np.random.default_rng(0).normal(size=(len(vocabulary), 16)).astype("float32")
+    Ranker(hyperqa(vectors, dimension=32), vocabulary).save(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A Ray cluster of two nodes with a processor each."""
+    pytest.importorskip("ray", reason="Ray is not installed: pip install -e '.[cluster]'")
+    from ray.cluster_utils import Cluster
+
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    made.second = made.add_node(num_cpus=1)
+    yield made
+    made.shutdown()
+
+
+def texts(n, seed):
+    return [" ".join(row) for row in np.random.default_rng(seed).choice(WORDS, (n, 5)).tolist()]
+
+
+def write_shards(folder, n=N):
+    """Ten shards of Parquet and CSV; those of even numbers have no identifiers."""
+    folder.mkdir()
+    for i in range(N_SHARDS):
+        table = pd.DataFrame({"answer": texts(n // N_SHARDS, i), "shard": str(i)})
+        if i % 2:
+            table["candidate_id"] = [f"own-{i}-{row}" for row in range(len(table))]
+        path = folder / f"part-{i}.parquet"
+        table.to_csv(path.with_suffix(".csv"), index=False) if i == 3 else table.to_parquet(path)
+    return folder
+
+
+def when_finished(folder, n, act):
+    """Do something as soon as so many segments are finished; returns the thread."""
+
+    def wait():
+        while len(list((folder / "segments").glob("[!.]*"))) < n:
+            time.sleep(0.02)
+        act()
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_what_is_wrong_with_a_shard_is_said_as_on_one_machine(real_ranker, cluster, tmp_path):
+    shards = write_shards(tmp_path / "shards", 1000)
+    pd.DataFrame({"answer": ["fine", " "], "shard": "5"}).to_parquet(shards / "part-5.parquet")
+    for address in (None, cluster.address):
+        with pytest.raises(
+            UserError, match=r"shards/part-5\.parquet, row 2: the candidate is empty"
+        ) as error:
+            AnswerIndex.build(real_ranker, shards, tmp_path / "index", ray=address)
+        assert "Traceback" not in str(error.value) and "\n" not in str(error.value)
+
+
+def test_an_address_where_nothing_answers(cluster, tmp_path):
+    with pytest.raises(UserError, match=r"no Ray cluster answers at '127\.0\.0\.1:9'.*ray start --head"):
+        AnswerIndex.build(None, pd.DataFrame({"text": ["a"]}), tmp_path / "index", ray="127.0.0.1:9")
+    assert not (tmp_path / "index").exists()
+
+
+def test_a_driver_and_a_node_are_killed(real_ranker, cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr(ball, "EXACT_UP_TO", N // 2)
+    shards = write_shards(tmp_path / "shards")
+    alone = AnswerIndex.build(real_ranker, shards, tmp_path / "alone")
+    assert alone.manifest.ball and len(alone) == N
+
+    folder = tmp_path / "index"
+    code = "from answer_ranking.ranking.cli import main; main()"
+    options = [shards, "--model", real_ranker, "--output", folder, "--ray", cluster.address]
+    driver = subprocess.Popen([sys.executable, "-c", code, "index", *map(str, options)])
+    when_finished(folder, 2, driver.kill).join()
+    driver.wait()
+    finished = {path: path.stat().st_mtime_ns for path in (folder / "segments").glob("[!.]*/texts.parquet")}
+    assert 2 <= len(finished) < N_SHARDS - 3 and not (folder / "manifest.json").exists()
+
+    left = []
+
+    def kill():
+        cluster.remove_node(cluster.second, allow_graceful=False)
+        left.append(len(list((folder / "segments").glob("[!.]*"))))
+
+    killed = when_finished(folder, len(finished) + 1, kill)
+    index = AnswerIndex.build(real_ranker, shards, folder, ray=cluster.address)
+    killed.join()
+    assert left[0] < N_SHARDS
+    # What was finished before was not made again.
+    assert finished.items() <= {path: path.stat().st_mtime_ns for path in folder.rglob("*.parquet")}.items()
+
+    assert index.manifest.segments == alone.manifest.segments
+    own = [each.segments.column("candidate_id").to_pylist() for each in (index._state, alone._state)]
+    assert own[0] == own[1] and len(set(own[0])) == N
+    assert own[0][19_999:20_001] == ["c20000", "own-1-0"] and own[0][40_000] == "c40001"
+    questions = texts(50, seed=99)
+    for stage in ("ball", "bm25", "both"):
+        found, expected = (each.search(questions, first_stage=stage) for each in (index, alone))
+        assert found["candidate_id"].tolist() == expected["candidate_id"].tolist()
+        np.testing.assert_allclose(found["score"], expected["score"], atol=1e-6, rtol=0)
+
+    more = pd.DataFrame({"text": texts(1000, seed=100)})
+    index.add(more, ray=cluster.address)
+    alone.add(more)
+    found, expected = (each.search(questions, first_stage="both") for each in (index, alone))
+    pd.testing.assert_frame_equal(found, expected)
