@@ -2,12 +2,12 @@
 
     python benchmarks/cluster.py
 
-1. Overhead: --tasks trainings of one epoch on the bundled sample, in turn (`--jobs 1`), two at a time (`--jobs
-   2`), and on a local Ray of two processors. Ratios to the first.
+1. Overhead: --tasks trainings of one epoch on the bundled sample, in turn (`--jobs 1`), two at a time
+   (`--jobs 2`), and on a local Ray of two processors. Ratios to the first.
 2. Kills: the same trainings on two nodes of one processor each, both on this machine, while --kills times
    something is killed at random: a node, which comes back, a worker, or the driver, which is started again.
-   `lost` counts seeds without a result, `doubled` seeds with more than one, `different` those whose values are
-   not those of the run of two at a time.
+   `lost` counts seeds without a result, `doubled` seeds with more than one, `different` those whose values
+   are not those of the run of two at a time.
 
 Needs Ray (pip install -e '.[cluster]') and Linux.
 """
@@ -144,9 +144,10 @@ def compare(killed: Path, sound: Path, tasks: int) -> dict[str, int]:
     trained = Counter(path.parent.name for path in killed.glob("outputs/*/*/seed-*/state.npz"))
     mine, theirs = (json.loads((each / "results" / f"{NAME}.json").read_text()) for each in (killed, sound))
     values = [record["metrics"]["map"]["per_seed"] for record in (mine, theirs)]
+    seeds = mine["seeds"]
     return {
-        "lost": sum(not trained[f"seed-{number}"] for number in range(tasks)) + tasks - len(mine["seeds"]),
-        "doubled": sum(count > 1 for count in trained.values()) + len(mine["seeds"]) - len(set(mine["seeds"])),
+        "lost": sum(not trained[f"seed-{number}"] for number in range(tasks)) + tasks - len(set(seeds)),
+        "doubled": sum(count > 1 for count in trained.values()) + len(seeds) - len(set(seeds)),
         "different": sum(a != b for a, b in zip(*values, strict=True)),
     }
 

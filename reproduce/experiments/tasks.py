@@ -6,14 +6,15 @@ them and writes the record, as it does where it has trained them itself.
 """
 
 import ctypes
+import hashlib
 import io
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import tarfile
-import tempfile
 import threading
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -27,7 +28,7 @@ from tqdm import tqdm
 
 from answer_ranking.base.cluster import cluster
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import atomic_write
+from answer_ranking.base.files import atomic_write, cache_folder, held_folder
 from answer_ranking.evaluation.records import environment
 from answer_ranking.reproduce.experiments.options import RESULTS
 from answer_ranking.reproduce.experiments.shipping import Shipped, homes_here, ship
@@ -163,6 +164,34 @@ class Board:
         self._nodes: dict[str, str] = {}
 
     def start(self, label: str, node: str) -> None:
+        self._nodes[label] = node
+
+    def started(self) -> dict[str, str]:
+        return self._nodes
+
+
+def there(
+    label: str, words: tuple[str, ...], whole: bool, homes: dict[str, Shipped], commit: str, board: Any
+) -> Outcome:
+    """Run a task on a node, and bring back its files: a seed's state, or all that a study has left."""
+    node, own = socket.gethostname(), environment()["commit"]
+    if own != commit:
+        return Outcome(1, f"{node} runs the commit {own or 'of no repository'}, not {commit}. Update it.")
+    board.start.remote(label, node)
+    # The same task goes on here after its worker was lost, and elsewhere where nodes share the cache.
+    folder = cache_folder() / "tasks" / hashlib.sha256(repr((commit, words)).encode()).hexdigest()[:24]
+    with held_folder(folder):
+        log = folder / "log"
+        with log.open("wb") as file:
+            command = [*words, "--results", str(folder / "results")]
+            status = start(command, folder, file, 1, homes_here(homes)).wait()
+        files = folder.rglob("*") if whole else folder.glob("outputs/*/*/seed-*/*")
+        outcome = Outcome(status, f"on {node}:\n{_tail(log)}", b"" if status else _packed(folder, files))
+        shutil.rmtree(folder, ignore_errors=True)
+    return outcome
+
+
+def start(self, label: str, node: str) -> None:
         self._nodes[label] = node
 
     def started(self) -> dict[str, str]:

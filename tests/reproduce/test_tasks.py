@@ -164,10 +164,9 @@ def test_a_node_is_lost_and_nothing_with_it(tmp_path, monkeypatch):
             monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", "1")
             assert listed.reproduce(jobs=1, **options) == 0
         else:
-            (tmp_path / "tasks").mkdir()
             # The paths of Ray's sockets have to be short.
             monkeypatch.setenv("RAY_TMPDIR", tempfile.gettempdir())
-            monkeypatch.setenv("TMPDIR", str(tmp_path / "tasks"))
+            monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
             cluster = utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
             killer = threading.Thread(target=lose, args=(cluster, cluster.add_node(num_cpus=1), tmp_path))
             killer.start()
@@ -192,7 +191,7 @@ def lose(cluster, node, folder):
     """Kill a node when both nodes train."""
     end = time.monotonic() + 300
     while time.monotonic() < end:
-        logs = list((folder / "tasks").glob("answer-ranking-*/log"))
+        logs = list((folder / "answer-ranking" / "tasks").glob("*/log"))
         if sum("questions" in log.read_text(errors="replace") for log in logs) >= 2:
             cluster.remove_node(node, allow_graceful=False)
             (folder / "lost").touch()
