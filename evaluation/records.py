@@ -126,8 +126,8 @@ class ResultRecord:
     main: bool = False  # this is the record for the paper's row; there is one per row
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     notes: str = ""
-    # Of reproduce/studies/fair.py: how the options were chosen, the mean seconds of a seed's training, and
-    # how many questions of this split are ranked per second.
+    # Of reproduce/studies/fair.py: how the options were chosen, the processor's seconds of a training, and
+    # how many questions of this split are ranked per second of it.
     search: dict[str, Any] = field(default_factory=dict)
     training_seconds: float | None = None
     questions_per_second: float | None = None

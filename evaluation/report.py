@@ -1,7 +1,8 @@
 """The documents that are written from the records and the papers' values.
 
-`python -m answer_ranking.evaluation.report` writes `reproduce/RESULTS.md`, the presets' `card.md` and the
-marked blocks of `README.md` and of pages in `docs/`. With `--check` it fails where a document is out of date.
+`python -m answer_ranking.evaluation.report` writes `reproduce/RESULTS.md`, `reproduce/results/claims.json`,
+the presets' `card.md` and the marked blocks of `README.md` and of pages in `docs/`. With `--check` it fails
+where a document is out of date.
 """
 
 import argparse
@@ -13,6 +14,7 @@ from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write
 from answer_ranking.evaluation.benchmarks import search_block, service_block
+from answer_ranking.evaluation.claims import claims, claims_block, claims_file, read_fair
 from answer_ranking.evaluation.eq9 import eq9_block
 from answer_ranking.evaluation.norms import norms_block
 from answer_ranking.evaluation.presets import card_page, presets_block, read_cards
@@ -67,8 +69,10 @@ def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
     results, presets = root / "reproduce" / "results", root / "ranking" / "presets"
     benchmarks = root / "benchmarks" / "results"
     records, papers = load_records(results), read_papers(papers_file)
+    fair = read_fair(results / "fair")
     blocks: dict[str, Callable[[], str]] = {
         "README.md": lambda: readme_block(records, papers),
+        "docs/claims.md": lambda: claims_block(fair, papers),
         "docs/eq9.md": lambda: eq9_block(results / "eq9"),
         "docs/norms.md": lambda: norms_block(results / "norms"),
         "docs/presets.md": lambda: presets_block(presets),
@@ -77,6 +81,8 @@ def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
         "docs/serve.md": lambda: service_block(benchmarks / "service.json"),
     }
     texts = {root / "reproduce" / "RESULTS.md": results_document(records, papers)}
+    if fair:
+        texts[results / "claims.json"] = claims_file(claims(fair, papers))
     texts |= {path.with_suffix(".md"): card_page(card) for path, card in read_cards(presets).items()}
     for page, block in blocks.items():
         if (path := root / page).is_file():

@@ -1,7 +1,6 @@
 """The fair fight: what it draws, when it stops a trial, what it records and goes on from."""
 
 import json
-import statistics
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -135,7 +134,7 @@ def test_a_search_goes_on_and_never_looks_at_test(search, capsys):
 
 def test_a_budget_of_minutes_ends_the_search(search, monkeypatch):
     clock = iter(range(0, 10_000, 25))
-    monkeypatch.setattr(module.time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(module.time, "process_time", lambda: next(clock))
     # Trials of 25 s: after three of them a minute is over.
     assert len(search(trials=8, minutes=1.0)[0]) == 3
 
@@ -163,7 +162,7 @@ def test_the_best_is_trained_with_fresh_seeds_and_recorded(name, tmp_path):
     experiment = parse(
         "A test.", presets(), [*words, "--results", f"{tmp_path}", "--output", f"{tmp_path}/o"]
     )
-    run = fair(experiment)
+    fair(experiment)
     record = read_record(tmp_path / "fair" / "sample" / f"{name}.json")
     path = tmp_path / "fair" / "sample" / f"{name}.trials.jsonl"
     trials = [json.loads(line) for line in path.read_text().splitlines()]
@@ -175,6 +174,5 @@ def test_the_best_is_trained_with_fresh_seeds_and_recorded(name, tmp_path):
     }
     assert record.configuration.items() >= {**chosen["options"], "patience": 5}.items()
     assert record.parameters == chosen["parameters"] and record.questions_per_second > 0
-    totals = [sum(epoch["seconds"] for epoch in each.history) for each in run.results.values()]
-    assert record.training_seconds == pytest.approx(statistics.mean(totals), abs=0.01)
+    assert record.training_seconds == chosen["seconds"] > 0
     assert np.shape(record.per_question["map"]) == (2, 20)
