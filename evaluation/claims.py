@@ -30,7 +30,7 @@ _REPEATED = re.compile(r"(.+)-search-\d+")
 def read_fair(folder: Path) -> dict[str, dict[str, ResultRecord]]:
     """Read the records of the fair fight, by data set and name; a data set is a folder."""
     found: dict[str, dict[str, ResultRecord]] = {}
-    for path in sorted(folder.glob("*/*.json")):
+    for path in sorted(folder.glob("*/*.json"), key=lambda path: path.with_suffix("").parts):
         record = read_record(path)
         if not record.search:
             raise UserError(f"{path} is no record of reproduce/studies/fair.py. Remove it.")
@@ -85,8 +85,8 @@ def _pairs(
 
 
 def _printed_difference(better: ResultRecord, worse: ResultRecord, papers: Papers) -> float | None:
-    values = [papers.printed_row(each)[1].get(_METRIC) for each in (better, worse)]
-    return None if None in values else round(float(values[0]) - float(values[1]), 6)
+    ours, theirs = (papers.printed_row(each)[1].get(_METRIC) for each in (better, worse))
+    return None if ours is None or theirs is None else round(float(ours) - float(theirs), 6)
 
 
 def _tested(
