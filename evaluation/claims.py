@@ -146,7 +146,7 @@ def claims_block(fair: Mapping[str, Mapping[str, ResultRecord]], papers: Papers)
         parts.append(markdown_table(header, [_row(each) for each in found]))
         verdicts = [each["verdict"] for each in found]
         counts = ", ".join(f"{each}: {verdicts.count(each)}" for each in (HOLDS, UNSHOWN, TURNS))
-        parts.append(wrapped(f"{len(found)} tests. {counts}."))
+        parts.append(wrapped(f"Of {len(found)}, {counts}."))
     parts += ["### Every model", models_table(fair)] if fair else []
     if repeats := repeats_table(fair):
         parts += ["### How much depends on the search", repeats]
