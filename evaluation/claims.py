@@ -145,8 +145,8 @@ def claims_block(fair: Mapping[str, Mapping[str, ResultRecord]], papers: Papers)
         header = ["claim", "paper", "data", "printed", "ours", "p", "could show", "budget", "verdict"]
         parts.append(markdown_table(header, [_row(each) for each in found]))
         verdicts = [each["verdict"] for each in found]
-        counts = ", ".join(f"{each}: {verdicts.count(each)}" for each in (HOLDS, UNSHOWN, TURNS))
-        parts.append(wrapped(f"Of {len(found)}, {counts}."))
+        counts = ", ".join(f"{each} {verdicts.count(each)}" for each in (HOLDS, UNSHOWN, TURNS))
+        parts.append(wrapped(f"Of {len(found)} tests: {counts}."))
     parts += ["### Every model", models_table(fair)] if fair else []
     if repeats := repeats_table(fair):
         parts += ["### How much depends on the search", repeats]
@@ -184,9 +184,22 @@ def models_table(fair: Mapping[str, Mapping[str, ResultRecord]]) -> str:
         ]
         for dataset, records in fair.items()
         for name, record in records.items()
-        if not _REPEATED.fullmatch(name)
+        if not _REPEATED.match(name)
     ]
     return markdown_table(header, rows)
+
+
+def speed_points(records: Mapping[str, ResultRecord]) -> dict[str, list[float]]:
+    """Give quality and speed of the runs of one data set, for `figures.quality_against_speed`."""
+    # Of raw and clean, which one training serves, the clean questions: the others cannot be ranked wrong.
+    protocol = min(each.protocol for each in records.values())
+    found = {}
+    for name, record in records.items():
+        if record.protocol == protocol and not _REPEATED.match(name):
+            summary = record.metrics[_METRIC]
+            point = [record.questions_per_second or 0.0, summary["mean"], summary["ci95"] or 0.0]
+            found[name.removesuffix(f"-{protocol}")] = point
+    return found
 
 
 def repeats_table(fair: Mapping[str, Mapping[str, ResultRecord]]) -> str:

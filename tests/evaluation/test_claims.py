@@ -10,7 +10,8 @@ from scipy import stats
 from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation import ResultRecord, save_record
 from answer_ranking.evaluation.claims import claims, claims_block, claims_file, read_fair, verdict
-from answer_ranking.evaluation.report import documents
+from answer_ranking.evaluation.figures import drawn_from
+from answer_ranking.evaluation.report import documents, main
 from answer_ranking.evaluation.tables import read_papers
 
 PAPERS = read_papers()
@@ -167,13 +168,20 @@ def test_the_page_and_the_file(tmp_path):
     cells = [cell.strip() for cell in claim.strip("|").split("|")]
     assert cells[1:4] == ["hyperqa", "wikiqa, filtered", "–"]
     assert cells[4].startswith("+0.253 ± ") and cells[5:] == ["0.0078", "", "24 trials, 2 seeds", "**holds**"]
-    assert "1 tests. holds: 1, does not show: 0, turns round: 0." in found[page]
+    assert "Of 1 tests: holds 1, does not show 0, turns round 0." in found[page]
     (model,) = [line for line in lines if line.startswith("| wikiqa, cosineqa |")]
     assert "12,345 | 61 | 2,346 |" in model
     # Means 0.5875 and 0.335 of two searches, whose seeds are 0.02 apart.
     (repeat,) = [line for line in lines if line.startswith("| wikiqa, hyperqa | 0.588, 0.335 |")]
     assert repeat.endswith("| 0.1785 | 0.0141 |")
     assert not any("search-1" in line for line in lines)
+    figure = tmp_path / "docs" / "quality-speed.png"
+    with pytest.raises(UserError, match=r"docs/claims.md and docs/quality-speed.png out of date"):
+        main(["--root", f"{tmp_path}", "--check"])
+    main(["--root", f"{tmp_path}"])
+    points = {"cosineqa": [2345.6, 0.335, 0.1], "hyperqa": [2345.6, 0.5875, 0.1]}
+    assert json.loads(drawn_from(figure)) == points
+    assert main(["--root", f"{tmp_path}", "--check"]) == 0
 
 
 def test_other_records_are_refused(tmp_path):
