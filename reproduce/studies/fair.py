@@ -3,11 +3,12 @@
     python reproduce/studies/fair.py --model hyperqa --dataset wikiqa --record fair/wikiqa/hyperqa
     python reproduce/studies/fair.py --model ctrn --variant TRAIN --record fair/trecqa-train/ctrn
 
-The first trial has the options as given, every other one options drawn at random: those that all models
-share (`SHARED`, and factors on learning rate and batch size), and the model's own (`SPACE` in
-reproduce/experiments/). The same number of a trial draws the same shared options for every model. A trial is
-one training; it stops early once its best dev MAP is below the median of the trials before. The best trial on
-dev is trained with fresh seeds, which are scored on test. Without --record nothing is scored on test.
+A trial is one training, with options drawn at random: those that all models share (`SHARED`, and factors on
+learning rate and batch size), and the model's own (`SPACE` in reproduce/experiments/). The values of earlier
+searches are none of them: these were of unequal length. The same number of a trial draws the same shared
+options for every model. A trial stops early once its best dev MAP is below the median of the trials before.
+The best trial on dev is trained with fresh seeds, which are scored on test. Without --record nothing is
+scored on test.
 
 A search that was interrupted goes on, and one with more --trials adds to it. Seconds are those of the
 processor, which do not depend on what else the machine does.
@@ -100,9 +101,7 @@ def presets() -> list[Experiment]:
 
 
 def draw(experiment: Experiment, own: dict[str, Sequence], number: int) -> dict[str, Any]:
-    """Draw the options of a trial; trial 0 has those of the experiment."""
-    if number == 0:
-        return {}
+    """Draw the options of a trial."""
     rng = np.random.default_rng([experiment.run.search_seed, number])
     # Every shared option is drawn, whether the model has it or not, so that the others do not change.
     drawn = {name: values[rng.integers(len(values))] for name, values in (FACTORS | SHARED | own).items()}
