@@ -144,7 +144,7 @@ def test_what_the_user_can_mend(search, tmp_path):
     with pytest.raises(UserError, match="search_seed 104 is a seed for test"):
         FairOptions(search_seed=104)
     with pytest.raises(UserError, match="every trial diverged"):
-        search(trials=1, learning_rate=0.4)
+        search(trials=1)  # whose learning rate is four times 0.1
     path = tmp_path / "fair" / "sample_hyperqa.trials.jsonl"
     for damage in ("{\n", "[]\n", '{"key": ""}\n'):
         path.write_text(damage)
