@@ -148,7 +148,7 @@ def claims_block(fair: Mapping[str, Mapping[str, ResultRecord]], papers: Papers)
         counts = ", ".join(f"{each} {verdicts.count(each)}" for each in (HOLDS, UNSHOWN, TURNS))
         parts.append(wrapped(f"Of {len(found)} tests: {counts}."))
     parts += ["### Every model", models_table(fair)] if fair else []
-    if repeats := repeats_table(fair):
+    if repeats := repeats_table(fair, papers):
         parts += ["### How much depends on the search", repeats]
     return "\n\n".join(parts) or "No claim has been tested yet."
 
@@ -202,25 +202,27 @@ def speed_points(records: Mapping[str, ResultRecord]) -> dict[str, list[float]]:
     return found
 
 
-def repeats_table(fair: Mapping[str, Mapping[str, ResultRecord]]) -> str:
-    """Set the models whose whole search was repeated: the mean of every search, and how far these differ."""
+def _searches(records: Mapping[str, ResultRecord], name: str) -> list[float]:
+    """Return the mean MAP of a run's own search and of its repetitions, in this order."""
+    own = re.compile(rf"{re.escape(name)}(-search-\d+)?")
+    return [each.metrics[_METRIC]["mean"] for key, each in records.items() if own.fullmatch(key)]
+
+
+def repeats_table(fair: Mapping[str, Mapping[str, ResultRecord]], papers: Papers) -> str:
+    """Set the runs whose whole search was repeated, and the claims about them, by search."""
     rows = []
     for dataset, records in fair.items():
-        for name in sorted({found[1] for found in map(_REPEATED.fullmatch, records) if found} & set(records)):
-            searches = [
-                each
-                for key, each in records.items()
-                if re.fullmatch(rf"{re.escape(name)}(-search-\d+)?", key)
-            ]
-            maps = [each.metrics[_METRIC] for each in searches]
-            within = [statistics.stdev(each["per_seed"]) for each in maps]
-            rows.append(
-                [
-                    f"{dataset}, {name}",
-                    ", ".join(f"{each['mean']:.3f}" for each in maps),
-                    f"{statistics.stdev(each['mean'] for each in maps):.4f}",
-                    f"{statistics.mean(within):.4f}",
-                ]
-            )
-    header = ["run", "MAP, test, of each search", "deviation of searches", "of seeds in a search"]
+        found = [match[1] for match in map(_REPEATED.fullmatch, records) if match]
+        repeated = {name: _searches(records, name) for name in sorted(set(found) & set(records))}
+        for name, maps in repeated.items():
+            within = statistics.stdev(records[name].metrics[_METRIC]["per_seed"])
+            shown = ", ".join(f"{each:.3f}" for each in maps)
+            rows.append([f"{dataset}, {name}", shown, f"{statistics.stdev(maps):.4f}", f"{within:.4f}"])
+        for claim in papers.claims:
+            if {claim["better"], claim["worse"]} <= set(repeated):
+                pairs = zip(repeated[claim["better"]], repeated[claim["worse"]], strict=False)
+                differences = [better - worse for better, worse in pairs]
+                shown = ", ".join(f"{each:+.3f}" for each in differences)
+                rows.append([claim["claim"], shown, f"{statistics.stdev(differences):.4f}", ""])
+    header = ["", "MAP, test, by search", "deviation of the searches", "of the seeds"]
     return markdown_table(header, rows) if rows else ""

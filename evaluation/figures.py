@@ -156,9 +156,9 @@ def quality_against_speed(points: Mapping[str, Sequence[float]], *, title: str =
         colour = ORANGE if name in front else BLUE
         axes.errorbar(speed, quality, yerr=half_width, fmt="o", color=colour, capsize=3, markersize=5)
         axes.annotate(name, (speed, quality), xytext=(6, 4), textcoords="offset points", fontsize="small")
-    axes.set_xscale("log")
-    axes.set(xlabel="questions per second, one core", ylabel="MAP on test")
-    axes.margins(x=0.15)
+    speeds = [speed for speed, *_ in points.values()]
+    decades = 10.0 ** np.floor(np.log10(min(speeds))), 10.0 ** np.ceil(np.log10(max(speeds)) + 0.1)
+    axes.set(xscale="log", xlim=decades, xlabel="questions per second, one core", ylabel="MAP on test")
     axes.legend(frameon=False, fontsize="small")
     axes.set_title(title, fontsize="medium")
     return figure

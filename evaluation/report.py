@@ -136,7 +136,7 @@ def main(arguments: list[str] | None = None) -> int:
         with atomic_write(path) as file:
             file.write(text)
     for path, each in points.items():
-        save_figure(quality_against_speed(each, title="Quality against speed"), path, json.dumps(each))
+        save_figure(quality_against_speed(each), path, json.dumps(each))
     print(f"Wrote {names}." if names else "The documents are up to date.")
     return 0
 

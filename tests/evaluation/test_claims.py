@@ -159,8 +159,9 @@ def test_the_page_and_the_file(tmp_path):
     page.write_text("<!-- results:begin -->\n<!-- results:end -->\n")
     for name, values in (("hyperqa", HIGH), ("cosineqa", LOW)):
         save_record(record(name, values), results / "fair" / "wikiqa" / f"{name}.json")
-    again = record("hyperqa", LOW, search=SEARCH | {"search_seed": 1})
-    save_record(again, results / "fair" / "wikiqa" / "hyperqa-search-1.json")
+    for name, values in (("hyperqa", LOW), ("cosineqa", MIXED)):
+        again = record(name, values, search=SEARCH | {"search_seed": 1})
+        save_record(again, results / "fair" / "wikiqa" / f"{name}-search-1.json")
     found = documents(tmp_path)
     assert json.loads(found[results / "claims.json"]) == claims(read_fair(results / "fair"), PAPERS)
     lines = found[page].splitlines()
@@ -169,11 +170,13 @@ def test_the_page_and_the_file(tmp_path):
     assert cells[1:4] == ["hyperqa", "wikiqa, filtered", "–"]
     assert cells[4].startswith("+0.253 ± ") and cells[5:] == ["0.0078", "", "24 trials, 2 seeds", "**holds**"]
     assert "Of 1 tests: holds 1, does not show 0, turns round 0." in found[page]
-    (model,) = [line for line in lines if line.startswith("| wikiqa, cosineqa |")]
+    (model,) = [line for line in lines if line.startswith("| wikiqa, cosineqa | glove")]
     assert "12,345 | 61 | 2,346 |" in model
     # Means 0.5875 and 0.335 of two searches, whose seeds are 0.02 apart.
     (repeat,) = [line for line in lines if line.startswith("| wikiqa, hyperqa | 0.588, 0.335 |")]
     assert repeat.endswith("| 0.1785 | 0.0141 |")
+    # The others have 0.335 on average, too: +0.2525 in the first search and 0 in the second.
+    assert any(line.endswith("| +0.253, +0.000 | 0.1785 |  |") for line in lines)
     assert not any("search-1" in line for line in lines)
     figure = tmp_path / "docs" / "quality-speed.png"
     with pytest.raises(UserError, match=r"docs/claims.md and docs/quality-speed.png out of date"):
