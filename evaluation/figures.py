@@ -19,10 +19,25 @@ if TYPE_CHECKING:
 BLUE, ORANGE, GREY, GREEN = "#1f5fa8", "#d9731a", "#555555", "#3a8f4d"
 
 
-def save_figure(figure: "Figure", path: str | Path) -> None:
-    """Write a figure as PNG; a UserError says why it cannot be written."""
+def save_figure(figure: "Figure", path: str | Path, drawn_from: str = "") -> None:
+    """Write a figure as PNG; a UserError says why it cannot be written.
+
+    `drawn_from` is kept in the file, where `drawn_from` finds it.
+    """
     with atomic_write(path, "wb") as file:
-        figure.savefig(file, dpi=150, format="png")
+        figure.savefig(
+            file, dpi=150, format="png", metadata={"Description": drawn_from} if drawn_from else None
+        )
+
+
+def drawn_from(path: Path) -> str:
+    """Return the text that a figure was saved with; "" for none, or no figure."""
+    from PIL import Image
+
+    if not path.is_file():
+        return ""
+    with Image.open(path) as picture:
+        return getattr(picture, "text", {}).get("Description", "")
 
 
 def new_figure(columns: int, width: float, height: float, *, rows: int = 1) -> "tuple[Figure, list[Axes]]":
@@ -122,4 +137,28 @@ def wins_and_losses(differences: Mapping[str, ArrayLike], *, model: str) -> "Fig
         equal = len(ordered) - better - worse
         axes.set_title(f"against {name}: {better} better, {equal} equal, {worse} worse", fontsize="medium")
         axes.set(xlabel="questions, sorted", ylabel=f"average precision, {model} minus {name}")
+    return figure
+
+
+def quality_against_speed(points: Mapping[str, Sequence[float]], *, title: str = "") -> "Figure":
+    """Draw MAP against questions per second, with intervals; a line joins the best trade-offs.
+
+    `points` has for every model: questions per second, MAP, and the half width of its interval.
+    """
+    figure, (axes,) = new_figure(1, 7.0, 4.2)
+    # From the fastest on, a model is on the front if it is better than all faster ones.
+    front: list[str] = []
+    for name in sorted(points, key=lambda each: (-points[each][0], -points[each][1])):
+        if not front or points[name][1] > points[front[-1]][1]:
+            front.append(name)
+    axes.plot(*zip(*(points[name][:2] for name in front), strict=True), color=ORANGE, label="best trade-offs")
+    for name, (speed, quality, half_width) in points.items():
+        colour = ORANGE if name in front else BLUE
+        axes.errorbar(speed, quality, yerr=half_width, fmt="o", color=colour, capsize=3, markersize=5)
+        axes.annotate(name, (speed, quality), xytext=(6, 4), textcoords="offset points", fontsize="small")
+    speeds = [speed for speed, *_ in points.values()]
+    decades = 10.0 ** np.floor(np.log10(min(speeds))), 10.0 ** np.ceil(np.log10(max(speeds)) + 0.1)
+    axes.set(xscale="log", xlim=decades, xlabel="questions per second, one core", ylabel="MAP on test")
+    axes.legend(frameon=False, fontsize="small")
+    axes.set_title(title, fontsize="medium")
     return figure

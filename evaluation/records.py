@@ -20,8 +20,8 @@ import numpy as np
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write, decode_text, read_content
 
-STUDIES = ("eq9", "norms", "retrieval")
-"""Folders of the results that hold records of studies; `load_records` leaves them out."""
+STUDIES = ("claims.json", "eq9", "fair", "norms", "retrieval")
+"""What in the results belongs to studies; `load_records` leaves it out."""
 
 _PACKAGES = (
     "keras",
@@ -127,6 +127,11 @@ class ResultRecord:
     main: bool = False  # this is the record for the paper's row; there is one per row
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     notes: str = ""
+    # Of reproduce/studies/fair.py: how the options were chosen, the processor's seconds of a training, and
+    # how many questions of this split are ranked per second of it.
+    search: dict[str, Any] = field(default_factory=dict)
+    training_seconds: float | None = None
+    questions_per_second: float | None = None
     # Of `environment`; "" and None where they are not known.
     commit: str = field(default_factory=lambda: environment()["commit"])
     clean_tree: bool | None = field(default_factory=lambda: environment()["clean_tree"])

@@ -1,10 +1,12 @@
 """The documents that are written from the records and the papers' values.
 
-`python -m answer_ranking.evaluation.report` writes `reproduce/RESULTS.md`, the presets' `card.md` and the
-marked blocks of `README.md` and of pages in `docs/`. With `--check` it fails where a document is out of date.
+`python -m answer_ranking.evaluation.report` writes `reproduce/RESULTS.md`, `reproduce/results/claims.json`,
+the presets' `card.md` and the marked blocks of `README.md` and of pages in `docs/`. With `--check` it fails
+where a document is out of date.
 """
 
 import argparse
+import json
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,7 +15,9 @@ from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write
 from answer_ranking.evaluation.benchmarks import search_block, service_block
+from answer_ranking.evaluation.claims import claims, claims_block, claims_file, read_fair, speed_points
 from answer_ranking.evaluation.eq9 import eq9_block
+from answer_ranking.evaluation.figures import drawn_from, quality_against_speed, save_figure
 from answer_ranking.evaluation.norms import norms_block
 from answer_ranking.evaluation.presets import card_page, presets_block, read_cards
 from answer_ranking.evaluation.records import ResultRecord, load_records
@@ -67,8 +71,10 @@ def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
     results, presets = root / "reproduce" / "results", root / "ranking" / "presets"
     benchmarks = root / "benchmarks" / "results"
     records, papers = load_records(results), read_papers(papers_file)
+    fair = read_fair(results / "fair")
     blocks: dict[str, Callable[[], str]] = {
         "README.md": lambda: readme_block(records, papers),
+        "docs/claims.md": lambda: claims_block(fair, papers),
         "docs/eq9.md": lambda: eq9_block(results / "eq9"),
         "docs/norms.md": lambda: norms_block(results / "norms"),
         "docs/presets.md": lambda: presets_block(presets),
@@ -77,11 +83,22 @@ def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
         "docs/serve.md": lambda: service_block(benchmarks / "service.json"),
     }
     texts = {root / "reproduce" / "RESULTS.md": results_document(records, papers)}
+    if fair:
+        texts[results / "claims.json"] = claims_file(claims(fair, papers))
     texts |= {path.with_suffix(".md"): card_page(card) for path, card in read_cards(presets).items()}
     for page, block in blocks.items():
         if (path := root / page).is_file():
             texts[path] = _between_markers(path, block())
     return texts
+
+
+def figures(root: Path) -> dict[Path, dict[str, list[float]]]:
+    """Say what stands in the figures of quality against speed, one per data set of the fair fight."""
+    found = {}
+    for dataset, records in read_fair(root / "reproduce" / "results" / "fair").items():
+        name = "quality-speed" if dataset == "wikiqa" else f"quality-speed-{dataset}"
+        found[root / "docs" / f"{name}.png"] = speed_points(records)
+    return found
 
 
 def _between_markers(path: Path, block: str) -> str:
@@ -107,15 +124,20 @@ def main(arguments: list[str] | None = None) -> int:
         for path, text in documents(options.root).items()
         if not path.is_file() or path.read_text(encoding="utf-8") != text
     }
-    names = " and ".join(path.relative_to(options.root).as_posix() for path in outdated)
-    if outdated and options.check:
+    points = {
+        path: each for path, each in figures(options.root).items() if drawn_from(path) != json.dumps(each)
+    }
+    names = " and ".join(path.relative_to(options.root).as_posix() for path in [*outdated, *points])
+    if names and options.check:
         raise UserError(
             f"{names} out of date. Run python -m answer_ranking.evaluation.report and commit what it writes."
         )
     for path, text in outdated.items():
         with atomic_write(path) as file:
             file.write(text)
-    print(f"Wrote {names}." if outdated else "The documents are up to date.")
+    for path, each in points.items():
+        save_figure(quality_against_speed(each), path, json.dumps(each))
+    print(f"Wrote {names}." if names else "The documents are up to date.")
     return 0
 
 

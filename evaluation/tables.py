@@ -124,11 +124,13 @@ class Papers:
         printed: the printed values, kept as text, in the papers' order: a row per value with the columns
             `PRINTED_COLUMNS`.
         datasets: what differs between our data sets and the printed ones.
+        claims: of the form "A beats B", tested by `evaluation.claims`.
     """
 
     papers: dict[str, Paper]
     printed: pd.DataFrame
     datasets: dict[str, dict[str, Any]]
+    claims: list[dict[str, Any]]
 
     def answers(self, record: ResultRecord, dataset: str) -> bool:
         """Tell whether a record was made on the data set that a table names, in whatever edition."""
@@ -212,7 +214,8 @@ def read_papers(path: str | Path = PAPERS_FILE) -> Papers:
         raise UserError(f"{path}: an entry lacks the key {error}. Add it.") from error
     except (TypeError, ValueError) as error:
         raise UserError(f"{path} is not as its first lines say ({error}). Correct it.") from error
-    return Papers(papers, pd.DataFrame(values, columns=PRINTED_COLUMNS), content.get("datasets", {}))
+    printed = pd.DataFrame(values, columns=PRINTED_COLUMNS)
+    return Papers(papers, printed, content.get("datasets", {}), content.get("claims", []))
 
 
 def paper_ours_table(records: Sequence[ResultRecord], papers: Papers | None = None) -> str:

@@ -10,7 +10,6 @@ from answer_ranking.training.options import FitOptions, ListwiseOptions, Pointwi
 
 if TYPE_CHECKING:
     import keras
-    import optuna
 
     from answer_ranking.training.fitting import FitResult
 
@@ -118,24 +117,11 @@ def cosinet(name: str, data: DataOptions, **options: Any) -> Experiment:
     return Experiment.of(name, title, data, model, training, **options)
 
 
-# Around the paper's values (3 epochs; at most 2e-3 pointwise, 2e-4 list-wise).
+# What studies/fair.py draws beside the options that all models share; the paper has 3 epochs.
 SPACE = {
     "epochs": (3, 5),
     "activation": ("relu", "tanh"),
-    "embedding_dropout": (0.0, 0.2),
-    "dropout": (0.0, 0.3),
-    "l2": (0.0, 1e-5, 1e-4),
 }
-
-POINTWISE_SPACE = {"learning_rate": (3e-4, 1e-3, 2e-3, 4e-3), "batch_size": (16, 32, 64, 128)}
-LISTWISE_SPACE = {"learning_rate": (1e-4, 2e-4, 5e-4, 1e-3), "batch_size": (4, 8, 16, 32)}
-
-
-def suggest(trial: "optuna.Trial", experiment: Experiment) -> dict[str, Any]:
-    """Draw the options of a trial for studies/search.py."""
-    listwise = isinstance(experiment.training, CosinetListwise)
-    space = SPACE | (LISTWISE_SPACE if listwise else POINTWISE_SPACE)
-    return {name: trial.suggest_categorical(name, values) for name, values in space.items()}
 
 
 def order_seed(data: ExperimentData) -> int | None:

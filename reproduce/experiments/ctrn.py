@@ -12,7 +12,6 @@ from answer_ranking.training.options import PointwiseOptions
 
 if TYPE_CHECKING:
     import keras
-    import optuna
 
     from answer_ranking.training.fitting import FitResult
 
@@ -97,26 +96,13 @@ def ctrn(name: str, data: CTRNData, **options: Any) -> Experiment:
     return Experiment.of(name, title, data, model, PointwiseOptions, **options)
 
 
-# The paper's grid (learning rate 1e-3 to 1e-5, batch 64 to 512, 1 to 3 hidden layers, d from 128) as far as
-# it fits two cores, with smaller batches and dropout as well.
+# What studies/fair.py draws beside the options that all models share: the paper's grid (1 to 3 hidden layers,
+# d from 128) as far as it fits two cores.
 SPACE = {
-    "learning_rate": (1e-4, 3e-4, 1e-3, 3e-3),
-    "batch_size": (32, 64, 128),
     "filters": (128, 256),
-    "hidden": ("64", "128", "128 128"),
+    "hidden": ((64,), (128,), (128, 128)),
     "kernel_size": (1, 2, 3),
-    "dropout": (0.2, 0.5),
-    "embedding_dropout": (0.0, 0.2),
-    "l2": (0.0, 4e-6, 1e-4),
 }
-
-
-def suggest(trial: "optuna.Trial", experiment: Experiment) -> dict[str, Any]:
-    """Draw the options of a trial for studies/search.py."""
-    known = experiment.configuration
-    space = {name: values for name, values in SPACE.items() if name in known}
-    options = {name: trial.suggest_categorical(name, values) for name, values in space.items()}
-    return options | {"hidden": tuple(map(int, options["hidden"].split()))}
 
 
 def load(options: CTRNData) -> ExperimentData:

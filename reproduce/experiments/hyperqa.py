@@ -1,17 +1,16 @@
 """HyperQA's experiments: the options of HyperQA and CosineQA, and the recipe."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
 from answer_ranking.reproduce.experiments.options import DataOptions, Experiment, ModelOptions
 from answer_ranking.reproduce.experiments.run import ExperimentData, Run, Seed, load_data
-from answer_ranking.training.options import Eq9, PairwiseOptions
+from answer_ranking.training.options import PairwiseOptions
 
 if TYPE_CHECKING:
     import keras
-    import optuna
 
     from answer_ranking.training.fitting import FitResult
 
@@ -60,28 +59,16 @@ def cosineqa(data: DataOptions, **options: Any) -> Experiment:
     return Experiment.of("cosineqa", "CosineQA", data, CosineQA, CosineQATraining, **options)
 
 
-# The paper's grid (learning rate 0.01-0.2, d 100-400, L2 1e-5-1e-3, margin 1-20, 2-8 negatives), widened.
+# What studies/fair.py draws beside the options that all models share: the paper's grid (d 100-400, margin
+# 1-20, 2-8 negatives), widened.
 SPACE = {
-    "learning_rate": (0.02, 0.05, 0.1, 0.2, 0.3),
-    "batch_size": (8, 16, 32, 50, 100),
     "dimension": (100, 200, 300, 400),
     "margin": (0.1, 0.25, 0.5, 1.0, 2.0, 5.0),
     "max_norm": (0.3, 0.5, 0.7, 0.9, 0.99),
     "clip_norm": (0.3, 1.0, 5.0, None),
     "own_negatives": (None, 4, 8),
     "foreign_negatives": (0, 2, 4, 8, 16),
-    "dropout": (0.0, 0.1, 0.2),
-    "embedding_dropout": (0.0, 0.1, 0.2, 0.3),
-    "l2": (0.0, 1e-5, 1e-4, 1e-3),
 }
-
-
-def suggest(trial: "optuna.Trial", experiment: Experiment) -> dict[str, Any]:
-    """Draw the options of a trial for studies/search.py."""
-    options = {name: trial.suggest_categorical(name, values) for name, values in SPACE.items()}
-    if experiment.name == "hyperqa":
-        options["eq9"] = trial.suggest_categorical("eq9", get_args(Eq9))
-    return options
 
 
 def build(options: CosineQA, data: ExperimentData, seed: int) -> "keras.Model":

@@ -223,8 +223,11 @@ class Run:
             self.model = model
         self.results[seed.number] = SeedResult(fitted.history, scores, tables, dev_map)
 
-    def write(self) -> None:
-        """Write run files, the best model, learning curves and records; print the table."""
+    def write(self, **facts: Any) -> None:
+        """Write run files, the best model, learning curves and records; print the table.
+
+        `facts` are further fields of the records.
+        """
         from answer_ranking.evaluation.figures import learning_curves, save_figure
         from answer_ranking.ranking.ranker import Ranker
 
@@ -250,7 +253,7 @@ class Run:
         ranker.save(self.folder / "model")
         curves = [result.history for result in self.results.values()]
         save_figure(learning_curves(curves, title=self.title), self.folder / "learning_curves.png")
-        records = self._records()
+        records = self._records(facts)
         for path, record in records.items():
             save_record(record, path)
             print(f"wrote {path}")
@@ -290,7 +293,7 @@ class Run:
             if old and old.main and not self.experiment.run.main:
                 raise UserError(f"{path} is a main record: give --main as well, or another name.")
 
-    def _records(self) -> dict[Path, ResultRecord]:
+    def _records(self, further: dict[str, Any]) -> dict[Path, ResultRecord]:
         dataset, results = self.data.dataset, self.results.values()
         common = facts(self.experiment, self.data) | {
             "paper": self.paper,
@@ -306,6 +309,7 @@ class Run:
             "main": self.experiment.run.main,
             # With what a reader of the data set's numbers has to know, such as a part that is missing.
             "notes": " ".join(filter(None, (self.experiment.run.notes, *dataset.description.notes))),
+            **further,
         }
         records = {}
         for (split, protocol), path in self._record_paths().items():

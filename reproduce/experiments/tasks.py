@@ -191,31 +191,6 @@ def there(
     return outcome
 
 
-def start(self, label: str, node: str) -> None:
-        self._nodes[label] = node
-
-    def started(self) -> dict[str, str]:
-        return self._nodes
-
-
-def there(
-    label: str, words: tuple[str, ...], whole: bool, homes: dict[str, Shipped], commit: str, board: Any
-) -> Outcome:
-    """Run a task on a node, and bring back its files: a seed's state, or all that a study has left."""
-    node, own = socket.gethostname(), environment()["commit"]
-    if own != commit:
-        return Outcome(1, f"{node} runs the commit {own or 'of no repository'}, not {commit}. Update it.")
-    board.start.remote(label, node)
-    with tempfile.TemporaryDirectory(prefix="answer-ranking-") as name:
-        folder, log = Path(name), Path(name) / "log"
-        with log.open("wb") as file:
-            places = homes_here(homes)
-            command = [*words, "--results", str(folder / "results")]
-            status = start(command, folder, file, 1, places).wait()
-        files = folder.rglob("*") if whole else folder.glob("outputs/*/*/seed-*/*")
-        return Outcome(status, f"on {node}:\n{_tail(log)}", b"" if status else _packed(folder, files))
-
-
 def start(
     words: list[str] | tuple[str, ...], folder: Path, log: Any, threads: int, places: Mapping[str, str]
 ) -> subprocess.Popen:

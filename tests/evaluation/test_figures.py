@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from answer_ranking.evaluation.figures import (
+    drawn_from,
     learning_curves,
     norm_histogram,
+    quality_against_speed,
     save_figure,
     wins_and_losses,
 )
@@ -47,6 +49,24 @@ def test_wins_and_losses_are_counted_and_sorted():
     assert (wins[:, 1].max(), losses[:, 1].min()) == (1.0, -0.5)
     assert wins[wins[:, 1] == 1.0, 0].min() == 1
     assert losses[losses[:, 1] == -0.5, 0].max() == 4
+
+
+def test_the_front_of_quality_and_speed_has_what_no_faster_model_reaches():
+    points = {
+        "slow": [10, 0.7, 0.01],
+        "worse": [20, 0.6, 0.0],
+        "mid": [50, 0.65, 0.02],
+        "fast": [900, 0.5, 0.0],
+    }
+    (axes,) = quality_against_speed(points).axes
+    assert lines(axes)["best trade-offs"] == [[900, 0.5], [50, 0.65], [10, 0.7]]
+    assert axes.get_xscale() == "log" and {text.get_text() for text in axes.texts} == set(points)
+
+
+def test_a_figure_tells_what_it_was_drawn_from(tmp_path):
+    save_figure(learning_curves(HISTORIES), tmp_path / "a.png", '{"a": 1}')
+    save_figure(learning_curves(HISTORIES), tmp_path / "b.png")
+    assert [drawn_from(tmp_path / f"{name}.png") for name in "abc"] == ['{"a": 1}', "", ""]
 
 
 def test_figures_are_saved_as_pictures_without_pyplot(tmp_path, monkeypatch):

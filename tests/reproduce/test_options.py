@@ -21,8 +21,8 @@ from answer_ranking.reproduce.experiments.options import RESULTS, DataOptions, R
 ROOT = Path(__file__).parents[2]
 PAPERS = ("hyperqa", "ctrn", "attentive_pooling", "cosinet")
 SCRIPTS = sorted(path.stem for paper in PAPERS for path in (ROOT / "reproduce").glob(f"{paper}_*.py"))
-STUDIES = ("eq9", "norms", "rules", "parameter_counts", "accuracy_by_length", "search")
-HEAVY = ("tensorflow", "keras", "spacy", "gensim", "matplotlib", "jax", "torch", "bm25s", "optuna")
+STUDIES = ("eq9", "norms", "rules", "parameter_counts", "accuracy_by_length", "fair")
+HEAVY = ("tensorflow", "keras", "spacy", "gensim", "matplotlib", "jax", "torch", "bm25s")
 RUNS = {
     "hyperqa": hyperqa.run_hyperqa,
     "ctrn": ctrn.run_ctrn,

@@ -1,0 +1,249 @@
+"""A fair fight: choose a model's options on dev and measure it on test, in the same way for every model.
+
+    python reproduce/studies/fair.py --model hyperqa --dataset wikiqa --record fair/wikiqa/hyperqa
+    python reproduce/studies/fair.py --model ctrn --variant TRAIN --record fair/trecqa-train/ctrn
+
+A trial is one training, with options drawn at random: those that all models share (`SHARED`, and factors on
+learning rate and batch size), and the model's own (`SPACE` in reproduce/experiments/). The values of earlier
+searches are none of them: these were of unequal length. The same number of a trial draws the same shared
+options for every model. A trial stops early once its best dev MAP is below the median of the trials before.
+The best trial on dev is trained with fresh seeds, which are scored on test. Without --record nothing is
+scored on test.
+
+A search that was interrupted goes on, and one with more --trials adds to it. Seconds are those of the
+processor, which do not depend on what else the machine does.
+"""
+
+import gc
+import hashlib
+import json
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+import tyro
+
+from answer_ranking.base.command import run_command
+from answer_ranking.base.errors import UserError
+from answer_ranking.base.files import atomic_write, check_writable, decode_text, read_content
+from answer_ranking.evaluation.records import environment, record_path
+from answer_ranking.reproduce.experiments.attentive_pooling import MODELS, ScaledData, attentive_pooling
+from answer_ranking.reproduce.experiments.cosinet import NAMES, cosinet
+from answer_ranking.reproduce.experiments.ctrn import CTRNData, ctrn
+from answer_ranking.reproduce.experiments.hyperqa import cosineqa, hyperqa
+from answer_ranking.reproduce.experiments.options import DataOptions, Experiment, RunOptions, parse
+from answer_ranking.reproduce.experiments.run import ExperimentData, Run, Seed, load_data, slug
+from answer_ranking.training.options import check_range
+
+if TYPE_CHECKING:
+    import keras
+
+SHARED = {
+    "l2": (0.0, 1e-6, 1e-5, 1e-4),
+    "dropout": (0.0, 0.1, 0.3, 0.5),
+    "embedding_dropout": (0.0, 0.1, 0.2, 0.4),
+}
+FACTORS = {"learning_rate": (0.25, 0.5, 1, 2, 4), "batch_size": (0.25, 0.5, 1, 2)}
+"""On the value that the experiment has: the paper's, or what is usual for its optimizer."""
+# The median of fewer trials says little, and so does the first fifth of a training.
+FIRST_STOPPED, FIRST_SHARE = 5, 0.2
+_NEVER = Annotated[Literal[False], tyro.conf.Suppress, tyro.conf.Fixed]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FairOptions(RunOptions):
+    """How long to search, and what is measured then."""
+
+    trials: int = 24
+    """How many trials the search has, those of before included."""
+    minutes: float | None = None
+    """Begin no further trial after so many minutes of the processor, the same for all models compared."""
+    search_seed: int = 0
+    """Seeds the options that are drawn, and the training of every trial."""
+    seeds: int = 10
+    """How many seeds of the chosen options to train and to score on test."""
+    first_seed: int = 100
+    """The first of these seeds; the others follow it."""
+    main: _NEVER = False
+    tensorboard: _NEVER = False
+    train_only: _NEVER = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_range(self, "trials", at_least=1)
+        check_range(self, "minutes", above=0)
+        check_range(self, "search_seed", at_least=0)
+        if self.search_seed in self.seed_list:
+            raise UserError(f"search_seed {self.search_seed} is a seed for test. Choose another one.")
+
+
+def presets() -> list[Experiment]:
+    """State every trained model of the papers, on WikiQA and with `--variant TRAIN` on TrecQA.
+
+    Learning rate and batch size are the middle of what is drawn.
+    """
+    found = []
+    for data in ({"dataset": "wikiqa"}, {"dataset": "trecqa", "variant": "TRAIN", "mask_numbers": True}):
+        plain, scaled = DataOptions(**data), ScaledData(**data, word_vector_norm=2.0)
+        found += [hyperqa(plain, learning_rate=0.1), cosineqa(plain, learning_rate=0.1)]
+        features = CTRNData(**data, overlap_features=data["dataset"] == "trecqa")  # as in its paper
+        found += [ctrn(name, features) for name in ("ctrn", "qrnn", "lstm")]
+        found += [cosinet(name, plain) for name in NAMES]
+        # QA-CNN as the others, whatever its paper has: single pairs take 20 times as long.
+        alike = {"learning_rate": 1.1, "batch_size": 20, "share_negatives": True}
+        found += [attentive_pooling(name, scaled, **alike) for name in MODELS]
+    return [replace(each.changed(patience=5), run=FairOptions()) for each in found]
+
+
+def draw(experiment: Experiment, own: dict[str, Sequence], number: int) -> dict[str, Any]:
+    """Draw the options of a trial."""
+    rng = np.random.default_rng([experiment.run.search_seed, number])
+    # Every shared option is drawn, whether the model has it or not, so that the others do not change.
+    drawn = {name: values[rng.integers(len(values))] for name, values in (FACTORS | SHARED | own).items()}
+    for name in FACTORS:
+        value = drawn[name] * getattr(experiment.training, name)
+        drawn[name] = value if name == "learning_rate" else max(round(value), 1)
+    return {name: value for name, value in drawn.items() if name in experiment.configuration}
+
+
+def best_until(trial: dict[str, Any], epoch: int) -> float:
+    """Return the best dev MAP of a trial up to an epoch, from 0."""
+    return max(trial["dev_map"][: epoch + 1])
+
+
+def median_stop(trials: Sequence[dict[str, Any]]) -> "keras.callbacks.Callback":
+    """Make the callback that stops a training below the median of the earlier trials."""
+    import keras
+
+    class MedianStop(keras.callbacks.Callback):
+        best, stopped = 0.0, False
+
+        def on_epoch_end(self, epoch, logs=None):
+            self.best = max(self.best, logs["dev_map"])
+            rivals = [best_until(each, epoch) for each in trials if "diverged" not in each]
+            early = epoch + 1 < FIRST_SHARE * self.params["epochs"] or len(rivals) < FIRST_STOPPED
+            if not early and self.best < statistics.median(rivals):
+                self.stopped = self.model.stop_training = True
+
+    return MedianStop()
+
+
+def run_trial(
+    experiment: Experiment, recipe: ModuleType, data: ExperimentData, number: int, earlier: list[dict]
+) -> dict[str, Any]:
+    """Train one trial; return its options and its dev MAP by epoch, or that it diverged."""
+    from answer_ranking.training import TrainingDivergedError
+
+    gc.collect()  # Models refer to themselves in circles: hundreds of them would fill the memory.
+    options = draw(experiment, recipe.SPACE, number)
+    trial: dict[str, Any] = {"trial": number, "options": options}
+    stop, began = median_stop(earlier), time.process_time()
+    seed = Seed(experiment.run.search_seed, callbacks=(stop,))
+    try:
+        model, fitted = recipe.train(experiment.changed(**options), data, seed)
+        trial["dev_map"] = [round(epoch["dev_map"], 6) for epoch in fitted.history]
+        trial["parameters"] = sum(int(np.prod(v.shape)) for v in model.trainable_variables)
+        trial["stopped"] = stop.stopped
+    except TrainingDivergedError as error:
+        trial["diverged"] = str(error)
+    return trial | {"seconds": round(time.process_time() - began, 1)}
+
+
+def search(experiment: Experiment, recipe: ModuleType, data: ExperimentData, path: Path) -> list[dict]:
+    """Run the trials that `path` does not hold yet; return all of them, the best first."""
+    options = experiment.run
+    parts = [experiment.configuration, data.data_hash, options.search_seed, SHARED, FACTORS, recipe.SPACE]
+    key = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
+    trials = read_trials(path, key)
+    while len(trials) < options.trials:
+        if options.minutes and sum(each["seconds"] for each in trials) >= 60 * options.minutes:
+            break
+        trials.append({"key": key, **run_trial(experiment, recipe, data, len(trials), trials)})
+        with atomic_write(path) as file:
+            file.writelines(json.dumps(each) + "\n" for each in trials)
+        print(_line(trials[-1]), flush=True)
+    sound = [each for each in trials if "diverged" not in each]
+    if not sound:
+        raise UserError("every trial diverged: give a lower --learning-rate.")
+    return sorted(sound, key=lambda each: -max(each["dev_map"]))
+
+
+def read_trials(path: Path, key: str) -> list[dict]:
+    """Read the trials of a search, a JSON object a line; the file may be missing."""
+    lines = decode_text(read_content(path), path).splitlines() if path.exists() else []
+    try:
+        trials = [json.loads(line) for line in lines]
+        keys = {trial["key"] for trial in trials if trial["seconds"] >= 0}
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{path} is damaged ({error}). Remove it to search again.") from error
+    if keys - {key}:
+        raise UserError(f"{path} is a search of other options or data. Remove it, or give another --record.")
+    return trials
+
+
+def _line(trial: dict[str, Any]) -> str:
+    found = "diverged" if "diverged" in trial else f"{max(trial['dev_map']):.4f}"
+    stopped = ", stopped" * trial.get("stopped", False)
+    return f"trial {trial['trial']}: {found}{stopped}, {trial['seconds']:.0f} s  {trial['options']}"
+
+
+def questions_per_second(run: Run, order_seed: int | None) -> float:
+    """Measure how many questions of test the best model ranks per second of the processor."""
+    from answer_ranking.training.scoring import Scorer
+
+    score, seconds = Scorer(run.model, run.data.test, order_seed), []
+    for _ in range(6):
+        began = time.process_time()
+        score()
+        seconds.append(time.process_time() - began)
+    # The first one prepares.
+    return round(len(run.data.test.question_ids) / statistics.median(seconds[1:]), 1)
+
+
+def fair(experiment: Experiment) -> Run | None:
+    """Search the options of an experiment; with --record train and measure the best."""
+    environment()  # the commit is that of the beginning
+    options = experiment.run
+    # A model's options stand in the file of its recipe.
+    recipe = sys.modules[type(experiment.model).__module__]
+    paper = recipe.__name__.rpartition(".")[2]
+    name = slug(experiment.data.dataset, experiment.data.variant or "", experiment.name)
+    place = record_path(options.results, options.record) if options.record else options.output / "fair" / name
+    path = place.with_suffix(".trials.jsonl")
+    check_writable(path.parent)
+    data = getattr(recipe, "load", load_data)(experiment.data)
+    ranked = search(experiment, recipe, data, path)
+    print("The best on dev:\n" + "\n".join(map(_line, ranked[:5])) + f"\nTrials: {path}", flush=True)
+    if options.record is None:
+        return None
+    trials = read_trials(path, ranked[0]["key"])
+    run = Run(paper, experiment.changed(**draw(experiment, recipe.SPACE, ranked[0]["trial"])), data)
+    order_seed = getattr(recipe, "order_seed", lambda _: None)(data)
+    for number in run.seeds:
+        with run.seed(number) as seed:
+            model, fitted = recipe.train(run.experiment, data, seed)
+        run.keep(seed, model, fitted, order_seed)
+    run.write(
+        search={
+            "chosen": ranked[0]["trial"],
+            "trials": len(trials),
+            "stopped": sum(each.get("stopped", False) for each in trials),
+            "diverged": len(trials) - len(ranked),
+            "search_seed": options.search_seed,
+            "minutes": options.minutes,
+            "seconds": round(sum(each["seconds"] for each in trials), 1),
+        },
+        training_seconds=ranked[0]["seconds"],
+        questions_per_second=questions_per_second(run, order_seed),
+    )
+    return run
+
+
+if __name__ == "__main__":
+    run_command(lambda: fair(parse(__doc__, presets())))

@@ -1,0 +1,194 @@
+"""The claims on made-up records: differences, tests, verdicts, and what is refused."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from answer_ranking.base.errors import UserError
+from answer_ranking.evaluation import ResultRecord, save_record
+from answer_ranking.evaluation.claims import claims, claims_block, claims_file, read_fair, verdict
+from answer_ranking.evaluation.figures import drawn_from
+from answer_ranking.evaluation.report import documents, main
+from answer_ranking.evaluation.tables import read_papers
+
+PAPERS = read_papers()
+TITLES = {
+    "hyperqa": ("hyperqa", "HyperQA"),
+    "cosineqa": ("hyperqa", "CosineQA"),
+    "qrnn": ("ctrn", "QRNN"),
+    "ctrn": ("ctrn", "CTRN"),
+    "ap-cnn": ("attentive_pooling", "AP-CNN"),
+    "qa-cnn": ("attentive_pooling", "QA-CNN"),
+}
+SEARCH = {"chosen": 3, "trials": 24, "minutes": None, "search_seed": 0, "seconds": 60.0}
+
+
+def record(name, values, dataset="wikiqa", protocol="filtered", **changes):
+    """A record of two seeds, whose values per question are 0.01 below and above the given ones."""
+    paper, title = TITLES[name]
+    rows = [[value + shift for value in values] for shift in (-0.01, 0.01)]
+    mean = float(np.mean(values))
+    summary = {"mean": mean, "ci95": 0.1, "per_seed": [mean - 0.01, mean + 0.01]}
+    known = {
+        "paper": paper,
+        "dataset": dataset,
+        "protocol": protocol,
+        "split": "test",
+        "model": title,
+        "variant": "TRAIN" if dataset == "trecqa" else "",
+        "embeddings": "glove-6b-50d",
+        "seeds": [100, 101],
+        "metrics": {"map": summary},
+        "metrics_dev": {"map": summary},
+        "parameters": 12_345,
+        "seconds_per_epoch": 0.2,
+        "command": f"python reproduce/studies/fair.py --record fair/{dataset}/{name}",
+        "per_question": {"question_ids": [f"q{i}" for i in range(len(values))], "map": rows},
+        "search": SEARCH,
+        "training_seconds": 61.0,
+        "questions_per_second": 2345.6,
+    }
+    return ResultRecord(**known | changes)
+
+
+LOW, HIGH = [0.30, 0.31, 0.32, 0.33, 0.34, 0.35, 0.36, 0.37], [0.5, 0.6, 0.7, 0.5, 0.6, 0.7, 0.5, 0.6]
+MIXED = [0.40, 0.21, 0.42, 0.23, 0.44, 0.25, 0.46, 0.27]
+
+
+def on_wikiqa(**records):
+    return {each["claim"].split(":")[0]: each for each in claims({"wikiqa": records}, PAPERS)}
+
+
+def test_a_claim_without_both_records_is_left_out():
+    assert claims({}, PAPERS) == []
+    assert on_wikiqa(hyperqa=record("hyperqa", HIGH), qrnn=record("qrnn", LOW)) == {}
+    assert claims_file([]) == "[]\n"
+
+
+def test_differences_tests_and_verdicts():
+    found = claims(
+        {
+            "wikiqa": {
+                "hyperqa": record("hyperqa", HIGH),
+                "cosineqa": record("cosineqa", LOW),
+                "ap-cnn": record("ap-cnn", LOW),
+                "qa-cnn": record("qa-cnn", HIGH),
+                "ctrn": record("ctrn", MIXED),
+                "qrnn": record("qrnn", LOW),
+            }
+        },
+        PAPERS,
+    )
+    by_pair = {each["claim"]: each for each in found}
+    assert len(found) == len(by_pair) == 5
+    cosine = by_pair["Hyperbolic distance against cosine: HyperQA beats CosineQA"]
+    differences = np.subtract(HIGH, LOW)
+    assert cosine["ours"] == pytest.approx(differences.mean(), abs=1e-6)
+    interval = stats.t.interval(0.95, 7, differences.mean(), stats.sem(differences))
+    assert cosine["ci95"] == pytest.approx((interval[1] - interval[0]) / 2, abs=1e-6)
+    assert all((each["trials"], each["seeds"], each["minutes"]) == (24, 2, None) for each in found)
+    # Eight differences of one sign: 2 of 2^8 patterns, least of five tests.
+    assert cosine["p"] == pytest.approx(5 * 2 / 2**8, abs=1e-6) and cosine["verdict"] == "holds"
+    attention = by_pair["Attention against none, over a convolution: AP-CNN beats QA-CNN"]
+    assert attention["ours"] == pytest.approx(-differences.mean(), abs=1e-6)
+    assert attention["p"] == pytest.approx(5 * 2 / 2**8, abs=1e-6) and attention["verdict"] == "turns round"
+    # The paper prints 0.688 and 0.670; CosineQA is in none of its tables.
+    assert attention["printed_difference"] == pytest.approx(0.018)
+    assert cosine["printed_difference"] is None
+    crossing = by_pair["Crossing against none: CTRN beats QRNN"]
+    assert crossing["verdict"] == "does not show" and crossing["p"] > 0.5
+    # Two-sided at 0.05 / 5 in four of five repetitions: 2.5758 + 0.8416 standard errors.
+    error = stats.sem(np.subtract(MIXED, LOW))
+    assert crossing["detectable"] == pytest.approx((2.5758 + 0.8416) * error, abs=1e-5)
+    assert json.loads(claims_file(found)) == found
+
+
+def test_verdicts():
+    assert [verdict(d, p) for d, p in ((0.1, 0.049), (-0.1, 0.049), (0.1, 0.05), (-0.1, 1.0))] == [
+        "holds",
+        "turns round",
+        "does not show",
+        "does not show",
+    ]
+
+
+def test_of_several_protocols_the_printed_one_counts_once():
+    raw = {"dataset": "trecqa", "protocol": "raw"}
+    clean = {"dataset": "trecqa", "protocol": "clean"}
+    records = {
+        f"{name}-{each['protocol']}": record(name, values, **each)
+        for name, values in (("ctrn", HIGH), ("qrnn", LOW), ("hyperqa", HIGH), ("cosineqa", LOW))
+        for each in (raw, clean)
+    }
+    crossing, distance = sorted(claims({"trecqa-train": records}, PAPERS), key=lambda each: each["claim"])
+    # Table 6 prints 0.7582 and 0.7000, raw.
+    assert (crossing["protocol"], crossing["printed_difference"]) == ("raw", pytest.approx(0.0582))
+    assert (distance["protocol"], distance["printed_difference"]) == ("clean", None)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"search": SEARCH | {"trials": 12}}, "hyperqa and cosineqa on wikiqa had different budgets"),
+        ({"search": SEARCH | {"minutes": 30.0}}, "had different budgets"),
+        ({"embeddings": "another"}, "have different questions or word vectors"),
+        ({"per_question": {"question_ids": ["a"], "map": [[0.1], [0.2]]}}, "have different questions"),
+    ],
+)
+def test_an_unfair_comparison_is_refused(change, message):
+    with pytest.raises(UserError, match=message):
+        on_wikiqa(hyperqa=record("hyperqa", HIGH), cosineqa=replace(record("cosineqa", LOW), **change))
+
+
+def test_equal_minutes_are_equal_budgets():
+    records = {
+        name: record(name, values, search=SEARCH | {"minutes": 30.0, "trials": trials})
+        for name, values, trials in (("hyperqa", HIGH, 24), ("cosineqa", LOW, 17))
+    }
+    (found,) = on_wikiqa(**records).values()
+    assert (found["minutes"], found["trials"]) == (30.0, 17)
+
+
+def test_the_page_and_the_file(tmp_path):
+    results = tmp_path / "reproduce" / "results"
+    page = tmp_path / "docs" / "claims.md"
+    page.parent.mkdir()
+    page.write_text("<!-- results:begin -->\n<!-- results:end -->\n")
+    for name, values in (("hyperqa", HIGH), ("cosineqa", LOW)):
+        save_record(record(name, values), results / "fair" / "wikiqa" / f"{name}.json")
+    for name, values in (("hyperqa", LOW), ("cosineqa", MIXED)):
+        again = record(name, values, search=SEARCH | {"search_seed": 1})
+        save_record(again, results / "fair" / "wikiqa" / f"{name}-search-1.json")
+    found = documents(tmp_path)
+    assert json.loads(found[results / "claims.json"]) == claims(read_fair(results / "fair"), PAPERS)
+    lines = found[page].splitlines()
+    claim = next(line for line in lines if line.startswith("| Hyperbolic distance"))
+    cells = [cell.strip() for cell in claim.strip("|").split("|")]
+    assert cells[1:4] == ["hyperqa", "wikiqa, filtered", "–"]
+    assert cells[4].startswith("+0.253 ± ") and cells[5:] == ["0.0078", "", "24 trials, 2 seeds", "**holds**"]
+    assert "Of 1 tests: holds 1, does not show 0, turns round 0." in found[page]
+    (model,) = [line for line in lines if line.startswith("| wikiqa, cosineqa | glove")]
+    assert "12,345 | 61 | 2,346 |" in model
+    # Means 0.5875 and 0.335 of two searches, whose seeds are 0.02 apart.
+    (repeat,) = [line for line in lines if line.startswith("| wikiqa, hyperqa | 0.588, 0.335 |")]
+    assert repeat.endswith("| 0.1785 | 0.0141 |")
+    # The others have 0.335 on average, too: +0.2525 in the first search and 0 in the second.
+    assert any(line.endswith("| +0.253, +0.000 | 0.1785 |  |") for line in lines)
+    assert not any("search-1" in line for line in lines)
+    figure = tmp_path / "docs" / "quality-speed.png"
+    with pytest.raises(UserError, match=r"docs/claims.md and docs/quality-speed.png out of date"):
+        main(["--root", f"{tmp_path}", "--check"])
+    main(["--root", f"{tmp_path}"])
+    points = {"cosineqa": [2345.6, 0.335, 0.1], "hyperqa": [2345.6, 0.5875, 0.1]}
+    assert json.loads(drawn_from(figure)) == points
+    assert main(["--root", f"{tmp_path}", "--check"]) == 0
+
+
+def test_other_records_are_refused(tmp_path):
+    save_record(replace(record("hyperqa", HIGH), search={}), tmp_path / "wikiqa" / "hyperqa.json")
+    with pytest.raises(UserError, match=r"hyperqa\.json is no record of reproduce/studies/fair\.py"):
+        read_fair(tmp_path)
+    assert claims_block({}, PAPERS) == "No claim has been tested yet."

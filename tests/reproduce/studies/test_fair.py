@@ -1,0 +1,177 @@
+"""The fair fight: what it draws, when it stops a trial, what it records and goes on from."""
+
+import json
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from answer_ranking.base.errors import UserError
+from answer_ranking.evaluation.records import read_record
+from answer_ranking.reproduce.experiments import attentive_pooling, cosinet, ctrn, hyperqa
+from answer_ranking.reproduce.experiments.options import DataOptions, parse
+from answer_ranking.reproduce.studies import fair as module
+from answer_ranking.reproduce.studies.fair import FairOptions, draw, fair, median_stop, presets
+from answer_ranking.training import TrainingDivergedError
+
+RECIPES = {each.__name__.rpartition(".")[2]: each for each in (attentive_pooling, cosinet, ctrn, hyperqa)}
+SHARED = {"learning_rate", "batch_size", "l2", "embedding_dropout"}
+
+
+def recipe_of(preset):
+    return RECIPES[type(preset.model).__module__.rpartition(".")[2]]
+
+
+def test_every_model_of_the_papers_has_one_protocol():
+    found = presets()
+    assert len({each.name for each in found}) == 2 + 3 + 12 + 4
+    assert {(each.data.dataset, each.data.variant) for each in found} == {
+        ("wikiqa", None),
+        ("trecqa", "TRAIN"),
+    }
+    assert {(each.run.trials, each.run.seeds, each.training.patience) for each in found} == {(24, 10, 5)}
+    for preset in found:
+        drawn = [draw(preset, recipe_of(preset).SPACE, number) for number in range(20)]
+        # Values out of range and unknown options are errors.
+        assert len({str(preset.changed(**each).configuration) for each in drawn}) > 15
+        assert all(each.keys() >= SHARED for each in drawn)
+        rate = preset.training.learning_rate
+        assert {each["learning_rate"] / rate for each in drawn} == {0.25, 0.5, 1, 2, 4}
+
+
+def test_one_number_draws_the_same_shared_options_for_every_model():
+    found = [each for each in presets() if each.data.dataset == "wikiqa"]
+    first = next(each for each in found if each.name == "ctrn")
+    for number in (1, 7, 23):
+        of_first = draw(first, ctrn.SPACE, number)
+        for preset in found:
+            drawn = draw(preset, recipe_of(preset).SPACE, number)
+            for name in ("l2", "dropout", "embedding_dropout"):
+                assert drawn.get(name, of_first[name]) == of_first[name]
+            factor = drawn["learning_rate"] / preset.training.learning_rate
+            assert factor == pytest.approx(of_first["learning_rate"] / first.training.learning_rate)
+    other = replace(first, run=replace(first.run, search_seed=1))
+    assert draw(other, ctrn.SPACE, 1) != draw(first, ctrn.SPACE, 1)
+
+
+def stops_after(curve, earlier, epochs):
+    """Feed a curve of dev MAP to the callback; return after how many epochs it stops, None for never."""
+    stop = median_stop(earlier)
+    stop.set_params({"epochs": epochs})
+    stop.set_model(SimpleNamespace(stop_training=False))
+    for epoch, value in enumerate(curve):
+        stop.on_epoch_end(epoch, {"dev_map": value})
+        if stop.model.stop_training:
+            return epoch + 1
+    return None
+
+
+def test_a_trial_stops_below_the_median_of_the_others():
+    # Best so far after 1, 2 and 3 epochs: medians 0.3, 0.5, 0.5; the second trial ended after one epoch.
+    curves = [[0.1, 0.6, 0.2], [0.5], [0.3, 0.4, 0.7], [0.2, 0.5, 0.4], [0.4, 0.1, 0.1]]
+    earlier = [{"dev_map": curve} for curve in curves] + [{"diverged": "it did"}]
+    assert stops_after([0.3, 0.5, 0.1], earlier, 3) is None
+    assert stops_after([0.29, 0.9], earlier, 3) == 1
+    assert stops_after([0.3, 0.49], earlier, 3) == 2
+    # Of ten epochs the first may be anything, and so may all before there are five trials.
+    assert stops_after([0.0, 0.49], earlier, 10) == 2
+    assert stops_after([0.0, 0.6], earlier, 10) is None
+    assert stops_after([0.0, 0.0], earlier[1:], 2) is None
+
+
+@pytest.fixture
+def trained(monkeypatch):
+    """HyperQA's training only notes what it is called with; at the highest rate it diverges."""
+    calls = []
+
+    def train(experiment, data, seed):
+        rate = experiment.training.learning_rate
+        calls.append((rate, seed.number))
+        if rate == pytest.approx(0.4):
+            raise TrainingDivergedError("Training stopped at step 1")
+        history = [{"dev_map": 0.1, "test_map": 0.9}, {"dev_map": rate}]
+        variable = SimpleNamespace(shape=(3, 4))
+        return SimpleNamespace(trainable_variables=[variable]), SimpleNamespace(history=history)
+
+    monkeypatch.setattr(hyperqa, "train", train)
+    return calls
+
+
+@pytest.fixture
+def search(trained, tmp_path):
+    def search(**options):
+        trained.clear()
+        preset = hyperqa.hyperqa(DataOptions(dataset="sample"), learning_rate=0.1)
+        assert fair(replace(preset, run=FairOptions(output=tmp_path)).changed(**options)) is None
+        lines = (tmp_path / "fair" / "sample_hyperqa.trials.jsonl").read_text().splitlines()
+        return [json.loads(line) for line in lines], list(trained)
+
+    return search
+
+
+def test_a_search_goes_on_and_never_looks_at_test(search, capsys):
+    trials, calls = search(trials=8)
+    assert [each["trial"] for each in trials] == list(range(8)) and {seed for _, seed in calls} == {0}
+    for trial, (rate, _) in zip(trials, calls, strict=True):
+        if "diverged" not in trial:
+            assert trial["dev_map"] == [0.1, rate] and trial["parameters"] == 12 and not trial["stopped"]
+    assert 0 < sum("diverged" in each for each in trials) < 8
+    best = max(rate for rate, _ in calls if rate < 0.3)
+    assert f"The best on dev:\ntrial {[rate for rate, _ in calls].index(best)}: {best:.4f}" in (
+        capsys.readouterr().out
+    )
+    assert search(trials=8) == (trials, [])
+    longer, calls = search(trials=12)
+    assert longer[:8] == trials and len(calls) == 4
+    # The same seed of the search draws the same; another one is another search.
+    with pytest.raises(UserError, match="is a search of other options or data"):
+        search(trials=12, search_seed=1)
+    with pytest.raises(UserError, match="is a search of other options or data"):
+        search(trials=12, epochs=3)
+
+
+def test_a_budget_of_minutes_ends_the_search(search, monkeypatch):
+    clock = iter(range(0, 10_000, 25))
+    monkeypatch.setattr(module.time, "process_time", lambda: next(clock))
+    # Trials of 25 s: after three of them a minute is over.
+    assert len(search(trials=8, minutes=1.0)[0]) == 3
+
+
+def test_what_the_user_can_mend(search, tmp_path):
+    with pytest.raises(UserError, match="trials must be at least 1"):
+        FairOptions(trials=0)
+    with pytest.raises(UserError, match="search_seed 104 is a seed for test"):
+        FairOptions(search_seed=104)
+    with pytest.raises(UserError, match="every trial diverged"):
+        search(trials=1)  # whose learning rate is four times 0.1
+    path = tmp_path / "fair" / "sample_hyperqa.trials.jsonl"
+    for damage in ("{\n", "[]\n", '{"key": ""}\n'):
+        path.write_text(damage)
+        with pytest.raises(UserError, match=r"trials\.jsonl is damaged"):
+            search(trials=1)
+
+
+@pytest.mark.parametrize("name", ["cosineqa", "cosinet-list", "qrnn", "ap-bilstm"])
+def test_the_best_is_trained_with_fresh_seeds_and_recorded(name, tmp_path):
+    """The real thing, small, on the bundled sample."""
+    small = {"ap-bilstm": ["--filters", "4"], "qrnn": ["--filters", "4"], "cosinet-list": ["--filters", "4"]}
+    words = ["--model", name, "--dataset", "sample", "--epochs", "2", "--trials", "2", "--seeds", "2"]
+    words += [*small.get(name, []), "--record", f"fair/sample/{name}"]
+    experiment = parse(
+        "A test.", presets(), [*words, "--results", f"{tmp_path}", "--output", f"{tmp_path}/o"]
+    )
+    fair(experiment)
+    record = read_record(tmp_path / "fair" / "sample" / f"{name}.json")
+    path = tmp_path / "fair" / "sample" / f"{name}.trials.jsonl"
+    trials = [json.loads(line) for line in path.read_text().splitlines()]
+    chosen = max(trials, key=lambda trial: max(trial["dev_map"]))
+    assert record.seeds == [100, 101] and record.split == "test" and not record.main
+    assert record.search == {
+        **{"chosen": chosen["trial"], "trials": 2, "stopped": 0, "diverged": 0, "search_seed": 0},
+        **{"minutes": None, "seconds": pytest.approx(sum(each["seconds"] for each in trials), abs=0.11)},
+    }
+    assert record.configuration.items() >= {**chosen["options"], "patience": 5}.items()
+    assert record.parameters == chosen["parameters"] and record.questions_per_second > 0
+    assert record.training_seconds == chosen["seconds"] > 0
+    assert np.shape(record.per_question["map"]) == (2, 20)
