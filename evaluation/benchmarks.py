@@ -87,3 +87,27 @@ def service_block(path: Path) -> str:
     ]
     about = f"Over the loopback interface, {figures['measured']['threads']} cores, which the clients share:"
     return "\n\n".join([about, markdown_table(["", "measured"], rows)])
+
+
+def cluster_block(path: Path) -> str:
+    """Write the part of the page on clusters that comes from the figures of `benchmarks/cluster.py`.
+
+    Example:
+        >>> cluster_block(Path("/nowhere"))
+        'The benchmark has not been run yet.'
+    """
+    if not path.exists():
+        return "The benchmark has not been run yet."
+    figures = read_study(path, {"tasks", "seconds", "ratios", "kills", "lost", "doubled", "different"})
+    ratios = figures["ratios"]
+    rows = [[f"`{name}`", f"{figures['seconds'][name]:.0f}", f"{ratios[name]:.2f}"] for name in ratios]
+    kinds = ", ".join(f"{kind}s: {count}" for kind, count in sorted(figures["kinds"].items()))
+    parts = [
+        f"{figures['tasks']} trainings of one epoch on the sample, {figures['measured']['threads']} cores, "
+        "each in a process of its own; a longer training has less overhead:",
+        markdown_table(["way", "seconds", "ratio"], rows),
+        f"The same trainings on two nodes of one machine, with {figures['kills']} random kills ({kinds}): "
+        f"{figures['lost']} seeds lost, {figures['doubled']} doubled, {figures['different']} with other "
+        "values.",
+    ]
+    return "\n\n".join(each if each.startswith("|") else wrapped(each) for each in parts)

@@ -14,7 +14,7 @@ from pathlib import Path
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write
-from answer_ranking.evaluation.benchmarks import search_block, service_block
+from answer_ranking.evaluation.benchmarks import cluster_block, search_block, service_block
 from answer_ranking.evaluation.claims import claims, claims_block, claims_file, read_fair, speed_points
 from answer_ranking.evaluation.eq9 import eq9_block
 from answer_ranking.evaluation.figures import drawn_from, quality_against_speed, save_figure
@@ -75,6 +75,7 @@ def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
     blocks: dict[str, Callable[[], str]] = {
         "README.md": lambda: readme_block(records, papers),
         "docs/claims.md": lambda: claims_block(fair, papers),
+        "docs/cluster.md": lambda: cluster_block(benchmarks / "cluster.json"),
         "docs/eq9.md": lambda: eq9_block(results / "eq9"),
         "docs/norms.md": lambda: norms_block(results / "norms"),
         "docs/presets.md": lambda: presets_block(presets),
