@@ -83,10 +83,14 @@ def _refuse_other_versions(ray: Any) -> None:
         node: look.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False)).remote()
         for node in nodes
     }
+    errors = ray.exceptions
+    gone = errors.TaskUnschedulableError, errors.NodeDiedError, errors.WorkerCrashedError
     for node, answer in asked.items():
         try:
             theirs = ray.get(answer)
-        except ray.exceptions.RayError as error:
+        except gone:
+            continue
+        except errors.RayError as error:
             raise UserError(
                 f"the node {nodes[node]} cannot run this package ({error!s:.200}). "
                 "Install the same version there."
