@@ -207,7 +207,7 @@ def test_a_record_is_not_lost_to_fewer_seeds_or_to_a_variant(tmp_path):
         splits = data.scored_splits.items()
         tables = {name: per_question(split, np.zeros(split.n_rows)) for name, split in splits}
         first.results[number] = SimpleNamespace(history=history, tables=tables)
-    for path, record in first._records().items():
+    for path, record in first._records({}).items():
         save_record(record, path)
     with pytest.raises(UserError, match="is a record of 2 seeds, which 1 would replace"):
         run(seeds=1, main=True)
