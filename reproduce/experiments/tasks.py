@@ -142,9 +142,7 @@ class OnRay:
     def submit(self, task: Task) -> "Future[Outcome]":
         """Start a task on some node as soon as there is room."""
         self._submitted.add(task.label)
-        future = self._there.remote(
-            task.label, task.words, "studies" in task.words[0], self._homes, self._commit, self._board
-        ).future()
+        future = self._there.remote(task.label, task.words, self._homes, self._commit, self._board).future()
         future.add_done_callback(lambda _: self._submitted.discard(task.label))
         return future
 
@@ -170,9 +168,7 @@ class Board:
         return self._nodes
 
 
-def there(
-    label: str, words: tuple[str, ...], whole: bool, homes: dict[str, Shipped], commit: str, board: Any
-) -> Outcome:
+def there(label: str, words: tuple[str, ...], homes: dict[str, Shipped], commit: str, board: Any) -> Outcome:
     """Run a task on a node, and bring back its files: a seed's state, or all that a study has left."""
     node, own = socket.gethostname(), environment()["commit"]
     if own != commit:
@@ -185,7 +181,8 @@ def there(
         with log.open("wb") as file:
             command = [*words, "--results", str(folder / "results")]
             status = start(command, folder, file, 1, homes_here(homes)).wait()
-        files = folder.rglob("*") if whole else folder.glob("outputs/*/*/seed-*/*")
+        # A study leaves more than the states of its seeds.
+        files = folder.glob("outputs/*/*/seed-*/*" if "--train-only" in words else "**/*")
         outcome = Outcome(status, f"on {node}:\n{_tail(log)}", b"" if status else _packed(folder, files))
         shutil.rmtree(folder, ignore_errors=True)
     return outcome
