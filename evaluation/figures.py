@@ -140,17 +140,27 @@ def wins_and_losses(differences: Mapping[str, ArrayLike], *, model: str) -> "Fig
     return figure
 
 
+def best_trade_offs(points: Mapping[str, Sequence[float]]) -> list[str]:
+    """Find the models that are better than all faster ones, from the fastest on.
+
+    Example:
+        >>> best_trade_offs({"slow": [10, 0.7], "fast": [1000, 0.6], "neither": [100, 0.5]})
+        ['fast', 'slow']
+    """
+    front: list[str] = []
+    for name in sorted(points, key=lambda each: (-points[each][0], -points[each][1])):
+        if not front or points[name][1] > points[front[-1]][1]:
+            front.append(name)
+    return front
+
+
 def quality_against_speed(points: Mapping[str, Sequence[float]], *, title: str = "") -> "Figure":
     """Draw MAP against questions per second, with intervals; a line joins the best trade-offs.
 
     `points` has for every model: questions per second, MAP, and the half width of its interval.
     """
     figure, (axes,) = new_figure(1, 7.0, 4.2)
-    # From the fastest on, a model is on the front if it is better than all faster ones.
-    front: list[str] = []
-    for name in sorted(points, key=lambda each: (-points[each][0], -points[each][1])):
-        if not front or points[name][1] > points[front[-1]][1]:
-            front.append(name)
+    front = best_trade_offs(points)
     axes.plot(*zip(*(points[name][:2] for name in front), strict=True), color=ORANGE, label="best trade-offs")
     for name, (speed, quality, half_width) in points.items():
         colour = ORANGE if name in front else BLUE
@@ -161,4 +171,39 @@ def quality_against_speed(points: Mapping[str, Sequence[float]], *, title: str =
     axes.set(xscale="log", xlim=decades, xlabel="questions per second, one core", ylabel="MAP on test")
     axes.legend(frameon=False, fontsize="small")
     axes.set_title(title, fontsize="medium")
+    return figure
+
+
+def quality_by_questions(panels: Mapping[str, Mapping[str, Sequence[Sequence[float]]]]) -> "Figure":
+    """Draw MAP against the number of training questions, a panel per data set.
+
+    `panels` has by data set and line, "model, way": questions, MAP and the half width of its interval.
+    """
+    columns = min(len(panels), 2)
+    rows = -(-len(panels) // columns)
+    figure, found = new_figure(columns, 5.0 * columns, 3.6 * rows, rows=rows)
+    names = list(dict.fromkeys(name.rpartition(", ")[0] for lines in panels.values() for name in lines))
+    colours = dict(zip(names, (BLUE, ORANGE, GREEN, GREY, "#7a4fa3", "#b03a48"), strict=False))
+    for axes, (title, lines) in zip(found, panels.items(), strict=False):
+        for name, points in lines.items():
+            model, _, way = name.rpartition(", ")
+            style = {"linestyle": "--", "markerfacecolor": "white"} if way == "from scratch" else {}
+            questions, quality, half_widths = zip(*points, strict=True)
+            axes.errorbar(
+                questions,
+                quality,
+                yerr=half_widths,
+                marker="o",
+                markersize=4,
+                capsize=2,
+                color=colours.get(model, GREY),
+                label=name,
+                **style,
+            )
+        axes.set_xscale("symlog", linthresh=10, linscale=0.5)
+        axes.set(xlim=(-1, None), xlabel="training questions of the data set", ylabel="MAP on test")
+        axes.set_title(title, fontsize="medium")
+        axes.legend(frameon=False, fontsize="small")
+    for axes in found[len(panels) :]:
+        axes.set_visible(False)
     return figure

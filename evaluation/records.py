@@ -20,7 +20,7 @@ import numpy as np
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write, decode_text, read_content
 
-STUDIES = ("claims.json", "eq9", "fair", "norms", "retrieval")
+STUDIES = ("claims.json", "eq9", "fair", "norms", "retrieval", "transfer")
 """What in the results belongs to studies; `load_records` leaves it out."""
 
 _PACKAGES = (

@@ -8,21 +8,36 @@ where a document is out of date.
 import argparse
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write
 from answer_ranking.evaluation.benchmarks import cluster_block, search_block, service_block
-from answer_ranking.evaluation.claims import claims, claims_block, claims_file, read_fair, speed_points
-from answer_ranking.evaluation.eq9 import eq9_block
-from answer_ranking.evaluation.figures import drawn_from, quality_against_speed, save_figure
-from answer_ranking.evaluation.norms import norms_block
+from answer_ranking.evaluation.figures import (
+    best_trade_offs,
+    drawn_from,
+    quality_against_speed,
+    quality_by_questions,
+    save_figure,
+)
 from answer_ranking.evaluation.presets import card_page, presets_block, read_cards
 from answer_ranking.evaluation.records import ResultRecord, load_records
 from answer_ranking.evaluation.results_document import main_record, results_document
-from answer_ranking.evaluation.retrieval import retrieval_block
+from answer_ranking.evaluation.studies.causes import causes_block
+from answer_ranking.evaluation.studies.claims import (
+    claims,
+    claims_block,
+    claims_file,
+    read_fair,
+    speed_points,
+)
+from answer_ranking.evaluation.studies.eq9 import eq9_block
+from answer_ranking.evaluation.studies.norms import norms_block
+from answer_ranking.evaluation.studies.retrieval import retrieval_block
+from answer_ranking.evaluation.studies.transfer import curves, transfer_block
 from answer_ranking.evaluation.tables import (
     METRIC_TITLES,
     PAPERS_FILE,
@@ -31,6 +46,7 @@ from answer_ranking.evaluation.tables import (
     format_measured,
     markdown_table,
     read_papers,
+    wrapped,
 )
 
 _METRICS = ("map", "mrr")
@@ -66,15 +82,27 @@ def readme_block(records: Sequence[ResultRecord], papers: Papers) -> str:
     return f"{table}\n\n{_NOTE}{_NOTE_COUNT_ALL if count_all else ''}"
 
 
+def which_ranker(points: Mapping[str, Sequence[float]]) -> str:
+    """Write the README's sentence on the best trade-offs of quality and speed; "" without a point."""
+    found = [f"{name} {points[name][1]:.3f} at {points[name][0]:,.0f}" for name in best_trade_offs(points)]
+    sentence = (
+        "Which ranker? The best trade-offs on WikiQA, MAP at questions per second of one core, with "
+        f"[equal budgets](docs/claims.md): {'; '.join(found)}."
+    )
+    return f"\n\n{wrapped(sentence)}" if found else ""
+
+
 def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
     """Write all documents of a repository, without saving them."""
     results, presets = root / "reproduce" / "results", root / "ranking" / "presets"
     benchmarks = root / "benchmarks" / "results"
     records, papers = load_records(results), read_papers(papers_file)
-    fair = read_fair(results / "fair")
+    fair, rules = read_fair(results / "fair"), _rules(records)
+    on_wikiqa = speed_points(fair["wikiqa"], rules) if "wikiqa" in fair else {}
     blocks: dict[str, Callable[[], str]] = {
-        "README.md": lambda: readme_block(records, papers),
-        "docs/claims.md": lambda: claims_block(fair, papers),
+        "README.md": lambda: readme_block(records, papers) + which_ranker(on_wikiqa),
+        "docs/causes.md": lambda: causes_block(records, papers, fair),
+        "docs/claims.md": lambda: claims_block(fair, papers, rules),
         "docs/cluster.md": lambda: cluster_block(benchmarks / "cluster.json"),
         "docs/eq9.md": lambda: eq9_block(results / "eq9"),
         "docs/norms.md": lambda: norms_block(results / "norms"),
@@ -82,6 +110,7 @@ def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
         "docs/retrieval.md": lambda: retrieval_block(results / "retrieval"),
         "docs/search.md": lambda: search_block(benchmarks / "search.json"),
         "docs/serve.md": lambda: service_block(benchmarks / "service.json"),
+        "docs/transfer.md": lambda: transfer_block(results / "transfer"),
     }
     texts = {root / "reproduce" / "RESULTS.md": results_document(records, papers)}
     if fair:
@@ -93,13 +122,26 @@ def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
     return texts
 
 
-def figures(root: Path) -> dict[Path, dict[str, list[float]]]:
-    """Say what stands in the figures of quality against speed, one per data set of the fair fight."""
-    found = {}
-    for dataset, records in read_fair(root / "reproduce" / "results" / "fair").items():
+Figures = dict[Path, tuple[Any, Callable[[Any], Any]]]
+"""By file: what is drawn, as JSON has it, and the function that draws it."""
+
+
+def figures(root: Path) -> Figures:
+    """Say what is drawn of the records: quality against speed by data set, and the curves of the transfer."""
+    results = root / "reproduce" / "results"
+    found: Figures = {}
+    rules = _rules(load_records(results))
+    for dataset, records in read_fair(results / "fair").items():
         name = "quality-speed" if dataset == "wikiqa" else f"quality-speed-{dataset}"
-        found[root / "docs" / f"{name}.png"] = speed_points(records)
+        found[root / "docs" / f"{name}.png"] = speed_points(records, rules), quality_against_speed
+    if lines := curves(results / "transfer"):
+        found[root / "docs" / "transfer.png"] = lines, quality_by_questions
     return found
+
+
+def _rules(records: Sequence[ResultRecord]) -> list[ResultRecord]:
+    """Find the records of rules, which have nothing to train."""
+    return [each for each in records if not each.parameters and each.split == "test"]
 
 
 def _between_markers(path: Path, block: str) -> str:
@@ -125,10 +167,12 @@ def main(arguments: list[str] | None = None) -> int:
         for path, text in documents(options.root).items()
         if not path.is_file() or path.read_text(encoding="utf-8") != text
     }
-    points = {
-        path: each for path, each in figures(options.root).items() if drawn_from(path) != json.dumps(each)
+    drawings = {
+        path: (json.dumps(points), draw(points))
+        for path, (points, draw) in figures(options.root).items()
+        if drawn_from(path) != json.dumps(points)
     }
-    names = " and ".join(path.relative_to(options.root).as_posix() for path in [*outdated, *points])
+    names = " and ".join(path.relative_to(options.root).as_posix() for path in [*outdated, *drawings])
     if names and options.check:
         raise UserError(
             f"{names} out of date. Run python -m answer_ranking.evaluation.report and commit what it writes."
@@ -136,8 +180,8 @@ def main(arguments: list[str] | None = None) -> int:
     for path, text in outdated.items():
         with atomic_write(path) as file:
             file.write(text)
-    for path, each in points.items():
-        save_figure(quality_against_speed(each), path, json.dumps(each))
+    for path, (points, figure) in drawings.items():
+        save_figure(figure, path, points)
     print(f"Wrote {names}." if names else "The documents are up to date.")
     return 0
 

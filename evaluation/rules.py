@@ -123,12 +123,16 @@ def rule_scores(
     table: pd.DataFrame, description: DatasetDescription, names: Collection[str] = tuple(RULES)
 ) -> dict[str, np.ndarray]:
     """Score the candidates of a split by rules: per rule one float64 score per row."""
+    texts = texts_of(table, description)
+    return {name: RULES[name](*texts) for name in names}
+
+
+def texts_of(table: pd.DataFrame, description: DatasetDescription) -> tuple[Texts, Texts, np.ndarray]:
+    """Split the texts of a table of candidates into words: what every rule takes."""
     tokenizer = Tokenizer(pretokenised=description.pretokenised)
     first = np.flatnonzero(~table["question_id"].duplicated())
     questions = _tokens(tokenizer, table["question"].iloc[first])
-    candidates = _tokens(tokenizer, table["candidate"])
-    offsets = np.append(first, len(table))
-    return {name: RULES[name](questions, candidates, offsets) for name in names}
+    return questions, _tokens(tokenizer, table["candidate"]), np.append(first, len(table))
 
 
 def _tokens(tokenizer: Tokenizer, texts: pd.Series, at_once: int = 10_000) -> list[list[str]]:

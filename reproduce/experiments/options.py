@@ -23,6 +23,8 @@ from answer_ranking.evaluation.records import record_path
 from answer_ranking.training.options import FitOptions, check_range
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
+TRIALS = ".trials.jsonl"
+"""Ends the name of the file that keeps the trials of a search beside its record."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,8 @@ import json
 import shlex
 import statistics
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -129,13 +130,17 @@ def encode(dataset: Dataset, options: DataOptions, *, overlap: bool = False) -> 
 
 @dataclass(frozen=True)
 class Seed:
-    """One seed of a run, and where its training keeps its state; without a place nothing is kept."""
+    """One seed of a run, and where its training keeps its state; without a place nothing is kept.
+
+    `start` are the values that the trainable weights have in the beginning, those of the seed for None.
+    """
 
     number: int
     state: Path | None = None
     key: str = ""
     label: str = ""
     callbacks: tuple["keras.callbacks.Callback", ...] = ()
+    start: Sequence[np.ndarray] | None = None
 
     def fit(
         self, model: "keras.Model", way: "Way", dev: EncodedSplit, *callbacks: "keras.callbacks.Callback"
@@ -143,6 +148,9 @@ class Seed:
         """Train a model, or go on with its training; see `answer_ranking.training.fit`."""
         from answer_ranking.training.fitting import fit
 
+        if self.start is not None:
+            for variable, value in zip(model.trainable_variables, self.start, strict=True):
+                variable.assign(value)
         kept = {"state": self.state, "key": self.key, "label": self.label}
         around = (*self.callbacks, *callbacks)
         return fit(model, way, dev, callbacks=around, verbose=self.state is not None, **kept)
@@ -336,6 +344,17 @@ def means_table(corner: str, tables: dict[str, list[pd.DataFrame]], rule: str) -
         means = [summarise(table, rule) for table in each]
         rows.append([name, *(f"{statistics.mean(one[m] for one in means):.4f}" for m in METRICS[:3])])
     return text_table([corner, *(METRIC_TITLES[metric] for metric in METRICS[:3])], rows)
+
+
+def questions_per_second(rank: Callable[[], Any], questions: int) -> float:
+    """Measure how many questions are ranked per second of the processor; `rank` ranks all of them."""
+    seconds = []
+    for _ in range(6):
+        began = time.process_time()
+        rank()
+        seconds.append(time.process_time() - began)
+    # The first one prepares.
+    return round(questions / statistics.median(seconds[1:]), 1)
 
 
 def facts(experiment: Experiment, data: ExperimentData) -> dict[str, Any]:

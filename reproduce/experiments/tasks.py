@@ -1,8 +1,8 @@
 """Tasks of a study side by side: on the processors of this machine, or on a Ray cluster.
 
-A task is one seed of an experiment, or a whole study of `reproduce/studies`. It is a command in a process of
-its own, as if somebody had typed it. When the seeds of an experiment are trained, its own command measures
-them and writes the record, as it does where it has trained them itself.
+A task is one seed of an experiment, or a whole study of `reproduce/studies`, of which each trial is kept. It
+is a command in a process of its own, as if somebody had typed it. When the seeds of an experiment are
+trained, its own command measures them and writes the record, as it does where it has trained them itself.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ import sys
 import tarfile
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from answer_ranking.base.cluster import cluster
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write, cache_folder, held_folder
 from answer_ranking.evaluation.records import environment
-from answer_ranking.reproduce.experiments.options import RESULTS
+from answer_ranking.reproduce.experiments.options import RESULTS, TRIALS, given_option
 from answer_ranking.reproduce.experiments.shipping import Shipped, homes_here, ship
 
 ROOT = RESULTS.parents[1]
@@ -135,37 +135,50 @@ class OnRay:
         )
         self._board = ray.remote(num_cpus=0)(Board).options(scheduling_strategy=here).remote()
         self._there = ray.remote(num_cpus=1, max_retries=_LOST_AT_MOST, retry_exceptions=False)(there)
-        self._submitted: set[str] = set()
+        self._submitted: dict[str, Task] = {}
         # Ray itself keeps what has no place yet.
         self.room = sys.maxsize
 
     def submit(self, task: Task) -> "Future[Outcome]":
-        """Start a task on some node as soon as there is room."""
-        self._submitted.add(task.label)
+        """Start a task on some node as soon as there is room; a search goes on from its trials here."""
+        self._submitted[task.label] = task
+        name = given_option(task.words, "--record")
+        trials = task.results.glob(f"{name}{TRIALS}") if name else ()
+        self._board.keep.remote(task.label, _packed(task.results, trials, "results"))
         future = self._there.remote(task.label, task.words, self._homes, self._commit, self._board).future()
-        future.add_done_callback(lambda _: self._submitted.discard(task.label))
+        future.add_done_callback(lambda _: self._submitted.pop(task.label, None))
         return future
 
     def running(self) -> Mapping[str, str]:
-        """Give the labels of what runs, and where."""
+        """Give the labels of what runs, and where; write the trials that have come."""
         try:
-            started = self._ray.get(self._board.started.remote(), timeout=5)
+            started, trials = self._ray.get(self._board.look.remote(), timeout=5)
         except self._ray.exceptions.RayError:
             return {}
-        return {label: node for label, node in started.items() if label in self._submitted}
+        submitted = dict(self._submitted)
+        for label in trials.keys() & submitted.keys():
+            unpack(trials[label], submitted[label])
+        return {label: node for label, node in started.items() if label in submitted}
 
 
 class Board:
-    """An actor on which tasks write where they run."""
+    """An actor on which tasks write where they run, and the trials that they have."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, str] = {}
+        self._trials: dict[str, bytes] = {}
+        self._new: dict[str, bytes] = {}
 
-    def start(self, label: str, node: str) -> None:
+    def start(self, label: str, node: str) -> bytes:
         self._nodes[label] = node
+        return self._trials.get(label, b"")
 
-    def started(self) -> dict[str, str]:
-        return self._nodes
+    def keep(self, label: str, trials: bytes) -> None:
+        self._trials[label] = self._new[label] = trials
+
+    def look(self) -> tuple[dict[str, str], dict[str, bytes]]:
+        new, self._new = self._new, {}
+        return self._nodes, new
 
 
 def there(label: str, words: tuple[str, ...], homes: dict[str, Shipped], commit: str, board: Any) -> Outcome:
@@ -173,14 +186,21 @@ def there(label: str, words: tuple[str, ...], homes: dict[str, Shipped], commit:
     node, own = socket.gethostname(), environment()["commit"]
     if own != commit:
         return Outcome(1, f"{node} runs the commit {own or 'of no repository'}, not {commit}. Update it.")
-    board.start.remote(label, node)
-    # The same task goes on here after its worker was lost, and elsewhere where nodes share the cache.
+    # The same task goes on here after its worker was lost, and elsewhere from the trials of a search.
     folder = cache_folder() / "tasks" / hashlib.sha256(repr((commit, words)).encode()).hexdigest()[:24]
     with held_folder(folder):
-        log = folder / "log"
+        log, results = folder / "log", folder / "results"
+        trials = board.start.remote(label, node).future().result()
+        if trials:
+            unpack(trials, Task(label, words, folder, results))
         with log.open("wb") as file:
-            command = [*words, "--results", str(folder / "results")]
-            status = start(command, folder, file, 1, homes_here(homes)).wait()
+            command = [*words, "--results", str(results)]
+            process = start(command, folder, file, 1, homes_here(homes))
+            while (status := _status(process, 2)) is None:
+                found = _packed(folder, results.rglob(f"*{TRIALS}"))
+                if found != trials:
+                    board.keep.remote(label, found)
+                    trials = found
         # A study leaves more than the states of its seeds.
         files = folder.glob("outputs/*/*/seed-*/*" if "--train-only" in words else "**/*")
         outcome = Outcome(status, f"on {node}:\n{_tail(log)}", b"" if status else _packed(folder, files))
@@ -205,6 +225,13 @@ def start(
     )
 
 
+def _status(process: subprocess.Popen, seconds: float) -> int | None:
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return None
+
+
 def _die_with_parent() -> None:
     # Else a killed driver or worker would leave a training behind, which nobody waits for.
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
@@ -215,12 +242,12 @@ def _tail(log: Path) -> str:
     return "\n".join(f"    {line}" for line in lines[-_LOG_LINES:])
 
 
-def _packed(folder: Path, files: Any) -> bytes:
+def _packed(folder: Path, files: Iterable[Path], below: str = "") -> bytes:
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w") as archive:
         for path in sorted(files):
             if path.is_file() and path.name not in ("lock", "log"):
-                archive.add(path, path.relative_to(folder).as_posix())
+                archive.add(path, Path(below, path.relative_to(folder)).as_posix())
     return content.getvalue()
 
 

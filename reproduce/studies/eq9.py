@@ -32,7 +32,10 @@ from answer_ranking.base.files import (
     read_content,
     remove_leftovers,
 )
-from answer_ranking.evaluation.eq9 import (
+from answer_ranking.evaluation.figures import save_figure
+from answer_ranking.evaluation.metrics import METRICS, per_question, questions_that_count
+from answer_ranking.evaluation.records import record_path, save_study
+from answer_ranking.evaluation.studies.eq9 import (
     COSINE,
     TITLES,
     choose_rate,
@@ -41,12 +44,15 @@ from answer_ranking.evaluation.eq9 import (
     study_table,
     summarise_conditions,
 )
-from answer_ranking.evaluation.figures import save_figure
-from answer_ranking.evaluation.metrics import METRICS, per_question, questions_that_count
-from answer_ranking.evaluation.records import record_path, save_study
 from answer_ranking.reproduce import hyperqa_trecqa, hyperqa_wikiqa
 from answer_ranking.reproduce.experiments.hyperqa import cosineqa, hyperqa, train
-from answer_ranking.reproduce.experiments.options import RESULTS, DataOptions, Experiment, figures_folder
+from answer_ranking.reproduce.experiments.options import (
+    RESULTS,
+    TRIALS,
+    DataOptions,
+    Experiment,
+    figures_folder,
+)
 from answer_ranking.reproduce.experiments.run import ExperimentData, Seed, facts, load_data
 from answer_ranking.training.options import Eq9, check_range
 
@@ -261,7 +267,7 @@ def study(config: Config) -> Path:
     study has more than this one.
     """
     refuse_to_lose(config)
-    trials = config.summary.with_suffix(".trials.jsonl")
+    trials = config.summary.with_suffix(TRIALS)
     for folder in (config.summary.parent, config.figure.parent, config.output):
         check_writable(folder)
         remove_leftovers(folder)

@@ -37,8 +37,15 @@ from answer_ranking.reproduce.experiments.attentive_pooling import MODELS, Scale
 from answer_ranking.reproduce.experiments.cosinet import NAMES, cosinet
 from answer_ranking.reproduce.experiments.ctrn import CTRNData, ctrn
 from answer_ranking.reproduce.experiments.hyperqa import cosineqa, hyperqa
-from answer_ranking.reproduce.experiments.options import DataOptions, Experiment, RunOptions, parse
-from answer_ranking.reproduce.experiments.run import ExperimentData, Run, Seed, load_data, slug
+from answer_ranking.reproduce.experiments.options import TRIALS, DataOptions, Experiment, RunOptions, parse
+from answer_ranking.reproduce.experiments.run import (
+    ExperimentData,
+    Run,
+    Seed,
+    load_data,
+    questions_per_second,
+    slug,
+)
 from answer_ranking.training.options import check_range
 
 if TYPE_CHECKING:
@@ -193,19 +200,6 @@ def _line(trial: dict[str, Any]) -> str:
     return f"trial {trial['trial']}: {found}{stopped}, {trial['seconds']:.0f} s  {trial['options']}"
 
 
-def questions_per_second(run: Run, order_seed: int | None) -> float:
-    """Measure how many questions of test the best model ranks per second of the processor."""
-    from answer_ranking.training.scoring import Scorer
-
-    score, seconds = Scorer(run.model, run.data.test, order_seed), []
-    for _ in range(6):
-        began = time.process_time()
-        score()
-        seconds.append(time.process_time() - began)
-    # The first one prepares.
-    return round(len(run.data.test.question_ids) / statistics.median(seconds[1:]), 1)
-
-
 def fair(experiment: Experiment) -> Run | None:
     """Search the options of an experiment; with --record train and measure the best."""
     environment()  # the commit is that of the beginning
@@ -215,9 +209,11 @@ def fair(experiment: Experiment) -> Run | None:
     paper = recipe.__name__.rpartition(".")[2]
     name = slug(experiment.data.dataset, experiment.data.variant or "", experiment.name)
     place = record_path(options.results, options.record) if options.record else options.output / "fair" / name
-    path = place.with_suffix(".trials.jsonl")
+    path = place.with_suffix(TRIALS)
     check_writable(path.parent)
     data = getattr(recipe, "load", load_data)(experiment.data)
+    from answer_ranking.training.scoring import Scorer
+
     ranked = search(experiment, recipe, data, path)
     print("The best on dev:\n" + "\n".join(map(_line, ranked[:5])) + f"\nTrials: {path}", flush=True)
     if options.record is None:
@@ -240,7 +236,9 @@ def fair(experiment: Experiment) -> Run | None:
             "seconds": round(sum(each["seconds"] for each in trials), 1),
         },
         training_seconds=ranked[0]["seconds"],
-        questions_per_second=questions_per_second(run, order_seed),
+        questions_per_second=questions_per_second(
+            Scorer(run.model, data.test, order_seed), len(data.test.question_ids)
+        ),
     )
     return run
 

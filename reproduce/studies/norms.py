@@ -26,8 +26,8 @@ from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import check_writable
 from answer_ranking.evaluation.figures import BLUE, ORANGE, new_figure, norm_histogram, save_figure
-from answer_ranking.evaluation.norms import EFFECTS, compare_norms
 from answer_ranking.evaluation.records import record_path, save_study
+from answer_ranking.evaluation.studies.norms import EFFECTS, compare_norms
 from answer_ranking.evaluation.tables import text_table
 from answer_ranking.reproduce.experiments.hyperqa import cosineqa, hyperqa, train
 from answer_ranking.reproduce.experiments.options import (

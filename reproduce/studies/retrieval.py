@@ -30,8 +30,8 @@ from answer_ranking.base.command import run_command
 from answer_ranking.base.files import check_writable, held_folder
 from answer_ranking.data_prep import Dataset, load_dataset
 from answer_ranking.evaluation.records import record_path, save_study
-from answer_ranking.evaluation.retrieval import BASELINE, compare, measure, results_table
 from answer_ranking.evaluation.runs import read_run, write_run
+from answer_ranking.evaluation.studies.retrieval import BASELINE, compare, measure, results_table
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.search.index import AnswerIndex
 from answer_ranking.reproduce.experiments import attentive_pooling, cosinet, ctrn, hyperqa

@@ -8,10 +8,13 @@ more. BM25: the library bm25s, document frequencies of the whole split. Ties are
 mean over --tie-seeds orders is printed, unless a row says otherwise. The files of TrecQA list correct answers
 first, so two more rows show what a tie kept in file order is worth there.
 
-With --record, Random, RR, WO and WO+RR, which the Cosinet paper prints, get a record each.
+With --record each rule gets a record; the Cosinet paper prints Random, RR, WO and WO+RR. The questions per
+second of the processor are those of the test split with its words split beforehand; BM25's include the
+counting of the words.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -22,13 +25,15 @@ from answer_ranking.base.command import run_command
 from answer_ranking.data_prep import Dataset, load_dataset
 from answer_ranking.evaluation.metrics import METRICS, over_seeds, questions_that_count, summarise
 from answer_ranking.evaluation.records import ResultRecord, record_path, save_record
-from answer_ranking.evaluation.rules import measure_rules
+from answer_ranking.evaluation.rules import RULES, measure_rules, texts_of
 from answer_ranking.evaluation.tables import METRIC_TITLES, paper_ours_table, text_table
 from answer_ranking.reproduce.experiments.options import RESULTS
-from answer_ranking.reproduce.experiments.run import clean_command, slug
+from answer_ranking.reproduce.experiments.run import clean_command, questions_per_second, slug
 from answer_ranking.training.options import check_range
 
-RECORDED = ("Random", "RR", "WO", "WO+RR")
+PRINTED = ("Random", "RR", "WO", "WO+RR")
+UNTIMED = ("Random", "RR")
+"""They compute nothing."""
 AGAINST = "WO, every tie against the correct answer"
 COUNTED = {
     "answerable": "questions with a correct answer",
@@ -99,11 +104,17 @@ def tables(dataset: Dataset, measured: Measured) -> list[str]:
 
 
 def rule_records(config: Config, dataset: Dataset, measured: Measured) -> list[ResultRecord]:
-    """Make a record per protocol and rule of `RECORDED`; RR has none where files list correct answers first.
+    """Make a record per protocol and rule; RR has none where files list correct answers first.
 
     A record has one seed, under which stands the mean over the random orders of ties.
     """
     description = dataset.description
+    texts, n_questions = texts_of(dataset.test, description), dataset.test["question_id"].nunique()
+    speeds = {
+        name: questions_per_second(partial(rule, *texts), n_questions)
+        for name, rule in RULES.items()
+        if name not in UNTIMED
+    }
     records = []
     for protocol, rule in description.protocols.items():
         wo = f"Ties at random: the mean over {config.tie_seeds} orders."
@@ -112,7 +123,7 @@ def rule_records(config: Config, dataset: Dataset, measured: Measured) -> list[R
             values = f"MAP is {worst['map']:.4f}, MRR {worst['mrr']:.4f} and P@1 {worst['p@1']:.4f}"
             wo += f" With every tie against the correct answer {values}."
         notes = {"Random": "The expectation over all orders.", "WO": wo}
-        for name in (each for each in RECORDED if each in measured["test"]):
+        for name in (each for each in RULES if each in measured["test"]):
             found = over_seeds([measured["test"][name]], [measured["dev"][name]], rule)
             del found["per_question"]
             records.append(
@@ -129,7 +140,8 @@ def rule_records(config: Config, dataset: Dataset, measured: Measured) -> list[R
                     seconds_per_epoch=None,
                     command=clean_command(),
                     configuration={"dataset": config.dataset, "tie_seeds": config.tie_seeds},
-                    main=dataset.variant == description.variants[0],
+                    main=name in PRINTED and dataset.variant == description.variants[0],
+                    questions_per_second=speeds.get(name),
                     notes=notes.get(name, ""),
                 )
             )

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -52,6 +53,28 @@ MODELS = {
     "cosinet/sample/list": "cosinet_wikiqa.py --model cosinet-list-rnn --filters 8 --seeds 1",
     "attentive_pooling/sample/ap-cnn": "attentive_pooling_wikiqa.py --model ap-cnn --filters 8 --seeds 1",
 }
+# A search whose trials take half a second each. It says how many there are already, and which node runs it:
+# the parent of its parent.
+SEARCH = """
+import json, os, sys, time
+from pathlib import Path
+
+import psutil
+
+from answer_ranking.base.files import atomic_write
+
+words = sys.argv[1:]
+path = Path(words[words.index("--results") + 1], "tiny", "a.trials.jsonl")
+lines = path.read_text().splitlines() if path.exists() else []
+with open(Path(__file__).parent / "starts", "a") as file:
+    print(len(lines), psutil.Process(os.getppid()).ppid(), file=file)
+while len(lines) < 16:
+    time.sleep(0.5)
+    lines.append(json.dumps({"trial": len(lines)}))
+    with atomic_write(path) as file:
+        file.write("\\n".join(lines))
+path.with_name("a.json").write_text(json.dumps({"command": " ".join(["python", *words])}))
+"""
 
 
 @pytest.fixture
@@ -197,3 +220,44 @@ def lose(cluster, node, folder):
             (folder / "lost").touch()
             return
         time.sleep(0.05)
+
+
+@pytest.mark.slow
+def test_a_search_goes_on_on_another_node_from_its_last_trial(tmp_path, monkeypatch):
+    utils = pytest.importorskip("ray.cluster_utils", reason="needs Ray: pip install -e '.[cluster]'")
+    (tmp_path / "studies").mkdir()
+    script = tmp_path / "studies" / "search.py"
+    script.write_text(SEARCH)
+    (tmp_path / "list").write_text(f"python {script} --record tiny/a\n")
+    monkeypatch.setenv("RAY_TMPDIR", tempfile.gettempdir())
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for name in ("QA_DATA_HOME", "QA_EMBEDDINGS_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    cluster = utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    here = tmp_path / "results" / "tiny" / "a.trials.jsonl"
+
+    starts = tmp_path / "studies" / "starts"
+    nodes = {
+        node.all_processes["raylet"][0].process.pid: node
+        for node in (cluster.add_node(num_cpus=1), cluster.add_node(num_cpus=1))
+    }
+
+    def lose_the_node_of_the_search():
+        end = time.monotonic() + 120
+        while time.monotonic() < end and not (here.exists() and len(here.read_text().splitlines()) > 2):
+            time.sleep(0.05)
+        cluster.remove_node(nodes[int(starts.read_text().split()[1])], allow_graceful=False)
+        # Both nodes are this machine: the second one is not to see what the first one had.
+        shutil.rmtree(tmp_path / "answer-ranking" / "tasks", ignore_errors=True)
+
+    killer = threading.Thread(target=lose_the_node_of_the_search)
+    killer.start()
+    try:
+        assert reproduce(tmp_path, ray=cluster.address) == 0
+    finally:
+        killer.join()
+        cluster.shutdown()
+    (first, _), (second, _) = (map(int, line.split()) for line in starts.read_text().splitlines())
+    assert first == 0 and 2 < second < 16
+    trials = [json.loads(line)["trial"] for line in here.read_text().splitlines()]
+    assert trials == list(range(16)) and here.with_name("a.json").exists()

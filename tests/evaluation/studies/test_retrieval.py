@@ -4,7 +4,13 @@ import pandas as pd
 import pytest
 
 from answer_ranking.evaluation.records import save_study
-from answer_ranking.evaluation.retrieval import compare, measure, results_table, retrieval_block, verdict
+from answer_ranking.evaluation.studies.retrieval import (
+    compare,
+    measure,
+    results_table,
+    retrieval_block,
+    verdict,
+)
 
 
 def ranking(**questions):

@@ -19,7 +19,7 @@ from answer_ranking.evaluation.comparisons import SIGNIFICANT
 from answer_ranking.evaluation.metrics import mean_confidence_interval
 from answer_ranking.evaluation.records import ResultRecord, read_record
 from answer_ranking.evaluation.significance import holm_correction, paired_randomisation_test
-from answer_ranking.evaluation.tables import Papers, format_measured, markdown_table, short_vectors, wrapped
+from answer_ranking.evaluation.tables import Papers, format_measured, markdown_table, wrapped
 
 HOLDS, UNSHOWN, TURNS = "holds", "does not show", "turns round"
 POWER = 0.8
@@ -131,8 +131,10 @@ def claims_file(found: Sequence[Mapping[str, Any]]) -> str:
     return f"[\n{lines}\n]\n" if found else "[]\n"
 
 
-def claims_block(fair: Mapping[str, Mapping[str, ResultRecord]], papers: Papers) -> str:
-    """Write the part of the page that comes from the records.
+def claims_block(
+    fair: Mapping[str, Mapping[str, ResultRecord]], papers: Papers, rules: Sequence[ResultRecord] = ()
+) -> str:
+    """Write the part of the page that comes from the records; `rules` are those of rules.
 
     Example:
         >>> from answer_ranking.evaluation.tables import read_papers
@@ -147,7 +149,7 @@ def claims_block(fair: Mapping[str, Mapping[str, ResultRecord]], papers: Papers)
         verdicts = [each["verdict"] for each in found]
         counts = ", ".join(f"{each} {verdicts.count(each)}" for each in (HOLDS, UNSHOWN, TURNS))
         parts.append(wrapped(f"Of {len(found)} tests: {counts}."))
-    parts += ["### Every model", models_table(fair)] if fair else []
+    parts += ["### Every model", models_table(fair, rules)] if fair else []
     if repeats := repeats_table(fair, papers):
         parts += ["### How much depends on the search", repeats]
     return "\n\n".join(parts) or "No claim has been tested yet."
@@ -169,36 +171,68 @@ def _row(claim: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def models_table(fair: Mapping[str, Mapping[str, ResultRecord]]) -> str:
-    """Set what became of every model: quality on test, size and speed."""
-    header = ["run", "vectors", "MAP, dev", "MAP, test", "parameters", "training, s", "questions/s"]
-    rows = [
-        [
-            f"{dataset}, {name}",
-            short_vectors(record.embeddings),
-            format_measured(record.metrics_dev[_METRIC]),
-            format_measured(record.metrics[_METRIC]),
-            f"{record.parameters:,}",
-            f"{record.training_seconds:.0f}",
-            f"{record.questions_per_second:,.0f}",
-        ]
-        for dataset, records in fair.items()
-        for name, record in records.items()
-        if not _REPEATED.match(name)
-    ]
+def models_table(fair: Mapping[str, Mapping[str, ResultRecord]], rules: Sequence[ResultRecord] = ()) -> str:
+    """Set what became of every model and of the rules, the best first: quality on test, size and speed."""
+    header = ["data", "model", "MAP", "MAP, clean", "parameters", "training, s", "questions/s"]
+    rows = []
+    for dataset, records in fair.items():
+        runs = _by_model(records, rules)
+        for name in sorted(runs, key=lambda name: -_strictest(runs[name]).metrics[_METRIC]["mean"]):
+            record = _strictest(runs[name])
+            others = [each for each in runs[name].values() if each is not record]
+            both = [format_measured(each.metrics[_METRIC]) for each in (*others, record)]
+            rows.append(
+                [
+                    dataset,
+                    name,
+                    *(both if others else [*both, "–"]),
+                    f"{record.parameters:,}",
+                    _number(record.training_seconds),
+                    _number(record.questions_per_second),
+                ]
+            )
     return markdown_table(header, rows)
 
 
-def speed_points(records: Mapping[str, ResultRecord]) -> dict[str, list[float]]:
-    """Give quality and speed of the runs of one data set, for `figures.quality_against_speed`."""
-    # Of raw and clean, which one training serves, the clean questions: the others cannot be ranked wrong.
-    protocol = min(each.protocol for each in records.values())
-    found = {}
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.0f}"
+
+
+def _by_model(
+    records: Mapping[str, ResultRecord], rules: Sequence[ResultRecord]
+) -> dict[str, dict[str, ResultRecord]]:
+    """Group the runs of one data set and its rules: by name, a record per protocol, without repetitions."""
+    protocols = {each.protocol for each in records.values()}
+    found: dict[str, dict[str, ResultRecord]] = {}
     for name, record in records.items():
-        if record.protocol == protocol and not _REPEATED.match(name):
+        name = name.removesuffix(f"-{record.protocol}")
+        if not _REPEATED.fullmatch(name):
+            found.setdefault(name, {})[record.protocol] = record
+    dataset = next(iter(records.values())).dataset
+    for record in rules:
+        if record.dataset == dataset and record.protocol in protocols:
+            found.setdefault(record.model, {})[record.protocol] = record
+    return found
+
+
+def _strictest(runs: Mapping[str, ResultRecord]) -> ResultRecord:
+    # Of raw and clean, which one training serves, the clean questions: the others cannot be ranked wrong.
+    return runs[min(runs)]
+
+
+def speed_points(
+    records: Mapping[str, ResultRecord], rules: Sequence[ResultRecord] = ()
+) -> dict[str, list[float]]:
+    """Give quality and speed of the models and rules of one data set, for `figures.quality_against_speed`.
+
+    A run with a change of its own, such as hyperqa-eq9-none, is left out.
+    """
+    found = {}
+    for name, runs in _by_model(records, rules).items():
+        record = _strictest(runs)
+        if record.questions_per_second and record.configuration.get("model", name) == name:
             summary = record.metrics[_METRIC]
-            point = [record.questions_per_second or 0.0, summary["mean"], summary["ci95"] or 0.0]
-            found[name.removesuffix(f"-{protocol}")] = point
+            found[record.model] = [record.questions_per_second, summary["mean"], summary["ci95"] or 0.0]
     return found
 
 

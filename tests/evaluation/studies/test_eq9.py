@@ -8,14 +8,14 @@ import pytest
 from scipy import stats
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.evaluation.eq9 import (
+from answer_ranking.evaluation.records import save_study
+from answer_ranking.evaluation.studies.eq9 import (
     choose_rate,
     eq9_block,
     load_studies,
     study_figure,
     summarise_conditions,
 )
-from answer_ranking.evaluation.records import save_study
 
 N_QUESTIONS = 9
 TUNED = {"learning_rate": 0.1, "at_edge": False, "rates": []}

@@ -9,9 +9,17 @@ from scipy import stats
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation import ResultRecord, save_record
-from answer_ranking.evaluation.claims import claims, claims_block, claims_file, read_fair, verdict
 from answer_ranking.evaluation.figures import drawn_from
 from answer_ranking.evaluation.report import documents, main
+from answer_ranking.evaluation.studies.claims import (
+    claims,
+    claims_block,
+    claims_file,
+    models_table,
+    read_fair,
+    speed_points,
+    verdict,
+)
 from answer_ranking.evaluation.tables import read_papers
 
 PAPERS = read_papers()
@@ -170,8 +178,8 @@ def test_the_page_and_the_file(tmp_path):
     assert cells[1:4] == ["hyperqa", "wikiqa, filtered", "–"]
     assert cells[4].startswith("+0.253 ± ") and cells[5:] == ["0.0078", "", "24 trials, 2 seeds", "**holds**"]
     assert "Of 1 tests: holds 1, does not show 0, turns round 0." in found[page]
-    (model,) = [line for line in lines if line.startswith("| wikiqa, cosineqa | glove")]
-    assert "12,345 | 61 | 2,346 |" in model
+    (model,) = [line for line in lines if line.startswith("| wikiqa | cosineqa |")]
+    assert model.endswith("| 0.335 ± 0.100 | – | 12,345 | 61 | 2,346 |")
     # Means 0.5875 and 0.335 of two searches, whose seeds are 0.02 apart.
     (repeat,) = [line for line in lines if line.startswith("| wikiqa, hyperqa | 0.588, 0.335 |")]
     assert repeat.endswith("| 0.1785 | 0.0141 |")
@@ -182,9 +190,33 @@ def test_the_page_and_the_file(tmp_path):
     with pytest.raises(UserError, match=r"docs/claims.md and docs/quality-speed.png out of date"):
         main(["--root", f"{tmp_path}", "--check"])
     main(["--root", f"{tmp_path}"])
-    points = {"cosineqa": [2345.6, 0.335, 0.1], "hyperqa": [2345.6, 0.5875, 0.1]}
+    points = {"CosineQA": [2345.6, 0.335, 0.1], "HyperQA": [2345.6, 0.5875, 0.1]}
     assert json.loads(drawn_from(figure)) == points
     assert main(["--root", f"{tmp_path}", "--check"]) == 0
+
+
+def test_rules_stand_beside_the_models_and_variants_only_in_the_table():
+    def on_trecqa(name, values, protocol, **changes):
+        return record(name, values, dataset="trecqa", protocol=protocol, **changes)
+
+    fair = {
+        f"{name}-{protocol}": on_trecqa("hyperqa", values, protocol, configuration={"model": "hyperqa"})
+        for name, values in (("hyperqa", HIGH), ("hyperqa-eq9-none", MIXED))
+        for protocol in ("raw", "clean")
+    }
+    rule = {"model": "BM25", "training_seconds": None, "search": {}}
+    rules = [on_trecqa("hyperqa", LOW, protocol, **rule) for protocol in ("raw", "clean")]
+    rules.append(record("hyperqa", LOW, **rule))  # of another data set
+    rows = [line for line in models_table({"trecqa-train": fair}, rules).splitlines() if "trecqa" in line]
+    found = {line.split("|")[2].strip(): line for line in rows}
+    # LOW and MIXED have the same mean.
+    assert next(iter(found)) == "hyperqa" and set(found) == {"hyperqa", "BM25", "hyperqa-eq9-none"}
+    # Nothing is trained for BM25.
+    assert found["BM25"].endswith("| 0.335 ± 0.100 | 0.335 ± 0.100 | 12,345 | – | 2,346 |")
+    points = speed_points(fair, rules)
+    assert {name: point[1] for name, point in points.items()} == pytest.approx(
+        {"HyperQA": 0.5875, "BM25": 0.335}
+    )
 
 
 def test_other_records_are_refused(tmp_path):

@@ -1,0 +1,128 @@
+"""What the recorded experiments say of the results that lie below the printed ones."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from answer_ranking.evaluation.comparisons import differing_options
+from answer_ranking.evaluation.records import ResultRecord
+from answer_ranking.evaluation.tables import (
+    METRIC_TITLES,
+    Papers,
+    format_measured,
+    markdown_table,
+    short_vectors,
+)
+
+SUPPORTED, RULED_OUT, OPEN, WORSE = "supported", "ruled out", "open", "worse"
+_KINDS = {
+    "training data": ("variant",),
+    "word vectors": (
+        *("embeddings", "identity_dimensions", "unknown_scale", "word_vector_norm", "train_word_vectors"),
+    ),
+    "tokens": ("lowercase", "mask_numbers"),
+    "model": (
+        *("dimension", "filters", "hidden", "kernel_size", "window", "width", "max_norm", "projection"),
+        *("alignment", "activation", "distance_form", "raw_embeddings", "pooling"),
+    ),
+}
+"""Causes by the options that stand for them; all other options are those of the training."""
+
+
+def verdict(gain: float, noise: float, gap: float) -> str:
+    """Say what a change of the result says of a cause.
+
+    Args:
+        gain: what the change adds to the metric.
+        noise: the half width of the gain's 95 % interval.
+        gap: printed minus ours.
+
+    Example:
+        >>> verdict(gain=0.001, noise=0.005, gap=0.04)
+        'ruled out'
+    """
+    if gain > noise:
+        return SUPPORTED
+    if gain < -noise:
+        return WORSE
+    return RULED_OUT if gain + noise < gap else OPEN
+
+
+def below_print(records: Sequence[ResultRecord], papers: Papers) -> Iterator[tuple[ResultRecord, str, float]]:
+    """Find the main results that are more than an interval below the printed ones: record, metric, gap."""
+    for record in records:
+        if not record.main or record.split != "test" or papers.printed_edition(record):
+            continue
+        if not record.parameters or not papers.papers[record.paper].measured(record.model):
+            continue
+        printed, ours = papers.printed_row(record)[1], papers.comparable_metrics(record)
+        metric = next((each for each in ("map", "p@1") if each in printed and each in ours), None)
+        if metric and ours[metric]["ci95"] is not None:
+            gap = float(printed[metric]) - ours[metric]["mean"]
+            if gap > ours[metric]["ci95"]:
+                yield record, metric, gap
+
+
+def causes_block(
+    records: Sequence[ResultRecord], papers: Papers, fair: Mapping[str, Mapping[str, ResultRecord]]
+) -> str:
+    """Write a table of tried causes for every main result that is below print.
+
+    Example:
+        >>> from answer_ranking.evaluation.tables import read_papers
+        >>> causes_block([], read_papers(), {})
+        'No result is below print.'
+    """
+    searched = [each for of_set in fair.values() for each in of_set.values()]
+    parts = []
+    for record, metric, gap in below_print(records, papers):
+        ours = papers.comparable_metrics(record)[metric]
+        printed = papers.printed_row(record)[1][metric]
+        data = ", ".join(filter(None, (record.dataset, record.variant, record.protocol)))
+        parts.append(f"### {record.model}, {data}: {printed} printed, {format_measured(ours)} ours")
+        rows = [
+            [kind, tried, format_measured(summary), f"{summary['mean'] - ours['mean']:+.3f}", said]
+            for kind, tried, summary, said in _tried(record, metric, gap, [*records, *searched], papers)
+        ]
+        parts.append(markdown_table(["cause", "tried", METRIC_TITLES[metric], "gain", "says"], rows))
+    return "\n\n".join(parts) or "No result is below print."
+
+
+def _tried(
+    record: ResultRecord, metric: str, gap: float, others: Sequence[ResultRecord], papers: Papers
+) -> Iterator[tuple[str, str, dict[str, Any], str]]:
+    """Go through what was tried: cause, change, the metric's summary, and what it says."""
+    ours = papers.comparable_metrics(record)[metric]
+    best = max(ours["per_seed"])
+    said = RULED_OUT if best - ours["mean"] < gap else OPEN
+    yield "seeds", f"the best of {len(record.seeds)}", {"mean": best, "ci95": None}, said
+    for other in others:
+        same = ("dataset", "model", "split", "protocol")
+        if other is record or any(getattr(other, name) != getattr(record, name) for name in same):
+            continue
+        summary = papers.comparable_metrics(other)[metric]
+        noise = math.hypot(ours["ci95"], summary["ci95"] or 0.0)
+        kind, change = _change(record, other)
+        yield kind, change, summary, verdict(summary["mean"] - ours["mean"], noise, gap)
+
+
+def _change(record: ResultRecord, other: ResultRecord) -> tuple[str, str]:
+    """Name what a run changes."""
+    if other.search:
+        searched = f"{other.search['trials']} trials on dev, {len(other.seeds)} fresh seeds"
+        return "search of options", ", ".join(filter(None, (searched, _vectors_of(record, other))))
+    keys = {
+        key
+        for key in record.configuration.keys() | other.configuration.keys()
+        if record.configuration.get(key) != other.configuration.get(key)
+    }
+    kinds = [kind for kind, options in _KINDS.items() if keys & set(options)]
+    if keys - {key for options in _KINDS.values() for key in options}:
+        kinds.append("training")
+    variant = other.variant if other.variant != record.variant else ""
+    parts = (variant, _vectors_of(record, other), differing_options(other, record))
+    return ", ".join(kinds), ", ".join(filter(None, parts))
+
+
+def _vectors_of(record: ResultRecord, other: ResultRecord) -> str:
+    return short_vectors(other.embeddings) if other.embeddings != record.embeddings else ""

@@ -1,0 +1,117 @@
+"""The tables and curves of reproduce/studies/transfer.py."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from answer_ranking.evaluation.records import read_study
+from answer_ranking.evaluation.significance import holm_correction
+from answer_ranking.evaluation.tables import format_measured, markdown_table, text_table, wrapped
+
+UNSEEN, TRAINED_ON, SCRATCH = "unseen", "trained on", "from scratch"
+_NEEDED = ("title", "model", "pretrained_on", "seeds", "comparisons", "conditions", "command")
+_METRICS = ("map", "mrr")
+
+
+def results_table(conditions: Sequence[Mapping[str, Any]]) -> str:
+    """Set all conditions of a study as plain text."""
+    rows = [
+        [
+            each["protocol"],
+            each["way"],
+            f"{each['questions']:,}",
+            "–" if each["rate_factor"] is None else f"{each['rate_factor']:g}",
+            *(format_measured(each["metrics"][metric]) for metric in _METRICS),
+        ]
+        for each in conditions
+    ]
+    return text_table(["protocol", "way", "questions", "rate", "MAP", "MRR"], rows)
+
+
+def read_transfer(folder: Path) -> list[dict[str, Any]]:
+    """Read the studies, in the order of their files."""
+    return [read_study(path, _NEEDED) for path in sorted(folder.glob("*/*.json"))]
+
+
+def transfer_block(folder: Path) -> str:
+    """Write the part of the page that comes from the records.
+
+    Example:
+        >>> transfer_block(Path("/nowhere"))
+        'The study has not been run yet.'
+    """
+    studies = read_transfer(folder)
+    if not studies:
+        return "The study has not been run yet."
+    return "\n\n".join([_ways_table(studies), "### How many questions pay", _curve_table(studies)])
+
+
+def curves(folder: Path) -> dict[str, dict[str, list[list[float]]]]:
+    """Give the curves of each data set: by model and way, [questions, MAP, half width of its interval].
+
+    Of several protocols the strictest.
+    """
+    found: dict[str, dict[str, list[list[float]]]] = {}
+    for study in read_transfer(folder):
+        lines = found.setdefault(study["title"], {})
+        protocol = min(each["protocol"] for each in study["conditions"])
+        for each in study["conditions"]:
+            if each["protocol"] == protocol:
+                summary = each["metrics"]["map"]
+                point = [each["questions"], summary["mean"], summary["ci95"] or 0.0]
+                way = SCRATCH if each["way"] == SCRATCH else TRAINED_ON
+                lines.setdefault(f"{study['model']}, {way}", []).append(point)
+    return found
+
+
+def _name(study: Mapping[str, Any], protocol: str) -> str:
+    return f"{study['title']}, {protocol}, {study['model']}"
+
+
+def _ways_table(studies: Sequence[Mapping[str, Any]]) -> str:
+    """Set the three ways side by side, with all questions of the target, and the tests."""
+    tests = [(study, each) for study in studies for each in study["comparisons"]]
+    corrected = holm_correction([each["p"] for _, each in tests]).tolist()
+    rows = []
+    for study in studies:
+        for protocol in dict.fromkeys(each["protocol"] for each in study["conditions"]):
+            # Of each way the last condition has all questions.
+            last = {each["way"]: each for each in study["conditions"] if each["protocol"] == protocol}
+            cells = [
+                " / ".join(format_measured(last[way]["metrics"][metric]) for metric in _METRICS)
+                for way in (UNSEEN, TRAINED_ON, SCRATCH)
+            ]
+            against = [
+                f"{p:.2g}"
+                for (of, each), p in zip(tests, corrected, strict=True)
+                if of is study and each["protocol"] == protocol and each["worse"] == SCRATCH
+            ]
+            rows.append([_name(study, protocol), *cells, ", ".join(against)])
+    table = markdown_table(["MAP / MRR", UNSEEN, TRAINED_ON, SCRATCH, "p"], rows)
+    about = (
+        "**p**: paired randomisation tests of MAP, each question's mean over the seeds: unseen against from "
+        "scratch, then trained on against from scratch, corrected after Holm for all tests of the study."
+    )
+    return f"{table}\n\n{wrapped(about)}"
+
+
+def _curve_table(studies: Sequence[Mapping[str, Any]]) -> str:
+    """Set MAP by the number of questions, trained on and from scratch."""
+    numbers = [sorted({each["questions"] for each in study["conditions"]}) for study in studies]
+    counts = sorted({each for of_study in numbers for each in of_study[:-1]})
+    rows = []
+    for study, (*_, whole) in zip(studies, numbers, strict=True):
+        for protocol in dict.fromkeys(each["protocol"] for each in study["conditions"]):
+            maps: dict[int, dict[str, str]] = {}
+            for each in study["conditions"]:
+                if each["protocol"] == protocol:
+                    maps.setdefault(each["questions"], {})[each["way"]] = (
+                        f"{each['metrics']['map']['mean']:.3f}"
+                    )
+            cells = [
+                f"{of.get(TRAINED_ON, of.get(UNSEEN, '–'))} / {of.get(SCRATCH, '–')}"
+                for of in (maps.get(count, {}) for count in (*counts, whole))
+            ]
+            rows.append([_name(study, protocol), *cells, f"{whole:,}"])
+    header = [f"MAP, {TRAINED_ON} / {SCRATCH}", *(f"{count:,}" for count in counts), "all", "all are"]
+    return markdown_table(header, rows)

@@ -1,0 +1,216 @@
+"""Transfer: train on SQuAD-sent, then rank the questions of another data set, unseen or trained on.
+
+    python reproduce/studies/transfer.py --model hyperqa --dataset wikiqa --record transfer/wikiqa/hyperqa
+    python reproduce/studies/transfer.py --variant TRAIN-ALL --record transfer/trecqa/hyperqa
+
+Three ways: *unseen*, as training on --source leaves the model; *trained on*, which goes on with questions of
+the target; and *from scratch*, which has these questions alone. The last two have the same numbers of
+questions, drawn anew for each seed, a larger draw with all of a smaller one, and the same factors on the
+learning rate. Epoch and factor are the best on the target's dev, which is always whole; the factor by the
+mean over the seeds. The epoch on the source is chosen on the dev of the source.
+
+After an interruption the same command goes on. The sources are shared by targets with the same options.
+"""
+
+import gc
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from types import ModuleType
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import tyro
+
+from answer_ranking.base.command import run_command
+from answer_ranking.base.errors import UserError
+from answer_ranking.base.files import check_writable
+from answer_ranking.evaluation.metrics import mean_confidence_interval, over_seeds
+from answer_ranking.evaluation.records import environment, record_path, save_study
+from answer_ranking.evaluation.significance import paired_randomisation_test
+from answer_ranking.evaluation.studies.transfer import SCRATCH, TRAINED_ON, UNSEEN, results_table
+from answer_ranking.reproduce import cosinet_wikiqa, ctrn_trecqa, hyperqa_trecqa, hyperqa_wikiqa
+from answer_ranking.reproduce.experiments.options import Experiment, RunOptions, parse
+from answer_ranking.reproduce.experiments.run import ExperimentData, Run, facts, load_data
+from answer_ranking.training.options import check_range
+
+_METRICS = ("map", "mrr", "p@1")
+_NEVER = Annotated[Literal[False], tyro.conf.Suppress, tyro.conf.Fixed]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransferOptions(RunOptions):
+    """What is trained first, and with how many questions it goes on."""
+
+    source: Literal["squad-sent", "sample"] = "squad-sent"
+    """The data set to train on first."""
+    source_epochs: int = 4
+    """Passes over it."""
+    questions: tuple[int, ...] = (10, 30, 100, 300)
+    """Numbers of target questions with a correct answer; all of them come last."""
+    rate_factors: tuple[float, ...] = (0.1, 0.3, 1.0, 3.0)
+    """Factors on the learning rate, among which the target's dev chooses."""
+    seeds: int = 5
+    """How many seeds."""
+    main: _NEVER = False
+    tensorboard: _NEVER = False
+    train_only: _NEVER = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_range(self, "source_epochs", at_least=1)
+        for name in ("questions", "rate_factors"):
+            values = getattr(self, name)
+            if list(values) != sorted(set(values)) or min(values, default=1) <= 0:
+                raise UserError(f"--{name.replace('_', '-')} must rise from above 0. Received: {values}")
+        if not self.rate_factors:
+            raise UserError("--rate-factors needs a number at least.")
+
+
+def presets() -> list[Experiment]:
+    """State the models with the options of their recorded experiments on WikiQA and TrecQA."""
+    scripts = (hyperqa_wikiqa, hyperqa_trecqa, cosinet_wikiqa, ctrn_trecqa)
+    found = [each for script in scripts for each in script.PRESETS]
+    return [replace(each.changed(patience=5), run=TransferOptions()) for each in found]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a model's experiment is loaded and trained."""
+
+    experiment: Experiment
+    module: ModuleType
+
+    def load(self, experiment: Experiment) -> ExperimentData:
+        """Load the data of an experiment."""
+        return getattr(self.module, "load", load_data)(experiment.data)
+
+    def train(
+        self,
+        experiment: Experiment,
+        data: ExperimentData,
+        way: str,
+        questions: int | None = None,
+        starts: dict[int, list[np.ndarray]] | None = None,
+    ) -> tuple[Run, dict[int, list[np.ndarray]]]:
+        """Train all seeds, on some questions, from given weights; give the run and the weights they got."""
+        # The name tells the folders of equal options with other starts or questions apart.
+        named = replace(experiment, name=f"{experiment.name} {way} {questions}")
+        run, weights = Run("transfer", named.changed(record=None), data), {}
+        for number in run.seeds:
+            with run.seed(number) as seed:
+                seed = replace(seed, start=starts[number] if starts else None)
+                model, fitted = self.module.train(experiment, drawn(data, questions, number), seed)
+            if way == "source":
+                weights[number] = [each.numpy() for each in model.trainable_variables]
+            else:
+                order_seed = getattr(self.module, "order_seed", lambda _: None)(data)
+                run.keep(seed, model, fitted, order_seed)
+        run.model = None  # hundreds of them would fill the memory
+        gc.collect()
+        return run, weights
+
+
+def drawn(data: ExperimentData, questions: int | None, seed: int) -> ExperimentData:
+    """Keep so many training questions, of those with a correct answer; None keeps all questions."""
+    if questions is None:
+        return data
+    answerable = np.flatnonzero(data.train.counts_under("answerable"))
+    chosen = np.random.default_rng(seed).permutation(answerable)[:questions]
+    kept = np.isin(np.arange(len(data.train.question_ids)), chosen)
+    return replace(data, train=data.train.keep_questions(kept))
+
+
+def from_source(recipe: Recipe) -> dict[int, list[np.ndarray]]:
+    """Train every seed on the source, and give the weights."""
+    options = recipe.experiment.run
+    source = {"dataset": options.source, "variant": None, "epochs": options.source_epochs, "patience": None}
+    experiment = recipe.experiment.changed(**source)
+    return recipe.train(experiment, recipe.load(experiment), "source")[1]
+
+
+def best_rate(
+    recipe: Recipe, data: ExperimentData, way: str, questions: int | None, starts: dict | None
+) -> tuple[Run, float]:
+    """Train with every factor on the rate; give the run that is best on dev, and its factor."""
+    found = []
+    for factor in recipe.experiment.run.rate_factors:
+        rate = factor * recipe.experiment.training.learning_rate
+        run, _ = recipe.train(recipe.experiment.changed(learning_rate=rate), data, way, questions, starts)
+        found.append((float(np.mean([each.dev_map for each in run.results.values()])), run, factor))
+        print(f"{way}, {questions or 'all'} questions, rate {rate:g}: dev MAP {found[-1][0]:.4f}", flush=True)
+    _, run, factor = max(found, key=lambda each: each[0])
+    return run, factor
+
+
+def condition(
+    way: str, questions: int, run: Run, protocol: str, factor: float | None = None
+) -> dict[str, Any]:
+    """Sum up a run under a protocol of the data set."""
+    rule = run.data.dataset.description.protocols[protocol]
+    test, dev = ([each.tables[name] for each in run.results.values()] for name in ("test", "dev"))
+    found = over_seeds(test, dev, rule)
+    return {
+        "way": way,
+        "questions": questions,
+        "rate_factor": factor,
+        "protocol": protocol,
+        "metrics": {name: found["metrics"][name] for name in _METRICS},
+        "metrics_dev": {"map": found["metrics_dev"]["map"]},
+        # Means over the seeds.
+        "per_question": np.mean(found["per_question"]["map"], axis=0).tolist(),
+    }
+
+
+def comparisons(conditions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Compare MAP between the ways, all questions of the target being trained on."""
+    found = []
+    for protocol in dict.fromkeys(each["protocol"] for each in conditions):
+        # Of each way the last condition has all questions.
+        last = {each["way"]: each for each in conditions if each["protocol"] == protocol}
+        for better, worse in ((UNSEEN, SCRATCH), (TRAINED_ON, SCRATCH), (TRAINED_ON, UNSEEN)):
+            pair = [last[way]["per_question"] for way in (better, worse)]
+            mean, half_width = mean_confidence_interval(np.subtract(*pair))
+            found.append(
+                {
+                    "protocol": protocol,
+                    "better": better,
+                    "worse": worse,
+                    "difference": round(mean, 6),
+                    "ci95": round(half_width, 6),
+                    "p": round(paired_randomisation_test(*pair), 6),
+                }
+            )
+    return found
+
+
+def transfer(experiment: Experiment) -> list[dict[str, Any]]:
+    """Train the three ways, print their table, and with --record write the study."""
+    environment()  # the commit is that of the beginning
+    options = experiment.run
+    path = record_path(options.results, options.record) if options.record else None
+    check_writable(path.parent if path else options.output)
+    recipe = Recipe(experiment, sys.modules[type(experiment.model).__module__])
+    data = recipe.load(experiment)
+    starts = from_source(recipe)
+    n_all = int(data.train.counts_under("answerable").sum())
+    protocols = data.dataset.description.protocols
+    run, _ = recipe.train(experiment.changed(epochs=0), data, UNSEEN, None, starts)
+    conditions = [condition(UNSEEN, 0, run, protocol) for protocol in protocols]
+    for questions in (*(each for each in options.questions if each < n_all), None):
+        for way, start in ((SCRATCH, None), (TRAINED_ON, starts)):
+            run, factor = best_rate(recipe, data, way, questions, start)
+            conditions += [condition(way, questions or n_all, run, each, factor) for each in protocols]
+    print(results_table(conditions))
+    if path:
+        about = {"title": data.title, "pretrained_on": options.source, "seeds": len(options.seed_list)}
+        compared = comparisons(conditions)
+        save_study(
+            {**facts(experiment, data), **about, "comparisons": compared, "conditions": conditions}, path
+        )
+        print(f"wrote {path}")
+    return conditions
+
+
+if __name__ == "__main__":
+    run_command(lambda: transfer(parse(__doc__, presets())))

@@ -1,0 +1,71 @@
+"""Causes of what is below print, on made-up records."""
+
+import math
+
+import pytest
+
+from answer_ranking.evaluation import ResultRecord
+from answer_ranking.evaluation.studies.causes import OPEN, RULED_OUT, SUPPORTED, WORSE, causes_block, verdict
+from answer_ranking.evaluation.tables import read_papers
+
+PAPERS = read_papers()
+
+
+def record(mean, *, main=False, **changes):
+    """HyperQA on WikiQA, for which Table 2 prints a MAP of 0.712."""
+    options = {"dimension": 400, "lowercase": True, "embeddings": ["glove"]}
+    known = {
+        "paper": "hyperqa",
+        "dataset": "wikiqa",
+        "protocol": "filtered",
+        "split": "test",
+        "model": "HyperQA",
+        "embeddings": "glove-6b-50d",
+        "seeds": [0, 1],
+        "metrics": {"map": {"mean": mean, "ci95": 0.006, "per_seed": [mean - 0.02, mean + 0.02]}},
+        "parameters": 1,
+        "seconds_per_epoch": 1.0,
+        "command": "python reproduce/hyperqa_wikiqa.py",
+        "main": main,
+        "configuration": options | changes.pop("configuration", {}),
+    }
+    return ResultRecord(**known | changes)
+
+
+@pytest.mark.parametrize(
+    ("gain", "noise", "gap", "expected"),
+    [
+        (0.02, 0.01, 0.05, SUPPORTED),
+        (-0.02, 0.01, 0.05, WORSE),
+        (0.005, 0.01, 0.05, RULED_OUT),
+        (-0.005, 0.01, 0.05, RULED_OUT),
+        (0.005, 0.05, 0.05, OPEN),
+    ],
+)
+def test_verdicts(gain, noise, gap, expected):
+    assert verdict(gain, noise, gap) == expected
+
+
+def test_a_table_for_what_is_below_print_only():
+    assert causes_block([record(0.71, main=True)], PAPERS, {}) == "No result is below print."
+    main = record(0.66, main=True)
+    others = [
+        record(0.69, configuration={"dimension": 100}),
+        record(0.64, configuration={"embeddings": ["other"]}, embeddings="other"),
+        record(0.661, configuration={"lowercase": False, "epochs": 3}),
+        record(0.70, dataset="trecqa"),
+    ]
+    searched = record(0.70, search={"trials": 24})
+    lines = causes_block([main, *others], PAPERS, {"wikiqa": {"hyperqa": searched}}).splitlines()
+    assert lines[0] == "### HyperQA, wikiqa, filtered: 0.712 printed, 0.660 ± 0.006 ours"
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[4:]]
+    # The best seed of 0.68 is 0.032 below print. The gain's interval is that of two means.
+    assert math.hypot(0.006, 0.006) < 0.02
+    assert [[row[0], row[3], row[4]] for row in rows] == [
+        ["seeds", "+0.020", RULED_OUT],
+        ["model", "+0.030", SUPPORTED],
+        ["word vectors", "-0.020", WORSE],
+        ["tokens, training", "+0.001", RULED_OUT],
+        ["search of options", "+0.040", SUPPORTED],
+    ]
+    assert rows[1][1] == "dimension = 100" and rows[3][1] == "lowercase = false, epochs = 3"

@@ -1,0 +1,73 @@
+"""The tables and curves of the transfer, on a made-up study."""
+
+import json
+
+import pytest
+
+from answer_ranking.base.errors import UserError
+from answer_ranking.evaluation.figures import quality_by_questions
+from answer_ranking.evaluation.records import save_study
+from answer_ranking.evaluation.studies.transfer import SCRATCH, TRAINED_ON, UNSEEN, curves, transfer_block
+
+
+def condition(way, questions, mean, protocol="raw"):
+    summary = {"mean": mean, "ci95": 0.01, "per_seed": [mean, mean]}
+    return {
+        "way": way,
+        "questions": questions,
+        "rate_factor": None if way == UNSEEN else 0.3,
+        "protocol": protocol,
+        "metrics": {"map": summary, "mrr": summary | {"mean": mean + 0.05}},
+    }
+
+
+@pytest.fixture
+def folder(tmp_path):
+    ways = [(UNSEEN, 0, 0.5), (SCRATCH, 10, 0.3), (TRAINED_ON, 10, 0.55), (SCRATCH, 80, 0.6)]
+    ways.append((TRAINED_ON, 80, 0.7))
+    conditions = [condition(*each, protocol) for protocol in ("raw", "clean") for each in ways]
+    pairs = [(UNSEEN, SCRATCH, 0.004), (TRAINED_ON, SCRATCH, 0.02), (TRAINED_ON, UNSEEN, 0.03)]
+    tests = [
+        {"protocol": protocol, "better": better, "worse": worse, "difference": 0.1, "ci95": 0.05, "p": p}
+        for protocol in ("raw", "clean")
+        for better, worse, p in pairs
+    ]
+    about = {"title": "TrecQA TRAIN", "model": "HyperQA", "pretrained_on": "squad-sent", "seeds": 2}
+    about |= {"command": "python reproduce/studies/transfer.py"}
+    save_study(
+        {**about, "comparisons": tests, "conditions": conditions}, tmp_path / "trecqa" / "hyperqa.json"
+    )
+    return tmp_path
+
+
+def test_the_ways_side_by_side(folder):
+    lines = transfer_block(folder).splitlines()
+    (row,) = [line for line in lines if line.startswith("| TrecQA TRAIN, clean, HyperQA | 0.500 ±")]
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    assert cells[1:4] == [f"{a:.3f} ± 0.010 / {a + 0.05:.3f} ± 0.010" for a in (0.5, 0.7, 0.6)]
+    # Holm over six tests: 6 * 0.004, then 4 * 0.02.
+    assert cells[4] == "0.024, 0.08"
+    (row,) = [line for line in lines if line.startswith("| TrecQA TRAIN, raw, HyperQA | 0.500 / –")]
+    assert [cell.strip() for cell in row.strip("|").split("|")][1:] == [
+        *("0.500 / –", "0.550 / 0.300", "0.700 / 0.600", "80"),
+    ]
+
+
+def test_the_curves_begin_unseen(folder):
+    found = curves(folder)
+    assert json.loads(json.dumps(found)) == {
+        "TrecQA TRAIN": {
+            f"HyperQA, {TRAINED_ON}": [[0, 0.5, 0.01], [10, 0.55, 0.01], [80, 0.7, 0.01]],
+            f"HyperQA, {SCRATCH}": [[10, 0.3, 0.01], [80, 0.6, 0.01]],
+        }
+    }
+    (axes,) = quality_by_questions(found).axes
+    drawn = [line.get_xydata().tolist() for line in axes.lines if line.get_linestyle() in ("-", "--")]
+    assert [[10, 0.3], [80, 0.6]] in drawn and [[0, 0.5], [10, 0.55], [80, 0.7]] in drawn
+
+
+def test_a_file_of_something_else_is_named(tmp_path):
+    (tmp_path / "wikiqa").mkdir()
+    (tmp_path / "wikiqa" / "hyperqa.json").write_text("{}")
+    with pytest.raises(UserError, match=r"hyperqa\.json is no record of its study"):
+        transfer_block(tmp_path)
