@@ -25,6 +25,7 @@ _KINDS = {
         *("dimension", "filters", "hidden", "kernel_size", "window", "width", "max_norm", "projection"),
         *("alignment", "activation", "distance_form", "raw_embeddings", "pooling"),
     ),
+    "features": ("overlap_features",),
 }
 """Causes by the options that stand for them; all other options are those of the training."""
 
@@ -74,18 +75,18 @@ def causes_block(
         'No result is below print.'
     """
     searched = [each for of_set in fair.values() for each in of_set.values()]
-    parts = []
+    rows = []
     for record, metric, gap in below_print(records, papers):
         ours = papers.comparable_metrics(record)[metric]
         printed = papers.printed_row(record)[1][metric]
         data = ", ".join(filter(None, (record.dataset, record.variant, record.protocol)))
-        parts.append(f"### {record.model}, {data}: {printed} printed, {format_measured(ours)} ours")
-        rows = [
-            [kind, tried, format_measured(summary), f"{summary['mean'] - ours['mean']:+.3f}", said]
-            for kind, tried, summary, said in _tried(record, metric, gap, [*records, *searched], papers)
-        ]
-        parts.append(markdown_table(["cause", "tried", METRIC_TITLES[metric], "gain", "says"], rows))
-    return "\n\n".join(parts) or "No result is below print."
+        about = [f"**{record.model}**, {data}", METRIC_TITLES[metric], printed, format_measured(ours)]
+        for kind, tried, summary, said in _tried(record, metric, gap, [*records, *searched], papers):
+            gain = f"{summary['mean'] - ours['mean']:+.3f}"
+            rows.append([*about, kind, tried, format_measured(summary), gain, said])
+            about = [""] * len(about)
+    header = ["result", "metric", "printed", "ours", "cause", "tried", "with it", "gain", "says"]
+    return markdown_table(header, rows) if rows else "No result is below print."
 
 
 def _tried(
@@ -97,32 +98,36 @@ def _tried(
     said = RULED_OUT if best - ours["mean"] < gap else OPEN
     yield "seeds", f"the best of {len(record.seeds)}", {"mean": best, "ci95": None}, said
     for other in others:
-        same = ("dataset", "model", "split", "protocol")
+        same = ("dataset", "model", "split", "protocol", *(["variant"] if other.search else []))
         if other is record or any(getattr(other, name) != getattr(record, name) for name in same):
             continue
+        if len(_kinds(record, other)) > 1:
+            continue  # of several changes at once none can be named
         summary = papers.comparable_metrics(other)[metric]
         noise = math.hypot(ours["ci95"], summary["ci95"] or 0.0)
-        kind, change = _change(record, other)
-        yield kind, change, summary, verdict(summary["mean"] - ours["mean"], noise, gap)
+        (kind,) = _kinds(record, other)
+        yield kind, _change(record, other), summary, verdict(summary["mean"] - ours["mean"], noise, gap)
 
 
-def _change(record: ResultRecord, other: ResultRecord) -> tuple[str, str]:
-    """Name what a run changes."""
+def _kinds(record: ResultRecord, other: ResultRecord) -> list[str]:
+    """Name the kinds of options in which two runs differ."""
     if other.search:
-        searched = f"{other.search['trials']} trials on dev, {len(other.seeds)} fresh seeds"
-        return "search of options", ", ".join(filter(None, (searched, _vectors_of(record, other))))
+        return ["search of options"]
     keys = {
         key
         for key in record.configuration.keys() | other.configuration.keys()
         if record.configuration.get(key) != other.configuration.get(key)
     }
     kinds = [kind for kind, options in _KINDS.items() if keys & set(options)]
-    if keys - {key for options in _KINDS.values() for key in options}:
-        kinds.append("training")
-    variant = other.variant if other.variant != record.variant else ""
-    parts = (variant, _vectors_of(record, other), differing_options(other, record))
-    return ", ".join(kinds), ", ".join(filter(None, parts))
+    return kinds + ["training"] * bool(keys - {key for options in _KINDS.values() for key in options})
 
 
-def _vectors_of(record: ResultRecord, other: ResultRecord) -> str:
-    return short_vectors(other.embeddings) if other.embeddings != record.embeddings else ""
+def _change(record: ResultRecord, other: ResultRecord) -> str:
+    """Say what a run changes."""
+    if other.search:
+        parts = [f"{other.search['trials']} trials on dev, {len(other.seeds)} fresh seeds"]
+        parts += [f"eq9 = {other.configuration['eq9']}"] if "eq9" in other.configuration else []
+    else:
+        parts = [other.variant] * (other.variant != record.variant) + [differing_options(other, record)]
+    vectors = short_vectors(other.embeddings) if other.embeddings != record.embeddings else ""
+    return ", ".join(filter(None, [*parts, vectors]))
