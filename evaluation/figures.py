@@ -5,7 +5,7 @@ Figures are made without pyplot, so nothing global is changed and no display is 
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -165,13 +165,45 @@ def quality_against_speed(points: Mapping[str, Sequence[float]], *, title: str =
     for name, (speed, quality, half_width) in points.items():
         colour = ORANGE if name in front else BLUE
         axes.errorbar(speed, quality, yerr=half_width, fmt="o", color=colour, capsize=3, markersize=5)
-        axes.annotate(name, (speed, quality), xytext=(6, 4), textcoords="offset points", fontsize="small")
     speeds = [speed for speed, *_ in points.values()]
     decades = 10.0 ** np.floor(np.log10(min(speeds))), 10.0 ** np.ceil(np.log10(max(speeds)) + 0.1)
     axes.set(xscale="log", xlim=decades, xlabel="questions per second, one core", ylabel="MAP on test")
     axes.legend(frameon=False, fontsize="small")
     axes.set_title(title, fontsize="medium")
+    _label(axes, {name: point[:2] for name, point in points.items()})
     return figure
+
+
+def _label(axes: "Axes", points: Mapping[str, Sequence[float]]) -> None:
+    """Write names beside points, where they cover no other name or point as far as that is possible."""
+    figure = axes.figure
+    figure.draw_without_rendering()
+    taken = [axes.transData.transform(point) for point in points.values()]
+    boxes: list[Any] = []
+    sides = [
+        (6, 4, "left"),
+        (6, -11, "left"),
+        (-6, 4, "right"),
+        (-6, -11, "right"),
+        (6, 14, "left"),
+        (6, -21, "left"),
+    ]
+    for name, point in points.items():
+        tried = []
+        for x, y, side in sides:
+            label = axes.annotate(
+                name, point, xytext=(x, y), textcoords="offset points", fontsize="small", ha=side
+            )
+            box = label.get_window_extent()
+            covered = sum(box.overlaps(other) for other in boxes) + sum(box.contains(*each) for each in taken)
+            tried.append((covered, label, box))
+            if not covered:
+                break
+        _, kept, box = min(tried, key=lambda each: each[0])
+        boxes.append(box)
+        for _, label, _ in tried:
+            if label is not kept:
+                label.remove()
 
 
 def quality_by_questions(panels: Mapping[str, Mapping[str, Sequence[Sequence[float]]]]) -> "Figure":
