@@ -15,7 +15,13 @@ from answer_ranking.evaluation.figures import new_figure
 from answer_ranking.evaluation.metrics import spreads
 from answer_ranking.evaluation.records import read_study
 from answer_ranking.evaluation.significance import holm_correction, paired_randomisation_test
-from answer_ranking.evaluation.tables import METRIC_TITLES, format_measured, markdown_table, short_vectors
+from answer_ranking.evaluation.tables import (
+    METRIC_TITLES,
+    format_measured,
+    markdown_table,
+    short_vectors,
+    wrapped,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -161,23 +167,22 @@ def _section(name: str, record: Mapping[str, Any]) -> str:
     clip = options["clip_norm"]
     clipped = "no clipping" if clip is None else f"gradient norm clipped at {clip:g}"
     rates = ", ".join(f"{rate:g}" for rate in tuning["learning_rates"])
-    parts = [
-        f"### {record['title']}, {record['protocol']}",
+    about = (
         f"d = {dimensions[0]}, {record['seeds']} seeds, {options['epochs']} epochs, largest norm "
         f"{options['max_norm']:g}, {clipped}, word vectors {short_vectors(record['embeddings'])}. Learning "
-        f"rate: the best of {rates} by the mean of {tuning['seeds']} other seeds' best dev MAP.",
-        study_table(main),
-        " ".join(_sentences(main, record)),
-    ]
+        f"rate: the best of {rates} by the mean of {tuning['seeds']} other seeds' best dev MAP."
+    )
+    title = f"### {record['title']}, {record['protocol']}"
+    parts = [title, wrapped(about), study_table(main), wrapped(" ".join(_sentences(main, record)))]
     if len(dimensions) > 1:
-        parts += [
-            _sizes_table(record["conditions"], dimensions),
+        sizes = (
             f"Other sizes, {record['size_seeds']} seeds each (the table above: {record['seeds']}), with the "
             f"rate tuned for every size; † differs from `{BASELINE}` at p < {SIGNIFICANT}, corrected within "
-            "the size.",
-        ]
+            "the size."
+        )
+        parts += [_sizes_table(record["conditions"], dimensions), wrapped(sizes)]
     parts.append(f"![Quality, convergence, edge and norms, {record['title']}](eq9-{name}.png)")
-    return "\n\n".join([*parts, f"Run: `{record['command']}`."])
+    return "\n\n".join([*parts, wrapped(f"Run: `{record['command']}`.")])
 
 
 def study_table(conditions: Sequence[Mapping[str, Any]]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from answer_ranking.evaluation.records import read_study
-from answer_ranking.evaluation.tables import markdown_table, short_vectors
+from answer_ranking.evaluation.tables import markdown_table, short_vectors, wrapped
 
 EFFECTS = {
     "ratio": "norm of a question / of its candidates",
@@ -147,7 +147,7 @@ def _section(record: Mapping[str, Any]) -> str:
         [level["norms"], f"{level['words']:,}", " ".join(level["most_frequent"])]
         for level in record["words_by_level"]
     ]
-    figures = " ".join(f"![{record['title']}]({name})" for name in record["figures"])
+    figures = "\n".join(f"![{record['title']}]({name})" for name in record["figures"])
     table = markdown_table(["norms of words", "words", "the most frequent"], levels)
     run = f"Word vectors {short_vectors(record['embeddings'])}, seed {record['seed']}: `{record['command']}`."
-    return "\n\n".join([f"### {record['title']}", figures, table, run])
+    return "\n\n".join([f"### {record['title']}", figures, table, wrapped(run)])
