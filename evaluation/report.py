@@ -86,8 +86,9 @@ def which_ranker(points: Mapping[str, Sequence[float]]) -> str:
     """Write the README's sentence on the best trade-offs of quality and speed; "" without a point."""
     found = [f"{name} {points[name][1]:.3f} at {points[name][0]:,.0f}" for name in best_trade_offs(points)]
     sentence = (
-        "Which ranker? The best trade-offs on WikiQA, MAP at questions per second of one core, with "
-        f"[equal budgets](docs/claims.md): {'; '.join(found)}."
+        "Which ranker? The best trade-offs on WikiQA, MAP at questions per second of one core: "
+        f"{'; '.join(found)}. The trained models had [equal budgets](docs/claims.md). WO counts shared "
+        "words, IDF-WO weights rare ones more, +RR breaks ties by the order in the document."
     )
     return f"\n\n{wrapped(sentence)}" if found else ""
 

@@ -124,7 +124,7 @@ class Papers:
         printed: the printed values, kept as text, in the papers' order: a row per value with the columns
             `PRINTED_COLUMNS`.
         datasets: what differs between our data sets and the printed ones.
-        claims: of the form "A beats B", tested by `evaluation.claims`.
+        claims: of the form "A beats B", tested by `evaluation.studies.claims`.
     """
 
     papers: dict[str, Paper]

@@ -1,4 +1,4 @@
-"""What the recorded experiments say of the results that lie below the printed ones."""
+"""What the recorded experiments say of the results whose MAP lies below the printed one."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ _KINDS = {
 
 
 def verdict(gain: float, noise: float, gap: float) -> str:
-    """Say what a change of the result says of a cause.
+    """Say whether a change closes the gap.
 
     Args:
         gain: what the change adds to the metric.
@@ -50,7 +50,10 @@ def verdict(gain: float, noise: float, gap: float) -> str:
 
 
 def below_print(records: Sequence[ResultRecord], papers: Papers) -> Iterator[tuple[ResultRecord, str, float]]:
-    """Find the main results that are more than an interval below the printed ones: record, metric, gap."""
+    """Find the main results that are more than an interval below print: record, metric, gap.
+
+    The metric is MAP, or P@1 where no MAP is printed.
+    """
     for record in records:
         if not record.main or record.split != "test" or papers.printed_edition(record):
             continue
@@ -101,12 +104,12 @@ def _tried(
         same = ("dataset", "model", "split", "protocol", *(["variant"] if other.search else []))
         if other is record or any(getattr(other, name) != getattr(record, name) for name in same):
             continue
-        if len(_kinds(record, other)) > 1:
-            continue  # of several changes at once none can be named
-        summary = papers.comparable_metrics(other)[metric]
-        noise = math.hypot(ours["ci95"], summary["ci95"] or 0.0)
-        (kind,) = _kinds(record, other)
-        yield kind, _change(record, other), summary, verdict(summary["mean"] - ours["mean"], noise, gap)
+        kinds, summary = _kinds(record, other), papers.comparable_metrics(other)[metric]
+        # Of several changes at once none can be named, and one seed has no interval.
+        if len(kinds) == 1 and summary["ci95"] is not None:
+            noise = math.hypot(ours["ci95"], summary["ci95"])
+            said = verdict(summary["mean"] - ours["mean"], noise, gap)
+            yield kinds[0], _change(record, other), summary, said
 
 
 def _kinds(record: ResultRecord, other: ResultRecord) -> list[str]:

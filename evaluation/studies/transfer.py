@@ -9,7 +9,9 @@ from answer_ranking.evaluation.significance import holm_correction
 from answer_ranking.evaluation.tables import format_measured, markdown_table, text_table, wrapped
 
 UNSEEN, TRAINED_ON, SCRATCH = "unseen", "trained on", "from scratch"
-_NEEDED = ("title", "model", "pretrained_on", "seeds", "comparisons", "conditions", "command")
+_NEEDED = (
+    *("title", "model", "pretrained_on", "seeds", "rate_factors", "comparisons", "conditions", "command"),
+)
 _METRICS = ("map", "mrr")
 
 
@@ -25,7 +27,7 @@ def results_table(conditions: Sequence[Mapping[str, Any]]) -> str:
         ]
         for each in conditions
     ]
-    return text_table(["protocol", "way", "questions", "rate", "MAP", "MRR"], rows)
+    return text_table(["protocol", "way", "questions", "factor", "MAP", "MRR"], rows)
 
 
 def read_transfer(folder: Path) -> list[dict[str, Any]]:
@@ -43,7 +45,18 @@ def transfer_block(folder: Path) -> str:
     studies = read_transfer(folder)
     if not studies:
         return "The study has not been run yet."
-    return "\n\n".join([_ways_table(studies), "### How many questions pay", _curve_table(studies)])
+    runs = "\n".join(
+        wrapped(
+            f"- {study['title']}, {study['model']}, after {study['pretrained_on']}, {study['seeds']} seeds: "
+            f"`{study['command']}`",
+            indent="  ",
+        )
+        for study in studies
+    )
+    picture = "![MAP on test against the number of training questions](transfer.png)"
+    return "\n\n".join(
+        [_ways_table(studies), "### How many questions pay", _curve_table(studies), picture, runs]
+    )
 
 
 def curves(folder: Path) -> dict[str, dict[str, list[list[float]]]]:
@@ -70,10 +83,13 @@ def _name(study: Mapping[str, Any], protocol: str) -> str:
 
 def _ways_table(studies: Sequence[Mapping[str, Any]]) -> str:
     """Set the three ways side by side, with all questions of the target, and the tests."""
-    tests = [(study, each) for study in studies for each in study["comparisons"]]
-    corrected = holm_correction([each["p"] for _, each in tests]).tolist()
+    corrected = iter(
+        holm_correction([each["p"] for study in studies for each in study["comparisons"]]).tolist()
+    )
+    pairs = [f"{each['better']} – {each['worse']}" for each in studies[0]["comparisons"]]
     rows = []
     for study in studies:
+        tested = min(each["protocol"] for each in study["conditions"])
         for protocol in dict.fromkeys(each["protocol"] for each in study["conditions"]):
             # Of each way the last condition has all questions.
             last = {each["way"]: each for each in study["conditions"] if each["protocol"] == protocol}
@@ -81,16 +97,16 @@ def _ways_table(studies: Sequence[Mapping[str, Any]]) -> str:
                 " / ".join(format_measured(last[way]["metrics"][metric]) for metric in _METRICS)
                 for way in (UNSEEN, TRAINED_ON, SCRATCH)
             ]
-            against = [
-                f"{p:.2g}"
-                for (of, each), p in zip(tests, corrected, strict=True)
-                if of is study and each["protocol"] == protocol and each["worse"] == SCRATCH
+            tests = [
+                f"{each['difference']:+.3f} ± {each['ci95']:.3f}, p {next(corrected):.2g}"
+                for each in (study["comparisons"] if protocol == tested else ())
             ]
-            rows.append([_name(study, protocol), *cells, ", ".join(against)])
-    table = markdown_table(["MAP / MRR", UNSEEN, TRAINED_ON, SCRATCH, "p"], rows)
+            rows.append([_name(study, protocol), *cells, *(tests or [""] * len(pairs))])
+    table = markdown_table(["MAP / MRR", UNSEEN, TRAINED_ON, SCRATCH, *pairs], rows)
     about = (
-        "**p**: paired randomisation tests of MAP, each question's mean over the seeds: unseen against from "
-        "scratch, then trained on against from scratch, corrected after Holm for all tests of the study."
+        "The differences of MAP are means over the test questions ± the half width of the 95 % t interval; "
+        "p is that of a paired randomisation test of each question's mean over the seeds, corrected after "
+        "Holm for all tests of the table."
     )
     return f"{table}\n\n{wrapped(about)}"
 
@@ -103,15 +119,17 @@ def _curve_table(studies: Sequence[Mapping[str, Any]]) -> str:
     for study, (*_, whole) in zip(studies, numbers, strict=True):
         for protocol in dict.fromkeys(each["protocol"] for each in study["conditions"]):
             maps: dict[int, dict[str, str]] = {}
+            ends = (study["rate_factors"][0], study["rate_factors"][-1])
             for each in study["conditions"]:
                 if each["protocol"] == protocol:
-                    maps.setdefault(each["questions"], {})[each["way"]] = (
-                        f"{each['metrics']['map']['mean']:.3f}"
-                    )
+                    mark = "*" if each["rate_factor"] in ends else ""
+                    value = f"{each['metrics']['map']['mean']:.3f}{mark}"
+                    maps.setdefault(each["questions"], {})[each["way"]] = value
             cells = [
                 f"{of.get(TRAINED_ON, of.get(UNSEEN, '–'))} / {of.get(SCRATCH, '–')}"
                 for of in (maps.get(count, {}) for count in (*counts, whole))
             ]
             rows.append([_name(study, protocol), *cells, f"{whole:,}"])
     header = [f"MAP, {TRAINED_ON} / {SCRATCH}", *(f"{count:,}" for count in counts), "all", "all are"]
-    return markdown_table(header, rows)
+    table = markdown_table(header, rows)
+    return f"{table}\n\n\\* with the least or the greatest factor on the learning rate that was tried."

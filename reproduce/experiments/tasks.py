@@ -1,8 +1,9 @@
 """Tasks of a study side by side: on the processors of this machine, or on a Ray cluster.
 
-A task is one seed of an experiment, or a whole study of `reproduce/studies`, of which each trial is kept. It
-is a command in a process of its own, as if somebody had typed it. When the seeds of an experiment are
-trained, its own command measures them and writes the record, as it does where it has trained them itself.
+A task is one seed of an experiment, or a whole study of `reproduce/studies`. It is a command in a process of
+its own, as if somebody had typed it. When the seeds of an experiment are trained, its own command measures
+them and writes the record, as it does where it has trained them itself. Of a search of options each trial
+comes back at once.
 """
 
 import ctypes
@@ -136,6 +137,7 @@ class OnRay:
         self._board = ray.remote(num_cpus=0)(Board).options(scheduling_strategy=here).remote()
         self._there = ray.remote(num_cpus=1, max_retries=_LOST_AT_MOST, retry_exceptions=False)(there)
         self._submitted: dict[str, Task] = {}
+        self._seen: dict[str, bytes] = {}
         # Ray itself keeps what has no place yet.
         self.room = sys.maxsize
 
@@ -143,9 +145,14 @@ class OnRay:
         """Start a task on some node as soon as there is room; a search goes on from its trials here."""
         self._submitted[task.label] = task
         name = given_option(task.words, "--record")
-        trials = task.results.glob(f"{name}{TRIALS}") if name else ()
-        self._board.keep.remote(task.label, _packed(task.results, trials, "results"))
-        future = self._there.remote(task.label, task.words, self._homes, self._commit, self._board).future()
+        trials = _packed(task.results, task.results.glob(f"{name}{TRIALS}") if name else (), "results")
+        # The task may ask for them before an unanswered call arrives.
+        self._ray.get(self._board.keep.remote(task.label, trials))
+        self._seen[task.label] = trials
+        place = str(task.results)
+        future = self._there.remote(
+            task.label, task.words, place, self._homes, self._commit, self._board
+        ).future()
         future.add_done_callback(lambda _: self._submitted.pop(task.label, None))
         return future
 
@@ -156,8 +163,10 @@ class OnRay:
         except self._ray.exceptions.RayError:
             return {}
         submitted = dict(self._submitted)
-        for label in trials.keys() & submitted.keys():
-            unpack(trials[label], submitted[label])
+        for label, content in trials.items():
+            if label in submitted and content != self._seen.get(label):
+                unpack(content, submitted[label])
+                self._seen[label] = content
         return {label: node for label, node in started.items() if label in submitted}
 
 
@@ -167,22 +176,25 @@ class Board:
     def __init__(self) -> None:
         self._nodes: dict[str, str] = {}
         self._trials: dict[str, bytes] = {}
-        self._new: dict[str, bytes] = {}
 
     def start(self, label: str, node: str) -> bytes:
         self._nodes[label] = node
         return self._trials.get(label, b"")
 
     def keep(self, label: str, trials: bytes) -> None:
-        self._trials[label] = self._new[label] = trials
+        self._trials[label] = trials
 
     def look(self) -> tuple[dict[str, str], dict[str, bytes]]:
-        new, self._new = self._new, {}
-        return self._nodes, new
+        return self._nodes, self._trials
 
 
-def there(label: str, words: tuple[str, ...], homes: dict[str, Shipped], commit: str, board: Any) -> Outcome:
-    """Run a task on a node, and bring back its files: a seed's state, or all that a study has left."""
+def there(
+    label: str, words: tuple[str, ...], place: str, homes: dict[str, Shipped], commit: str, board: Any
+) -> Outcome:
+    """Run a task on a node, and bring back its files: a seed's state, or what a study has left.
+
+    `place` is the folder of the records on the machine of the command.
+    """
     node, own = socket.gethostname(), environment()["commit"]
     if own != commit:
         return Outcome(1, f"{node} runs the commit {own or 'of no repository'}, not {commit}. Update it.")
@@ -201,9 +213,12 @@ def there(label: str, words: tuple[str, ...], homes: dict[str, Shipped], commit:
                 if found != trials:
                     board.keep.remote(label, found)
                     trials = found
-        # A study leaves more than the states of its seeds.
         files = folder.glob("outputs/*/*/seed-*/*" if "--train-only" in words else "**/*")
-        outcome = Outcome(status, f"on {node}:\n{_tail(log)}", b"" if status else _packed(folder, files))
+        if "--train-only" not in words:
+            # A study has measured: the states of its seeds, hundreds of megabytes, are not needed any more.
+            files = (path for path in files if path.name != "state.npz")
+        said = f"on {node}:\n{_tail(log)}".replace(str(results), place)
+        outcome = Outcome(status, said, b"" if status else _packed(folder, files))
         shutil.rmtree(folder, ignore_errors=True)
     return outcome
 

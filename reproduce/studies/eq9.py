@@ -177,7 +177,7 @@ def tune(
 ) -> dict[str, Any]:
     """Choose the learning rate of a condition on dev, trying what `path` does not hold yet.
 
-    `done` is called after every trial. Returns what `evaluation.eq9.choose_rate` returns.
+    `done` is called after every trial. Returns what `evaluation.studies.eq9.choose_rate` returns.
     """
     tried = []
     for rate in config.learning_rates:

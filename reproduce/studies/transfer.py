@@ -6,8 +6,9 @@
 Three ways: *unseen*, as training on --source leaves the model; *trained on*, which goes on with questions of
 the target; and *from scratch*, which has these questions alone. The last two have the same numbers of
 questions, drawn anew for each seed, a larger draw with all of a smaller one, and the same factors on the
-learning rate. Epoch and factor are the best on the target's dev, which is always whole; the factor by the
-mean over the seeds. The epoch on the source is chosen on the dev of the source.
+learning rate. With fewer questions batches are smaller, so that an epoch has about as many steps. Epoch and
+factor are the best on the target's dev, which is always whole; the factor by the mean over the seeds. The
+epoch on the source is chosen on the dev of the source.
 
 After an interruption the same command goes on. The sources are shared by targets with the same options.
 """
@@ -16,6 +17,7 @@ import gc
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any, Literal
 
@@ -26,7 +28,7 @@ from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import check_writable
 from answer_ranking.evaluation.metrics import mean_confidence_interval, over_seeds
-from answer_ranking.evaluation.records import environment, record_path, save_study
+from answer_ranking.evaluation.records import environment, read_study, record_path, save_study
 from answer_ranking.evaluation.significance import paired_randomisation_test
 from answer_ranking.evaluation.studies.transfer import SCRATCH, TRAINED_ON, UNSEEN, results_table
 from answer_ranking.reproduce import cosinet_wikiqa, ctrn_trecqa, hyperqa_trecqa, hyperqa_wikiqa
@@ -42,7 +44,7 @@ _NEVER = Annotated[Literal[False], tyro.conf.Suppress, tyro.conf.Fixed]
 class TransferOptions(RunOptions):
     """What is trained first, and with how many questions it goes on."""
 
-    source: Literal["squad-sent", "sample"] = "squad-sent"
+    source: str = "squad-sent"
     """The data set to train on first."""
     source_epochs: int = 4
     """Passes over it."""
@@ -95,7 +97,9 @@ class Recipe:
     ) -> tuple[Run, dict[int, list[np.ndarray]]]:
         """Train all seeds, on some questions, from given weights; give the run and the weights they got."""
         # The name tells the folders of equal options with other starts or questions apart.
-        named = replace(experiment, name=f"{experiment.name} {way} {questions}")
+        options = experiment.run
+        start = f" {options.source} {options.source_epochs}" if starts else ""
+        named = replace(experiment, name=f"{experiment.name} {way} {questions}{start}")
         run, weights = Run("transfer", named.changed(record=None), data), {}
         for number in run.seeds:
             with run.seed(number) as seed:
@@ -129,18 +133,35 @@ def from_source(recipe: Recipe) -> dict[int, list[np.ndarray]]:
     return recipe.train(experiment, recipe.load(experiment), "source")[1]
 
 
-def best_rate(
-    recipe: Recipe, data: ExperimentData, way: str, questions: int | None, starts: dict | None
+def best_factor(
+    recipe: Recipe, data: ExperimentData, way: str, questions: int, starts: dict | None
 ) -> tuple[Run, float]:
-    """Train with every factor on the rate; give the run that is best on dev, and its factor."""
+    """Train with every factor on the learning rate; give the run that is best on dev, and its factor."""
+    from answer_ranking.training import TrainingDivergedError
+
+    experiment, n_all = recipe.experiment, n_questions(data)
+    batch_size = max(1, round(experiment.training.batch_size * questions / n_all))
     found = []
-    for factor in recipe.experiment.run.rate_factors:
-        rate = factor * recipe.experiment.training.learning_rate
-        run, _ = recipe.train(recipe.experiment.changed(learning_rate=rate), data, way, questions, starts)
+    for factor in experiment.run.rate_factors:
+        rate = factor * experiment.training.learning_rate
+        changed = experiment.changed(learning_rate=rate, batch_size=batch_size)
+        said = f"{way}, {questions} questions, rate {rate:g}"
+        try:
+            run, _ = recipe.train(changed, data, way, None if questions == n_all else questions, starts)
+        except TrainingDivergedError:
+            print(f"{said}: diverged", flush=True)
+            continue
         found.append((float(np.mean([each.dev_map for each in run.results.values()])), run, factor))
-        print(f"{way}, {questions or 'all'} questions, rate {rate:g}: dev MAP {found[-1][0]:.4f}", flush=True)
+        print(f"{said}: dev MAP {found[-1][0]:.4f}", flush=True)
+    if not found:
+        raise UserError(f"{way}, {questions} questions: every training diverged. Give lower --rate-factors.")
     _, run, factor = max(found, key=lambda each: each[0])
     return run, factor
+
+
+def n_questions(data: ExperimentData) -> int:
+    """Count the questions of training that have a correct answer."""
+    return int(data.train.counts_under("answerable").sum())
 
 
 def condition(
@@ -164,50 +185,62 @@ def condition(
 
 def comparisons(conditions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Compare MAP between the ways, all questions of the target being trained on."""
+    # Of raw and clean, which one training serves, the clean questions: the others cannot be ranked wrong.
+    protocol = min(each["protocol"] for each in conditions)
+    # Of each way the last condition has all questions.
+    last = {each["way"]: each for each in conditions if each["protocol"] == protocol}
     found = []
-    for protocol in dict.fromkeys(each["protocol"] for each in conditions):
-        # Of each way the last condition has all questions.
-        last = {each["way"]: each for each in conditions if each["protocol"] == protocol}
-        for better, worse in ((UNSEEN, SCRATCH), (TRAINED_ON, SCRATCH), (TRAINED_ON, UNSEEN)):
-            pair = [last[way]["per_question"] for way in (better, worse)]
-            mean, half_width = mean_confidence_interval(np.subtract(*pair))
-            found.append(
-                {
-                    "protocol": protocol,
-                    "better": better,
-                    "worse": worse,
-                    "difference": round(mean, 6),
-                    "ci95": round(half_width, 6),
-                    "p": round(paired_randomisation_test(*pair), 6),
-                }
-            )
+    for better, worse in ((UNSEEN, SCRATCH), (TRAINED_ON, SCRATCH), (TRAINED_ON, UNSEEN)):
+        pair = [last[way]["per_question"] for way in (better, worse)]
+        mean, half_width = mean_confidence_interval(np.subtract(*pair))
+        found.append(
+            {
+                "better": better,
+                "worse": worse,
+                "difference": round(mean, 6),
+                "ci95": round(half_width, 6),
+                "p": round(paired_randomisation_test(*pair), 6),
+            }
+        )
     return found
+
+
+def check(experiment: Experiment) -> Path | None:
+    """Refuse what would be no transfer, or would lose a recorded study; return the record's path."""
+    options = experiment.run
+    if options.source == experiment.data.dataset:
+        raise UserError(f"--source and --dataset are both {options.source}. Name two data sets.")
+    if trained := [name for name in experiment.data.embeddings if name.startswith("task-")]:
+        raise UserError(f"{trained[0]} differs between the two data sets. Give other --embeddings.")
+    if options.record is None:
+        check_writable(options.output)
+        return None
+    path = record_path(options.results, options.record)
+    check_writable(path.parent)
+    if path.exists() and (seeds := read_study(path, ("seeds",))["seeds"]) > len(options.seed_list):
+        raise UserError(f"{path} has {seeds} seeds: give --seeds {seeds}, or another --record.")
+    return path
 
 
 def transfer(experiment: Experiment) -> list[dict[str, Any]]:
     """Train the three ways, print their table, and with --record write the study."""
     environment()  # the commit is that of the beginning
-    options = experiment.run
-    path = record_path(options.results, options.record) if options.record else None
-    check_writable(path.parent if path else options.output)
+    options, path = experiment.run, check(experiment)
     recipe = Recipe(experiment, sys.modules[type(experiment.model).__module__])
     data = recipe.load(experiment)
-    starts = from_source(recipe)
-    n_all = int(data.train.counts_under("answerable").sum())
+    starts, n_all = from_source(recipe), n_questions(data)
     protocols = data.dataset.description.protocols
     run, _ = recipe.train(experiment.changed(epochs=0), data, UNSEEN, None, starts)
     conditions = [condition(UNSEEN, 0, run, protocol) for protocol in protocols]
-    for questions in (*(each for each in options.questions if each < n_all), None):
+    for questions in (*(each for each in options.questions if each < n_all), n_all):
         for way, start in ((SCRATCH, None), (TRAINED_ON, starts)):
-            run, factor = best_rate(recipe, data, way, questions, start)
-            conditions += [condition(way, questions or n_all, run, each, factor) for each in protocols]
+            run, factor = best_factor(recipe, data, way, questions, start)
+            conditions += [condition(way, questions, run, each, factor) for each in protocols]
     print(results_table(conditions))
     if path:
         about = {"title": data.title, "pretrained_on": options.source, "seeds": len(options.seed_list)}
-        compared = comparisons(conditions)
-        save_study(
-            {**facts(experiment, data), **about, "comparisons": compared, "conditions": conditions}, path
-        )
+        about |= {"rate_factors": options.rate_factors, "comparisons": comparisons(conditions)}
+        save_study({**facts(experiment, data), **about, "conditions": conditions}, path)
         print(f"wrote {path}")
     return conditions
 

@@ -1,7 +1,5 @@
 """Causes of what is below print, on made-up records."""
 
-import math
-
 import pytest
 
 from answer_ranking.evaluation import ResultRecord
@@ -56,14 +54,17 @@ def test_a_table_for_what_is_below_print_only():
         # Of several changes at once none can be named.
         record(0.70, configuration={"lowercase": False, "epochs": 3}),
         record(0.70, dataset="trecqa"),
+        # One seed has no interval.
+        record(
+            0.72, configuration={"epochs": 3}, metrics={"map": {"mean": 0.7, "ci95": None, "per_seed": [0.7]}}
+        ),
     ]
     searched = record(0.70, search={"trials": 24})
     lines = causes_block([main, *others], PAPERS, {"wikiqa": {"hyperqa": searched}}).splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
     assert rows[0][:4] == ["**HyperQA**, wikiqa, filtered", "MAP", "0.712", "0.660 ± 0.006"]
     assert rows[1][:4] == [""] * 4
-    # The best seed of 0.68 is 0.032 below print. The gain's interval is that of two means.
-    assert math.hypot(0.006, 0.006) < 0.02
+    # The best seed of 0.68 is 0.032 below print.
     assert [[row[4], row[7], row[8]] for row in rows] == [
         ["seeds", "+0.020", RULED_OUT],
         ["model", "+0.030", SUPPORTED],

@@ -1,24 +1,42 @@
 """The transfer on the sample: what is drawn, what is kept, and what unseen means."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation.metrics import per_question, summarise
-from answer_ranking.evaluation.records import read_study
+from answer_ranking.evaluation.records import read_study, save_study
 from answer_ranking.reproduce.experiments import hyperqa
 from answer_ranking.reproduce.experiments.options import DataOptions, parse
 from answer_ranking.reproduce.experiments.run import Seed, load_data
+from answer_ranking.reproduce.studies import transfer as module
 from answer_ranking.reproduce.studies.transfer import TransferOptions, drawn, presets, transfer
-from answer_ranking.training import score
+from answer_ranking.training import TrainingDivergedError, score
 
-OPTIONS = ["--dataset", "sample", "--source", "sample", "--source-epochs", "2", "--epochs", "2"]
-OPTIONS += ["--dimension", "8", "--questions", "4", "--rate-factors", "0.5", "1", "--seeds", "2"]
+OPTIONS = ["--dataset", "sample", "--source-epochs", "2", "--epochs", "2", "--dimension", "8"]
+OPTIONS += ["--questions", "4", "--rate-factors", "0.5", "1", "--seeds", "2"]
 
 
 @pytest.fixture(scope="module")
 def data():
     return load_data(DataOptions(dataset="sample"))
+
+
+@pytest.fixture
+def source(data, monkeypatch):
+    """The first half of the sample's questions, in place of SQuAD-sent."""
+    first = {
+        name: split.keep_questions(np.arange(len(split.question_ids)) < len(split.question_ids) // 2)
+        for name, split in data.splits.items()
+    }
+    source = replace(data, **first)
+    monkeypatch.setattr(
+        module, "load_data", lambda options: source if options.dataset == "squad-sent" else data
+    )
+    return source
 
 
 def test_larger_draws_hold_the_smaller_ones_and_seeds_differ(data):
@@ -34,12 +52,12 @@ def test_larger_draws_hold_the_smaller_ones_and_seeds_differ(data):
     assert few.dev is data.dev and drawn(data, None, 0) is data
 
 
-def test_the_study(data, tmp_path, capsys):
+def test_the_study(data, source, tmp_path, capsys):
     places = ["--record", "transfer/sample/hyperqa", "--results", f"{tmp_path}", "--output", f"{tmp_path}/o"]
     experiment = parse("A test.", presets(), [*OPTIONS, *places])
     transfer(experiment)
     study = read_study(tmp_path / "transfer" / "sample" / "hyperqa.json")
-    assert study["pretrained_on"] == "sample"
+    assert study["pretrained_on"] == "squad-sent"
     n_all = int(data.train.counts_under("answerable").sum())
     conditions = study["conditions"]
     assert [(each["way"], each["questions"]) for each in conditions] == [
@@ -47,9 +65,8 @@ def test_the_study(data, tmp_path, capsys):
         *[(way, n) for n in (4, n_all) for way in ("from scratch", "trained on")],
     ]
     # Unseen is what the training on the source left, by its usual way.
-    source = experiment.changed(epochs=2, patience=None)
     for number in (0, 1):
-        model, _ = hyperqa.train(source, data, Seed(number))
+        model, _ = hyperqa.train(experiment.changed(patience=None), source, Seed(number))
         table = per_question(data.test, score(model, data.test))
         found = summarise(table, "answerable")["map"]
         assert conditions[0]["metrics"]["map"]["per_seed"][number] == pytest.approx(found, abs=1e-6)
@@ -58,17 +75,53 @@ def test_the_study(data, tmp_path, capsys):
     compared = {(each["better"], each["worse"]): each for each in study["comparisons"]}
     assert compared["trained on", "from scratch"]["difference"] == pytest.approx(difference, abs=1e-5)
     # Two factors on dev: the better one was kept.
-    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("trained on, all")]
+    lines = [
+        line for line in capsys.readouterr().out.splitlines() if line.startswith(f"trained on, {n_all} ")
+    ]
     maps = [float(line.rpartition(" ")[2]) for line in lines]
     assert len(maps) == 2 and trained["metrics_dev"]["map"]["mean"] == pytest.approx(max(maps), abs=1e-4)
     states = {path: path.stat().st_mtime_ns for path in (tmp_path / "o").rglob("state.npz")}
     # Two seeds of the source, and of two ways with two numbers of questions and two factors.
     assert len(states) == 2 + 2 * 2 * 2 * 2
     transfer(experiment)
+    # Nothing was trained again.
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "o").rglob("state.npz")} == states
 
 
-def test_what_the_user_can_mend():
+def test_a_factor_that_diverges_is_left_out(data, source, tmp_path, monkeypatch, capsys):
+    train = hyperqa.train
+
+    def diverging(experiment, data, seed):
+        if experiment.training.learning_rate > 0.04:
+            raise TrainingDivergedError("Training stopped at step 1")
+        return train(experiment, data, seed)
+
+    experiment = parse("A test.", presets(), [*OPTIONS, "--learning-rate", "0.05", "--output", f"{tmp_path}"])
+    recipe = module.Recipe(experiment, SimpleNamespace(train=diverging))
+    run, factor = module.best_factor(recipe, data, "from scratch", 4, None)
+    assert factor == 0.5 and set(run.results) == {0, 1}
+    assert "rate 0.05: diverged" in capsys.readouterr().out
+    # An epoch of four questions has as many steps as one of all.
+    n_all = module.n_questions(data)
+    assert run.experiment.training.batch_size == max(1, round(32 * 4 / n_all))
+    with pytest.raises(UserError, match="every training diverged"):
+        module.best_factor(
+            replace(recipe, experiment=experiment.changed(rate_factors=(1.0,))), data, "from scratch", 4, None
+        )
+
+
+def test_what_the_user_can_mend(tmp_path):
+    def checked(*words):
+        return module.check(parse("A test.", presets(), [*words, "--results", f"{tmp_path}"]))
+
+    with pytest.raises(UserError, match="are both squad-sent"):
+        checked("--dataset", "squad-sent")
+    with pytest.raises(UserError, match="task-skipgram-100d differs"):
+        checked("--embeddings", "task-skipgram-100d")
+    save_study({"seeds": 6}, tmp_path / "transfer" / "a.json")
+    with pytest.raises(UserError, match="has 6 seeds: give --seeds 6"):
+        checked("--record", "transfer/a")
+    assert checked("--record", "transfer/a", "--seeds", "6") == tmp_path / "transfer" / "a.json"
     for options in ({"questions": (30, 10)}, {"questions": (0, 10)}, {"rate_factors": (1.0, 1.0)}):
         with pytest.raises(UserError, match="must rise from above 0"):
             TransferOptions(**options)
