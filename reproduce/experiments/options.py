@@ -116,6 +116,18 @@ class RunOptions:
         return list(range(self.first_seed, self.first_seed + count))
 
 
+_NEVER = Annotated[Literal[False], tyro.conf.Suppress, tyro.conf.Fixed]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyOptions(RunOptions):
+    """Base of what a study does with an experiment, whose runs are its own."""
+
+    main: _NEVER = False
+    tensorboard: _NEVER = False
+    train_only: _NEVER = False
+
+
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
     """One experiment: what a script's command line describes."""
@@ -130,7 +142,7 @@ class Experiment:
     """Options of the model."""
     training: FitOptions
     run: Any = RunOptions()
-    """`RunOptions`, or what a study does with the experiment."""
+    """`RunOptions` or `StudyOptions`."""
 
     @classmethod
     def of(

@@ -24,10 +24,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import tyro
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
@@ -37,7 +36,7 @@ from answer_ranking.reproduce.experiments.attentive_pooling import MODELS, Scale
 from answer_ranking.reproduce.experiments.cosinet import NAMES, cosinet
 from answer_ranking.reproduce.experiments.ctrn import CTRNData, ctrn
 from answer_ranking.reproduce.experiments.hyperqa import cosineqa, hyperqa
-from answer_ranking.reproduce.experiments.options import TRIALS, DataOptions, Experiment, RunOptions, parse
+from answer_ranking.reproduce.experiments.options import TRIALS, DataOptions, Experiment, StudyOptions, parse
 from answer_ranking.reproduce.experiments.run import (
     ExperimentData,
     Run,
@@ -60,11 +59,10 @@ FACTORS = {"learning_rate": (0.25, 0.5, 1, 2, 4), "batch_size": (0.25, 0.5, 1, 2
 """On the value that the experiment has: the paper's, or what is usual for its optimizer."""
 # The median of fewer trials says little, and so does the first fifth of a training.
 FIRST_STOPPED, FIRST_SHARE = 5, 0.2
-_NEVER = Annotated[Literal[False], tyro.conf.Suppress, tyro.conf.Fixed]
 
 
 @dataclass(frozen=True, kw_only=True)
-class FairOptions(RunOptions):
+class FairOptions(StudyOptions):
     """How long to search, and what is measured then."""
 
     trials: int = 24
@@ -77,9 +75,6 @@ class FairOptions(RunOptions):
     """How many seeds of the chosen options to train and to score on test."""
     first_seed: int = 100
     """The first of these seeds; the others follow it."""
-    main: _NEVER = False
-    tensorboard: _NEVER = False
-    train_only: _NEVER = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -19,10 +19,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import numpy as np
-import tyro
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
@@ -32,16 +31,15 @@ from answer_ranking.evaluation.records import environment, read_study, record_pa
 from answer_ranking.evaluation.significance import paired_randomisation_test
 from answer_ranking.evaluation.studies.transfer import SCRATCH, TRAINED_ON, UNSEEN, results_table
 from answer_ranking.reproduce import cosinet_wikiqa, ctrn_trecqa, hyperqa_trecqa, hyperqa_wikiqa
-from answer_ranking.reproduce.experiments.options import Experiment, RunOptions, parse
+from answer_ranking.reproduce.experiments.options import Experiment, StudyOptions, parse
 from answer_ranking.reproduce.experiments.run import ExperimentData, Run, facts, load_data
 from answer_ranking.training.options import check_range
 
 _METRICS = ("map", "mrr", "p@1")
-_NEVER = Annotated[Literal[False], tyro.conf.Suppress, tyro.conf.Fixed]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransferOptions(RunOptions):
+class TransferOptions(StudyOptions):
     """What is trained first, and with how many questions it goes on."""
 
     source: str = "squad-sent"
@@ -54,9 +52,6 @@ class TransferOptions(RunOptions):
     """Factors on the learning rate, among which the target's dev chooses."""
     seeds: int = 5
     """How many seeds."""
-    main: _NEVER = False
-    tensorboard: _NEVER = False
-    train_only: _NEVER = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

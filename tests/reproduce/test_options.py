@@ -222,14 +222,11 @@ def listed_experiments():
 
 @pytest.mark.parametrize(("name", "experiment"), listed_experiments())
 def test_a_listed_command_states_the_options_of_its_record(name, experiment):
-    """A record of before may name options without effect as well."""
-    records = [
-        record
-        for record in load_records(RESULTS / Path(name).parent)
-        if f"--record {name} " in f"{record.command} "
-    ]
-    assert records, name
-    for record in records:
+    """A record of before may name options without effect as well; a command that was not run yet has none."""
+    folder = RESULTS / Path(name).parent
+    for record in load_records(folder) if folder.is_dir() else ():
+        if f"--record {name} " not in f"{record.command} ":
+            continue
         known = {key: value for key, value in record.configuration.items() if key in experiment.configuration}
         known.pop("model", None)
         ours = experiment.configuration
