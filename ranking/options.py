@@ -4,18 +4,29 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal
 
+from answer_ranking.base.errors import UserError
 from answer_ranking.training.options import check_range
 
-MODELS = {"hyperqa": "HyperQA", "ctrn": "CTRN", "ap-cnn": "AP-CNN", "cosinet": "Cosinet"}
+MODELS = {
+    "hyperqa": "HyperQA",
+    "ctrn": "CTRN",
+    "ap-cnn": "AP-CNN",
+    "cosinet": "Cosinet",
+    "hyperqa_squad": "HyperQA after SQuAD",
+    "cosinet_squad": "Cosinet after SQuAD",
+}
 """The rankers that can be trained on own tables, and their names in tables."""
+PRESETS = ("hyperqa_squad", "cosinet_squad")
+"""Those that are trained already, and go on with the table."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions:
     """The options of `train_ranker`; a UserError names one that is out of range."""
 
-    model: Literal["hyperqa", "ctrn", "ap-cnn", "cosinet"] = "hyperqa"
-    """The ranker: HyperQA is by far the fastest, AP-CNN the slowest."""
+    model: Literal["hyperqa", "ctrn", "ap-cnn", "cosinet", "hyperqa_squad", "cosinet_squad"] = "hyperqa"
+    """The ranker: HyperQA is by far the fastest, AP-CNN the slowest. hyperqa_squad and cosinet_squad, which
+    come trained with the package, go on with the table: the better start where it is small."""
     dev_share: float = 0.15
     """Share of the questions that become dev where no dev table is given."""
     test_share: float = 0.15
@@ -58,6 +69,8 @@ class TrainOptions:
         check_range(self, "epochs", "batch_size", "seeds", "wrong_answers", at_least=1)
         check_range(self, "split_seed", "examples", at_least=0)
         check_range(self, "learning_rate", above=0)
+        if self.model in PRESETS and (self.embeddings != ("glove-6b-50d",) or not self.lowercase):
+            raise UserError(f"{self.model} has the word vectors glove-6b-50d of lower case: give no others.")
 
     @property
     def name(self) -> str:

@@ -20,6 +20,7 @@ from answer_ranking.data_prep import (
     Dataset,
     EncodedDataset,
     EncodedSplit,
+    Vocabulary,
     encode_dataset,
     load_table,
     load_word_vectors,
@@ -30,7 +31,7 @@ from answer_ranking.data_prep.tables import check_table
 from answer_ranking.data_prep.word_vectors.load import WordVectors, resolve_task_vectors
 from answer_ranking.evaluation import measure, write_qrels, write_run
 from answer_ranking.evaluation.records import environment, package_versions
-from answer_ranking.ranking.options import TrainOptions
+from answer_ranking.ranking.options import PRESETS, TrainOptions
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.report import RuleComparison, compare_with_rules, html_report, print_comparison
 from answer_ranking.ranking.wrong_answers import draw_wrong_answers
@@ -174,7 +175,7 @@ def _train_seeds(
         with held_folder(folder / f"seed-{seed}"):
             remove_leftovers(folder / f"seed-{seed}")
             keras.utils.set_random_seed(seed)
-            model, way, callbacks = _recipe(options, embedding, data.train, seed)
+            model, way, callbacks = _recipe(options, vectors, embedding, data.train, seed)
             fitted = fit(
                 model,
                 way,
@@ -193,15 +194,20 @@ def _train_seeds(
 
 
 def _recipe(
-    options: TrainOptions, embedding: "keras.layers.Embedding", train: EncodedSplit, seed: int
+    options: TrainOptions,
+    vectors: WordVectors,
+    embedding: "keras.layers.Embedding",
+    train: EncodedSplit,
+    seed: int,
 ) -> tuple["keras.Model", Any, Sequence["keras.callbacks.Callback"]]:
     """Return a paper's model in the size of its main experiment, its way of training, and the callbacks."""
     from answer_ranking import models, training
 
     wanted = {name: getattr(options, name) for name in ("epochs", "learning_rate", "batch_size")}
     wanted = {name: value for name, value in wanted.items() if value is not None}
-    if options.model == "hyperqa":
-        model = models.hyperqa(embedding, dimension=400, max_norm=0.7, seed=seed)
+    start = _start(options, vectors)
+    if options.model in ("hyperqa", "hyperqa_squad"):
+        model = start or models.hyperqa(embedding, dimension=400, max_norm=0.7, seed=seed)
         pairwise = training.PairwiseOptions(eq9="parameters", **wanted)
         return model, training.Pairwise(train, pairwise, seed=seed), ()
     if options.model == "ctrn":
@@ -212,12 +218,28 @@ def _recipe(
         hardest = training.HardestNegativeOptions(share_negatives=True, **wanted)
         model = models.ap_cnn(embedding, 400, 4, seed=seed * 1000)
         return model, training.HardestNegative(train, hardest, seed=seed), ()
-    model = models.cosinet(embedding, filters=300, width=5, seed=seed * 1000)
+    model = start or models.cosinet(embedding, filters=300, width=5, seed=seed * 1000)
     defaults = {"epochs": 3, "learning_rate": 2e-3, "l2": 0.0, "patience": None}
     chosen = training.PointwiseOptions(**(defaults | wanted))
     train = train.keep_questions(train.counts_under("answerable"))
     rate = training.SlantedTriangularRate(chosen.learning_rate)
     return model, training.Pointwise(train, chosen, seed=seed), (rate,)
+
+
+def _start(options: TrainOptions, vectors: WordVectors) -> "keras.Model | None":
+    """Give a preset with the words of the table; None where the model is no preset."""
+    if options.model not in PRESETS:
+        return None
+    from answer_ranking.ranking.keras_texts import with_word_vectors, word_layer
+
+    preset = Ranker.from_preset(options.model).model
+    layer = word_layer(preset)
+    assert layer is not None and vectors.known is not None
+    # The words that GloVe lacks shared a vector when the preset was trained.
+    lacking = ~vectors.known & (np.arange(len(vectors.known)) > 0)
+    matrix = vectors.matrix.copy()
+    matrix[lacking] = layer.embeddings.numpy()[Vocabulary.UNKNOWN]
+    return with_word_vectors(preset, matrix)
 
 
 def _result(

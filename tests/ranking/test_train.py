@@ -237,3 +237,20 @@ def test_the_other_models_with_vectors_of_their_own(tmp_path, capsys, model, nam
     assert re.search(rf"^{name} +[01]\.\d+", capsys.readouterr().out, re.MULTILINE)
     table = load_table(trained.folder / "split" / "test.csv")
     assert len(Ranker.load(trained.folder / "model").rank_table(table)) == len(table)
+
+
+@pytest.mark.parametrize("name", ["hyperqa_squad", "cosinet_squad"])
+def test_a_preset_goes_on_from_its_weights(tmp_path, capsys, name):
+    """With steps too small to change anything the trained ranker scores as the preset does."""
+    tables = [table[["question", "candidate", "label"]] for table in load_dataset("sample").splits.values()]
+    options = {"epochs": 1, "learning_rate": 1e-12, "output": tmp_path}
+    trained = train_ranker(*tables, model=name, **options)
+    pairs = list(zip(tables[2]["question"], tables[2]["candidate"], strict=True))
+    expected = Ranker.from_preset(name).score(pairs)
+    assert np.ptp(expected) > 0.1
+    np.testing.assert_allclose(trained.ranker.score(pairs), expected, atol=1e-4)
+    again = Ranker.load(trained.folder / "model")
+    np.testing.assert_allclose(again.score(pairs), expected, atol=1e-4)
+    for change in ({"embeddings": ("task-skipgram-100d",)}, {"lowercase": False}):
+        with pytest.raises(UserError, match=f"{name} has the word vectors glove-6b-50d of lower case"):
+            train_ranker(*tables, model=name, **options | change)
