@@ -48,7 +48,7 @@ class TransferOptions(StudyOptions):
     """Passes over it."""
     questions: tuple[int, ...] = (10, 30, 100, 300)
     """Numbers of target questions with a correct answer; all of them come last."""
-    rate_factors: tuple[float, ...] = (0.1, 0.3, 1.0, 3.0)
+    rate_factors: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0)
     """Factors on the learning rate, among which the target's dev chooses."""
     seeds: int = 5
     """How many seeds."""
