@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from answer_ranking.evaluation.records import read_study
-from answer_ranking.evaluation.tables import markdown_table, short_vectors, wrapped
+from answer_ranking.evaluation.tables import markdown_table, short_vectors
 
 EFFECTS = {
     "ratio": "norm of a question / of its candidates",
@@ -149,5 +149,5 @@ def _section(record: Mapping[str, Any]) -> str:
     ]
     figures = "\n".join(f"![{record['title']}]({name})" for name in record["figures"])
     table = markdown_table(["norms of words", "words", "the most frequent"], levels)
-    run = f"Word vectors {short_vectors(record['embeddings'])}, seed {record['seed']}: `{record['command']}`."
-    return "\n\n".join([f"### {record['title']}", figures, table, wrapped(run)])
+    run = f"Word vectors {short_vectors(record['embeddings'])}, seed {record['seed']}:"
+    return "\n\n".join([f"### {record['title']}", figures, table, f"{run}\n`{record['command']}`."])

@@ -134,7 +134,9 @@ class OnRay:
         here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
             ray.get_runtime_context().get_node_id(), soft=True
         )
-        self._board = ray.remote(num_cpus=0)(Board).options(scheduling_strategy=here).remote()
+        # It starts again, empty, where its node is lost.
+        board = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)(Board)
+        self._board = board.options(scheduling_strategy=here).remote()
         self._there = ray.remote(num_cpus=1, max_retries=_LOST_AT_MOST, retry_exceptions=False)(there)
         self._submitted: dict[str, Task] = {}
         self._seen: dict[str, bytes] = {}
@@ -146,12 +148,10 @@ class OnRay:
         self._submitted[task.label] = task
         name = given_option(task.words, "--record")
         trials = _packed(task.results, task.results.glob(f"{name}{TRIALS}") if name else (), "results")
-        # The task may ask for them before an unanswered call arrives.
-        self._ray.get(self._board.keep.remote(task.label, trials))
         self._seen[task.label] = trials
         place = str(task.results)
         future = self._there.remote(
-            task.label, task.words, place, self._homes, self._commit, self._board
+            task.label, task.words, place, trials, self._homes, self._commit, self._board
         ).future()
         future.add_done_callback(lambda _: self._submitted.pop(task.label, None))
         return future
@@ -164,7 +164,7 @@ class OnRay:
             return {}
         submitted = dict(self._submitted)
         for label, content in trials.items():
-            if label in submitted and content != self._seen.get(label):
+            if label in submitted and _size(content) > _size(self._seen[label]):
                 unpack(content, submitted[label])
                 self._seen[label] = content
         return {label: node for label, node in started.items() if label in submitted}
@@ -189,11 +189,17 @@ class Board:
 
 
 def there(
-    label: str, words: tuple[str, ...], place: str, homes: dict[str, Shipped], commit: str, board: Any
+    label: str,
+    words: tuple[str, ...],
+    place: str,
+    trials: bytes,
+    homes: dict[str, Shipped],
+    commit: str,
+    board: Any,
 ) -> Outcome:
     """Run a task on a node, and bring back its files: a seed's state, or what a study has left.
 
-    `place` is the folder of the records on the machine of the command.
+    `place` is the folder of the records on the machine of the command, `trials` are those that it had.
     """
     node, own = socket.gethostname(), environment()["commit"]
     if own != commit:
@@ -202,9 +208,8 @@ def there(
     folder = cache_folder() / "tasks" / hashlib.sha256(repr((commit, words)).encode()).hexdigest()[:24]
     with held_folder(folder):
         log, results = folder / "log", folder / "results"
-        trials = board.start.remote(label, node).future().result()
-        if trials:
-            unpack(trials, Task(label, words, folder, results))
+        trials = max(trials, board.start.remote(label, node).future().result(), key=_size)
+        unpack(trials, Task(label, words, folder, results))
         with log.open("wb") as file:
             command = [*words, "--results", str(results)]
             process = start(command, folder, file, 1, homes_here(homes))
@@ -264,6 +269,12 @@ def _packed(folder: Path, files: Iterable[Path], below: str = "") -> bytes:
             if path.is_file() and path.name not in ("lock", "log"):
                 archive.add(path, Path(below, path.relative_to(folder)).as_posix())
     return content.getvalue()
+
+
+def _size(content: bytes) -> int:
+    """Sum up the sizes of packed files; 0 for nothing."""
+    with tarfile.open(fileobj=io.BytesIO(content or _packed(Path(), ()))) as archive:
+        return sum(member.size for member in archive)
 
 
 def unpack(content: bytes, task: Task) -> None:
