@@ -99,11 +99,12 @@ def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
     benchmarks = root / "benchmarks" / "results"
     records, papers = load_records(results), read_papers(papers_file)
     fair, rules = read_fair(results / "fair"), _rules(records)
+    tested = claims(fair, papers)
     on_wikiqa = speed_points(fair["wikiqa"], rules) if "wikiqa" in fair else {}
     blocks: dict[str, Callable[[], str]] = {
         "README.md": lambda: readme_block(records, papers) + which_ranker(on_wikiqa),
         "docs/causes.md": lambda: causes_block(records, papers, fair),
-        "docs/claims.md": lambda: claims_block(fair, papers, rules),
+        "docs/claims.md": lambda: claims_block(tested, fair, papers, rules),
         "docs/cluster.md": lambda: cluster_block(benchmarks / "cluster.json"),
         "docs/eq9.md": lambda: eq9_block(results / "eq9"),
         "docs/norms.md": lambda: norms_block(results / "norms"),
@@ -115,7 +116,7 @@ def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
     }
     texts = {root / "reproduce" / "RESULTS.md": results_document(records, papers)}
     if fair:
-        texts[results / "claims.json"] = claims_file(claims(fair, papers))
+        texts[results / "claims.json"] = claims_file(tested)
     texts |= {path.with_suffix(".md"): card_page(card) for path, card in read_cards(presets).items()}
     for page, block in blocks.items():
         if (path := root / page).is_file():

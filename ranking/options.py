@@ -16,7 +16,7 @@ MODELS = {
     "cosinet_squad": "Cosinet after SQuAD",
 }
 """The rankers that can be trained on own tables, and their names in tables."""
-PRESETS = ("hyperqa_squad", "cosinet_squad")
+FROM_PRESETS = ("hyperqa_squad", "cosinet_squad")
 """Those that are trained already, and go on with the table."""
 
 
@@ -69,7 +69,7 @@ class TrainOptions:
         check_range(self, "epochs", "batch_size", "seeds", "wrong_answers", at_least=1)
         check_range(self, "split_seed", "examples", at_least=0)
         check_range(self, "learning_rate", above=0)
-        if self.model in PRESETS and (self.embeddings != ("glove-6b-50d",) or not self.lowercase):
+        if self.model in FROM_PRESETS and (self.embeddings != ("glove-6b-50d",) or not self.lowercase):
             raise UserError(f"{self.model} has the word vectors glove-6b-50d of lower case: give no others.")
 
     @property

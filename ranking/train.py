@@ -31,7 +31,7 @@ from answer_ranking.data_prep.tables import check_table
 from answer_ranking.data_prep.word_vectors.load import WordVectors, resolve_task_vectors
 from answer_ranking.evaluation import measure, write_qrels, write_run
 from answer_ranking.evaluation.records import environment, package_versions
-from answer_ranking.ranking.options import PRESETS, TrainOptions
+from answer_ranking.ranking.options import FROM_PRESETS, TrainOptions
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.report import RuleComparison, compare_with_rules, html_report, print_comparison
 from answer_ranking.ranking.wrong_answers import draw_wrong_answers
@@ -228,7 +228,7 @@ def _recipe(
 
 def _start(options: TrainOptions, vectors: WordVectors) -> "keras.Model | None":
     """Give a preset with the words of the table; None where the model is no preset."""
-    if options.model not in PRESETS:
+    if options.model not in FROM_PRESETS:
         return None
     from answer_ranking.ranking.keras_texts import with_word_vectors, word_layer
 

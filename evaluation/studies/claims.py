@@ -132,16 +132,18 @@ def claims_file(found: Sequence[Mapping[str, Any]]) -> str:
 
 
 def claims_block(
-    fair: Mapping[str, Mapping[str, ResultRecord]], papers: Papers, rules: Sequence[ResultRecord] = ()
+    found: Sequence[Mapping[str, Any]],
+    fair: Mapping[str, Mapping[str, ResultRecord]],
+    papers: Papers,
+    rules: Sequence[ResultRecord] = (),
 ) -> str:
-    """Write the part of the page that comes from the records; `rules` are those of rules.
+    """Write the part of the page that comes from the records: `found` are the claims, `rules` those of rules.
 
     Example:
         >>> from answer_ranking.evaluation.tables import read_papers
-        >>> claims_block({}, read_papers())
+        >>> claims_block([], {}, read_papers())
         'No claim has been tested yet.'
     """
-    found = claims(fair, papers)
     parts = []
     if found:
         header = ["claim", "paper", "data", "printed", "ours", "p", "could show", "budget", "verdict"]

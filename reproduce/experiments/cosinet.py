@@ -124,14 +124,6 @@ SPACE = {
 }
 
 
-def order_seed(data: ExperimentData) -> int | None:
-    """Return the seed of the order in which a list-wise model sees candidates; None for the document's.
-
-    Where that order is no fair signal, they are shuffled, in the same way in every run.
-    """
-    return None if data.dataset.description.order_is_signal else 0
-
-
 def build(name: str, options: _Network, data: ExperimentData, seed: int) -> "keras.Model":
     """Build the model of a name; its first weights and dropout follow from the seed."""
     from answer_ranking import models
@@ -157,7 +149,7 @@ def train(experiment: Experiment, data: ExperimentData, seed: Seed) -> "tuple[ke
     options, split = experiment.training, data.train
     model = build(experiment.name, experiment.model, data, seed.number)
     if isinstance(options, CosinetListwise):
-        way = Listwise(split, options, seed=seed.number, order_seed=order_seed(data))
+        way = Listwise(split, options, seed=seed.number, order_seed=data.order_seed)
     else:
         if options.answerable_only:
             split = split.keep_questions(split.counts_under("answerable"))
@@ -175,6 +167,6 @@ def run_cosinet(experiment: Experiment) -> Run:
     for number in run.seeds:
         with run.seed(number) as seed:
             model, fitted = train(experiment, data, seed)
-        run.keep(seed, model, fitted, order_seed(data))
+        run.keep(seed, model, fitted)
     run.write()
     return run

@@ -30,12 +30,7 @@ from answer_ranking.data_prep import (
 )
 from answer_ranking.data_prep.overlap_features import inverse_document_frequencies
 from answer_ranking.data_prep.word_vectors.load import resolve_task_vectors
-from answer_ranking.evaluation.metrics import (
-    METRICS,
-    over_seeds,
-    per_question,
-    summarise,
-)
+from answer_ranking.evaluation.metrics import METRICS, over_seeds, per_question, summarise
 from answer_ranking.evaluation.records import (
     ResultRecord,
     environment,
@@ -68,6 +63,14 @@ class ExperimentData(EncodedDataset):
     def title(self) -> str:
         """The data set's name and training set, for tables and figures."""
         return " ".join(filter(None, (self.dataset.description.title, self.dataset.variant)))
+
+    @property
+    def order_seed(self) -> int | None:
+        """The seed of the order in which a list-wise model sees candidates; None for the document's.
+
+        Where that order is no fair signal, they are shuffled, in the same way in every run.
+        """
+        return None if self.dataset.description.order_is_signal else 0
 
     @cached_property
     def scored_splits(self) -> dict[str, EncodedSplit]:
@@ -210,9 +213,7 @@ class Run:
                 with atomic_write(folder / TRAINED) as file:
                     json.dump({**made_by, "versions": package_versions()}, file)
 
-    def keep(
-        self, seed: Seed, model: "keras.Model", fitted: "FitResult", order_seed: int | None = None
-    ) -> None:
+    def keep(self, seed: Seed, model: "keras.Model", fitted: "FitResult") -> None:
         """Score all splits; keep curves and scores, and the model if it is the best on dev so far.
 
         With `train_only` the process ends after the last seed.
@@ -224,7 +225,7 @@ class Run:
         from answer_ranking.training.scoring import score
 
         splits = self.data.scored_splits
-        scores = {name: score(model, split, order_seed) for name, split in splits.items()}
+        scores = {name: score(model, split, self.data.order_seed) for name, split in splits.items()}
         tables = {name: per_question(split, scores[name]) for name, split in splits.items()}
         dev_map = summarise(tables["dev"], "answerable")["map"]
         if self.model is None or dev_map > max(each.dev_map for each in self.results.values()):

@@ -131,12 +131,9 @@ class OnRay:
         self._ray = ray
         self._homes = ship(ray)
         self._commit = environment()["commit"]
-        here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
-            ray.get_runtime_context().get_node_id(), soft=True
-        )
-        # It starts again, empty, where its node is lost.
-        board = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)(Board)
-        self._board = board.options(scheduling_strategy=here).remote()
+        # The head node has this resource; without that node the whole cluster ends.
+        board = ray.remote(num_cpus=0, resources={"node:__internal_head__": 0.001})(Board)
+        self._board = board.remote()
         self._there = ray.remote(num_cpus=1, max_retries=_LOST_AT_MOST, retry_exceptions=False)(there)
         self._submitted: dict[str, Task] = {}
         self._seen: dict[str, bytes] = {}
@@ -177,12 +174,14 @@ class Board:
         self._nodes: dict[str, str] = {}
         self._trials: dict[str, bytes] = {}
 
-    def start(self, label: str, node: str) -> bytes:
+    def start(self, label: str, node: str, trials: bytes) -> bytes:
         self._nodes[label] = node
-        return self._trials.get(label, b"")
+        self.keep(label, trials)
+        return self._trials[label]
 
     def keep(self, label: str, trials: bytes) -> None:
-        self._trials[label] = trials
+        # The worker of a lost node may still speak while the task runs elsewhere.
+        self._trials[label] = max(self._trials.get(label, trials), trials, key=_size)
 
     def look(self) -> tuple[dict[str, str], dict[str, bytes]]:
         return self._nodes, self._trials
@@ -208,7 +207,7 @@ def there(
     folder = cache_folder() / "tasks" / hashlib.sha256(repr((commit, words)).encode()).hexdigest()[:24]
     with held_folder(folder):
         log, results = folder / "log", folder / "results"
-        trials = max(trials, board.start.remote(label, node).future().result(), key=_size)
+        trials = board.start.remote(label, node, trials).future().result()
         unpack(trials, Task(label, words, folder, results))
         with log.open("wb") as file:
             command = [*words, "--results", str(results)]
@@ -272,8 +271,8 @@ def _packed(folder: Path, files: Iterable[Path], below: str = "") -> bytes:
 
 
 def _size(content: bytes) -> int:
-    """Sum up the sizes of packed files; 0 for nothing."""
-    with tarfile.open(fileobj=io.BytesIO(content or _packed(Path(), ()))) as archive:
+    """Sum up the sizes of packed files."""
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
         return sum(member.size for member in archive)
 
 

@@ -215,11 +215,10 @@ def fair(experiment: Experiment) -> Run | None:
         return None
     trials = read_trials(path, ranked[0]["key"])
     run = Run(paper, experiment.changed(**draw(experiment, recipe.SPACE, ranked[0]["trial"])), data)
-    order_seed = getattr(recipe, "order_seed", lambda _: None)(data)
     for number in run.seeds:
         with run.seed(number) as seed:
             model, fitted = recipe.train(run.experiment, data, seed)
-        run.keep(seed, model, fitted, order_seed)
+        run.keep(seed, model, fitted)
     run.write(
         search={
             "chosen": ranked[0]["trial"],
@@ -232,7 +231,7 @@ def fair(experiment: Experiment) -> Run | None:
         },
         training_seconds=ranked[0]["seconds"],
         questions_per_second=questions_per_second(
-            Scorer(run.model, data.test, order_seed), len(data.test.question_ids)
+            Scorer(run.model, data.test, data.order_seed), len(data.test.question_ids)
         ),
     )
     return run

@@ -15,11 +15,11 @@ After an interruption the same command goes on. The sources are shared by target
 
 import gc
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,8 +32,13 @@ from answer_ranking.evaluation.significance import paired_randomisation_test
 from answer_ranking.evaluation.studies.transfer import SCRATCH, TRAINED_ON, UNSEEN, results_table
 from answer_ranking.reproduce import cosinet_wikiqa, ctrn_trecqa, hyperqa_trecqa, hyperqa_wikiqa
 from answer_ranking.reproduce.experiments.options import Experiment, StudyOptions, parse
-from answer_ranking.reproduce.experiments.run import ExperimentData, Run, facts, load_data
+from answer_ranking.reproduce.experiments.run import ExperimentData, Run, Seed, facts, load_data
 from answer_ranking.training.options import check_range
+
+if TYPE_CHECKING:
+    import keras
+
+    from answer_ranking.training.fitting import FitResult
 
 _METRICS = ("map", "mrr", "p@1")
 
@@ -82,32 +87,33 @@ class Recipe:
         """Load the data of an experiment."""
         return getattr(self.module, "load", load_data)(experiment.data)
 
-    def train(
+    def trainings(
         self,
         experiment: Experiment,
         data: ExperimentData,
         way: str,
         questions: int | None = None,
         starts: dict[int, list[np.ndarray]] | None = None,
-    ) -> tuple[Run, dict[int, list[np.ndarray]]]:
-        """Train all seeds, on some questions, from given weights; give the run and the weights they got."""
+    ) -> Iterator[tuple[Run, Seed, "keras.Model", "FitResult"]]:
+        """Train all seeds, on some questions, from given weights; each comes with the run."""
         # The name tells the folders of equal options with other starts or questions apart.
         options = experiment.run
         start = f" {options.source} {options.source_epochs}" if starts else ""
         named = replace(experiment, name=f"{experiment.name} {way} {questions}{start}")
-        run, weights = Run("transfer", named.changed(record=None), data), {}
+        run = Run("transfer", named.changed(record=None), data)
         for number in run.seeds:
             with run.seed(number) as seed:
                 seed = replace(seed, start=starts[number] if starts else None)
-                model, fitted = self.module.train(experiment, drawn(data, questions, number), seed)
-            if way == "source":
-                weights[number] = [each.numpy() for each in model.trainable_variables]
-            else:
-                order_seed = getattr(self.module, "order_seed", lambda _: None)(data)
-                run.keep(seed, model, fitted, order_seed)
+                trained = self.module.train(experiment, drawn(data, questions, number), seed)
+            yield run, seed, *trained
+
+    def scored(self, *given: Any) -> Run:
+        """Train and score all seeds, see `trainings`."""
+        for run, seed, model, fitted in self.trainings(*given):
+            run.keep(seed, model, fitted)
         run.model = None  # hundreds of them would fill the memory
         gc.collect()
-        return run, weights
+        return run
 
 
 def drawn(data: ExperimentData, questions: int | None, seed: int) -> ExperimentData:
@@ -125,7 +131,10 @@ def from_source(recipe: Recipe) -> dict[int, list[np.ndarray]]:
     options = recipe.experiment.run
     source = {"dataset": options.source, "variant": None, "epochs": options.source_epochs, "patience": None}
     experiment = recipe.experiment.changed(**source)
-    return recipe.train(experiment, recipe.load(experiment), "source")[1]
+    trained = recipe.trainings(experiment, recipe.load(experiment), "source")
+    return {
+        seed.number: [each.numpy() for each in model.trainable_variables] for _, seed, model, _ in trained
+    }
 
 
 def best_factor(
@@ -142,7 +151,7 @@ def best_factor(
         changed = experiment.changed(learning_rate=rate, batch_size=batch_size)
         said = f"{way}, {questions} questions, rate {rate:g}"
         try:
-            run, _ = recipe.train(changed, data, way, None if questions == n_all else questions, starts)
+            run = recipe.scored(changed, data, way, None if questions == n_all else questions, starts)
         except TrainingDivergedError:
             print(f"{said}: diverged", flush=True)
             continue
@@ -225,7 +234,7 @@ def transfer(experiment: Experiment) -> list[dict[str, Any]]:
     data = recipe.load(experiment)
     starts, n_all = from_source(recipe), n_questions(data)
     protocols = data.dataset.description.protocols
-    run, _ = recipe.train(experiment.changed(epochs=0), data, UNSEEN, None, starts)
+    run = recipe.scored(experiment.changed(epochs=0), data, UNSEEN, None, starts)
     conditions = [condition(UNSEEN, 0, run, protocol) for protocol in protocols]
     for questions in (*(each for each in options.questions if each < n_all), n_all):
         for way, start in ((SCRATCH, None), (TRAINED_ON, starts)):

@@ -125,10 +125,10 @@ def test_candidates_are_shuffled_where_their_order_is_no_signal(signal):
     model, fitted = cosinet.train(experiment, data, Seed(0))
     scores = {seed: score(model, data.test, seed) for seed in (None, 0)}
     assert np.abs(scores[None] - scores[0]).max() > 1e-3
-    assert cosinet.order_seed(data) == (None if signal else 0)
+    assert data.order_seed == (None if signal else 0)
     from answer_ranking.evaluation import measure
 
-    best = measure(data.dev, score(model, data.dev, cosinet.order_seed(data)))["map"]
+    best = measure(data.dev, score(model, data.dev, data.order_seed))["map"]
     assert fitted.history[fitted.best_epoch]["dev_map"] == pytest.approx(best, abs=1e-6)
 
 

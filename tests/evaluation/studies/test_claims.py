@@ -223,4 +223,4 @@ def test_other_records_are_refused(tmp_path):
     save_record(replace(record("hyperqa", HIGH), search={}), tmp_path / "wikiqa" / "hyperqa.json")
     with pytest.raises(UserError, match=r"hyperqa\.json is no record of reproduce/studies/fair\.py"):
         read_fair(tmp_path)
-    assert claims_block({}, PAPERS) == "No claim has been tested yet."
+    assert claims_block([], {}, PAPERS) == "No claim has been tested yet."
