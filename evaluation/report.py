@@ -37,7 +37,7 @@ from answer_ranking.evaluation.studies.claims import (
 from answer_ranking.evaluation.studies.eq9 import eq9_block
 from answer_ranking.evaluation.studies.norms import norms_block
 from answer_ranking.evaluation.studies.retrieval import retrieval_block
-from answer_ranking.evaluation.studies.transfer import curves, transfer_block
+from answer_ranking.evaluation.studies.transfer import curves, transfer_block, transfer_sentence
 from answer_ranking.evaluation.tables import (
     METRIC_TITLES,
     PAPERS_FILE,
@@ -82,15 +82,18 @@ def readme_block(records: Sequence[ResultRecord], papers: Papers) -> str:
     return f"{table}\n\n{_NOTE}{_NOTE_COUNT_ALL if count_all else ''}"
 
 
-def which_ranker(points: Mapping[str, Sequence[float]]) -> str:
-    """Write the README's sentence on the best trade-offs of quality and speed; "" without a point."""
+def which_ranker(points: Mapping[str, Sequence[float]], trained_first: str) -> str:
+    """Write the README's paragraph on the best trade-offs of quality and speed; "" without a point.
+
+    `trained_first` is the sentence on training on another data set first.
+    """
     found = [f"{name} {points[name][1]:.3f} at {points[name][0]:,.0f}" for name in best_trade_offs(points)]
     sentence = (
         "Which ranker? The best trade-offs on WikiQA, MAP at questions per second of one core: "
         f"{'; '.join(found)}. The trained models had [equal budgets](docs/claims.md). WO counts shared "
-        "words, IDF-WO weights rare ones more, +RR breaks ties by the order in the document."
+        f"words, IDF-WO weights rare ones more, +RR breaks ties by the order in the document. {trained_first}"
     )
-    return f"\n\n{wrapped(sentence)}" if found else ""
+    return f"\n\n{wrapped(sentence.strip())}" if found else ""
 
 
 def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
@@ -100,9 +103,10 @@ def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
     records, papers = load_records(results), read_papers(papers_file)
     fair, rules = read_fair(results / "fair"), _rules(records)
     tested = claims(fair, papers)
+    trained_first = transfer_sentence(results / "transfer")
     on_wikiqa = speed_points(fair["wikiqa"], rules) if "wikiqa" in fair else {}
     blocks: dict[str, Callable[[], str]] = {
-        "README.md": lambda: readme_block(records, papers) + which_ranker(on_wikiqa),
+        "README.md": lambda: readme_block(records, papers) + which_ranker(on_wikiqa, trained_first),
         "docs/causes.md": lambda: causes_block(records, papers, fair),
         "docs/claims.md": lambda: claims_block(tested, fair, papers, rules),
         "docs/cluster.md": lambda: cluster_block(benchmarks / "cluster.json"),

@@ -59,6 +59,30 @@ def transfer_block(folder: Path) -> str:
     )
 
 
+def transfer_sentence(folder: Path) -> str:
+    """Say for the README what the studies gain with the fewest and with all questions; "" without a study.
+
+    Of several studies of a data set it has the one that is best with all questions, of several protocols the
+    strictest.
+    """
+    best: dict[str, tuple[float, str]] = {}
+    for study in read_transfer(folder):
+        protocol = min(each["protocol"] for each in study["conditions"])
+        maps: dict[int, dict[str, float]] = {}
+        for each in study["conditions"]:
+            if each["protocol"] == protocol and each["way"] != UNSEEN:
+                maps.setdefault(each["questions"], {})[each["way"]] = each["metrics"]["map"]["mean"]
+        pairs = [
+            f"{of_way[TRAINED_ON]:.3f} with {count:,} questions (from scratch {of_way[SCRATCH]:.3f})"
+            for count, of_way in sorted(maps.items())
+        ]
+        ends = ", ".join(dict.fromkeys([pairs[0], pairs[-1]]))
+        found = (maps[max(maps)][TRAINED_ON], f"{study['model']} on {study['title']} {ends}")
+        best[study["title"]] = max(best.get(study["title"], found), found)
+    listed = "; ".join(said for _, said in best.values())
+    return f"Trained on [SQuAD first](docs/transfer.md): {listed}." if listed else ""
+
+
 def curves(folder: Path) -> dict[str, dict[str, list[list[float]]]]:
     """Give the curves of each data set: by model and way, [questions, MAP, half width of its interval].
 

@@ -7,7 +7,14 @@ import pytest
 from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation.figures import quality_by_questions
 from answer_ranking.evaluation.records import save_study
-from answer_ranking.evaluation.studies.transfer import SCRATCH, TRAINED_ON, UNSEEN, curves, transfer_block
+from answer_ranking.evaluation.studies.transfer import (
+    SCRATCH,
+    TRAINED_ON,
+    UNSEEN,
+    curves,
+    transfer_block,
+    transfer_sentence,
+)
 
 
 def condition(way, questions, mean, protocol="raw"):
@@ -78,3 +85,19 @@ def test_a_file_of_something_else_is_named(tmp_path):
     (tmp_path / "wikiqa" / "hyperqa.json").write_text("{}")
     with pytest.raises(UserError, match=r"hyperqa\.json is no record of its study"):
         transfer_block(tmp_path)
+
+
+def test_the_sentence_has_the_study_that_is_best_with_all_questions(folder):
+    study = json.loads((folder / "trecqa" / "hyperqa.json").read_text())
+    better = [each | {"way": TRAINED_ON} for each in study["conditions"] if each["way"] == TRAINED_ON]
+    for each in better:
+        each["metrics"] = {"map": each["metrics"]["map"] | {"mean": 0.9}}
+    conditions = [each for each in study["conditions"] if each["way"] != TRAINED_ON] + better
+    save_study(study | {"model": "Cosinet", "conditions": conditions}, folder / "trecqa" / "cosinet.json")
+    said = transfer_sentence(folder)
+    assert "Cosinet on TrecQA TRAIN 0.900 with 10 questions (from scratch 0.300), 0.900 with 80" in said
+    assert "HyperQA" not in said
+
+
+def test_no_study_no_sentence(tmp_path):
+    assert transfer_sentence(tmp_path) == ""
