@@ -174,12 +174,10 @@ def project_questions(matcher: keras.Model, questions: Sequence[Any]) -> list[An
 
 
 def broadcast_scores(matcher: keras.Model, questions: Sequence[Any], answers: Sequence[Any]) -> Any:
-    """Score questions (see `project_questions`) against encoded answers along leading dimensions that
-    broadcast.
+    """Score questions (see `project_questions`) against encoded answers; leading dimensions broadcast.
 
     With `(1, n)` questions and `(m, 1)` answers all pairs are scored. For one of the four no encoding is
-    copied
-    for each pair; other matchers are called with such copies.
+    copied for each pair; other matchers are called with such copies.
     """
     kinds = _kinds(matcher)
     pair = [questions[0], answers[0]]
