@@ -150,7 +150,10 @@ def claims_block(
         parts.append(markdown_table(header, [_row(each) for each in found]))
         verdicts = [each["verdict"] for each in found]
         counts = ", ".join(f"{each} {verdicts.count(each)}" for each in (HOLDS, UNSHOWN, TURNS))
-        parts.append(wrapped(f"Of {len(found)} tests: {counts}."))
+        tested = {each["claim"] for each in found}
+        untested = "; ".join(each["claim"] for each in papers.claims if each["claim"] not in tested)
+        missing = f" Not run yet: {untested}." if untested else ""
+        parts.append(wrapped(f"Of {len(found)} tests: {counts}.{missing}"))
     parts += ["### Every model", models_table(fair, rules)] if fair else []
     if repeats := repeats_table(fair, papers):
         parts += ["### How much depends on the search", repeats]

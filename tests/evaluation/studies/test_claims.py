@@ -177,7 +177,9 @@ def test_the_page_and_the_file(tmp_path):
     cells = [cell.strip() for cell in claim.strip("|").split("|")]
     assert cells[1:4] == ["hyperqa", "wikiqa, filtered", "–"]
     assert cells[4].startswith("+0.253 ± ") and cells[5:] == ["0.0078", "", "24 trials, 2 seeds", "**holds**"]
-    assert "Of 1 tests: holds 1, does not show 0, turns round 0." in found[page]
+    assert "Of 1 tests: holds 1, does not show 0, turns round 0. Not run yet: " in found[page]
+    untested = found[page].partition("Not run yet: ")[2]
+    assert "CTRN beats QRNN;" in untested and "against cosine" not in untested.partition("\n\n")[0]
     (model,) = [line for line in lines if line.startswith("| wikiqa | cosineqa |")]
     assert model.endswith("| 0.335 ± 0.100 | – | 12,345 | 61 | 2,346 |")
     # Means 0.5875 and 0.335 of two searches, whose seeds are 0.02 apart.
