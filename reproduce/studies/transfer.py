@@ -123,7 +123,10 @@ def drawn(data: ExperimentData, questions: int | None, seed: int) -> ExperimentD
     answerable = np.flatnonzero(data.train.counts_under("answerable"))
     chosen = np.random.default_rng(seed).permutation(answerable)[:questions]
     kept = np.isin(np.arange(len(data.train.question_ids)), chosen)
-    return replace(data, train=data.train.keep_questions(kept))
+    found = replace(data, train=data.train.keep_questions(kept))
+    # TensorFlow keeps what a traced step refers to: a layer of its own, 100 MB, would stay for each training.
+    vars(found)["word_embedding"] = data.word_embedding
+    return found
 
 
 def from_source(recipe: Recipe) -> dict[int, list[np.ndarray]]:

@@ -50,6 +50,7 @@ def test_larger_draws_hold_the_smaller_ones_and_seeds_differ(data):
     few = drawn(data, 3, 0)
     assert few.train.counts_under("answerable").all()
     assert few.dev is data.dev and drawn(data, None, 0) is data
+    assert few.word_embedding is data.word_embedding  # one copy in memory, however many draws
 
 
 def test_the_study(data, source, tmp_path, capsys):
