@@ -13,7 +13,6 @@ from answer_ranking.evaluation.significance import holm_correction, paired_rando
 from answer_ranking.evaluation.tables import METRIC_TITLES, Papers
 
 SIGNIFICANT = 0.05
-_MISSING = object()
 # Options that have columns of their own.
 _IN_COLUMNS = {"embeddings", "variant", "dataset", "protocol"}
 
@@ -130,16 +129,16 @@ def tested_metric(printed: Iterable[str]) -> str:
 
 
 def differing_options(record: ResultRecord, other: ResultRecord) -> str:
-    """Name the options in which a record differs from another one, but those with columns of their own."""
+    """Name the options in which a record differs from another one, but those with columns of their own.
+
+    Options that only one of the two has are passed over: the project did not have them at one of the times.
+    """
     ours, others = _flat(record.configuration), _flat(other.configuration)
-    parts = []
-    for key in {**ours, **others}:
-        value = ours.get(key, _MISSING)
-        if key in _IN_COLUMNS or value == others.get(key, _MISSING):
-            continue
-        shown = value if isinstance(value, str) else json.dumps(value) if value is not _MISSING else None
-        parts.append(f"without {key}" if shown is None else f"{key} = {shown}")
-    return ", ".join(parts)
+    return ", ".join(
+        f"{key} = {value if isinstance(value, str) else json.dumps(value)}"
+        for key, value in ours.items()
+        if key not in _IN_COLUMNS and value != others.get(key, value)
+    )
 
 
 def _flat(configuration: dict[str, Any], prefix: str = "") -> dict[str, Any]:

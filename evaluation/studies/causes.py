@@ -116,11 +116,10 @@ def _kinds(record: ResultRecord, other: ResultRecord) -> list[str]:
     """Name the kinds of options in which two runs differ."""
     if other.search:
         return ["search of options"]
-    keys = {
-        key
-        for key in record.configuration.keys() | other.configuration.keys()
-        if record.configuration.get(key) != other.configuration.get(key)
-    }
+    # Word vectors have several names, and options come and go with the versions of the project.
+    common = record.configuration.keys() & other.configuration.keys() - {"embeddings"}
+    keys = {key for key in common if record.configuration[key] != other.configuration[key]}
+    keys |= {"embeddings"} if record.embeddings != other.embeddings else set()
     kinds = [kind for kind, options in _KINDS.items() if keys & set(options)]
     return kinds + ["training"] * bool(keys - {key for options in _KINDS.values() for key in options})
 

@@ -11,7 +11,7 @@ PAPERS = read_papers()
 
 def record(mean, *, main=False, **changes):
     """HyperQA on WikiQA, for which Table 2 prints a MAP of 0.712."""
-    options = {"dimension": 400, "lowercase": True, "embeddings": ["glove"]}
+    options = {"dimension": 400, "lowercase": True, "epochs": 25, "embeddings": ["glove"]}
     known = {
         "paper": "hyperqa",
         "dataset": "wikiqa",
@@ -50,7 +50,8 @@ def test_a_table_for_what_is_below_print_only():
     others = [
         record(0.69, configuration={"dimension": 100}),
         record(0.64, configuration={"embeddings": ["other"]}, embeddings="other"),
-        record(0.661, configuration={"lowercase": False}),
+        # An option that the project no longer has, and another name for the same vectors.
+        record(0.661, configuration={"lowercase": False, "removed": 1, "embeddings": ["alias"]}),
         # Of several changes at once none can be named.
         record(0.70, configuration={"lowercase": False, "epochs": 3}),
         record(0.70, dataset="trecqa"),
