@@ -72,15 +72,14 @@ def transfer_sentence(folder: Path) -> str:
         for each in study["conditions"]:
             if each["protocol"] == protocol and each["way"] != UNSEEN:
                 maps.setdefault(each["questions"], {})[each["way"]] = each["metrics"]["map"]["mean"]
-        pairs = [
-            f"{of_way[TRAINED_ON]:.3f} with {count:,} questions (from scratch {of_way[SCRATCH]:.3f})"
-            for count, of_way in sorted(maps.items())
-        ]
-        ends = ", ".join(dict.fromkeys([pairs[0], pairs[-1]]))
-        found = (maps[max(maps)][TRAINED_ON], f"{study['model']} on {study['title']} {ends}")
+        ends = "; ".join(
+            f"{maps[count][TRAINED_ON]:.3f} with {count:,} questions, from scratch {maps[count][SCRATCH]:.3f}"
+            for count in dict.fromkeys([min(maps), max(maps)])
+        )
+        found = (maps[max(maps)][TRAINED_ON], f"{study['model']} on {study['title']} ({ends})")
         best[study["title"]] = max(best.get(study["title"], found), found)
-    listed = "; ".join(said for _, said in best.values())
-    return f"Trained on [SQuAD first](docs/transfer.md): {listed}." if listed else ""
+    listed = ", ".join(said for _, said in best.values())
+    return f"MAP after training on [SQuAD first](docs/transfer.md): {listed}." if listed else ""
 
 
 def curves(folder: Path) -> dict[str, dict[str, list[list[float]]]]:

@@ -95,7 +95,7 @@ def test_the_sentence_has_the_study_that_is_best_with_all_questions(folder):
     conditions = [each for each in study["conditions"] if each["way"] != TRAINED_ON] + better
     save_study(study | {"model": "Cosinet", "conditions": conditions}, folder / "trecqa" / "cosinet.json")
     said = transfer_sentence(folder)
-    assert "Cosinet on TrecQA TRAIN 0.900 with 10 questions (from scratch 0.300), 0.900 with 80" in said
+    assert "Cosinet on TrecQA TRAIN (0.900 with 10 questions, from scratch 0.300; 0.900 with 80" in said
     assert "HyperQA" not in said
 
 
