@@ -18,6 +18,14 @@ def _no_collection():
     gc.enable()
 
 
+@pytest.fixture(autouse=True)
+def _interrupted_by_sigint():
+    """A shell starts its background commands with SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize(
     ("outcome", "code", "printed"),
     [
