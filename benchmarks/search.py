@@ -7,7 +7,7 @@ The answers are halves of two sentences of --datasets, drawn at random and put t
 
 1. The index: from a Parquet table to the finished index (texts, points, quantised points, BM25), and one
    question at a time from its text to ten answers: by the ball, by BM25, by both, and with the first 100
-   ranked anew by Cosinet, CTRN and AP-CNN (of the papers' sizes; CTRN and AP-CNN are not trained).
+   re-ranked by Cosinet, CTRN and AP-CNN (of the papers' sizes; CTRN and AP-CNN are not trained).
 2. The points alone, beside faiss' IndexFlatIP on the lifted points (exact search, the same threads):
    recall@10 against the exact distances in float64 and milliseconds, for several numbers of lists that are
    looked through and of points that are compared exactly. Every point of that ranker has the ball's largest

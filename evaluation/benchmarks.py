@@ -21,7 +21,7 @@ def search_block(path: Path) -> str:
     rows = []
     for name, each in figures["searches"].items():
         first, _, other = name.partition(", then ")
-        title = f"{_STAGES[first]}, the first 100 ranked anew by {other}" if other else _STAGES[first]
+        title = f"{_STAGES[first]}, the first 100 re-ranked by {other}" if other else _STAGES[first]
         rows.append([title, f"{each['median_ms']:.1f}", f"{each['p95_ms']:.1f}"])
     points = []
     for name, part in figures["of_points"].items():

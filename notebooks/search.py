@@ -72,7 +72,7 @@ for stage in ("ball", "bm25", "both"):
     display(index.search(question, 3, stage)[columns])
 
 # %% [markdown]
-# A filter, and a second ranker that reads question and answer together and ranks the first 20 anew:
+# A filter, and a second ranker that reads question and answer together and re-ranks the first 20:
 
 # %%
 display(index.search(question, 3, where={"words": list(range(8, 16))})[[*columns, "words"]])

@@ -208,7 +208,7 @@ def serve(
     Args:
         source: the folder of an index, or of a model, or a ranker that comes with the package; unless given,
             the answers of the bundled sample.
-        rerank: another model, which can rank the first answers anew, such as cosinet_squad.
+        rerank: another model, which can re-rank the first answers, such as cosinet_squad.
         host: the address to listen at. Another one than 127.0.0.1 lets everybody in who reaches it.
         port: the port to listen at.
     """

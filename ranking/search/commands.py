@@ -89,7 +89,7 @@ def search(
         k: how many answers to each.
         first_stage: ball, the nearest by the model; bm25, by common words; both, their fusion. Unless given,
             ball where the index has a model, else bm25.
-        rerank: another model, which ranks the first of each question anew: a folder, or cosinet_squad, which
+        rerank: another model, which re-ranks the first of each question: a folder, or cosinet_squad, which
             comes with the package.
         rerank_depth: with rerank, how many.
         where: only answers with this value in a column, such as topic=travel; several are allowed, and of

@@ -159,7 +159,7 @@ class AnswerIndex:
             k: the most answers to each; less come where there are no more.
             first_stage: "ball", the model's nearest points; "bm25", texts that share words; "both", the
                 fusion of their ranks. Default: "ball", or "bm25" where the index has no model.
-            rerank: a ranker of any kind, or its folder, that scores the first `rerank_depth` anew.
+            rerank: a ranker of any kind, or its folder, that re-ranks the first `rerank_depth`.
             rerank_depth: see `rerank`.
             where: only answers whose columns have the given value, or one of the given list.
 

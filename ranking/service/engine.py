@@ -31,12 +31,12 @@ class Found(NamedTuple):
 class Engine:
     """Searches, ranks and explains; may be called from several threads.
 
-    A changed index is opened anew. Where that fails, the old one goes on serving, and `problem` says why.
+    A changed index is opened again. Where that fails, the old one goes on serving, and `problem` says why.
 
     Args:
         index: the folder of an index, or None.
         ranker: a ranker without an index; not both.
-        second: another ranker, that ranks the first answers anew.
+        second: another ranker, that re-ranks the first answers.
 
     Raises:
         UserError: there is neither, or a folder cannot be read.
@@ -87,7 +87,7 @@ class Engine:
         own = [] if index is None else index.manifest.first_stages
         ways = {name: stages[name] for name in own}
         if SECOND in self.rankers:
-            ways |= {f"{name}+second": f"{stages[name]}, ranked anew" for name in own}
+            ways |= {f"{name}+second": f"{stages[name]}, re-ranked" for name in own}
         return ways
 
     def search(self, question: str, k: int, way: str = "") -> list[Found]:

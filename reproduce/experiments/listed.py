@@ -166,7 +166,7 @@ def again(name: str) -> Path:
 
 
 def run_again(name: str, command: str, results: Path, replace: bool) -> bool:
-    """Run a recorded command anew; print its numbers beside the recorded ones.
+    """Run a recorded command again; print its numbers beside the recorded ones.
 
     Its folder stays after an interruption, and the next call goes on there; the end removes it.
     """
