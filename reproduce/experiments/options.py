@@ -177,7 +177,7 @@ class Experiment:
 
 
 def parse(description: str, presets: Sequence[Experiment], args: Sequence[str] | None = None) -> Experiment:
-    """Read the command line of a script: its preset of `--model` and `--variant`, with the other options.
+    """Read the command line of a script: the preset of --model, --dataset and --variant, and other options.
 
     The first preset is the default. A UserError says that there is no such model, or a value is out of range.
     """
@@ -187,8 +187,9 @@ def parse(description: str, presets: Sequence[Experiment], args: Sequence[str] |
     fitting = [preset for preset in presets if preset.name == name]
     if not fitting:
         raise UserError(f"--model must be one of {', '.join(names)}. Received: {name}")
-    variant = given_option(args, "--variant")
-    preset = next((each for each in fitting if each.data.variant == variant), fitting[0])
+    given = {part: given_option(args, f"--{part}") for part in ("dataset", "variant")}
+    wanted = {part: value for part, value in given.items() if value is not None}
+    preset = max(fitting, key=lambda each: sum(getattr(each.data, part) == wanted[part] for part in wanted))
     chosen = Annotated[Literal[tuple(names)], tyro.conf.arg(name="model", help=_MODEL_HELP)]  # type: ignore
     kind = dataclasses.make_dataclass(
         "Experiment", [("name", chosen)], bases=(Experiment,), frozen=True, kw_only=True

@@ -17,6 +17,7 @@ from answer_ranking.models import PAPER_TRAINING
 from answer_ranking.reproduce.experiments import attentive_pooling, cosinet, ctrn, hyperqa
 from answer_ranking.reproduce.experiments.listed import LIST, read_list
 from answer_ranking.reproduce.experiments.options import RESULTS, DataOptions, RunOptions, parse
+from answer_ranking.reproduce.studies import fair
 
 ROOT = Path(__file__).parents[2]
 PAPERS = ("hyperqa", "ctrn", "attentive_pooling", "cosinet")
@@ -189,6 +190,22 @@ def test_the_same_from_a_shell(shell, tmp_path):
         assert done.returncode == 2, arguments
         assert message in done.stderr
         assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "dataset", "variant", "mask_numbers"),
+    [
+        ("", "wikiqa", None, False),
+        ("--dataset trecqa", "trecqa", "TRAIN", True),
+        ("--variant TRAIN", "trecqa", "TRAIN", True),
+        ("--dataset=trecqa --variant TRAIN-ALL", "trecqa", "TRAIN-ALL", True),
+        ("--dataset semevalcqa", "semevalcqa", None, False),
+    ],
+)
+def test_the_data_set_chooses_among_the_options_that_are_stated(arguments, dataset, variant, mask_numbers):
+    found = parse("", fair.presets(), ["--model", "qrnn", *arguments.split()]).data
+    assert (found.dataset, found.variant, found.mask_numbers) == (dataset, variant, mask_numbers)
+    assert found.overlap_features == (dataset == "trecqa")
 
 
 def test_recorded_runs_take_five_seeds_and_quick_looks_one():
