@@ -7,7 +7,7 @@ import platform
 import re
 import shlex
 import subprocess
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -214,6 +214,27 @@ def save_study(record: Mapping[str, Any], path: str | Path) -> None:
         conditions = ",\n".join(f"    {_json(_rounded(each))}" for each in record["conditions"])
         lines.append(f'"conditions": [\n{conditions}\n  ]')
     _write(path, lines)
+
+
+def read_trials(path: Path, needed: Sequence[str]) -> list[dict[str, Any]]:
+    """Read the trials of a search, a JSON object with the `needed` keys a line; the file may be missing."""
+    lines = decode_text(read_content(path), path).splitlines() if path.exists() else []
+    try:
+        trials = [json.loads(line) for line in lines]
+        if not all(trial.keys() >= set(needed) for trial in trials):
+            raise ValueError("a line is no trial")
+    except (ValueError, AttributeError) as error:
+        raise UserError(f"{path} is damaged ({error}). Remove it to search again.") from error
+    return trials
+
+
+def refuse_fewer_seeds(path: Path, seeds: int) -> None:
+    """Refuse to put a study with fewer seeds in the place of a recorded one."""
+    if path.exists() and (recorded := read_study(path, ("seeds",))["seeds"]) > seeds:
+        raise UserError(
+            f"{path} is a study of {recorded} seeds, which {seeds} would replace: give --seeds {recorded}, "
+            "or another --record."
+        )
 
 
 _json = partial(json.dumps, ensure_ascii=False, allow_nan=False)

@@ -18,6 +18,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import tyro
+from tqdm import tqdm
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.files import atomic_write, check_writable
@@ -129,7 +130,7 @@ def small_ranker(run: Run, data: ExperimentData) -> Ranker:
 def scores_of(ranker: Ranker, table: pd.DataFrame) -> np.ndarray:
     """Score a table's rows as a user's own texts, part by part."""
     pairs = list(zip(table["question"], table["candidate"], strict=True))
-    parts = range(0, len(pairs), _SCORED_AT_ONCE)
+    parts = tqdm(range(0, len(pairs), _SCORED_AT_ONCE), desc="scoring", leave=False, disable=None)
     return np.concatenate([ranker.score(pairs[at : at + _SCORED_AT_ONCE]) for at in parts])
 
 

@@ -5,6 +5,7 @@ import io
 import os
 import shutil
 import tarfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ def ship(ray: Any) -> dict[str, Shipped]:
                     "experiments read, or fetch the data on every node and unset the variable."
                 )
             # In a list, so that a node fetches the content only where it needs it.
-            shipped[name] = Shipped(str(folder), fingerprint(folder), [ray.put(_packed(folder))])
+            shipped[name] = Shipped(str(folder), fingerprint(folder), [ray.put(pack(folder, _files(folder)))])
     return shipped
 
 
@@ -83,9 +84,10 @@ def _files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-def _packed(folder: Path) -> bytes:
+def pack(folder: Path, files: Iterable[Path], below: str = "") -> bytes:
+    """Pack files of a folder as a tar archive, under their names in the folder, or in `below`."""
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w") as archive:
-        for path in _files(folder):
-            archive.add(path, path.relative_to(folder).as_posix())
+        for path in sorted(files):
+            archive.add(path, Path(below, path.relative_to(folder)).as_posix())
     return content.getvalue()

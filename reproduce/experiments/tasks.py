@@ -18,7 +18,7 @@ import sys
 import tarfile
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write, cache_folder, held_folder
 from answer_ranking.evaluation.records import environment
 from answer_ranking.reproduce.experiments.options import RESULTS, TRIALS, given_option
-from answer_ranking.reproduce.experiments.shipping import Shipped, homes_here, ship
+from answer_ranking.reproduce.experiments.shipping import Shipped, homes_here, pack, ship
 
 ROOT = RESULTS.parents[1]
 _LOG_LINES = 20
@@ -144,7 +144,7 @@ class OnRay:
         """Start a task on some node as soon as there is room; a search goes on from its trials here."""
         self._submitted[task.label] = task
         name = given_option(task.words, "--record")
-        trials = _packed(task.results, task.results.glob(f"{name}{TRIALS}") if name else (), "results")
+        trials = pack(task.results, task.results.glob(f"{name}{TRIALS}") if name else (), "results")
         self._seen[task.label] = trials
         place = str(task.results)
         future = self._there.remote(
@@ -213,16 +213,18 @@ def there(
             command = [*words, "--results", str(results)]
             process = start(command, folder, file, 1, homes_here(homes))
             while (status := _status(process, 2)) is None:
-                found = _packed(folder, results.rglob(f"*{TRIALS}"))
+                found = pack(folder, results.rglob(f"*{TRIALS}"))
                 if found != trials:
                     board.keep.remote(label, found)
                     trials = found
         files = folder.glob("outputs/*/*/seed-*/*" if "--train-only" in words else "**/*")
+        left = {"lock", "log"}
         if "--train-only" not in words:
             # A study has measured: the states of its seeds, hundreds of megabytes, are not needed any more.
-            files = (path for path in files if path.name != "state.npz")
+            left.add("state.npz")
+        files = [path for path in files if path.is_file() and path.name not in left]
         said = f"on {node}:\n{_tail(log)}".replace(str(results), place)
-        outcome = Outcome(status, said, b"" if status else _packed(folder, files))
+        outcome = Outcome(status, said, b"" if status else pack(folder, files))
         shutil.rmtree(folder, ignore_errors=True)
     return outcome
 
@@ -259,15 +261,6 @@ def _die_with_parent() -> None:
 def _tail(log: Path) -> str:
     lines = log.read_text(errors="replace").replace("\r", "\n").splitlines()
     return "\n".join(f"    {line}" for line in lines[-_LOG_LINES:])
-
-
-def _packed(folder: Path, files: Iterable[Path], below: str = "") -> bytes:
-    content = io.BytesIO()
-    with tarfile.open(fileobj=content, mode="w") as archive:
-        for path in sorted(files):
-            if path.is_file() and path.name not in ("lock", "log"):
-                archive.add(path, Path(below, path.relative_to(folder)).as_posix())
-    return content.getvalue()
 
 
 def _size(content: bytes) -> int:

@@ -28,13 +28,11 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import (
     atomic_write,
     check_writable,
-    decode_text,
-    read_content,
     remove_leftovers,
 )
 from answer_ranking.evaluation.figures import save_figure
-from answer_ranking.evaluation.metrics import METRICS, per_question, questions_that_count
-from answer_ranking.evaluation.records import record_path, save_study
+from answer_ranking.evaluation.metrics import METRICS, per_question, questions_that_count, strictest
+from answer_ranking.evaluation.records import read_trials, record_path, save_study
 from answer_ranking.evaluation.studies.eq9 import (
     COSINE,
     TITLES,
@@ -184,7 +182,7 @@ def tune(
         experiment = config.experiment(condition, rate, dimension)
         key = run_key(experiment, data)
         for seed in range(FIRST_TUNING_SEED, FIRST_TUNING_SEED + config.tuning_seeds):
-            trials = read_trials(path)
+            trials = read_trials(path, ("key", "seed", "learning_rate"))
             trial = next((each for each in trials if (each["key"], each["seed"]) == (key, seed)), None)
             if trial is None:
                 trial = {"key": key, "condition": condition, "dimension": dimension}
@@ -202,18 +200,6 @@ def tune(
             tried.append(trial)
             done()
     return choose_rate(tried)
-
-
-def read_trials(path: Path) -> list[dict[str, Any]]:
-    """Read the recorded trials, a JSON object a line; the file may be missing."""
-    lines = decode_text(read_content(path), path).splitlines() if path.exists() else []
-    try:
-        trials = [json.loads(line) for line in lines]
-        if not all(trial.keys() >= {"key", "seed", "learning_rate"} for trial in trials):
-            raise ValueError("a line is no trial")
-    except (ValueError, AttributeError) as error:
-        raise UserError(f"{path} is damaged ({error}). Remove it to tune again.") from error
-    return trials
 
 
 def measure_seed(experiment: Experiment, data: ExperimentData, seed: int, rule: str, path: Path) -> dict:
@@ -274,7 +260,7 @@ def study(config: Config) -> Path:
     base = config.experiment("none", config.learning_rates[0], config.dimension)
     data = load_data(base.data)
     protocols = data.dataset.description.protocols
-    protocol = "clean" if "clean" in protocols else next(iter(protocols))
+    protocol = strictest(protocols)
     record = facts(base, data)
     del record["model"]
     for name in ("model", "eq9", "learning_rate", "dimension"):

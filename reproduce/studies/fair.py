@@ -30,8 +30,8 @@ import numpy as np
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import atomic_write, check_writable, decode_text, read_content
-from answer_ranking.evaluation.records import environment, record_path
+from answer_ranking.base.files import atomic_write, check_writable
+from answer_ranking.evaluation.records import environment, read_trials, record_path
 from answer_ranking.reproduce.experiments.attentive_pooling import MODELS, ScaledData, attentive_pooling
 from answer_ranking.reproduce.experiments.cosinet import NAMES, cosinet
 from answer_ranking.reproduce.experiments.ctrn import CTRNData, ctrn
@@ -162,7 +162,7 @@ def search(experiment: Experiment, recipe: ModuleType, data: ExperimentData, pat
     options = experiment.run
     parts = [experiment.configuration, data.data_hash, options.search_seed, SHARED, FACTORS, recipe.SPACE]
     key = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
-    trials = read_trials(path, key)
+    trials = trials_so_far(path, key)
     while len(trials) < options.trials:
         if options.minutes and sum(each["seconds"] for each in trials) >= 60 * options.minutes:
             break
@@ -176,15 +176,10 @@ def search(experiment: Experiment, recipe: ModuleType, data: ExperimentData, pat
     return sorted(sound, key=lambda each: -max(each["dev_map"]))
 
 
-def read_trials(path: Path, key: str) -> list[dict]:
-    """Read the trials of a search, a JSON object a line; the file may be missing."""
-    lines = decode_text(read_content(path), path).splitlines() if path.exists() else []
-    try:
-        trials = [json.loads(line) for line in lines]
-        keys = {trial["key"] for trial in trials if trial["seconds"] >= 0}
-    except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{path} is damaged ({error}). Remove it to search again.") from error
-    if keys - {key}:
+def trials_so_far(path: Path, key: str) -> list[dict]:
+    """Read the trials of a search that were done before; the file may be missing."""
+    trials = read_trials(path, ("key", "trial", "options", "seconds"))
+    if {trial["key"] for trial in trials} - {key}:
         raise UserError(f"{path} is a search of other options or data. Remove it, or give another --record.")
     return trials
 
@@ -213,7 +208,7 @@ def fair(experiment: Experiment) -> Run | None:
     print("The best on dev:\n" + "\n".join(map(_line, ranked[:5])) + f"\nTrials: {path}", flush=True)
     if options.record is None:
         return None
-    trials = read_trials(path, ranked[0]["key"])
+    trials = trials_so_far(path, ranked[0]["key"])
     run = Run(paper, experiment.changed(**draw(experiment, recipe.SPACE, ranked[0]["trial"])), data)
     for number in run.seeds:
         with run.seed(number) as seed:

@@ -25,6 +25,7 @@ import numpy as np
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import check_writable
+from answer_ranking.data_prep.dataset import find_description
 from answer_ranking.evaluation.figures import BLUE, ORANGE, new_figure, norm_histogram, save_figure
 from answer_ranking.evaluation.records import record_path, save_study
 from answer_ranking.evaluation.studies.norms import EFFECTS, compare_norms
@@ -79,6 +80,7 @@ class NormsOptions:
 
 def presets(dataset: str) -> list[Experiment]:
     """Return the experiments of the data set's own script, or those with the defaults."""
+    find_description(dataset)  # refuses a name that is none
     name = f"hyperqa_{dataset.replace('-', '_')}"
     if importlib.util.find_spec(f"answer_ranking.reproduce.{name}") is None:
         return [hyperqa(DataOptions(dataset=dataset)), cosineqa(DataOptions(dataset=dataset))]

@@ -3,7 +3,7 @@
     python reproduce/studies/retrieval.py --dataset wikiqa --record retrieval/wikiqa
 
 Systems: BM25; HyperQA, CosineQA and QA-BiLSTM, whose nearest points are the answers; BM25 and HyperQA fused
-by reciprocal ranks; and CTRN, AP-CNN and Cosinet, which rank the first answers of BM25 or of the fusion anew,
+by reciprocal ranks; and CTRN, AP-CNN and Cosinet, which re-rank the first answers of BM25 or of the fusion,
 whichever is better on dev. All are trained on the same questions with the same wrong answers out of the
 collection, half of them BM25's best, half drawn at random, with one setting each. Dev chooses the epoch, and
 for the re-rankers the number of answers that they rank.
@@ -13,6 +13,7 @@ against BM25, corrected after Holm; and the milliseconds of one question at a ti
 same command goes on. When all is trained, it only measures: run it again on a quiet machine to time it.
 """
 
+import hashlib
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -24,12 +25,12 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import tyro
-from tqdm import tqdm
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.files import check_writable, held_folder
 from answer_ranking.data_prep import Dataset, load_dataset
-from answer_ranking.evaluation.records import record_path, save_study
+from answer_ranking.data_prep.dataset import find_description
+from answer_ranking.evaluation.records import record_path, refuse_fewer_seeds, save_study
 from answer_ranking.evaluation.runs import read_run, write_run
 from answer_ranking.evaluation.studies.retrieval import BASELINE, compare, measure, results_table
 from answer_ranking.ranking.ranker import Ranker
@@ -37,6 +38,7 @@ from answer_ranking.ranking.search.index import AnswerIndex
 from answer_ranking.reproduce.experiments import attentive_pooling, cosinet, ctrn, hyperqa
 from answer_ranking.reproduce.experiments.options import RESULTS, DataOptions, Experiment
 from answer_ranking.reproduce.experiments.run import ExperimentData, Run, clean_command, encode
+from answer_ranking.reproduce.presets import scores_of
 from answer_ranking.training.options import check_range
 
 SPLITS = ("dev", "test")
@@ -46,7 +48,6 @@ FUSION = "BM25 and HyperQA"
 FIRST = 100
 DEPTHS = (10, 30, 100)
 _TIMED = 50
-_SCORED_AT_ONCE = 20_000
 
 Systems = dict[str, tuple[Callable[..., Any], Experiment]]
 
@@ -73,7 +74,7 @@ class Config:
     wrong_answers: int = 10
     """Wrong answers of each question of training."""
     epochs: int = 10
-    """The most epochs; three without a better dev MAP end a training."""
+    """The most epochs; three without a better dev MAP end a training. Cosinet has the three of its paper."""
     embeddings: tuple[str, ...] = ("glove-6b-50d",)
     """Word vectors, by name or path; several are concatenated."""
     output: Path = Path("outputs")
@@ -86,6 +87,7 @@ class Config:
     """With --record: folder of the numbers."""
 
     def __post_init__(self) -> None:
+        find_description(self.dataset)
         check_range(self, "train_questions", "dev_questions", "test_questions", at_least=2)
         check_range(self, "seeds", "epochs", at_least=1, at_most=1000)
         check_range(self, "wrong_answers", at_least=2)
@@ -102,7 +104,7 @@ class Task:
 
 
 def systems(config: Config) -> tuple[Systems, Systems]:
-    """State one setting of every model: those that encode texts apart, and those that rank anew."""
+    """State one setting of every model: those that encode texts apart, and those that re-rank."""
     data = DataOptions(dataset=config.dataset, embeddings=config.embeddings, data_home=config.data_home)
     scaled, crossed = attentive_pooling.ScaledData(**vars(data)), ctrn.CTRNData(**vars(data))
     fit = {"epochs": config.epochs, "patience": 3}
@@ -206,8 +208,13 @@ def trained(system: str, systems: Systems, data: ExperimentData, config: Config)
         yield folder
 
 
-def kept(path: Path, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
-    """Read a ranking, or make and write it: question_id, candidate_id and rank."""
+def kept(folder: Path, name: str, asked: pd.DataFrame, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+    """Read a ranking, or make and write it: question_id, candidate_id and rank.
+
+    `asked` is what is ranked, the questions or their first answers; another one has another file.
+    """
+    rows = pd.util.hash_pandas_object(asked, index=False).to_numpy()
+    path = folder / f"{name}-{hashlib.sha256(rows.tobytes()).hexdigest()[:12]}.run"
     if not path.exists():
         made = make()
         write_run(
@@ -218,16 +225,8 @@ def kept(path: Path, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
 
 def rerank(ranker: Ranker, first: pd.DataFrame, task: Task, split: str) -> pd.DataFrame:
     """Rank all of the first answers by a ranker."""
-    questions = task.questions[split].set_index("question_id")["question"]
-    texts = task.answers[split].set_index("candidate_id")["candidate"]
-    pairs = list(zip(questions[first["question_id"]], texts[first["candidate_id"]], strict=True))
-    parts = range(0, len(pairs), _SCORED_AT_ONCE)
-    scores = np.concatenate(
-        [
-            ranker.score(pairs[at : at + _SCORED_AT_ONCE])
-            for at in tqdm(parts, desc="ranking anew", leave=False, disable=None)
-        ]
-    )
+    pairs = first.merge(task.questions[split], how="left").merge(task.answers[split], how="left")
+    scores = scores_of(ranker, pairs)
     place = first.assign(score=-scores).groupby("question_id")["score"].rank(method="first")
     return first.assign(rank=place.astype(int))
 
@@ -287,15 +286,16 @@ def by_points(
             search = partial(indexes["test"].search, k=10, first_stage=stage)
             system = found.setdefault(each, System({split: [] for split in SPLITS}, search))
             for split, index in indexes.items():
-                find = partial(index.search, task.questions[split], FIRST, stage)
-                system.rankings[split].append(kept(place / f"{split}-{stage}.run", find))
+                asked = task.questions[split]
+                find = partial(index.search, asked, FIRST, stage)
+                system.rankings[split].append(kept(place, f"{split}-{stage}", asked, find))
     return found
 
 
 def by_reranking(
     name: str, together: Systems, first: System, stage: str, task: Task, data: ExperimentData, config: Config
 ) -> System:
-    """Rank the first answers of another system anew, as many of them as is best on dev."""
+    """Re-rank the first answers of another system, as many of them as is best on dev."""
     by_depth: dict[int, dict[str, list[pd.DataFrame]]] = {d: {s: [] for s in SPLITS} for d in DEPTHS}
     search = None
     for number, place in enumerate(trained(name, together, data, config)):
@@ -303,7 +303,7 @@ def by_reranking(
         search = search or partial(first.search, rerank=ranker)
         for split in SPLITS:
             given = first.of_seed(split, number)
-            again = kept(place / f"{split}-{stage}.run", partial(rerank, ranker, given, task, split))
+            again = kept(place, f"{split}-{stage}", given, partial(rerank, ranker, given, task, split))
             for depth in DEPTHS:
                 by_depth[depth][split].append(at_depth(given, again, depth))
     on_dev = {depth: mrr(each["dev"], task, "dev") for depth, each in by_depth.items()}
@@ -314,10 +314,11 @@ def by_reranking(
 
 
 def main(config: Config) -> None:
-    """Train, search, rank anew, measure, and write the record."""
+    """Train, search, re-rank, measure, and write the record."""
     path = record_path(config.results, config.record) if config.record else None
     if path:
         check_writable(path.parent)
+        refuse_fewer_seeds(path, config.seeds)
     folder = config.output / "retrieval" / config.dataset
     with held_folder(folder):
         task = make_task(config)

@@ -26,8 +26,8 @@ import numpy as np
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import check_writable
-from answer_ranking.evaluation.metrics import mean_confidence_interval, over_seeds
-from answer_ranking.evaluation.records import environment, read_study, record_path, save_study
+from answer_ranking.evaluation.metrics import mean_confidence_interval, over_seeds, strictest
+from answer_ranking.evaluation.records import environment, record_path, refuse_fewer_seeds, save_study
 from answer_ranking.evaluation.significance import paired_randomisation_test
 from answer_ranking.evaluation.studies.transfer import SCRATCH, TRAINED_ON, UNSEEN, results_table
 from answer_ranking.reproduce import cosinet_wikiqa, ctrn_trecqa, hyperqa_trecqa, hyperqa_wikiqa
@@ -192,8 +192,7 @@ def condition(
 
 def comparisons(conditions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Compare MAP between the ways, all questions of the target being trained on."""
-    # Of raw and clean, which one training serves, the clean questions: the others cannot be ranked wrong.
-    protocol = min(each["protocol"] for each in conditions)
+    protocol = strictest(each["protocol"] for each in conditions)
     # Of each way the last condition has all questions.
     last = {each["way"]: each for each in conditions if each["protocol"] == protocol}
     found = []
@@ -224,8 +223,7 @@ def check(experiment: Experiment) -> Path | None:
         return None
     path = record_path(options.results, options.record)
     check_writable(path.parent)
-    if path.exists() and (seeds := read_study(path, ("seeds",))["seeds"]) > len(options.seed_list):
-        raise UserError(f"{path} has {seeds} seeds: give --seeds {seeds}, or another --record.")
+    refuse_fewer_seeds(path, len(options.seed_list))
     return path
 
 

@@ -10,11 +10,12 @@ import pytest
 from scipy import stats
 
 from answer_ranking.data_prep import UserError
+from answer_ranking.evaluation.records import read_trials
 from answer_ranking.evaluation.studies.eq9 import READINGS, TITLES, study_figure, study_table
 from answer_ranking.reproduce.experiments.options import RESULTS
 from answer_ranking.reproduce.experiments.run import load_data
 from answer_ranking.reproduce.studies import eq9
-from answer_ranking.reproduce.studies.eq9 import Condition, Config, read_trials, refuse_to_lose, study, tune
+from answer_ranking.reproduce.studies.eq9 import Condition, Config, refuse_to_lose, study, tune
 
 DIVERGING = 1e38
 
@@ -80,7 +81,7 @@ def without_times(record):
 def test_a_rate_that_diverges_is_recorded_and_not_chosen(done, folder):
     _, record = done
     path = folder / "results" / "eq9" / "sample.trials.jsonl"
-    trials = read_trials(path)
+    trials = [json.loads(line) for line in path.read_text().splitlines()]
     assert [(t["condition"], t["learning_rate"], t["seed"]) for t in trials] == [
         (condition, rate, 1000) for condition in ("none", "points") for rate in (0.1, DIVERGING)
     ]
@@ -184,7 +185,7 @@ def test_tuning_never_sees_the_test_split(tmp_path):
     object.__setattr__(data, "test", Unseen())
     found = tune(config, data, "none", 4, tmp_path / "trials.jsonl", lambda: None)
     assert found["learning_rate"] == 0.1
-    (trial,) = read_trials(tmp_path / "trials.jsonl")
+    (trial,) = map(json.loads, (tmp_path / "trials.jsonl").read_text().splitlines())
     assert 0 < trial["dev_map"] <= 1
 
 
@@ -218,7 +219,7 @@ def test_options_out_of_range(tmp_path, arguments, message):
 def test_a_damaged_file_of_trials_is_named(tmp_path, text):
     (tmp_path / "trials.jsonl").write_text(text)
     with pytest.raises(UserError, match=r"trials\.jsonl is damaged"):
-        read_trials(tmp_path / "trials.jsonl")
+        read_trials(tmp_path / "trials.jsonl", ("key", "seed", "learning_rate"))
 
 
 def test_a_summary_without_a_record_stays_in_the_output_folder(tmp_path):

@@ -13,6 +13,7 @@ from answer_ranking.reproduce.studies.retrieval import (
     Config,
     at_depth,
     indexed,
+    kept,
     main,
     make_task,
     training_table,
@@ -62,7 +63,7 @@ def test_the_record_holds_what_the_run_files_say(tmp_path, monkeypatch, capsys):
     record = json.loads((tmp_path / "retrieval" / "sample.json").read_text())
     rows = {row["system"]: row for row in record["conditions"]}
     assert list(rows)[:3] == ["BM25", "HyperQA", "BM25 and HyperQA"] and len(rows) == 4
-    run = read_run(next(tmp_path.glob("outputs/retrieval/*hyperqa/*/seed-0/test-ball.run")))
+    run = read_run(next(tmp_path.glob("outputs/retrieval/*hyperqa/*/seed-0/test-ball-*.run")))
     task = make_task(options)
     reciprocal = [
         max(
@@ -84,6 +85,27 @@ def test_the_record_holds_what_the_run_files_say(tmp_path, monkeypatch, capsys):
         assert row["metrics"] == same["metrics"]
 
 
+def test_a_kept_ranking_answers_the_same_questions_only(tmp_path):
+    def ranking(questions):
+        rows = {"question_id": list(questions), "candidate_id": list(questions), "rank": 1}
+        return pd.DataFrame(rows)
+
+    few, many = ranking("ab"), ranking("abc")
+    assert len(kept(tmp_path, "test-ball", few, lambda: few)) == 2
+    assert len(kept(tmp_path, "test-ball", many, lambda: many)) == 3
+    assert len(kept(tmp_path, "test-ball", few, lambda: pytest.fail("it is there"))) == 2
+
+
+def test_fewer_seeds_do_not_replace_a_record(tmp_path):
+    recorded = tmp_path / "retrieval" / "sample.json"
+    recorded.parent.mkdir()
+    recorded.write_text('{"seeds": 3}')
+    with pytest.raises(UserError, match=r"a study of 3 seeds, which 1 would replace: give --seeds 3"):
+        main(config(tmp_path))
+
+
 def test_options_out_of_range_are_named():
+    with pytest.raises(UserError, match="unknown data set 'nosuch'"):
+        Config(dataset="nosuch")
     with pytest.raises(UserError, match="seeds must be at least 1"):
         Config(dataset="sample", seeds=0)

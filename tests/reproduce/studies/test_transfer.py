@@ -120,7 +120,7 @@ def test_what_the_user_can_mend(tmp_path):
     with pytest.raises(UserError, match="task-skipgram-100d differs"):
         checked("--embeddings", "task-skipgram-100d")
     save_study({"seeds": 6}, tmp_path / "transfer" / "a.json")
-    with pytest.raises(UserError, match="has 6 seeds: give --seeds 6"):
+    with pytest.raises(UserError, match="is a study of 6 seeds, which 5 would replace"):
         checked("--record", "transfer/a")
     assert checked("--record", "transfer/a", "--seeds", "6") == tmp_path / "transfer" / "a.json"
     for options in ({"questions": (30, 10)}, {"questions": (0, 10)}, {"rate_factors": (1.0, 1.0)}):
