@@ -6,7 +6,7 @@ worst) ranking. Here the ids are a seeded permutation, so a constant scorer rank
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -170,6 +170,15 @@ def summarise(per_question: pd.DataFrame, rule: str) -> dict[str, float]:
             f"No question counts under the rule {rule!r}. Received: {len(per_question)} questions."
         )
     return {metric: float(per_question[metric].to_numpy()[counts].mean()) for metric in METRICS}
+
+
+def strictest(protocols: Iterable[str]) -> str:
+    """Choose the protocol under which the fewest questions count: "clean" where there is one, else the first.
+
+    The questions that only a laxer one counts cannot be ranked wrong.
+    """
+    names = list(protocols)
+    return "clean" if "clean" in names else names[0]
 
 
 def over_seeds(test: Sequence[pd.DataFrame], dev: Sequence[pd.DataFrame], rule: str) -> dict[str, Any]:

@@ -9,7 +9,12 @@ import numpy as np
 import pandas as pd
 
 from answer_ranking.evaluation.comparisons import SIGNIFICANT
-from answer_ranking.evaluation.metrics import METRICS, mean_confidence_interval, questions_that_count
+from answer_ranking.evaluation.metrics import (
+    METRICS,
+    mean_confidence_interval,
+    questions_that_count,
+    strictest,
+)
 from answer_ranking.evaluation.records import read_study
 from answer_ranking.evaluation.significance import holm_correction, paired_randomisation_test
 from answer_ranking.evaluation.tables import METRIC_TITLES, format_measured, markdown_table, wrapped
@@ -65,36 +70,29 @@ def correct_for_number(conditions: Sequence[dict[str, Any]]) -> None:
 
 
 def advice(card: Mapping[str, Any]) -> str:
-    """Say which ranker to take, that of the highest MAP on average, and where another is better."""
-    conditions = card["conditions"]
-    found = {name: [each["metrics"][name]["map"]["mean"] for each in conditions] for name in RANKERS}
-    means = {name: float(np.mean(values)) for name, values in found.items()}
-    best = max(means, key=lambda name: means[name])
-    others = [name for name in RANKERS if name != best]
-    better_on: dict[str, list[str]] = {}
-    for each in conditions:
-        better = [name for name in others if _difference(each, name, best) > 0]
-        if better:
-            winner = max(better, key=lambda name: each["metrics"][name]["map"]["mean"])
-            titles = better_on.setdefault(winner, [])
-            titles += [each["title"]] * (each["title"] not in titles)
-    but = " and ".join(f"{RANKERS[name]} on {' and '.join(titles)}" for name, titles in better_on.items())
-    against = []
-    for name in others:
-        signs = [_difference(each, best, name) for each in conditions]
-        counts = f"better in {signs.count(1)} of {len(signs)} rows, worse in {signs.count(-1)}"
-        against.append(f"against {RANKERS[name]} ({means[name]:.3f}) {counts}")
-    return (
-        f"**Take {RANKERS[best]}{but and f', but {but}'}.** Of {RANKERS[best]} the mean MAP over the rows is "
-        f"the highest, {means[best]:.3f}; {'; '.join(against)} (p < {SIGNIFICANT} after Holm)."
-    )
+    """Name for each data set the rankers that no other one beats significantly."""
+    by_title: dict[str, list[Mapping[str, Any]]] = {}
+    for each in card["conditions"]:
+        by_title.setdefault(each["title"], []).append(each)
+    titles_of: dict[str, list[str]] = {}
+    for title, conditions in by_title.items():
+        protocol = strictest(each["protocol"] for each in conditions)
+        condition = next(each for each in conditions if each["protocol"] == protocol)
+        best = [
+            text
+            for name, text in RANKERS.items()
+            if not any(_beats(condition, other, name) for other in RANKERS if other != name)
+        ]
+        titles_of.setdefault(" or ".join(best), []).append(title)
+    listed = "; ".join(f"{' and '.join(titles)}: {best}" for best, titles in titles_of.items())
+    return f"**What to take:** {listed}; no other one is better there (MAP, p < {SIGNIFICANT} after Holm)."
 
 
-def _difference(condition: Mapping[str, Any], a: str, b: str) -> int:
-    """Say whether the first ranker is significantly better (1) or worse (-1) than the second, or neither."""
+def _beats(condition: Mapping[str, Any], a: str, b: str) -> bool:
+    """Tell whether the first ranker is significantly better than the second."""
     p = next(condition["p"][pair] for pair in (f"{a} - {b}", f"{b} - {a}") if pair in condition["p"])
     first, second = (condition["metrics"][name]["map"]["mean"] for name in (a, b))
-    return int(np.sign(first - second)) if p < SIGNIFICANT else 0
+    return first > second and p < SIGNIFICANT
 
 
 def figures_table(card: Mapping[str, Any], metrics: Sequence[str] = _METRICS) -> str:

@@ -102,12 +102,13 @@ def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
     benchmarks = root / "benchmarks" / "results"
     records, papers = load_records(results), read_papers(papers_file)
     fair, rules = read_fair(results / "fair"), _rules(records)
+    searched = [each[0] for models in fair.values() for runs in models.values() for each in runs.values()]
     tested = claims(fair, papers)
     trained_first = transfer_sentence(results / "transfer")
     on_wikiqa = speed_points(fair["wikiqa"], rules) if "wikiqa" in fair else {}
     blocks: dict[str, Callable[[], str]] = {
         "README.md": lambda: readme_block(records, papers) + which_ranker(on_wikiqa, trained_first),
-        "docs/causes.md": lambda: causes_block(records, papers, fair),
+        "docs/causes.md": lambda: causes_block(records, papers, searched),
         "docs/claims.md": lambda: claims_block(tested, fair, papers, rules),
         "docs/cluster.md": lambda: cluster_block(benchmarks / "cluster.json"),
         "docs/eq9.md": lambda: eq9_block(results / "eq9"),

@@ -1,7 +1,7 @@
 """What the recorded experiments say of the results whose MAP lies below the printed one."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from answer_ranking.evaluation.comparisons import differing_options
@@ -68,16 +68,15 @@ def below_print(records: Sequence[ResultRecord], papers: Papers) -> Iterator[tup
 
 
 def causes_block(
-    records: Sequence[ResultRecord], papers: Papers, fair: Mapping[str, Mapping[str, ResultRecord]]
+    records: Sequence[ResultRecord], papers: Papers, searched: Sequence[ResultRecord] = ()
 ) -> str:
-    """Write a table of tried causes for every main result that is below print.
+    """Write a table of tried causes for every main result that is below print; `searched` had a search.
 
     Example:
         >>> from answer_ranking.evaluation.tables import read_papers
-        >>> causes_block([], read_papers(), {})
+        >>> causes_block([], read_papers())
         'No result is below print.'
     """
-    searched = [each for of_set in fair.values() for each in of_set.values()]
     rows = []
     for record, metric, gap in below_print(records, papers):
         ours = papers.comparable_metrics(record)[metric]

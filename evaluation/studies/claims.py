@@ -6,7 +6,6 @@
 
 import json
 import math
-import re
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ import numpy as np
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation.comparisons import SIGNIFICANT
-from answer_ranking.evaluation.metrics import mean_confidence_interval
+from answer_ranking.evaluation.metrics import mean_confidence_interval, strictest
 from answer_ranking.evaluation.records import ResultRecord, read_record
 from answer_ranking.evaluation.significance import holm_correction, paired_randomisation_test
 from answer_ranking.evaluation.tables import Papers, format_measured, markdown_table, wrapped
@@ -24,31 +23,44 @@ from answer_ranking.evaluation.tables import Papers, format_measured, markdown_t
 HOLDS, UNSHOWN, TURNS = "holds", "does not show", "turns round"
 POWER = 0.8
 _METRIC = "map"
-_REPEATED = re.compile(r"(.+)-search-\d+")
+
+Runs = Mapping[str, Sequence[ResultRecord]]
+"""The runs of a model on a data set: by protocol, a record for each repetition of its search."""
+Fair = Mapping[str, Mapping[str, Runs]]
+"""Runs by data set and name."""
 
 
-def read_fair(folder: Path) -> dict[str, dict[str, ResultRecord]]:
-    """Read the records of the fair fight, by data set and name; a data set is a folder."""
-    found: dict[str, dict[str, ResultRecord]] = {}
-    for path in sorted(folder.glob("*/*.json"), key=lambda path: path.with_suffix("").parts):
+def read_fair(folder: Path) -> Fair:
+    """Read the records of the fair fight; a data set is a folder, a name that of a file.
+
+    Repetitions of a search have a name that ends in -search-N; they stand behind the search of that name.
+    """
+    found: dict[str, dict[str, dict[str, list[ResultRecord]]]] = {}
+    for path in sorted(folder.glob("*/*.json")):
         record = read_record(path)
         if not record.search:
             raise UserError(f"{path} is no record of reproduce/studies/fair.py. Remove it.")
-        found.setdefault(path.parent.name, {})[path.stem] = record
+        name = path.stem.removesuffix(f"-{record.protocol}")
+        name = name.removesuffix(f"-search-{record.search['search_seed']}")
+        runs = found.setdefault(path.parent.name, {}).setdefault(name, {}).setdefault(record.protocol, [])
+        runs.append(record)
+        runs.sort(key=lambda each: each.search["search_seed"])
     return found
 
 
-def claims(fair: Mapping[str, Mapping[str, ResultRecord]], papers: Papers) -> list[dict[str, Any]]:
-    """Test every claim on every data set that has both records.
+def claims(fair: Fair, papers: Papers) -> list[dict[str, Any]]:
+    """Test every claim on those of its data sets that have both records.
 
-    The test is a paired randomisation test over the questions, on each question's mean over the seeds,
-    corrected after Holm for all tests of the list. `detectable` is the least difference that this test, at
-    Holm's strictest level, finds in four of five repetitions.
+    The test is a paired randomisation test over the questions, on each question's mean over the seeds. It is
+    corrected after Holm for all tests that the claims name, those without records included: a verdict does
+    not depend on which of them have been run. `detectable` is the least difference that this test, at Holm's
+    strictest level, finds in four of five repetitions.
     """
-    found = []
+    found, planned = [], 0
     for claim in papers.claims:
-        for dataset, records in fair.items():
-            pairs = _pairs(records, claim["better"], claim["worse"])
+        for dataset in claim["data"]:
+            planned += 1
+            pairs = _pairs(fair.get(dataset, {}), claim["better"], claim["worse"])
             if not pairs:
                 continue
             printed = [
@@ -57,10 +69,11 @@ def claims(fair: Mapping[str, Mapping[str, ResultRecord]], papers: Papers) -> li
             # Of several protocols the one that the paper prints.
             place = next((i for i, each in enumerate(printed) if each is not None), 0)
             found.append(_tested(claim, dataset, *pairs[place], printed[place]))
-    corrected = holm_correction([each["p"] for each in found]).tolist()
+    of_missing = [1.0] * (planned - len(found))
+    corrected = holm_correction([*(each["p"] for each in found), *of_missing]).tolist()
     normal = statistics.NormalDist().inv_cdf
-    for each, p in zip(found, corrected, strict=True):
-        strictness = normal(1 - SIGNIFICANT / 2 / len(found)) + normal(POWER)
+    for each, p in zip(found, corrected, strict=False):
+        strictness = normal(1 - SIGNIFICANT / 2 / planned) + normal(POWER)
         each["p"] = round(p, 6)
         each["detectable"] = round(strictness * each.pop("error"), 6)
         each["verdict"] = verdict(each["ours"], p)
@@ -74,14 +87,10 @@ def verdict(difference: float, p: float) -> str:
     return HOLDS if difference > 0 else TURNS
 
 
-def _pairs(
-    records: Mapping[str, ResultRecord], better: str, worse: str
-) -> list[tuple[ResultRecord, ResultRecord]]:
-    """Find the records of two names, a pair per protocol, which is a suffix where there are several."""
-    protocols = sorted({each.protocol for each in records.values()})
-    suffixes = [f"-{each}" for each in protocols] if len(protocols) > 1 else [""]
-    names = [(f"{better}{suffix}", f"{worse}{suffix}") for suffix in suffixes]
-    return [(records[a], records[b]) for a, b in names if a in records and b in records]
+def _pairs(models: Mapping[str, Runs], better: str, worse: str) -> list[tuple[ResultRecord, ResultRecord]]:
+    """Find the first searches of two names, a pair per protocol."""
+    a, b = models.get(better, {}), models.get(worse, {})
+    return [(a[protocol][0], b[protocol][0]) for protocol in sorted(a.keys() & b.keys())]
 
 
 def _printed_difference(better: ResultRecord, worse: ResultRecord, papers: Papers) -> float | None:
@@ -133,7 +142,7 @@ def claims_file(found: Sequence[Mapping[str, Any]]) -> str:
 
 def claims_block(
     found: Sequence[Mapping[str, Any]],
-    fair: Mapping[str, Mapping[str, ResultRecord]],
+    fair: Fair,
     papers: Papers,
     rules: Sequence[ResultRecord] = (),
 ) -> str:
@@ -150,10 +159,14 @@ def claims_block(
         parts.append(markdown_table(header, [_row(each) for each in found]))
         verdicts = [each["verdict"] for each in found]
         counts = ", ".join(f"{each} {verdicts.count(each)}" for each in (HOLDS, UNSHOWN, TURNS))
-        tested = {each["claim"] for each in found}
-        untested = "; ".join(each["claim"] for each in papers.claims if each["claim"] not in tested)
-        missing = f" Not run yet: {untested}." if untested else ""
-        parts.append(wrapped(f"Of {len(found)} tests: {counts}.{missing}"))
+        tested = {(each["claim"], each["dataset"]) for each in found}
+        missing = {
+            each["claim"]: ", ".join(data for data in each["data"] if (each["claim"], data) not in tested)
+            for each in papers.claims
+        }
+        listed = "; ".join(f"{claim} ({data})" for claim, data in missing.items() if data)
+        untested = f" Not run yet: {listed}." if listed else ""
+        parts.append(wrapped(f"Of {len(found)} tests: {counts}.{untested}"))
     parts += ["### Every model", models_table(fair, rules)] if fair else []
     if repeats := repeats_table(fair, papers):
         parts += ["### How much depends on the search", repeats]
@@ -176,15 +189,15 @@ def _row(claim: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def models_table(fair: Mapping[str, Mapping[str, ResultRecord]], rules: Sequence[ResultRecord] = ()) -> str:
+def models_table(fair: Fair, rules: Sequence[ResultRecord] = ()) -> str:
     """Set what became of every model and of the rules, the best first: quality on test, size and speed."""
     header = ["data", "model", "MAP", "MAP, clean", "parameters", "training, s", "questions/s"]
     rows = []
-    for dataset, records in fair.items():
-        runs = _by_model(records, rules)
+    for dataset, models in fair.items():
+        runs = _with_rules(models, rules)
         for name in sorted(runs, key=lambda name: -_strictest(runs[name]).metrics[_METRIC]["mean"]):
             record = _strictest(runs[name])
-            others = [each for each in runs[name].values() if each is not record]
+            others = [each[0] for each in runs[name].values() if each[0] is not record]
             both = [format_measured(each.metrics[_METRIC]) for each in (*others, record)]
             rows.append(
                 [
@@ -203,37 +216,28 @@ def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:,.0f}"
 
 
-def _by_model(
-    records: Mapping[str, ResultRecord], rules: Sequence[ResultRecord]
-) -> dict[str, dict[str, ResultRecord]]:
-    """Group the runs of one data set and its rules: by name, a record per protocol, without repetitions."""
-    protocols = {each.protocol for each in records.values()}
-    found: dict[str, dict[str, ResultRecord]] = {}
-    for name, record in records.items():
-        name = name.removesuffix(f"-{record.protocol}")
-        if not _REPEATED.fullmatch(name):
-            found.setdefault(name, {})[record.protocol] = record
-    dataset = next(iter(records.values())).dataset
+def _with_rules(models: Mapping[str, Runs], rules: Sequence[ResultRecord]) -> dict[str, Runs]:
+    """Add the rules to the models of a data set."""
+    found: dict[str, Any] = dict(models)
+    first = next(iter(models.values()))
+    dataset = next(iter(first.values()))[0].dataset
     for record in rules:
-        if record.dataset == dataset and record.protocol in protocols:
-            found.setdefault(record.model, {})[record.protocol] = record
+        if record.dataset == dataset and record.protocol in first:
+            found.setdefault(record.model, {})[record.protocol] = [record]
     return found
 
 
-def _strictest(runs: Mapping[str, ResultRecord]) -> ResultRecord:
-    # Of raw and clean, which one training serves, the clean questions: the others cannot be ranked wrong.
-    return runs[min(runs)]
+def _strictest(runs: Runs) -> ResultRecord:
+    return runs[strictest(runs)][0]
 
 
-def speed_points(
-    records: Mapping[str, ResultRecord], rules: Sequence[ResultRecord] = ()
-) -> dict[str, list[float]]:
+def speed_points(models: Mapping[str, Runs], rules: Sequence[ResultRecord] = ()) -> dict[str, list[float]]:
     """Give quality and speed of the models and rules of one data set, for `figures.quality_against_speed`.
 
     A run with a change of its own, such as hyperqa-eq9-none, is left out.
     """
     found = {}
-    for name, runs in _by_model(records, rules).items():
+    for name, runs in _with_rules(models, rules).items():
         record = _strictest(runs)
         if record.questions_per_second and record.configuration.get("model", name) == name:
             summary = record.metrics[_METRIC]
@@ -241,26 +245,24 @@ def speed_points(
     return found
 
 
-def _searches(records: Mapping[str, ResultRecord], name: str) -> list[float]:
-    """Return the mean MAP of a run's own search and of its repetitions, in this order."""
-    own = re.compile(rf"{re.escape(name)}(-search-\d+)?")
-    return [each.metrics[_METRIC]["mean"] for key, each in records.items() if own.fullmatch(key)]
-
-
-def repeats_table(fair: Mapping[str, Mapping[str, ResultRecord]], papers: Papers) -> str:
+def repeats_table(fair: Fair, papers: Papers) -> str:
     """Set the runs whose whole search was repeated, and the claims about them, by search."""
     rows = []
-    for dataset, records in fair.items():
-        found = [match[1] for match in map(_REPEATED.fullmatch, records) if match]
-        repeated = {name: _searches(records, name) for name in sorted(set(found) & set(records))}
-        for name, maps in repeated.items():
-            within = statistics.stdev(records[name].metrics[_METRIC]["per_seed"])
-            shown = ", ".join(f"{each:.3f}" for each in maps)
-            rows.append([f"{dataset}, {name}", shown, f"{statistics.stdev(maps):.4f}", f"{within:.4f}"])
+    for dataset, models in fair.items():
+        repeated: dict[str, dict[int, float]] = {}
+        for name, runs in models.items():
+            searches = runs[strictest(runs)]
+            if len(searches) > 1:
+                means = {each.search["search_seed"]: each.metrics[_METRIC]["mean"] for each in searches}
+                repeated[name] = means
+                of_seeds = statistics.stdev(searches[0].metrics[_METRIC]["per_seed"])
+                shown = ", ".join(f"{each:.3f}" for each in means.values())
+                spread = statistics.stdev(means.values())
+                rows.append([f"{dataset}, {name}", shown, f"{spread:.4f}", f"{of_seeds:.4f}"])
         for claim in papers.claims:
-            if {claim["better"], claim["worse"]} <= set(repeated):
-                pairs = zip(repeated[claim["better"]], repeated[claim["worse"]], strict=False)
-                differences = [better - worse for better, worse in pairs]
+            better, worse = (repeated.get(claim[side], {}) for side in ("better", "worse"))
+            differences = [better[seed] - worse[seed] for seed in sorted(better.keys() & worse.keys())]
+            if len(differences) > 1:
                 shown = ", ".join(f"{each:+.3f}" for each in differences)
                 rows.append([claim["claim"], shown, f"{statistics.stdev(differences):.4f}", ""])
     header = ["", "MAP, test, by search", "deviation of the searches", "of the seeds"]

@@ -1,14 +1,15 @@
-"""The tables and curves of reproduce/studies/transfer.py."""
+"""The tables and curves of reproduce/studies/transfer.py; of several protocols they have the strictest."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from answer_ranking.evaluation.metrics import strictest
 from answer_ranking.evaluation.records import read_study
 from answer_ranking.evaluation.significance import holm_correction
 from answer_ranking.evaluation.tables import format_measured, markdown_table, text_table, wrapped
 
-UNSEEN, TRAINED_ON, SCRATCH = "unseen", "trained on", "from scratch"
+UNSEEN, TRAINED_ON, SCRATCH = _WAYS = ("unseen", "trained on", "from scratch")
 _NEEDED = (
     *("title", "model", "pretrained_on", "seeds", "rate_factors", "comparisons", "conditions", "command"),
 )
@@ -31,8 +32,15 @@ def results_table(conditions: Sequence[Mapping[str, Any]]) -> str:
 
 
 def read_transfer(folder: Path) -> list[dict[str, Any]]:
-    """Read the studies, in the order of their files."""
-    return [read_study(path, _NEEDED) for path in sorted(folder.glob("*/*.json"))]
+    """Read the studies, in the order of their files; their p-values are corrected together, after Holm."""
+    studies = [read_study(path, _NEEDED) for path in sorted(folder.glob("*/*.json"))]
+    tests = [each for study in studies for each in study["comparisons"]]
+    for each, p in zip(tests, holm_correction([each["p"] for each in tests]).tolist(), strict=True):
+        each["p"] = p
+    for study in studies:
+        study["protocol"] = strictest(each["protocol"] for each in study["conditions"])
+        study["conditions"] = [each for each in study["conditions"] if each["protocol"] == study["protocol"]]
+    return studies
 
 
 def transfer_block(folder: Path) -> str:
@@ -60,72 +68,67 @@ def transfer_block(folder: Path) -> str:
 
 
 def transfer_sentence(folder: Path) -> str:
-    """Say for the README what the studies gain with the fewest and with all questions; "" without a study.
+    """Say for the README what the studies found with all questions; "" without a study.
 
-    Of several studies of a data set it has the one that is best with all questions, of several protocols the
-    strictest.
+    Of several studies of a data set it has the one that is best on dev.
     """
     best: dict[str, tuple[float, str]] = {}
     for study in read_transfer(folder):
-        protocol = min(each["protocol"] for each in study["conditions"])
-        maps: dict[int, dict[str, float]] = {}
-        for each in study["conditions"]:
-            if each["protocol"] == protocol and each["way"] != UNSEEN:
-                maps.setdefault(each["questions"], {})[each["way"]] = each["metrics"]["map"]["mean"]
-        ends = "; ".join(
-            f"{maps[count][TRAINED_ON]:.3f} with {count:,} questions, from scratch {maps[count][SCRATCH]:.3f}"
-            for count in dict.fromkeys([min(maps), max(maps)])
-        )
-        found = (maps[max(maps)][TRAINED_ON], f"{study['model']} on {study['title']} ({ends})")
-        best[study["title"]] = max(best.get(study["title"], found), found)
-    listed = ", ".join(said for _, said in best.values())
-    return f"MAP after training on [SQuAD first](docs/transfer.md): {listed}." if listed else ""
+        last = _with_all_questions(study)
+        found = " / ".join(f"{last[way]['metrics']['map']['mean']:.3f}" for way in _WAYS)
+        p = next(each["p"] for each in study["comparisons"] if _pair(each) == (TRAINED_ON, SCRATCH))
+        said = f"{_name(study)} {found}, p {p:.2g}"
+        on_dev = last[TRAINED_ON]["metrics_dev"]["map"]["mean"]
+        best[study["title"]] = max(best.get(study["title"], (on_dev, said)), (on_dev, said))
+    listed = "; ".join(said for _, said in best.values())
+    about = (
+        "MAP after [training on SQuAD alone / on SQuAD, then the target / on the target alone]"
+        "(docs/transfer.md), p of the last two's difference"
+    )
+    return f"{about}: {listed}." if listed else ""
 
 
 def curves(folder: Path) -> dict[str, dict[str, list[list[float]]]]:
-    """Give the curves of each data set: by model and way, [questions, MAP, half width of its interval].
-
-    Of several protocols the strictest.
-    """
+    """Give the curves of each data set: by model and way, [questions, MAP, half width of its interval]."""
     found: dict[str, dict[str, list[list[float]]]] = {}
     for study in read_transfer(folder):
         lines = found.setdefault(study["title"], {})
-        protocol = min(each["protocol"] for each in study["conditions"])
         for each in study["conditions"]:
-            if each["protocol"] == protocol:
-                summary = each["metrics"]["map"]
-                point = [each["questions"], summary["mean"], summary["ci95"] or 0.0]
-                way = SCRATCH if each["way"] == SCRATCH else TRAINED_ON
-                lines.setdefault(f"{study['model']}, {way}", []).append(point)
+            summary = each["metrics"]["map"]
+            point = [each["questions"], summary["mean"], summary["ci95"] or 0.0]
+            way = SCRATCH if each["way"] == SCRATCH else TRAINED_ON
+            lines.setdefault(f"{study['model']}, {way}", []).append(point)
     return found
 
 
-def _name(study: Mapping[str, Any], protocol: str) -> str:
-    return f"{study['title']}, {protocol}, {study['model']}"
+def _name(study: Mapping[str, Any]) -> str:
+    return f"{study['title']}, {study['protocol']}, {study['model']}"
+
+
+def _pair(comparison: Mapping[str, Any]) -> tuple[str, str]:
+    return comparison["better"], comparison["worse"]
+
+
+def _with_all_questions(study: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    # Of each way the last condition has all questions.
+    return {each["way"]: each for each in study["conditions"]}
 
 
 def _ways_table(studies: Sequence[Mapping[str, Any]]) -> str:
     """Set the three ways side by side, with all questions of the target, and the tests."""
-    corrected = iter(
-        holm_correction([each["p"] for study in studies for each in study["comparisons"]]).tolist()
-    )
-    pairs = [f"{each['better']} – {each['worse']}" for each in studies[0]["comparisons"]]
     rows = []
     for study in studies:
-        tested = min(each["protocol"] for each in study["conditions"])
-        for protocol in dict.fromkeys(each["protocol"] for each in study["conditions"]):
-            # Of each way the last condition has all questions.
-            last = {each["way"]: each for each in study["conditions"] if each["protocol"] == protocol}
-            cells = [
-                " / ".join(format_measured(last[way]["metrics"][metric]) for metric in _METRICS)
-                for way in (UNSEEN, TRAINED_ON, SCRATCH)
-            ]
-            tests = [
-                f"{each['difference']:+.3f} ± {each['ci95']:.3f}, p {next(corrected):.2g}"
-                for each in (study["comparisons"] if protocol == tested else ())
-            ]
-            rows.append([_name(study, protocol), *cells, *(tests or [""] * len(pairs))])
-    table = markdown_table(["MAP / MRR", UNSEEN, TRAINED_ON, SCRATCH, *pairs], rows)
+        last = _with_all_questions(study)
+        cells = [
+            " / ".join(format_measured(last[way]["metrics"][metric]) for metric in _METRICS) for way in _WAYS
+        ]
+        tests = [
+            f"{each['difference']:+.3f} ± {each['ci95']:.3f}, p {each['p']:.2g}"
+            for each in study["comparisons"]
+        ]
+        rows.append([_name(study), *cells, *tests])
+    pairs = [" – ".join(_pair(each)) for each in studies[0]["comparisons"]]
+    table = markdown_table(["MAP / MRR", *_WAYS, *pairs], rows)
     about = (
         "The differences of MAP are means over the test questions ± the half width of the 95 % t interval; "
         "p is that of a paired randomisation test of each question's mean over the seeds, corrected after "
@@ -140,19 +143,17 @@ def _curve_table(studies: Sequence[Mapping[str, Any]]) -> str:
     counts = sorted({each for of_study in numbers for each in of_study[:-1]})
     rows = []
     for study, (*_, whole) in zip(studies, numbers, strict=True):
-        for protocol in dict.fromkeys(each["protocol"] for each in study["conditions"]):
-            maps: dict[int, dict[str, str]] = {}
-            ends = (study["rate_factors"][0], study["rate_factors"][-1])
-            for each in study["conditions"]:
-                if each["protocol"] == protocol:
-                    mark = "*" if each["rate_factor"] in ends else ""
-                    value = f"{each['metrics']['map']['mean']:.3f}{mark}"
-                    maps.setdefault(each["questions"], {})[each["way"]] = value
-            cells = [
-                f"{of.get(TRAINED_ON, of.get(UNSEEN, '–'))} / {of.get(SCRATCH, '–')}"
-                for of in (maps.get(count, {}) for count in (*counts, whole))
-            ]
-            rows.append([_name(study, protocol), *cells, f"{whole:,}"])
+        maps: dict[int, dict[str, str]] = {}
+        ends = (study["rate_factors"][0], study["rate_factors"][-1])
+        for each in study["conditions"]:
+            mark = "*" if each["rate_factor"] in ends else ""
+            value = f"{each['metrics']['map']['mean']:.3f}{mark}"
+            maps.setdefault(each["questions"], {})[each["way"]] = value
+        cells = [
+            f"{of.get(TRAINED_ON, of.get(UNSEEN, '–'))} / {of.get(SCRATCH, '–')}"
+            for of in (maps.get(count, {}) for count in (*counts, whole))
+        ]
+        rows.append([_name(study), *cells, f"{whole:,}"])
     header = [f"MAP, {TRAINED_ON} / {SCRATCH}", *(f"{count:,}" for count in counts), "all", "all are"]
     table = markdown_table(header, rows)
     return f"{table}\n\n\\* with the least or the greatest factor on the learning rate that was tried."

@@ -45,7 +45,7 @@ def test_verdicts(gain, noise, gap, expected):
 
 
 def test_a_table_for_what_is_below_print_only():
-    assert causes_block([record(0.71, main=True)], PAPERS, {}) == "No result is below print."
+    assert causes_block([record(0.71, main=True)], PAPERS) == "No result is below print."
     main = record(0.66, main=True)
     others = [
         record(0.69, configuration={"dimension": 100}),
@@ -61,7 +61,7 @@ def test_a_table_for_what_is_below_print_only():
         ),
     ]
     searched = record(0.70, search={"trials": 24})
-    lines = causes_block([main, *others], PAPERS, {"wikiqa": {"hyperqa": searched}}).splitlines()
+    lines = causes_block([main, *others], PAPERS, [searched]).splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
     assert rows[0][:4] == ["**HyperQA**, wikiqa, filtered", "MAP", "0.712", "0.660 ± 0.006"]
     assert rows[1][:4] == [""] * 4
