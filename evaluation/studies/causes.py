@@ -50,7 +50,7 @@ def verdict(gain: float, noise: float, gap: float) -> str:
 
 
 def below_print(records: Sequence[ResultRecord], papers: Papers) -> Iterator[tuple[ResultRecord, str, float]]:
-    """Find the main results that are more than an interval below print: record, metric, gap.
+    """Find the main results that are more than an interval below the printed value: record, metric, gap.
 
     The metric is MAP, or P@1 where no MAP is printed.
     """
@@ -70,12 +70,12 @@ def below_print(records: Sequence[ResultRecord], papers: Papers) -> Iterator[tup
 def causes_block(
     records: Sequence[ResultRecord], papers: Papers, searched: Sequence[ResultRecord] = ()
 ) -> str:
-    """Write a table of tried causes for every main result that is below print; `searched` had a search.
+    """Write a table of tried causes for every main result below the printed value; `searched` had a search.
 
     Example:
         >>> from answer_ranking.evaluation.tables import read_papers
         >>> causes_block([], read_papers())
-        'No result is below print.'
+        'No result is below the printed value.'
     """
     rows = []
     for record, metric, gap in below_print(records, papers):
@@ -88,7 +88,7 @@ def causes_block(
             rows.append([*about, kind, tried, format_measured(summary), gain, said])
             about = [""] * len(about)
     header = ["result", "metric", "printed", "ours", "cause", "tried", "with it", "gain", "says"]
-    return markdown_table(header, rows) if rows else "No result is below print."
+    return markdown_table(header, rows) if rows else "No result is below the printed value."
 
 
 def _tried(

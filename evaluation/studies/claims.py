@@ -155,7 +155,7 @@ def claims_block(
     """
     parts = []
     if found:
-        header = ["claim", "paper", "data", "printed", "ours", "p", "could show", "budget", "verdict"]
+        header = ["claim", "paper", "data", "printed", "ours", "p", "detectable", "budget", "verdict"]
         parts.append(markdown_table(header, [_row(each) for each in found]))
         verdicts = [each["verdict"] for each in found]
         counts = ", ".join(f"{each} {verdicts.count(each)}" for each in (HOLDS, UNSHOWN, TURNS))

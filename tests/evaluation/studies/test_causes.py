@@ -1,4 +1,4 @@
-"""Causes of what is below print, on made-up records."""
+"""Causes of results below the printed values, on made-up records."""
 
 import pytest
 
@@ -45,7 +45,7 @@ def test_verdicts(gain, noise, gap, expected):
 
 
 def test_a_table_for_what_is_below_print_only():
-    assert causes_block([record(0.71, main=True)], PAPERS) == "No result is below print."
+    assert causes_block([record(0.71, main=True)], PAPERS) == "No result is below the printed value."
     main = record(0.66, main=True)
     others = [
         record(0.69, configuration={"dimension": 100}),
@@ -65,7 +65,7 @@ def test_a_table_for_what_is_below_print_only():
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
     assert rows[0][:4] == ["**HyperQA**, wikiqa, filtered", "MAP", "0.712", "0.660 ± 0.006"]
     assert rows[1][:4] == [""] * 4
-    # The best seed of 0.68 is 0.032 below print.
+    # The best seed of 0.68 is 0.032 below the printed value.
     assert [[row[4], row[7], row[8]] for row in rows] == [
         ["seeds", "+0.020", RULED_OUT],
         ["model", "+0.030", SUPPORTED],
