@@ -7,3 +7,7 @@ class UserError(Exception):
     The message names the file and the row where there is one, and says what to do. Command lines
     print it as `error: ...` and exit with code 2, without a traceback.
     """
+
+
+class DamagedFileError(UserError):
+    """A file that was sound when it was opened cannot be read any more."""

@@ -121,6 +121,19 @@ def held_folder(folder: str | Path) -> Iterator[None]:
         lock.release()
 
 
+def read_lines(path: str | Path, what: str) -> list[str]:
+    """Read texts, one per line, without empty ones; "-" is standard input. An empty file is a UserError.
+
+    A line feed alone ends a line, as in tables.
+    """
+    where = "standard input" if str(path) == "-" else path
+    content = sys.stdin.buffer.read() if str(path) == "-" else read_content(path)
+    found = [line.strip() for line in decode_text(content, where).split("\n") if line.strip()]
+    if not found:
+        raise UserError(f"{where} holds no {what}: write one per line.")
+    return found
+
+
 def allow_files(n: int) -> None:
     """Allow this process to open `n` files more, where the usual limit, often 1,024, is too low.
 

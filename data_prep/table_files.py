@@ -31,6 +31,8 @@ _CSV_LINE = re.compile("[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 _SEPARATOR_LINE = re.compile('"?sep=([^"\r\n])"?[\r\n]', re.IGNORECASE)
 _NOT_ASCII = re.compile(b"[\x80-\xff]+")
 _PARQUET_ROWS = 10_000
+_MOST_COLUMNS = 1_000
+_MOST_OTHERS = 10  # of columns that are not asked for, to be named in an error
 _SHEET_ROWS = 2**20
 # The cells of a sheet are written at length and pack well.
 _SHEET_TIMES = 20
@@ -251,8 +253,14 @@ def read_json_lines(text: str, faults: Faults, names: ColumnNames) -> tuple[pd.D
         for name in record:
             # Names that cannot be printed are none of ours, and half characters in them would stop pandas.
             # A name of its own in every line would make as many columns as lines.
-            most = 20 if name in names else 10
-            if name not in columns and name.isprintable() and len(columns) < most:
+            if name in columns or not name.isprintable():
+                continue
+            if name in names and len(columns) >= _MOST_COLUMNS:
+                raise UserError(
+                    f"{faults.where}, line {number}: more than {_MOST_COLUMNS} different keys in the file. "
+                    "Write one object with the same keys a line."
+                )
+            if name in names or len(columns) < _MOST_OTHERS:
                 columns[name] = [None] * len(lines)
         for name, column in columns.items():
             value = record.get(name)

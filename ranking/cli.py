@@ -104,7 +104,9 @@ def rank(
             raise UserError("--output goes with --table. Redirect the output instead.")
         if bom or drop_bad_rows or (question_column, candidate_column) != ("question", "candidate"):
             raise UserError("--bom, --drop-bad-rows and the names of columns go with --table.")
-        texts = _read_lines(candidates)
+        from answer_ranking.base.files import read_lines
+
+        texts = read_lines(candidates, "candidates")
         ranker = ranking.Ranker.load(model)
         ranked = ranker.rank(question, texts, top)
         words, unknown = set(ranker.tokenizer([question])[0]), ranker.unknown_words(question)
@@ -158,12 +160,12 @@ def explain(
     """
     if output.suffix not in (".png", ".svg", ".html"):
         raise UserError(f"--output must end in .png, .svg or .html. Received: {output}")
-    from answer_ranking.base.files import atomic_write
+    from answer_ranking.base.files import atomic_write, read_lines
 
     ranker = ranking.Ranker.load(model)
     why: ranking.Disk | ranking.Explanation
     if disk is not None:
-        why = ranker.disk(question, list(dict.fromkeys([answer, *_read_lines(str(disk))])))
+        why = ranker.disk(question, list(dict.fromkeys([answer, *read_lines(disk, "answers")])))
     else:
         why = ranker.explain(question, answer, method)
     with atomic_write(output, "wb") as file:
@@ -187,9 +189,10 @@ def export(model: Model, output: Path = Path("model.onnx"), texts: Path | None =
         texts: a file of texts, one per line, whose words the file shall have beside those of the training;
             all others are one unknown word to it.
     """
+    from answer_ranking.base.files import read_lines
     from answer_ranking.ranking.export import export_onnx
 
-    lines = _read_lines(str(texts)) if texts is not None else []
+    lines = read_lines(texts, "texts") if texts is not None else []
     difference = export_onnx(ranking.Ranker.load(model), output, lines)
     print(f"{output}, words: {output.with_suffix('.words.json')}")
     print(f"Scores of random pairs differ from Keras' by at most {difference:.1e}.")
@@ -200,6 +203,7 @@ def serve(
     rerank: Path | None = None,
     host: str = "127.0.0.1",
     port: int = 8000,
+    allowed_hosts: tuple[str, ...] = (),
     *,
     limits: OmitArgPrefixes[ServiceOptions],
 ) -> None:
@@ -209,14 +213,15 @@ def serve(
         source: the folder of an index, or of a model, or a ranker that comes with the package; unless given,
             the answers of the bundled sample.
         rerank: another model, which can re-rank the first answers, such as cosinet_squad.
-        host: the address to listen at. Another one than 127.0.0.1 lets everybody in who reaches it.
-        port: the port to listen at.
+        host: the address to listen at. Any other than 127.0.0.1 accepts every client that can reach it.
+        port: the port to listen at; 0 for any that is free.
+        allowed_hosts: further names under which clients call the service, such as that of a proxy.
     """
     try:
         from answer_ranking.ranking.service.serve import serve as run
     except ModuleNotFoundError as error:
         raise UserError(f"{error.name} is missing: pip install 'answer-ranking[serve]'.") from error
-    run(source, rerank, host, port, limits)
+    run(source, rerank, host, port, allowed_hosts, limits)
 
 
 def evaluate(
@@ -266,18 +271,6 @@ def reproduce(
             "pip install -e ."
         )
     return listed.reproduce(only, rerun, replace, dry_run, jobs, ray)
-
-
-def _read_lines(path: str) -> list[str]:
-    from answer_ranking.base.files import decode_text, read_content
-
-    where = "standard input" if path == "-" else path
-    content = sys.stdin.buffer.read() if path == "-" else read_content(path)
-    # A line feed alone ends a line, as in tables.
-    candidates = [line.strip() for line in decode_text(content, where).split("\n") if line.strip()]
-    if not candidates:
-        raise UserError(f"{where} holds no candidates: write one per line.")
-    return candidates
 
 
 def _choice_of(commands: Mapping[str, Callable]) -> Any:

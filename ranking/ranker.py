@@ -274,7 +274,7 @@ class Ranker:
 
     def encode_document(self, texts: Sequence[str]) -> np.ndarray:
         """Encode answers, float32 `(n, d)`; see `encode_query`. For the scores of points: `score_points`."""
-        self._check_encodes_apart()
+        self.check_encodes_apart()
         if isinstance(texts, str):
             raise UserError(f"texts are given as a list. Write [{texts!r:.40}].")
         encoded = self.known_words.encode(texts)
@@ -302,7 +302,7 @@ class Ranker:
 
         Both are float32 `(n, d)`, row by row, or one of them a single point `(1, d)` or `(d,)`.
         """
-        self._check_encodes_apart()
+        self.check_encodes_apart()
         queries, documents = np.broadcast_arrays(np.atleast_2d(queries), np.atleast_2d(documents))
         score = cosine if self._numpy is None else self._numpy.score_points
         scores = np.empty(len(queries), np.float32)
@@ -311,7 +311,8 @@ class Ranker:
             scores[part] = score(queries[part], documents[part])
         return scores
 
-    def _check_encodes_apart(self) -> None:
+    def check_encodes_apart(self) -> None:
+        """Refuse a model that has no vector of a text alone, by a UserError."""
         if self._numpy is not None:
             return
         from answer_ranking.ranking.keras_texts import encodes_apart

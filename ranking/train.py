@@ -150,7 +150,7 @@ def _encode(dataset: Dataset, options: TrainOptions) -> tuple[EncodedDataset, Wo
 def _key(dataset: Dataset, vectors: WordVectors, options: TrainOptions) -> str:
     """Name a training by a hash of the options on which it depends, and of its data."""
     matters = ("model", "epochs", "learning_rate", "batch_size", "lowercase")
-    values = [(name, getattr(options, name)) for name in matters]
+    values = [package_versions(), *((name, getattr(options, name)) for name in matters)]
     digest = hashlib.sha256(json.dumps(values).encode())
     for table in dataset.splits.values():
         digest.update(pd.util.hash_pandas_object(table.astype(object), index=False).to_numpy().tobytes())

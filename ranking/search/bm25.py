@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -20,7 +21,9 @@ _ARRAYS = ("data", "indices", "indptr")
 
 
 def words_of(text: str) -> list[str]:
-    """Split a text of any language into words: runs of letters, digits and underscores, in lower case.
+    """Split a text into words: runs of letters, digits and underscores, in lower case.
+
+    That suits languages that put spaces between words and write letters without combining marks.
 
     Example:
         >>> words_of("Où est-il ?")
@@ -53,12 +56,19 @@ class WordIndex:
             self._data, self._indices, self._starts = (
                 np.load(folder / f"{name}.csc.index.npy", mmap_mode="r") for name in _ARRAYS
             )
-            self._content: bytes | None = (folder / "vocab.index.json").read_bytes()
+            self._content = (folder / "vocab.index.json").read_bytes()
             self._n_texts = json.loads((folder / "params.index.json").read_bytes())["num_docs"]
         except (OSError, ValueError, KeyError) as error:
             raise damaged(folder, error) from error
         self._folder = folder
-        self._numbers: dict[str, int] = {}
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        """The words' numbers, which take half a second for a million texts."""
+        try:
+            return json.loads(self._content)
+        except ValueError as error:
+            raise damaged(self._folder, error) from error
 
     def search(
         self, questions: Sequence[str], k: int, keep: np.ndarray | None = None
@@ -67,9 +77,6 @@ class WordIndex:
 
         Returns rows, int64, and scores, float32, the best first; only rows that share a word.
         """
-        if self._content is not None:  # Half a second for a million texts.
-            self._numbers = json.loads(self._content)
-            self._content = None
         found = []
         for question in questions:
             scores = np.zeros(self._n_texts, np.float32)

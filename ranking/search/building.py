@@ -145,13 +145,13 @@ def held(folder: Path) -> Iterator[None]:
 
 
 def copy_model(ranker: "Ranker | str | Path | None", folder: Path) -> str:
-    """Put a model into an index, unless it is there already; gives its hash."""
-    if ranker is None:
-        return ""
+    """Put a model into an index, in the place of another one; gives its hash."""
     part = folder.with_name(".model.part")
     shutil.rmtree(part, ignore_errors=True)
+    if ranker is None:
+        shutil.rmtree(folder, ignore_errors=True)
+        return ""
     if isinstance(ranker, (str, Path)):
-        load(Path(ranker))  # Says what is wrong with it.
         part.mkdir()
         for path in find_model(ranker).iterdir():
             if path.is_file():

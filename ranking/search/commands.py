@@ -76,7 +76,7 @@ def search(
     first_stage: Literal["ball", "bm25", "both"] | None = None,
     rerank: Path | None = None,
     rerank_depth: int = 100,
-    where: tuple[str, ...] = (),
+    where: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = (),
     output: Path | None = None,
 ) -> None:
     """Find the best answers in an index.
@@ -84,16 +84,16 @@ def search(
     Args:
         index: the folder of the index.
         question: the question.
-        questions: a file instead: .txt, one question per line, or a table with the column question and, if it
-            likes, question_id.
+        questions: a file instead: .txt, one question per line, or a table with the column question and
+            optionally question_id.
         k: how many answers to each.
         first_stage: ball, the nearest by the model; bm25, by common words; both, their fusion. Unless given,
             ball where the index has a model, else bm25.
         rerank: another model, which re-ranks the first of each question: a folder, or cosinet_squad, which
             comes with the package.
         rerank_depth: with rerank, how many.
-        where: only answers with this value in a column, such as topic=travel; several are allowed, and of
-            one column any may be right.
+        where: only answers with this value in a column, such as topic=travel; may be repeated. Conditions on
+            different columns must all hold; values of one column are alternatives.
         output: the file to write: .run (a TREC run file) or .csv; else the answers are printed.
     """
     if (question is None) == (questions is None):
@@ -131,30 +131,22 @@ def search(
 
 
 def _questions(path: Path) -> "pd.DataFrame | list[str]":
+    from answer_ranking.base.files import read_lines
     from answer_ranking.ranking.search.answers import read_rows
 
-    return _lines(path, "questions") if path.suffix.lower() == ".txt" else read_rows(path)[0]
+    return read_lines(path, "questions") if path.suffix.lower() == ".txt" else read_rows(path)[0]
 
 
 def _ids(path: Path) -> list[str]:
+    from answer_ranking.base.files import read_lines
     from answer_ranking.ranking.search.answers import read_rows
 
     if path.suffix.lower() == ".txt":
-        return _lines(path, "identifiers")
+        return read_lines(path, "identifiers")
     rows = read_rows(path)[0]
     if "candidate_id" not in rows:
         raise UserError(f"{path}: the column 'candidate_id' is missing, which says what to delete.")
     return rows["candidate_id"].astype(str).tolist()
-
-
-def _lines(path: Path, what: str) -> list[str]:
-    from answer_ranking.base.files import decode_text, read_content
-
-    lines = decode_text(read_content(path), path).split("\n")
-    found = [line.strip() for line in lines if line.strip()]
-    if not found:
-        raise UserError(f"{path} holds no {what}: write one per line.")
-    return found
 
 
 def _write(found: "pd.DataFrame", output: Path) -> None:

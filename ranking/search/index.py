@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +53,6 @@ class AnswerIndex:
         self.folder = folder
         # All at once, so that a search in another thread sees one state, too.
         self._state = State(folder, manifest)
-        self._ranker: Ranker | None = None
 
     @property
     def manifest(self) -> Manifest:
@@ -90,9 +90,12 @@ class AnswerIndex:
                 encode answers apart, or the disk is full.
         """
         folder = Path(folder)
+        # What is wrong with the folder, the model or the first table is said before anything is written.
+        _check_new(folder)
+        if ranker is not None:
+            (load(Path(ranker)) if isinstance(ranker, (str, Path)) else ranker).check_encodes_apart()
         with _connected(ray) as module:
             shards = read_shards(tables_in(table), chunk_rows, module)
-            # What is wrong with the first table is said before anything is written.
             first = next(shards)
             return cls._build(ranker, folder, first, itertools.chain([first], shards), module)
 
@@ -106,11 +109,7 @@ class AnswerIndex:
         ray: Any,
     ) -> "AnswerIndex":
         with held(folder):
-            if (folder / NAME).exists():
-                raise UserError(f"{folder} is an index already. Choose another folder, or add to it.")
-            others = [path.name for path in folder.iterdir() if path.name not in ("lock", BUILDING)]
-            if others and not (folder / BUILDING).exists():
-                raise UserError(f"{folder} is not empty ({others[0]}). Choose a new folder for the index.")
+            _check_new(folder)  # another process may have built it meanwhile
             (folder / BUILDING).touch()
             model = copy_model(ranker, folder / "model")
             columns = [name for name in first.schema.names if name not in ("candidate_id", "candidate")]
@@ -155,11 +154,12 @@ class AnswerIndex:
         """Find the best answers to questions.
 
         Args:
-            questions: one, several, or a table with `question` and, if it likes, `question_id`.
+            questions: one, several, or a table with `question` and optionally `question_id`.
             k: the most answers to each; less come where there are no more.
             first_stage: "ball", the model's nearest points; "bm25", texts that share words; "both", the
                 fusion of their ranks. Default: "ball", or "bm25" where the index has no model.
-            rerank: a ranker of any kind, or its folder, that re-ranks the first `rerank_depth`.
+            rerank: a ranker of any kind, or its folder, that re-ranks the first `rerank_depth`, or the first
+                `k` where these are more.
             rerank_depth: see `rerank`.
             where: only answers whose columns have the given value, or one of the given list.
 
@@ -215,7 +215,7 @@ class AnswerIndex:
     def add(self, table: Table | Sequence[Table], *, ray: str | None = None) -> None:
         """Add answers, read as in `build`; all are there afterwards, or none.
 
-        Their points are new files; BM25's scores are computed anew for all texts. A UserError names
+        Their points are new files; BM25's scores are computed again for all texts. A UserError names
         identifiers that the index has already.
         """
         with _connected(ray) as module, held(self.folder):
@@ -243,15 +243,15 @@ class AnswerIndex:
             commit(self.folder, replace(now.manifest, deleted=name, n_deleted=len(deleted)), now.manifest)
         self._state = type(self).open(self.folder)._state
 
-    def _model(self) -> "Ranker":
-        if self._ranker is None:
-            self._ranker = load(self.folder / "model")
-        return self._ranker
+    @cached_property
+    def ranker(self) -> "Ranker | None":
+        """The index's model; None where it searches by words alone."""
+        return load(self.folder / "model") if self.manifest.model else None
 
     def _by_points(self, state: State, asked: pd.DataFrame, k: int, keep: np.ndarray | None) -> Found:
         """Find the nearest points, and score them by the model; nothing for questions of unknown words."""
-        ranker, texts = self._model(), asked["question"].tolist()
-        assert state.points is not None
+        ranker, texts = self.ranker, asked["question"].tolist()
+        assert state.points is not None and ranker is not None
         # All new words are looked up at once.
         every = np.asarray(ranker.encode_query(texts), np.float32)
         known = [len(ranker.unknown_words(text)) < len(set(ranker.tokenizer([text])[0])) for text in texts]
@@ -274,6 +274,16 @@ class AnswerIndex:
                 order = np.argsort(-scores, kind="stable")
                 found[number] = rows[order], scores[order]
         return found
+
+
+def _check_new(folder: Path) -> None:
+    """Refuse a folder that holds anything but an unfinished index."""
+    if (folder / NAME).exists():
+        raise UserError(f"{folder} is an index already. Choose another folder, or add to it.")
+    found = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    others = [name for name in found if name != "lock"]
+    if others and BUILDING not in found:
+        raise UserError(f"{folder} is not empty ({others[0]}). Choose a new folder for the index.")
 
 
 def _connected(address: str | None) -> AbstractContextManager[Any]:

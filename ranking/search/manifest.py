@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
-from answer_ranking.base.errors import UserError
+from answer_ranking.base.errors import DamagedFileError, UserError
 from answer_ranking.base.files import atomic_write, read_content
 
 NAME, BUILDING = "manifest.json", "building"
@@ -112,9 +112,9 @@ class Manifest:
                 raise UserError(f"{path} is damaged: it is not what was written. {_AGAIN}")
 
 
-def damaged(path: Path, error: Exception) -> UserError:
+def damaged(path: Path, error: Exception) -> DamagedFileError:
     """Make the error for a file that cannot be read although its fingerprint is right."""
-    return UserError(f"{path} is damaged ({error!s:.100}). {_AGAIN}")
+    return DamagedFileError(f"{path} is damaged ({error!s:.100}). {_AGAIN}")
 
 
 def sha256_of_model(folder: Path) -> str:

@@ -1,5 +1,7 @@
 """The FastAPI application: the page, the service and its limits."""
 
+import asyncio
+import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -18,12 +20,15 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect
 
-from answer_ranking.base.errors import UserError
+from answer_ranking.base.errors import DamagedFileError, UserError
 from answer_ranking.ranking.service.engine import Engine
 from answer_ranking.ranking.service.options import ServiceOptions
 from answer_ranking.ranking.service.workers import Workers
 
 _FOLDER = Path(__file__).parent
+# The pair is scored once without each word, and others wait for the model meanwhile.
+_MOST_EXPLAINED = 400
+_LOG = logging.getLogger("uvicorn.error")
 _SAFE = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; "
     "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
@@ -128,12 +133,18 @@ def make_app(
         start = time.perf_counter()
         try:
             workers.admit(request.client.host if request.client else "")
-            await _bounded(request, limits.most_bytes)
+            async with asyncio.timeout(limits.seconds):
+                await _bounded(request, limits.most_bytes)
             response = await go_on(request)
         except HTTPException as error:
             response = _problem(error.status_code, str(error.detail), error.headers)
+        except TimeoutError:
+            response = _problem(408, "The body of the request took too long.")
         except ClientDisconnect:
             response = _problem(400, "The client has gone.")
+        except Exception:
+            _LOG.exception("a request failed")
+            response = _problem(500, "The request failed.")
         route = request.scope.get("route")
         path = getattr(route, "path", "other")
         requests.labels(path, response.status_code).inc()
@@ -151,19 +162,23 @@ def make_app(
         wrong = [f"{'.'.join(map(str, each['loc'][1:]))}: {each['msg']}" for each in error.errors()[:5]]
         return _problem(422, "; ".join(wrong))
 
-    @app.exception_handler(Exception)
-    async def failed(_: Request, error: Exception) -> Response:
-        return _problem(500, "The request failed.")
-
     def check(texts: list[str], count: int = 0) -> None:
         if max(len(texts), count) > limits.most_candidates:
             raise HTTPException(422, f"At most {limits.most_candidates} answers are allowed.")
         if any(len(text.split()) > limits.most_words for text in texts):
             raise HTTPException(422, f"At most {limits.most_words} words of a text are allowed.")
 
+    def check_explained(question: str, answer: str) -> None:
+        check([question, answer])
+        if len(question.split()) + len(answer.split()) > _MOST_EXPLAINED:
+            raise HTTPException(422, f"At most {_MOST_EXPLAINED} words can be explained.")
+
     async def work(function: Callable[..., Any], *arguments: Any) -> Any:
         try:
             return await workers.run(function, *arguments)
+        except DamagedFileError as error:
+            _LOG.error("%s", error)
+            raise HTTPException(500, "A file of the index is damaged.") from error
         except UserError as error:
             raise HTTPException(422, str(error)) from error
 
@@ -194,14 +209,14 @@ def make_app(
     @app.post("/api/explain")
     async def explain(asked: ExplainRequest) -> dict[str, Any]:
         """Say what the words of a pair do to its score."""
-        check([asked.question, asked.answer])
+        check_explained(asked.question, asked.answer)
         why = await work(engine.explain, asked.question, asked.answer, asked.ranker, asked.method)
         return why.data()
 
     @app.get("/api/health")
     async def health() -> Health:
         """Say whether all is well; status "degraded" where a changed index cannot be opened."""
-        return Health(**engine.health())
+        return Health(**await work(engine.health))
 
     @app.get("/metrics", include_in_schema=False)
     async def metrics() -> Response:
@@ -211,7 +226,10 @@ def make_app(
     async def why_svg(
         question: str, answer: Annotated[list[str], Query()], ranker: str = "", method: str = "own"
     ) -> Response:
-        check([question, *answer])
+        if method == "disk":
+            check([question, *answer])
+        else:
+            check_explained(question, answer[0])
 
         def draw() -> str:
             if method == "disk":
@@ -253,13 +271,14 @@ def make_app(
             reason=reason,
             link=lambda **more: "?" + urlencode({**state, **more}),
             drawing=lambda **values: "why.svg?" + urlencode(values, doseq=True),
-            near=[each.text for each in columns[0][1].answers[:20]] if columns else [],
+            explains=bool(engine.rankers),
+            near=[each.text for each in columns[0][1].answers[:20]] if columns and engine.has_disk else [],
         )
         return HTMLResponse(text, 422 if problem else 200)
 
     async def reasons(question: str, answer: str) -> list[tuple[str, str]]:
         """Give the summary of every ranker's reason."""
-        check([question, answer])
+        check_explained(question, answer)
         return [
             (name, (await work(engine.explain, question, answer, name)).summary) for name in engine.rankers
         ]

@@ -46,31 +46,38 @@ class Engine:
         if (index is None) == (ranker is None):
             raise UserError("give an index or a ranker.")
         self._folder, self.problem = index, ""
-        self._index = AnswerIndex.open(index) if index is not None else None
+        self._own, self._second = ranker, second
         self._seen = self._stamp()
+        self.index = AnswerIndex.open(index) if index is not None else None
         self._looked = time.monotonic()
         self._lock = threading.Lock()
         self._together = Batches(self._search)
-        if index is not None and (index / "model").is_dir():
-            ranker = Ranker.load(index / "model")
-        self.rankers = {name: each for name, each in ((MODEL, ranker), (SECOND, second)) if each is not None}
+        _ = self.rankers  # Loaded before the first request.
 
     @property
-    def index(self) -> AnswerIndex | None:
-        """The index in its newest sound state."""
-        if self._folder is None or time.monotonic() - self._looked < _LOOK_EVERY:
-            return self._index
+    def rankers(self) -> dict[str, Ranker]:
+        """The rankers by their names."""
+        own = self._own if self.index is None else self.index.ranker
+        return {name: each for name, each in ((MODEL, own), (SECOND, self._second)) if each is not None}
+
+    def refresh(self) -> None:
+        """Open the index again if it has changed; may take seconds."""
+        if self.index is None or self._folder is None or time.monotonic() - self._looked < _LOOK_EVERY:
+            return
         with self._lock:
             self._looked = time.monotonic()
-            stamp = self._stamp()
+            stamp = self._stamp()  # before it is opened: a later change is seen the next time
             if stamp != self._seen:
                 try:
-                    self._index, self._seen, self.problem = AnswerIndex.open(self._folder), stamp, ""
+                    changed = AnswerIndex.open(self._folder)
+                    if changed.manifest.model == self.index.manifest.model:
+                        changed.ranker = self.index.ranker
+                    _ = changed.ranker  # Loaded here, while the one before answers.
+                    self.index, self._seen, self.problem = changed, stamp, ""
                 except UserError as error:
                     if not self.problem:
                         print(f"the index has changed and cannot be opened: {error}", file=sys.stderr)
                     self.problem = "The index has changed and cannot be opened. The one before is served."
-        return self._index
 
     def _stamp(self) -> tuple[int, int] | None:
         try:
@@ -83,10 +90,9 @@ class Engine:
     def ways(self) -> dict[str, str]:
         """The ways to search by their names, and what they are called on the page."""
         stages = {"ball": "nearest points", "bm25": "BM25", "both": "points and BM25"}
-        index = self.index
-        own = [] if index is None else index.manifest.first_stages
+        own = [] if self.index is None else self.index.manifest.first_stages
         ways = {name: stages[name] for name in own}
-        if SECOND in self.rankers:
+        if self._second is not None:
             ways |= {f"{name}+second": f"{stages[name]}, re-ranked" for name in own}
         return ways
 
@@ -94,15 +100,16 @@ class Engine:
         """Find the best answers, the best first; see `AnswerIndex.search`."""
         if self.index is None:
             raise UserError("there is no index here: give candidates to rank.")
+        self.refresh()
         if way and way not in self.ways:
             raise UserError(f"way must be one of {', '.join(self.ways)}. Received: {way!r:.40}")
         return self._together(question, k, way)
 
     def _search(self, questions: list[str], k: int, way: str) -> list[list[Found]]:
         stage, _, second = way.partition("+")
-        assert self._index is not None
+        assert self.index is not None
         asked = pd.DataFrame({"question_id": range(len(questions)), "question": questions})
-        table = self._index.search(asked, k, stage or None, self.rankers[SECOND] if second else None)
+        table = self.index.search(asked, k, stage or None, self._second if second else None)
         found: list[list[Found]] = [[] for _ in questions]
         names = ("rank", "score", "candidate", "candidate_id")
         rows = zip(*(table[name].tolist() for name in names), strict=True)
@@ -112,12 +119,13 @@ class Engine:
 
     def ranker(self, name: str = "") -> Ranker:
         """Give a ranker: "model" or "second"; the first by default."""
-        if not self.rankers:
+        rankers = self.rankers
+        if not rankers:
             raise UserError("the index has no model: it finds answers by BM25 alone.")
-        name = name or next(iter(self.rankers))
-        if name not in self.rankers:
-            raise UserError(f"ranker must be one of {', '.join(self.rankers)}. Received: {name!r:.40}")
-        return self.rankers[name]
+        name = name or next(iter(rankers))
+        if name not in rankers:
+            raise UserError(f"ranker must be one of {', '.join(rankers)}. Received: {name!r:.40}")
+        return rankers[name]
 
     def rank(self, question: str, candidates: list[str], ranker: str = "") -> pd.DataFrame:
         """Rank candidates; see `Ranker.rank`."""
@@ -127,17 +135,23 @@ class Engine:
         """Say why; see `Ranker.explain`."""
         return self.ranker(ranker).explain(question, answer, method)
 
+    @property
+    def has_disk(self) -> bool:
+        """Whether `disk` can place answers: the model is HyperQA or CosineQA."""
+        own = self.rankers.get(MODEL)
+        return own is not None and own.by_numpy
+
     def disk(self, question: str, answers: list[str]) -> Disk:
         """Place answers around the question; see `Ranker.disk`."""
         return self.ranker(MODEL).disk(question, answers)
 
     def health(self) -> dict[str, Any]:
         """Say whether all is well."""
-        index = self.index
+        self.refresh()
         return {
             "status": "degraded" if self.problem else "ok",
             "problem": self.problem,
-            "answers": 0 if index is None else len(index),
+            "answers": 0 if self.index is None else len(self.index),
             "rankers": list(self.rankers),
             "ways": list(self.ways),
         }

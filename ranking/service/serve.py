@@ -1,5 +1,6 @@
 """The command `answer-ranking serve`: the page and the service on this machine."""
 
+import socket
 import sys
 import tempfile
 from contextlib import ExitStack
@@ -8,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 import uvicorn
 
+from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import load_dataset
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.search.index import AnswerIndex
@@ -15,15 +17,25 @@ from answer_ranking.ranking.service.app import make_app
 from answer_ranking.ranking.service.engine import Engine
 from answer_ranking.ranking.service.options import ServiceOptions
 
-_LOCAL = ("127.0.0.1", "localhost")
+_LOCAL = ("127.0.0.1", "localhost", "::1")
+_EVERY = ("0.0.0.0", "::")
 
 
-def serve(source: Path | None, second: Path | None, host: str, port: int, options: ServiceOptions) -> None:
+def serve(
+    source: Path | None,
+    second: Path | None,
+    host: str,
+    port: int,
+    hosts: tuple[str, ...],
+    options: ServiceOptions,
+) -> None:
     """Serve an index, a ranker, or the bundled sample's answers, until it is stopped.
 
-    SIGTERM finishes what is under way, for as long as a request may take.
+    `hosts` are further names under which it may be called. SIGTERM finishes what is under way, for as long
+    as a request may take.
     """
     with ExitStack() as stack:
+        bound = stack.enter_context(_bound(host, port))
         other = None if second is None else Ranker.load(second)
         if source is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "index"
@@ -35,21 +47,46 @@ def serve(source: Path | None, second: Path | None, host: str, port: int, option
             engine = Engine(source, second=other)
         else:
             engine = Engine(ranker=Ranker.load(source), second=other)
+        address = f"{_in_address(host)}:{bound.getsockname()[1]}"
         if host not in _LOCAL:
             print(
-                f"Everybody who reaches {host}:{port} can use this service, without a password. Put a proxy "
-                "with access control before it.",
+                f"Everybody who reaches {address} can use this service, without a password. Put a proxy with "
+                "access control before it.",
                 file=sys.stderr,
             )
-        app = make_app(engine, options, (*_LOCAL, host) if host != "0.0.0.0" else ("*",))
-        print(f"http://{host}:{port}/ (stop with Ctrl-C)", flush=True)
-        uvicorn.run(
-            app,
-            host=host,
-            port=port,
+        names = ("*",) if host in _EVERY else tuple(map(_in_address, (*_LOCAL, host, *hosts)))
+        config = uvicorn.Config(
+            make_app(engine, options, names),
             log_level="warning",
             server_header=False,
             timeout_graceful_shutdown=max(1, round(options.seconds)),
             timeout_keep_alive=5,
             h11_max_incomplete_event_size=64_000,
         )
+        print(f"http://{address}/ (stop with Ctrl-C)", flush=True)
+        uvicorn.Server(config).run(sockets=[bound])
+
+
+def _in_address(host: str) -> str:
+    """Write a host as addresses have it: IPv6 in brackets."""
+    return f"[{host}]" if ":" in host else host
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """Bind the address; a UserError says that it is in use, or no address of this machine."""
+    if not 0 <= port <= 65_535:
+        raise UserError(f"port must be at least 0 and at most 65535. Received: {port}")
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        bound = socket.socket(family, kind, protocol)
+        try:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(address)
+        except OSError:
+            bound.close()
+            raise
+    except OSError as error:
+        raise UserError(
+            f"cannot serve at {_in_address(host)}:{port} ({error}). Give another --host or --port."
+        ) from error
+    return bound

@@ -116,6 +116,13 @@ def test_the_shell_ranks_by_a_preset_without_tensorflow(environment, tmp_path):
     assert ended.stdout.splitlines()[0].endswith(ANSWERS[1]) and ended.stdout.endswith("0 []\n")
 
 
+def test_an_index_refuses_a_ranker_of_pairs_and_leaves_nothing(tmp_path):
+    answers = pd.DataFrame({"candidate": ANSWERS})
+    with pytest.raises(UserError, match="reads question and answer together"):
+        AnswerIndex.build("cosinet_squad", answers, tmp_path / "index")
+    assert not (tmp_path / "index").exists()
+
+
 def test_an_index_takes_presets(tmp_path):
     answers = pd.DataFrame({"candidate_id": list("abc"), "candidate": ANSWERS})
     index = AnswerIndex.build("hyperqa_squad", answers, tmp_path / "index")

@@ -64,6 +64,11 @@ def test_commands(real_ranker, command, table, tmp_path):
         "search", index, "Who fell?", "--where", "topic=b", "--first-stage", "both"
     ).out.splitlines()
     assert {line.split()[2] for line in out} == {"c2", "c5"}
+    stage = ("--first-stage", "both")
+    every = command("search", index, "Who fell?", *stage, "--where", "topic=b", "--where", "topic=a").out
+    assert {line.split()[2] for line in every.splitlines()} > {"c2", "c5"}
+    none = command("search", index, "Who fell?", *stage, "--where", "topic=b", "--where", "candidate_id=c1")
+    assert "No answer was found" in none.out
     (tmp_path / "questions.txt").write_text("Who fell?\n\nthe city\n")
     ran = command("search", index, "--questions", tmp_path / "questions.txt", "--output", run)
     assert "10 answers to 2 questions" in ran.out
@@ -114,6 +119,7 @@ def test_what_the_user_can_correct(command, tmp_path, monkeypatch, arguments, me
     monkeypatch.chdir(tmp_path)
     ran = command(*arguments)
     assert ran.code == 2 and ran.err.startswith("error: ") and message in ran.err
+    assert not list(tmp_path.iterdir())
 
 
 def test_neither_command_imports_tensorflow(real_ranker, table, tmp_path, environment):

@@ -142,7 +142,7 @@ def test_both_is_the_fusion_of_the_first_hundred(index, stub):
     assert set(found["first_stage"]) == {"both"}
 
 
-def test_another_ranker_orders_the_first_anew(index, stub):
+def test_another_ranker_reranks_the_first(index, stub):
     question = stub.texts(1, seed=3)[0]
     first = index.search(question, k=40, first_stage="bm25")
     other = stub.StubRanker(seed=5)
@@ -315,6 +315,10 @@ def test_a_folder_of_other_things_is_left_alone(stub, answers, copy, tmp_path):
     (tmp_path / "mine" / "letter.txt").write_text("dear")
     with pytest.raises(UserError, match=r"is not empty \(letter.txt\)"):
         AnswerIndex.build(None, answers, tmp_path / "mine")
+    (tmp_path / "mine" / ".letter.part").touch()
+    with pytest.raises(UserError, match=r"is not empty"):
+        AnswerIndex.build(None, answers, tmp_path / "mine")
+    assert sorted(path.name for path in (tmp_path / "mine").iterdir()) == [".letter.part", "letter.txt"]
     with pytest.raises(UserError, match="is an index already"):
         AnswerIndex.build(None, answers, copy)
     with pytest.raises(UserError, match="is no index"):

@@ -1,9 +1,11 @@
 """The page and the service, asked as a client asks."""
 
 import shutil
+import socket
 import threading
 import time
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -21,6 +23,7 @@ from answer_ranking.ranking.service.app import make_app
 from answer_ranking.ranking.service.batches import Batches
 from answer_ranking.ranking.service.engine import Engine
 from answer_ranking.ranking.service.options import ServiceOptions
+from answer_ranking.ranking.service.serve import serve
 
 ANSWERS = [
     "Marie Curie discovered radium in 1898.",
@@ -155,6 +158,40 @@ def test_metrics_count_requests(client):
     assert 'latency_seconds_count{path="/api/health"}' in text
 
 
+def test_a_failure_is_counted_and_says_nothing_of_the_machine(folder, monkeypatch, tmp_path):
+    shutil.copytree(folder, copy := tmp_path / "index")
+    engine = Engine(copy)
+    with TestClient(make_app(engine), base_url=BASE) as client:
+        (texts,) = copy.rglob("*.parquet")
+        texts.write_bytes(b"damaged")
+        answer = ask(client)
+        assert answer.status_code == 500 and answer.json()["detail"] == "A file of the index is damaged."
+        monkeypatch.setattr(engine, "explain", lambda *_: 1 / 0)
+        answer = client.post("/api/explain", json={"question": QUESTION, "answer": ANSWERS[0]})
+        assert answer.status_code == 500 and answer.json()["detail"] == "The request failed."
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+        assert 'requests_total{path="/api/explain",status="500"} 1.0' in client.get("/metrics").text
+
+
+def test_long_texts_are_not_explained(folder):
+    with TestClient(make_app(Engine(folder)), base_url=BASE) as client:
+        for answer in ("a " * 400, "b"):
+            asked = {"question": "radium", "answer": answer}
+            expected = 200 if answer == "b" else 422
+            assert client.post("/api/explain", json=asked).status_code == expected
+            assert client.get("/why.svg", params=asked).status_code == expected
+
+
+def test_a_page_without_a_model_of_points_has_no_dead_links(preset, tmp_path):
+    words = AnswerIndex.build(None, pd.DataFrame({"answer": ANSWERS}), tmp_path / "words").folder
+    with TestClient(make_app(Engine(words)), base_url=BASE) as client:
+        assert not Page(client.get("/", params={"q": QUESTION}).text).all("a")
+    with TestClient(make_app(Engine(words, second=preset)), base_url=BASE) as client:
+        page = Page(client.get("/", params={"q": QUESTION, "why": ANSWERS[0]}).text)
+        (image,) = page.all("img")
+        assert page.all("a") and client.get(image["src"]).status_code == 200
+
+
 def test_another_host_is_refused(client):
     assert client.get("/api/health", headers={"host": "example.org"}).status_code == 400
 
@@ -254,6 +291,14 @@ def test_a_changed_index_is_noticed_and_a_damaged_one_is_not_taken(folder, tmp_p
         assert health["status"] == "degraded" and str(tmp_path) not in health["problem"]
         found = client.post("/api/search", json={"question": QUESTION, "k": 50}).json()["answers"]
         assert "new" in [each["id"] for each in found]
+
+
+@pytest.mark.parametrize(("port", "message"), [(99_999, "at most 65535"), (None, "cannot serve at")])
+def test_an_address_that_cannot_be_had_is_named(port, message):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = port or taken.getsockname()[1]
+        with pytest.raises(UserError, match=message):
+            serve(Path("hyperqa_squad"), None, "127.0.0.1", port, (), ServiceOptions())
 
 
 def test_an_engine_needs_something_to_serve(folder, preset):
