@@ -79,7 +79,8 @@ class CrossTemporalEncoder(keras.layers.Layer):
             dtype=self.dtype_policy,
             name="gates",
         )
-        self.supports_jit = not skip_padding
+        # JAX keeps the padding either way.
+        self.supports_jit = not skip_padding or keras.backend.backend() == "jax"
 
     def build(self, input_shape: list[Shape]) -> None:
         self.compute_output_shape(input_shape)
@@ -106,17 +107,19 @@ class CrossTemporalEncoder(keras.layers.Layer):
             update = others[1] * candidate if self.pooling == "ifo" else candidate - forget * candidate
             state = concatenated.recurrence(forget, update)
             means = concatenated.mean(state * others[0] if others else state)
-        return ops.split(ops.cast(means, self.compute_dtype), 2, axis=0)
+        means, n = ops.cast(means, self.compute_dtype), ops.shape(inputs[0])[0]
+        return [means[:n], means[n:]]
 
     def compute_output_shape(self, input_shape: list[Shape]) -> list[Shape]:
         if (
             len(input_shape) != 2
             or any(not isinstance(shape, list | tuple) or len(shape) != 3 for shape in input_shape)
             or input_shape[0][-1] != input_shape[1][-1]
+            or (None not in (input_shape[0][0], input_shape[1][0]) and input_shape[0][0] != input_shape[1][0])
         ):
             raise ValueError(
                 "CrossTemporalEncoder takes a pair of tensors of shape (batch, time, features) with the same "
-                f"features. Received: input_shape={input_shape}"
+                f"batch and features. Received: input_shape={input_shape}"
             )
         return [(shape[0], self.filters) for shape in input_shape]
 

@@ -147,10 +147,15 @@ class QuasiRecurrentGates(keras.layers.Layer):
 
 
 def _numbered(initializer: Any, number: int) -> Any:
-    """Copies an initializer; the same object, or the same seed, would give every kernel the same values."""
+    """Copies an initializer; the same object, or the same seed, would give every kernel the same values.
+
+    One with a `SeedGenerator` draws other values each time, and a copy would begin where it began.
+    """
     if not isinstance(initializer, keras.initializers.Initializer):
         return initializer
     config = initializer.get_config()
+    if isinstance(config.get("seed"), dict):
+        return initializer
     if isinstance(config.get("seed"), int):
         config["seed"] += number
     return type(initializer).from_config(config)

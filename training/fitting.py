@@ -74,7 +74,9 @@ def fit(
     Raises:
         TrainingDivergedError: the loss, its gradient or a weight is no longer finite; the ranker then has
             the best weights of the epochs before, and the saved state is theirs.
-        UserError: the saved state is damaged or another configuration's, or the optimizer is unknown.
+        UserError: the saved state is damaged or another configuration's, the optimizer is unknown, no dev
+            question has a correct answer, or the ranker computes in float16, whose gradients need a scaled
+            loss.
         ValueError: the ranker wants features that a split does not have.
 
     Example:
@@ -83,6 +85,8 @@ def fit(
         >>> result.history[result.best_epoch]["dev_map"]  # doctest: +SKIP
     """
     began = time.perf_counter()
+    if any(layer.compute_dtype == "float16" for layer in ranker.layers):
+        raise UserError("gradients in float16 fall to zero: use mixed_bfloat16 or float32.")
     options, path = way.options, None if state is None else Path(state)
     optimizer = _optimizer(options)
     optimizer.build(ranker.trainable_variables)
@@ -95,6 +99,10 @@ def fit(
 
     # The other questions have no average precision.
     dev = dev.keep_questions(dev.counts_under("answerable"))
+    if not dev.n_questions:
+        raise UserError(
+            "no dev question has a correct answer: nothing can choose the epoch. Check its labels."
+        )
     score_dev = Scorer(ranker, dev, way.order_seed)
     reached = TrainingState.load(path, key)
     first_epoch = len(reached.history)

@@ -136,7 +136,7 @@ def list_rows(split: EncodedSplit, order_seed: int | None = None) -> list[np.nda
     Where the files of a data set list correct answers first, their order is the label itself: such a data set
     needs an `order_seed`. The shuffle depends on it, on the question's identifier and its number of answers.
     """
-    rows = np.split(np.arange(split.n_rows), split.candidate_offsets[1:-1])
+    rows = np.split(np.arange(split.n_rows), split.candidate_offsets[1:-1]) if split.n_questions else []
     if order_seed is None:
         return rows
     return [

@@ -123,10 +123,15 @@ class PairwiseTrainer(RankerTrainer):
     def __init__(self, ranker: keras.Model, options: PairwiseOptions):
         super().__init__(ranker, options)
         self.eq9 = options.eq9
+        encoder = next((layer for layer in ranker.layers if layer.name == "encoder"), None)
+        if not isinstance(encoder, keras.Model):
+            raise UserError(
+                f"{ranker.name} reads question and answer together: train it with Pointwise or Listwise."
+            )
         encoding = getattr(ranker, "encoding", None)
         has_own = hasattr(encoding, "pack")
-        self.encoding: Any = encoding if has_own else PaddedTexts(ranker.get_layer("encoder"))
-        balls = [x for x in ranker.get_layer("encoder").layers if isinstance(x, UnitBall)]
+        self.encoding: Any = encoding if has_own else PaddedTexts(encoder)
+        balls = [x for x in encoder.layers if isinstance(x, UnitBall)]
         self.edge_norm = balls[-1].max_norm if balls else None
         self.edge_share = keras.metrics.Mean(name="edge_share")
         if balls:
@@ -176,13 +181,20 @@ class DrawnAnswers:
 
 
 class NegativeSampler:
-    """Draws every question's wrong answers: its own and, as a further kind, those of other questions."""
+    """Draws every question's wrong answers: its own and, as a further kind, those of other questions.
+
+    A text that is correct for a question in any of its rows is never wrong for it.
+    """
 
     def __init__(self, split: EncodedSplit, options: PairwiseOptions, seed: int = 0):
         self.split = split
         self.own_negatives = options.own_negatives
         self.foreign_negatives = options.foreign_negatives if split.n_questions > 1 else 0
         self.seed = seed
+        # One number for question and text.
+        self._texts, self._n_texts = split.candidates.index.astype(np.int64), len(split.candidates.texts)
+        every = split.question_of_row * self._n_texts + self._texts
+        self._correct = np.unique(every[split.labels == 1])
         n_wrong = np.diff(split.candidate_offsets) - split.n_correct
         has_negatives = (n_wrong > 0) & (self.own_negatives != 0) | (self.foreign_negatives > 0)
         self.questions = np.flatnonzero((split.n_correct > 0) & has_negatives)
@@ -205,6 +217,9 @@ class NegativeSampler:
         rows = np.concatenate([own, foreign])
         owner = np.concatenate([rank[self.split.question_of_row[own]], foreign_owner])
         wrong = np.concatenate([1 - self.split.labels[own], np.ones(len(foreign), np.int8)])
+        texts = questions[owner] * self._n_texts + self._texts[rows]
+        kept = (wrong == 0) | ~np.isin(texts, self._correct)
+        rows, owner, wrong = rows[kept], owner[kept], wrong[kept]
         order = np.lexsort((wrong, owner))
         counts = np.bincount(owner, minlength=len(questions))
         n_correct = np.bincount(owner, weights=1 - wrong, minlength=len(questions)).astype(np.int64)

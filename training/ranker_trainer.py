@@ -24,7 +24,7 @@ class RankerTrainer(keras.Model):
     leading axis of the replicas.
 
     `failed_step` keeps the number of the first step whose loss or gradient is not finite, and `failed_values`
-    its loss and gradient norm. Neither that step nor a later one changes a weight.
+    its loss and gradient norm. From that step on the optimizer gets zeros in place of gradients.
     """
 
     eq9: str = "none"

@@ -16,6 +16,7 @@ from answer_ranking.layers import (
 from answer_ranking.layers.concatenated_texts import concatenate_texts
 
 RNG = np.random.default_rng(5)
+SEEDS = keras.random.SeedGenerator(1)
 # More words than a block has, texts of one word and of none, and an empty partner.
 LENGTHS = ([7, 3, 1, 0, 5, 2, 20], [2, 19, 1, 4, 0, 6, 17])
 # JAX compiles every operation of every test anew, and keeps the padding either way: fewer cases there.
@@ -129,9 +130,17 @@ def test_layer(tmp_path):
     )
 
 
+def test_a_pair_has_as_many_questions_as_answers():
+    layer, (question, answer) = CrossTemporalEncoder(4), (np.ones((n, 5, 3), "float32") for n in (1, 3))
+    with pytest.raises(ValueError, match="the same batch and features"):
+        layer([question, answer])
+    first, second = layer([answer, 2 * answer])
+    assert first.shape == second.shape == (3, 4)
+
+
 def test_only_a_layer_that_keeps_its_padding_is_compiled():
     assert CrossTemporalEncoder(4, skip_padding=False).supports_jit
-    assert not CrossTemporalEncoder(4).supports_jit
+    assert CrossTemporalEncoder(4).supports_jit == (keras.backend.backend() == "jax")
 
 
 def test_has_the_papers_parameters():
@@ -176,3 +185,6 @@ def test_kernels_of_a_seeded_initializer_differ():
     assert not np.allclose(first[1], first[2])
     for one, other in zip(first, second, strict=True):
         np.testing.assert_array_equal(one, other)
+    drawing = QuasiRecurrentGates(4, kernel_initializer=keras.initializers.GlorotUniform(SEEDS))
+    drawing.build((None, None, 5))
+    assert not np.allclose(*map(to_numpy, drawing.kernels[:2]))

@@ -367,3 +367,19 @@ def test_no_epoch_leaves_the_ranker_as_it_is(make_split, make_vectors):
 def test_an_unknown_optimizer_is_refused(shown):
     with pytest.raises(UserError, match="no optimizer 'nadamax'"):
         shown(optimizer="nadamax")
+
+
+def test_what_cannot_be_trained_is_refused_before_the_first_step(make_split, make_vectors):
+    split, vectors = make_split(), make_vectors()
+    ranker, way = build("pairwise", vectors, split, 0.0, 0, {"epochs": 1})
+    with pytest.raises(UserError, match="no dev question has a correct answer"):
+        fit(ranker, way, dev=split.keep_questions(np.zeros(split.n_questions, bool)))
+    with pytest.raises(UserError, match="Cosinet reads question and answer together"):
+        fit(cosinet(vectors, filters=5), way, dev=split)
+    keras.config.set_dtype_policy("mixed_float16")
+    try:
+        ranker, way = build("pairwise", vectors, split, 0.0, 0, {"epochs": 1})
+    finally:
+        keras.config.set_dtype_policy("float32")
+    with pytest.raises(UserError, match="float16 fall to zero"):
+        fit(ranker, way, dev=split)

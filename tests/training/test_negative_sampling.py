@@ -81,3 +81,18 @@ def test_random_draws_are_uniform(make_split):
     shares = np.bincount(drawn, minlength=split.n_rows)[wrong] / 1500
     # Five standard errors.
     assert np.abs(shares - 1 / len(wrong)).max() < 5 * (0.25 / 1500) ** 0.5
+
+
+@pytest.mark.parametrize("foreign", [0, 50])
+def test_a_text_that_is_correct_in_one_row_is_wrong_in_none(foreign):
+    words = EncodedTexts(np.arange(2, 8, dtype=np.int32), np.arange(7))
+    questions = EncodedTexts(np.array([2, 3], np.int32), np.arange(3))
+    labels, names = np.array([1, 0, 0, 1, 0, 0], np.int8), list("abcdef")
+    split = EncodedSplit(questions, words, np.array([0, 3, 6]), labels, names[:2], names)
+    # The first question's correct text is wrong there, too, and stands among the second's wrong answers.
+    split.candidates.index[[0, 1, 4]] = 0
+    entries = sampler_of(split, foreign_negatives=foreign).draw(0)
+    for i, question in enumerate(entries.questions):
+        rows = entries.rows[entries.offsets[i] : entries.offsets[i + 1]]
+        texts = split.candidates.index[rows[entries.n_correct[i] :]]
+        assert (0 in texts) == (question == 1) and len(texts) > 0
