@@ -57,26 +57,17 @@ class EncodedTexts:
         shift = np.repeat(self.offsets[:-1][indices] - offsets[:-1], lengths)
         return EncodedTexts(self.words[np.arange(offsets[-1]) + shift], offsets)
 
-    def padded(
-        self, indices: np.ndarray | Sequence[int] | None = None, max_length: int | None = None
-    ) -> np.ndarray:
-        """Lay texts out as a rectangle, filled up with 0 at the right.
+    def padded(self, indices: np.ndarray | Sequence[int] | None = None) -> np.ndarray:
+        """Lay texts (None for all) out as a rectangle, filled up with 0 at the right.
 
-        Args:
-            indices: integers (n,), the texts; None for all.
-            max_length: the width; longer texts lose their end. None for the longest text's, at least 1.
-
-        Returns:
-            int32 (n, max_length).
+        Returns int32 (n, length) with the length of the longest text, at least 1.
         """
         indices = np.arange(len(self)) if indices is None else np.asarray(indices, np.int64)
         lengths = self.lengths[indices]
-        width = max(1, int(lengths.max(initial=0))) if max_length is None else max_length
-        mask = np.arange(width) < lengths[:, None]
+        mask = np.arange(max(1, int(lengths.max(initial=0)))) < lengths[:, None]
         rectangle = np.zeros(mask.shape, np.int32)
-        kept = np.minimum(lengths, width)
-        starts = np.concatenate([[0], np.cumsum(kept)])[:-1]
-        shift = np.repeat(self.offsets[:-1][indices] - starts, kept)
+        starts = np.concatenate([[0], np.cumsum(lengths)])[:-1]
+        shift = np.repeat(self.offsets[:-1][indices] - starts, lengths)
         rectangle[mask] = self.words[np.arange(len(shift)) + shift]
         return rectangle
 
@@ -138,12 +129,10 @@ class SharedTexts:
         """Give some rows over the same table of texts, of which nothing is copied."""
         return SharedTexts(self.texts, self.index[np.asarray(rows, np.int64)])
 
-    def padded(
-        self, rows: np.ndarray | Sequence[int] | None = None, max_length: int | None = None
-    ) -> np.ndarray:
+    def padded(self, rows: np.ndarray | Sequence[int] | None = None) -> np.ndarray:
         """Lay the texts of rows (None for all) out as a rectangle, see `EncodedTexts.padded`."""
         index = self.index if rows is None else self.index[np.asarray(rows, np.int64)]
-        return self.texts.padded(index, max_length)
+        return self.texts.padded(index)
 
 
 @dataclass(frozen=True)

@@ -69,11 +69,13 @@ def apply_protocol(table: pd.DataFrame, rule: str) -> pd.DataFrame:
 
 
 class Faults:
-    """What is wrong with the rows of a table: of how many, and what with the first of them.
+    """Collects the errors of a table's rows: their number, and the first messages.
 
-    What becomes of these rows is up to `drop`: they are left out, and how many is printed (True), a UserError
-    lists them and names the option that leaves them out (False), or it says what is wrong with the first of
-    them (None).
+    `drop` says what becomes of these rows:
+
+    * True: they are left out, and their number is printed;
+    * False: a UserError lists them, and names the option that leaves them out;
+    * None: a UserError says what is wrong with the first of them.
     """
 
     def __init__(self, where: str | Path, unit: str = "line", drop: bool | None = None) -> None:

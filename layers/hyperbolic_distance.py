@@ -5,8 +5,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from .common import Shape, broadcast_leading
-from .poincare import check_form, poincare_distance
+from .common import Shape, broadcast_leading, check_option
+from .poincare import FORMS, poincare_distance
 
 
 @keras.saving.register_keras_serializable(package="answer_ranking")
@@ -45,7 +45,7 @@ class HyperbolicDistance(keras.layers.Layer):
 
     def __init__(self, form: str = "asinh", **kwargs: Any):
         super().__init__(**{"autocast": False, **kwargs})
-        check_form(form)
+        check_option("form", form, FORMS)
         self.form = form
 
     def build(self, input_shape: list[Shape]) -> None:

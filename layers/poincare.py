@@ -11,6 +11,9 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
+from .common import check_option
+
+FORMS = ("asinh", "released")
 _RELEASED_EPSILON = 1e-6
 # No point of the ball has a component beyond 1. Cutting those far outside keeps every square finite.
 _LARGEST_COMPONENT = 1e3
@@ -28,18 +31,11 @@ _GUARDS = {
 }
 
 
-def check_form(form: str) -> None:
-    """Raises ValueError for an unknown form of the distance."""
-    if form not in ("asinh", "released"):
-        raise ValueError(f'`form` must be "asinh" or "released". Received: form={form!r}')
-
-
 def check_projection(max_norm: float, projection: str) -> None:
     """Raises ValueError for a maximum norm outside (0, 1], or an unknown projection."""
     if not 0 < max_norm <= 1:
         raise ValueError(f"`max_norm` must lie above 0 and not above 1. Received: max_norm={max_norm!r}")
-    if projection not in ("clip", "smooth"):
-        raise ValueError(f'`projection` must be "clip" or "smooth". Received: projection={projection!r}')
+    check_option("projection", projection, ("clip", "smooth"))
 
 
 def _float32_or_wider(*tensors: Any) -> list[Any]:
@@ -79,7 +75,7 @@ def poincare_distance(question: Any, answer: Any, form: str = "asinh") -> Any:
     `z = 1 + 2 |q - a|^2 / ((1 - |q|^2) (1 - |a|^2) + 1e-6)`: it is 0.001 at `q = a`, and its factors are kept
     at or above 0.
     """
-    check_form(form)
+    check_option("form", form, FORMS)
     question, answer = (
         ops.clip(points, -_LARGEST_COMPONENT, _LARGEST_COMPONENT)
         for points in _float32_or_wider(question, answer)

@@ -13,9 +13,9 @@ class UnitBall(keras.layers.Layer):
     """Projection of vectors into a ball inside the unit ball.
 
     [HyperQA](https://arxiv.org/abs/1707.07847) constrains its question and answer embeddings to the unit ball
-    by `y / |y|` where `|y| > 1`. On the edge itself the hyperbolic distance is infinite, so the radius is
-    `max_norm < 1` here. The layer has no weights, takes any shape `(..., dimensions)` and returns the same;
-    masks are passed on.
+    by `y / |y|` where `|y| > 1`. On the edge itself the hyperbolic distance is infinite, so the radius
+    `max_norm` should be below 1. The layer has no weights, takes any shape `(..., dimensions)` and returns
+    the same; masks are passed on.
 
     Neither float16 nor bfloat16 holds a norm of `1 - 1e-5`: the points leave in float32 under every dtype
     policy but float64's, and the inputs are not cast down.

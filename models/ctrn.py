@@ -7,9 +7,8 @@ import keras
 import numpy as np
 
 from answer_ranking.layers import CrossTemporalEncoder, MaskedMean
-from answer_ranking.layers.common import word_embedding
-
-ALIGNMENTS = ("index", "scaled")
+from answer_ranking.layers.common import check_option, word_embedding
+from answer_ranking.layers.cross_temporal_gate import ALIGNMENTS
 
 _Pair = list[Any]
 
@@ -69,8 +68,7 @@ def ctrn(
         >>> model([np.array([[5, 7, 0]]), np.array([[5, 9, 11, 0]])]).shape
         TensorShape([1])
     """
-    if alignment not in ALIGNMENTS:
-        raise ValueError(f"`alignment` must be one of {ALIGNMENTS}. Received: alignment={alignment!r}")
+    check_option("alignment", alignment, ALIGNMENTS)
     encode = _encoder(filters, kernel_size, "fo", alignment, seed)
     return _ranker(
         "CTRN", encode, word_vectors, projection, hidden, n_features, dropout, embedding_dropout, seed

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 
 from answer_ranking.layers import HyperbolicDistance, MaskedSum, UnitBall
-from answer_ranking.layers.common import word_embedding
+from answer_ranking.layers.common import check_option, word_embedding
 
 if TYPE_CHECKING:
     from answer_ranking.models.encodings import BagOfWords
@@ -72,8 +72,7 @@ def hyperqa(
         >>> scores.shape
         TensorShape([1])
     """
-    if similarity not in SIMILARITIES:
-        raise ValueError(f"`similarity` must be one of {SIMILARITIES}. Received: similarity={similarity!r}")
+    check_option("similarity", similarity, SIMILARITIES)
     encoder = _encoder(word_vectors, dimension, max_norm, projection, embedding_dropout, dropout, seed)
     matcher = _matcher(dimension, similarity, distance_form, raw_embeddings)
     question = keras.Input((None,), dtype="int32", name="question")

@@ -1,4 +1,4 @@
-"""What Cosinet and Compare-Aggregate share: inputs, word vectors, pair vectors, and the scores over them.
+"""What Cosinet and Compare-Aggregate share: inputs, pair vectors, and the scores over them.
 
 Both are networks of Bonadiman & Moschitti (2020) that turn a question and an answer into one vector. They
 differ in how; what goes in and what follows is here.
@@ -12,6 +12,7 @@ import numpy as np
 from keras import ops
 
 from answer_ranking.layers import BucketByLength
+from answer_ranking.layers.common import check_option
 
 OBJECTIVES = ("pointwise", "listwise")
 ACROSS = ("none", "rnn", "birnn", "lstm", "bilstm")
@@ -19,9 +20,8 @@ ACROSS = ("none", "rnn", "birnn", "lstm", "bilstm")
 
 def check_options(objective: str, across: str, hidden: int) -> None:
     """Raise ValueError if an option is unknown or does not fit the others."""
-    for name, value, options in (("objective", objective, OBJECTIVES), ("across", across, ACROSS)):
-        if value not in options:
-            raise ValueError(f"`{name}` must be one of {options}. Received: {name}={value!r}")
+    check_option("objective", objective, OBJECTIVES)
+    check_option("across", across, ACROSS)
     if objective == "pointwise" and across != "none":
         raise ValueError(
             "Only a list-wise model sees the other candidates. "

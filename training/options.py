@@ -61,7 +61,10 @@ class FitOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class PairwiseOptions(FitOptions):
-    """The options of `Pairwise`; where there is a choice of numbers the defaults served HyperQA best on dev.
+    """The options of `Pairwise`. The default numbers are those with which HyperQA was best on dev.
+
+    `eq9` is "none" by default, so that other models are trained by plain gradients; HyperQA's experiments and
+    presets have "parameters".
 
     Raises:
         UserError: an option is out of range.

@@ -10,10 +10,10 @@ theta is. There are four readings, of which the last converts nothing:
 - `released_code`: the authors' code takes the norm of the gradient itself, ((1 - |g|^2)^2 + 1e-5) / 4.
 - `none`: the plain Euclidean gradient, for comparison.
 
-Where every text lies at one norm, as the sums of HyperQA do after the projection, `points` scales all
-gradients by one number: 2.5e-1 at norm 0, 6.5e-2 at 0.7, 1e-4 at 0.99. `parameters` cannot move a score
-weight w_f that starts at -1, since its factor is 0 there, and scales the gradient of a large W_p up by its
-norm to the fourth, which Adagrad takes out again.
+Where every text lies at one norm, as the sums of HyperQA do after the projection, `points` scales
+the gradients of the encoder by one number: 2.5e-1 at norm 0, 6.5e-2 at 0.7, 1e-4 at 0.99. `parameters`
+cannot move a score weight w_f that starts at -1, since its factor is 0 there, and scales the gradient of a
+large W_p up by its norm to the fourth, which Adagrad takes out again.
 
 Eq. 8 is the optimizer's step. Its retraction is the identity, since the parameters live in Euclidean space;
 the layer `layers.UnitBall` brings the text vectors back onto the ball in the next forward pass.

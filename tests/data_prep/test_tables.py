@@ -129,6 +129,16 @@ def test_json_lines_as_a_table():
     assert lines == [1, 3]
 
 
+def test_every_key_of_json_lines_is_a_column_up_to_a_bound():
+    def columns(n):
+        text = json.dumps({f"k{i}": i for i in range(n)})
+        return table_files.read_json_lines(text, Faults("a.jsonl"), table_files.EveryColumn("k0"))[0]
+
+    assert columns(25).iloc[0].tolist() == list(range(25))
+    with pytest.raises(UserError, match=r"a\.jsonl, line 1: more than 1000 different keys"):
+        columns(1_001)
+
+
 def test_parquet_with_missing_values_and_numbers_for_identifiers(tmp_path):
     table = pd.DataFrame({"question": ["x", "x"], "candidate": ["y", None], "label": [1, 0]})
     table.to_parquet(tmp_path / "a.parquet")
