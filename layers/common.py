@@ -64,6 +64,12 @@ def max_or_initial(x: Any, axis: int, initial: float, keepdims: bool = False) ->
     return ops.max(x, axis=axis, keepdims=keepdims)
 
 
+def masked_max(x: Any, real: Any, axis: int, keepdims: bool = False) -> Any:
+    """Takes the maximum over the real entries along an axis; that of none is 0."""
+    largest = max_or_initial(ops.where(real, x, float("-inf")), axis, float("-inf"), keepdims)
+    return ops.where(ops.any(real, axis=axis, keepdims=keepdims), largest, 0.0)
+
+
 def unit_vectors(vectors: Any) -> Any:
     """Divides vectors by their norms, at least in float32; the zero vector stays zero, with gradient zero."""
     vectors = ops.cast(vectors, keras.backend.result_type(vectors.dtype, "float32"))

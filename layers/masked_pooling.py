@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from .common import Shape, real_steps
+from .common import Shape, masked_max, real_steps
 
 
 class _MaskedPooling(keras.layers.Layer):
@@ -93,9 +93,7 @@ class MaskedMax(_MaskedPooling):
     """
 
     def call(self, inputs: Any, mask: Any = None) -> Any:
-        real = real_steps(inputs, mask)[..., None]
-        largest = ops.max(ops.where(real, inputs, float("-inf")), axis=-2)
-        return ops.where(ops.any(real, axis=-2), largest, 0.0)
+        return masked_max(inputs, real_steps(inputs, mask)[..., None], axis=-2)
 
 
 def _masked_sum(inputs: Any, real: Any) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from .common import Shape, check_option, first_mask, real_steps
+from .common import Shape, check_option, first_mask, masked_max, real_steps
 
 ACTIVATIONS = ("linear", "relu", "sigmoid", "tanh")
 
@@ -91,10 +91,9 @@ class PooledConvolution(keras.layers.Layer):
             steps = steps + _convolve(ops.where(real, channels, 0.0), kernel[:, n:])
         else:
             steps = _convolve(ops.where(real, ops.concatenate([words, *others], axis=-1), 0.0), kernel)
-        nonempty = ops.any(real, axis=-2)
-        largest = ops.where(nonempty, ops.max(ops.where(real, steps, float("-inf")), axis=-2), 0.0)
         activation = keras.activations.get(self.activation)
-        return ops.where(nonempty, activation(largest + ops.cast(self.bias, self.compute_dtype)), 0.0)
+        pooled = activation(masked_max(steps, real, axis=-2) + ops.cast(self.bias, self.compute_dtype))
+        return ops.where(ops.any(real, axis=-2), pooled, 0.0)
 
     def compute_output_shape(self, input_shape: Shape | list[Shape]) -> Shape:
         shapes = _shapes(input_shape)

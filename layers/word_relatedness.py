@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from .common import Shape, TextPairLayer, unit_vectors
+from .common import Shape, TextPairLayer, masked_max, unit_vectors
 
 
 @keras.saving.register_keras_serializable(package="answer_ranking")
@@ -65,8 +65,8 @@ class WordRelatedness(TextPairLayer):
         cosines = ops.matmul(units[0], ops.swapaxes(units[1], -1, -2))
         rows, columns = ops.expand_dims(real_question, axis=-1), ops.expand_dims(real_answer, axis=-2)
         channels = [
-            _masked_max(cosines, rows, columns, -1),
-            ops.swapaxes(_masked_max(cosines, columns, rows, -2), -1, -2),
+            ops.where(rows, masked_max(cosines, columns, -1, keepdims=True), 0.0),
+            ops.swapaxes(ops.where(columns, masked_max(cosines, rows, -2, keepdims=True), 0.0), -1, -2),
         ]
         channels = [ops.cast(channel, self.compute_dtype) for channel in channels]
         if not self.concatenate:
@@ -88,12 +88,6 @@ class WordRelatedness(TextPairLayer):
             "concatenate": self.concatenate,
             "stop_gradient": self.stop_gradient,
         }
-
-
-def _masked_max(cosines: Any, own: Any, other: Any, axis: int) -> Any:
-    """Takes the maximum over the other text's real words; 0 without any, and at the own text's padding."""
-    largest = ops.max(ops.where(other, cosines, float("-inf")), axis=axis, keepdims=True)
-    return ops.where(ops.logical_and(own, ops.any(other, axis=axis, keepdims=True)), largest, 0.0)
 
 
 def _repeat(text: Any, channel: Any) -> Any:

@@ -37,7 +37,7 @@ def test_pooling_equals_numpy(pooling):
     np.testing.assert_allclose(to_numpy(nested), to_numpy(pooling()(TEXTS, mask=MASK)).reshape(2, 2, 3))
 
 
-@pytest.mark.parametrize("pooling", [MaskedSum, MaskedMean])
+@pytest.mark.parametrize("pooling", [MaskedSum, MaskedMean, MaskedMax])
 @pytest.mark.parametrize("shape", [(0, 4, 3), (2, 0, 3)], ids=["no texts", "no steps"])
 def test_nothing_is_pooled_to_zeros(pooling, shape):
     pooled = to_numpy(pooling()(np.zeros(shape, "float32"), mask=np.ones(shape[:2], dtype=bool)))
