@@ -3,7 +3,7 @@
 import socket
 import sys
 import tempfile
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pandas as pd
@@ -64,7 +64,8 @@ def serve(
             h11_max_incomplete_event_size=64_000,
         )
         print(f"http://{address}/ (stop with Ctrl-C)", flush=True)
-        uvicorn.Server(config).run(sockets=[bound])
+        with suppress(KeyboardInterrupt):  # the way in which it is stopped
+            uvicorn.Server(config).run(sockets=[bound])
 
 
 def _in_address(host: str) -> str:
