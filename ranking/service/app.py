@@ -133,13 +133,10 @@ def make_app(
         start = time.perf_counter()
         try:
             workers.admit(request.client.host if request.client else "")
-            async with asyncio.timeout(limits.seconds):
-                await _bounded(request, limits.most_bytes)
+            await _read_body(request, limits)
             response = await go_on(request)
         except HTTPException as error:
             response = _problem(error.status_code, str(error.detail), error.headers)
-        except TimeoutError:
-            response = _problem(408, "The body of the request took too long.")
         except ClientDisconnect:
             response = _problem(400, "The client has gone.")
         except Exception:
@@ -295,18 +292,22 @@ def _file(name: str, kind: str) -> Callable[[], Awaitable[Response]]:
     return give
 
 
-async def _bounded(request: Request, most: int) -> None:
-    """Read the body; an HTTPException 413 says that it is too large, before all of it has come."""
-    too_large = HTTPException(413, f"The body is larger than {most:,} bytes.")
+async def _read_body(request: Request, limits: ServiceOptions) -> None:
+    """Read the body; an HTTPException says before all has come that it is too large (413) or slow (408)."""
+    too_large = HTTPException(413, f"The body is larger than {limits.most_bytes:,} bytes.")
     declared = request.headers.get("content-length", "")
-    if declared.isdigit() and int(declared) > most:
+    if declared.isdigit() and int(declared) > limits.most_bytes:
         raise too_large
     parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > most:
-            raise too_large
-        parts.append(part)
+    try:
+        async with asyncio.timeout(limits.seconds):
+            async for part in request.stream():
+                size += len(part)
+                if size > limits.most_bytes:
+                    raise too_large
+                parts.append(part)
+    except TimeoutError:
+        raise HTTPException(408, "The body of the request took too long.") from None
     request._body = b"".join(parts)
 
 

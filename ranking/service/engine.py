@@ -61,23 +61,26 @@ class Engine:
         return {name: each for name, each in ((MODEL, own), (SECOND, self._second)) if each is not None}
 
     def refresh(self) -> None:
-        """Open the index again if it has changed; may take seconds."""
+        """Open the index again if it has changed; other threads go on with the old one meanwhile."""
         if self.index is None or self._folder is None or time.monotonic() - self._looked < _LOOK_EVERY:
             return
-        with self._lock:
-            self._looked = time.monotonic()
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
             stamp = self._stamp()  # before it is opened: a later change is seen the next time
             if stamp != self._seen:
-                try:
-                    changed = AnswerIndex.open(self._folder)
-                    if changed.manifest.model == self.index.manifest.model:
-                        changed.ranker = self.index.ranker
-                    _ = changed.ranker  # Loaded here, while the one before answers.
-                    self.index, self._seen, self.problem = changed, stamp, ""
-                except UserError as error:
-                    if not self.problem:
-                        print(f"the index has changed and cannot be opened: {error}", file=sys.stderr)
-                    self.problem = "The index has changed and cannot be opened. The one before is served."
+                changed = AnswerIndex.open(self._folder)
+                if changed.manifest.model == self.index.manifest.model:
+                    changed.ranker = self.index.ranker
+                _ = changed.ranker  # Loaded here, while the one before answers.
+                self.index, self._seen, self.problem = changed, stamp, ""
+        except UserError as error:
+            if not self.problem:
+                print(f"the index has changed and cannot be opened: {error}", file=sys.stderr)
+            self.problem = "The index has changed and cannot be opened. The one before is served."
+        finally:
+            self._looked = time.monotonic()
+            self._lock.release()
 
     def _stamp(self) -> tuple[int, int] | None:
         try:

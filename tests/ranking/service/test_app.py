@@ -1,5 +1,6 @@
 """The page and the service, asked as a client asks."""
 
+import asyncio
 import shutil
 import socket
 import threading
@@ -17,9 +18,10 @@ from answer_ranking.ranking import AnswerIndex, Ranker
 pytest.importorskip("fastapi", reason="the service needs pip install -e '.[serve]'")
 pytest.importorskip("httpx", reason="FastAPI's test client needs httpx")
 
+from fastapi import HTTPException, Request
 from fastapi.testclient import TestClient
 
-from answer_ranking.ranking.service.app import make_app
+from answer_ranking.ranking.service.app import _read_body, make_app
 from answer_ranking.ranking.service.batches import Batches
 from answer_ranking.ranking.service.engine import Engine
 from answer_ranking.ranking.service.options import ServiceOptions
@@ -99,6 +101,16 @@ def test_what_is_refused_is_a_problem_with_its_details(client, path, body, statu
 def test_a_body_without_a_length_is_bounded_too(client):
     parts = (b"x" * 1_000 for _ in range(100))
     assert client.post("/api/search", content=parts).status_code == 413
+
+
+def test_a_body_that_does_not_come_is_given_up():
+    async def receive():
+        await asyncio.sleep(60)
+
+    request = Request({"type": "http", "headers": []}, receive)
+    with pytest.raises(HTTPException, match="took too long") as refused:
+        asyncio.run(_read_body(request, ServiceOptions(seconds=0.01)))
+    assert refused.value.status_code == 408
 
 
 class Page(HTMLParser):
@@ -299,6 +311,28 @@ def test_an_address_that_cannot_be_had_is_named(port, message):
         port = port or taken.getsockname()[1]
         with pytest.raises(UserError, match=message):
             serve(Path("hyperqa_squad"), None, "127.0.0.1", port, (), ServiceOptions())
+
+
+def test_others_search_the_old_index_while_a_changed_one_is_opened(folder, tmp_path, monkeypatch):
+    shutil.copytree(folder, copy := tmp_path / "index")
+    engine, opening, go = Engine(copy), threading.Event(), threading.Event()
+    AnswerIndex.open(copy).add(pd.DataFrame({"answer": ["Radium was found."], "candidate_id": ["new"]}))
+    monkeypatch.setattr("answer_ranking.ranking.service.engine._LOOK_EVERY", 0.0)
+    really_open = AnswerIndex.open
+
+    def slowly(place):
+        opening.set()
+        assert go.wait(60)
+        return really_open(place)
+
+    monkeypatch.setattr(AnswerIndex, "open", slowly)
+    thread = threading.Thread(target=engine.refresh)
+    thread.start()
+    assert opening.wait(60)
+    assert "new" not in [each.id for each in engine.search(QUESTION, 50)]
+    go.set()
+    thread.join(60)
+    assert "new" in [each.id for each in engine.search(QUESTION, 50)]
 
 
 def test_an_engine_needs_something_to_serve(folder, preset):
