@@ -78,7 +78,9 @@ def _bound(host: str, port: int) -> socket.socket:
     if not 0 <= port <= 65_535:
         raise UserError(f"port must be at least 0 and at most 65535. Received: {port}")
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        # Of a name with several addresses, such as localhost, that of IPv4.
+        family, kind, protocol, _, address = min(found, key=lambda each: each[0] != socket.AF_INET)
         bound = socket.socket(family, kind, protocol)
         try:
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
