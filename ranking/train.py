@@ -5,7 +5,7 @@ import json
 import re
 import shlex
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -19,8 +19,6 @@ from answer_ranking.base.files import atomic_write, check_writable, held_folder,
 from answer_ranking.data_prep import (
     Dataset,
     EncodedDataset,
-    EncodedSplit,
-    Vocabulary,
     encode_dataset,
     load_table,
     load_word_vectors,
@@ -31,8 +29,9 @@ from answer_ranking.data_prep.tables import check_table
 from answer_ranking.data_prep.word_vectors.load import WordVectors, resolve_task_vectors
 from answer_ranking.evaluation import measure, write_qrels, write_run
 from answer_ranking.evaluation.records import environment, package_versions
-from answer_ranking.ranking.options import FROM_PRESETS, TrainOptions
+from answer_ranking.ranking.options import TrainOptions
 from answer_ranking.ranking.ranker import Ranker
+from answer_ranking.ranking.recipes import order_seed, recipe
 from answer_ranking.ranking.report import RuleComparison, compare_with_rules, html_report, print_comparison
 from answer_ranking.ranking.wrong_answers import draw_wrong_answers
 
@@ -79,7 +78,8 @@ def train_ranker(
         train: the table to train on: a path (.csv, .tsv, .xlsx, .jsonl or .parquet) or a frame.
         dev: the table that chooses the best epoch.
         test: the table to report on.
-        model: "hyperqa" (the fastest), "ctrn", "ap-cnn" (the slowest) or "cosinet".
+        model: "hyperqa" (the fastest), "ctrn", "ap-cnn", "cosinet", "ca-list-birnn" (the best on WikiQA), or
+            a preset to go on with, "hyperqa_squad" or "cosinet_squad".
         **options: the fields of `ranking.options.TrainOptions`, such as `epochs`, `seeds`, `embeddings`,
             `output`.
 
@@ -149,7 +149,7 @@ def _encode(dataset: Dataset, options: TrainOptions) -> tuple[EncodedDataset, Wo
 
 def _key(dataset: Dataset, vectors: WordVectors, options: TrainOptions) -> str:
     """Name a training by a hash of the options on which it depends, and of its data."""
-    matters = ("model", "epochs", "learning_rate", "batch_size", "lowercase")
+    matters = ("model", "in_order", "epochs", "learning_rate", "batch_size", "lowercase")
     values = [package_versions(), *((name, getattr(options, name)) for name in matters)]
     digest = hashlib.sha256(json.dumps(values).encode())
     for table in dataset.splits.values():
@@ -175,7 +175,7 @@ def _train_seeds(
         with held_folder(folder / f"seed-{seed}"):
             remove_leftovers(folder / f"seed-{seed}")
             keras.utils.set_random_seed(seed)
-            model, way, callbacks = _recipe(options, vectors, embedding, data.train, seed)
+            model, way, callbacks = recipe(options, vectors, embedding, data.train, seed)
             fitted = fit(
                 model,
                 way,
@@ -185,61 +185,12 @@ def _train_seeds(
                 label=f"{options.name}, seed {seed}",
                 callbacks=callbacks,
             )
-        scores = {name: score(model, data.splits[name]) for name in _SCORED}
+        scores = {name: score(model, data.splits[name], order_seed(options)) for name in _SCORED}
         metrics = {name: measure(data.splits[name], scores[name]) for name in _SCORED}
         runs.append(_SeedRun(fitted.history, scores, metrics))
         if best_model is None or metrics["dev"]["map"] > runs[best].metrics["dev"]["map"]:
             best, best_model = seed, model
     return runs, best, best_model
-
-
-def _recipe(
-    options: TrainOptions,
-    vectors: WordVectors,
-    embedding: "keras.layers.Embedding",
-    train: EncodedSplit,
-    seed: int,
-) -> tuple["keras.Model", Any, Sequence["keras.callbacks.Callback"]]:
-    """Return a paper's model in the size of its main experiment, its way of training, and the callbacks."""
-    from answer_ranking import models, training
-
-    wanted = {name: getattr(options, name) for name in ("epochs", "learning_rate", "batch_size")}
-    wanted = {name: value for name, value in wanted.items() if value is not None}
-    start = _start(options, vectors)
-    if options.model in ("hyperqa", "hyperqa_squad"):
-        model = start or models.hyperqa(embedding, dimension=400, max_norm=0.7, seed=seed)
-        pairwise = training.PairwiseOptions(eq9="parameters", **wanted)
-        return model, training.Pairwise(train, pairwise, seed=seed), ()
-    if options.model == "ctrn":
-        model = models.ctrn(embedding, 128, kernel_size=2, hidden=(128,), dropout=0.5, seed=seed * 1000)
-        return model, training.Pointwise(train, training.PointwiseOptions(**wanted), seed=seed), ()
-    if options.model == "ap-cnn":
-        # Without shared negatives a short table takes many times as long.
-        hardest = training.HardestNegativeOptions(share_negatives=True, **wanted)
-        model = models.ap_cnn(embedding, 400, 4, seed=seed * 1000)
-        return model, training.HardestNegative(train, hardest, seed=seed), ()
-    model = start or models.cosinet(embedding, filters=300, width=5, seed=seed * 1000)
-    defaults = {"epochs": 3, "learning_rate": 2e-3, "l2": 0.0, "patience": None}
-    chosen = training.PointwiseOptions(**(defaults | wanted))
-    train = train.keep_questions(train.counts_under("answerable"))
-    rate = training.SlantedTriangularRate(chosen.learning_rate)
-    return model, training.Pointwise(train, chosen, seed=seed), (rate,)
-
-
-def _start(options: TrainOptions, vectors: WordVectors) -> "keras.Model | None":
-    """Give a preset with the words of the table; None where the model is no preset."""
-    if options.model not in FROM_PRESETS:
-        return None
-    from answer_ranking.ranking.keras_texts import with_word_vectors, word_layer
-
-    preset = Ranker.from_preset(options.model).model
-    layer = word_layer(preset)
-    assert layer is not None and vectors.known is not None
-    # The words that GloVe lacks shared a vector when the preset was trained.
-    lacking = ~vectors.known & (np.arange(len(vectors.known)) > 0)
-    matrix = vectors.matrix.copy()
-    matrix[lacking] = layer.embeddings.numpy()[Vocabulary.UNKNOWN]
-    return with_word_vectors(preset, matrix)
 
 
 def _result(
@@ -320,6 +271,12 @@ def load_own_dataset(given: Mapping[str, Table | None], options: TrainOptions) -
         tables |= split_by_question(tables["train"], shares, options.split_seed, names["train"])
         taken = " and ".join(f"{share:.0%} of the questions for {name}" for name, share in shares.items())
         how = f"Split of {title} by question, seed {options.split_seed}: {taken}."
+    for name, table in tables.items():
+        if options.in_order and table["label"].all():
+            raise UserError(
+                f"{names['train' if name in shares else name]} has no wrong answers, and drawn ones stand in "
+                "no text's order: leave in_order out."
+            )
     tables, drawn = draw_wrong_answers(tables, options.wrong_answers, options.split_seed, names["train"])
     how = " ".join([how, *drawn])
     for table in tables.values():

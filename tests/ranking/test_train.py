@@ -217,7 +217,15 @@ def test_the_report_says_what_to_use(shift, begin):
     assert re.match(begin, verdict) and "on 20 questions" in verdict
 
 
-@pytest.mark.parametrize(("model", "name"), [("ctrn", "CTRN"), ("ap-cnn", "AP-CNN"), ("cosinet", "Cosinet")])
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("ctrn", "CTRN"),
+        ("ap-cnn", "AP-CNN"),
+        ("cosinet", "Cosinet"),
+        ("ca-list-birnn", "CA list BiRNN"),
+    ],
+)
 def test_the_other_models_with_vectors_of_their_own(tmp_path, capsys, model, name):
     # Words that no English vectors have.
     letters = "абвгдежз"
@@ -237,6 +245,30 @@ def test_the_other_models_with_vectors_of_their_own(tmp_path, capsys, model, nam
     assert re.search(rf"^{name} +[01]\.\d+", capsys.readouterr().out, re.MULTILINE)
     table = load_table(trained.folder / "split" / "test.csv")
     assert len(Ranker.load(trained.folder / "model").rank_table(table)) == len(table)
+
+
+def test_only_in_order_does_the_place_of_a_candidate_teach_anything(tmp_path):
+    words = np.random.default_rng(0).permutation([f"{a}{b}" for a in "bcdfghjk" for b in "aeiou"] * 9)
+    rows = [
+        (f"{q}?", word, int(place == 1))
+        for q, *texts in words.reshape(-1, 6)
+        for place, word in enumerate(texts)
+    ]
+    table = pd.DataFrame(rows, columns=["question", "candidate", "label"])
+    table["question_id"] = np.repeat([f"q{i}" for i in range(len(table) // 5)], 5)
+    path = tmp_path / "places.csv"
+    table.to_csv(path, index=False)
+    options = {"embeddings": ("task-skipgram-8d",), "model": "ca-list-birnn", "epochs": 2, "output": tmp_path}
+    maps = [
+        train_ranker(path, in_order=in_order, **options).result["metrics"]["test"][0]["map"]
+        for in_order in (True, False)
+    ]
+    assert maps[0] > 0.9 and maps[1] < 0.75
+    with pytest.raises(UserError, match="hyperqa reads each candidate by itself: leave in_order out"):
+        load(path, model="hyperqa", in_order=True)
+    correct = table[table["label"] == 1]
+    with pytest.raises(UserError, match="the train table has no wrong answers, and drawn ones stand in no"):
+        load(correct, in_order=True, model="ca-list-birnn")
 
 
 @pytest.mark.parametrize("name", ["hyperqa_squad", "cosinet_squad"])
