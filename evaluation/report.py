@@ -87,11 +87,13 @@ def which_ranker(points: Mapping[str, Sequence[float]], trained_first: str) -> s
 
     `trained_first` is the sentence on training on another data set first.
     """
-    found = [f"{name} {points[name][1]:.3f} at {points[name][0]:,.0f}" for name in best_trade_offs(points)]
+    names = best_trade_offs(points)
+    found = [f"{name} {points[name][1]:.3f} at {points[name][0]:,.0f}" for name in names]
+    rare = ", IDF-WO weights rare ones more" if any("IDF-WO" in name for name in names) else ""
     sentence = (
         "Which ranker? The best trade-offs on WikiQA, MAP at questions per second of one core: "
         f"{'; '.join(found)}. The trained models had [equal budgets](docs/claims.md). WO counts shared "
-        f"words, IDF-WO weights rare ones more, +RR breaks ties by the order in the document. {trained_first}"
+        f"words{rare}, +RR breaks ties by the order in the document. {trained_first}"
     )
     return f"\n\n{wrapped(sentence.strip())}" if found else ""
 
