@@ -50,8 +50,8 @@ from answer_ranking.evaluation.tables import (
 )
 
 _METRICS = ("map", "mrr")
-_NOTE = "Ours: mean ± half width of the 95 % t interval over the seeds."
-_NOTE_COUNT_ALL = "\nIn TrecQA raw a question without a correct answer counts as 0, as in the printed values."
+_NOTE = "Ours: mean ± 95 % t interval over the seeds."
+_NOTE_COUNT_ALL = " TrecQA raw counts a question without a correct answer as 0, as printed."
 
 
 def readme_block(records: Sequence[ResultRecord], papers: Papers) -> str:
@@ -83,19 +83,25 @@ def readme_block(records: Sequence[ResultRecord], papers: Papers) -> str:
 
 
 def which_ranker(points: Mapping[str, Sequence[float]], trained_first: str) -> str:
-    """Write the README's paragraph on the best trade-offs of quality and speed; "" without a point.
+    """Write the README's table of the best trade-offs of quality and speed; "" without a point.
 
     `trained_first` is the sentence on training on another data set first.
     """
+    if not points:
+        return ""
     names = best_trade_offs(points)
-    found = [f"{name} {points[name][1]:.3f} at {points[name][0]:,.0f}" for name in names]
+    found = []
+    for name in names:
+        speed, mean, half_width = points[name]
+        quality = format_measured({"mean": mean, "ci95": half_width or None})
+        found.append([name, quality, f"{speed:,.0f}"])
+    table = markdown_table(["which ranker? best trade-offs on WikiQA", "MAP", "questions/s, one core"], found)
     rare = ", IDF-WO weights rare ones more" if any("IDF-WO" in name for name in names) else ""
-    sentence = (
-        "Which ranker? The best trade-offs on WikiQA, MAP at questions per second of one core: "
-        f"{'; '.join(found)}. The trained models had [equal budgets](docs/claims.md). WO counts shared "
-        f"words{rare}, +RR breaks ties by the order in the document. {trained_first}"
+    about = (
+        f"Trained ones had [equal budgets](docs/claims.md); WO counts shared words{rare}, +RR breaks ties by "
+        f"the document's order. {trained_first}"
     )
-    return f"\n\n{wrapped(sentence.strip())}" if found else ""
+    return f"\n\n{table}\n\n{wrapped(about.strip())}"
 
 
 def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:

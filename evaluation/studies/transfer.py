@@ -82,7 +82,7 @@ def transfer_sentence(folder: Path) -> str:
         best[study["title"]] = max(best.get(study["title"], (on_dev, said)), (on_dev, said))
     listed = "; ".join(said for _, said in best.values())
     about = (
-        "MAP after [training on SQuAD alone / on SQuAD, then the target / on the target alone]"
+        "Few questions of your own? Start from SQuAD: MAP [unseen / trained on / without SQuAD]"
         "(docs/transfer.md), p of the last two's difference"
     )
     return f"{about}: {listed}." if listed else ""
