@@ -8,11 +8,11 @@ import numpy as np
 from keras import ops
 
 from answer_ranking.layers import PooledConvolution, SoftAlignment
-from answer_ranking.layers.common import word_embedding
 from answer_ranking.models.pair_ranking import (
     bucket_candidates,
     check_options,
     concatenate_buckets,
+    look_up,
     repeat_questions,
     score_pairs,
     text_inputs,
@@ -29,6 +29,7 @@ def compare_aggregate(
     widths: tuple[int, ...] = (1, 2, 3, 4, 5),
     hidden: int | None = None,
     activation: str = "relu",
+    unit_words: bool = False,
     embedding_dropout: float = 0.0,
     dropout: float = 0.0,
     seed: int = 0,
@@ -72,7 +73,7 @@ def compare_aggregate(
         raise ValueError(f"`widths` must name at least one width. Received: widths={widths}")
     question, texts = text_inputs(objective)
     answers, rows, places = bucket_candidates(texts)
-    embedding = word_embedding(word_vectors)
+    embedding = look_up(word_vectors, unit_words)
     preprocess = _preprocessing(dimension, embedding_dropout, seed)
     align = SoftAlignment(name="alignment")
     compare = [keras.layers.Multiply(name=f"{name}_comparison") for name in ("question", "answer")]

@@ -5,11 +5,11 @@ import numpy as np
 from keras import ops
 
 from answer_ranking.layers import PooledConvolution, WordRelatedness
-from answer_ranking.layers.common import word_embedding
 from answer_ranking.models.pair_ranking import (
     bucket_candidates,
     check_options,
     concatenate_buckets,
+    look_up,
     repeat_questions,
     score_pairs,
     text_inputs,
@@ -25,6 +25,7 @@ def cosinet(
     width: int = 5,
     hidden: int | None = None,
     activation: str = "relu",
+    unit_words: bool = False,
     embedding_dropout: float = 0.0,
     dropout: float = 0.0,
     seed: int = 0,
@@ -55,6 +56,8 @@ def cosinet(
             `filters`, half of the pair's size, which fits the printed numbers of parameters (the paper's text
             says the pair's size).
         activation: "relu", "tanh", "sigmoid" or "linear", of the convolutions; the paper does not name it.
+        unit_words: divide every word's vector by its length, as the paper's (Numberbatch) are. Beside long
+            vectors the relatedness, at most 1, counts for little.
         embedding_dropout: share of the entries of word vectors that training sets to zero, after the
             cosines. The paper names no dropout.
         dropout: share of the entries of pair vectors that training sets to zero.
@@ -81,7 +84,7 @@ def cosinet(
     check_options(objective, across, hidden)
     question, texts = text_inputs(objective)
     answers, rows, places = bucket_candidates(texts)
-    embedding = word_embedding(word_vectors)
+    embedding = look_up(word_vectors, unit_words)
     relate = WordRelatedness(concatenate=False, name="word_relatedness")
     drop, convolve = {}, {}
     for i, name in enumerate(("question", "answer")):

@@ -18,7 +18,8 @@ SUPPORTED, RULED_OUT, OPEN, WORSE = "supported", "ruled out", "open", "worse"
 _KINDS = {
     "training data": ("variant",),
     "word vectors": (
-        *("embeddings", "identity_dimensions", "unknown_scale", "word_vector_norm", "train_word_vectors"),
+        *("embeddings", "identity_dimensions", "unknown_scale", "word_vector_norm", "unit_words"),
+        "train_word_vectors",
     ),
     "tokens": ("lowercase", "mask_numbers"),
     "model": (

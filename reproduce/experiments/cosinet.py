@@ -22,6 +22,8 @@ class _Network(ModelOptions):
     """Filters of each convolution."""
     activation: Literal["relu", "tanh", "sigmoid", "linear"] = "relu"
     """Activation of the convolutions, which the paper does not name."""
+    unit_words: bool = False
+    """Divide each word's vector by its length, as the paper's (Numberbatch) are."""
     embedding_dropout: float = 0.0
     """Share of the entries of word vectors that training drops; the paper names no dropout."""
     dropout: float = 0.0

@@ -243,6 +243,17 @@ def test_the_hidden_size_of_the_paper_s_text(builder):
 
 
 @each
+def test_unit_words_are_those_of_vectors_divided_by_their_lengths(builder):
+    lengths = np.linalg.norm(np.float64(vectors()), axis=1, keepdims=True)
+    divided = np.divide(vectors(), lengths, where=lengths > 0, out=np.zeros_like(vectors()))
+    expected = small(builder, objective="listwise", across="birnn")
+    expected.get_layer("word_vectors").embeddings.assign(divided)
+    unit = small(builder, objective="listwise", across="birnn", unit_words=True)
+    np.testing.assert_allclose(predict(unit), predict(expected), atol=1e-6)
+    assert np.abs(predict(unit) - predict(small(builder, objective="listwise", across="birnn"))).max() > 1e-3
+
+
+@each
 def test_models_may_share_the_memory_of_their_word_vectors(builder):
     model = small(builder)
     again = builder(model.get_layer("word_vectors"), **BUILDERS[builder])
