@@ -8,11 +8,11 @@ import numpy as np
 from keras import ops
 
 from answer_ranking.layers import PooledConvolution, SoftAlignment
+from answer_ranking.layers.common import word_embedding
 from answer_ranking.models.pair_ranking import (
     bucket_candidates,
     check_options,
     concatenate_buckets,
-    look_up,
     repeat_questions,
     score_pairs,
     text_inputs,
@@ -29,7 +29,6 @@ def compare_aggregate(
     widths: tuple[int, ...] = (1, 2, 3, 4, 5),
     hidden: int | None = None,
     activation: str = "relu",
-    unit_words: bool = False,
     embedding_dropout: float = 0.0,
     dropout: float = 0.0,
     seed: int = 0,
@@ -51,7 +50,7 @@ def compare_aggregate(
         widths: the number of words that each convolution sees at once.
         hidden: size of the result of the network across candidates, both directions together. Defaults to
             twice the `filters`, which fits the printed numbers of parameters.
-        The other arguments are those of `cosinet`.
+        The other arguments are those of `cosinet`, but for `unit_words`.
 
     Returns:
         A model with the inputs and scores of `cosinet`. Trainable parameters: 2,886,601 for n = 300, and more
@@ -73,7 +72,7 @@ def compare_aggregate(
         raise ValueError(f"`widths` must name at least one width. Received: widths={widths}")
     question, texts = text_inputs(objective)
     answers, rows, places = bucket_candidates(texts)
-    embedding = look_up(word_vectors, unit_words)
+    embedding = word_embedding(word_vectors)
     preprocess = _preprocessing(dimension, embedding_dropout, seed)
     align = SoftAlignment(name="alignment")
     compare = [keras.layers.Multiply(name=f"{name}_comparison") for name in ("question", "answer")]

@@ -5,11 +5,11 @@ import numpy as np
 from keras import ops
 
 from answer_ranking.layers import PooledConvolution, WordRelatedness
+from answer_ranking.layers.common import word_embedding
 from answer_ranking.models.pair_ranking import (
     bucket_candidates,
     check_options,
     concatenate_buckets,
-    look_up,
     repeat_questions,
     score_pairs,
     text_inputs,
@@ -84,7 +84,8 @@ def cosinet(
     check_options(objective, across, hidden)
     question, texts = text_inputs(objective)
     answers, rows, places = bucket_candidates(texts)
-    embedding = look_up(word_vectors, unit_words)
+    embedding = word_embedding(word_vectors)
+    unit = keras.layers.UnitNormalization(name="unit_words") if unit_words else keras.layers.Identity()
     relate = WordRelatedness(concatenate=False, name="word_relatedness")
     drop, convolve = {}, {}
     for i, name in enumerate(("question", "answer")):
@@ -96,10 +97,10 @@ def cosinet(
             kernel_initializer=keras.initializers.GlorotUniform(seed + i),
             name=f"{name}_convolution",
         )
-    words, mask = embedding(question), ops.not_equal(question, 0)
+    words, mask = unit(embedding(question)), ops.not_equal(question, 0)
     channels, answer_vectors = [], []
     for answer, own in zip(answers, rows, strict=True):
-        answer_words, answer_mask = embedding(answer), ops.not_equal(answer, 0)
+        answer_words, answer_mask = unit(embedding(answer)), ops.not_equal(answer, 0)
         of_question, of_answer = relate(
             [repeat_questions(words, own), answer_words], mask=[repeat_questions(mask, own), answer_mask]
         )

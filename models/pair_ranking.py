@@ -4,7 +4,7 @@ Both are networks of Bonadiman & Moschitti (2020) that turn a question and an an
 differ in how; what goes in and what follows is here.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -12,7 +12,7 @@ import numpy as np
 from keras import ops
 
 from answer_ranking.layers import BucketByLength
-from answer_ranking.layers.common import check_option, word_embedding
+from answer_ranking.layers.common import check_option
 
 OBJECTIVES = ("pointwise", "listwise")
 ACROSS = ("none", "rnn", "birnn", "lstm", "bilstm")
@@ -40,15 +40,6 @@ def text_inputs(objective: str) -> tuple[Any, Any]:
     if objective == "pointwise":
         return question, keras.Input((None,), dtype="int32", name="answer")
     return question, keras.Input((None, None), dtype="int32", name="answers")
-
-
-def look_up(word_vectors: np.ndarray | keras.layers.Embedding, unit_words: bool) -> Callable[[Any], Any]:
-    """Make the function from words to their vectors, of length 1 with `unit_words`."""
-    embedding = word_embedding(word_vectors)
-    if not unit_words:
-        return embedding
-    unit = keras.layers.UnitNormalization(name="unit_words")
-    return lambda words: unit(embedding(words))
 
 
 def bucket_candidates(texts: Any) -> tuple[list[Any], list[Any], Any]:

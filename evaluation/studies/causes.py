@@ -128,7 +128,11 @@ def _change(record: ResultRecord, other: ResultRecord) -> str:
     """Say what a run changes."""
     if other.search:
         parts = [f"{other.search['trials']} trials on dev, {len(other.seeds)} fresh seeds"]
-        parts += [f"eq9 = {other.configuration['eq9']}"] if "eq9" in other.configuration else []
+        parts += [
+            f"{name} = {other.configuration[name]}".lower()
+            for name in ("eq9", "unit_words")
+            if name in other.configuration
+        ]
     else:
         parts = [other.variant] * (other.variant != record.variant) + [differing_options(other, record)]
     vectors = short_vectors(other.embeddings) if other.embeddings != record.embeddings else ""

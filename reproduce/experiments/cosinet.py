@@ -22,8 +22,6 @@ class _Network(ModelOptions):
     """Filters of each convolution."""
     activation: Literal["relu", "tanh", "sigmoid", "linear"] = "relu"
     """Activation of the convolutions, which the paper does not name."""
-    unit_words: bool = False
-    """Divide each word's vector by its length, as the paper's (Numberbatch) are."""
     embedding_dropout: float = 0.0
     """Share of the entries of word vectors that training drops; the paper names no dropout."""
     dropout: float = 0.0
@@ -36,6 +34,8 @@ class Cosinet(_Network):
 
     width: int = 5
     """Words that the convolutions see at once."""
+    unit_words: bool = False
+    """Divide each word's vector by its length, as the paper's (Numberbatch) are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,6 +123,7 @@ def cosinet(name: str, data: DataOptions, **options: Any) -> Experiment:
 SPACE = {
     "epochs": (3, 5),
     "activation": ("relu", "tanh"),
+    "unit_words": (True, False),
 }
 
 
