@@ -53,8 +53,8 @@ def recipe(
         listwise = training.ListwiseOptions(**wanted)
         way = training.Listwise(train, listwise, seed=seed, order_seed=order_seed(options))
         return model, way, (training.SlantedTriangularRate(listwise.learning_rate),)
-    model = start or models.cosinet(embedding, filters=300, width=5, seed=seed * 1000)
-    wanted = {"epochs": 3, "learning_rate": 2e-3, "l2": 0.0, "patience": None} | wanted
+    model = start or models.cosinet(embedding, filters=300, width=5, unit_words=True, seed=seed * 1000)
+    wanted = {"epochs": 3, "learning_rate": 2e-3 if start else 6e-3, "l2": 0.0, "patience": None} | wanted
     chosen = training.PointwiseOptions(**wanted)
     train = train.keep_questions(train.counts_under("answerable"))
     rate = training.SlantedTriangularRate(chosen.learning_rate)

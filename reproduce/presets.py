@@ -36,12 +36,15 @@ from answer_ranking.reproduce.experiments.run import ExperimentData, Run, clean_
 from answer_ranking.training.options import check_range
 
 DATA = DataOptions(dataset="squad-sent", variant="v1.1")
-# HyperQA's first setting is that of the WikiQA experiment; each other one changes one value of it.
+# The first setting of each is that of the WikiQA experiment, or the paper's; each other one changes it.
 _CHANGES: list[dict[str, Any]] = [{}, {"learning_rate": 0.1}, {"max_norm": 0.9}, {"max_norm": 0.99}]
 _CHANGES += [{"foreign_negatives": 4}, {"foreign_negatives": 16}]
 SETTINGS = {
     "hyperqa_squad": [hyperqa.hyperqa(DATA, epochs=5, **changed) for changed in _CHANGES],
-    "cosinet_squad": [cosinet.cosinet("cosinet", DATA)],
+    "cosinet_squad": [
+        cosinet.cosinet("cosinet", DATA),
+        *(cosinet.cosinet("cosinet", DATA, unit_words=True, learning_rate=rate) for rate in (2e-3, 6e-3)),
+    ],
 }
 MEASURED = ("wikiqa", "trecqa", "insuranceqa", "qed")
 N_WORDS = 1000
