@@ -77,14 +77,11 @@ def transfer_sentence(folder: Path) -> str:
         last = _with_all_questions(study)
         found = " / ".join(f"{last[way]['metrics']['map']['mean']:.3f}" for way in _WAYS)
         p = next(each["p"] for each in study["comparisons"] if _pair(each) == (TRAINED_ON, SCRATCH))
-        said = f"{_name(study)} {found}, p {p:.2g}"
+        said = f"{_name(study)} {found}, p {p:.1g}"
         on_dev = last[TRAINED_ON]["metrics_dev"]["map"]["mean"]
         best[study["title"]] = max(best.get(study["title"], (on_dev, said)), (on_dev, said))
     listed = "; ".join(said for _, said in best.values())
-    about = (
-        "Few questions of your own? Start from SQuAD: MAP [unseen / trained on / without SQuAD]"
-        "(docs/transfer.md), p of the last two's difference"
-    )
+    about = "Few questions? SQuAD first: MAP [unseen / trained on / without](docs/transfer.md), p of last two"
     return f"{about}: {listed}." if listed else ""
 
 
