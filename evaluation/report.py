@@ -96,8 +96,11 @@ def which_ranker(points: Mapping[str, Sequence[float]], trained_first: str) -> s
         quality = format_measured({"mean": mean, "ci95": half_width or None})
         found.append([name, quality, f"{speed:,.0f}"])
     table = markdown_table(["which ranker? best trade-offs on WikiQA", "MAP", "questions/s, one core"], found)
-    rare = ", by rarity in IDF-WO" if any("IDF-WO" in name for name in names) else ""
-    about = f"At [equal budgets](docs/claims.md); WO: shared words{rare}; RR: file order. {trained_first}"
+    rare = ", IDF-WO weights rare ones more" if any("IDF-WO" in name for name in names) else ""
+    about = (
+        f"Trained ones had [equal budgets](docs/claims.md). WO counts shared words{rare}, RR keeps the "
+        f"document's order. {trained_first}"
+    )
     return f"\n\n{table}\n\n{wrapped(about.strip())}"
 
 

@@ -85,7 +85,7 @@ def cosinet(
     question, texts = text_inputs(objective)
     answers, rows, places = bucket_candidates(texts)
     embedding = word_embedding(word_vectors)
-    unit = keras.layers.UnitNormalization(name="unit_words") if unit_words else keras.layers.Identity()
+    unit = keras.layers.UnitNormalization(name="unit_words") if unit_words else lambda vectors: vectors
     relate = WordRelatedness(concatenate=False, name="word_relatedness")
     drop, convolve = {}, {}
     for i, name in enumerate(("question", "answer")):

@@ -11,7 +11,17 @@ from answer_ranking.evaluation.tables import format_measured, markdown_table, te
 
 UNSEEN, TRAINED_ON, SCRATCH = _WAYS = ("unseen", "trained on", "from scratch")
 _NEEDED = (
-    *("title", "model", "pretrained_on", "seeds", "rate_factors", "comparisons", "conditions", "command"),
+    *(
+        "dataset",
+        "title",
+        "model",
+        "pretrained_on",
+        "seeds",
+        "rate_factors",
+        "comparisons",
+        "conditions",
+        "command",
+    ),
 )
 _METRICS = ("map", "mrr")
 
@@ -70,18 +80,21 @@ def transfer_block(folder: Path) -> str:
 def transfer_sentence(folder: Path) -> str:
     """Say for the README what the studies found with all questions; "" without a study.
 
-    Of several studies of a data set it has the one that is best on dev.
+    Of several studies of a data set it has the one with the most questions, of these the best on dev.
     """
-    best: dict[str, tuple[float, str]] = {}
+    best: dict[str, tuple[int, float, str]] = {}
     for study in read_transfer(folder):
         last = _with_all_questions(study)
         found = " / ".join(f"{last[way]['metrics']['map']['mean']:.3f}" for way in _WAYS)
         p = next(each["p"] for each in study["comparisons"] if _pair(each) == (TRAINED_ON, SCRATCH))
-        said = f"{_name(study)} {found}, p {p:.1g}"
         on_dev = last[TRAINED_ON]["metrics_dev"]["map"]["mean"]
-        best[study["title"]] = max(best.get(study["title"], (on_dev, said)), (on_dev, said))
-    listed = "; ".join(said for _, said in best.values())
-    about = "Few questions? SQuAD first: MAP [unseen / trained on / without](docs/transfer.md), p of last two"
+        here = last[TRAINED_ON]["questions"], on_dev, f"{_name(study)} {found}, p {p:.2g}"
+        best[study["dataset"]] = max(best.get(study["dataset"], here), here)
+    listed = "; ".join(said for *_, said in best.values())
+    about = (
+        "With few questions start from SQuAD. MAP [unseen / trained on / from scratch](docs/transfer.md), "
+        "p of the last two's difference"
+    )
     return f"{about}: {listed}." if listed else ""
 
 

@@ -40,6 +40,7 @@ def folder(tmp_path):
         for better, worse, p in pairs
     ]
     about = {
+        "dataset": "trecqa",
         "title": "TrecQA TRAIN",
         "model": "HyperQA",
         "pretrained_on": "squad-sent",
@@ -98,6 +99,14 @@ def test_the_sentence_has_the_study_that_is_best_on_dev(folder):
     # Holm over six tests, of which 0.02 is the third smallest with its equal.
     assert said.endswith("TrecQA TRAIN, clean, Cosinet 0.500 / 0.700 / 0.600, p 0.08.")
     assert "HyperQA" not in said
+
+
+def test_of_a_data_set_the_sentence_has_the_study_with_the_most_questions(folder):
+    study = json.loads((folder / "trecqa" / "hyperqa.json").read_text())
+    more = [each | {"questions": 10 * each["questions"]} for each in study["conditions"]]
+    save_study(study | {"title": "TrecQA TRAIN-ALL", "conditions": more}, folder / "trecqa" / "all.json")
+    said = transfer_sentence(folder)
+    assert "TrecQA TRAIN-ALL, clean, HyperQA" in said and "TRAIN," not in said
 
 
 def test_no_study_no_sentence(tmp_path):
