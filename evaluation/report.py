@@ -95,11 +95,12 @@ def which_ranker(points: Mapping[str, Sequence[float]], trained_first: str) -> s
         speed, mean, half_width = points[name]
         quality = format_measured({"mean": mean, "ci95": half_width or None})
         found.append([name, quality, f"{speed:,.0f}"])
-    table = markdown_table(["which ranker? best trade-offs on WikiQA", "MAP", "questions/s, one core"], found)
-    rare = ", IDF-WO weights rare ones more" if any("IDF-WO" in name for name in names) else ""
+    title = "which ranker? best of WikiQA at [equal budgets](docs/claims.md)"
+    table = markdown_table([title, "MAP", "questions/s, one core"], found)
+    rare = "; IDF-WO: rare ones count more" if any("IDF-WO" in name for name in names) else ""
     about = (
-        f"Trained ones had [equal budgets](docs/claims.md). WO counts shared words{rare}, RR keeps the "
-        f"document's order. {trained_first}"
+        "CA: Compare-Aggregate; list: trained on a question's candidates together; WO: shared words"
+        f"{rare}; RR: the document's order. {trained_first}"
     )
     return f"\n\n{table}\n\n{wrapped(about.strip())}"
 

@@ -92,8 +92,8 @@ def transfer_sentence(folder: Path) -> str:
         best[study["dataset"]] = max(best.get(study["dataset"], here), here)
     listed = "; ".join(said for *_, said in best.values())
     about = (
-        "With few questions start from SQuAD. MAP [unseen / trained on / from scratch](docs/transfer.md), "
-        "p of the last two's difference"
+        "MAP after training on [SQuAD / then the data set / the data set alone](docs/transfer.md), "
+        "p of the last two"
     )
     return f"{about}: {listed}." if listed else ""
 
