@@ -11,17 +11,8 @@ from answer_ranking.evaluation.tables import format_measured, markdown_table, te
 
 UNSEEN, TRAINED_ON, SCRATCH = _WAYS = ("unseen", "trained on", "from scratch")
 _NEEDED = (
-    *(
-        "dataset",
-        "title",
-        "model",
-        "pretrained_on",
-        "seeds",
-        "rate_factors",
-        "comparisons",
-        "conditions",
-        "command",
-    ),
+    *("dataset", "title", "model", "pretrained_on", "seeds", "rate_factors"),
+    *("comparisons", "conditions", "command"),
 )
 _METRICS = ("map", "mrr")
 
