@@ -76,15 +76,13 @@ def transfer_sentence(folder: Path) -> str:
     best: dict[str, tuple[float, str]] = {}
     for study in read_transfer(folder):
         last = _with_all_questions(study)
-        found = " / ".join(f"{last[way]['metrics']['map']['mean']:.3f}" for way in _WAYS)
+        first, alone = (last[way]["metrics"]["map"]["mean"] for way in (TRAINED_ON, SCRATCH))
         p = next(each["p"] for each in study["comparisons"] if _pair(each) == (TRAINED_ON, SCRATCH))
-        here = last[TRAINED_ON]["metrics_dev"]["map"]["mean"], f"{_name(study)} {found}, p {p:.2g}"
+        said = f"{_name(study)} {first:.3f}{'*' * (p < 0.05)} ({alone:.3f})"
+        here = last[TRAINED_ON]["metrics_dev"]["map"]["mean"], said
         best[study["dataset"]] = max(best.get(study["dataset"], here), here)
     listed = "; ".join(said for _, said in best.values())
-    about = (
-        "MAP after training on [SQuAD / then the data set / the data set alone](docs/transfer.md), "
-        "p of the last two"
-    )
+    about = "MAP after [training on SQuAD first](docs/transfer.md) (without; \\* p < 0.05)"
     return f"{about}: {listed}." if listed else ""
 
 
