@@ -1,6 +1,8 @@
 """What all command lines have in common."""
 
+import errno
 import importlib
+import io
 import os
 import re
 import signal
@@ -56,12 +58,17 @@ def run_command(main: Callable[[], object]) -> None:
         received.append(number)
         raise KeyboardInterrupt
 
+    # A terminal that has no sign for a character shows its number.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     # A shell's background job ignores the keyboard's interruption.
     heard = [each for each in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(each) != signal.SIG_IGN]
     before = {number: signal.signal(number, interrupt) for number in heard}
     try:
         code = main()
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except UserError as error:
         print(f"error: {printable(str(error))}", file=sys.stderr)
         code = 2
@@ -69,6 +76,13 @@ def run_command(main: Callable[[], object]) -> None:
         # `... | head` closed the pipe; without this, Python would fail again while it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 141
+    except OSError as error:
+        # Standard output that leads to a full disk; another file has a name.
+        if error.errno != errno.ENOSPC or error.filename is not None:
+            raise
+        print(f"error: cannot write the output: {error.strerror}.", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 2
     except BaseException as error:
         # TensorFlow's libraries turn an interruption of their import into an ImportError.
         if not received and not isinstance(error, KeyboardInterrupt):

@@ -59,8 +59,9 @@ def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO]:
     with atomic_path(path) as temporary, temporary.open(mode, **text) as file:
         yield file
         file.flush()
-        # Renaming without this may leave an empty file behind a power cut.
-        os.fsync(file.fileno())
+        # Renaming without this may leave an empty file behind a power cut. A pipe has no disk.
+        if temporary.is_file():
+            os.fsync(file.fileno())
 
 
 @contextmanager
@@ -68,12 +69,18 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     """Give the path of a temporary file beside `path` and of its suffix, for a library that writes to paths.
 
     The file takes the name `path` when the block ends without an error. The folder is made where it is
-    missing. Raises a UserError where the folder cannot be written to or the disk is full.
+    missing. A link stays, and what it points to is written; a pipe or a device is written to at once. Raises
+    a UserError where the folder cannot be written to or the disk is full.
     """
     path = Path(path)
-    name = f".{path.name}.{secrets.token_hex(4)}.{os.getpid()}.part{path.suffix}"
-    temporary = path.with_name(name)
+    temporary = None
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            yield path
+            return
+        path = path.resolve() if path.is_symlink() else path
+        name = f".{path.name}.{secrets.token_hex(4)}.{os.getpid()}.part{path.suffix}"
+        temporary = path.with_name(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
         temporary.replace(path)
@@ -82,9 +89,10 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
             f"cannot write {path}: {error.strerror or error}. Free space or choose another place."
         ) from error
     finally:
-        # Nothing can be below a path that is a file.
-        with suppress(NotADirectoryError):
-            temporary.unlink(missing_ok=True)
+        # Where it could not be written it is not there either.
+        with suppress(OSError):
+            if temporary is not None:
+                temporary.unlink()
 
 
 def check_writable(folder: str | Path) -> None:

@@ -1,7 +1,10 @@
 import gc
 import os
 import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -75,3 +78,25 @@ def test_an_interruption_that_a_library_turns_into_another_error_is_one(capsys):
         run_command(main)
     assert end.value.code == 130
     assert capsys.readouterr().err == ""
+
+
+def in_a_shell(script, **streams):
+    code = f"from answer_ranking.base.command import run_command\n{script}"
+    return subprocess.run([sys.executable, "-c", code], check=False, **streams)
+
+
+def test_a_character_that_the_terminal_lacks_is_no_error():
+    environment = os.environ | {"PYTHONIOENCODING": "cp1252"}
+    done = in_a_shell("run_command(lambda: print('Łódź'))", capture_output=True, env=environment)
+    assert done.returncode == 0 and done.stdout == b"\\u0141\xf3d\\u017a\n"
+
+
+def test_output_to_a_full_disk():
+    with Path("/dev/full").open("wb") as full:
+        done = in_a_shell("run_command(lambda: print('a'))", stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 2
+    assert done.stderr == b"error: cannot write the output: No space left on device.\n"
+
+
+def test_no_standard_output_is_no_error():
+    assert in_a_shell("import sys; sys.stdout = None; run_command(lambda: 3)").returncode == 3

@@ -1,4 +1,5 @@
 import gzip
+import os
 import resource
 import subprocess
 import sys
@@ -33,6 +34,41 @@ def test_a_place_that_cannot_be_written_is_a_user_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="cannot write"), atomic_write(tmp_path / "file" / "a.txt"):
         pass
+
+
+def test_a_name_that_is_too_long_is_a_user_error(tmp_path):
+    with (
+        pytest.raises(UserError, match=r"cannot write .* name too long"),
+        atomic_write(tmp_path / ("a" * 300)),
+    ):
+        pass
+    with pytest.raises(ZeroDivisionError), atomic_write(tmp_path / "a") as file:
+        file.close()
+        tmp_path.joinpath("b").mkdir()
+        _ = 1 / 0
+    assert [path.name for path in tmp_path.iterdir()] == ["b"]
+
+
+def test_a_link_stays_and_what_it_points_to_is_written(tmp_path):
+    (tmp_path / "folder").mkdir()
+    link = tmp_path / "link.txt"
+    link.symlink_to(tmp_path / "folder" / "a.txt")
+    for text in ("first", "second"):
+        with atomic_write(link) as file:
+            file.write(text)
+        assert link.is_symlink() and (tmp_path / "folder" / "a.txt").read_text() == text
+
+
+def test_a_pipe_is_written_to(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()), daemon=True)
+    reader.start()
+    with atomic_write(pipe) as file:
+        file.write("text")
+    reader.join(10)
+    assert read == ["text"] and pipe.is_fifo()
 
 
 def test_a_library_s_file_takes_its_name_when_it_is_whole(tmp_path):
