@@ -3,7 +3,7 @@
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import chain
@@ -15,6 +15,10 @@ NUMBER = "<num>"
 """What a masked number becomes."""
 
 _NUMBER = re.compile(r"[0-9][0-9.,]*")
+# spaCy's time grows with the square of such a run. No text of the data sets has one of 200.
+_LONG_RUN = re.compile(r"(\S{500})(?=\S)")
+# spaCy keeps every word that it has seen, which a service would fill the memory with.
+_MOST_KEPT = 1_000_000
 
 
 @dataclass
@@ -25,7 +29,7 @@ class Tokenizer:
 
     Args:
         pretokenised: bool. Split at white space only. Otherwise spaCy's blank English pipeline decides; its
-            white-space tokens are left out.
+            white-space tokens are left out, and runs of over 500 characters without white space are cut.
         lowercase: bool. Put tokens in lower case, after splitting: the rules look at capitals. Default True.
         mask_numbers: bool. Replace tokens of digits, points and commas by `<num>`, as the distributed file of
             TrecQA's TRAIN-ALL has them; that of TRAIN, dev and test has the digits. Default False.
@@ -38,7 +42,7 @@ class Tokenizer:
     pretokenised: bool
     lowercase: bool = True
     mask_numbers: bool = False
-    _make_doc: Callable[[str], Any] | None = field(default=None, init=False, repr=False, compare=False)
+    _nlp: Any = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def settings(self) -> dict[str, bool | str]:
@@ -56,14 +60,15 @@ class Tokenizer:
         if self.pretokenised:
             tokens = text.split()
         else:
-            if self._make_doc is None:
+            nlp = self._nlp
+            if nlp is None or len(nlp.vocab.strings) > _MOST_KEPT:
                 import spacy
 
-                pipeline = spacy.blank("en")
+                nlp = self._nlp = spacy.blank("en")
                 # spaCy's limit protects its parser, which is not used here.
-                pipeline.max_length = sys.maxsize
-                self._make_doc = pipeline.make_doc
-            tokens = [token.text for token in self._make_doc(text) if not token.is_space]
+                nlp.max_length = sys.maxsize
+            doc = nlp.make_doc(_LONG_RUN.sub(r"\1 ", text))
+            tokens = [token.text for token in doc if not token.is_space]
         if self.mask_numbers:
             tokens = [NUMBER if _NUMBER.fullmatch(token) else token for token in tokens]
         return [token.lower() for token in tokens] if self.lowercase else tokens

@@ -13,6 +13,7 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import load_dataset
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.search.index import AnswerIndex
+from answer_ranking.ranking.search.manifest import BUILDING, NAME
 from answer_ranking.ranking.service.app import make_app
 from answer_ranking.ranking.service.engine import Engine
 from answer_ranking.ranking.service.options import ServiceOptions
@@ -31,8 +32,8 @@ def serve(
 ) -> None:
     """Serve an index, a ranker, or the bundled sample's answers, until it is stopped.
 
-    `hosts` are further names under which it may be called. SIGTERM finishes what is under way, for as long
-    as a request may take.
+    `hosts` are further names under which it may be called; without any, a service on all addresses may be
+    called by any name. SIGTERM finishes what is under way, for as long as a request may take.
     """
     with ExitStack() as stack:
         bound = stack.enter_context(_bound(host, port))
@@ -43,7 +44,7 @@ def serve(
             texts = pd.concat([table[["candidate"]] for table in tables]).drop_duplicates()
             AnswerIndex.build("hyperqa_squad", texts, folder)
             engine = Engine(folder, second=other)
-        elif (source / "manifest.json").exists():
+        elif any((source / name).exists() for name in (NAME, BUILDING)):
             engine = Engine(source, second=other)
         else:
             engine = Engine(ranker=Ranker.load(source), second=other)
@@ -54,7 +55,8 @@ def serve(
                 "access control before it.",
                 file=sys.stderr,
             )
-        names = ("*",) if host in _EVERY else tuple(map(_in_address, (*_LOCAL, host, *hosts)))
+        any_name = host in _EVERY and not hosts
+        names = ("*",) if any_name else tuple(map(_in_address, (*_LOCAL, host, *hosts)))
         config = uvicorn.Config(
             make_app(engine, options, names),
             log_level="warning",
@@ -85,6 +87,7 @@ def _bound(host: str, port: int) -> socket.socket:
         try:
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             bound.bind(address)
+            bound.listen(2048)  # whoever reads the address may call at once
         except OSError:
             bound.close()
             raise

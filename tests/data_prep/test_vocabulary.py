@@ -47,6 +47,26 @@ def test_tokenizers():
     assert Tokenizer(pretokenised=False)([text, text]) == [[token.lower() for token in expected]] * 2
 
 
+def test_long_runs_without_white_space_are_cut_and_nothing_is_lost():
+    pytest.importorskip("spacy")
+    text = "a" * 1_300 + " " + "x" * 500 + " " + "!" * 1_200
+    tokens = Tokenizer(pretokenised=False)([text])[0]
+    assert "".join(tokens) == text.replace(" ", "")
+    assert tokens[:4] == ["a" * 500, "a" * 500, "a" * 300, "x" * 500] and set(tokens[4:]) == {"!"}
+
+
+def test_words_seen_do_not_pile_up(monkeypatch):
+    pytest.importorskip("spacy")
+    tokenizer = Tokenizer(pretokenised=False)
+    before = tokenizer(["It isn't xyzzy."])
+    kept = tokenizer._nlp.vocab.strings
+    assert "xyzzy" in kept
+    monkeypatch.setattr("answer_ranking.data_prep.vocabulary._MOST_KEPT", len(kept) - 1)
+    assert tokenizer(["Is it?"]) == [["is", "it", "?"]]
+    assert "xyzzy" not in tokenizer._nlp.vocab.strings
+    assert tokenizer(["It isn't xyzzy."]) == before
+
+
 def test_tokens_of_digits_points_and_commas_are_masked_and_no_others():
     tokenizer = Tokenizer(pretokenised=True, mask_numbers=True)
     tokens = tokenizer(["In 1993 2,130 of 3.5 1990s 21st .08 mid-1992 4-5,000"])[0]

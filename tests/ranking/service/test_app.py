@@ -1,12 +1,16 @@
 """The page and the service, asked as a client asks."""
 
 import asyncio
+import os
 import shutil
 import socket
+import subprocess
+import sys
 import threading
 import time
 from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import numpy as np
 import pandas as pd
@@ -18,6 +22,7 @@ from answer_ranking.ranking import AnswerIndex, Ranker
 pytest.importorskip("fastapi", reason="the service needs pip install -e '.[serve]'")
 pytest.importorskip("httpx", reason="FastAPI's test client needs httpx")
 
+import httpx
 from fastapi import HTTPException, Request
 from fastapi.testclient import TestClient
 
@@ -79,12 +84,13 @@ def test_search_and_rank_give_what_the_index_and_the_ranker_give(client, folder,
         ("search", {"question": ""}, 422, "at least 1 character"),
         ("search", {"question": QUESTION, "k": 51}, 422, "At most 50 answers"),
         ("search", {"question": "a " * 101}, 422, "At most 100 words"),
+        ("search", {"question": "!" * 101}, 422, "At most 100 words"),
         ("search", {"question": QUESTION, "way": "magic"}, 422, "way must be one of ball, bm25, both"),
         ("search", {"question": " "}, 422, "is empty"),
         ("rank", {"question": QUESTION, "candidates": []}, 422, "at least 1 item"),
         ("rank", {"question": QUESTION, "candidates": ["a"] * 51}, 422, "At most 50 answers"),
         ("rank", {"question": QUESTION, "candidates": ["a"], "ranker": "x"}, 422, "model, second"),
-        ("explain", {"question": QUESTION, "answer": " "}, 422, "at least one word"),
+        ("explain", {"question": QUESTION, "answer": " "}, 422, "text 2 is empty"),
         ("explain", {"question": QUESTION, "answer": "a", "method": "x"}, 422, "own, occlusion"),
         ("search", {"question": "a" * 6_000}, 413, "larger than 5,000 bytes"),
         ("nothing", {}, 404, "Not Found"),
@@ -187,7 +193,7 @@ def test_a_failure_is_counted_and_says_nothing_of_the_machine(folder, monkeypatc
 
 def test_long_texts_are_not_explained(folder):
     with TestClient(make_app(Engine(folder)), base_url=BASE) as client:
-        for answer in ("a " * 400, "b"):
+        for answer in ("a " * 400, "!" * 400, "b"):
             asked = {"question": "radium", "answer": answer}
             expected = 200 if answer == "b" else 422
             assert client.post("/api/explain", json=asked).status_code == expected
@@ -343,3 +349,30 @@ def test_an_engine_needs_something_to_serve(folder, preset):
         assert client.post("/api/rank", json=asked).status_code == 200
         assert "no index here" in client.post("/api/search", json={"question": "x"}).json()["detail"]
         assert client.get("/", params={"q": QUESTION}).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("options", "statuses"), [((), (200, 200)), (("--allowed-hosts", "answers.example"), (200, 400))]
+)
+def test_a_service_on_all_addresses_has_the_names_that_it_is_given(options, statuses):
+    program = Path(sys.executable).with_name("answer-ranking")
+    command = [program, "serve", "hyperqa_squad", "--host", "0.0.0.0", "--port", "0", *options]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"}, **pipes) as server:
+        try:
+            port = urlsplit(server.stdout.readline().split()[0]).port
+            url = f"http://127.0.0.1:{port}/api/health"
+            got = [
+                httpx.get(url, headers={"Host": host}, timeout=60).status_code
+                for host in ("answers.example", "other.example")
+            ]
+        finally:
+            server.terminate()
+    assert tuple(got) == statuses
+
+
+def test_an_index_that_is_not_finished_is_named(folder, tmp_path):
+    shutil.copytree(folder, copy := tmp_path / "index")
+    (copy / "manifest.json").rename(copy / "building")
+    with pytest.raises(UserError, match="is not finished"):
+        serve(copy, None, "127.0.0.1", 0, (), ServiceOptions())
