@@ -11,15 +11,16 @@ import pandas as pd
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep.table_files import ColumnNames, read_table_file
-from answer_ranking.data_prep.tables import check_table, counts_under, is_missing
+from answer_ranking.data_prep.tables import Faults, check_table, counts_under, is_missing
 
 # What a spreadsheet takes for a formula.
 _FORMULA = re.compile("[=+@\t\r-]")
 
 
 def load_table(
-    path: str | Path,
+    table: str | Path | pd.DataFrame,
     *,
+    where: str = "the table",
     labelled: bool = True,
     columns: Mapping[str, str] | None = None,
     drop_bad_rows: bool = False,
@@ -40,7 +41,8 @@ def load_table(
     The text "NA" or "null" is a text, not a missing value.
 
     Args:
-        path: the file.
+        table: the file, or a frame, whose columns and rows are read by the same rules.
+        where: what messages call a frame.
         labelled: whether to read labels; else the table comes without the column.
         columns: the user's names of columns, by ours, such as {"question": "Frage"}.
         drop_bad_rows: leave out the rows that are wrong, and print how many.
@@ -59,40 +61,45 @@ def load_table(
         >>> load_table("/tmp/faq.csv")[["question_id", "candidate", "label"]].values.tolist()
         [['q1', 'Me.', 1], ['q1', 'There.', 0]]
     """
-    path = Path(path)
+    names = ColumnNames(columns, labelled=labelled)
     # Nothing here holds on to the raw table while the checked one is made: half a million rows would fill the
     # memory once more.
-    raw, lines, faults = read_table_file(path, ColumnNames(columns, labelled=labelled), drop_bad_rows)
+    if isinstance(table, pd.DataFrame):
+        names.require(table.columns, where)
+        raw, lines = table.set_axis(names.standard(table.columns), axis=1), None
+        faults = Faults(where, "row", drop_bad_rows)
+    else:
+        raw, lines, faults = read_table_file(Path(table), names, drop_bad_rows)
     if labelled and len(raw):
-        _label_all_if_none(raw, path)
-    attrs, parts = raw.attrs, [raw]
+        raw = _all_labelled_if_none(raw, faults.where)
+    attrs, parts = {"separator": ","} | raw.attrs, [raw]
     del raw
-    table = check_table(
+    checked = check_table(
         parts.pop(),
-        path,
+        faults.where,
         lines,
         unit=faults.unit,
         labelled=labelled,
         faults=faults,
         drop_duplicates=drop_duplicates,
     )
-    table.attrs = attrs
-    return table
+    checked.attrs = attrs
+    return checked
 
 
-def _label_all_if_none(table: pd.DataFrame, path: Path) -> None:
+def _all_labelled_if_none(table: pd.DataFrame, where: str | Path) -> pd.DataFrame:
     """Take all candidates as correct where a table has no labels, and say so: a name may be mistyped."""
     if list(table.columns).count("label") > 1:
-        return
+        return table
     if "label" not in table.columns:
         found = ", ".join(map(str, table.columns))
         why = f"no column 'label' (found: {found:.200}; --label-column names another)"
     elif all(is_missing(value) or not str(value).strip() for value in table["label"]):
         why = "the labels are empty"
     else:
-        return
-    table["label"] = 1
-    print(f"{path}: {why}, so every candidate is taken as correct.", file=sys.stderr)
+        return table
+    print(f"{where}: {why}, so every candidate is taken as correct.", file=sys.stderr)
+    return table.assign(label=1)
 
 
 def write_csv(table: pd.DataFrame, file: IO[str], separator: str = ",", *, bom: bool = False) -> None:

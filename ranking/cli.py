@@ -87,8 +87,8 @@ def rank(
         question: the question.
         candidates: a file with one candidate per line, or "-" for standard input.
         table: rank the questions of this table instead; it has the columns question and candidate.
-        output: with a table, the CSV file to write, separated as the table, or by tabs if it ends in .tsv;
-            else the ranking is printed. Texts that a spreadsheet would take for formulas get an apostrophe.
+        output: with a table, the .csv file to write, separated as the table; else the ranking is printed.
+            Texts that a spreadsheet would take for formulas get an apostrophe.
         top: only the first so many of each question.
         question_column: the table's column of questions.
         candidate_column: the table's column of candidate answers.
@@ -118,6 +118,8 @@ def rank(
         return
     if question is not None:
         raise UserError("give either a question and a file of candidates, or --table FILE.")
+    if output is not None and output.suffix.lower() != ".csv":
+        raise UserError(f"--output must end in .csv. Received: {output}")
     from answer_ranking.base.files import atomic_write
     from answer_ranking.data_prep.own_tables import load_table, write_csv
 
@@ -127,12 +129,11 @@ def rank(
     ranked = ranking.Ranker.load(model).rank_table(rows)
     if top is not None:
         ranked = ranked[ranked["rank"] <= top]
-    separator = "\t" if output and output.suffix.lower() == ".tsv" else rows.attrs["separator"]
     if output is None:
-        write_csv(ranked, sys.stdout, separator, bom=bom)
+        write_csv(ranked, sys.stdout, rows.attrs["separator"], bom=bom)
         return
     with atomic_write(output) as file:
-        write_csv(ranked, file, separator, bom=bom)
+        write_csv(ranked, file, rows.attrs["separator"], bom=bom)
     print(f"{len(ranked):,} candidates of {ranked['question_id'].nunique():,} questions: {output}")
 
 
@@ -160,6 +161,8 @@ def explain(
     """
     if output.suffix not in (".png", ".svg", ".html"):
         raise UserError(f"--output must end in .png, .svg or .html. Received: {output}")
+    if disk is not None and method != "own":
+        raise UserError("--method says how words are weighed, and --disk shows no words. Leave one out.")
     from answer_ranking.base.files import atomic_write, read_lines
 
     ranker = ranking.Ranker.load(model)
@@ -215,7 +218,8 @@ def serve(
         rerank: another model, which can re-rank the first answers, such as cosinet_squad.
         host: the address to listen at. Any other than 127.0.0.1 accepts every client that can reach it.
         port: the port to listen at; 0 for any that is free.
-        allowed_hosts: further names under which clients call the service, such as that of a proxy.
+        allowed_hosts: further names under which clients call the service, such as that of a proxy; with host
+            0.0.0.0 or :: any name will do, unless some are given here.
     """
     try:
         from answer_ranking.ranking.service.serve import serve as run

@@ -20,10 +20,8 @@ def explain(ranker: "Ranker", question: str, answer: str, method: str) -> Explan
     """See `Ranker.explain`."""
     if method not in METHODS:
         raise UserError(f"method must be one of {', '.join(METHODS)}. Received: {method!r}")
-    words = ranker.tokenizer([question, answer])
-    if not all(words):
-        raise UserError("the question and the answer need at least one word.")
     encoded = ranker.known_words.encode([question, answer])
+    words = ranker.tokenizer([question, answer])
     texts = [encoded.words[: encoded.offsets[1]], encoded.words[encoded.offsets[1] :]]
     if method == "own" and not ranker.by_numpy:
         model = ranker.grown_model()

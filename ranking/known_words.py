@@ -70,15 +70,9 @@ class KnownWords:
         new: dict[str, int] = {}
         parts: list[np.ndarray] = []
         lengths: list[int] = []
-        bar = tqdm(
-            total=len(texts),
-            desc="texts to words",
-            unit="text",
-            leave=False,
-            delay=2,
-            disable=not sys.stderr.isatty(),
-        )
-        with bar:
+        with tqdm(
+            total=len(texts), desc="texts to words", unit="text", leave=False, delay=2, disable=None
+        ) as bar:
             for start in range(0, len(texts), _TEXTS_AT_ONCE):
                 token_lists = self._tokens(texts[start : start + _TEXTS_AT_ONCE], start)
                 lengths += map(len, token_lists)

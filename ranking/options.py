@@ -75,6 +75,10 @@ class TrainOptions:
     """Folder for models, run files, reports and the state of unfinished trainings."""
 
     def __post_init__(self) -> None:
+        if self.model not in MODELS:
+            raise UserError(f"model must be one of {', '.join(MODELS)}. Received: {self.model!r}")
+        if isinstance(self.embeddings, str):
+            object.__setattr__(self, "embeddings", (self.embeddings,))
         check_range(self, "epochs", "batch_size", "seeds", "wrong_answers", at_least=1)
         check_range(self, "split_seed", "examples", at_least=0)
         check_range(self, "learning_rate", above=0)

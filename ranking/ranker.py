@@ -1,7 +1,6 @@
 """A trained ranker in use: load it once, rank many."""
 
 import json
-import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -149,9 +148,13 @@ class Ranker:
         Returns the columns `text`, `score` (float) and `rank` (int, from 1) of all answers, or of the `top_k`
         best. The best is first; equal scores keep the given order.
         """
+        if isinstance(answers, str):
+            raise UserError("the answers must be a list of texts, not one text.")
+        if top_k is not None and top_k < 1:
+            raise UserError(f"top_k must be at least 1. Received: {top_k}")
         table = pd.DataFrame({"question": question, "candidate": list(answers)}, dtype=object)
         table = check_table(table, "the texts", unit="row", labelled=False)
-        scores = self._scores(table)
+        scores = self.score_encoded(self._split(table))
         order = np.argsort(-scores, kind="stable")[:top_k]
         texts = table["candidate"].to_numpy(object)[order]
         return pd.DataFrame(
@@ -166,7 +169,7 @@ class Ranker:
         UserError names a column that is missing, or an empty text.
         """
         table = check_table(table, "the table", unit="row", labelled=False)
-        scores = self._scores(table)
+        scores = self.score_encoded(self._split(table))
         questions = pd.factorize(table["question_id"].to_numpy(object))[0]
         order = np.lexsort((-scores, questions))
         ranked = table.iloc[order].assign(score=scores[order].astype(float))
@@ -182,7 +185,7 @@ class Ranker:
         table["candidate_id"] = range(len(table))
         table = check_table(table, "the pairs", unit="row", labelled=False)
         scores = np.empty(len(table), np.float32)
-        scores[table["candidate_id"].to_numpy(int)] = self._scores(table)
+        scores[table["candidate_id"].to_numpy(int)] = self.score_encoded(self._split(table))
         return scores
 
     def explain(self, question: str, answer: str, method: str = "own") -> Explanation:
@@ -279,15 +282,9 @@ class Ranker:
             raise UserError(f"texts are given as a list. Write [{texts!r:.40}].")
         encoded = self.known_words.encode(texts)
         points = np.empty((0, 0), np.float32)
-        bar = tqdm(
-            total=len(encoded),
-            desc="encoding",
-            unit="text",
-            leave=False,
-            delay=2,
-            disable=not sys.stderr.isatty(),
-        )
-        with bar:
+        with tqdm(
+            total=len(encoded), desc="encoding", unit="text", leave=False, delay=2, disable=None
+        ) as bar:
             for start in range(0, max(len(encoded), 1), _TEXTS_AT_ONCE):
                 part = encoded.take(np.arange(start, min(start + _TEXTS_AT_ONCE, len(encoded))))
                 found = self._encode(part)
@@ -335,9 +332,6 @@ class Ranker:
             assert self._encoder[1] is not None
             return self._encoder[1](texts)
 
-    def _scores(self, table: pd.DataFrame) -> np.ndarray:
-        return self.score_encoded(self._split(table))
-
     @property
     def by_numpy(self) -> bool:
         """Whether NumPy ranks, without TensorFlow."""
@@ -384,7 +378,8 @@ class Ranker:
     def _word_layer(self) -> Any:
         from answer_ranking.ranking.keras_texts import word_layer
 
-        return word_layer(self.model)
+        # Not `model`, whose lock the caller of `known_words` may wait for while it holds that of the words.
+        return word_layer(self._model)
 
     def _n_vectors(self) -> int | None:
         if self._numpy is not None:

@@ -24,8 +24,7 @@ from answer_ranking.data_prep import (
     load_word_vectors,
 )
 from answer_ranking.data_prep.dataset import OWN_TABLES
-from answer_ranking.data_prep.own_tables import split_by_question, write_csv
-from answer_ranking.data_prep.tables import check_table
+from answer_ranking.data_prep.own_tables import split_by_question
 from answer_ranking.data_prep.word_vectors.load import WordVectors, resolve_task_vectors
 from answer_ranking.evaluation import measure, write_qrels, write_run
 from answer_ranking.evaluation.records import environment, package_versions
@@ -239,7 +238,8 @@ def _write(
             write_run(folder / "runs" / f"{name}-seed-{seed}.run", ids, split.candidate_ids, run.scores[name])
     for name, table in dataset.splits.items():
         with atomic_write(folder / "split" / f"{name}.csv") as file:
-            write_csv(table, file, table.attrs["separator"])
+            # Not for spreadsheets (`write_csv`): the same texts are to be read again.
+            table.to_csv(file, sep=table.attrs["separator"], index=False)
     with atomic_write(folder / "result.json") as file:
         json.dump(trained.result, file, indent=1, ensure_ascii=False)
     with atomic_write(folder / "report.html") as file:
@@ -294,15 +294,13 @@ def load_own_dataset(given: Mapping[str, Table | None], options: TrainOptions) -
 
 def _read(table: Table, where: str, options: TrainOptions) -> pd.DataFrame:
     """Read a table and refuse one without a correct answer."""
-    if isinstance(table, pd.DataFrame):
-        read = check_table(table, where, unit="row")
-    else:
-        read = load_table(
-            table,
-            columns=options.columns,
-            drop_bad_rows=options.drop_bad_rows,
-            drop_duplicates=options.drop_duplicates,
-        )
+    read = load_table(
+        table,
+        where=where,
+        columns=options.columns,
+        drop_bad_rows=options.drop_bad_rows,
+        drop_duplicates=options.drop_duplicates,
+    )
     if not read["label"].any():
         raise UserError(f"{where}: no candidate is labelled correct. Give the right answers the label 1.")
     return read

@@ -1,6 +1,5 @@
 """Wrong answers for tables of questions and correct answers alone, as most collections of them are."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -9,11 +8,13 @@ from tqdm import tqdm
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep.tables import COLUMNS
+from answer_ranking.ranking.search.bm25 import words_of
 
 LARGEST_POOL = 500
 """The most answers among which the questions of dev and test find their own."""
 _MOST_ROWS, _SMALLEST_POOL = 500_000, 10
 _SEARCHED_AT_ONCE = 20_000
+_MOST_PASSED = 100
 
 
 def draw_wrong_answers(
@@ -25,7 +26,7 @@ def draw_wrong_answers(
     are drawn at random. (Tables of more than 20,000 questions are searched in parts of as many.) Questions of
     the other tables get the same answers each, so that BM25 has no disadvantage: all that occur in `tables`,
     or up to 500 drawn ones where there are more. A text that is a correct answer to the question is never
-    drawn for it.
+    drawn for it; questions of the same text, but for capitals and white space, are one in this.
 
     Returns the tables, with a row for every drawn answer, label 0, after the question's correct ones, and
     sentences that say what was drawn. Tables that hold wrong answers stay as they are. A UserError says that
@@ -60,7 +61,7 @@ def draw_wrong_answers(
         else:
             most = int(np.clip(_MOST_ROWS // len(pairs.questions), _SMALLEST_POOL, LARGEST_POOL))
             pool = np.arange(len(own)) if len(own) <= most else np.sort(rng.choice(len(own), most, False))
-            wrong = [np.setdiff1d(pool, correct, assume_unique=True) for correct in pairs.correct]
+            wrong = [np.setdiff1d(pool, known, assume_unique=True) for known in pairs.known]
             which = "all" if len(pool) == len(own) else f"{len(pool):,} drawn ones of"
             said.append(f"Each question of {name} ranks its own among {which} {len(own):,} answers.")
         completed[name] = pairs.with_wrong(wrong)
@@ -88,6 +89,12 @@ class _Pairs:
         self.correct: list[np.ndarray] = [
             np.unique(each) for each in np.split(number.astype(np.int32), starts[1:])
         ]
+        texts = [" ".join(text.casefold().split()) for text in self.questions["question"]]
+        of_text: dict[str, list[np.ndarray]] = {}
+        for text, correct in zip(texts, self.correct, strict=True):
+            of_text.setdefault(text, []).append(correct)
+        # The correct answers to all questions of the same text, none of which is a wrong one.
+        self.known = [np.unique(np.concatenate(of_text[text])) for text in texts]
 
     def with_wrong(self, wrong: Sequence[np.ndarray]) -> pd.DataFrame:
         sizes = np.array([(len(c), len(w)) for c, w in zip(self.correct, wrong, strict=True)])
@@ -110,20 +117,22 @@ def _for_training(pairs: _Pairs, number: int, rng: np.random.Generator) -> list[
     texts = pairs.answers.to_numpy(object)
     n_hard = number // 2
     wrong = []
-    with tqdm(total=len(pairs.correct), desc="wrong answers", unit="question", leave=False) as bar:
-        for start in range(0, len(pairs.correct), _SEARCHED_AT_ONCE):
-            correct = pairs.correct[start : start + _SEARCHED_AT_ONCE]
+    with tqdm(total=len(pairs.known), desc="wrong answers", unit="question", leave=False) as bar:
+        for start in range(0, len(pairs.known), _SEARCHED_AT_ONCE):
+            known = pairs.known[start : start + _SEARCHED_AT_ONCE]
             # Nearly all answers have one question, so that this part's answers are as many as its questions.
-            block = np.unique(np.concatenate(correct))
-            hard = np.zeros((len(correct), 0), np.int32)
-            most = min(n_hard + max(map(len, correct)), len(block))
+            block = np.unique(np.concatenate(known))
+            hard = np.zeros((len(known), 0), np.int32)
+            # Of a question with many correct answers the best may all be correct: its wrong ones are drawn.
+            most = min(n_hard + min(max(map(len, known)), _MOST_PASSED), len(block))
             if n_hard and len(block) > 1:
                 index = bm25s.BM25()
-                index.index(_words(texts[block]), show_progress=False)
-                words = _words(pairs.questions["question"].iloc[start : start + _SEARCHED_AT_ONCE])
+                index.index([_words(text) for text in texts[block]], show_progress=False)
+                asked = pairs.questions["question"].iloc[start : start + _SEARCHED_AT_ONCE]
+                words = [_words(text) for text in asked]
                 found, scores = index.retrieve(words, k=most, show_progress=False, backend_selection="numpy")
                 hard = np.where(scores > 0, block[found], -1)
-            for own, best in zip(correct, hard, strict=True):
+            for own, best in zip(known, hard, strict=True):
                 best = best[(best >= 0) & ~np.isin(best, own)][:n_hard]
                 taken = np.concatenate([own, best])
                 # A few more, for those that are taken already.
@@ -134,6 +143,6 @@ def _for_training(pairs: _Pairs, number: int, rng: np.random.Generator) -> list[
     return wrong
 
 
-def _words(texts: Iterable[str]) -> list[list[str]]:
+def _words(text: str) -> list[str]:
     # A text without words is one word, because BM25 has no score for none at all.
-    return [re.findall(r"\w+", text.lower()) or [text] for text in texts]
+    return words_of(text) or [text]

@@ -19,11 +19,12 @@ from answer_ranking.training.batch_stream import BatchStream, Way
 from answer_ranking.training.options import FitOptions
 from answer_ranking.training.scoring import Scorer
 
+_CURE = "A lower learning rate usually helps. What was saved after the epochs before is kept."
 _LISTS = ("weights", "optimizer", "best_weights")
 
 
 class TrainingDivergedError(UserError):
-    """The loss or its gradient stopped being finite; the message names the step and the cause."""
+    """Something stopped being finite; the message says what, and where it is known at which step."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,8 @@ def fit(
         The history; the ranker has the best weights.
 
     Raises:
-        TrainingDivergedError: the loss, its gradient or a weight is no longer finite; the ranker then has
-            the best weights of the epochs before, and the saved state is theirs.
+        TrainingDivergedError: the loss, its gradient, a weight or a score of dev is no longer finite; the
+            ranker then has the best weights of the epochs before, and the saved state is theirs.
         UserError: the saved state is damaged or another configuration's, the optimizer is unknown, no dev
             question has a correct answer, or the ranker computes in float16, whose gradients need a scaled
             loss.
@@ -108,7 +109,14 @@ def fit(
     first_epoch = len(reached.history)
     if options.patience is not None and first_epoch - 1 - reached.best_epoch >= options.patience:
         first_epoch = options.epochs
-    selection = DevSelection(lambda: measure(dev, score_dev()), reached, path, options.patience)
+
+    def measured() -> dict[str, float]:
+        scores = score_dev()
+        if not np.isfinite(scores).all():
+            raise TrainingDivergedError(f"Training stopped: scores of dev are not finite. {_CURE}")
+        return measure(dev, scores)
+
+    selection = DevSelection(measured, reached, path, options.patience)
     epochs = keras.callbacks.LambdaCallback(on_epoch_begin=batches.start)
     around = [epochs, StopOnDivergence(), selection, *way.callbacks, *callbacks]
     if verbose:
@@ -205,8 +213,7 @@ class StopOnDivergence(keras.callbacks.Callback):
     def _stop(self, step: int, cause: str) -> None:
         largest = max(float(np.abs(v.numpy()).max()) for v in self.model.ranker.trainable_variables)
         raise TrainingDivergedError(
-            f"Training stopped at step {step}: {cause}largest weight {largest:.3g}). A lower "
-            "learning rate or --clip-norm usually helps. What was saved after the epochs before is kept."
+            f"Training stopped at step {step}: {cause}largest weight {largest:.3g}). {_CURE}"
         )
 
 

@@ -275,8 +275,8 @@ class AnswerSampler:
         if not kept.any():
             raise UserError(
                 "no training question has both a correct answer and a wrong one to set against it: there is "
-                "nothing to train on. Check the labels of the training table, and with --negatives-from own "
-                "whether its questions have wrong answers of their own; if not, use --negatives-from answers."
+                "nothing to train on. Check the labels of the training table. Where its questions have no "
+                "wrong answers of their own, draw them from all answers (negatives_from answers)."
             )
 
     def __len__(self) -> int:

@@ -22,6 +22,15 @@ def read_rows(path: str | Path) -> tuple[pd.DataFrame, list[int] | None]:
     return table, lines
 
 
+def plain_names(table: pd.DataFrame, where: str | Path) -> pd.DataFrame:
+    """Write the names of a table's columns without capitals and white space around them."""
+    table = table.rename(columns=lambda name: str(name).strip().lower())
+    twice = table.columns[table.columns.duplicated()]
+    if len(twice):
+        raise UserError(f"{where}: the column {twice[0]!r} occurs twice. Name every column once.")
+    return table
+
+
 def answers_of(table: str | Path | pd.DataFrame, schema: pa.Schema | None = None) -> tuple[pa.Table, bool]:
     """Check a table of answers and give its `candidate_id`, `candidate` and further columns.
 
@@ -70,7 +79,11 @@ def answers_of(table: str | Path | pd.DataFrame, schema: pa.Schema | None = None
     )
     columns = {name: pa.array(checked[name].tolist(), pa.string()) for name in ("candidate_id", "candidate")}
     for name in table.columns.difference(list(columns), sort=False):
-        columns[name] = _array(table[name])
+        try:
+            columns[name] = _array(table[name])
+        except UnicodeEncodeError as error:
+            what = "holds half of a character (a lone surrogate). Save it as UTF-8."
+            raise UserError(f"{where}: the column {name!r} {what}") from error
     if schema is None:
         return pa.table(columns), numbered
     unknown = [name for name in columns if name not in schema.names]
@@ -109,7 +122,7 @@ def refuse_ids(ids: Sequence, what: str) -> None:
 def _array(column: pd.Series) -> pa.Array:
     try:
         array = pa.Array.from_pandas(column)
-    except pa.ArrowException:  # Values of several types.
+    except (pa.ArrowException, OverflowError):  # Values of several types, or of more than 64 bits.
         array = pa.Array.from_pandas(column.map(str, na_action="ignore"))
     array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     return array.cast(pa.string()) if pa.types.is_null(array.type) else array

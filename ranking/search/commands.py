@@ -75,7 +75,7 @@ def search(
     k: Annotated[int, tyro.conf.arg(aliases=["-k"])] = 10,
     first_stage: Literal["ball", "bm25", "both"] | None = None,
     rerank: Path | None = None,
-    rerank_depth: int = 100,
+    rerank_depth: int | None = None,
     where: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = (),
     output: Path | None = None,
 ) -> None:
@@ -91,7 +91,7 @@ def search(
             ball where the index has a model, else bm25.
         rerank: another model, which re-ranks the first of each question: a folder, or cosinet_squad, which
             comes with the package.
-        rerank_depth: with rerank, how many.
+        rerank_depth: with rerank, how many; 100 unless given.
         where: only answers with this value in a column, such as topic=travel; may be repeated. Conditions on
             different columns must all hold; values of one column are alternatives.
         output: the file to write: .run (a TREC run file) or .csv; else the answers are printed.
@@ -100,6 +100,9 @@ def search(
         raise UserError("give either a question, or --questions FILE.")
     if output is not None and output.suffix not in (".run", ".csv"):
         raise UserError(f"--output must end in .run or .csv. Received: {output}")
+    if rerank is None and rerank_depth is not None:
+        raise UserError("--rerank-depth goes with --rerank.")
+    depth = 100 if rerank_depth is None else rerank_depth
     wanted: dict[str, list[str]] = {}
     for each in where:
         name, equals, value = each.partition("=")
@@ -112,7 +115,7 @@ def search(
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        found = AnswerIndex.open(index).search(asked, k, first_stage, rerank, rerank_depth, wanted)
+        found = AnswerIndex.open(index).search(asked, k, first_stage, rerank, depth, wanted)
     for warning in caught:
         if issubclass(warning.category, UserWarning):
             print(f"warning: {printable(str(warning.message))}", file=sys.stderr)
@@ -139,11 +142,11 @@ def _questions(path: Path) -> "pd.DataFrame | list[str]":
 
 def _ids(path: Path) -> list[str]:
     from answer_ranking.base.files import read_lines
-    from answer_ranking.ranking.search.answers import read_rows
+    from answer_ranking.ranking.search.answers import plain_names, read_rows
 
     if path.suffix.lower() == ".txt":
         return read_lines(path, "identifiers")
-    rows = read_rows(path)[0]
+    rows = plain_names(read_rows(path)[0], path)
     if "candidate_id" not in rows:
         raise UserError(f"{path}: the column 'candidate_id' is missing, which says what to delete.")
     return rows["candidate_id"].astype(str).tolist()

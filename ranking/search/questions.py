@@ -5,14 +5,16 @@ from collections.abc import Sequence
 import pandas as pd
 
 from answer_ranking.base.errors import UserError
+from answer_ranking.ranking.search.answers import plain_names
 
 
 def questions_of(questions: "str | Sequence[str] | pd.DataFrame") -> pd.DataFrame:
     """Check questions and give their identifiers, q1, q2, ... unless they have their own."""
     if isinstance(questions, pd.DataFrame):
-        if "question" not in questions.columns:
+        table = plain_names(questions, "the table of questions")
+        if "question" not in table.columns:
             raise UserError("the table of questions has no column 'question'. Rename one.")
-        table = questions[[name for name in ("question_id", "question") if name in questions.columns]]
+        table = table[[name for name in ("question_id", "question") if name in table.columns]]
     else:
         table = pd.DataFrame({"question": [questions] if isinstance(questions, str) else list(questions)})
     if not len(table):

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import threading
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -140,7 +141,7 @@ def test_a_model_with_overlap_features_gets_them(tmp_path):
             lambda ranker: ranker.explain(QUESTION, ANSWERS[0], "gradient"),
             "own, occlusion. Received: 'gradient'",
         ),
-        (lambda ranker: ranker.explain(" ", ANSWERS[0]), "at least one word"),
+        (lambda ranker: ranker.explain(" ", ANSWERS[0]), "text 1 is empty"),
     ],
 )
 def test_texts_that_cannot_be_ranked_or_explained(ranker, call, message):
@@ -268,3 +269,27 @@ def test_an_explanation_is_the_attention_to_the_words(build, tmp_path):
     assert (word, weight) == (one.question[one.question_weights.argmax()], one.question_weights.max())
     assert [text.get_text() for text in one.figure("pair").axes[1].texts] == one.answer
     assert "&lt;" in one.html("pair") and "<b>" not in one.html()
+
+
+def test_two_locks_are_taken_in_one_order(tmp_path):
+    """A thread that looks up a word must not wait for one that asks for the model, and may wait for it."""
+    Ranker(ap_cnn(VECTORS, 5, seed=3), VOCABULARY, vectors=("glove-6b-50d",)).save(tmp_path)
+    ranker = Ranker.load(tmp_path)
+    with ranker._lock:
+        thread = threading.Thread(target=ranker.known_words.encode, args=(["radium"],), daemon=True)
+        thread.start()
+        thread.join(60)
+        assert not thread.is_alive()
+
+
+def test_one_text_is_no_list_of_answers(ranker):
+    with pytest.raises(UserError, match="must be a list of texts, not one text"):
+        ranker.rank(QUESTION, "Ann.")
+    with pytest.raises(UserError, match="top_k must be at least 1"):
+        ranker.rank(QUESTION, ANSWERS, top_k=-1)
+
+
+@pytest.mark.parametrize("method", ["own", "occlusion"])
+def test_half_of_a_character_is_named(ranker, method):
+    with pytest.raises(UserError, match="half of a character"):
+        ranker.explain(QUESTION, "An answer \udcff", method)

@@ -80,6 +80,29 @@ def test_tables_that_are_given_are_not_split(tmp_path):
         load(load_table(paths[0]).assign(label=0))
 
 
+def test_a_frame_is_read_by_the_rules_of_a_file(capsys):
+    frame = pd.DataFrame({"Frage": [f"q{i // 2}" for i in range(40)], "ANSWER": [f"a{i}" for i in range(40)]})
+    given = frame.copy()
+    frame.loc[[0, 39], "ANSWER"] = ["a1", " "]
+    options = {"question_column": "frage", "drop_bad_rows": True, "drop_duplicates": True, "wrong_answers": 1}
+    dataset, _ = load(frame, **options)
+    correct = pd.concat(dataset.splits.values()).query("label == 1")
+    expected = given.iloc[1:39].sort_values(["Frage", "ANSWER"])
+    found = correct.sort_values(["question", "candidate"])
+    assert found[["question", "candidate"]].to_numpy().tolist() == expected.to_numpy().tolist()
+    said = capsys.readouterr().err
+    assert "the train table: no column 'label'" in said and "1 bad rows are left out (row 40)" in said
+    assert list(frame.columns) == ["Frage", "ANSWER"]
+    with pytest.raises(UserError, match="the train table: the column 'question' is missing"):
+        load(frame)
+
+
+def test_options_that_are_no_options():
+    with pytest.raises(UserError, match="model must be one of hyperqa, ctrn, "):
+        TrainOptions(model="bert")
+    assert TrainOptions(embeddings="task-skipgram-100d").embeddings == ("task-skipgram-100d",)
+
+
 def test_remarks_on_questions_that_leak_and_rows_that_repeat(tmp_path):
     train = write(tmp_path / "train.csv", [*ROWS, ROWS[0], (*ROWS[1][:2], "yes")])
     test = write(tmp_path / "test.csv", [(ROWS[0][0].upper(), "a", 1), (ROWS[0][0].upper(), "b", 0)])

@@ -57,6 +57,28 @@ def test_dev_ranks_one_pool_for_all_its_questions(monkeypatch, largest, size):
     assert all(wrong[q] == pool - correct[q] for q in correct.index)
 
 
+def test_questions_of_the_same_text_share_their_correct_answers():
+    train = pairs(6)
+    other = pairs(1).assign(question_id="other", candidate=["elsewhere", "nowhere"], candidate_id=["x", "y"])
+    other["question"] = other["question"].str.upper().str.replace(" ", "  ")
+    table = pd.concat([train, other], ignore_index=True)
+    drawn, _ = draw_wrong_answers({"train": table, "dev": table}, number=50)
+    correct = set(table["candidate"][table["question_id"].isin(["q0", "other"])])
+    for name in ("train", "dev"):
+        of_both = drawn[name][drawn[name]["question_id"].isin(["q0", "other"])]
+        wrong = of_both[of_both["label"] == 0].groupby("question_id")["candidate"].agg(set)
+        assert list(wrong) == [set(table["candidate"]) - correct] * 2
+
+
+def test_a_question_with_very_many_answers_does_not_set_the_search_of_all(monkeypatch):
+    monkeypatch.setattr(wrong_answers, "_MOST_PASSED", 3)
+    rows = [("q0", "where is it", f"c{i}", f"here it is {i}", 1) for i in range(40)]
+    table = pd.concat([pairs(20, 1), pd.DataFrame(rows, columns=COLUMNS)], ignore_index=True)
+    drawn, _ = draw_wrong_answers({"train": table}, number=6)
+    counts = drawn["train"].groupby("question_id")["label"].agg(lambda labels: (labels == 0).sum())
+    assert set(counts) == {6}
+
+
 def test_equal_answers_are_no_wrong_ones():
     table = pairs(4).assign(candidate=["a", "b", "a", "b", "a", "c", "a", "a"])
     drawn = draw_wrong_answers({"train": table, "dev": table})[0]

@@ -283,6 +283,14 @@ def test_weights_ruined_by_the_last_update_of_an_epoch_are_noticed(train, tmp_pa
     assert not path.exists()
 
 
+def test_scores_of_dev_that_are_not_finite_are_noticed(make_split):
+    train, dev = make_split(9, n_features=2), make_split(5, seed=2, n_features=2)
+    dev.features[0] = np.nan
+    way = Pointwise(train, PointwiseOptions(epochs=2), seed=3)
+    with pytest.raises(TrainingDivergedError, match=r"scores of dev are not finite\. A lower learning rate"):
+        fit(features_alone(2, hidden=(), seed=1), way, dev, verbose=False)
+
+
 def test_the_question_that_ruins_a_step_is_the_one_named(make_split, make_vectors):
     split, vectors = make_split(9), make_vectors()
     # A word that occurs in one question alone has a vector that no sum survives.

@@ -73,7 +73,7 @@ def test_commands(real_ranker, command, table, tmp_path):
     ran = command("search", index, "--questions", tmp_path / "questions.txt", "--output", run)
     assert "10 answers to 2 questions" in ran.out
     assert read_run(run)["question_id"].tolist() == ["q1"] * 5 + ["q2"] * 5
-    pd.DataFrame({"question_id": ["x"], "question": ["Who fell?"]}).to_csv(tmp_path / "q.csv", index=False)
+    pd.DataFrame({"Question_ID": ["x"], "QUESTION": ["Who fell?"]}).to_csv(tmp_path / "q.csv", index=False)
     options = ("--questions", tmp_path / "q.csv", "--output", tmp_path / "found.csv", "--rerank")
     command("search", index, *options, real_ranker / "cosine")
     expected = Ranker.load(real_ranker / "cosine").rank("Who fell?", ANSWERS)
@@ -96,6 +96,8 @@ def test_adding_and_deleting(command, table, tmp_path):
     assert ran.code == 2 and "has no answer 'c5'" in ran.err
     ran = command("index", tmp_path / "more.csv", "--output", index, "--delete")
     assert ran.code == 2 and "more.csv: the column 'candidate_id' is missing" in ran.err
+    pd.DataFrame({"Candidate_ID": ["c6"], "Answer": ["A dog."]}).to_csv(tmp_path / "gone.csv", index=False)
+    assert "4 answers" in command("index", tmp_path / "gone.csv", "--output", index, "--delete").out
 
 
 @pytest.mark.parametrize(
@@ -112,6 +114,7 @@ def test_adding_and_deleting(command, table, tmp_path):
         (["search", "i", "Who?", "--questions", "q.txt"], "give either a question"),
         (["search", "i", "Who?", "--where", "topic"], "--where needs column=value"),
         (["search", "i", "Who?", "--output", "a.txt"], "--output must end in .run or .csv"),
+        (["search", "i", "Who?", "--rerank-depth", 5], "--rerank-depth goes with --rerank"),
         (["search", "i", "--questions", "absent.txt"], "absent.txt does not exist"),
     ],
 )

@@ -385,3 +385,13 @@ def test_a_full_disk_loses_nothing(copy, stub, monkeypatch):
     assert len(AnswerIndex.open(copy)) == 1050
     parts = [path.name for path in copy.rglob("*.part*")]
     assert parts == []
+
+
+def test_odd_values_of_further_columns(stub, tmp_path):
+    table = pd.DataFrame({"answer": ["a", "b"], "huge": [2**70, 1]})
+    index = AnswerIndex.build(stub.StubRanker(), table, tmp_path / "index")
+    found = index.search("a b", first_stage="bm25", where={"huge": str(2**70)})
+    assert found["candidate"].tolist() == ["a"]
+    with pytest.raises(UserError, match="the table: the column 'topic' holds half of a character"):
+        topics = pd.Series(["a", "\ud800"], dtype=object)
+        AnswerIndex.build(stub.StubRanker(), table.assign(topic=topics), tmp_path / "other")
