@@ -36,8 +36,11 @@ def drawn_from(path: Path) -> str:
 
     if not path.is_file():
         return ""
-    with Image.open(path) as picture:
-        return getattr(picture, "text", {}).get("Description", "")
+    try:
+        with Image.open(path) as picture:
+            return getattr(picture, "text", {}).get("Description", "")
+    except OSError:
+        return ""
 
 
 def new_figure(columns: int, width: float, height: float, *, rows: int = 1) -> "tuple[Figure, list[Axes]]":

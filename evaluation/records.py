@@ -249,7 +249,7 @@ def _write(path: str | Path, lines: list[str]) -> None:
 def _read(path: str | Path) -> dict[str, Any]:
     try:
         values = json.loads(decode_text(read_content(path), path))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path} is not JSON ({error}). Run the experiment again.") from error
     if not isinstance(values, dict):
         raise UserError(f"{path} does not hold a JSON object. Run the experiment again.")
@@ -277,7 +277,8 @@ def read_record(path: str | Path) -> ResultRecord:
     """
     values = _read(path)
     _check(values, path)
-    return ResultRecord(**values)
+    unknown = {"commit": "", "clean_tree": None, "processor": "", "threads": None, "created": ""}
+    return ResultRecord(**unknown | values)
 
 
 def load_records(folder: str | Path) -> list[ResultRecord]:
@@ -345,9 +346,14 @@ def _check(values: dict[str, Any], path: str | Path) -> None:
         for metric, summary in values.get(group, {}).items():
             _check_summary(f"{group}.{metric}", summary, len(seeds), need)
     per_question = values.get("per_question", {})
-    n_questions = len(per_question.get("question_ids", []))
+    ids = per_question.get("question_ids", [])
+    need(isinstance(ids, list), "per_question.question_ids", "should be a list")
+    n_questions = len(ids)
     for metric, rows in per_question.items():
-        sound = metric == "question_ids" or [len(row) for row in rows] == [n_questions] * len(seeds)
+        sound = isinstance(rows, list) and (
+            metric == "question_ids"
+            or [isinstance(row, list) and len(row) for row in rows] == [n_questions] * len(seeds)
+        )
         need(sound, f"per_question.{metric}", f"should hold {len(seeds)} lists of {n_questions} values")
 
 

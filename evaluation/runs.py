@@ -146,6 +146,8 @@ def _read(path: str | Path, expected: str, kinds: dict[str, type]) -> pd.DataFra
             continue
         question, *fields = line.split()
         try:
+            if "\0" in line:
+                raise ValueError("a NUL byte, at which trec_eval ends a name")
             values = zip(kinds.values(), [question, *fields[1:]], strict=True)
             rows.append([kind(value) for kind, value in values])
         except ValueError as error:
@@ -206,25 +208,30 @@ class RunComparison:
     """
 
     questions: int  # that count
-    unranked: int  # how many of them the run leaves out; they count as 0
-    tied: int  # in how many of them the run gives two candidates the same score
+    unranked: tuple[int, ...]  # how many of them the run, and the other one, leave out; they count as 0
+    tied: tuple[int, ...]  # in how many of them each gives two candidates the same score
     table: pd.DataFrame
 
     def __str__(self) -> str:
         shown = [name for name in ("run", "against", "difference") if name in self.table]
         columns = [
-            [f"{mean:.4f} ± {half:.4f}" for mean, half in self.table[[name, f"{name}_ci95"]].to_numpy()]
+            [
+                f"{mean:.4f}" if np.isnan(half) else f"{mean:.4f} ± {half:.4f}"
+                for mean, half in self.table[[name, f"{name}_ci95"]].to_numpy()
+            ]
             for name in shown
         ]
         if "p" in self.table:
             shown, columns = [*shown, "p"], [*columns, [f"{p:.3g}" for p in self.table["p"]]]
         titles = [METRIC_TITLES[metric] for metric in self.table.index]
         table = text_table(["", *shown], list(zip(titles, *columns, strict=True)))
-        unranked = f", {self.unranked} of them not ranked (counted as 0)" if self.unranked else ""
-        return (
-            f"{table}\n{self.questions} questions{unranked}; ties in {self.tied}, ordered at random. "
-            "±: half width of the 95 % t interval over the questions."
-        )
+        said = [
+            f"{name}: {f'{unranked} not ranked (counted as 0), ' if unranked else ''}ties in {tied}, ordered "
+            "at random."
+            for name, unranked, tied in zip(("run", "against"), self.unranked, self.tied, strict=False)
+        ]
+        said.append("±: half width of the 95 % t interval over the questions.")
+        return f"{table}\n{self.questions} questions. {' '.join(said)}"
 
 
 def compare_runs(
@@ -232,9 +239,10 @@ def compare_runs(
 ) -> RunComparison:
     """Measure a TREC run file, and test it against another one.
 
-    Metrics are trec_eval's. Candidates of the same score are ordered at random (seeded), so that the order of
-    the file cannot matter. A candidate that is not in the relevance file counts as wrong, and a correct one
-    that the run leaves out as never found. Questions that are not in the relevance file are left out.
+    Metrics are trec_eval's: labels above 0 are correct, and nDCG takes them as gains. Candidates of the same
+    score are ordered at random (seeded), so that the order of the file cannot matter. A candidate that is not
+    in the relevance file counts as wrong, and a correct one that the run leaves out as never found. Questions
+    that are not in the relevance file are left out.
 
     `against` is another run file, `rule` says which questions count, see `questions_that_count`. A UserError
     names a file that is missing, or a malformed line, or says that a question has a candidate twice, that no
@@ -253,21 +261,22 @@ def compare_runs(
     if not counts.any():
         raise UserError(f"{qrels}: no question counts under the rule {rule!r}. Check the labels.")
     questions = correct.index[counts]
-    judged = judged[judged["question_id"].isin(questions)].assign(label=judged["label"] > 0)
-    ranked = _read_ranking(run, questions, qrels)
-    measured = _measured(ranked, judged, questions)
-    parts = {"run": measured}
+    judged = judged[judged["question_id"].isin(questions)].assign(label=judged["label"].clip(lower=0))
+    rankings = [_read_ranking(path, questions, qrels) for path in (run, against) if path is not None]
+    measured = [_measured(ranked, judged, questions) for ranked in rankings]
+    parts = dict(zip(("run", "against"), measured, strict=False))
     if against is not None:
-        parts["against"] = _measured(_read_ranking(against, questions, qrels), judged, questions)
-        parts["difference"] = measured - parts["against"]
+        parts["difference"] = parts["run"] - parts["against"]
     table = pd.DataFrame(index=pd.Index(METRICS, name="metric"))
     for name, values in parts.items():
         intervals = [mean_confidence_interval(values[metric]) for metric in METRICS]
         table[[name, f"{name}_ci95"]] = intervals
     if against is not None:
-        table["p"] = [paired_randomisation_test(measured[m], parts["against"][m]) for m in METRICS]
-    tied = ranked[ranked.duplicated(["question_id", "score"])]["question_id"].nunique()
-    unranked = len(questions.difference(ranked["question_id"]))
+        table["p"] = [paired_randomisation_test(parts["run"][m], parts["against"][m]) for m in METRICS]
+    unranked = tuple(len(questions.difference(each["question_id"])) for each in rankings)
+    tied = tuple(
+        each[each.duplicated(["question_id", "score"])]["question_id"].nunique() for each in rankings
+    )
     return RunComparison(len(questions), unranked, tied, table)
 
 

@@ -38,7 +38,7 @@ def read_fair(folder: Path) -> Fair:
     found: dict[str, dict[str, dict[str, list[ResultRecord]]]] = {}
     for path in sorted(folder.glob("*/*.json")):
         record = read_record(path)
-        if not record.search:
+        if not {"search_seed", "minutes", "trials"} <= record.search.keys():
             raise UserError(f"{path} is no record of reproduce/studies/fair.py. Remove it.")
         name = path.stem.removesuffix(f"-{record.protocol}")
         name = name.removesuffix(f"-search-{record.search['search_seed']}")

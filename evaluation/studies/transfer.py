@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation.metrics import strictest
 from answer_ranking.evaluation.records import read_study
 from answer_ranking.evaluation.significance import holm_correction
@@ -34,7 +35,11 @@ def results_table(conditions: Sequence[Mapping[str, Any]]) -> str:
 
 def read_transfer(folder: Path) -> list[dict[str, Any]]:
     """Read the studies, in the order of their files; their p-values are corrected together, after Holm."""
-    studies = [read_study(path, _NEEDED) for path in sorted(folder.glob("*/*.json"))]
+    studies = []
+    for path in sorted(folder.glob("*/*.json")):
+        studies.append(read_study(path, _NEEDED))
+        if not studies[-1]["conditions"]:
+            raise UserError(f"{path} is no record of its study: it has no conditions. Run the study again.")
     tests = [each for study in studies for each in study["comparisons"]]
     for each, p in zip(tests, holm_correction([each["p"] for each in tests]).tolist(), strict=True):
         each["p"] = p

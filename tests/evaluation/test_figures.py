@@ -67,7 +67,8 @@ def test_the_front_of_quality_and_speed_has_what_is_much_faster_than_all_better_
 def test_a_figure_tells_what_it_was_drawn_from(tmp_path):
     save_figure(learning_curves(HISTORIES), tmp_path / "a.png", '{"a": 1}')
     save_figure(learning_curves(HISTORIES), tmp_path / "b.png")
-    assert [drawn_from(tmp_path / f"{name}.png") for name in "abc"] == ['{"a": 1}', "", ""]
+    (tmp_path / "d.png").write_text("no picture")
+    assert [drawn_from(tmp_path / f"{name}.png") for name in "abcd"] == ['{"a": 1}', "", "", ""]
 
 
 def test_figures_are_saved_as_pictures_without_pyplot(tmp_path, monkeypatch):

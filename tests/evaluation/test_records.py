@@ -125,6 +125,9 @@ def test_versions_name_python_and_the_evaluator():
             {"per_question": {"question_ids": ["a"], "map": [[1.0, 0.4], [1.0, 0.4]]}},
             r"'per_question.map' should hold 2 lists of 1 values",
         ),
+        ({"per_question": {"question_ids": ["a"], "map": 1}}, r"'per_question.map' should hold 2 lists"),
+        ({"per_question": {"question_ids": ["a"], "map": [1, 1]}}, r"'per_question.map' should hold 2 lists"),
+        ({"per_question": {"question_ids": 1}}, r"'per_question.question_ids' should be a list"),
     ],
 )
 def test_what_is_no_record_is_refused_and_not_written(tmp_path, changes, message):
@@ -147,6 +150,12 @@ def test_a_bad_file_is_named_with_its_key(tmp_path):
     refused(json.dumps({k: v for k, v in values.items() if k != "versions"}), r"key 'versions' is missing")
     refused(json.dumps(values)[:-20], r"record.json is not JSON")
     refused("[1]", r"record.json does not hold a JSON object")
+    refused("[" * 100_000, r"record.json is not JSON")
+    # Where the record does not say what it was measured with, nothing of today takes that place.
+    unsaid = ("commit", "clean_tree", "processor", "threads", "created")
+    path.write_text(json.dumps({k: v for k, v in values.items() if k not in unsaid}))
+    read = read_record(path)
+    assert [getattr(read, name) for name in unsaid] == ["", None, "", None, ""]
 
 
 def test_a_damaged_record_is_refused_by_name_or_whole(tmp_path, damaged):

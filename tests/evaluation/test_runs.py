@@ -2,6 +2,7 @@ import ir_measures
 import numpy as np
 import pandas as pd
 import pytest
+import pytrec_eval
 from scipy import stats
 
 from answer_ranking.base.errors import UserError
@@ -107,7 +108,7 @@ def test_a_run_file_gets_the_values_of_trec_eval_with_intervals(files):
         for read, name in ((ir_measures.read_trec_run, "run"), (ir_measures.read_trec_qrels, "qrels"))
     )
     counted = qrels[qrels["relevance"] > 0]["query_id"].unique()
-    assert found.questions == len(counted) and found.unranked == 1 and found.tied == 0
+    assert found.questions == len(counted) and found.unranked == (1,) and found.tied == (0,)
     theirs = pd.DataFrame(ir_measures.iter_calc(MEASURES.values(), qrels, run))
     for metric, measure in MEASURES.items():
         values = theirs[theirs["measure"] == measure].set_index("query_id")["value"]
@@ -115,7 +116,7 @@ def test_a_run_file_gets_the_values_of_trec_eval_with_intervals(files):
         assert found.table.loc[metric, "run"] == pytest.approx(values.mean())
         interval = stats.ttest_1samp(values, 0).confidence_interval(0.95)
         assert 2 * found.table.loc[metric, "run_ci95"] == pytest.approx(interval.high - interval.low)
-    assert f"{len(counted)} questions, 1 of them not ranked (counted as 0); ties in 0" in str(found)
+    assert f"{len(counted)} questions. run: 1 not ranked (counted as 0), ties in 0" in str(found)
 
 
 def test_two_runs_are_tested_question_by_question(files):
@@ -124,6 +125,10 @@ def test_two_runs_are_tested_question_by_question(files):
     np.testing.assert_allclose(table["difference"], alone[0] - alone[1])
     swapped = compare_runs(files / "other", files / "qrels", files / "run").table
     np.testing.assert_allclose(swapped["p"], table["p"])
+    lines = (files / "other").read_text().splitlines()
+    (files / "cut").write_text("\n".join(line for line in lines if line.split()[0] not in {"q1", "q2"}))
+    found = compare_runs(files / "run", files / "qrels", files / "cut")
+    assert found.unranked == (1, 3) and "against: 3 not ranked (counted as 0)" in str(found)
     same = compare_runs(files / "run", files / "qrels", files / "run")
     assert (same.table["p"] == 1).all() and (same.table["difference"] == 0).all()
     assert "difference" in str(same)
@@ -136,11 +141,31 @@ def test_the_test_is_that_of_the_differences_and_ties_cannot_favour_the_file_s_o
     (tmp_path / "tied").write_text("\n".join(lines) + "\n")
     write_run(tmp_path / "good", questions, candidates, [1.0, 0.0] * 40)
     found = compare_runs(tmp_path / "tied", tmp_path / "qrels", tmp_path / "good")
-    assert found.tied == 40
+    assert found.tied == (40, 0)
     assert 0.3 < found.table.loc["p@1", "run"] < 0.7
     first = round(found.table.loc["p@1", "run"] * 40)
     expected = paired_randomisation_test([1.0] * first + [0.0] * (40 - first), [1.0] * 40)
     assert found.table.loc["p@1", "p"] == pytest.approx(expected)
+
+
+def test_graded_labels_are_gains_as_in_trec_eval(tmp_path):
+    labels = {"q1": {"a": 3, "b": 1, "c": 0, "d": -1}, "q2": {"a": 0, "b": 2}}
+    scores = {"q1": {"a": 0.2, "b": 0.9, "c": 0.1, "d": 0.5}, "q2": {"a": 0.9, "b": 0.2}}
+    for name, rows, line in (("qrels", labels, "{} 0 {} {}"), ("run", scores, "{} Q0 {} 1 {} t")):
+        lines = [line.format(q, candidate, value) for q in rows for candidate, value in rows[q].items()]
+        (tmp_path / name).write_text("\n".join(lines))
+    found = compare_runs(tmp_path / "run", tmp_path / "qrels").table["run"]
+    measures = {"map": "map", "mrr": "recip_rank", "ndcg@10": "ndcg_cut_10"}
+    theirs = pytrec_eval.RelevanceEvaluator(labels, set(measures.values())).evaluate(scores)
+    for ours, name in measures.items():
+        assert found[ours] == pytest.approx(np.mean([theirs[q][name] for q in labels]))
+
+
+def test_one_question_has_no_interval(tmp_path):
+    write_qrels(tmp_path / "qrels", ["q", "q"], ["a", "b"], [1, 0])
+    write_run(tmp_path / "run", ["q", "q"], ["a", "b"], [0.2, 0.1])
+    said = str(compare_runs(tmp_path / "run", tmp_path / "qrels"))
+    assert "1.0000" in said and "nan" not in said
 
 
 @pytest.mark.parametrize(
@@ -149,6 +174,7 @@ def test_the_test_is_that_of_the_differences_and_ties_cannot_favour_the_file_s_o
         ("q9 Q0 a 1 0.5 t", "q1 0 a 1", r"ranks no question that counts"),
         ("q1 Q0 a 1 0.5 t\nq1 Q0 a 2 0.4 t", "q1 0 a 1", r"two candidates with the id 'a'"),
         ("q1 Q0 a 1 nan t", "q1 0 a 1", r"run: scores must be finite"),
+        ("q1 Q0 a\0b 1 0.5 t", "q1 0 a 1", r"run, line 1: expected"),
         ("q1 Q0 a 1 0.5 t", "q1 0 a 0", r"qrels: no question counts under the rule 'answerable'"),
     ],
 )

@@ -183,7 +183,7 @@ def test_the_page_and_the_file(tmp_path):
     cells = [cell.strip() for cell in claim.strip("|").split("|")]
     assert cells[1:4] == ["hyperqa", "wikiqa, filtered", "–"]
     assert cells[4].startswith("+0.253 ± ") and cells[5:] == [
-        "0.00073",
+        f"{sum(len(each['data']) for each in PAPERS.claims) / 2**15:.2g}",
         "",
         "24 trials, 2 seeds",
         "**holds**",
@@ -237,6 +237,9 @@ def test_rules_stand_beside_the_models_and_variants_only_in_the_table():
 
 def test_other_records_are_refused(tmp_path):
     save_record(replace(record("hyperqa", HIGH), search={}), tmp_path / "wikiqa" / "hyperqa.json")
+    with pytest.raises(UserError, match=r"hyperqa\.json is no record of reproduce/studies/fair\.py"):
+        read_fair(tmp_path)
+    save_record(replace(record("hyperqa", HIGH), search={"trials": 3}), tmp_path / "wikiqa" / "hyperqa.json")
     with pytest.raises(UserError, match=r"hyperqa\.json is no record of reproduce/studies/fair\.py"):
         read_fair(tmp_path)
     assert claims_block([], {}, PAPERS) == "No claim has been tested yet."

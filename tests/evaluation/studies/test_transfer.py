@@ -88,6 +88,13 @@ def test_a_file_of_something_else_is_named(tmp_path):
         transfer_block(tmp_path)
 
 
+def test_a_study_without_conditions_is_named(folder):
+    path = folder / "trecqa" / "hyperqa.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"conditions": []}))
+    with pytest.raises(UserError, match=r"hyperqa\.json is no record of its study: it has no conditions"):
+        transfer_block(folder)
+
+
 @pytest.mark.parametrize("title", ["TrecQA TRAIN", "TrecQA TRAIN-ALL"])
 def test_of_a_data_set_the_sentence_has_the_study_that_is_best_on_dev(folder, title):
     study = json.loads((folder / "trecqa" / "hyperqa.json").read_text())
