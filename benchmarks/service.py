@@ -41,7 +41,6 @@ from answer_ranking.ranking.search.index import AnswerIndex
 
 K = 10
 HEADERS = {"content-type": "application/json"}
-Statuses = Counter[int | str]
 
 
 def main() -> None:

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from answer_ranking.base.errors import UserError
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -38,7 +40,16 @@ def get(dataset: str, data_home: str | None = None) -> None:
     print(f"{description.title} is {complete}. Source: {description.source}. Licence: {description.licence}.")
 
 
-def stats(dataset: str, variant: str | None = None, json: bool = False, data_home: str | None = None) -> None:
+def stats(
+    dataset: str,
+    variant: str | None = None,
+    json: bool = False,
+    data_home: str | None = None,
+    question_column: str = "question",
+    candidate_column: str = "candidate",
+    label_column: str = "label",
+    drop_bad_rows: bool = False,
+) -> None:
     """Count a data set per split and protocol.
 
     Prints questions, pairs, correct pairs and mean lengths in tokens; the mean average precision of ranking
@@ -50,6 +61,10 @@ def stats(dataset: str, variant: str | None = None, json: bool = False, data_hom
         variant: the training set; for trecqa, for example, TRAIN-ALL (default) or TRAIN.
         json: print JSON.
         data_home: the folder that holds wikiqa/, trecqa/ and so on.
+        question_column: your table's column of questions.
+        candidate_column: your table's column of candidate answers.
+        label_column: your table's column that says which are correct.
+        drop_bad_rows: leave out your table's rows that cannot be read, and say how many.
     """
     from json import dumps
     from pathlib import Path
@@ -61,11 +76,17 @@ def stats(dataset: str, variant: str | None = None, json: bool = False, data_hom
     from answer_ranking.data_prep.vocabulary import Tokenizer
 
     notes: list[str] = []
+    named = {"question": question_column, "candidate": candidate_column, "label": label_column}
+    columns = {ours: name for ours, name in named.items() if name != ours}
     if Path(dataset).suffix or Path(dataset).is_file():
+        if variant or data_home:
+            raise UserError("--variant and --data-home are for the papers' data sets, not for a table.")
         title, variant = Path(dataset).name, ""
-        tables = {"table": load_table(dataset)}
+        tables = {"table": load_table(dataset, columns=columns, drop_bad_rows=drop_bad_rows)}
         rows = table_statistics(tables, {rule: rule for rule in RULES}, Tokenizer(pretokenised=False))
     else:
+        if columns or drop_bad_rows:
+            raise UserError("--drop-bad-rows and the names of columns are for a table of your own.")
         loaded = load_dataset(dataset, variant, data_home)
         title, variant = loaded.description.title, loaded.variant
         rows = dataset_statistics(loaded)

@@ -16,7 +16,13 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write, decode_text, read_content
 from answer_ranking.evaluation.records import package_versions
 from answer_ranking.evaluation.tables import METRIC_TITLES, text_table
-from answer_ranking.reproduce.experiments.options import RESULTS, RunOptions, given_option, training_words
+from answer_ranking.reproduce.experiments.options import (
+    RESULTS,
+    RunOptions,
+    figures_folder,
+    given_option,
+    training_words,
+)
 from answer_ranking.reproduce.experiments.run import TRAINED, trained_by
 from answer_ranking.reproduce.experiments.tasks import Job, Task, run_jobs, workers
 
@@ -93,7 +99,11 @@ def job_of(name: str, command: str, folder: Path, results: Path) -> Job:
         return Job(command, [whole])
     words = training_words(command)
     seeds, first = (given_option(options, f"--{each}") for each in ("seeds", "first-seed"))
-    options_of_run = RunOptions(seeds=int(seeds) if seeds else None, first_seed=int(first or 0), record=name)
+    try:
+        numbers = int(seeds) if seeds else None, int(first or 0)
+    except ValueError as error:
+        raise UserError(f"{name}: --seeds and --first-seed must be whole numbers ({error}).") from error
+    options_of_run = RunOptions(seeds=numbers[0], first_seed=numbers[1], record=name)
     trained = {
         made_by.get("seed")
         for path in folder.glob(f"outputs/*/*/seed-*/{TRAINED}")
@@ -118,7 +128,10 @@ def read_list(path: Path) -> dict[str, str]:
     commands = {}
     for number, line in enumerate(decode_text(read_content(path), path).splitlines(), start=1):
         if line.strip() and not line.startswith("#"):
-            name = name_of(line)
+            try:
+                name = name_of(line)
+            except ValueError as error:
+                raise UserError(f"{path}, line {number}: {error}. Correct the line.") from error
             if not name or name in commands:
                 problem = "the name is another line's, too" if name else "--record NAME is missing"
                 raise UserError(f"{path}, line {number}: {problem}.")
@@ -155,8 +168,8 @@ def run(command: str, results: Path, folder: Path) -> bool:
     _, script, *options = shlex.split(command)
     words = [sys.executable, str(ROOT / script), *options, "--results", str(results.resolve())]
     status = subprocess.run(words, cwd=folder, check=False).returncode
-    if status < 0 or status == 130:
-        raise SystemExit(130 if status == 130 else 128 - status)
+    if status < 0 or status in (130, 143):
+        raise SystemExit(status if status > 0 else 128 - status)
     return status == 0
 
 
@@ -185,7 +198,10 @@ def compare(name: str, results: Path, replace: bool) -> None:
     print(comparison(records_of(name, results), new), flush=True)
     for path in (folder / "results").rglob("*") if replace else ():
         if path.is_file():
-            with atomic_write(results / path.relative_to(folder / "results"), "wb") as file:
+            # A rerun has its figures beside its records; the usual place of a study's figures is another.
+            place = results / path.relative_to(folder / "results")
+            place = figures_folder(results) / path.name if path.suffix == ".png" else place
+            with atomic_write(place, "wb") as file:
                 file.write(path.read_bytes())
     shutil.rmtree(folder)
 

@@ -301,10 +301,9 @@ def study(config: Config) -> Path:
                     runs[condition].append(measure_seed(chosen, data, seed, protocols[protocol], path))
                     bar.update()
             record["conditions"] += summarise_conditions(dimension, tuned, runs, LEVEL)
-            save_study(record, config.summary)
-            title = f"{data.title}, {protocol}"
-            figure = study_figure(record["conditions"], max_norm=config.max_norm, title=title)
-            save_figure(figure, config.figure)
+    save_study(record, config.summary)
+    title = f"{data.title}, {protocol}"
+    save_figure(study_figure(record["conditions"], max_norm=config.max_norm, title=title), config.figure)
     for dimension in config.sizes:
         print(f"\nd = {dimension}\n")
         print(study_table([each for each in record["conditions"] if each["dimension"] == dimension]))

@@ -6,9 +6,9 @@
 A trial is one training, with options drawn at random: those that all models share (`SHARED`, and factors on
 learning rate and batch size), and the model's own (`SPACE` in reproduce/experiments/). The values of earlier
 searches are none of them: these were of unequal length. The same number of a trial draws the same shared
-options for every model. A trial stops early once its best dev MAP is below the median of the trials before.
-The best trial on dev is trained with fresh seeds, which are scored on test. Without --record nothing is
-scored on test.
+options for every model. An option that is drawn cannot be given. A trial stops early once its best dev MAP is
+below the median of the trials before. The best trial on dev is trained with fresh seeds, which are scored on
+test. Without --record nothing is scored on test.
 
 A search that was interrupted goes on, and one with more --trials adds to it. Seconds are those of the
 processor, which do not depend on what else the machine does.
@@ -17,6 +17,7 @@ processor, which do not depend on what else the machine does.
 import gc
 import hashlib
 import json
+import math
 import statistics
 import sys
 import time
@@ -157,23 +158,33 @@ def run_trial(
     return trial | {"seconds": round(time.process_time() - began, 1)}
 
 
+def refuse_drawn(experiment: Experiment, own: dict[str, Sequence]) -> None:
+    """Refuse an option that the search draws, since what the user gives would have no effect."""
+    usual = [each.configuration for each in presets() if each.name == experiment.name]
+    for name in SHARED | own:
+        if usual and all(experiment.configuration.get(name) != each.get(name) for each in usual):
+            raise UserError(f"the search draws {name}: leave --{name.replace('_', '-')} out.")
+
+
+def in_budget(trials: list[dict], options: FairOptions) -> list[dict]:
+    """Keep the trials that a search of this length would have begun."""
+    limit = 60 * options.minutes if options.minutes else math.inf
+    spent = np.cumsum([0.0, *(each["seconds"] for each in trials)])
+    return [each for each, before in zip(trials, spent, strict=False) if before < limit][: options.trials]
+
+
 def search(experiment: Experiment, recipe: ModuleType, data: ExperimentData, path: Path) -> list[dict]:
-    """Run the trials that `path` does not hold yet; return all of them, the best first."""
+    """Run the trials that `path` does not hold yet; return all within the budget."""
     options = experiment.run
     parts = [experiment.configuration, data.data_hash, options.search_seed, SHARED, FACTORS, recipe.SPACE]
     key = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
     trials = trials_so_far(path, key)
-    while len(trials) < options.trials:
-        if options.minutes and sum(each["seconds"] for each in trials) >= 60 * options.minutes:
-            break
+    while len(in_budget([*trials, {"seconds": 0.0}], options)) > len(trials):
         trials.append({"key": key, **run_trial(experiment, recipe, data, len(trials), trials)})
         with atomic_write(path) as file:
             file.writelines(json.dumps(each) + "\n" for each in trials)
         print(_line(trials[-1]), flush=True)
-    sound = [each for each in trials if "diverged" not in each]
-    if not sound:
-        raise UserError("every trial diverged: give a lower --learning-rate.")
-    return sorted(sound, key=lambda each: -max(each["dev_map"]))
+    return in_budget(trials, options)
 
 
 def trials_so_far(path: Path, key: str) -> list[dict]:
@@ -201,14 +212,20 @@ def fair(experiment: Experiment) -> Run | None:
     place = record_path(options.results, options.record) if options.record else options.output / "fair" / name
     path = place.with_suffix(TRIALS)
     check_writable(path.parent)
+    refuse_drawn(experiment, recipe.SPACE)
     data = getattr(recipe, "load", load_data)(experiment.data)
+    if options.record:
+        Run(paper, experiment, data)  # refuses to lose a record before the search, not after it
     from answer_ranking.training.scoring import Scorer
 
-    ranked = search(experiment, recipe, data, path)
+    trials = search(experiment, recipe, data, path)
+    sound = [each for each in trials if "diverged" not in each]
+    if not sound:
+        raise UserError("every trial diverged: give a lower --learning-rate.")
+    ranked = sorted(sound, key=lambda each: -max(each["dev_map"]))
     print("The best on dev:\n" + "\n".join(map(_line, ranked[:5])) + f"\nTrials: {path}", flush=True)
     if options.record is None:
         return None
-    trials = trials_so_far(path, ranked[0]["key"])
     run = Run(paper, experiment.changed(**draw(experiment, recipe.SPACE, ranked[0]["trial"])), data)
     for number in run.seeds:
         with run.seed(number) as seed:

@@ -72,6 +72,9 @@ class NormsOptions:
     def __post_init__(self) -> None:
         check_range(self, "levels", at_least=2)
         check_range(self, "pairs", "tsne_texts", at_least=0)
+        check_range(self, "seed", at_least=0, at_most=2**32 - 1)
+        if self.record:
+            record_path(self.results, self.record)  # refuses a name before the work
         if self.tsne_texts and importlib.util.find_spec("sklearn") is None:
             raise UserError(
                 "Figure 4 needs scikit-learn: pip install -e '.[analysis]', or leave it out: --tsne-texts 0."

@@ -200,7 +200,7 @@ def trained(system: str, systems: Systems, data: ExperimentData, config: Config)
     for number in run.seeds:
         with run.seed(number) as seed:
             folder = run.folder / f"seed-{number}"
-            if not (folder / "model").exists():
+            if not (folder / "model" / "vocabulary.json").exists():  # which is written last
                 model, _ = train(experiment, data, seed)
                 Ranker(model, data.vocabulary, name=data.title, vectors=experiment.data.sources).save(
                     folder / "model"

@@ -14,6 +14,7 @@ After an interruption the same command goes on. The sources are shared by target
 """
 
 import gc
+import hashlib
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -97,8 +98,7 @@ class Recipe:
     ) -> Iterator[tuple[Run, Seed, "keras.Model", "FitResult"]]:
         """Train all seeds, on some questions, from given weights; each comes with the run."""
         # The name tells the folders of equal options with other starts or questions apart.
-        options = experiment.run
-        start = f" {options.source} {options.source_epochs}" if starts else ""
+        start = f" {experiment.run.source} {digest(starts)}" if starts else ""
         named = replace(experiment, name=f"{experiment.name} {way} {questions}{start}")
         run = Run("transfer", named.changed(record=None), data)
         for number in run.seeds:
@@ -114,6 +114,12 @@ class Recipe:
         run.model = None  # hundreds of them would fill the memory
         gc.collect()
         return run
+
+
+def digest(starts: dict[int, list[np.ndarray]]) -> str:
+    """Shorten the weights of all seeds to a text that no others have."""
+    content = b"".join(weight.tobytes() for number in sorted(starts) for weight in starts[number])
+    return hashlib.sha256(content).hexdigest()[:8]
 
 
 def drawn(data: ExperimentData, questions: int | None, seed: int) -> ExperimentData:
@@ -245,6 +251,7 @@ def transfer(experiment: Experiment) -> list[dict[str, Any]]:
     if path:
         about = {"title": data.title, "pretrained_on": options.source, "seeds": len(options.seed_list)}
         about |= {"rate_factors": options.rate_factors, "comparisons": comparisons(conditions)}
+        about |= {"notes": options.notes} if options.notes else {}
         save_study({**facts(experiment, data), **about, "conditions": conditions}, path)
         print(f"wrote {path}")
     return conditions

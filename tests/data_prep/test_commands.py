@@ -28,6 +28,15 @@ def test_stats_of_an_own_table(tmp_path, capsys):
     # By hand: "Who is it ?" and "Why ?"; "Me .", "It is not you ." and "No ."
     assert (rows[0]["question_tokens"], rows[0]["candidate_tokens"]) == (3.0, 3.0)
     assert (rows[0]["order"], rows[0]["order_map"]) == ("correct first", 1.0)
+    path.write_text("Frage,Antwort,richtig\nWho is it?,Me.,1\nWho is it?,Not you.,0\n,empty,0\n")
+    named = {"question_column": "Frage", "candidate_column": "Antwort", "label_column": "richtig"}
+    stats(str(path), json=True, drop_bad_rows=True, **named)
+    assert [row["pairs"] for row in json.loads(capsys.readouterr().out)["rows"]] == [2, 2, 2]
+    with pytest.raises(UserError, match="--variant and --data-home are for the papers' data sets"):
+        stats(str(path), "TRAIN")
+    with pytest.raises(UserError, match="are for a table of your own"):
+        stats("sample", **named)
+    path.write_text("question,candidate,label\nWho is it?,Me.,1\nWho is it?,It is not you.,0\nWhy?,No.,0\n")
     stats(str(path))
     assert "THE ORDER GIVES THE LABEL AWAY" in capsys.readouterr().out
 
@@ -37,7 +46,6 @@ def test_stats_of_an_own_table(tmp_path, capsys):
     [
         (stats, ["wikipedia"], "unknown data set"),
         (stats, ["trecqa", "SOME"], "unknown variant"),
-        (stats, ["absent.csv"], "does not exist"),
         (stats, ["wikiqa"], "answer-ranking data get wikiqa"),
         (get, ["wikipedia"], "unknown data set"),
     ],
@@ -52,3 +60,8 @@ def test_a_table_without_a_suffix_is_refused(tmp_path):
     (tmp_path / "faq").write_text("question,candidate,label\nWho is it?,Me.,1\n")
     with pytest.raises(UserError, match=r"faq: the name must end in \.csv"):
         stats(str(tmp_path / "faq"))
+
+
+def test_a_table_that_is_absent_is_named():
+    with pytest.raises(UserError, match=r"absent\.csv does not exist"):
+        stats("absent.csv")

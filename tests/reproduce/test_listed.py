@@ -26,6 +26,9 @@ if "--fail" in words:
 name, results = (words[words.index(option) + 1] for option in ("--record", "--results"))
 values = [float(value) for value in (Path(__file__).parent / "values").read_text().split()]
 Path("trained").touch()  # in the folder of the outputs
+if (Path(__file__).parent / "draws").exists():
+    Path(results).mkdir(parents=True, exist_ok=True)
+    (Path(results) / "norms-tiny.png").write_text("drawn")
 ci95 = None if len(values) == 1 else 0.1
 record = ResultRecord(
     paper="hyperqa", dataset="wikiqa", protocol="filtered", split="test", model="HyperQA",
@@ -96,6 +99,25 @@ def test_a_rerun_starts_anew_and_replaces_only_if_it_is_told_to(root, run, value
     assert json.loads(path.read_text())["metrics"]["map"]["mean"] == pytest.approx(mean)
 
 
+def test_the_figures_of_a_study_take_the_usual_place(root, run, monkeypatch):
+    run()
+    results, docs = root / "reproduce" / "results", root / "docs"
+    monkeypatch.setattr(listed, "figures_folder", lambda folder: docs if folder == results else folder)
+    (root / "reproduce" / "draws").touch()
+    run(rerun="hyperqa/wikiqa/a")
+    assert not docs.exists()
+    run(rerun="hyperqa/wikiqa/a", replace=True)
+    assert (docs / "norms-tiny.png").read_text() == "drawn" and not list(results.rglob("*.png"))
+
+
+@pytest.mark.parametrize("code", [130, 143])
+def test_a_command_that_was_stopped_stops_the_list(root, run, code):
+    (root / "reproduce" / "tiny.py").write_text(f"import sys; sys.exit({code})")
+    with pytest.raises(SystemExit) as end:
+        run()
+    assert end.value.code == code
+
+
 def test_one_seed_has_no_interval(root, run):
     (root / "reproduce" / "values").write_text("0.5")
     run()
@@ -120,6 +142,12 @@ def test_a_command_that_fails_does_not_keep_back_the_others(root, run):
         ({"replace": True}, None, "add --rerun"),
         ({}, "python reproduce/tiny.py\n", "line 1: --record NAME is missing"),
         ({}, f"{COMMAND.format('a')}\n" * 2, "line 2: the name is another line's"),
+        ({}, f"{COMMAND.format('a')} 'open\n", "line 1: No closing quotation"),
+        (
+            {"jobs": 1},
+            f"{COMMAND.format('a')} --seeds abc\n",
+            "--seeds and --first-seed must be whole numbers",
+        ),
     ],
 )
 def test_what_the_user_can_mend(root, run, options, text, message):

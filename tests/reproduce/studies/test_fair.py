@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.evaluation.records import read_record
+from answer_ranking.evaluation.records import ResultRecord, read_record, save_record
 from answer_ranking.reproduce.experiments import attentive_pooling, cosinet, ctrn, hyperqa
 from answer_ranking.reproduce.experiments.options import DataOptions, parse
 from answer_ranking.reproduce.studies import fair as module
-from answer_ranking.reproduce.studies.fair import FairOptions, draw, fair, median_stop, presets
+from answer_ranking.reproduce.studies.fair import FairOptions, draw, fair, in_budget, median_stop, presets
 from answer_ranking.training import TrainingDivergedError
 
 RECIPES = {each.__name__.rpartition(".")[2]: each for each in (attentive_pooling, cosinet, ctrn, hyperqa)}
@@ -138,6 +138,42 @@ def test_a_budget_of_minutes_ends_the_search(search, monkeypatch):
     assert len(search(trials=8, minutes=1.0)[0]) == 3
 
 
+def test_a_smaller_budget_chooses_among_the_trials_that_it_would_have_begun():
+    trials = [{"trial": number, "seconds": 25.0} for number in range(8)]
+    assert in_budget(trials, FairOptions(trials=24)) == trials
+    assert in_budget(trials, FairOptions(trials=5)) == trials[:5]
+    # The third begins after 50 s, the fourth would after 75 s.
+    assert in_budget(trials, FairOptions(minutes=1.0)) == trials[:3]
+
+
+@pytest.mark.parametrize("options", [{"dropout": 0.77}, {"dimension": 7}])
+def test_an_option_that_the_search_draws_is_refused(search, options):
+    name = next(iter(options))
+    with pytest.raises(UserError, match=f"the search draws {name}: leave --{name} out"):
+        search(trials=1, **options)
+
+
+def test_a_record_of_more_seeds_is_not_lost_after_a_search(trained, tmp_path):
+    words = ["--dataset", "sample", "--trials", "2", "--seeds", "2", "--record", "fair/sample/a"]
+    words += ["--results", f"{tmp_path}", "--output", f"{tmp_path}/o"]
+    record = ResultRecord(
+        paper="hyperqa",
+        dataset="sample",
+        protocol="all",
+        split="test",
+        model="HyperQA",
+        seeds=[0, 1, 2],
+        parameters=1,
+        seconds_per_epoch=0.1,
+        command="python a.py",
+        metrics={"map": {"mean": 0.5, "ci95": 0.1, "per_seed": [0.5] * 3}},
+    )
+    save_record(record, tmp_path / "fair" / "sample" / "a.json")
+    with pytest.raises(UserError, match="is a record of 3 seeds, which 2 would replace"):
+        fair(parse("A test.", presets(), words))
+    assert trained == []
+
+
 def test_what_the_user_can_mend(search, tmp_path):
     with pytest.raises(UserError, match="trials must be at least 1"):
         FairOptions(trials=0)
@@ -155,9 +191,9 @@ def test_what_the_user_can_mend(search, tmp_path):
 @pytest.mark.parametrize("name", ["cosineqa", "cosinet-list", "qrnn", "ap-bilstm"])
 def test_the_best_is_trained_with_fresh_seeds_and_recorded(name, tmp_path):
     """The real thing, small, on the bundled sample."""
-    small = {"ap-bilstm": ["--filters", "4"], "qrnn": ["--filters", "4"], "cosinet-list": ["--filters", "4"]}
-    words = ["--model", name, "--dataset", "sample", "--epochs", "2", "--trials", "2", "--seeds", "2"]
-    words += [*small.get(name, []), "--record", f"fair/sample/{name}"]
+    words = ["--model", name, "--dataset", "sample", "--trials", "2", "--seeds", "2"]
+    words += [] if name == "cosinet-list" else ["--epochs", "2"]
+    words += ["--record", f"fair/sample/{name}"]
     experiment = parse(
         "A test.", presets(), [*words, "--results", f"{tmp_path}", "--output", f"{tmp_path}/o"]
     )

@@ -102,6 +102,10 @@ def test_options_are_those_of_the_data_set_s_script(capsys):
 def test_what_the_user_can_mend(monkeypatch):
     with pytest.raises(UserError, match="levels must be at least 2"):
         NormsOptions(levels=1)
+    with pytest.raises(UserError, match="seed must be at least 0"):
+        NormsOptions(seed=-1)
+    with pytest.raises(UserError, match="a record's name is lower-case words"):
+        NormsOptions(record="Bad/Name")
     with pytest.raises(UserError, match=r"unknown data set 'a\.b'"):
         norms.main(["--dataset", "a.b"])
     monkeypatch.setattr(norms.importlib.util, "find_spec", lambda name: None)

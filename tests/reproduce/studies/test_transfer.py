@@ -89,6 +89,22 @@ def test_the_study(data, source, tmp_path, capsys):
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "o").rglob("state.npz")} == states
 
 
+def test_other_weights_to_start_from_have_another_folder(data, source, tmp_path):
+    words = [*OPTIONS, "--output", f"{tmp_path}"]
+    folders = set()
+    for rate in ("0.1", "0.02"):
+        recipe = module.Recipe(
+            experiment := parse("A test.", presets(), [*words, "--learning-rate", rate]), hyperqa
+        )
+        starts = module.from_source(recipe)
+        same = experiment.changed(learning_rate=0.05)
+        run, *_ = next(recipe.trainings(same, data, "trained on", 4, starts))
+        again, *_ = next(recipe.trainings(same, data, "trained on", 4, module.from_source(recipe)))
+        assert again.folder == run.folder
+        folders.add(run.folder)
+    assert len(folders) == 2
+
+
 def test_a_factor_that_diverges_is_left_out(data, source, tmp_path, monkeypatch, capsys):
     train = hyperqa.train
 
