@@ -78,17 +78,22 @@ def transfer_sentence(folder: Path) -> str:
 
     Of several studies of a data set it has the best on dev.
     """
-    best: dict[str, tuple[float, str]] = {}
+    best: dict[str, tuple[float, bool, str]] = {}
     for study in read_transfer(folder):
         last = _with_all_questions(study)
         first, alone = (last[way]["metrics"]["map"]["mean"] for way in (TRAINED_ON, SCRATCH))
         p = next(each["p"] for each in study["comparisons"] if _pair(each) == (TRAINED_ON, SCRATCH))
-        said = f"{_name(study)} {first:.3f}{'*' * (p < 0.05)} ({alone:.3f})"
-        here = last[TRAINED_ON]["metrics_dev"]["map"]["mean"], said
+        said = f"{_name(study)} {first:.3f} ({alone:.3f})" if p < 0.05 else str(study["title"])
+        here = last[TRAINED_ON]["metrics_dev"]["map"]["mean"], p < 0.05, said
         best[study["dataset"]] = max(best.get(study["dataset"], here), here)
-    listed = "; ".join(said for _, said in best.values())
-    about = "MAP after [training on SQuAD first](docs/transfer.md) (without; \\* p < 0.05)"
-    return f"{about}: {listed}." if listed else ""
+    if not best:
+        return ""
+    differ, same = (
+        "; ".join(said for _, differs, said in best.values() if differs is wanted) or "none"
+        for wanted in (True, False)
+    )
+    about = "MAP after [training on SQuAD first](docs/transfer.md) (without)"
+    return f"{about}: {differ}. No significant difference: {same}."
 
 
 def curves(folder: Path) -> dict[str, dict[str, list[list[float]]]]:
