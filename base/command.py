@@ -58,9 +58,9 @@ def run_command(main: Callable[[], object]) -> None:
         received.append(number)
         raise KeyboardInterrupt
 
-    # A terminal that has no sign for a character shows its number.
+    # A terminal that has no sign for a character shows its number; a file must not have that for a text.
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
+        if isinstance(stream, io.TextIOWrapper) and (stream.isatty() or stream is sys.stderr):
             stream.reconfigure(errors="backslashreplace")
     # A shell's background job ignores the keyboard's interruption.
     heard = [each for each in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(each) != signal.SIG_IGN]
@@ -77,11 +77,17 @@ def run_command(main: Callable[[], object]) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 141
     except OSError as error:
-        # Standard output that leads to a full disk; another file has a name.
-        if error.errno != errno.ENOSPC or error.filename is not None:
+        if error.errno != errno.ENOSPC:
             raise
-        print(f"error: cannot write the output: {error.strerror}.", file=sys.stderr)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        print(f"error: cannot write: {error.strerror}. Free space.", file=sys.stderr)
+        if sys.stdout is not None:  # which Python flushes at the end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 2
+    except UnicodeEncodeError as error:
+        if error.encoding == "utf-8":  # half a character, in no output's encoding
+            raise
+        what = f"cannot write {error.object[error.start]!a} in the output's encoding"
+        print(f"error: {what}: set PYTHONIOENCODING=utf-8.", file=sys.stderr)
         code = 2
     except BaseException as error:
         # TensorFlow's libraries turn an interruption of their import into an ImportError.

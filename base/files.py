@@ -78,12 +78,14 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         if path.exists() and not (path.is_file() or path.is_dir()):
             yield path
             return
-        path = path.resolve() if path.is_symlink() else path
-        name = f".{path.name}.{secrets.token_hex(4)}.{os.getpid()}.part{path.suffix}"
+        suffix, path = path.suffix, Path(os.path.realpath(path))
+        name = f".{path.name}.{secrets.token_hex(4)}.{os.getpid()}.part{suffix}"
         temporary = path.with_name(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
         temporary.replace(path)
+    except BrokenPipeError:
+        raise
     except OSError as error:
         raise UserError(
             f"cannot write {path}: {error.strerror or error}. Free space or choose another place."

@@ -27,6 +27,8 @@ from answer_ranking.evaluation.tables import METRIC_TITLES, text_table
 if TYPE_CHECKING:
     from answer_ranking.data_prep import EncodedSplit
 
+# trec_eval counts the labels of every grade.
+_MOST_RELEVANT = 1_000
 _RUN, _QRELS = "question Q0 candidate rank score tag", "question 0 candidate label"
 
 Ids: TypeAlias = Sequence[str] | np.ndarray
@@ -256,6 +258,8 @@ def compare_runs(
     """
     judged = read_qrels(qrels)
     _refuse_repeated(judged["question_id"].tolist(), judged["candidate_id"].tolist(), qrels)
+    if (most := judged["label"].max()) > _MOST_RELEVANT:
+        raise UserError(f"{qrels}: the label {most} is too large: at most {_MOST_RELEVANT:,}.")
     correct = (judged["label"] > 0).groupby(judged["question_id"], sort=False).agg(["sum", "size"])
     counts = counts_under(rule, correct["sum"].to_numpy(), (correct["size"] - correct["sum"]).to_numpy())
     if not counts.any():

@@ -1,5 +1,6 @@
 """Train a ranker on own tables and compare it with rules that need no training."""
 
+import csv
 import hashlib
 import json
 import re
@@ -239,7 +240,7 @@ def _write(
     for name, table in dataset.splits.items():
         with atomic_write(folder / "split" / f"{name}.csv") as file:
             # Not for spreadsheets (`write_csv`): the same texts are to be read again.
-            table.to_csv(file, sep=table.attrs["separator"], index=False)
+            table.to_csv(file, index=False, quoting=csv.QUOTE_NONNUMERIC)
     with atomic_write(folder / "result.json") as file:
         json.dump(trained.result, file, indent=1, ensure_ascii=False)
     with atomic_write(folder / "report.html") as file:
@@ -262,7 +263,6 @@ def load_own_dataset(given: Mapping[str, Table | None], options: TrainOptions) -
         for name, table in given.items()
     }
     tables = {name: _read(table, names[name], options) for name, table in given.items() if table is not None}
-    separator = tables["train"].attrs.get("separator", ",")
     shares = {"dev": options.dev_share, "test": options.test_share}
     shares = {name: share for name, share in shares.items() if name not in tables}
     title = Path(names["train"]).name
@@ -279,8 +279,6 @@ def load_own_dataset(given: Mapping[str, Table | None], options: TrainOptions) -
             )
     tables, drawn = draw_wrong_answers(tables, options.wrong_answers, options.split_seed, names["train"])
     how = " ".join([how, *drawn])
-    for table in tables.values():
-        table.attrs = {"separator": separator}
     for name in _SCORED:
         if not (tables[name].groupby("question_id")["label"].nunique() == 2).any():
             raise UserError(

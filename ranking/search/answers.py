@@ -22,13 +22,17 @@ def read_rows(path: str | Path) -> tuple[pd.DataFrame, list[int] | None]:
     return table, lines
 
 
-def plain_names(table: pd.DataFrame, where: str | Path) -> pd.DataFrame:
-    """Write the names of a table's columns without capitals and white space around them."""
-    table = table.rename(columns=lambda name: str(name).strip().lower())
-    twice = table.columns[table.columns.duplicated()]
-    if len(twice):
-        raise UserError(f"{where}: the column {twice[0]!r} occurs twice. Name every column once.")
-    return table
+def plain_names(table: pd.DataFrame, where: str | Path, names: Sequence[str]) -> pd.DataFrame:
+    """Give those columns of these names, in capitals or not, that the table has; an exact one goes first."""
+    found = {}
+    for name in names:
+        same = [each for each in table.columns if each == name]
+        same = same or [each for each in table.columns if str(each).strip().lower() == name]
+        if len(same) > 1:
+            raise UserError(f"{where}: the column {name!r} occurs twice. Name every column once.")
+        if same:
+            found[name] = table[same[0]]
+    return pd.DataFrame(found, index=table.index)
 
 
 def answers_of(table: str | Path | pd.DataFrame, schema: pa.Schema | None = None) -> tuple[pa.Table, bool]:

@@ -146,7 +146,7 @@ def _ids(path: Path) -> list[str]:
 
     if path.suffix.lower() == ".txt":
         return read_lines(path, "identifiers")
-    rows = plain_names(read_rows(path)[0], path)
+    rows = plain_names(read_rows(path)[0], path, ["candidate_id"])
     if "candidate_id" not in rows:
         raise UserError(f"{path}: the column 'candidate_id' is missing, which says what to delete.")
     return rows["candidate_id"].astype(str).tolist()

@@ -11,10 +11,9 @@ from answer_ranking.ranking.search.answers import plain_names
 def questions_of(questions: "str | Sequence[str] | pd.DataFrame") -> pd.DataFrame:
     """Check questions and give their identifiers, q1, q2, ... unless they have their own."""
     if isinstance(questions, pd.DataFrame):
-        table = plain_names(questions, "the table of questions")
+        table = plain_names(questions, "the table of questions", ("question_id", "question"))
         if "question" not in table.columns:
             raise UserError("the table of questions has no column 'question'. Rename one.")
-        table = table[[name for name in ("question_id", "question") if name in table.columns]]
     else:
         table = pd.DataFrame({"question": [questions] if isinstance(questions, str) else list(questions)})
     if not len(table):

@@ -38,7 +38,7 @@ _SAFE = {
     "Cache-Control": "no-store",
 }
 # A mark of punctuation counts, since the tokenizer makes a token of it.
-_WORD = re.compile(r"\w+|[^\w\s]")
+_WORD = re.compile(r"[^\W_]+|[^\w\s]|_")
 _DRAWING = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox"}
 Text = Annotated[str, Field(min_length=1, max_length=100_000)]
 

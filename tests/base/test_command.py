@@ -85,17 +85,27 @@ def in_a_shell(script, **streams):
     return subprocess.run([sys.executable, "-c", code], check=False, **streams)
 
 
-def test_a_character_that_the_terminal_lacks_is_no_error():
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_terminal_shows_the_number_of_a_character_that_it_lacks_and_a_file_never_does(terminal):
     environment = os.environ | {"PYTHONIOENCODING": "cp1252"}
-    done = in_a_shell("run_command(lambda: print('Łódź'))", capture_output=True, env=environment)
-    assert done.returncode == 0 and done.stdout == b"\\u0141\xf3d\\u017a\n"
+    ours, theirs = os.openpty() if terminal else os.pipe()
+    done = in_a_shell(
+        "run_command(lambda: print('Łódź'))", stdout=theirs, stderr=subprocess.PIPE, env=environment
+    )
+    os.close(theirs)
+    if terminal:
+        assert done.returncode == 0 and os.read(ours, 99).split() == [b"\\u0141\xf3d\\u017a"]
+    else:
+        assert done.returncode == 2 and os.read(ours, 99) == b""
+        assert b"error: cannot write '\\u0141' in the output's encoding: set PYTHONIOENCODING" in done.stderr
+    os.close(ours)
 
 
 def test_output_to_a_full_disk():
     with Path("/dev/full").open("wb") as full:
         done = in_a_shell("run_command(lambda: print('a'))", stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == 2
-    assert done.stderr == b"error: cannot write the output: No space left on device.\n"
+    assert done.stderr == b"error: cannot write: No space left on device. Free space.\n"
 
 
 def test_no_standard_output_is_no_error():

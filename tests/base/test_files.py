@@ -57,6 +57,16 @@ def test_a_link_stays_and_what_it_points_to_is_written(tmp_path):
         with atomic_write(link) as file:
             file.write(text)
         assert link.is_symlink() and (tmp_path / "folder" / "a.txt").read_text() == text
+    named = tmp_path / "model.npy"
+    named.symlink_to(tmp_path / "folder" / "blob")
+    with atomic_path(named) as temporary:  # libraries go by the suffix
+        assert temporary.suffix == ".npy" and temporary.parent == tmp_path / "folder"
+        temporary.write_text("array")
+    assert named.read_text() == "array"
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    with atomic_write(tmp_path / "circle") as file:
+        file.write("no circle")
+    assert (tmp_path / "circle").read_text() == "no circle"
 
 
 def test_a_pipe_is_written_to(tmp_path):

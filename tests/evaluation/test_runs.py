@@ -174,6 +174,8 @@ def test_one_question_has_no_interval(tmp_path):
         ("q9 Q0 a 1 0.5 t", "q1 0 a 1", r"ranks no question that counts"),
         ("q1 Q0 a 1 0.5 t\nq1 Q0 a 2 0.4 t", "q1 0 a 1", r"two candidates with the id 'a'"),
         ("q1 Q0 a 1 nan t", "q1 0 a 1", r"run: scores must be finite"),
+        ("q1 Q0 a 1 0.5 t", "q1 0 a 4294967297", r"qrels: the label 4294967297 is too large"),
+        ("q1 Q0 a 1 0.5 t", f"q1 0 a {10**20}", r"the label 1000+ is too large"),
         ("q1 Q0 a\0b 1 0.5 t", "q1 0 a 1", r"run, line 1: expected"),
         ("q1 Q0 a 1 0.5 t", "q1 0 a 0", r"qrels: no question counts under the rule 'answerable'"),
     ],

@@ -1,5 +1,6 @@
 """Wrong answers for tables of correct ones alone."""
 
+import bm25s
 import numpy as np
 import pandas as pd
 import pytest
@@ -72,11 +73,15 @@ def test_questions_of_the_same_text_share_their_correct_answers():
 
 def test_a_question_with_very_many_answers_does_not_set_the_search_of_all(monkeypatch):
     monkeypatch.setattr(wrong_answers, "_MOST_PASSED", 3)
+    asked, retrieve = [], bm25s.BM25.retrieve
+    monkeypatch.setattr(
+        bm25s.BM25, "retrieve", lambda *args, k, **more: asked.append(k) or retrieve(*args, k=k, **more)
+    )
     rows = [("q0", "where is it", f"c{i}", f"here it is {i}", 1) for i in range(40)]
     table = pd.concat([pairs(20, 1), pd.DataFrame(rows, columns=COLUMNS)], ignore_index=True)
     drawn, _ = draw_wrong_answers({"train": table}, number=6)
     counts = drawn["train"].groupby("question_id")["label"].agg(lambda labels: (labels == 0).sum())
-    assert set(counts) == {6}
+    assert set(counts) == {6} and asked == [3 + 3]
 
 
 def test_equal_answers_are_no_wrong_ones():

@@ -96,7 +96,7 @@ def test_adding_and_deleting(command, table, tmp_path):
     assert ran.code == 2 and "has no answer 'c5'" in ran.err
     ran = command("index", tmp_path / "more.csv", "--output", index, "--delete")
     assert ran.code == 2 and "more.csv: the column 'candidate_id' is missing" in ran.err
-    pd.DataFrame({"Candidate_ID": ["c6"], "Answer": ["A dog."]}).to_csv(tmp_path / "gone.csv", index=False)
+    (tmp_path / "gone.csv").write_text("Candidate_ID,Answer,note,Note,,\nc6,A dog.,,,,\n")
     assert "4 answers" in command("index", tmp_path / "gone.csv", "--output", index, "--delete").out
 
 
