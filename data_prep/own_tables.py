@@ -11,7 +11,7 @@ import pandas as pd
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep.table_files import ColumnNames, read_table_file
-from answer_ranking.data_prep.tables import Faults, check_table, counts_under, is_missing
+from answer_ranking.data_prep.tables import Faults, check_table, counts_under, is_missing, same_text
 
 # What a spreadsheet takes for a formula.
 _FORMULA = re.compile("[=+@\t\r-]")
@@ -145,7 +145,7 @@ def split_by_question(
             raise UserError(f"the share of {name} must be above 0 and below 1, not {share}.")
     if sum(shares.values()) >= 1:
         raise UserError(f"the shares {dict(shares)} leave nothing to train on. Choose smaller ones.")
-    texts = [" ".join(text.casefold().split()) for text in table["question"].unique()]
+    texts = [same_text(text) for text in table["question"].unique()]
     group_of_text = pd.Series(texts, index=table["question"].unique())
     groups = table["question"].map(group_of_text).to_numpy(object)
     counts = table.groupby(groups)["label"].agg(["sum", "size"])  # by group, in alphabetical order

@@ -68,6 +68,16 @@ def apply_protocol(table: pd.DataFrame, rule: str) -> pd.DataFrame:
     return kept
 
 
+def same_text(text: str) -> str:
+    """Write a question as all that differ from it in capitals and white space alone.
+
+    Example:
+        >>> same_text(" Who  IS it?")
+        'who is it?'
+    """
+    return " ".join(text.casefold().split())
+
+
 class Faults:
     """Collects the errors of a table's rows: their number, and the first messages.
 

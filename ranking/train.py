@@ -26,6 +26,7 @@ from answer_ranking.data_prep import (
 )
 from answer_ranking.data_prep.dataset import OWN_TABLES
 from answer_ranking.data_prep.own_tables import split_by_question
+from answer_ranking.data_prep.tables import same_text
 from answer_ranking.data_prep.word_vectors.load import WordVectors, resolve_task_vectors
 from answer_ranking.evaluation import measure, write_qrels, write_run
 from answer_ranking.evaluation.records import environment, package_versions
@@ -307,10 +308,7 @@ def _read(table: Table, where: str, options: TrainOptions) -> pd.DataFrame:
 def remarks(dataset: Dataset) -> list[str]:
     """Return sentences about leaks, repeated rows and small tests for a reader of the metrics."""
     said = []
-    texts = {
-        name: {" ".join(text.casefold().split()) for text in table["question"].unique()}
-        for name, table in dataset.splits.items()
-    }
+    texts = {name: set(map(same_text, table["question"].unique())) for name, table in dataset.splits.items()}
     for name in ("dev", "test"):
         if common := len(texts["train"] & texts[name]):
             said.append(

@@ -7,7 +7,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.data_prep.tables import COLUMNS
+from answer_ranking.data_prep.tables import COLUMNS, same_text
 from answer_ranking.ranking.search.bm25 import words_of
 
 LARGEST_POOL = 500
@@ -89,7 +89,7 @@ class _Pairs:
         self.correct: list[np.ndarray] = [
             np.unique(each) for each in np.split(number.astype(np.int32), starts[1:])
         ]
-        texts = [" ".join(text.casefold().split()) for text in self.questions["question"]]
+        texts = [same_text(text) for text in self.questions["question"]]
         of_text: dict[str, list[np.ndarray]] = {}
         for text, correct in zip(texts, self.correct, strict=True):
             of_text.setdefault(text, []).append(correct)

@@ -5,12 +5,12 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
-from xml.etree.ElementTree import Element, ParseError
+from typing import TYPE_CHECKING, Any
 
 import defusedxml
 import defusedxml.ElementTree
 import pandas as pd
+from defusedxml.ElementTree import ParseError
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import DAMAGED, bounded, open_content
@@ -20,6 +20,9 @@ from answer_ranking.data_prep.downloads.data_files import DataFiles, data_folder
 from answer_ranking.data_prep.readers.rows import TableRows, as_identifier, join_tables, refuse_malformed
 from answer_ranking.data_prep.tables import numbered_lines
 from answer_ranking.data_prep.vocabulary import Tokenizer
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
 
 _LABELS = {"Good": 1, "PotentiallyUseful": 0, "Bad": 0}
 _NO_TEXT = "comments without text"
@@ -76,7 +79,7 @@ def read_semeval_xml(text: str, where: str | Path) -> pd.DataFrame:
     return rows.table()
 
 
-def _parse(text: str, where: str | Path) -> Element:
+def _parse(text: str, where: str | Path) -> "Element":
     try:
         return defusedxml.ElementTree.fromstring(text)
     except ParseError as error:
@@ -116,7 +119,7 @@ def read_lemmatised(text: str, where: str | Path, left_out: frozenset[str] = fro
     return rows.table()
 
 
-def _text_of(element: Element, tag: str, where: str) -> str:
+def _text_of(element: "Element", tag: str, where: str) -> str:
     found = element.findall(tag)
     if len(found) != 1:
         raise UserError(
