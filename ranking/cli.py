@@ -154,7 +154,7 @@ def explain(
         model: the folder model/ that a training left, or a ranker that comes with the package.
         question: the question.
         answer: an answer.
-        output: the file to write: .png, .svg or .html. Many scripts, such as the Chinese, need .html.
+        output: the file to write: .png, .svg or .html. A .png has Latin, Greek and Cyrillic letters alone.
         method: own, the model's own reason; occlusion, what the score loses without each word.
         disk: a file of further answers, one per line: draw all of them around the question in the Poincaré
             disk instead (HyperQA and CosineQA).

@@ -85,7 +85,7 @@ class Explanation:
         return {"kind": self.kind, "summary": self.summary, **words, **values}
 
     def figure(self, title: str = "") -> "Figure":
-        """Draw every word on a background as strong as its value; many scripts need `html` instead."""
+        """Draw every word on a background as strong as its value, in Latin, Greek or Cyrillic letters."""
         from answer_ranking.evaluation import attention_figures as draw
 
         if self.kind == "attention":
