@@ -5,7 +5,6 @@ import math
 import os
 import platform
 import re
-import shlex
 import subprocess
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
@@ -185,7 +184,7 @@ def _rounded(value: Any) -> Any:
 
 
 def save_record(record: ResultRecord, path: str | Path) -> None:
-    """Write a record; metrics and per-question values keep six digits, paths only their last part.
+    """Write a record; metrics and per-question values keep six digits, paths of options their last part.
 
     The folder of `path`, see `record_path`, is made. A UserError says that a value is not as a record's
     should be, or that the file cannot be written.
@@ -197,7 +196,6 @@ def save_record(record: ResultRecord, path: str | Path) -> None:
     for key in ("metrics", "metrics_count_all", "metrics_dev", "per_question", "seconds_per_epoch"):
         values[key] = _rounded(values[key])
     values["configuration"] = without_paths(values["configuration"])
-    values["command"] = shlex.join(map(without_paths, shlex.split(record.command)))
     _check(values, path)
     _write(path, [f"{_json(key)}: {_json(value)}" for key, value in values.items()])
 
@@ -271,9 +269,9 @@ def read_record(path: str | Path) -> ResultRecord:
     kind.
 
     Example:
-        >>> read_record("/tmp/absent.json")
+        >>> read_record("absent.json")
         Traceback (most recent call last):
-        answer_ranking.base.errors.UserError: /tmp/absent.json does not exist. Check the path.
+        answer_ranking.base.errors.UserError: absent.json does not exist. Check the path.
     """
     values = _read(path)
     _check(values, path)

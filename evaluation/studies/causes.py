@@ -58,7 +58,8 @@ def below_print(records: Sequence[ResultRecord], papers: Papers) -> Iterator[tup
     for record in records:
         if not record.main or record.split != "test" or papers.printed_edition(record):
             continue
-        if not record.parameters or not papers.papers[record.paper].measured(record.model):
+        paper = papers.papers.get(record.paper)
+        if not record.parameters or paper is None or not paper.measured(record.model):
             continue
         printed, ours = papers.printed_row(record)[1], papers.comparable_metrics(record)
         metric = next((each for each in ("map", "p@1") if each in printed and each in ours), None)

@@ -4,7 +4,6 @@ The list is reproduce/experiments.txt, a command a line; the value of its `--rec
 """
 
 import fnmatch
-import json
 import shlex
 import shutil
 import subprocess
@@ -14,7 +13,7 @@ from pathlib import Path
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write, decode_text, read_content
-from answer_ranking.evaluation.records import package_versions
+from answer_ranking.evaluation.records import package_versions, read_study
 from answer_ranking.evaluation.tables import METRIC_TITLES, text_table
 from answer_ranking.reproduce.experiments.options import (
     RESULTS,
@@ -129,7 +128,7 @@ def read_list(path: Path) -> dict[str, str]:
     for number, line in enumerate(decode_text(read_content(path), path).splitlines(), start=1):
         if line.strip() and not line.startswith("#"):
             try:
-                name = name_of(line)
+                name = given_option(shlex.split(line), "--record")
             except ValueError as error:
                 raise UserError(f"{path}, line {number}: {error}. Correct the line.") from error
             if not name or name in commands:
@@ -139,23 +138,12 @@ def read_list(path: Path) -> dict[str, str]:
     return commands
 
 
-def name_of(command: str) -> str:
-    """Return the value of a command's --record; "" where it has none."""
-    words = shlex.split(command)
-    after = [words[place + 1] for place, word in enumerate(words[:-1]) if word == "--record"]
-    return after[-1] if after else ""
-
-
 def records_of(name: str, results: Path) -> dict[Path, dict]:
     """Read the records that an experiment left, by their paths below the folder of the results."""
     found = {}
     for path in sorted(results.glob(f"{name}*.json")):
-        try:
-            record = json.loads(decode_text(read_content(path), path))
-            of_name = name_of(record["command"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise UserError(f"{path} is no record. Remove it, and run its experiment again.") from error
-        if of_name == name:
+        record = read_study(path, ("command",))
+        if given_option(shlex.split(record["command"]), "--record") == name:
             found[path.relative_to(results)] = record
     return found
 

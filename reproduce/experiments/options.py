@@ -206,13 +206,14 @@ _MODEL_HELP = "The model. The options and defaults below are those of this one: 
 
 
 def given_option(args: Sequence[str], option: str) -> str | None:
-    """Return the value of an option on a command line; None where it is not there."""
-    for number, word in enumerate(args):
-        if word == option and number + 1 < len(args):
-            return args[number + 1]
+    """Return the value of an option on a command line, the last one given; None where it is not there."""
+    value = None
+    for word, following in zip(args, [*args[1:], None], strict=True):
         if word.startswith(f"{option}="):
-            return word.partition("=")[2]
-    return None
+            value = word.partition("=")[2]
+        elif word == option and following is not None:
+            value = following
+    return value
 
 
 _NO_MATTER = {"--record", "--notes", "--seeds", "--first-seed", "--results", "--output"}

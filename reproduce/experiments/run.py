@@ -38,6 +38,7 @@ from answer_ranking.evaluation.records import (
     read_record,
     record_path,
     save_record,
+    without_paths,
 )
 from answer_ranking.evaluation.runs import write_split
 from answer_ranking.evaluation.tables import METRIC_TITLES, paper_ours_table, text_table
@@ -392,7 +393,7 @@ def clean_command() -> str:
             word = "=".join((name.replace("_", "-"), *value))
             skip = word.partition("=")[0] in places
         if not skip:
-            words.append(word)
+            words.append(without_paths(word))
     script = Path(sys.argv[0]).resolve()
     root = Path(__file__).resolve().parents[2]
     name = script.relative_to(root) if script.is_relative_to(root) else Path(*script.parts[-2:])

@@ -97,17 +97,17 @@ class Here:
     def _run(self, task: Task) -> Outcome:
         name = "".join(c if c.isalnum() or c in "+.-" else "-" for c in task.label)
         log = task.folder / "outputs" / "logs" / f"{name}.log"
-        log.parent.mkdir(parents=True, exist_ok=True)
         words = [*task.words, "--results", str(task.results.resolve())]
-        with log.open("wb") as file:
-            try:
+        try:
+            log.parent.mkdir(parents=True, exist_ok=True)
+            with log.open("wb") as file:
                 process = start(words, task.folder, file, self._threads, {})
                 self._running[task.label] = process
                 if self._stopped.is_set():
                     process.terminate()
                 status = process.wait()
-            finally:
-                del self._running[task.label]
+        finally:
+            del self._running[task.label]
         return Outcome(status, f"{log}:\n{_tail(log)}")
 
     def stop(self) -> None:
@@ -224,7 +224,9 @@ def there(
             left.add("state.npz")
         files = [path for path in files if path.is_file() and path.name not in left]
         said = f"on {node}:\n{_tail(log)}".replace(str(results), place)
-        outcome = Outcome(status, said, b"" if status else pack(folder, files))
+        if status:
+            return Outcome(status, said)  # what is trained stays for the next start
+        outcome = Outcome(status, said, pack(folder, files))
         shutil.rmtree(folder, ignore_errors=True)
     return outcome
 

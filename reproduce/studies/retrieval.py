@@ -156,12 +156,20 @@ def make_task(config: Config) -> Task:
     return Task(dataset, answers, questions, correct)
 
 
+def content_hash(table: pd.DataFrame) -> str:
+    """Name the content of a table: what is made from another one has another file."""
+    rows = pd.util.hash_pandas_object(table, index=False).to_numpy()
+    return hashlib.sha256(rows.tobytes()).hexdigest()[:12]
+
+
 def indexed(ranker: Ranker | None, task: Task, split: str, folder: Path) -> AnswerIndex:
     """Open the index of a split's collection, or build it, or go on with building it."""
-    folder = folder / f"index-{split if task.dataset.description.name in APART else 'all'}"
+    answers = task.answers[split]
+    name = split if task.dataset.description.name in APART else "all"
+    folder = folder / f"index-{name}-{content_hash(answers)}"
     if (folder / "manifest.json").exists():
         return AnswerIndex.open(folder)
-    return AnswerIndex.build(ranker, task.answers[split], folder)
+    return AnswerIndex.build(ranker, answers, folder)
 
 
 def training_table(task: Task, split: str, index: AnswerIndex, number: int) -> pd.DataFrame:
@@ -213,8 +221,7 @@ def kept(folder: Path, name: str, asked: pd.DataFrame, make: Callable[[], pd.Dat
 
     `asked` is what is ranked, the questions or their first answers; another one has another file.
     """
-    rows = pd.util.hash_pandas_object(asked, index=False).to_numpy()
-    path = folder / f"{name}-{hashlib.sha256(rows.tobytes()).hexdigest()[:12]}.run"
+    path = folder / f"{name}-{content_hash(asked)}.run"
     if not path.exists():
         made = make()
         write_run(

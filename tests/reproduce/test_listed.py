@@ -160,5 +160,5 @@ def test_what_the_user_can_mend(root, run, options, text, message):
 def test_a_damaged_record_is_named(root, run):
     run()
     (root / "reproduce" / "results" / "hyperqa" / "wikiqa" / "a-raw.json").write_text("{")
-    with pytest.raises(UserError, match=r"a-raw\.json is no record"):
+    with pytest.raises(UserError, match=r"a-raw\.json is not JSON"):
         run()

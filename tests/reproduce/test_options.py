@@ -13,10 +13,15 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation import load_records
 from answer_ranking.evaluation.records import record_path
 from answer_ranking.evaluation.tables import read_papers
-from answer_ranking.models import PAPER_TRAINING
 from answer_ranking.reproduce.experiments import attentive_pooling, cosinet, ctrn, hyperqa
 from answer_ranking.reproduce.experiments.listed import LIST, read_list
-from answer_ranking.reproduce.experiments.options import RESULTS, DataOptions, RunOptions, parse
+from answer_ranking.reproduce.experiments.options import (
+    RESULTS,
+    DataOptions,
+    RunOptions,
+    given_option,
+    parse,
+)
 from answer_ranking.reproduce.studies import fair
 
 ROOT = Path(__file__).parents[2]
@@ -228,6 +233,19 @@ def test_an_experiment_is_changed_by_the_names_of_its_options():
         experiment.changed(filters=3)
 
 
+def test_of_an_option_given_twice_the_last_counts():
+    twice = ["--model", "hyperqa", "--dataset=sample", "--model", "cosineqa", "--dataset", "wikiqa"]
+    experiment = parse("", presets("hyperqa_wikiqa"), twice)
+    once = parse("", presets("hyperqa_wikiqa"), ["--model", "cosineqa", "--dataset", "wikiqa"])
+    assert (experiment.title, experiment.configuration) == ("CosineQA", once.configuration)
+
+
+def test_every_record_is_one_of_the_list():
+    names = read_list(LIST)
+    for record in load_records(RESULTS):
+        assert given_option(record.command.split(), "--record") in names, record.command
+
+
 def listed_experiments():
     found = []
     for name, command in read_list(LIST).items():
@@ -242,7 +260,7 @@ def test_a_listed_command_states_the_options_of_its_record(name, experiment):
     """A record of before may name options without effect as well; a command that was not run yet has none."""
     folder = RESULTS / Path(name).parent
     for record in load_records(folder) if folder.is_dir() else ():
-        if f"--record {name} " not in f"{record.command} ":
+        if given_option(record.command.split(), "--record") != name:
             continue
         known = {key: value for key, value in record.configuration.items() if key in experiment.configuration}
         known.pop("model", None)
@@ -257,15 +275,22 @@ def test_a_listed_command_states_the_options_of_its_record(name, experiment):
         assert record.seeds == experiment.run.seed_list
 
 
-@pytest.mark.parametrize("model", attentive_pooling.MODELS)
-def test_the_defaults_of_attentive_pooling_are_the_paper_s(model):
-    title = attentive_pooling.MODELS[model][0]
+@pytest.mark.parametrize(
+    ("model", "table_2"),
+    [
+        ("qa-cnn", (1, 0.009, 0.05, False)),
+        ("ap-cnn", (20, 0.5, 1.1, True)),
+        ("qa-bilstm", (20, 0.1, 1.1, True)),
+        ("ap-bilstm", (20, 0.2, 1.1, True)),
+    ],
+)
+def test_the_defaults_of_attentive_pooling_are_the_paper_s(model, table_2):
     wikiqa, trecqa, insuranceqa = (
         preset(f"attentive_pooling_{name}", model) for name in ("wikiqa", "trecqa", "insuranceqa")
     )
     training = wikiqa.training
     stated = (training.batch_size, training.margin, training.learning_rate, training.learning_rate_decay)
-    assert stated == tuple(PAPER_TRAINING[title].values())
+    assert stated == table_2
     assert (training.optimizer, training.sampled_negatives, training.negatives_from) == ("sgd", 50, "answers")
     assert not training.share_negatives
     # Table 2: filters, and windows of words, on TrecQA and WikiQA / on InsuranceQA.

@@ -267,6 +267,10 @@ def test_what_another_state_s_key_depends_on(tmp_path):
         (["--data_home=/data", "--model=ctrn", "--output", "here"], "--model=ctrn"),
         (["--model", "ctrn", "--results", "a", "--output", "b"], "--model ctrn"),
         (["--learning_rate", "0.1", "--own_negatives=4"], "--learning-rate 0.1 --own-negatives=4"),
+        (
+            ["--embeddings", "/home/me/glove.txt", "--notes", "a b", "--x=~/y"],
+            "--embeddings glove.txt --notes 'a b' --x=y",
+        ),
     ],
 )
 def test_a_recorded_command_has_one_spelling_and_no_place_of_the_machine(monkeypatch, given, expected):

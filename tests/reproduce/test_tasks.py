@@ -10,10 +10,12 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from answer_ranking.base.errors import UserError
+from answer_ranking.evaluation.records import environment
 from answer_ranking.reproduce.experiments import listed, shipping, tasks
 
 # A script that trains nothing, but leaves what a training leaves.
@@ -30,6 +32,12 @@ with open(Path(__file__).parent / "starts", "a") as file:
     print(*words, file=file)
 if "--fail" in words:
     sys.exit("the reason")
+if "--break" in words:
+    state = Path("outputs/tiny/key/seed-0/state.npz")
+    epochs = len(state.read_text()) if state.exists() else 0
+    state.parent.mkdir(parents=True, exist_ok=True)
+    state.write_text("e" * (epochs + 1))
+    sys.exit(f"the reason, after {epochs + 1} epochs")
 if "--train-only" in words:
     time.sleep(float(value("--wait")) if "--wait" in words else 0)
     seed = value("--first-seed")
@@ -165,6 +173,23 @@ def test_two_ways_at_once_and_no_cluster(root):
     pytest.importorskip("ray", reason="needs Ray: pip install -e '.[cluster]'")
     with pytest.raises(UserError, match="no Ray cluster answers"):
         reproduce(root, ray="127.0.0.1:1")
+
+
+def test_a_log_that_cannot_be_written_ends_the_task(root, capfd):
+    (root / "outputs").write_text("a file in the folder's place")
+    assert reproduce(root, only="tiny/a", jobs=1) == 1
+    assert "Not a directory" in capfd.readouterr().err
+
+
+def test_what_fails_on_a_node_goes_on_there(root, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(root))
+    started = SimpleNamespace(future=lambda: SimpleNamespace(result=lambda: tasks.pack(root, ())))
+    board = SimpleNamespace(start=SimpleNamespace(remote=lambda *_: started))
+    for epochs in (1, 2):
+        words = ("reproduce/tiny.py", "--break", "--train-only")
+        commit = environment()["commit"]
+        done = tasks.there("tiny/a 0", words, "results", tasks.pack(root, ()), {}, commit, board)
+        assert done.status == 1 and f"the reason, after {epochs} epochs" in done.log and not done.files
 
 
 @pytest.mark.slow

@@ -46,6 +46,8 @@ def test_verdicts(gain, noise, gap, expected):
 
 def test_a_table_for_what_is_below_print_only():
     assert causes_block([record(0.71, main=True)], PAPERS) == "No result is below the printed value."
+    # Of another paper nothing is known.
+    assert causes_block([record(0.5, main=True, paper="mine")], PAPERS).startswith("No result")
     main = record(0.66, main=True)
     others = [
         record(0.69, configuration={"dimension": 100}),

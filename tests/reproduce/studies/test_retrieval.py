@@ -1,6 +1,7 @@
 """The retrieval study on the sample."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -94,6 +95,16 @@ def test_a_kept_ranking_answers_the_same_questions_only(tmp_path):
     assert len(kept(tmp_path, "test-ball", few, lambda: few)) == 2
     assert len(kept(tmp_path, "test-ball", many, lambda: many)) == 3
     assert len(kept(tmp_path, "test-ball", few, lambda: pytest.fail("it is there"))) == 2
+
+
+def test_an_index_is_of_these_answers(tmp_path):
+    task = make_task(config(tmp_path))
+    turned = task.answers["test"].assign(candidate=task.answers["test"]["candidate"].to_numpy()[::-1])
+    other = replace(task, answers=task.answers | {"test": turned})
+    text = turned["candidate"].iloc[0]
+    for each, expected in ((task, task.answers["test"]), (other, turned)):
+        found = indexed(None, each, "test", tmp_path).search(text, 1, "bm25")["candidate_id"].iloc[0]
+        assert expected.set_index("candidate_id")["candidate"][found] == text
 
 
 def test_fewer_seeds_do_not_replace_a_record(tmp_path):
