@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from .common import Shape, broadcast_leading, max_or_initial, real_steps
+from .common import Shape, broadcast_leading, masked_softmax, max_or_initial, real_steps
 
 
 @keras.saving.register_keras_serializable(package="answer_ranking")
@@ -95,8 +95,8 @@ class AttentivePooling(keras.layers.Layer):
         # A tanh is never below -1, so that -2 wins over no real step.
         real_pairs = ops.logical_and(real_question[..., :, None], real_answer[..., None, :])
         importance = ops.where(real_pairs, ops.cast(alignment, dtype), -2.0)
-        question_attention = _masked_softmax(max_or_initial(importance, -1, -2.0), real_question)
-        answer_attention = _masked_softmax(max_or_initial(importance, -2, -2.0), real_answer)
+        question_attention = masked_softmax(max_or_initial(importance, -1, -2.0), real_question)
+        answer_attention = masked_softmax(max_or_initial(importance, -2, -2.0), real_answer)
         results = [_weighted_sum(question, question_attention), _weighted_sum(answer, answer_attention)]
         if self.return_attention:
             results += [question_attention, answer_attention, alignment]
@@ -134,15 +134,6 @@ class AttentivePooling(keras.layers.Layer):
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
             "kernel_regularizer": keras.regularizers.serialize(self.kernel_regularizer),
         }
-
-
-def _masked_softmax(importance: Any, real: Any) -> Any:
-    """Gives the softmax over the real steps, and zeros where there are none."""
-    # The importance lies in [-2, 1]: no exponential needs the usual guard.
-    exponentials = ops.where(real, ops.exp(importance), 0.0)
-    total = ops.sum(exponentials, axis=-1, keepdims=True)
-    # Not `> 0`: what is NaN is to stay so.
-    return exponentials / ops.where(ops.not_equal(total, 0), total, 1.0)
 
 
 def _weighted_sum(text: Any, attention: Any) -> Any:

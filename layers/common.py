@@ -70,6 +70,17 @@ def masked_max(x: Any, real: Any, axis: int, keepdims: bool = False) -> Any:
     return ops.where(ops.any(real, axis=axis, keepdims=keepdims), largest, 0.0)
 
 
+def masked_softmax(x: Any, real: Any, axis: int = -1) -> Any:
+    """Normalises over the real entries along an axis; zero at the others, and where there are none."""
+    # A number that no entry has, and finite: the difference of two infinities is no number.
+    x = ops.where(real, x, -1e30)
+    largest = ops.stop_gradient(max_or_initial(x, axis, -1e30, keepdims=True))
+    weights = ops.where(real, ops.exp(x - largest), 0.0)
+    total = ops.sum(weights, axis=axis, keepdims=True)
+    # Not `> 0`: what is NaN is to stay so.
+    return weights / ops.where(ops.not_equal(total, 0), total, 1.0)
+
+
 def unit_vectors(vectors: Any) -> Any:
     """Divides vectors by their norms, at least in float32; the zero vector stays zero, with gradient zero."""
     vectors = ops.cast(vectors, keras.backend.result_type(vectors.dtype, "float32"))

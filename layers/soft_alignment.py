@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from .common import Shape, TextPairLayer
+from .common import Shape, TextPairLayer, masked_softmax
 
 
 @keras.saving.register_keras_serializable(package="answer_ranking")
@@ -46,8 +46,8 @@ class SoftAlignment(TextPairLayer):
         dtype = keras.backend.result_type(question.dtype, "float32")
         question, answer = ops.cast(question, dtype), ops.cast(answer, dtype)
         real = ops.logical_and(ops.expand_dims(real_question, axis=-1), ops.expand_dims(real_answer, axis=-2))
-        energies = ops.where(real, ops.matmul(question, ops.swapaxes(answer, -1, -2)), _LOW)
-        of_answer, of_question = (_masked_softmax(energies, real, axis) for axis in (-1, -2))
+        energies = ops.matmul(question, ops.swapaxes(answer, -1, -2))
+        of_answer, of_question = (masked_softmax(energies, real, axis) for axis in (-1, -2))
         return [
             ops.cast(ops.matmul(of_answer, answer), self.compute_dtype),
             ops.cast(ops.matmul(ops.swapaxes(of_question, -1, -2), question), self.compute_dtype),
@@ -55,15 +55,3 @@ class SoftAlignment(TextPairLayer):
 
     def compute_output_shape(self, input_shape: list[Shape]) -> list[Shape]:
         return list(self._pair_shapes(input_shape))
-
-
-_LOW = -1e30
-"""An energy that no word has, and finite: the difference of two infinities is no number."""
-
-
-def _masked_softmax(energies: Any, real: Any, axis: int) -> Any:
-    """Normalises over the real entries, zero at the others and where there is none."""
-    largest = ops.stop_gradient(ops.max(energies, axis=axis, keepdims=True))
-    weights = ops.where(real, ops.exp(energies - largest), 0.0)
-    total = ops.sum(weights, axis=axis, keepdims=True)
-    return weights / ops.where(total > 0, total, 1.0)

@@ -2,7 +2,6 @@
 
 from answer_ranking.layers.common import word_embedding
 from answer_ranking.models.attentive_pooling import (
-    PAPER_TRAINING,
     ap_bilstm,
     ap_cnn,
     attention_weights,
@@ -15,7 +14,6 @@ from answer_ranking.models.ctrn import ctrn, features_alone, lstm, qrnn
 from answer_ranking.models.hyperqa import hyperqa
 
 __all__ = [
-    "PAPER_TRAINING",
     "ap_bilstm",
     "ap_cnn",
     "attention_weights",

@@ -1,6 +1,6 @@
 """QA-CNN, QA-BiLSTM, AP-CNN and AP-BiLSTM (dos Santos et al. 2016) as functional Keras models."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,16 +13,6 @@ from answer_ranking.layers.common import word_embedding
 
 if TYPE_CHECKING:
     from answer_ranking.models.encodings import WordwiseBiLSTM, WordwiseConvolution
-
-PAPER_TRAINING: Mapping[str, Mapping[str, float | bool]] = {
-    "QA-CNN": {"batch_size": 1, "margin": 0.009, "learning_rate": 0.05, "decays": False},
-    "AP-CNN": {"batch_size": 20, "margin": 0.5, "learning_rate": 1.1, "decays": True},
-    "QA-BiLSTM": {"batch_size": 20, "margin": 0.1, "learning_rate": 1.1, "decays": True},
-    "AP-BiLSTM": {"batch_size": 20, "margin": 0.2, "learning_rate": 1.1, "decays": True},
-}
-"""Table 2: how the paper trains each of the four, by plain SGD over 15 to 25 epochs with 50 sampled
-negatives per question, of which the one with the highest score counts. Where the learning rate decays it is
-lr / t in epoch t."""
 
 
 def qa_cnn(

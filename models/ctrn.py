@@ -91,8 +91,7 @@ def qrnn(
     """Score an answer to a question by one quasi-recurrent network for both: CTRN without the crossing.
 
     Its arguments, inputs, errors and number of parameters are those of `ctrn`, but for `pooling`: "f", "fo"
-    (as
-    in the paper) or "ifo"; see `RecurrentPooling`.
+    (as in the paper) or "ifo"; see `RecurrentPooling`.
 
     Example:
         >>> model = qrnn(np.random.default_rng(0).normal(size=(100, 50)).astype("float32"), 64, n_features=4)
@@ -149,8 +148,7 @@ def features_alone(
     """Score an answer by its features and nothing else: what CTRN's MLP makes of the word overlap.
 
     On TrecQA the overlap features are strong, so a network that has them is to be compared with this model.
-    It
-    takes the inputs of `ctrn` and does not look at the words. A ValueError is raised if `n_features` is
+    It takes the inputs of `ctrn` and does not look at the words. A ValueError is raised if `n_features` is
     below 1.
 
     Example:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import keras
 import numpy as np
 
-from answer_ranking.layers import HyperbolicDistance, MaskedSum, UnitBall
+from answer_ranking.layers import CosineSimilarity, HyperbolicDistance, MaskedSum, UnitBall
 from answer_ranking.layers.common import check_option, word_embedding
 
 if TYPE_CHECKING:
@@ -125,9 +125,9 @@ def _matcher(dimension: int, similarity: str, distance_form: str, raw_embeddings
     answer = keras.Input((dimension,), name="answer_point")
     if similarity == "hyperbolic":
         x = HyperbolicDistance(form=distance_form, name="distance")([question, answer])
-        x = layers.Reshape((1,), **exact)(x)
     else:
-        x = layers.Dot(axes=-1, normalize=True, name="cosine", **exact)([question, answer])
+        x = CosineSimilarity(name="cosine")([question, answer])
+    x = layers.Reshape((1,), **exact)(x)
     # A far answer is a bad one: with a positive first weight the ranking would start upside down.
     first_weight = keras.initializers.Constant(-1.0 if similarity == "hyperbolic" else 1.0)
     x = layers.Dense(1, kernel_initializer=first_weight, name="score", **exact)(x)

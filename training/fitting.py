@@ -20,6 +20,7 @@ from answer_ranking.training.options import FitOptions
 from answer_ranking.training.scoring import Scorer
 
 _CURE = "A lower learning rate usually helps. What was saved after the epochs before is kept."
+_OTHER = "{} belongs to another configuration. Remove it, or choose another --output folder."
 _LISTS = ("weights", "optimizer", "best_weights")
 
 
@@ -76,8 +77,8 @@ def fit(
         TrainingDivergedError: the loss, its gradient, a weight or a score of dev is no longer finite; the
             ranker then has the best weights of the epochs before, and the saved state is theirs.
         UserError: the saved state is damaged or another configuration's, the optimizer is unknown, no dev
-            question has a correct answer, or the ranker computes in float16, whose gradients need a scaled
-            loss.
+            question has a correct answer, the way of training does not fit the ranker, or the ranker computes
+            in float16, whose gradients need a scaled loss.
         ValueError: the ranker wants features that a split does not have.
 
     Example:
@@ -187,9 +188,7 @@ class TrainingState:
         except Exception as error:  # damaged bytes raise errors of a dozen kinds
             raise UserError(f"{path} is damaged ({error}). Remove it to train from the start.") from error
         if state.key != key:
-            raise UserError(
-                f"{path} belongs to another configuration. Remove it, or choose another --output folder."
-            )
+            raise UserError(_OTHER.format(path))
         return state
 
 
@@ -236,9 +235,13 @@ class DevSelection(keras.callbacks.Callback):
         self._began = 0.0
 
     def on_train_begin(self, logs=None):
-        if self.state.history:
-            _assign(self.model.ranker.trainable_variables, self.state.weights)
-            _assign(self._further_variables(), self.state.optimizer)
+        if not self.state.history:
+            return
+        variables = [*self.model.ranker.trainable_variables, *self._further_variables()]
+        values = [*self.state.weights, *self.state.optimizer]
+        if [tuple(v.shape) for v in variables] != [value.shape for value in values]:
+            raise UserError(_OTHER.format(self.path))
+        _assign(variables, values)
 
     def on_epoch_begin(self, epoch, logs=None):
         self._began = time.perf_counter()

@@ -13,7 +13,7 @@ from answer_ranking.data_prep.encoded_split import runs
 from answer_ranking.models.attentive_pooling import broadcast_scores, project_questions
 from answer_ranking.training.batch_stream import stack_replicas
 from answer_ranking.training.options import HardestNegativeOptions
-from answer_ranking.training.ranker_trainer import RankerTrainer
+from answer_ranking.training.ranker_trainer import RankerTrainer, encoder_of
 
 # How many words, padding included, the drawn texts of a chunk may have, which bounds the memory.
 _WORDS_PER_CHUNK = 8192
@@ -153,6 +153,7 @@ class HardestNegativeTrainer(RankerTrainer):
 
     def __init__(self, ranker: keras.Model, options: HardestNegativeOptions):
         super().__init__(ranker, options)
+        encoder_of(ranker)
         encoding = getattr(ranker, "encoding", None)
         self._wordwise: Any = encoding if hasattr(encoding, "project") else None
         # Dropout makes a word another one wherever it stands.

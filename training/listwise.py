@@ -77,6 +77,11 @@ class Listwise:
         return -(-len(self.questions) // self.options.batch_size)
 
     def trainer(self, ranker: keras.Model) -> "ListwiseTrainer":
+        if "answers" not in [x.name for x in ranker.inputs]:
+            raise UserError(
+                f'{ranker.name} reads one answer at a time: build it with objective="listwise", or train it '
+                "with Pointwise, Pairwise or HardestNegative."
+            )
         return ListwiseTrainer(ranker, self.options)
 
     def signature(self, trainer: "ListwiseTrainer | None" = None) -> dict[str, tf.TensorSpec]:

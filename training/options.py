@@ -8,6 +8,8 @@ from answer_ranking.base.errors import UserError
 
 Eq9 = Literal["points", "parameters", "released_code", "none"]
 """The readings of HyperQA's Eq. 9, see `training.riemannian`."""
+NegativesFrom = Literal["answers", "own"]
+Reduction = Literal["mean", "sum"]
 
 
 def check_range(
@@ -26,6 +28,12 @@ def check_range(
         words = {"at least": at_least, "above": above, "at most": at_most, "below": below}
         limits = " and ".join(f"{word} {limit}" for word, limit in words.items() if math.isfinite(limit))
         raise UserError(f"{name} must be {limits}. Received: {value}")
+
+
+def check_choice(options: object, name: str, choices: object) -> None:
+    """Raise a UserError if an attribute of `options` is none of a `Literal`'s values."""
+    if (value := getattr(options, name)) not in get_args(choices):
+        raise UserError(f"{name} must be one of {get_args(choices)}. Received: {value!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,8 +102,7 @@ class PairwiseOptions(FitOptions):
         check_range(self, "foreign_negatives", "own_negatives", at_least=0)
         check_range(self, "batch_size", at_least=1)
         check_range(self, "margin", above=0)
-        if self.eq9 not in get_args(Eq9):
-            raise UserError(f"eq9 must be one of {get_args(Eq9)}. Received: {self.eq9!r}")
+        check_choice(self, "eq9", Eq9)
         if self.own_negatives == 0 and self.foreign_negatives == 0:
             raise UserError("own_negatives and foreign_negatives must not both be 0. Received: 0 and 0")
 
@@ -176,17 +183,19 @@ class HardestNegativeOptions(FitOptions):
     """Margin of the hinge loss (Eq. 12)."""
     sampled_negatives: int = 50
     """How many wrong answers to draw per pair; the one that scores highest is trained on."""
-    negatives_from: Literal["answers", "own"] = "answers"
+    negatives_from: NegativesFrom = "answers"
     """Draw them from all training answers, as the paper does, or from the question's own pool."""
     share_negatives: bool = False
     """Draw the wrong answers once per batch, for all its pairs together; the paper draws them for each."""
-    reduction: Literal["mean", "sum"] = "mean"
+    reduction: Reduction = "mean"
     """How the pairs make a batch's loss: their mean or their sum."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_range(self, "batch_size", "sampled_negatives", at_least=1)
         check_range(self, "margin", above=0)
+        check_choice(self, "negatives_from", NegativesFrom)
+        check_choice(self, "reduction", Reduction)
         if self.share_negatives and self.negatives_from == "own":
             raise UserError(
                 "share_negatives draws wrong answers for a whole batch, and negatives_from=own keeps to each "

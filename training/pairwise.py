@@ -15,7 +15,7 @@ from answer_ranking.layers.riemannian_gradient import riemannian_gradient
 from answer_ranking.models.encodings import PaddedTexts
 from answer_ranking.training.batch_stream import stack_replicas
 from answer_ranking.training.options import PairwiseOptions
-from answer_ranking.training.ranker_trainer import RankerTrainer
+from answer_ranking.training.ranker_trainer import RankerTrainer, encoder_of
 
 
 class Pairwise:
@@ -123,15 +123,13 @@ class PairwiseTrainer(RankerTrainer):
     def __init__(self, ranker: keras.Model, options: PairwiseOptions):
         super().__init__(ranker, options)
         self.eq9 = options.eq9
-        encoder = next((layer for layer in ranker.layers if layer.name == "encoder"), None)
-        if not isinstance(encoder, keras.Model):
-            raise UserError(
-                f"{ranker.name} reads question and answer together: train it with Pointwise or Listwise."
-            )
+        encoder = encoder_of(ranker)
         encoding = getattr(ranker, "encoding", None)
         has_own = hasattr(encoding, "pack")
         self.encoding: Any = encoding if has_own else PaddedTexts(encoder)
         balls = [x for x in encoder.layers if isinstance(x, UnitBall)]
+        if self.eq9 == "points" and not balls:
+            raise UserError(f"{ranker.name} has no points in a ball, whose gradients eq9=points converts.")
         self.edge_norm = balls[-1].max_norm if balls else None
         self.edge_share = keras.metrics.Mean(name="edge_share")
         if balls:

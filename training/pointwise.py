@@ -52,7 +52,10 @@ class Pointwise:
         return -(-self.split.n_rows // self.options.batch_size)
 
     def trainer(self, ranker: keras.Model) -> "PointwiseTrainer":
-        if "features" in [x.name for x in ranker.inputs] and self.split.features is None:
+        inputs = {x.name for x in ranker.inputs}
+        if not inputs <= {"question", "answer", "features"}:
+            raise UserError(f"{ranker.name} reads a list of answers: train it with Listwise.")
+        if "features" in inputs and self.split.features is None:
             raise ValueError("the ranker has the input `features`. Received: training pairs without features")
         return PointwiseTrainer(ranker, self.options)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 import tensorflow as tf
 
+from answer_ranking.base.errors import UserError
 from answer_ranking.layers.poincare import convert_parameter_gradients
 
 if TYPE_CHECKING:
@@ -102,6 +103,16 @@ class RankerTrainer(keras.Model):
         # The optimizer adds up the replicas' gradients, and these are the whole batch's already.
         share = 1.0 / tf.distribute.get_strategy().num_replicas_in_sync
         return [tf.where(finite & ~failed, g * share, 0.0) for g in gradients]
+
+
+def encoder_of(ranker: keras.Model) -> keras.Model:
+    """Return the part of a ranker that encodes texts apart; a UserError says that it has none."""
+    encoder = next((layer for layer in ranker.layers if layer.name == "encoder"), None)
+    if not isinstance(encoder, keras.Model):
+        raise UserError(
+            f"{ranker.name} reads question and answer together: train it with Pointwise or Listwise."
+        )
+    return encoder
 
 
 def _sum_over_replicas(tensors: list[tf.Tensor]) -> list[tf.Tensor]:

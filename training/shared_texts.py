@@ -120,9 +120,8 @@ class _Grid:
 
     chunk: int  # the number of the chunk that has the texts
     place: np.ndarray  # the texts' places, (lines,)
-    questions: (
-        np.ndarray
-    )  # numbers of questions, (lines, columns); where a line has fewer, one is there twice
+    # Numbers of questions, (lines, columns); where a line has fewer, one is there twice.
+    questions: np.ndarray
     rows: np.ndarray  # the rows' numbers, (lines, columns); -1 for none
     steps: int  # of the longest question
 

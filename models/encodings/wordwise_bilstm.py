@@ -73,13 +73,11 @@ def bilstm_states(places: tf.Tensor, rows: tf.Tensor, recurrent: tf.Tensor) -> t
     ```
 
     `places` and `rows` are those of `project`, `recurrent` is U of both directions, `(2, units, 4 * units)`;
-    the
-    result is `(texts, steps, 2 * units)`, zero at padding. The texts are sorted by falling length, the
-    backward
-    direction's words reversed: so in every step the texts that continue are the first ones, padding takes no
-    step, and both directions share one matrix product. A step stores only h and c; the gradient recomputes
-    the
-    gates of all steps by one product, goes back through the steps, and sums U's gradient at the end.
+    the result is `(texts, steps, 2 * units)`, zero at padding. The texts are sorted by falling length, the
+    backward direction's words reversed: so in every step the texts that continue are the first ones, padding
+    takes no step, and both directions share one matrix product. A step stores only h and c; the gradient
+    recomputes the gates of all steps by one product, goes back through the steps, and sums U's gradient at
+    the end.
     """
     width = tf.shape(places)[1]
     # A text without words is read as one word; its state is set to zero below.
@@ -110,8 +108,7 @@ def _read(words: tf.Tensor, n_texts: tf.Tensor, rows: tf.Tensor, recurrent: tf.T
     """Take the steps of `bilstm_states`; return the states in the order of `words`, `(2, n, units)`.
 
     `words` `(2, n)` holds the words of the first step, then those of the second, and so on, as places among
-    the
-    rows of both directions. `n_texts` `(steps,)` says how many texts have the step; it never rises.
+    the rows of both directions. `n_texts` `(steps,)` says how many texts have the step; it never rises.
     """
     units = recurrent.shape[1]
     n_steps = tf.shape(n_texts)[0]

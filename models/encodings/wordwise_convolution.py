@@ -42,8 +42,7 @@ class WordwiseConvolution:
         """Multiply every distinct word of int32 `(texts, steps)`, 0 being padding, by the kernel.
 
         Returns for every word its place among the distinct ones, 0 being padding; and the rows of the
-        distinct
-        words, `(distinct words * k, filters)`, the k rows of a word together.
+        distinct words, `(distinct words * k, filters)`, the k rows of a word together.
         """
         places, vectors = distinct_word_vectors(words, self._embedding)
         kernel = self._convolution.kernel.value
@@ -81,10 +80,9 @@ def maximum_over_windows(places: tf.Tensor, rows: tf.Tensor, window: int) -> tf.
     ```
 
     `places` and `rows` are those of `WordwiseConvolution.project`; the result, `(texts, filters)`, is
-    without the
-    bias, and zero for a text without words. Texts are processed one by one at their own length, so that the
-    states of only one text are in memory. The gradient recomputes the winning steps; of equal steps the first
-    gets the whole gradient.
+    without the bias, and zero for a text without words. Texts are processed one by one at their own length,
+    so that the states of only one text are in memory. The gradient recomputes the winning steps; of equal
+    steps the first gets the whole gradient.
     """
     lengths = tf.math.count_nonzero(places, axis=1, dtype=tf.int32)
     before = (window - 1) // 2

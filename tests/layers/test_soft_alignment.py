@@ -90,6 +90,14 @@ def test_attention_is_computed_in_float32_under_mixed_precision():
         np.testing.assert_array_equal(output, np.full_like(output, 20))
 
 
+@pytest.mark.parametrize("shape", [(0, 4, 3), (2, 0, 3)], ids=["no texts", "no steps"])
+def test_opposite_a_text_of_nothing_stands_zero(shape):
+    pair = [np.zeros(shape, "float32"), np.ones((shape[0], 5, 3), "float32")]
+    for texts in (pair, pair[::-1]):
+        for text, found in zip(texts, SoftAlignment()(texts), strict=True):
+            np.testing.assert_array_equal(to_numpy(found), np.zeros(text.shape))
+
+
 def test_wrong_shapes_are_refused():
     with pytest.raises(ValueError, match="Received: input_shape="):
         SoftAlignment()([QUESTIONS, ANSWERS[..., :4]])

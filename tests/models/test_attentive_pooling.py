@@ -3,7 +3,6 @@ import numpy as np
 import pytest
 
 from answer_ranking.models.attentive_pooling import (
-    PAPER_TRAINING,
     ap_bilstm,
     ap_cnn,
     attention_weights,
@@ -145,14 +144,6 @@ def test_trainable_parameters_by_formula():
     ):
         assert sum(np.prod(v.shape) for v in model.trainable_variables) == expected
         assert not any("word_vectors" in v.path for v in model.trainable_variables)
-
-
-def test_training_as_in_table_2():
-    assert list(PAPER_TRAINING) == list(RANKERS)
-    assert [row["margin"] for row in PAPER_TRAINING.values()] == [0.009, 0.5, 0.1, 0.2]
-    assert [row["batch_size"] for row in PAPER_TRAINING.values()] == [1, 20, 20, 20]
-    assert [row["learning_rate"] for row in PAPER_TRAINING.values()] == [0.05, 1.1, 1.1, 1.1]
-    assert [row["decays"] for row in PAPER_TRAINING.values()] == [False, True, True, True]
 
 
 @each

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from functools import partial
 
 import keras
 import numpy as np
@@ -377,13 +378,40 @@ def test_an_unknown_optimizer_is_refused(shown):
         shown(optimizer="nadamax")
 
 
+@pytest.mark.parametrize(
+    ("kind", "options", "ranker", "message"),
+    [
+        ("pairwise", {}, cosinet, "Cosinet reads question and answer together"),
+        ("hardest", {}, cosinet, "Cosinet reads question and answer together"),
+        ("listwise", {}, cosinet, "Cosinet reads one answer at a time"),
+        ("pointwise", {}, partial(cosinet, objective="listwise"), "Cosinet reads a list of answers"),
+        ("pairwise", {"eq9": "points"}, partial(qa_cnn, filters=4), "QA-CNN has no points in a ball"),
+    ],
+)
+def test_a_way_of_training_that_does_not_fit_is_refused(
+    make_split, make_vectors, kind, options, ranker, message
+):
+    split, vectors = make_split(n_features=2), make_vectors()
+    _, way = build(kind, vectors, split, 0.0, 0, {"epochs": 1, **options})
+    with pytest.raises(UserError, match=message):
+        fit(ranker(vectors), way, dev=split)
+
+
+def test_a_state_of_another_ranker_is_refused(make_split, make_vectors, tmp_path):
+    split, state = make_split(), tmp_path / "state.npz"
+    way = Pairwise(split, PairwiseOptions(epochs=1))
+    fit(hyperqa(make_vectors(), 4), way, dev=split, state=state, verbose=False)
+    adam = Pairwise(split, PairwiseOptions(epochs=2, optimizer="adam"))
+    for ranker, other in ((hyperqa(make_vectors(), 5), way), (hyperqa(make_vectors(), 4), adam)):
+        with pytest.raises(UserError, match=r"state\.npz belongs to another configuration"):
+            fit(ranker, other, dev=split, state=state, verbose=False)
+
+
 def test_what_cannot_be_trained_is_refused_before_the_first_step(make_split, make_vectors):
     split, vectors = make_split(), make_vectors()
     ranker, way = build("pairwise", vectors, split, 0.0, 0, {"epochs": 1})
     with pytest.raises(UserError, match="no dev question has a correct answer"):
         fit(ranker, way, dev=split.keep_questions(np.zeros(split.n_questions, bool)))
-    with pytest.raises(UserError, match="Cosinet reads question and answer together"):
-        fit(cosinet(vectors, filters=5), way, dev=split)
     keras.config.set_dtype_policy("mixed_float16")
     try:
         ranker, way = build("pairwise", vectors, split, 0.0, 0, {"epochs": 1})
