@@ -111,8 +111,8 @@ def load_own_tables(train: str | Path, dev: str | Path, test: str | Path) -> Dat
 
     Example:
         >>> from pathlib import Path
-        >>> _ = Path("/tmp/faq.csv").write_text("question,candidate,label\nWho?,Me.,1\nWho?,There.,0\n")
-        >>> len(load_own_tables("/tmp/faq.csv", "/tmp/faq.csv", "/tmp/faq.csv").train)
+        >>> _ = Path("faq.csv").write_text("question,candidate,label\nWho?,Me.,1\nWho?,There.,0\n")
+        >>> len(load_own_tables("faq.csv", "faq.csv", "faq.csv").train)
         2
     """
     return Dataset(load_table(train), load_table(dev), load_table(test), description=OWN_TABLES)

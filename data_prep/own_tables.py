@@ -57,8 +57,8 @@ def load_table(
 
     Example:
         >>> from pathlib import Path
-        >>> _ = Path("/tmp/faq.csv").write_text("question,answer,label\nWho?,Me.,1\nWho?,There.,0\n")
-        >>> load_table("/tmp/faq.csv")[["question_id", "candidate", "label"]].values.tolist()
+        >>> _ = Path("faq.csv").write_text("question,answer,label\nWho?,Me.,1\nWho?,There.,0\n")
+        >>> load_table("faq.csv")[["question_id", "candidate", "label"]].values.tolist()
         [['q1', 'Me.', 1], ['q1', 'There.', 0]]
     """
     names = ColumnNames(columns, labelled=labelled)

@@ -86,13 +86,19 @@ def _p_value(a: ResultRecord, b: ResultRecord, metric: str) -> float | None:
     """Test two records on each question's mean over the seeds; None where their questions differ."""
     if metric not in a.per_question or metric not in b.per_question:
         return None
+    values = question_means(a, b, metric)
+    return paired_randomisation_test(*values) if values else None
+
+
+def question_means(a: ResultRecord, b: ResultRecord, metric: str) -> tuple[list[float], list[float]] | None:
+    """Give each question's means over the seeds of two records; None where their questions differ."""
     first, second = (
         dict(zip(each.per_question["question_ids"], np.mean(each.per_question[metric], axis=0), strict=True))
         for each in (a, b)
     )
     if first.keys() != second.keys():
         return None
-    return paired_randomisation_test(list(first.values()), [second[question] for question in first])
+    return list(first.values()), [second[question] for question in first]
 
 
 def describe_tests(

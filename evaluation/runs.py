@@ -87,8 +87,8 @@ def write_run(
     columns of different lengths, are a ValueError.
 
     Example:
-        >>> write_run("/tmp/example.run", ["q1", "q1"], ["a", "b"], [0.5, 0.75])
-        >>> print(Path("/tmp/example.run").read_text(), end="")
+        >>> write_run("example.run", ["q1", "q1"], ["a", "b"], [0.5, 0.75])
+        >>> print(Path("example.run").read_text(), end="")
         q1 Q0 b 1 0.75 answer-ranking
         q1 Q0 a 2 0.5 answer-ranking
     """
@@ -117,8 +117,8 @@ def read_run(path: str | Path) -> pd.DataFrame:
     in the order of the file. A UserError names a line that has not the six fields.
 
     Example:
-        >>> write_run("/tmp/example.run", ["q1", "q1"], ["a", "b"], [0.5, 0.75])
-        >>> read_run("/tmp/example.run")["candidate_id"].tolist()
+        >>> write_run("example.run", ["q1", "q1"], ["a", "b"], [0.5, 0.75])
+        >>> read_run("example.run")["candidate_id"].tolist()
         ['b', 'a']
     """
     return _read(
@@ -133,8 +133,8 @@ def read_qrels(path: str | Path) -> pd.DataFrame:
     UserError names a line that has not the four fields.
 
     Example:
-        >>> write_qrels("/tmp/example.qrels", ["q1", "q1"], ["a", "b"], [1, 0])
-        >>> read_qrels("/tmp/example.qrels")["label"].tolist()
+        >>> write_qrels("example.qrels", ["q1", "q1"], ["a", "b"], [1, 0])
+        >>> read_qrels("example.qrels")["label"].tolist()
         [1, 0]
     """
     return _read(path, _QRELS, {"question_id": str, "candidate_id": str, "label": int})
@@ -166,8 +166,8 @@ def write_qrels(path: str | Path, question_ids: Ids, candidate_ids: Ids, labels:
     are not 0 or 1, or columns of different lengths, are a ValueError.
 
     Example:
-        >>> write_qrels("/tmp/example.qrels", ["q1", "q1"], ["a", "b"], [1, 0])
-        >>> print(Path("/tmp/example.qrels").read_text(), end="")
+        >>> write_qrels("example.qrels", ["q1", "q1"], ["a", "b"], [1, 0])
+        >>> print(Path("example.qrels").read_text(), end="")
         q1 0 a 1
         q1 0 b 0
     """
@@ -251,9 +251,9 @@ def compare_runs(
     question counts, or that a run has no question in common with the relevance file.
 
     Example:
-        >>> write_qrels("/tmp/example.qrels", ["q1", "q1", "q2", "q2"], list("abab"), [1, 0, 1, 0])
-        >>> write_run("/tmp/example.run", ["q1", "q1", "q2", "q2"], list("abab"), [0.5, 0.75, 1.0, 0.0])
-        >>> compare_runs("/tmp/example.run", "/tmp/example.qrels").table["run"].round(3).to_dict()
+        >>> write_qrels("example.qrels", ["q1", "q1", "q2", "q2"], list("abab"), [1, 0, 1, 0])
+        >>> write_run("example.run", ["q1", "q1", "q2", "q2"], list("abab"), [0.5, 0.75, 1.0, 0.0])
+        >>> compare_runs("example.run", "example.qrels").table["run"].round(3).to_dict()
         {'map': 0.75, 'mrr': 0.75, 'p@1': 0.5, 'ndcg@10': 0.815}
     """
     judged = read_qrels(qrels)

@@ -55,7 +55,7 @@ def train_word2vec(
 
     Example:
         >>> texts = [["what", "is", "covered"], ["all", "is", "covered"]]
-        >>> path = train_word2vec(texts, 10, name="doctest", cache_home="/tmp/cache")
+        >>> path = train_word2vec(texts, 10, name="doctest", cache_home="cache")
         >>> Path(path).name
         'doctest-skipgram-10d-seed0.vectors.txt'
     """

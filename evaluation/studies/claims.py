@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.evaluation.comparisons import SIGNIFICANT
+from answer_ranking.evaluation.comparisons import SIGNIFICANT, question_means
 from answer_ranking.evaluation.metrics import mean_confidence_interval, strictest
 from answer_ranking.evaluation.records import ResultRecord, read_record
 from answer_ranking.evaluation.significance import holm_correction, paired_randomisation_test
@@ -109,14 +109,10 @@ def _tested(
         raise UserError(
             f"{names} had different budgets. Run both with the same --trials, --minutes and --seeds."
         )
-    values = [
-        dict(zip(each.per_question["question_ids"], np.mean(each.per_question[_METRIC], axis=0), strict=True))
-        for each in (better, worse)
-    ]
-    if values[0].keys() != values[1].keys() or better.embeddings != worse.embeddings:
+    values = question_means(better, worse, _METRIC)
+    if values is None or better.embeddings != worse.embeddings:
         raise UserError(f"{names} have different questions or word vectors. Run both again.")
-    ours, theirs = list(values[0].values()), [values[1][question] for question in values[0]]
-    differences = np.subtract(ours, theirs)
+    differences = np.subtract(*values)
     mean, half_width = mean_confidence_interval(differences)
     return {
         "claim": claim["claim"],
@@ -126,7 +122,7 @@ def _tested(
         "printed_difference": printed,
         "ours": round(mean, 6),
         "ci95": round(half_width, 6),
-        "p": paired_randomisation_test(ours, theirs),
+        "p": paired_randomisation_test(*values),
         "error": float(differences.std(ddof=1)) / math.sqrt(len(differences)),
         "trials": min(each.search["trials"] for each in (better, worse)),
         "minutes": better.search["minutes"],

@@ -1,24 +1,6 @@
-import doctest
-import importlib
 import json
-import pkgutil
 import subprocess
 import sys
-
-import pytest
-
-from answer_ranking import base, data_prep
-
-MODULES = [
-    module.name
-    for package in (base, data_prep)
-    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
-]
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_examples_run(name):
-    assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
 def test_import_is_light():
