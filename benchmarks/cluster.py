@@ -24,12 +24,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from common import arguments, write_figures
+from common import arguments, check_options, write_figures
 from tqdm import tqdm
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import check_writable
 
 NAME = "hyperqa/sample/one-epoch"
 EXPERIMENT = f"python reproduce/hyperqa_wikiqa.py --dataset sample --epochs 1 --seeds {{}} --record {NAME}\n"
@@ -55,10 +54,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the moments and kinds of the kills")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "cluster.json")
     options = parser.parse_args()
-    for name in ("tasks", "kills"):
-        if getattr(options, name) < 1:
-            raise UserError(f"--{name} must be at least 1. Received: {getattr(options, name)}")
-    check_writable(options.output.parent)
+    check_options(options, "tasks", "kills", output=options.output)
     figures: dict[str, Any] = {"tasks": options.tasks, "seconds": {}}
     with tempfile.TemporaryDirectory(prefix="cluster-") as place:
         for name, how in (("in turn", "1"), ("--jobs 2", "2"), ("--ray local", "local")):

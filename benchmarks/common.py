@@ -24,7 +24,8 @@ def arguments(page: str) -> argparse.ArgumentParser:
 
 def check_options(options: argparse.Namespace, *counts: str, output: str | Path | None = None) -> None:
     """Refuse unknown data sets, numbers below 1, files that cannot be written, before TensorFlow starts."""
-    find_description(options.dataset)
+    if "dataset" in options:
+        find_description(options.dataset)
     for name in counts:
         value = getattr(options, name)
         numbers = value if isinstance(value, list | tuple) else [value]

@@ -74,43 +74,10 @@ def child(name: str, dimension: int, length: int) -> dict:
 
 def build(name: str, word_vectors, dimension: int):
     """Build one of the models."""
-    from answer_ranking.models import ctrn, lstm, qrnn
+    from answer_ranking.models import ap_bilstm, ctrn, lstm, qrnn
 
-    builders = {"LSTM": lstm, "AP-BiLSTM": attentive_bilstm, "QRNN": qrnn, "CTRN": ctrn}
+    builders = {"LSTM": lstm, "AP-BiLSTM": ap_bilstm, "QRNN": qrnn, "CTRN": ctrn}
     return builders[name](word_vectors, dimension)
-
-
-def attentive_bilstm(word_vectors, dimension: int):
-    """AP-BiLSTM in plain Keras: G = tanh(Q^T U A), attention by its largest entries (Eq. 13 to 18)."""
-    import keras
-    from keras import ops
-
-    class Attention(keras.layers.Layer):
-        def build(self, shapes):
-            self.u = self.add_weight(shape=(shapes[0][-1], shapes[1][-1]), name="u")
-
-        def call(self, inputs, mask=None):
-            q, a = inputs
-            q_mask, a_mask = (ops.cast(m, "bool") for m in mask)
-            g = ops.tanh(ops.matmul(ops.matmul(q, self.u), ops.transpose(a, (0, 2, 1))))
-            g = ops.where(q_mask[:, :, None] & a_mask[:, None, :], g, -1e9)
-            vectors = []
-            for text, axis in ((q, 2), (a, 1)):
-                weights = ops.softmax(ops.max(g, axis=axis), axis=-1)
-                vectors.append(ops.einsum("bt,btd->bd", weights, text))
-            return vectors
-
-        def compute_mask(self, inputs, mask=None):
-            return [None, None]
-
-    texts = [keras.Input((None,), dtype="int32", name=side) for side in ("question", "answer")]
-    embedding = keras.layers.Embedding(
-        *word_vectors.shape, mask_zero=True, trainable=False, weights=[word_vectors]
-    )
-    encode = keras.layers.Bidirectional(keras.layers.LSTM(dimension, return_sequences=True))
-    vectors = Attention()([encode(embedding(text)) for text in texts])
-    score = keras.layers.Dot(axes=-1, normalize=True)(vectors)
-    return keras.Model(texts, keras.layers.Reshape(())(score), name="AP-BiLSTM")
 
 
 def step_of(model):

@@ -30,11 +30,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from common import arguments, give_back, measured_by, write_figures
+from common import arguments, check_options, give_back, measured_by, write_figures
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import check_writable
 from answer_ranking.data_prep import load_dataset, load_word_vectors
 from answer_ranking.evaluation.figures import BLUE, ORANGE, new_figure, save_figure
 from answer_ranking.ranking import Ranker
@@ -69,10 +68,7 @@ def main() -> None:
         )
         give_back(figures)
         return
-    for name in ("points", "questions", "length"):
-        if getattr(options, name) < 1:
-            raise UserError(f"--{name} must be at least 1. Received: {getattr(options, name)}")
-    check_writable(options.output.parent)
+    check_options(options, "points", "questions", "length", output=options.output)
     parts = {}
     with tempfile.TemporaryDirectory() as folder:
         make_texts(Path(folder), options)

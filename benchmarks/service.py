@@ -30,13 +30,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import arguments, write_figures
+from common import arguments, check_options, write_figures
 from search import make_texts
 from tqdm import tqdm
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import check_writable
 from answer_ranking.ranking.search.index import AnswerIndex
 
 K = 10
@@ -57,10 +56,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=30, help="of the mixed load (default: 30)")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "service.json")
     options = parser.parse_args()
-    for name in ("answers", "clients", "seconds", "malformed"):
-        if getattr(options, name) < 1:
-            raise UserError(f"--{name} must be at least 1. Received: {getattr(options, name)}")
-    check_writable(options.output.parent)
+    check_options(options, "answers", "clients", "seconds", "malformed", output=options.output)
     with tempfile.TemporaryDirectory() as folder:
         texts = argparse.Namespace(
             points=options.answers, datasets=options.datasets, questions=200, length=20
