@@ -7,6 +7,7 @@ import numpy as np
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.ranking.explanation import svg_of
+from answer_ranking.ranking.search.ball import nearness
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,10 +57,7 @@ class Disk:
         own, norms = float(np.linalg.norm(u)), np.linalg.norm(v, axis=1)
         lengths = norms * own
         angles = np.arccos(np.clip(np.divide(v @ u, lengths, np.ones(len(v)), where=lengths > 0), -1, 1))
-        # The bound of the model's layer: on the sphere itself all distances would be infinite.
-        edge = np.maximum(1 - norms**2, 1e-5) * max(1 - own**2, 1e-5)
-        squares = np.square(v - u).sum(axis=1)
-        distances = 1 - v @ u if by_angle else 2 * np.arcsinh(np.sqrt(squares / edge))
+        distances = 1 - nearness(u, v, "cosine") if by_angle else -nearness(u, v, "hyperbolic")
         order = np.argsort(distances, kind="stable")
         # One above, one below, so that neighbours are seen apart.
         angles = angles[order] * np.where(np.arange(len(order)) % 2, -1, 1)

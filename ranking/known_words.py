@@ -11,6 +11,8 @@ from tqdm import tqdm
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import Tokenizer, Vocabulary, load_word_vectors
 from answer_ranking.data_prep.encoded_split import EncodedTexts
+from answer_ranking.data_prep.word_vectors.files import SOURCES
+from answer_ranking.data_prep.word_vectors.load import SHORT_NAMES
 
 # The tokens of so many texts are held as text at a time.
 _TEXTS_AT_ONCE = 10_000
@@ -64,6 +66,7 @@ class KnownWords:
         self._numbers = dict(vocabulary.index)
         self._missing: set[str] = set()
         self._lock = threading.Lock()
+        self._compared = False
 
     def encode(self, texts: Sequence[str]) -> EncodedTexts:
         """Tokenise and number texts; all words that are new are looked up at once."""
@@ -130,7 +133,7 @@ class KnownWords:
 
     def _read(self, wanted: list[str]) -> tuple[np.ndarray, np.ndarray]:
         """Read the vectors of words, float32 (words, n), and which are known, bool (words,)."""
-        old = self._vocabulary.words[2 : 2 + _COMPARED]
+        old = [] if self._compared else self._vocabulary.words[2 : 2 + _COMPARED]
         numbers = np.arange(2, 2 + len(old))
         beyond = "words that its training did not have are all the same to the ranker"
         try:
@@ -143,5 +146,13 @@ class KnownWords:
             print(f"{beyond}: {error}", file=sys.stderr)
             self.sources = ()
             return np.empty((len(wanted), 0), np.float32), np.zeros(len(wanted), bool)
+        self._compared = True
         assert read.known is not None
         return read.matrix[2 + len(old) :], read.known[2 + len(old) :]
+
+
+def by_whole_path(source: str) -> str:
+    """Name a file of word vectors so that it is found from any working folder; other names stay."""
+    file, hash_sign, member = source.partition("#")
+    known = source in SOURCES or source in SHORT_NAMES or not Path(file).is_file()
+    return source if known else f"{Path(file).resolve()}{hash_sign}{member}"

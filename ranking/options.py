@@ -99,13 +99,13 @@ class TrainOptions:
         return {name: given for name, given in names.items() if given != name}
 
     def command_line(self) -> list[str]:
-        """Return the options of `answer-ranking train` that differ from the defaults, but for folders."""
+        """Return the options of `answer-ranking train` that differ from the defaults, but for `output`."""
         words = [] if self.lowercase else ["--no-lowercase"]
         words += ["--in-order"] * self.in_order
         words += ["--drop-bad-rows"] * self.drop_bad_rows + ["--drop-duplicates"] * self.drop_duplicates
         for field in fields(self):
             value = getattr(self, field.name)
-            if value != field.default and not isinstance(value, bool | Path):
+            if value != field.default and field.name != "output" and not isinstance(value, bool):
                 values = map(str, value if isinstance(value, tuple) else (value,))
                 words += [f"--{field.name.replace('_', '-')}", *values]
         return words

@@ -19,7 +19,7 @@ from answer_ranking.data_prep.tables import check_table
 from answer_ranking.ranking import model_folder
 from answer_ranking.ranking.disk import Disk
 from answer_ranking.ranking.explanation import Explanation
-from answer_ranking.ranking.known_words import KnownWords
+from answer_ranking.ranking.known_words import KnownWords, by_whole_path
 from answer_ranking.ranking.numpy_hyperqa import NumpyHyperQA, cosine
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ class Ranker:
         folder = Path(folder)
         facts = {"words": self.vocabulary.words[2:], **self._tokens, "name": self.name}
         if self.vectors:
-            facts["vectors"] = list(self.vectors)
+            facts["vectors"] = list(map(by_whole_path, self.vectors))
         if self.idf is not None:
             facts["idf"] = self.idf.tolist()
         content = json.dumps(facts, ensure_ascii=False).encode()
@@ -320,6 +320,12 @@ class Ranker:
                 "together. HyperQA, CosineQA, QA-CNN and QA-BiLSTM encode texts."
             )
 
+    def check_nearest_is_best(self) -> None:
+        """Refuse a model whose best answers are not those nearest to the question, by a UserError."""
+        self.check_encodes_apart()
+        if self._numpy is not None and self._numpy.text_weights is not None:
+            raise UserError("the nearest answers are not this model's best ones (raw_embeddings). Use BM25.")
+
     def _encode(self, texts: EncodedTexts) -> np.ndarray:
         if self._numpy is not None:
             return self._numpy.encode(texts, self.known_words.added)
@@ -366,8 +372,7 @@ class Ranker:
 
     def grown_model(self) -> "keras.Model":
         """Give the Keras model with the vectors of all words found so far."""
-        added = self.known_words.added
-        if not len(added):
+        if not len(added := self.known_words.added):
             return self.model
         if self._growing is None:
             from answer_ranking.ranking.keras_texts import GrowingModel

@@ -232,6 +232,9 @@ def _write(
 ) -> None:
     """Print the comparison; write run files, split, result and report."""
     folder = trained.folder
+    for path in (folder / "runs").glob("*-seed-*.run"):
+        if int(path.stem.rpartition("-")[2]) >= len(runs):
+            path.unlink()  # of a call with more seeds
     for name in _SCORED:
         split = data.splits[name]
         ids = np.asarray(split.question_ids, object)[split.question_of_row]

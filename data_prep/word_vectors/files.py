@@ -6,9 +6,10 @@ import importlib.util
 import json
 import os
 import zipfile
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, lru_cache
+from itertools import compress
 from pathlib import Path
 from typing import IO, Any
 
@@ -68,8 +69,8 @@ def read_vectors(
     QA_EMBEDDINGS_HOME and the user's cache). Files: GloVe or word2vec text (`.txt`, with or without a header;
     `.gz`; `.zip`, "ARCHIVE.zip#MEMBER" where the archive holds several), word2vec binary (`.bin`, `.bin.gz`),
     Numberbatch text. What was read from a large file is kept in the cache, keyed by the file's path, size and
-    time of change and by the wanted words, unless `keep` is false. The vectors are float32
-    (n_found, dimensions).
+    time of change and by the wanted words. Where `keep` is false, hashes of all its words are kept instead,
+    so that it is read only for words that it has. The vectors are float32 (n_found, dimensions).
     """
     wanted = sorted(set(wanted))
     if source == DEFAULT_SOURCE:
@@ -77,11 +78,19 @@ def read_vectors(
     path, member = _find(source, embeddings_home)
     name = source_name(member or path.name if source not in _PUBLISHED else source)
     state = path.stat()
-    if not keep or state.st_size < _WORTH_CACHING:
+    if state.st_size < _WORTH_CACHING:
         return (name, *_read_file(path, member, wanted))
-    identity = [_FORMAT, str(path.resolve()), member, state.st_size, state.st_mtime_ns, wanted]
+    identity = [_FORMAT, str(path.resolve()), member, state.st_size, state.st_mtime_ns]
+    identity += [wanted] if keep else []
     key = hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:32]
     kept = cache_folder(cache_home) / "vectors" / f"{key}.npz"
+    if not keep:
+        words, dimensions = _words_of(path, member, kept)
+        hashes = np.array([_hash(word.encode()) for word in wanted], np.uint64)
+        there = words[np.minimum(np.searchsorted(words, hashes), len(words) - 1)] == hashes
+        wanted = list(compress(wanted, there))
+        found = _read_file(path, member, wanted) if wanted else ([], np.empty((0, dimensions), np.float32))
+        return (name, *found)
 
     def make() -> dict[str, np.ndarray]:
         words, vectors = _read_file(path, member, wanted)
@@ -90,6 +99,22 @@ def read_vectors(
     return name, *cached_arrays(
         kept, make, lambda arrays: (json.loads(arrays["words"].tobytes()), arrays["vectors"])
     )
+
+
+@lru_cache(maxsize=8)
+def _words_of(path: Path, member: str | None, kept: Path) -> tuple[np.ndarray, int]:
+    """Give the hashes of a file's words, sorted uint64, and its dimensions; `kept` is where they are kept."""
+
+    def make() -> dict[str, np.ndarray]:
+        hashes: list[int] = []
+        _, vectors = _read_file(path, member, [], lambda word: hashes.append(_hash(word)))
+        return {"hashes": np.unique(np.array(hashes, np.uint64)), "dimensions": np.array(vectors.shape[1])}
+
+    return cached_arrays(kept, make, lambda arrays: (arrays["hashes"], int(arrays["dimensions"])))
+
+
+def _hash(word: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(word, digest_size=8).digest(), "little")
 
 
 def _read_installed(wanted: list[str]) -> tuple[list[str], np.ndarray]:
@@ -146,12 +171,15 @@ def source_name(source: str) -> str:
     return source
 
 
-def _read_file(path: Path, member: str | None, wanted: list[str]) -> tuple[list[str], np.ndarray]:
+def _read_file(
+    path: Path, member: str | None, wanted: list[str], tell: Callable[[bytes], None] | None = None
+) -> tuple[list[str], np.ndarray]:
+    """Read the vectors of some words; `tell` is called with every word of the file."""
     where = f"{path}#{member}" if member else str(path)
     read = _read_binary if (member or path.name).removesuffix(".gz").endswith(".bin") else _read_text
     try:
         with _open(path, member) as stream:
-            return read(stream, where, wanted)
+            return read(stream, where, wanted, tell)
     except DAMAGED as error:
         raise UserError(f"{path} is damaged or cut short, or encrypted ({error}). Fetch it again.") from error
 
@@ -174,7 +202,9 @@ def _open(path: Path, member: str | None) -> Iterator[Any]:
             yield bounded(packed, path)
 
 
-def _read_binary(stream: IO[bytes], where: str, wanted: list[str]) -> tuple[list[str], np.ndarray]:
+def _read_binary(
+    stream: IO[bytes], where: str, wanted: list[str], tell: Callable[[bytes], None] | None
+) -> tuple[list[str], np.ndarray]:
     """Read word2vec's binary form row by row; gensim would load it whole, 3.6 GB for GoogleNews.
 
     The form has nothing to check it by, and a byte that is missing or added moves all that follows: every row
@@ -212,6 +242,8 @@ def _read_binary(stream: IO[bytes], where: str, wanted: list[str]) -> tuple[list
             whole = False
         if not whole or min(word) < 32 or ((bits > _LARGEST) | ((bits < _SMALLEST) & (bits > 0))).any():
             raise damaged(f"row {row}", f"a word and {dimensions} numbers of a possible size")
+        if tell:
+            tell(word)
         known = word_of.get(word)
         if known is not None and known not in found:
             found[known] = np.frombuffer(part, "<f4", dimensions, end + 1).astype(np.float32)
@@ -220,7 +252,9 @@ def _read_binary(stream: IO[bytes], where: str, wanted: list[str]) -> tuple[list
     return list(found), np.array(list(found.values()), np.float32).reshape(-1, dimensions)
 
 
-def _read_text(stream: IO[bytes], where: str, wanted: list[str]) -> tuple[list[str], np.ndarray]:
+def _read_text(
+    stream: IO[bytes], where: str, wanted: list[str], tell: Callable[[bytes], None] | None
+) -> tuple[list[str], np.ndarray]:
     """Read GloVe's or word2vec's text form line by line.
 
     gensim can only load such a file whole (5 GB for GloVe 840B), and stops at the words with blanks in it.
@@ -261,7 +295,10 @@ def _read_text(stream: IO[bytes], where: str, wanted: list[str]) -> tuple[list[s
             raise UserError(
                 f"{where}, line {number}: {fields} numbers, not {dimensions or 'any'}. Fetch the file again."
             )
-        known = word_of.get(word.removeprefix(b"/c/en/"))
+        word = word.removeprefix(b"/c/en/")
+        if tell:
+            tell(word)
+        known = word_of.get(word)
         if (known is None or known in found) and n_vectors > 1:
             continue
         try:

@@ -91,7 +91,8 @@ def load_word_vectors(
         identity_dimensions: int, how many. Default 0.
         embeddings_home: folder of word-vector files; None for QA_EMBEDDINGS_HOME and the user's cache.
         cache_home: the cache folder; None for the user's.
-        keep: whether what is read from a large file is kept in the cache. Default True.
+        keep: whether what is read from a large file is kept in the cache; if not, its words are, and it is
+            not read for words that it lacks. Default True.
 
     Raises:
         UserError: a source is not found or malformed, or there is none.

@@ -53,6 +53,8 @@ def answers_of(table: str | Path | pd.DataFrame, schema: pa.Schema | None = None
     if isinstance(table, (str, Path)):
         where = str(table)
         table, lines = read_rows(table)
+    # Spreadsheets leave empty columns without a name behind.
+    table = table.loc[:, [bool(str(name).strip()) for name in table.columns]]
     plain = {name: str(name).strip().lower() for name in table.columns}
     known = {name: plain[name] for name in table.columns if plain[name] in ("candidate_id", *TEXT_COLUMNS)}
     text = next((name for name in TEXT_COLUMNS if name in known.values()), None)

@@ -133,23 +133,25 @@ def search(
             print("No answer was found.")
 
 
-def _questions(path: Path) -> "pd.DataFrame | list[str]":
+def _questions(path: Path) -> "Path | list[str]":
     from answer_ranking.base.files import read_lines
-    from answer_ranking.ranking.search.answers import read_rows
 
-    return read_lines(path, "questions") if path.suffix.lower() == ".txt" else read_rows(path)[0]
+    return read_lines(path, "questions") if path.suffix.lower() == ".txt" else path
 
 
 def _ids(path: Path) -> list[str]:
     from answer_ranking.base.files import read_lines
+    from answer_ranking.data_prep.tables import check_table
     from answer_ranking.ranking.search.answers import plain_names, read_rows
 
     if path.suffix.lower() == ".txt":
         return read_lines(path, "identifiers")
-    rows = plain_names(read_rows(path)[0], path, ["candidate_id"])
+    table, lines = read_rows(path)
+    rows = plain_names(table, path, ["candidate_id"])
     if "candidate_id" not in rows:
         raise UserError(f"{path}: the column 'candidate_id' is missing, which says what to delete.")
-    return rows["candidate_id"].astype(str).tolist()
+    checked = check_table(rows.assign(question=range(len(rows)), candidate="-"), path, lines, labelled=False)
+    return checked["candidate_id"].tolist()
 
 
 def _write(found: "pd.DataFrame", output: Path) -> None:

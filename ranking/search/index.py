@@ -93,7 +93,7 @@ class AnswerIndex:
         # What is wrong with the folder, the model or the first table is said before anything is written.
         _check_new(folder)
         if ranker is not None:
-            (load(Path(ranker)) if isinstance(ranker, (str, Path)) else ranker).check_encodes_apart()
+            (load(Path(ranker)) if isinstance(ranker, (str, Path)) else ranker).check_nearest_is_best()
         with _connected(ray) as module:
             shards = read_shards(tables_in(table), chunk_rows, module)
             first = next(shards)
@@ -144,7 +144,7 @@ class AnswerIndex:
 
     def search(
         self,
-        questions: "str | Sequence[str] | pd.DataFrame",
+        questions: "str | Sequence[str] | Path | pd.DataFrame",
         k: int = 10,
         first_stage: str | None = None,
         rerank: "Ranker | str | Path | None" = None,
@@ -154,7 +154,8 @@ class AnswerIndex:
         """Find the best answers to questions.
 
         Args:
-            questions: one, several, or a table with `question` and optionally `question_id`.
+            questions: one, several, or a table, or a `Path` to one, with `question` and optionally
+                `question_id`.
             k: the most answers to each; less come where there are no more.
             first_stage: "ball", the model's nearest points; "bm25", texts that share words; "both", the
                 fusion of their ranks. Default: "ball", or "bm25" where the index has no model.
@@ -166,8 +167,9 @@ class AnswerIndex:
         Returns:
             The columns `question_id`, `question`, `rank` (from 1), `score` (that of the ranker which came
             last, of BM25, or of the fusion), `candidate_id`, `candidate`, the further columns of the table,
-            and `first_stage`. A question that finds nothing has no row. A warning names the questions of
-            which the model knows no word: they have nothing but BM25's answers.
+            and `first_stage`. A question that finds nothing has no row. A warning, and the table's
+            `attrs["unknown"]`, name the questions of which the model knows no word: they have nothing but
+            BM25's answers.
 
         Raises:
             UserError: a question is empty, or a column or first stage unknown.
@@ -186,14 +188,23 @@ class AnswerIndex:
         keep = state.kept(where or {})
         depth = max(k, rerank_depth) if rerank is not None else k
         found: Found
+        unknown: list[str] = []
         if first_stage == "both":
             n = max(depth, _FUSED)
-            parts = [self._by_points(state, asked, n, keep), state.words.search(texts, n, keep)]
+            by_points, unknown = self._by_points(state, asked, n, keep)
+            parts = [by_points, state.words.search(texts, n, keep)]
             found = [_fused([rows for rows, _ in each], depth) for each in zip(*parts, strict=True)]
         elif first_stage == "ball":
-            found = self._by_points(state, asked, depth, keep)
+            found, unknown = self._by_points(state, asked, depth, keep)
         else:
             found = state.words.search(texts, depth, keep)
+        if unknown:
+            warnings.warn(
+                f"the model knows no word of {len(unknown)} of {len(texts)} questions "
+                f"({', '.join(unknown[:5])}), and finds no answers to them. BM25 may: first_stage='bm25' or "
+                "'both'.",
+                stacklevel=2,
+            )
         lengths = [len(rows) for rows, _ in found]
         rows = np.concatenate([rows for rows, _ in found]).astype(np.int64)
         distinct, place = np.unique(rows, return_inverse=True)
@@ -210,7 +221,9 @@ class AnswerIndex:
         head = asked[["question_id", "question"]].iloc[number[order]].reset_index(drop=True)
         head = head.assign(rank=rank, score=scores[order])
         result = pd.concat([head, result.iloc[order].reset_index(drop=True)], axis=1)
-        return result.assign(first_stage=first_stage)[rank <= k].reset_index(drop=True)
+        result = result.assign(first_stage=first_stage)[rank <= k].reset_index(drop=True)
+        result.attrs["unknown"] = unknown
+        return result
 
     def add(self, table: Table | Sequence[Table], *, ray: str | None = None) -> None:
         """Add answers, read as in `build`; all are there afterwards, or none.
@@ -248,21 +261,16 @@ class AnswerIndex:
         """The index's model; None where it searches by words alone."""
         return load(self.folder / "model") if self.manifest.model else None
 
-    def _by_points(self, state: State, asked: pd.DataFrame, k: int, keep: np.ndarray | None) -> Found:
-        """Find the nearest points, and score them by the model; nothing for questions of unknown words."""
+    def _by_points(
+        self, state: State, asked: pd.DataFrame, k: int, keep: np.ndarray | None
+    ) -> tuple[Found, list[str]]:
+        """Find the nearest points, and score them by the model; name the questions of unknown words."""
         ranker, texts = self.ranker, asked["question"].tolist()
         assert state.points is not None and ranker is not None
         # All new words are looked up at once.
         every = np.asarray(ranker.encode_query(texts), np.float32)
         known = [len(ranker.unknown_words(text)) < len(set(ranker.tokenizer([text])[0])) for text in texts]
         found: Found = [(np.empty(0, np.int64), np.empty(0))] * len(texts)
-        if not all(known):
-            ids = asked["question_id"][~np.array(known)].tolist()
-            warnings.warn(
-                f"the model knows no word of {len(ids)} of {len(texts)} questions ({', '.join(ids[:5])}), "
-                "and finds no answers to them. BM25 may: first_stage='bm25' or 'both'.",
-                stacklevel=3,
-            )
         numbers = np.flatnonzero(known)
         if len(numbers):
             points = every[numbers]
@@ -273,7 +281,7 @@ class AnswerIndex:
                 scores[place] = ranker.score_points(point[None], state.segments.points(rows[place]))
                 order = np.argsort(-scores, kind="stable")
                 found[number] = rows[order], scores[order]
-        return found
+        return found, asked["question_id"][~np.array(known)].tolist()
 
 
 def _check_new(folder: Path) -> None:

@@ -124,9 +124,12 @@ class Segments:
 
 
 def matching(column: pa.ChunkedArray, values: Sequence) -> np.ndarray:
-    """Say which rows have one of the values, bool `(rows,)`; 3, 3.0 and "3" are the same value."""
-    wanted = pa.array([pa.scalar(value).cast(pa.string()).as_py() for value in values], pa.string())
-    return pc.is_in(column.cast(pa.string()), wanted).to_numpy()
+    """Say which rows have one of the values, bool `(rows,)`; text, such as "3", is read as the column's type.
+
+    An ArrowException says that a value is none of this type.
+    """
+    wanted = pa.array([pa.scalar(value).cast(column.type).as_py() for value in values], column.type)
+    return pc.is_in(column, wanted).to_numpy()
 
 
 class Part(NamedTuple):

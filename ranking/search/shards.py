@@ -44,12 +44,15 @@ def tables_in(table: Table | Sequence[Table]) -> list[Path | pd.DataFrame]:
     """List tables: one or several, or for a folder its tables in the order of their names.
 
     Raises:
-        UserError: a folder has none, or a file does not exist.
+        UserError: a folder or a list has none, or a file does not exist.
     """
     if isinstance(table, pd.DataFrame):
         return [table]
     if not isinstance(table, (str, Path)):
-        return [each for part in table for each in tables_in(part)]
+        several = [each for part in table for each in tables_in(part)]
+        if not several:
+            raise UserError("there is no table of answers: the list is empty.")
+        return several
     path = Path(table)
     if path.is_dir():
         found = sorted(

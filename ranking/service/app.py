@@ -29,6 +29,7 @@ from answer_ranking.ranking.service.workers import Workers
 _FOLDER = Path(__file__).parent
 # The pair is scored once without each word, and others wait for the model meanwhile.
 _MOST_EXPLAINED = 400
+_MOST_QUERY = 64_000  # bytes of an address behind its "?"
 _LOG = logging.getLogger("uvicorn.error")
 _SAFE = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; "
@@ -83,6 +84,7 @@ class Answers(BaseModel):
     answers: list[Answer]
     milliseconds: float
     way: str = ""
+    note: str = ""
 
 
 class Health(BaseModel):
@@ -135,6 +137,8 @@ def make_app(
     async def guard(request: Request, go_on: Callable[[Request], Awaitable[Response]]) -> Response:
         start = time.perf_counter()
         try:
+            if len(request.scope["query_string"]) > _MOST_QUERY:
+                raise HTTPException(414, f"The address is longer than {_MOST_QUERY:,} bytes.")
             workers.admit(request.client.host if request.client else "")
             await _read_body(request, limits)
             response = await go_on(request)
@@ -162,8 +166,8 @@ def make_app(
         wrong = [f"{'.'.join(map(str, each['loc'][1:]))}: {each['msg']}" for each in error.errors()[:5]]
         return _problem(422, "; ".join(wrong))
 
-    def check(texts: list[str], count: int = 0) -> None:
-        if max(len(texts), count) > limits.most_candidates:
+    def check(texts: list[str], answers: int = 0) -> None:
+        if answers > limits.most_candidates:
             raise HTTPException(422, f"At most {limits.most_candidates} answers are allowed.")
         if any(_words(text) > limits.most_words for text in texts):
             raise HTTPException(422, f"At most {limits.most_words} words of a text are allowed.")
@@ -186,11 +190,12 @@ def make_app(
         check([question], k)
         start = time.perf_counter()
         found = await work(engine.search, question, k, way)
-        answers = [Answer(**each._asdict()) for each in found]
-        return Answers(answers=answers, milliseconds=1e3 * (time.perf_counter() - start), way=way)
+        answers = [Answer(**each._asdict()) for each in found.answers]
+        seconds = time.perf_counter() - start
+        return Answers(answers=answers, milliseconds=1e3 * seconds, way=way, note=found.note)
 
     async def ranked(question: str, candidates: list[str], ranker: str) -> Answers:
-        check([question, *candidates])
+        check([question, *candidates], len(candidates))
         start = time.perf_counter()
         found = await work(engine.rank, question, candidates, ranker)
         answers = [Answer(rank=row.rank, score=row.score, text=row.text) for row in found.itertuples()]
@@ -227,7 +232,7 @@ def make_app(
         question: str, answer: Annotated[list[str], Query()], ranker: str = "", method: str = "own"
     ) -> Response:
         if method == "disk":
-            check([question, *answer])
+            check([question, *answer], len(answer))
         else:
             check_explained(question, answer[0])
 
@@ -261,15 +266,17 @@ def make_app(
                     reason = await reasons(q, why)
             except HTTPException as error:
                 problem = str(error.detail)
-        state = {"q": q, "left": left, "right": right, "k": k, "candidates": candidates}
         text = page.render(
-            **state,
+            q=q,
+            left=left,
+            right=right,
+            k=k,
+            candidates=candidates,
             names=names,
             columns=columns,
             problem=problem or engine.problem,
             why=why,
             reason=reason,
-            link=lambda **more: "?" + urlencode({**state, **more}),
             drawing=lambda **values: "why.svg?" + urlencode(values, doseq=True),
             explains=bool(engine.rankers),
             near=[each.text for each in columns[0][1].answers[:20]] if columns and engine.has_disk else [],

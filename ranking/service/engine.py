@@ -3,6 +3,7 @@
 import sys
 import threading
 import time
+import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from answer_ranking.ranking.service.batches import Batches
 
 _LOOK_EVERY = 1.0  # second: so often the index's manifest is looked at
 MODEL, SECOND = "model", "second"
+_UNKNOWN = "The model knows no word of the question."
 
 
 class Found(NamedTuple):
@@ -26,6 +28,13 @@ class Found(NamedTuple):
     score: float
     text: str
     id: str
+
+
+class Results(NamedTuple):
+    """The best answers of the index, and what there is to say of the question."""
+
+    answers: list[Found]
+    note: str
 
 
 class Engine:
@@ -99,7 +108,7 @@ class Engine:
             ways |= {f"{name}+second": f"{stages[name]}, re-ranked" for name in own}
         return ways
 
-    def search(self, question: str, k: int, way: str = "") -> list[Found]:
+    def search(self, question: str, k: int, way: str = "") -> Results:
         """Find the best answers, the best first; see `AnswerIndex.search`."""
         if self.index is None:
             raise UserError("there is no index here: give candidates to rank.")
@@ -108,17 +117,20 @@ class Engine:
             raise UserError(f"way must be one of {', '.join(self.ways)}. Received: {way!r:.40}")
         return self._together(question, k, way)
 
-    def _search(self, questions: list[str], k: int, way: str) -> list[list[Found]]:
+    def _search(self, questions: list[str], k: int, way: str) -> list[Results]:
         stage, _, second = way.partition("+")
         assert self.index is not None
         asked = pd.DataFrame({"question_id": range(len(questions)), "question": questions})
-        table = self.index.search(asked, k, stage or None, self._second if second else None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of unknown words: the note says so to the client
+            table = self.index.search(asked, k, stage or None, self._second if second else None)
         found: list[list[Found]] = [[] for _ in questions]
         names = ("rank", "score", "candidate", "candidate_id")
         rows = zip(*(table[name].tolist() for name in names), strict=True)
         for number, row in zip(table["question_id"].tolist(), rows, strict=True):
             found[int(number)].append(Found(*row))
-        return found
+        unknown = set(map(int, table.attrs["unknown"]))
+        return [Results(each, _UNKNOWN if i in unknown else "") for i, each in enumerate(found)]
 
     def ranker(self, name: str = "") -> Ranker:
         """Give a ranker: "model" or "second"; the first by default."""

@@ -48,4 +48,9 @@ def test_what_cannot_be_exported_is_said(ranker, tmp_path):
     lists = ranker(cosinet, filters=4, width=3, objective="listwise")
     with pytest.raises(UserError, match="models of pairs of texts can be exported"):
         export_onnx(lists, tmp_path / "model.onnx")
+    broken = ranker(hyperqa, dimension=4)
+    layer = broken.model.get_layer("matcher").get_layer("score")
+    layer.bias.assign([np.nan])
+    with pytest.raises(UserError, match="differ from Keras' by nan"):
+        export_onnx(broken, tmp_path / "model.onnx")
     assert not list(tmp_path.iterdir())

@@ -18,7 +18,7 @@ import pytest
 
 from answer_ranking.data_prep import UserError, Vocabulary, encode_split
 from answer_ranking.data_prep.overlap_features import overlap_features
-from answer_ranking.models import ap_bilstm, ap_cnn, cosinet, ctrn
+from answer_ranking.models import ap_bilstm, ap_cnn, cosinet, ctrn, hyperqa
 from answer_ranking.ranking import Ranker
 
 QUESTION = "Who painted the ceiling of the chapel?"
@@ -269,6 +269,21 @@ def test_an_explanation_is_the_attention_to_the_words(build, tmp_path):
     assert (word, weight) == (one.question[one.question_weights.argmax()], one.question_weights.max())
     assert [text.get_text() for text in one.figure("pair").axes[1].texts] == one.answer
     assert "&lt;" in one.html("pair") and "<b>" not in one.html()
+
+
+def test_a_file_of_word_vectors_is_found_from_any_folder(tmp_path, monkeypatch):
+    words = [*VOCABULARY.words[2:], "radium"]
+    rows = np.concatenate([VECTORS[2:], np.ones((1, VECTORS.shape[1]), "float32")])
+    lines = [" ".join([word, *map(repr, row.tolist())]) for word, row in zip(words, rows, strict=True)]
+    (tmp_path / "vectors.txt").write_text("\n".join(lines) + "\n")
+    monkeypatch.chdir(tmp_path)
+    Ranker(hyperqa(VECTORS, 4), VOCABULARY, vectors=("vectors.txt",)).save("model")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    ranker = Ranker.load(tmp_path / "model")
+    assert ranker.unknown_words("radium xyzzy who") == ["xyzzy"]
+    assert ranker.unknown_words("xyzzyx radium") == ["xyzzyx"]
+    np.testing.assert_array_equal(ranker.known_words.added, np.ones((1, VECTORS.shape[1])))
 
 
 def test_two_locks_are_taken_in_one_order(tmp_path):

@@ -115,10 +115,15 @@ def test_remarks_on_questions_that_leak_and_rows_that_repeat(tmp_path):
 
 def test_options_become_the_command_that_repeats_them():
     options = TrainOptions(
-        model="ctrn", embeddings=("a", "b"), lowercase=False, epochs=2, output=Path("elsewhere")
+        model="ctrn",
+        embeddings=("a", "b"),
+        embeddings_home=Path("here"),
+        lowercase=False,
+        epochs=2,
+        output=Path("elsewhere"),
     )
     words = " ".join(options.command_line())
-    assert words == "--no-lowercase --model ctrn --epochs 2 --embeddings a b"
+    assert words == "--no-lowercase --model ctrn --epochs 2 --embeddings a b --embeddings-home here"
     assert [table_name(each) for each in ("a/My FAQ (2).tsv.gz", "фак.csv", None)] == [
         "my-faq-2",
         "фак",
@@ -211,6 +216,10 @@ def test_the_same_call_goes_on_and_gives_the_same(trained, spreadsheet, tmp_path
     answers = ["It rained.", "Alexander Fleming discovered penicillin."]
     loaded = Ranker.load(again.folder / "model").rank("Who discovered penicillin?", answers)
     pd.testing.assert_frame_equal(again.ranker.rank("Who discovered penicillin?", answers), loaded, rtol=1e-4)
+    # With fewer seeds, the run files of the others are gone.
+    train_ranker(spreadsheet, epochs=4, seeds=1, output=str(output))
+    left = {path.name for path in (folder / "runs").glob("*.run")}
+    assert left == {"dev-seed-0.run", "test-seed-0.run"}
 
 
 def test_pairs_alone_are_trained_with_drawn_wrong_answers(tmp_path, capsys):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from answer_ranking.data_prep import UserError
+from answer_ranking.data_prep.word_vectors import files as vector_files
 from answer_ranking.data_prep.word_vectors.files import read_vectors
 
 FORMATS = "word2vec.txt word2vec.txt.gz word2vec.bin word2vec.bin.gz glove.txt glove.txt.gz trailing.txt"
@@ -110,6 +111,23 @@ def test_rows_of_a_large_file_are_kept(tmp_path, monkeypatch):
         read_vectors(str(path), ["of", "the"], cache_home=cache)
     path.write_text("the 1 2\nof 5 6\n\n")
     np.testing.assert_array_equal(read_vectors(str(path), ["of"], cache_home=cache)[2], [[5, 6]])
+
+
+@pytest.mark.parametrize("name", FORMATS.split())
+def test_a_large_file_is_not_read_for_words_that_it_lacks(files, known, tmp_path, monkeypatch, name):
+    monkeypatch.setattr(vector_files, "_WORTH_CACHING", 1)
+
+    def read(*wanted):
+        return read_vectors(name, wanted, files, tmp_path / "kept", keep=False)[1:]
+
+    words, vectors = read("Paris", "xyzzy", "zoë")
+    assert sorted(words) == ["Paris", "zoë"]
+    np.testing.assert_array_equal(vectors, known[1][[known[0].index(word) for word in words]])
+    monkeypatch.setattr(vector_files, "_read_file", lambda *_: pytest.fail("the file is read"))
+    for _ in range(2):
+        words, vectors = read("xyzzy", "Zoë")
+        assert (words, vectors.shape, vectors.dtype) == ([], (0, 5), np.float32)
+        vector_files._words_of.cache_clear()  # As in a new process.
 
 
 @pytest.mark.parametrize("line_end", [b"", b"\n"])

@@ -34,8 +34,8 @@ class StubRanker:
     def score_points(self, questions, answers):
         return (3 - 2 * self.distance(questions.astype(float), answers.astype(float))).astype(np.float32)
 
-    def check_encodes_apart(self):
-        """It does."""
+    def check_nearest_is_best(self):
+        """They are."""
 
     def unknown_words(self, text):
         return [word for word in dict.fromkeys(text.split()) if word not in self.vocabulary.index]

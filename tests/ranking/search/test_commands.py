@@ -98,6 +98,24 @@ def test_adding_and_deleting(command, table, tmp_path):
     assert ran.code == 2 and "more.csv: the column 'candidate_id' is missing" in ran.err
     (tmp_path / "gone.csv").write_text("Candidate_ID,Answer,note,Note,,\nc6,A dog.,,,,\n")
     assert "4 answers" in command("index", tmp_path / "gone.csv", "--output", index, "--delete").out
+    (tmp_path / "empty.jsonl").write_text('{"candidate_id": "c1"}\n{"candidate_id": null}\n')
+    ran = command("index", tmp_path / "empty.jsonl", "--output", index, "--delete")
+    assert ran.code == 2 and "empty.jsonl, line 2: the candidate_id is empty" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('question\nWho?\n""\n', "q.csv, line 3: the question is empty"),
+        ("query\nWho?\n", "q.csv: no column is called 'question' (found: query)"),
+        ("question_id,question\n,Who?\n", "q.csv, line 2: the question_id is empty"),
+    ],
+)
+def test_a_table_of_questions_is_named_with_its_line(command, table, tmp_path, text, message):
+    command("index", table, "--output", tmp_path / "index")
+    (tmp_path / "q.csv").write_text(text)
+    ran = command("search", tmp_path / "index", "--questions", tmp_path / "q.csv")
+    assert ran.code == 2 and message in ran.err
 
 
 @pytest.mark.parametrize(

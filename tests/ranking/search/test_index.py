@@ -3,6 +3,8 @@
 import json
 import shutil
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
 
 import bm25s
 import numpy as np
@@ -10,11 +12,13 @@ import pandas as pd
 import pytest
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.ranking import AnswerIndex
+from answer_ranking.data_prep import Vocabulary
+from answer_ranking.models import hyperqa
+from answer_ranking.ranking import AnswerIndex, Ranker
 from answer_ranking.ranking.search import ball
 from answer_ranking.ranking.search.bm25 import words_of
 
-SIMILARITIES = ("HyperbolicDistance", "Dot")
+SIMILARITIES = ("HyperbolicDistance", "CosineSimilarity")
 
 
 @pytest.fixture(scope="session")
@@ -181,6 +185,46 @@ def test_filters(index, answers, stub, stage, where, rows):
         assert found[name].tolist() == values.tolist()
 
 
+def test_a_filter_s_text_is_read_as_the_column_s_type(tmp_path):
+    table = pd.DataFrame(
+        {
+            "text": ["w1 a", "w1 b"],
+            "flag": [True, False],
+            "ratio": [2001.0, 0.5],
+            "day": [date(2020, 1, 1), date(2021, 2, 2)],
+            "code": ["3", "4"],
+        }
+    )
+    index = AnswerIndex.build(None, table, tmp_path / "index")
+    for where in (
+        *({"flag": value} for value in ("True", "true", True)),
+        *({"ratio": value} for value in ("2001.0", "2001", 2001)),
+        *({"day": value} for value in ("2020-01-01", date(2020, 1, 1))),
+        *({"code": value} for value in ("3", 3)),
+    ):
+        assert index.search("w1", where=where)["candidate_id"].tolist() == ["c1"], where
+
+
+def test_no_tables_are_refused(copy, tmp_path):
+    with pytest.raises(UserError, match="the list is empty"):
+        AnswerIndex.build(None, [], tmp_path / "index")
+    with pytest.raises(UserError, match="the list is empty"):
+        AnswerIndex.open(copy).add([])
+
+
+def test_a_spreadsheet_s_empty_columns_are_left_out(tmp_path):
+    (tmp_path / "faq.csv").write_text("text,candidate_id,,\nw1 w2,x,,\nw3,y,,\n")
+    found = AnswerIndex.build(None, tmp_path / "faq.csv", tmp_path / "index").search("w3")
+    assert found["candidate_id"].tolist() == ["y"] and "" not in found.columns
+
+
+def test_a_model_whose_nearest_answers_are_not_its_best_is_refused(tmp_path):
+    vectors = np.random.default_rng(0).normal(size=(4, 3)).astype("float32")
+    ranker = Ranker(hyperqa(vectors, 2, raw_embeddings=True), Vocabulary(["w1", "w2"]))
+    with pytest.raises(UserError, match="the nearest answers are not this model's best ones"):
+        AnswerIndex.build(ranker, pd.DataFrame({"text": ["w1 w2"]}), tmp_path / "index")
+
+
 def test_questions_of_unknown_words_have_bm25_alone(stub, tmp_path):
     index = AnswerIndex.build(
         stub.StubRanker(), pd.DataFrame({"text": ["w1 zebra", "w2 w3"]}), tmp_path / "i"
@@ -226,21 +270,22 @@ def test_add_and_delete(copy, stub, answers):
 
 
 def test_a_search_while_another_thread_adds_sees_one_state(copy, stub):
-    index, seen, done = AnswerIndex.open(copy), set(), threading.Event()
+    index, done = AnswerIndex.open(copy), threading.Event()
 
     def search():
+        seen = set()
         while not done.is_set():
             seen.add(len(index.search("w1", k=5000)))
+        return seen
 
-    threads = [threading.Thread(target=search) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for i in range(3):
-        index.add(pd.DataFrame({"text": stub.texts(100, seed=i)}))
-    done.set()
-    for thread in threads:
-        thread.join()
-    assert seen <= {1000, 1100, 1200, 1300} and len(index) == 1300
+    with ThreadPoolExecutor(3) as pool:
+        searches = [pool.submit(search) for _ in range(3)]
+        for i in range(3):
+            index.add(pd.DataFrame({"text": stub.texts(100, seed=i)}))
+        done.set()
+    for each in searches:
+        assert each.result() and each.result() <= {1000, 1100, 1200, 1300}
+    assert len(index) == 1300
 
 
 @pytest.mark.parametrize(
@@ -284,13 +329,21 @@ def test_tables_from_files_keep_all_columns(tmp_path, suffix):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"questions": " "}, "question 1 is empty"),
-        ({"questions": ["who", ""]}, "question 2 is empty"),
+        ({"questions": " "}, "question 1: the question is empty"),
+        ({"questions": ["who", ""]}, "question 2: the question is empty"),
         ({"questions": []}, "no questions"),
         ({"k": 0}, "k must be at least 1"),
         ({"first_stage": "bm52"}, "no first stage 'bm52'"),
         ({"where": {"colour": "red"}}, "no column 'colour'"),
-        ({"questions": pd.DataFrame({"question_id": ["a", "a"], "question": ["x", "y"]})}, "two questions"),
+        (
+            {"questions": pd.DataFrame({"question_id": ["a", "a"], "question": ["x", "y"]})},
+            "row 2: the question_id 'a' had another question before",
+        ),
+        (
+            {"questions": pd.DataFrame({"question_id": ["a", None], "question": ["x", "y"]})},
+            "row 2: the question_id is empty",
+        ),
+        ({"where": {"year": "late"}}, "cannot be compared with 'late'"),
     ],
 )
 def test_what_cannot_be_asked(index, options, message):

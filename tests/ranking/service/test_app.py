@@ -105,6 +105,33 @@ def test_what_is_refused_is_a_problem_with_its_details(client, path, body, statu
     assert "/" not in problem["detail"] and "Traceback" not in answer.text
 
 
+def test_as_many_candidates_as_are_allowed(client):
+    asked = {"question": QUESTION, "candidates": ["radium"] * 50}
+    assert client.post("/api/rank", json=asked).status_code == 200
+    drawn = {"question": QUESTION, "answer": ["radium"] * 50, "method": "disk"}
+    assert client.get("/why.svg", params=drawn).status_code == 200
+
+
+def test_a_long_address_is_refused_and_the_page_grows_with_the_candidates_alone(folder):
+    with TestClient(make_app(Engine(folder)), base_url=BASE) as client:
+        sizes = []
+        for n in (200, 400):
+            asked = {"q": QUESTION, "candidates": "\n".join(f"radium {i} " + "x" * 80 for i in range(n))}
+            sizes.append(len(client.get("/", params=asked).text))
+        assert sizes[1] < 2.1 * sizes[0]
+        assert client.get("/", params={"q": "a" * 65_000}).status_code == 414
+
+
+def test_a_question_of_unknown_words_is_told_so(client, recwarn):
+    asked = {"question": "xyzzyx", "k": 3}
+    for way, n_found in (("ball", 0), ("bm25", 0)):
+        answer = client.post("/api/search", json=asked | {"way": way}).json()
+        assert len(answer["answers"]) == n_found
+        assert ("knows no word" in answer["note"]) == (way == "ball")
+    assert "knows no word" in client.get("/", params={"q": "xyzzyx", "left": "ball"}).text
+    assert not [each for each in recwarn if "knows no word" in str(each.message)]
+
+
 def test_a_body_without_a_length_is_bounded_too(client):
     parts = (b"x" * 1_000 for _ in range(100))
     assert client.post("/api/search", content=parts).status_code == 413
@@ -159,12 +186,12 @@ def test_the_page_shows_texts_as_texts(client):
         assert "http://" not in each.text and "https://" not in each.text
 
 
-def test_a_link_gives_the_same_view_and_candidates_of_one_s_own_are_ranked(client, preset):
-    candidates = "\n".join(ANSWERS)
-    page = Page(client.get("/", params={"q": QUESTION, "candidates": candidates, "left": "model"}).text)
+def test_why_keeps_the_view_and_candidates_of_one_s_own_are_ranked(client, preset):
+    asked = {"q": QUESTION, "candidates": "\n".join(ANSWERS), "left": "model"}
+    page = Page(client.get("/", params=asked).text)
     best = preset.rank(QUESTION, ANSWERS)["text"][0]
-    (link, *_) = [each["href"] for each in page.all("a")]
-    again = Page(client.get("/" + link.partition("#")[0]).text)
+    (why, *_) = [each for each in page.all("button") if each.get("name") == "why"]
+    again = Page(client.get("/", params=asked | {"why": why["value"]}).text)
     assert again.text.count(best) == page.text.count(best) + 1  # as the one that is explained
     assert len(again.all("img")) == 3 and "Why this answer" in again.text
     assert Page(client.get("/", params={"q": QUESTION, "k": 51}).text).all("p")[0]["role"] == "alert"
@@ -204,11 +231,11 @@ def test_long_texts_are_not_explained(folder):
 def test_a_page_without_a_model_of_points_has_no_dead_links(preset, tmp_path):
     words = AnswerIndex.build(None, pd.DataFrame({"answer": ANSWERS}), tmp_path / "words").folder
     with TestClient(make_app(Engine(words)), base_url=BASE) as client:
-        assert not Page(client.get("/", params={"q": QUESTION}).text).all("a")
+        assert len(Page(client.get("/", params={"q": QUESTION}).text).all("button")) == 1
     with TestClient(make_app(Engine(words, second=preset)), base_url=BASE) as client:
         page = Page(client.get("/", params={"q": QUESTION, "why": ANSWERS[0]}).text)
         (image,) = page.all("img")
-        assert page.all("a") and client.get(image["src"]).status_code == 200
+        assert len(page.all("button")) > 1 and client.get(image["src"]).status_code == 200
 
 
 def test_another_host_is_refused(client):
@@ -336,10 +363,10 @@ def test_others_search_the_old_index_while_a_changed_one_is_opened(folder, tmp_p
     thread = threading.Thread(target=engine.refresh)
     thread.start()
     assert opening.wait(60)
-    assert "new" not in [each.id for each in engine.search(QUESTION, 50)]
+    assert "new" not in [each.id for each in engine.search(QUESTION, 50).answers]
     go.set()
     thread.join(60)
-    assert "new" in [each.id for each in engine.search(QUESTION, 50)]
+    assert "new" in [each.id for each in engine.search(QUESTION, 50).answers]
 
 
 def test_an_engine_needs_something_to_serve(folder, preset):

@@ -90,7 +90,7 @@ def test_ask_compare_and_see_why(browser, address):
     assert texts(browser, "h2") == ["nearest points", "BM25"]
     assert len(texts(browser, "li")) == 20
     shared = browser.current_url
-    follow(browser, "li a")
+    follow(browser, "li .why")
     assert "Why this answer" in texts(browser, "h2")
     images = browser.find_elements("css selector", "figure img")
     sizes = [browser.execute_script("return arguments[0].naturalWidth", each) for each in images]
