@@ -48,7 +48,7 @@ def printable(text: str) -> str:
 def run_command(main: Callable[[], object]) -> None:
     """Run a command line's main function and exit.
 
-    The exit code is 2 after a `UserError`, which is printed as `error: ...`; 130 after an interruption from
+    The exit code is 2 after a `UserError`, or an `OSError` that names a file, printed as `error: ...`; 130 after an interruption from
     the keyboard and 143 after SIGTERM, which end the program in the same orderly way; else the number that
     `main` returns, or 0 for anything that is no number.
     """
@@ -77,9 +77,11 @@ def run_command(main: Callable[[], object]) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 141
     except OSError as error:
-        if error.errno != errno.ENOSPC:
+        if error.errno != errno.ENOSPC and not error.filename:
             raise
-        print(f"error: cannot write: {error.strerror}. Free space.", file=sys.stderr)
+        what = f"{error.filename}: {error.strerror}. Check the path and who may use it"
+        what = "cannot write: No space left on device. Free space" if error.errno == errno.ENOSPC else what
+        print(f"error: {printable(what)}.", file=sys.stderr)
         if sys.stdout is not None:  # which Python flushes at the end
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 2

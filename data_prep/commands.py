@@ -13,10 +13,11 @@ def get(dataset: str, data_home: str | None = None) -> None:
 
     Looks for the files in `data_home`, else in the folder that the environment variable QA_DATA_HOME names
     and in the user's cache directory; downloads those that are absent from their public addresses; checks
-    every file's SHA-256.
+    SHA-256 where it is known.
 
     Args:
-        dataset: the data set's name, such as wikiqa; sample is bundled.
+        dataset: its name: wikiqa, trecqa, insuranceqa, semevalcqa, squad-sent, qed; sample is bundled. All
+            others are in docs/data.md.
         data_home: the folder that holds wikiqa/, trecqa/ and so on.
     """
     from answer_ranking.data_prep.dataset import find_description
@@ -32,10 +33,7 @@ def get(dataset: str, data_home: str | None = None) -> None:
             known = file.sha256 or (file.substitute and file.substitute.sha256)
             print(f"{paths[file.path]}: {'checksum right' if known else 'there (no checksum is known)'}")
         else:
-            print(
-                f"{file.path}: absent, and without a public address. "
-                f"Only the training set {', '.join(file.variants)} needs it."
-            )
+            print(f"{file.path}: absent. Only the training set {', '.join(file.variants)} needs it.")
     complete = "complete" if len(paths) == len(description.files) else "there, but for that"
     print(f"{description.title} is {complete}. Source: {description.source}. Licence: {description.licence}.")
 

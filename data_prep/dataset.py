@@ -99,7 +99,7 @@ def load_dataset(name: str, variant: str | None = None, data_home: str | Path | 
     variant = description.variants[0] if variant is None else variant
     if variant not in description.variants:
         choice = ", ".join(filter(None, description.variants))
-        cure = f"Choose one of {choice}." if choice else "It has no variants: leave --variant None."
+        cure = f"Choose one of {choice}." if choice else "It has no variants: leave --variant out."
         raise UserError(f"unknown variant {variant!r} of {description.title}. {cure}")
     files = DataFiles(description, data_home) if description.files else None
     train, dev, test, *further = description.read(variant, files)

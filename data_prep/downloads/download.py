@@ -58,19 +58,23 @@ def get_dataset(
     doubled before the third.
 
     Returns the path of every file by its place under the data folder. A file that only other training sets
-    than the first need is left out where it is absent and has no public address.
+    than the first need is left out where it is absent and cannot be downloaded; why is printed.
     """
     paths = {}
     for file in description.files:
         served, found = find_file(file, data_home)
         if found is not None:
             read_verified(served, found)
-        elif file.urls + file.archives:
-            found = _fetch(file, data_folders(data_home)[0], wait)
-        elif not file.variants or description.variants[0] in file.variants:
-            raise missing_data(description, file, data_home)
         else:
-            continue
+            try:
+                if not file.urls + file.archives:
+                    raise missing_data(description, file, data_home)
+                found = _fetch(file, data_folders(data_home)[0], wait)
+            except UserError as error:
+                if not file.variants or description.variants[0] in file.variants:
+                    raise
+                print(error, file=sys.stderr)
+                continue
         paths[file.path] = found
     return paths
 

@@ -103,7 +103,7 @@ QED = DatasetDescription(
         "The paragraph is the one that holds the answer: this is the choice of the sentence within a long "
         "answer, not NQ-LA. Train is the first public version (7,167 of the later 7,638 examples).",
         "Test is the released development set; dev is 10 % of the training questions, whole pages drawn with "
-        "seed 2020.",
+        "seed 2020. Test shares pages with train: for 97 of its 1,355 questions every sentence stands there.",
         "The sentences stand in the paragraph's own order, which is a fair signal.",
     ),
 )

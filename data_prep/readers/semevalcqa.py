@@ -271,6 +271,8 @@ SEMEVALCQA = DatasetDescription(
         "had. The papers' 4.8K questions and 36K pairs hold it.",
         "Of the 2015 training set (2,480 questions, 14,893 comments) only lower-cased, lemmatised text was "
         "to be had: the variant with-lemmatised adds it, original leaves it out. Dev and test are complete.",
+        "5 of test's 327 questions stand in train, too, with 21 of their 50 comments: Q350_R26, Q358_R42, "
+        "Q367_R18, Q373_R23 and Q383_R34.",
         "The comments stand in the order of their dates, which a system knows when it ranks them: earlier "
         "ones are Good more often (test: 53 % of the first, 35 % of the tenth). That is a fair signal and "
         "the task's own baseline; the files do not sort by label.",
