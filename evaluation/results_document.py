@@ -1,5 +1,6 @@
 """RESULTS.md: a table for every table of the papers, with variants, tests and the runs."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -87,12 +88,11 @@ def paper_tables(paper: str, records: Sequence[ResultRecord], papers: Papers | N
 
 
 class _Document:
-    """Writes the document; numbers the records in the order in which they appear."""
+    """Writes the document; lists the runs in the order in which their records appear."""
 
     def __init__(self, records: Sequence[ResultRecord], papers: Papers, *, brief: bool = False) -> None:
         self._records, self._papers, self._brief = records, papers, brief
-        self._numbers: dict[str, int] = {}
-        self._runs: list[str] = []
+        self._runs: dict[str, list[str]] = {}
         self._unplaced = {record.experiment: record for record in records}
 
     def text(self) -> str:
@@ -116,7 +116,8 @@ class _Document:
             group.sort(key=lambda record: not record.main)
             sections += [f"### {title}\n", self._variants_table(group, group, "map")]
         if self._runs:
-            sections += ["## Runs\n", "\n".join(self._runs) + "\n"]
+            lines = (f"- **{name}:** {' '.join(said)}" for name, said in self._runs.items())
+            sections += ["## Runs\n", "\n".join(lines) + "\n"]
         return "\n".join(sections)
 
     def of_paper(self, name: str) -> list[str]:
@@ -180,13 +181,13 @@ class _Document:
         return next((each for each in self._records if each.experiment == wanted), None)
 
     def _run(self, record: ResultRecord) -> str:
-        """Link to the record's entry below Runs."""
-        if record.experiment not in self._numbers:
-            number = self._numbers[record.experiment] = len(self._numbers) + 1
-            seeds = ", ".join(map(str, record.seeds))
-            notes = [record.notes] if record.notes else []
-            self._runs.append(" ".join([f"{number}. `{record.command}` (seeds {seeds}).", *notes]))
-        return f"[{self._numbers[record.experiment]}](#runs)"
+        """Link to the entry of the record's command below Runs, which has the name of its --record."""
+        found = re.search(r"--record[ =](\S+)", record.command)
+        name = found[1] if found else record.model
+        seeds = ", ".join(map(str, record.seeds))
+        said = self._runs.setdefault(name, [f"`{record.command}` (seeds {seeds})."])
+        said += [note for note in [record.notes] if note and note not in said]
+        return f"[{name}](#runs)"
 
     def _details(self, record: ResultRecord, *, whole_training: bool = False) -> list[str]:
         return [

@@ -139,7 +139,7 @@ def rule_records(config: Config, dataset: Dataset, measured: Measured) -> list[R
                     dataset=description.name,
                     protocol=protocol,
                     split="test",
-                    model=name,
+                    model=f"{name}, white space" if config.white_space else name,
                     variant=dataset.variant,
                     seeds=[0],
                     **found,
