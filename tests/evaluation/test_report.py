@@ -83,13 +83,14 @@ def test_every_printed_value_stands_in_its_paper_s_table_in_order():
 
 
 def test_a_main_record_stands_in_its_row_with_interval_and_difference():
-    text = results_document([make_record()], PAPERS)
+    command = "python reproduce/hyperqa_wikiqa.py --record hyperqa/wikiqa/one --main"
+    text = results_document([make_record(command=command)], PAPERS)
     cells = line_of(text, "HyperQA", "0.712")
     assert cells[1:4] == ["0.712", "0.708 ± 0.004", "-0.004"]
     assert cells[4:7] == ["0.727", "0.721 ± 0.004", "-0.006"]
     assert cells[7:10] == ["2", "glove-6b-50d", "filtered"]
-    assert cells[10:] == ["90K", "90,302", "2", "0.2", "[1](#runs)"]
-    assert "1. `python reproduce/hyperqa_wikiqa.py --record` (seeds 0, 1)." in text
+    assert cells[10:] == ["90K", "90,302", "2", "0.2", "[hyperqa/wikiqa/one](#runs)"]
+    assert f"- **hyperqa/wikiqa/one:** `{command}` (seeds 0, 1)." in text
     assert line_of(text, "AP-CNN", "0.688", "quoted")
     assert line_of(text, "HyperQA", "0.784", "not run")
 
