@@ -25,6 +25,22 @@ if "PYTEST_XDIST_WORKER" in os.environ:
         os.environ.setdefault(name, "1")
 
 
+# Read here: many tests leave the variable out of their environment.
+DATA_HOME = os.environ.get("QA_DATA_HOME")
+
+
+@pytest.fixture
+def real_folder():
+    """Give a folder of the real data sets by its path, or skip the test where it is absent."""
+
+    def find(path):
+        if not DATA_HOME or not (Path(DATA_HOME) / path).is_dir():
+            pytest.skip(f"QA_DATA_HOME is not set, or holds no folder {path}/: the real data are not here")
+        return Path(DATA_HOME) / path
+
+    return find
+
+
 @pytest.fixture
 def under_backend():
     """Run Python in a process of its own under another Keras backend; skip where that is not installed."""

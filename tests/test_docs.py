@@ -1,9 +1,11 @@
 """The code and commands of README, CONTRIBUTING and docs/ run, and what they name exists."""
 
+import os
 import re
 import shlex
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -113,33 +115,37 @@ def test_commands_in_the_text_exist(page):
         text = ""
     for command in re.findall(r"`((?:python|make|answer-ranking) [^`]+)`", text):
         if not re.search(r"[A-Z]{4,}\.py|[…*|]", command):
-            assert_command(shlex.split(command), help_runs=False)
+            assert_command(shlex.split(command))
 
 
-def assert_command(words, help_runs=True):
+def assert_command(words):
+    """The command is there, and its help names all options that it is given."""
     if words[0] == "make":
         makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
         targets = [word for word in words[1:] if "=" not in word]
         assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in targets), words
         return
     if words[0] == "answer-ranking":
-        command = [Path(sys.executable).with_name(words[0]), words[1], "--help"]
+        command = (str(Path(sys.executable).with_name(words[0])), *words[1 : 2 + (words[1] == "data")])
     else:
         assert words[0] in ("python", ".venv/bin/python"), words
         if words[1:3] == ["-m", "pytest"]:
             assert (ROOT / words[-1]).exists(), words
             return
-        target = words[1:3] if words[1] == "-m" else words[1:2]
-        path = (
-            target[-1].removeprefix("answer_ranking.").replace(".", "/")
-            if len(target) == 2
-            else target[0][:-3]
-        )
-        assert (ROOT / f"{path}.py").is_file() or (ROOT / path / "__main__.py").is_file(), words
-        command = [sys.executable, *target, "--help"]
-    if help_runs:
-        done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
-        assert done.returncode == 0, done.stderr[-2000:]
+        command = (sys.executable, *words[1 : 2 + (words[1] == "-m")])
+        if "--model" in words:  # which decides what options there are
+            command += ("--model", words[words.index("--model") + 1])
+    said = help_of(command)
+    for option in (word.partition("=")[0] for word in words if word.startswith("--")):
+        assert re.search(rf"(?<![\w-]){option}(?![\w-])", said), (words, option)
+
+
+@cache
+def help_of(command):
+    environment = os.environ | {"COLUMNS": "200"}
+    done = subprocess.run([*command, "--help"], capture_output=True, text=True, cwd=ROOT, env=environment)
+    assert done.returncode == 0, (command, done.stderr[-2000:])
+    return done.stdout
 
 
 @of_page

@@ -3,12 +3,14 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation import ResultRecord, paired_randomisation_test, save_record
+from answer_ranking.evaluation.comparisons import reference
 from answer_ranking.evaluation.report import documents, main
 from answer_ranking.evaluation.results_document import results_document
 from answer_ranking.evaluation.tables import PAPERS_FILE, paper_ours_table, read_papers
@@ -153,16 +155,33 @@ def ctrn_record(model, per_question, **changes):
 
 def test_models_of_one_table_are_compared_with_its_baseline_alone():
     good, fair, poor = ([base + 0.01 * i for i in range(12)] for base in (0.7, 0.6, 0.3))
+    # CTRN is better by 0.1 on eleven questions and worse by 0.1 on one.
+    good[-1] = fair[-1] - 0.1
     records = [ctrn_record("CTRN", good), ctrn_record("QRNN", fair), ctrn_record("LSTM", poor)]
     text = results_document(records, PAPERS)
-    # Every question differs the same way: of 2^12 sign patterns two are as extreme; Holm doubles both.
-    p = f"{2 * 2 / 2**12:.3g}"
-    assert f"Against QRNN, by MAP: LSTM p = {p}, CTRN p = {p}." in text
+    # Of 2^12 sign patterns two are as extreme as twelve equal signs, and 2 (1 + 12) as eleven; Holm doubles
+    # the smaller p.
+    assert f"Against QRNN, by MAP: LSTM p = {2 * 2 / 2**12:.3g}, CTRN p = {2 * 13 / 2**12:.3g}." in text
     assert line_of(text, "CTRN", "0.7582")[2] == "0.7000 ± 0.0040 ▲"
     assert line_of(text, "LSTM", "0.7007")[2] == "0.3000 ± 0.0040 ▼"
     assert line_of(text, "QRNN", "0.7000")[2] == "0.6000 ± 0.0040"
     # Only the tested metric is marked.
     assert line_of(text, "CTRN", "0.7582")[5] == "0.7000 ± 0.0040"
+
+
+def test_with_which_record_another_one_is_compared():
+    main, vectors = ctrn_record("CTRN", [0.7] * 12), ctrn_record("CTRN", [0.6] * 12, embeddings="other")
+    vectors = replace(vectors, main=False)
+    baseline, lstm = ctrn_record("QRNN", [0.6] * 12), ctrn_record("LSTM", [0.5] * 12)
+    elsewhere = replace(vectors, variant="TRAIN-ALL")
+    rule = replace(main, model="WO", parameters=0)
+    records = [main, vectors, baseline, lstm, elsewhere, rule]
+    expected = [baseline, main, None, baseline, main, None]
+    assert [reference(each, records, PAPERS) for each in records] == expected
+    assert reference(main, [main, rule], PAPERS) is None
+    unplaced = replace(baseline, main=False)
+    assert reference(lstm, [lstm, replace(unplaced, embeddings="other"), unplaced], PAPERS) is unplaced
+    assert reference(replace(main, paper="mine"), records, PAPERS) is None
 
 
 def test_attention_is_compared_with_the_same_encoder_without_it():

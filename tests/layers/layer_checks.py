@@ -233,12 +233,14 @@ def check_training(
     layer = layer_class(**arguments, dtype=policy)
     model = make_model(layer, inputs, masks, dense=dense)
     model.compile(keras.optimizers.SGD(1e-2), loss=["mse"] * len(model.outputs), jit_compile=jit_compile)
-    before = model.get_weights()
+    before, own = model.get_weights(), [v.numpy() for v in layer.trainable_variables]
     history = model.fit(_TwoLengths(layer, inputs, masks), verbose=0, shuffle=False)
     assert np.isfinite(history.history["loss"][0])
     after = model.get_weights()
     assert all(np.isfinite(weight).all() for weight in after)
     assert any((old != new).any() for old, new in zip(before, after, strict=True))
+    for old, variable in zip(own, layer.trainable_variables, strict=True):
+        assert (old != to_numpy(variable)).any(), variable.path
 
 
 def check_padding(

@@ -15,7 +15,7 @@ LISTS = np.array([[[7, 8], [0, 0], [0, 0]], [[5, 0], [0, 0], [6, 9]], [[0, 0]] *
 
 # JAX compiles every operation anew for every shape.
 @pytest.mark.slow
-@settings(max_examples=15 if keras.backend.backend() == "jax" else 30, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     arrays("int32", st.tuples(*[st.integers(1, 4)] * 3), elements=st.integers(0, 2)),
     st.integers(1, 5),
@@ -41,7 +41,6 @@ def test_every_real_candidate_is_packed_once_beside_others_of_like_length(lists,
     assert max(sizes) - min(sizes) <= 1
 
 
-@pytest.mark.slow
 def test_configuration_and_saving(tmp_path):
     check_configuration(BucketByLength, {"buckets": 3})
     inputs = keras.Input((None, None), dtype="int32")

@@ -119,7 +119,6 @@ def test_padding_changes_nothing(skip_padding):
     check_padding(layer, texts(masks), masks, tolerance=1e-5)
 
 
-@pytest.mark.slow
 def test_layer(tmp_path):
     masks = masks_of(([6, 3, 1, 0], [2, 4, 2, 3]))
     # Without padding skipped, which XLA and mixed precision are tried on, too.

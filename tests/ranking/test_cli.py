@@ -14,6 +14,7 @@ from answer_ranking.data_prep import Vocabulary, load_table
 from answer_ranking.evaluation import write_qrels, write_run
 from answer_ranking.models import ap_cnn
 from answer_ranking.ranking import Ranker
+from answer_ranking.ranking.cli import _COMMANDS
 
 QUESTION = "Who painted the ceiling of the chapel?"
 ANSWERS = ["It rained in the city.", "A famous painter painted it over four years.", "The chapel is in Rome."]
@@ -21,7 +22,7 @@ ANSWERS = ["It rained in the city.", "A famous painter painted it over four year
 
 @pytest.mark.parametrize(
     "command",
-    ["", "data", "data get", "train", "rank", "index", "search", "explain", "evaluate", "reproduce"],
+    ["", "data get", "data stats", "data card", *_COMMANDS],
 )
 def test_help_comes_without_heavy_imports(environment, command):
     code = (

@@ -27,7 +27,9 @@ from answer_ranking.reproduce.studies import fair
 ROOT = Path(__file__).parents[2]
 PAPERS = ("hyperqa", "ctrn", "attentive_pooling", "cosinet")
 SCRIPTS = sorted(path.stem for paper in PAPERS for path in (ROOT / "reproduce").glob(f"{paper}_*.py"))
-STUDIES = ("eq9", "norms", "rules", "parameter_counts", "accuracy_by_length", "fair")
+STUDIES = sorted(
+    path.stem for path in (ROOT / "reproduce" / "studies").glob("*.py") if path.stem != "__init__"
+)
 HEAVY = ("tensorflow", "keras", "spacy", "gensim", "matplotlib", "jax", "torch", "bm25s")
 RUNS = {
     "hyperqa": hyperqa.run_hyperqa,
@@ -66,7 +68,7 @@ print(json.dumps(found))
 
 
 def test_help_tells_the_command_and_imports_nothing_heavy(environment):
-    scripts = [*SCRIPTS, "demo", *(f"studies/{each}" for each in STUDIES)]
+    scripts = [*SCRIPTS, "demo", "presets", *(f"studies/{each}" for each in STUDIES)]
     command = [sys.executable, "-c", TELL_HELP, *(str(ROOT / "reproduce" / f"{each}.py") for each in scripts)]
     done = subprocess.run(command, capture_output=True, text=True, env={**environment, "COLUMNS": "200"})
     assert (done.returncode, done.stderr) == (0, "")

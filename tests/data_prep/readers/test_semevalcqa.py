@@ -1,5 +1,4 @@
 import gzip
-import time
 import zipfile
 
 import pytest
@@ -99,11 +98,9 @@ OUTSIDE = '<!DOCTYPE xml [<!ENTITY a SYSTEM "file:///etc/passwd">]>'
     ],
 )
 def test_damaged_or_hostile_xml_is_a_user_error(text, message):
-    began = time.monotonic()
     with pytest.raises(UserError, match=message) as error:
         read_semeval_xml(text, "a.xml")
     assert str(error.value).startswith("a.xml")
-    assert time.monotonic() - began < 5
 
 
 LINE = (

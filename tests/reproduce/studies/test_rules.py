@@ -1,6 +1,5 @@
 """The baselines' script on the sample, and on the real data the values that papers print."""
 
-import os
 import re
 
 import numpy as np
@@ -17,23 +16,20 @@ from answer_ranking.evaluation import (
 from answer_ranking.evaluation.rules import measure_rules
 from answer_ranking.reproduce.studies.rules import Config, main
 
-# Read here: other tests leave the variable out of their environment.
-DATA_HOME = os.environ.get("QA_DATA_HOME")
+
+@pytest.fixture
+def real(real_folder):
+    return lambda name: load_dataset(name, data_home=real_folder(name).parent)
 
 
-def real(name):
-    if DATA_HOME is None:
-        pytest.skip("QA_DATA_HOME is not set: the real data sets are not at hand")
-    try:
-        return load_dataset(name, data_home=DATA_HOME)
-    except UserError as error:
-        pytest.skip(str(error))
+@pytest.fixture
+def rows_of(real):
+    def measured(name, rule="answerable", tie_seeds=5):
+        dataset = real(name)
+        rows = measure_rules(dataset.test, dataset.description, tie_seeds)
+        return {row: summarise(table, rule) for row, table in rows.items()}
 
-
-def rows_of(name, rule="answerable", tie_seeds=5):
-    dataset = real(name)
-    measured = measure_rules(dataset.test, dataset.description, tie_seeds)
-    return {row: summarise(table, rule) for row, table in measured.items()}
+    return measured
 
 
 def test_records_hold_what_was_measured_and_printed(tmp_path, capsys):
@@ -73,7 +69,7 @@ def test_what_the_user_can_mend(tmp_path):
 
 
 @pytest.mark.real_data
-def test_original_order_on_wikiqa_gives_the_printed_values():
+def test_original_order_on_wikiqa_gives_the_printed_values(rows_of):
     rows = rows_of("wikiqa")
     # Bonadiman & Moschitti (2020), Tables 2 and 4: RR 64.21 / 46.09.
     assert round(rows["RR"]["map"], 4) == 0.6421
@@ -89,7 +85,7 @@ def test_original_order_on_wikiqa_gives_the_printed_values():
 
 
 @pytest.mark.real_data
-def test_a_constant_scorer_gets_on_trecqa_what_a_random_one_gets():
+def test_a_constant_scorer_gets_on_trecqa_what_a_random_one_gets(real):
     table = real("trecqa").test
     evaluations = [
         evaluate_ranking(table["question_id"], table["label"], np.zeros(len(table)), tie_seed=seed)
@@ -107,7 +103,7 @@ def test_a_constant_scorer_gets_on_trecqa_what_a_random_one_gets():
 
 
 @pytest.mark.real_data
-def test_a_perfect_ranking_of_trecqa_raw_has_map_0_937_where_all_questions_count():
+def test_a_perfect_ranking_of_trecqa_raw_has_map_0_937_where_all_questions_count(real):
     table = real("trecqa").test
     perfect = evaluate_ranking(table["question_id"], table["label"], table["label"])
     assert round(summarise(perfect, "all")["map"], 3) == 0.937
@@ -115,7 +111,7 @@ def test_a_perfect_ranking_of_trecqa_raw_has_map_0_937_where_all_questions_count
 
 
 @pytest.mark.real_data
-def test_the_tie_trap_of_trecqa_is_shown():
+def test_the_tie_trap_of_trecqa_is_shown(rows_of):
     rows = rows_of("trecqa")
     trap, reverse = (
         rows[f"WO, ties in {order}: do not use"]["map"] for order in ("file order", "reversed file order")
