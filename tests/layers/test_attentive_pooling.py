@@ -98,16 +98,17 @@ def test_gradients_equal_differences_of_the_loop(masks):
     weights = [np.float32(RNG.normal(size=(5, 3))) for _ in range(2)]
     layer = layer_with(kernel)
 
-    def function(question, answer):
-        pooled = layer([question, answer], mask=masks)
+    def function(question, answer, kernel):
+        pooled, _ = layer.stateless_call([kernel], [], [question, answer], mask=masks)
         return [keras.ops.multiply(w, x) for w, x in zip(weights, pooled, strict=True)]
 
-    def by_loop(question, answer):
+    def by_loop(question, answer, kernel):
         pooled = pool_by_loop(question, answer, kernel, *(masks or (None, None)))[:2]
         return [w * x for w, x in zip(weights, pooled, strict=True)]
 
-    expected = central_differences(by_loop, [QUESTION, ANSWER])
-    for actual, gradient in zip(gradients(function, [QUESTION, ANSWER]), expected, strict=True):
+    arrays = [QUESTION, ANSWER, kernel]
+    expected = central_differences(by_loop, arrays)
+    for actual, gradient in zip(gradients(function, arrays), expected, strict=True):
         assert np.isfinite(actual).all()
         np.testing.assert_allclose(actual, gradient, rtol=2e-3, atol=1e-4)
 
