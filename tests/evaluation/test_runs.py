@@ -50,6 +50,14 @@ def test_files_are_what_ir_measures_reads(tmp_path):
     assert qrels == [("q1", "a", 1), ("q1", "b", 0)]
 
 
+def test_columns_that_do_not_fit_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"parallel.*\[2, 2, 1\]"):
+        write_run(tmp_path / "run", ["q", "q"], ["a", "b"], [0.5])
+    with pytest.raises(ValueError, match=r"must be 0 or 1.*2"):
+        write_qrels(tmp_path / "qrels", ["q", "q"], ["a", "b"], [2, 1])
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
     ("questions", "candidates", "message"),
     [

@@ -1,6 +1,7 @@
 """The console command `answer-ranking`: help, exit codes, one clear line for what a user can correct."""
 
 import io
+import json
 import os
 import re
 import subprocess
@@ -143,6 +144,7 @@ def test_rank_a_table(command, model, tmp_path):
     ranked = pd.read_csv(output, sep=";")
     expected = Ranker.load(model).rank_table(load_table(path, labelled=False))
     pd.testing.assert_frame_equal(ranked, expected, check_dtype=False, rtol=1e-5)
+    assert output.read_bytes().startswith(b"question_id")
     best = pd.read_csv(io.StringIO(command("rank", model, "--table", path, "--top", 1).out), sep=";")
     assert best["candidate"].tolist() == expected.loc[expected["rank"] == 1, "candidate"].tolist()
 
@@ -158,6 +160,18 @@ def test_rank_a_table_for_a_spreadsheet(command, model, tmp_path):
     read = pd.read_csv(output, sep="|")
     assert set(read["candidate"]) == {"'=1+1", "'-2"}
     assert read["score"].dtype == float
+
+
+def test_export(command, model, tmp_path):
+    pytest.importorskip("tf2onnx", reason="ONNX needs pip install -e '.[onnx]'")
+    (tmp_path / "texts.txt").write_text("Radium glows.\n")
+    path = tmp_path / "model.onnx"
+    ran = command("export", model, "--output", path, "--texts", tmp_path / "texts.txt")
+    assert ran.code == 0 and path.is_file() and "differ from Keras' by at most" in ran.out
+    words = json.loads(path.with_suffix(".words.json").read_text())["words"]
+    assert {"radium", "glows"} <= set(words)
+    ran = command("export", model, "--output", tmp_path / "model.pb")
+    assert ran.code == 2 and "must end in .onnx" in ran.err
 
 
 def test_explain(command, model, tmp_path):

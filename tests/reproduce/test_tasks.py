@@ -207,6 +207,13 @@ def test_what_fails_on_a_node_goes_on_there(root, monkeypatch):
         assert done.status == 1 and f"the reason, after {epochs} epochs" in done.log and not done.files
 
 
+def test_a_node_at_another_commit_runs_nothing(root):
+    done = tasks.there("a 0", ("reproduce/tiny.py",), "results", b"", {}, "another", None)
+    assert (
+        done.status == 1 and "not another. Update it" in done.log and not (root / "reproduce/starts").exists()
+    )
+
+
 @pytest.mark.slow
 def test_a_node_is_lost_and_nothing_with_it(tmp_path, monkeypatch):
     """Four models' seeds on two nodes: values are those of one machine, to the digit."""

@@ -4,6 +4,7 @@ import zipfile
 import pytest
 
 from answer_ranking.data_prep import UserError, load_dataset
+from answer_ranking.data_prep.readers.rows import join_tables
 from answer_ranking.data_prep.readers.semevalcqa import (
     read_lemmatised,
     read_semeval_xml,
@@ -101,6 +102,12 @@ def test_damaged_or_hostile_xml_is_a_user_error(text, message):
     with pytest.raises(UserError, match=message) as error:
         read_semeval_xml(text, "a.xml")
     assert str(error.value).startswith("a.xml")
+
+
+def test_a_question_of_two_files_is_refused():
+    parts = [read_semeval_xml(xml(FIRST), "a.xml")] * 2
+    with pytest.raises(UserError, match=r"the question 'Q1_R1' occurs in two of the files"):
+        join_tables(parts, "both")
 
 
 LINE = (

@@ -1,0 +1,61 @@
+"""The script that makes the presets, on the sample."""
+
+import json
+
+import numpy as np
+import pytest
+
+from answer_ranking.data_prep import load_dataset
+from answer_ranking.ranking import Ranker
+from answer_ranking.reproduce import presets
+from answer_ranking.reproduce.experiments.hyperqa import hyperqa
+from answer_ranking.reproduce.experiments.options import DataOptions
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The folder of a preset that was trained on the sample with two settings, the better one twice."""
+    folder, data = tmp_path_factory.mktemp("presets"), DataOptions(dataset="sample")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(presets, "DATA", data)
+        settings = [hyperqa(data, epochs=2, dimension=8, learning_rate=rate) for rate in (1e-5, 0.1)]
+        patch.setattr(presets, "SETTINGS", {"hyperqa_squad": settings})
+        patch.setattr(presets, "MEASURED", ("sample",))
+        patch.setattr(presets, "N_WORDS", 20)
+        presets.main(
+            presets.Config(preset="hyperqa_squad", seeds=2, output=folder / "outputs", folder=folder)
+        )
+    return folder / "hyperqa_squad"
+
+
+def test_the_best_on_dev_is_taken(made):
+    card = json.loads((made / "card.json").read_text())
+    trials, chosen = card["trials"], card["chosen"]
+    one_each = [trial for trial in trials if trial["seed"] == 0]
+    best_rate = max(one_each, key=lambda trial: trial["dev_map"])["learning_rate"]
+    assert {trial["learning_rate"] for trial in one_each} == {1e-5, 0.1}
+    assert sorted(trial["seed"] for trial in trials if trial["learning_rate"] == best_rate) == [0, 1]
+    assert chosen == max(
+        (trial for trial in trials if trial["learning_rate"] == best_rate), key=lambda trial: trial["dev_map"]
+    )
+    assert card["size"]["words"] == 20 and card["size"]["parameters"] == 50 * 8 + 8 + 2
+
+
+def test_the_small_folder_scores_as_the_trained_model(made):
+    card = json.loads((made / "card.json").read_text())
+    assert card["largest_difference"] < 1e-4
+
+
+def test_its_figures_are_those_of_its_rankings(made):
+    (conditions,) = json.loads((made / "card.json").read_text())["conditions"]
+    table = load_dataset("sample").test
+    labels = table.set_index(["question_id", "candidate_id"])["label"]
+    precisions = []
+    for _, ranked in Ranker.load(made).rank_table(table).groupby("question_id"):
+        right = labels.loc[list(zip(ranked["question_id"], ranked["candidate_id"], strict=True))].to_numpy()
+        hits = np.cumsum(right) / np.arange(1, len(right) + 1)
+        precisions += [hits[right == 1].mean()] if right.any() else []
+    assert conditions["metrics"]["preset"]["map"]["mean"] == pytest.approx(np.mean(precisions), abs=1e-6)
+    # Its own training texts are others than those of test.
+    assert 0 <= conditions["seen"] < 0.5 and conditions["questions"] == len(precisions)
+    assert f"{np.mean(precisions):.3f}" in (made / "card.md").read_text()
