@@ -1,6 +1,8 @@
 """`answer-ranking data`: fetch a data set, and count it. The imports wait until a command runs."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
 
 from answer_ranking.base.errors import UserError
 
@@ -8,10 +10,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def get(dataset: str, data_home: str | None = None) -> None:
+Name = Annotated[str, tyro.conf.arg(metavar="DATASET")]
+
+
+def get(dataset: Name, data_home: str | None = None) -> None:
     """Find or download a data set and check it.
 
-    Looks for the files in `data_home`, else in the folder that the environment variable QA_DATA_HOME names
+    Looks for the files in --data-home, else in the folder that the environment variable QA_DATA_HOME names
     and in the user's cache directory; downloads those that are absent from their public addresses; checks
     SHA-256 where it is known.
 
@@ -39,7 +44,7 @@ def get(dataset: str, data_home: str | None = None) -> None:
 
 
 def stats(
-    dataset: str,
+    dataset: Annotated[str, tyro.conf.arg(metavar="DATASET_OR_TABLE")],
     variant: str | None = None,
     json: bool = False,
     data_home: str | None = None,

@@ -31,7 +31,11 @@ def data() -> None:
     """Fetch, count and describe the data sets."""
 
 
-def card(dataset: str, variant: str | None = None, data_home: str | None = None) -> None:
+def card(
+    dataset: Annotated[str, tyro.conf.arg(metavar="DATASET")],
+    variant: str | None = None,
+    data_home: str | None = None,
+) -> None:
     """Print a data set's card: where it comes from, its licence, counts and lengths.
 
     Args:
