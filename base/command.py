@@ -48,9 +48,9 @@ def printable(text: str) -> str:
 def run_command(main: Callable[[], object]) -> None:
     """Run a command line's main function and exit.
 
-    The exit code is 2 after a `UserError`, or an `OSError` that names a file, printed as `error: ...`; 130 after an interruption from
-    the keyboard and 143 after SIGTERM, which end the program in the same orderly way; else the number that
-    `main` returns, or 0 for anything that is no number.
+    The exit code is 2 after a `UserError`, or an `OSError` that names a file, printed as `error: ...`; 130
+    after an interruption from the keyboard and 143 after SIGTERM, which end the program in the same orderly
+    way; else the number that `main` returns, or 0 for anything that is no number.
     """
     received: list[int] = []
 

@@ -266,7 +266,7 @@ def cached_arrays(
     Where these are not the very arrays that were kept, or `restore` fails, they are made anew with a warning.
     Where nothing can be written, that too is a warning only.
     """
-    if os.path.isfile(path):  # which no missing permission stops
+    if os.path.isfile(path):  # noqa: PTH113 (Path.is_file raises where it may not look)
         try:
             with zipfile.ZipFile(path) as archive:
                 if sum(each.file_size for each in archive.infolist()) > path.stat().st_size:

@@ -28,9 +28,9 @@ def data_folders(data_home: str | Path | None = None) -> list[Path]:
     These are `data_home`, or else the one that QA_DATA_HOME names, where it is set, and the user's cache.
     """
     if data_home:
-        return [Path(os.path.expanduser(data_home))]
+        return [Path(os.path.expanduser(data_home))]  # noqa: PTH111 (Path.expanduser raises)
     named = os.environ.get("QA_DATA_HOME")
-    return [*([Path(os.path.expanduser(named))] if named else []), cache_folder() / "data"]
+    return [*([Path(os.path.expanduser(named))] if named else []), cache_folder() / "data"]  # noqa: PTH111 (Path.expanduser raises)
 
 
 def find_file(file: DataFile, data_home: str | Path | None = None) -> tuple[DataFile, Path | None]:

@@ -144,12 +144,12 @@ def _installed_words(path: Path) -> Any:
 def _find(source: str, embeddings_home: str | Path | None) -> tuple[Path, str | None]:
     """Give the file of a source and, for one inside a zip, its member's name."""
     home = embeddings_home or os.environ.get("QA_EMBEDDINGS_HOME")
-    folders = [*([Path(os.path.expanduser(home))] if home else []), cache_folder() / "embeddings"]
+    folders = [*([Path(os.path.expanduser(home))] if home else []), cache_folder() / "embeddings"]  # noqa: PTH111 (Path.expanduser raises)
     names, address = _PUBLISHED.get(source, ((source,), None))
     for folder in [Path(), *folders] if address is None else folders:
         for name in names:
             file, _, member = name.partition("#")
-            path = folder / os.path.expanduser(file)
+            path = folder / os.path.expanduser(file)  # noqa: PTH111 (Path.expanduser raises)
             if path.is_file():
                 return path, member or None
     places = " or ".join(map(str, folders))
