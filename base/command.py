@@ -77,12 +77,13 @@ def run_command(main: Callable[[], object]) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 141
     except OSError as error:
-        if error.errno != errno.ENOSPC and not error.filename:
+        full = error.errno == errno.ENOSPC
+        if not (full or error.filename):
             raise
-        what = f"{error.filename}: {error.strerror}. Check the path and who may use it"
-        what = "cannot write: No space left on device. Free space" if error.errno == errno.ENOSPC else what
-        print(f"error: {printable(what)}.", file=sys.stderr)
-        if sys.stdout is not None:  # which Python flushes at the end
+        place = f"{error.filename}: {error.strerror}. Check the path and who may use it."
+        what = f"cannot write: {error.strerror}. Free space." if full else place
+        print(f"error: {printable(what)}", file=sys.stderr)
+        if full and sys.stdout is not None:  # which Python flushes at the end
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 2
     except UnicodeEncodeError as error:
