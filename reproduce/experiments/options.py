@@ -208,7 +208,7 @@ _MODEL_HELP = "The model. The options and defaults below are those of this one: 
 def given_option(args: Sequence[str], option: str) -> str | None:
     """Return the value of an option on a command line, the last one given; None where it is not there."""
     value = None
-    for word, following in zip(args, [*args[1:], None], strict=True):
+    for word, following in zip(args, [*args[1:], None], strict=False):
         if word.startswith(f"{option}="):
             value = word.partition("=")[2]
         elif word == option and following is not None:
