@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -52,16 +52,16 @@ _TIMED = 50
 Systems = dict[str, tuple[Callable[..., Any], Experiment]]
 
 
+_System = Literal["HyperQA", "CosineQA", "QA-BiLSTM", "CTRN", "AP-CNN", "Cosinet"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Config:
     """The options."""
 
     dataset: str
     """Name of the data set: wikiqa, insuranceqa or squad-sent."""
-    systems: tuple[Literal["HyperQA", "CosineQA", "QA-BiLSTM", "CTRN", "AP-CNN", "Cosinet"], ...] = (
-        *("HyperQA", "CosineQA", "QA-BiLSTM"),
-        *("CTRN", "AP-CNN", "Cosinet"),
-    )
+    systems: tuple[_System, ...] = get_args(_System)
     """The models to train; BM25 needs no training."""
     seeds: int = 3
     """How many seeds to train."""
@@ -158,15 +158,13 @@ def make_task(config: Config) -> Task:
 
 def content_hash(table: pd.DataFrame) -> str:
     """Name the content of a table: what is made from another one has another file."""
-    rows = pd.util.hash_pandas_object(table, index=False).to_numpy()
-    return hashlib.sha256(rows.tobytes()).hexdigest()[:12]
+    return hashlib.sha256(pd.util.hash_pandas_object(table, index=False).to_numpy()).hexdigest()[:12]
 
 
 def indexed(ranker: Ranker | None, task: Task, split: str, folder: Path) -> AnswerIndex:
     """Open the index of a split's collection, or build it, or go on with building it."""
     answers = task.answers[split]
-    name = split if task.dataset.description.name in APART else "all"
-    folder = folder / f"index-{name}-{content_hash(answers)}"
+    folder /= f"index-{split if task.dataset.description.name in APART else 'all'}-{content_hash(answers)}"
     if (folder / "manifest.json").exists():
         return AnswerIndex.open(folder)
     return AnswerIndex.build(ranker, answers, folder)

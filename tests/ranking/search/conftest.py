@@ -1,9 +1,11 @@
 import importlib.util
+import shutil
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from answer_ranking.ranking import AnswerIndex
 from answer_ranking.ranking import ranker as ranker_module
 
 
@@ -32,3 +34,22 @@ def answers(stub):
         topic=[("travel", "food", "law", "sport")[i % 4] for i in range(1000)],
         year=[2000 + i % 10 for i in range(1000)],
     )
+
+
+@pytest.fixture(scope="session")
+def index_folder(stub, answers, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("index") / "one"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("answer_ranking.ranking.ranker.Ranker", stub.StubRanker)
+        AnswerIndex.build(stub.StubRanker(), answers, folder, chunk_rows=300)
+    return folder
+
+
+@pytest.fixture
+def index(index_folder):
+    return AnswerIndex.open(index_folder)
+
+
+@pytest.fixture
+def copy(index_folder, tmp_path):
+    return shutil.copytree(index_folder, tmp_path / "copy")
