@@ -12,22 +12,30 @@ from answer_ranking.ranking.search.answers import plain_names, read_rows
 
 def questions_of(questions: "str | Sequence[str] | Path | pd.DataFrame") -> pd.DataFrame:
     """Check questions and give their identifiers, q1, q2, ... unless they have their own."""
-    where, unit, lines = "the table of questions", "row", None
     if isinstance(questions, Path):
-        where, unit = str(questions), "line"
-        questions, lines = read_rows(questions)
+        return _of_table(*read_rows(questions), str(questions))
     if isinstance(questions, pd.DataFrame):
-        table = plain_names(questions, where, ("question_id", "question"))
-        if "question" not in table.columns:
-            found = ", ".join(map(str, questions.columns)) or "none"
-            raise UserError(f"{where}: no column is called 'question' (found: {found}). Rename one.")
-    else:
-        where, unit = "the questions", "question"
-        table = pd.DataFrame({"question": [questions] if isinstance(questions, str) else list(questions)})
-    if not len(table):
-        raise UserError(f"{where}: there are no questions.")
-    if "question_id" not in table.columns:
-        table = table.assign(question_id=[f"q{i}" for i in range(1, len(table) + 1)])
-    rows = table.assign(candidate="-", candidate_id=range(len(table)))
-    checked = check_table(rows, where, lines, unit=unit, labelled=False)
+        return _of_table(questions, None, "the table of questions")
+    texts = [questions] if isinstance(questions, str) else list(questions)
+    if not texts:
+        raise UserError("there are no questions.")
+    for number, text in enumerate(texts, start=1):
+        if not isinstance(text, str) or not text.strip():
+            raise UserError(f"question {number} is empty. Write it or leave it out.")
+    return pd.DataFrame({"question_id": _numbered(len(texts)), "question": texts}, dtype=object)
+
+
+def _of_table(table: pd.DataFrame, lines: Sequence[int] | None, where: str) -> pd.DataFrame:
+    asked = plain_names(table, where, ("question_id", "question"))
+    if "question" not in asked.columns:
+        found = ", ".join(map(str, table.columns)) or "none"
+        raise UserError(f"{where}: no column is called 'question' (found: {found}). Rename one.")
+    if "question_id" not in asked.columns:
+        asked = asked.assign(question_id=_numbered(len(asked)))
+    asked = asked.assign(candidate="-", candidate_id=range(len(asked)))
+    checked = check_table(asked, where, lines, unit="row" if lines is None else "line", labelled=False)
     return checked[["question_id", "question"]].drop_duplicates().reset_index(drop=True)
+
+
+def _numbered(n: int) -> list[str]:
+    return [f"q{number}" for number in range(1, n + 1)]

@@ -120,17 +120,17 @@ class Engine:
     def _search(self, questions: list[str], k: int, way: str) -> list[Results]:
         stage, _, second = way.partition("+")
         assert self.index is not None
-        asked = pd.DataFrame({"question_id": range(len(questions)), "question": questions})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of unknown words: the note says so to the client
-            table = self.index.search(asked, k, stage or None, self._second if second else None)
-        found: list[list[Found]] = [[] for _ in questions]
+            table = self.index.search(questions, k, stage or None, self._second if second else None)
+        # The index calls the questions q1, q2 and so on.
+        found: dict[str, list[Found]] = {f"q{number}": [] for number in range(1, len(questions) + 1)}
         names = ("rank", "score", "candidate", "candidate_id")
         rows = zip(*(table[name].tolist() for name in names), strict=True)
-        for number, row in zip(table["question_id"].tolist(), rows, strict=True):
-            found[int(number)].append(Found(*row))
-        unknown = set(map(int, table.attrs["unknown"]))
-        return [Results(each, _UNKNOWN if i in unknown else "") for i, each in enumerate(found)]
+        for name, row in zip(table["question_id"].tolist(), rows, strict=True):
+            found[name].append(Found(*row))
+        unknown = table.attrs["unknown"]
+        return [Results(each, _UNKNOWN if name in unknown else "") for name, each in found.items()]
 
     def ranker(self, name: str = "") -> Ranker:
         """Give a ranker: "model" or "second"; the first by default."""

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -208,7 +209,7 @@ _MODEL_HELP = "The model. The options and defaults below are those of this one: 
 def given_option(args: Sequence[str], option: str) -> str | None:
     """Return the value of an option on a command line, the last one given; None where it is not there."""
     value = None
-    for word, following in zip(args, [*args[1:], None], strict=False):
+    for word, following in zip_longest(args, args[1:]):
         if word.startswith(f"{option}="):
             value = word.partition("=")[2]
         elif word == option and following is not None:

@@ -90,7 +90,15 @@ def test_an_address_where_nothing_answers(cluster, tmp_path):
     assert not (tmp_path / "index").exists()
 
 
-def test_a_driver_and_a_node_are_killed(real_ranker, cluster, tmp_path, monkeypatch):
+@pytest.fixture
+def one_thread():
+    """Sums in this process are rounded as in a task of the cluster, which has one thread."""
+    library = pytest.importorskip("threadpoolctl", reason="limits the threads of NumPy's library")
+    with library.threadpool_limits(1):
+        yield
+
+
+def test_a_driver_and_a_node_are_killed(real_ranker, cluster, tmp_path, monkeypatch, one_thread):
     monkeypatch.setattr(ball, "EXACT_UP_TO", N // 2)
     shards = write_shards(tmp_path / "shards")
     alone = AnswerIndex.build(real_ranker, shards, tmp_path / "alone")

@@ -308,8 +308,8 @@ def test_tables_from_files_keep_all_columns(tmp_path, suffix):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"questions": " "}, "question 1: the question is empty"),
-        ({"questions": ["who", ""]}, "question 2: the question is empty"),
+        ({"questions": " "}, "question 1 is empty"),
+        ({"questions": ["who", ""]}, "question 2 is empty"),
         ({"questions": []}, "no questions"),
         ({"k": 0}, "k must be at least 1"),
         ({"first_stage": "bm52"}, "no first stage 'bm52'"),
