@@ -83,8 +83,8 @@ class AnswerIndex:
                 kept; where one is named as a column of the result, `indexed_` is put before its name.
             folder: the folder of the index, new or empty.
             chunk_rows: so many rows are finished and kept at a time.
-            ray: the address of a Ray cluster that shares the work (`base.cluster`). The index is the same, but
-                for the rounding of sums, which depends on the number of threads.
+            ray: the address of a Ray cluster that shares the work (`base.cluster`). The index is the
+                same, but for the rounding of sums, which depends on the number of threads.
 
         Raises:
             UserError: the folder is not empty, a row is wrong (its line is named), the ranker does not
