@@ -31,7 +31,14 @@ from answer_ranking.evaluation.metrics import mean_confidence_interval, over_see
 from answer_ranking.evaluation.records import environment, record_path, refuse_fewer_seeds, save_study
 from answer_ranking.evaluation.significance import paired_randomisation_test
 from answer_ranking.evaluation.studies.transfer import SCRATCH, TRAINED_ON, UNSEEN, results_table
-from answer_ranking.reproduce import cosinet_wikiqa, ctrn_trecqa, hyperqa_trecqa, hyperqa_wikiqa
+from answer_ranking.reproduce import (
+    attentive_pooling_trecqa,
+    attentive_pooling_wikiqa,
+    cosinet_wikiqa,
+    ctrn_trecqa,
+    hyperqa_trecqa,
+    hyperqa_wikiqa,
+)
 from answer_ranking.reproduce.experiments.options import Experiment, StudyOptions, parse
 from answer_ranking.reproduce.experiments.run import ExperimentData, Run, Seed, facts, load_data
 from answer_ranking.training.options import check_range
@@ -72,7 +79,10 @@ class TransferOptions(StudyOptions):
 
 def presets() -> list[Experiment]:
     """State the models with the options of their recorded experiments on WikiQA and TrecQA."""
-    scripts = (hyperqa_wikiqa, hyperqa_trecqa, cosinet_wikiqa, ctrn_trecqa)
+    scripts = (
+        *(hyperqa_wikiqa, hyperqa_trecqa, cosinet_wikiqa, ctrn_trecqa),
+        *(attentive_pooling_wikiqa, attentive_pooling_trecqa),
+    )
     found = [each for script in scripts for each in script.PRESETS]
     return [replace(each.changed(patience=5), run=TransferOptions()) for each in found]
 
