@@ -171,7 +171,6 @@ def claims_block(
 
 def _row(claim: Mapping[str, Any]) -> list[str]:
     printed = claim["printed_difference"]
-    budget = f"{claim['minutes']:g} min" if claim["minutes"] else f"{claim['trials']} trials"
     return [
         claim["claim"],
         claim["paper"],
@@ -180,14 +179,19 @@ def _row(claim: Mapping[str, Any]) -> list[str]:
         f"{claim['ours']:+.3f} ± {claim['ci95']:.3f}",
         f"{claim['p']:.2g}",
         f"{claim['detectable']:.3f}" if claim["verdict"] == UNSHOWN else "",
-        f"{budget}, {claim['seeds']} seeds",
+        _budget(claim, claim["seeds"]),
         f"**{claim['verdict']}**",
     ]
 
 
+def _budget(search: Mapping[str, Any], seeds: int) -> str:
+    length = f"{search['minutes']:g} min" if search["minutes"] else f"{search['trials']} trials"
+    return f"{length}, {seeds} seeds"
+
+
 def models_table(fair: Fair, rules: Sequence[ResultRecord] = ()) -> str:
     """Set what became of every model and of the rules, the best first: quality on test, size and speed."""
-    header = ["data", "model", "MAP", "MAP, clean", "parameters", "training, s", "questions/s"]
+    header = ["data", "model", "MAP", "MAP, clean", "parameters", "training, s", "questions/s", "budget"]
     rows = []
     for dataset, models in fair.items():
         runs = _with_rules(models, rules)
@@ -203,6 +207,7 @@ def models_table(fair: Fair, rules: Sequence[ResultRecord] = ()) -> str:
                     f"{record.parameters:,}",
                     _number(record.training_seconds),
                     _number(record.questions_per_second),
+                    _budget(record.search, len(record.seeds)) if record.search else "–",
                 ]
             )
     return markdown_table(header, rows)
