@@ -80,8 +80,12 @@ class TransferOptions(StudyOptions):
 def presets() -> list[Experiment]:
     """State the models with the options of their recorded experiments on WikiQA and TrecQA."""
     scripts = (
-        *(hyperqa_wikiqa, hyperqa_trecqa, cosinet_wikiqa, ctrn_trecqa),
-        *(attentive_pooling_wikiqa, attentive_pooling_trecqa),
+        hyperqa_wikiqa,
+        hyperqa_trecqa,
+        cosinet_wikiqa,
+        ctrn_trecqa,
+        attentive_pooling_wikiqa,
+        attentive_pooling_trecqa,
     )
     found = [each for script in scripts for each in script.PRESETS]
     return [replace(each.changed(patience=5), run=TransferOptions()) for each in found]
