@@ -8,6 +8,7 @@ import json
 import math
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,8 @@ def claims(fair: Fair, papers: Papers) -> list[dict[str, Any]]:
             if not pairs:
                 continue
             printed = [
-                _printed_difference(*pair, papers) if claim.get("printed", True) else None for pair in pairs
+                _printed_difference(claim["paper"], *pair, papers) if claim.get("printed", True) else None
+                for pair in pairs
             ]
             # Of several protocols the one that the paper prints.
             place = next((i for i, each in enumerate(printed) if each is not None), 0)
@@ -93,8 +95,12 @@ def _pairs(models: Mapping[str, Runs], better: str, worse: str) -> list[tuple[Re
     return [(a[protocol][0], b[protocol][0]) for protocol in sorted(a.keys() & b.keys())]
 
 
-def _printed_difference(better: ResultRecord, worse: ResultRecord, papers: Papers) -> float | None:
-    ours, theirs = (papers.printed_row(each)[1].get(_METRIC) for each in (better, worse))
+def _printed_difference(
+    paper: str, better: ResultRecord, worse: ResultRecord, papers: Papers
+) -> float | None:
+    """Subtract what the claim's paper prints, for the models of other papers, too."""
+    rows = (papers.printed_row(replace(each, paper=paper))[1] for each in (better, worse))
+    ours, theirs = (row.get(_METRIC) for row in rows)
     return None if ours is None or theirs is None else round(float(ours) - float(theirs), 6)
 
 

@@ -147,6 +147,18 @@ def test_of_several_protocols_the_printed_one_counts_once():
     assert (distance["protocol"], distance["printed_difference"]) == ("clean", None)
 
 
+def test_the_printed_difference_is_of_the_paper_that_claims():
+    pairs = {"hyperqa": HIGH, "ctrn": HIGH, "ap-cnn": LOW}
+    records = {
+        name: record(name, values, "semevalcqa", "answerable", variant="original")
+        for name, values in pairs.items()
+    }
+    found = {each["paper"]: each for each in claims(fair_of("semevalcqa", **records), PAPERS)}
+    # Table 4 of HyperQA prints 0.795 and 0.771, Table 5 of CTRN 0.794 and 0.771; AP-CNN's own paper nothing.
+    assert found["hyperqa"]["printed_difference"] == pytest.approx(0.024)
+    assert found["ctrn"]["printed_difference"] == pytest.approx(0.023)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
