@@ -169,8 +169,7 @@ def check_saving(layer: keras.layers.Layer, inputs: Any, masks: Any, path: Path)
     restored = keras.saving.load_model(path)
     arrays = [*flat(inputs), *flat(masks)]
     for before, after in zip(flat(model(arrays)), flat(restored(arrays)), strict=True):
-        # A GPU may add in another order in the second call.
-        np.testing.assert_allclose(to_numpy(before), to_numpy(after), rtol=1e-6, atol=1e-7)
+        np.testing.assert_array_equal(to_numpy(before), to_numpy(after))
 
 
 def check_half_precision(
