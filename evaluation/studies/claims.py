@@ -39,7 +39,7 @@ def read_fair(folder: Path) -> Fair:
     found: dict[str, dict[str, dict[str, list[ResultRecord]]]] = {}
     for path in sorted(folder.glob("*/*.json")):
         record = read_record(path)
-        if not {"search_seed", "minutes", "trials"} <= record.search.keys():
+        if not {"search_seed", "trials"} <= record.search.keys():
             raise UserError(f"{path} is no record of reproduce/studies/fair.py. Remove it.")
         name = path.stem.removesuffix(f"-{record.protocol}")
         name = name.removesuffix(f"-search-{record.search['search_seed']}")
@@ -107,14 +107,10 @@ def _printed_difference(
 def _tested(
     claim: Mapping[str, Any], dataset: str, better: ResultRecord, worse: ResultRecord, printed: float | None
 ) -> dict[str, Any]:
-    budgets = [
-        (each.search["minutes"], each.search["minutes"] or each.search["trials"]) for each in (better, worse)
-    ]
+    budgets = [(each.search["trials"], len(each.seeds)) for each in (better, worse)]
     names = f"{claim['better']} and {claim['worse']} on {dataset}"
-    if budgets[0] != budgets[1] or len(better.seeds) != len(worse.seeds):
-        raise UserError(
-            f"{names} had different budgets. Run both with the same --trials, --minutes and --seeds."
-        )
+    if budgets[0] != budgets[1]:
+        raise UserError(f"{names} had different budgets. Run both with the same --trials and --seeds.")
     values = question_means(better, worse, _METRIC)
     if values is None or better.embeddings != worse.embeddings:
         raise UserError(f"{names} have different questions or word vectors. Run both again.")
@@ -130,9 +126,8 @@ def _tested(
         "ci95": round(half_width, 6),
         "p": paired_randomisation_test(*values),
         "error": float(differences.std(ddof=1)) / math.sqrt(len(differences)),
-        "trials": min(each.search["trials"] for each in (better, worse)),
-        "minutes": better.search["minutes"],
-        "seeds": len(better.seeds),
+        "trials": budgets[0][0],
+        "seeds": budgets[0][1],
     }
 
 
@@ -191,8 +186,7 @@ def _row(claim: Mapping[str, Any]) -> list[str]:
 
 
 def _budget(search: Mapping[str, Any], seeds: int) -> str:
-    length = f"{search['minutes']:g} min" if search["minutes"] else f"{search['trials']} trials"
-    return f"{length}, {seeds} seeds"
+    return f"{search['trials']} trials, {seeds} seeds"
 
 
 def models_table(fair: Fair, rules: Sequence[ResultRecord] = ()) -> str:

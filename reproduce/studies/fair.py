@@ -17,7 +17,6 @@ processor, which do not depend on what else the machine does.
 import gc
 import hashlib
 import json
-import math
 import statistics
 import sys
 import time
@@ -68,8 +67,6 @@ class FairOptions(StudyOptions):
 
     trials: int = 24
     """How many trials the search has, those of before included."""
-    minutes: float | None = None
-    """Begin no further trial after so many minutes of the processor, the same for all models compared."""
     search_seed: int = 0
     """Seeds the options that are drawn, and the training of every trial."""
     seeds: int = 10
@@ -80,7 +77,6 @@ class FairOptions(StudyOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_range(self, "trials", at_least=1)
-        check_range(self, "minutes", above=0)
         check_range(self, "search_seed", at_least=0)
         if self.search_seed in self.seed_list:
             raise UserError(f"search_seed {self.search_seed} is a seed for test. Choose another one.")
@@ -166,25 +162,18 @@ def refuse_drawn(experiment: Experiment, own: dict[str, Sequence]) -> None:
             raise UserError(f"the search draws {name}: leave --{name.replace('_', '-')} out.")
 
 
-def in_budget(trials: list[dict], options: FairOptions) -> list[dict]:
-    """Keep the trials that a search of this length would have begun."""
-    limit = 60 * options.minutes if options.minutes else math.inf
-    spent = np.cumsum([0.0, *(each["seconds"] for each in trials)])
-    return [each for each, before in zip(trials, spent, strict=False) if before < limit][: options.trials]
-
-
 def search(experiment: Experiment, recipe: ModuleType, data: ExperimentData, path: Path) -> list[dict]:
-    """Run the trials that `path` does not hold yet; return all within the budget."""
+    """Run the trials that `path` does not hold yet; return as many as were asked for."""
     options = experiment.run
     parts = [experiment.configuration, data.data_hash, options.search_seed, SHARED, FACTORS, recipe.SPACE]
     key = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
     trials = trials_so_far(path, key)
-    while len(in_budget([*trials, {"seconds": 0.0}], options)) > len(trials):
+    while len(trials) < options.trials:
         trials.append({"key": key, **run_trial(experiment, recipe, data, len(trials), trials)})
         with atomic_write(path) as file:
             file.writelines(json.dumps(each) + "\n" for each in trials)
         print(_line(trials[-1]), flush=True)
-    return in_budget(trials, options)
+    return trials[: options.trials]
 
 
 def trials_so_far(path: Path, key: str) -> list[dict]:
@@ -209,8 +198,8 @@ def fair(experiment: Experiment) -> Run | None:
     recipe = sys.modules[type(experiment.model).__module__]
     paper = recipe.__name__.rpartition(".")[2]
     name = slug(experiment.data.dataset, experiment.data.variant or "", experiment.name)
-    place = record_path(options.results, options.record) if options.record else options.output / "fair" / name
-    path = place.with_suffix(TRIALS)
+    place = record_path(options.results, options.record) if options.record else None
+    path = place.with_suffix(TRIALS) if place else options.output / "fair" / f"{name}{TRIALS}"
     check_writable(path.parent)
     refuse_drawn(experiment, recipe.SPACE)
     data = getattr(recipe, "load", load_data)(experiment.data)
@@ -238,7 +227,6 @@ def fair(experiment: Experiment) -> Run | None:
             "stopped": sum(each.get("stopped", False) for each in trials),
             "diverged": len(trials) - len(ranked),
             "search_seed": options.search_seed,
-            "minutes": options.minutes,
             "seconds": round(sum(each["seconds"] for each in trials), 1),
         },
         training_seconds=ranked[0]["seconds"],

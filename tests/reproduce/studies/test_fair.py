@@ -11,8 +11,7 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation.records import ResultRecord, read_record, save_record
 from answer_ranking.reproduce.experiments import attentive_pooling, cosinet, ctrn, hyperqa
 from answer_ranking.reproduce.experiments.options import DataOptions, parse
-from answer_ranking.reproduce.studies import fair as module
-from answer_ranking.reproduce.studies.fair import FairOptions, draw, fair, in_budget, median_stop, presets
+from answer_ranking.reproduce.studies.fair import FairOptions, draw, fair, median_stop, presets
 from answer_ranking.training import TrainingDivergedError
 
 RECIPES = {each.__name__.rpartition(".")[2]: each for each in (attentive_pooling, cosinet, ctrn, hyperqa)}
@@ -124,26 +123,16 @@ def test_a_search_goes_on_and_never_looks_at_test(search, capsys):
     assert search(trials=8) == (trials, [])
     longer, calls = search(trials=12)
     assert longer[:8] == trials and len(calls) == 4
+    # A smaller budget chooses among its first trials.
+    capsys.readouterr()
+    assert search(trials=3) == (longer, [])
+    first = max(each["dev_map"][1] for each in trials[:3] if "diverged" not in each)
+    assert f": {first:.4f}" in capsys.readouterr().out.partition("The best on dev:\n")[2].splitlines()[0]
     # The same seed of the search draws the same; another one is another search.
     with pytest.raises(UserError, match="is a search of other options or data"):
         search(trials=12, search_seed=1)
     with pytest.raises(UserError, match="is a search of other options or data"):
         search(trials=12, epochs=3)
-
-
-def test_a_budget_of_minutes_ends_the_search(search, monkeypatch):
-    clock = iter(range(0, 10_000, 25))
-    monkeypatch.setattr(module.time, "process_time", lambda: next(clock))
-    # Trials of 25 s: after three of them a minute is over.
-    assert len(search(trials=8, minutes=1.0)[0]) == 3
-
-
-def test_a_smaller_budget_chooses_among_the_trials_that_it_would_have_begun():
-    trials = [{"trial": number, "seconds": 25.0} for number in range(8)]
-    assert in_budget(trials, FairOptions(trials=24)) == trials
-    assert in_budget(trials, FairOptions(trials=5)) == trials[:5]
-    # The third begins after 50 s, the fourth would after 75 s.
-    assert in_budget(trials, FairOptions(minutes=1.0)) == trials[:3]
 
 
 @pytest.mark.parametrize("options", [{"dropout": 0.77}, {"dimension": 7}])
@@ -205,7 +194,7 @@ def test_the_best_is_trained_with_fresh_seeds_and_recorded(name, tmp_path):
     assert record.seeds == [100, 101] and record.split == "test" and not record.main
     assert record.search == {
         **{"chosen": chosen["trial"], "trials": 2, "stopped": 0, "diverged": 0, "search_seed": 0},
-        **{"minutes": None, "seconds": pytest.approx(sum(each["seconds"] for each in trials), abs=0.11)},
+        "seconds": pytest.approx(sum(each["seconds"] for each in trials), abs=0.11),
     }
     assert record.configuration.items() >= {**chosen["options"], "patience": 5}.items()
     assert record.parameters == chosen["parameters"] and record.questions_per_second > 0
