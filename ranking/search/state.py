@@ -50,7 +50,7 @@ class State:
             several = not isinstance(value, str) and isinstance(value, (Sequence, np.ndarray, set, pd.Series))
             try:
                 keep &= matching(self.segments.column(name), list(value) if several else [value])
-            except pa.ArrowException as error:
+            except (pa.ArrowException, OverflowError) as error:
                 raise UserError(f"the column {name!r} cannot be compared with {value!r}: {error}.") from error
         return keep
 

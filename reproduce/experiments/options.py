@@ -5,7 +5,6 @@ each of its models; `--model` chooses among them, and the command line has the o
 """
 
 import dataclasses
-import importlib.util
 import json
 import math
 import shlex
@@ -94,8 +93,6 @@ class RunOptions:
     """With --record: what a reader has to know about these results."""
     output: Path = Path("outputs")
     """Folder for models, run files, figures and the state of unfinished trainings."""
-    tensorboard: bool = False
-    """Write TensorBoard logs beside the models."""
     train_only: bool = False
     """Train the seeds and measure nothing: the same command without this option measures them."""
 
@@ -107,8 +104,6 @@ class RunOptions:
             record_path(self.results, self.record)  # refuses a bad name
         if self.main and self.record is None:
             raise UserError("--main marks a record: add --record NAME.")
-        if self.tensorboard and importlib.util.find_spec("tensorboard") is None:
-            raise UserError("--tensorboard needs the package tensorboard: pip install tensorboard")
 
     @property
     def seed_list(self) -> list[int]:
@@ -125,7 +120,6 @@ class StudyOptions(RunOptions):
     """Base of what a study does with an experiment, whose runs are its own."""
 
     main: _NEVER = False
-    tensorboard: _NEVER = False
     train_only: _NEVER = False
 
 
@@ -218,7 +212,7 @@ def given_option(args: Sequence[str], option: str) -> str | None:
 
 
 _NO_MATTER = {"--record", "--notes", "--seeds", "--first-seed", "--results", "--output"}
-_NO_MATTER_ALONE = {"--main", "--train-only", "--tensorboard"}
+_NO_MATTER_ALONE = {"--main", "--train-only"}
 
 
 def training_words(command: str) -> list[str]:

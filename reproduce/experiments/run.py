@@ -202,13 +202,7 @@ class Run:
         folder = self.folder / f"seed-{number}"
         with held_folder(folder):
             remove_leftovers(folder)
-            callbacks = ()
-            if self.experiment.run.tensorboard:
-                import keras
-
-                callbacks = (keras.callbacks.TensorBoard(folder / "tensorboard"),)
-            label = f"{self.experiment.title}, seed {number}"
-            yield Seed(number, folder / "state.npz", self.key, label, callbacks)
+            yield Seed(number, folder / "state.npz", self.key, f"{self.experiment.title}, seed {number}")
             if not (folder / TRAINED).exists():
                 made_by = {"words": training_words(clean_command()), "seed": number, **environment()}
                 with atomic_write(folder / TRAINED) as file:

@@ -31,7 +31,7 @@ from answer_ranking.base.cluster import cluster
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write, cache_folder, held_folder
 from answer_ranking.evaluation.records import environment
-from answer_ranking.reproduce.experiments.options import RESULTS, TRIALS, given_option
+from answer_ranking.reproduce.experiments.options import RESULTS, TRIALS, figures_folder, given_option
 from answer_ranking.reproduce.experiments.shipping import Shipped, homes_here, pack, ship
 
 ROOT = RESULTS.parents[1]
@@ -276,7 +276,8 @@ def unpack(content: bytes, task: Task) -> None:
     with tarfile.open(fileobj=io.BytesIO(content)) as archive:
         for member in archive:
             part, _, name = tarfile.data_filter(member, str(task.folder)).name.partition("/")
-            home = {"outputs": task.folder / "outputs", "results": task.results}[part]
+            results = figures_folder(task.results) if name.endswith(".png") else task.results
+            home = {"outputs": task.folder / "outputs", "results": results}[part]
             with atomic_write(home / name, "wb") as file:
                 file.write(archive.extractfile(member).read())  # type: ignore[union-attr]
 

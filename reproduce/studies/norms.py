@@ -26,6 +26,7 @@ from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import check_writable
 from answer_ranking.data_prep.dataset import find_description
+from answer_ranking.data_prep.encoded_split import count_words
 from answer_ranking.evaluation.figures import BLUE, ORANGE, new_figure, norm_histogram, save_figure
 from answer_ranking.evaluation.records import record_path, save_study
 from answer_ranking.evaluation.studies.norms import EFFECTS, compare_norms
@@ -39,7 +40,7 @@ from answer_ranking.reproduce.experiments.options import (
     given_option,
     parse,
 )
-from answer_ranking.reproduce.experiments.run import Seed, facts, load_data, slug
+from answer_ranking.reproduce.experiments.run import Seed, facts, load_data
 from answer_ranking.training.options import check_range
 
 if TYPE_CHECKING:
@@ -100,9 +101,7 @@ def words_by_level(
     split: "EncodedSplit", vocabulary: "Vocabulary", norms: np.ndarray, levels: int
 ) -> list[dict[str, Any]]:
     """Sort a split's words into levels of their norm, a mapping per level with its commonest (Table 9)."""
-    counts = sum(
-        np.bincount(texts.words, minlength=len(vocabulary)) for texts in (split.questions, split.candidates)
-    )
+    counts = count_words([split], len(vocabulary))
     known = np.flatnonzero(counts[2:]) + 2
     level, step = level_of(norms[known], levels), norms[known].max() / levels
     rows = []
@@ -153,6 +152,9 @@ def analyse(experiment: Experiment) -> dict[str, Any]:
     """Train, make all figures and tables, and keep them if wanted; return the numbers."""
     options = experiment.run
     check_writable(options.output)
+    if options.record:
+        check_writable(record_path(options.results, options.record).parent)
+        check_writable(figures_folder(options.results))
     data = load_data(experiment.data)
     model, _ = train(experiment, data, Seed(options.seed))
     split, vocabulary, encoding = data.splits[options.split], data.vocabulary, model.encoding
@@ -203,19 +205,19 @@ def analyse(experiment: Experiment) -> dict[str, Any]:
     )
     print(f"\nFigures: {options.output}")
 
-    name = slug(experiment.data.dataset, options.split, experiment.name)
     record = facts(experiment, data) | {
         "title": title,
         "norms": comparison.values(),
         "words_by_level": rows,
         "split": options.split,
         "seed": options.seed,
-        "figures": [f"{part}-{name}.png" for part in figures],
     }
     if options.record:
-        for part, figure in figures.items():
-            save_figure(figure, figures_folder(options.results) / f"{part}-{name}.png")
-        save_study(record, record_path(options.results, options.record))
+        path = record_path(options.results, options.record)
+        record["figures"] = [f"{part}-{path.stem}.png" for part in figures]
+        for name, figure in zip(record["figures"], figures.values(), strict=True):
+            save_figure(figure, figures_folder(options.results) / name)
+        save_study(record, path)
     return record
 
 

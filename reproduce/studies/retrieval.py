@@ -194,7 +194,7 @@ def training_data(task: Task, config: Config, folder: Path) -> ExperimentData:
         for split in ("train", "dev")
     }
     dataset = replace(task.dataset, train=tables["train"], dev=tables["dev"], test=tables["dev"])
-    options = DataOptions(dataset=config.dataset, embeddings=config.embeddings)
+    options = DataOptions(dataset=config.dataset, embeddings=config.embeddings, data_home=config.data_home)
     return encode(replace(dataset, further_tests={}), options)
 
 

@@ -238,6 +238,8 @@ def check(experiment: Experiment) -> Path | None:
         raise UserError(f"--source and --dataset are both {options.source}. Name two data sets.")
     if trained := [name for name in experiment.data.embeddings if name.startswith("task-")]:
         raise UserError(f"{trained[0]} differs between the two data sets. Give other --embeddings.")
+    if getattr(experiment.model, "train_word_vectors", False):
+        raise UserError("the two data sets have different words: leave --train-word-vectors out.")
     if options.record is None:
         check_writable(options.output)
         return None

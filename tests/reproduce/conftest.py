@@ -14,8 +14,7 @@ from answer_ranking.reproduce.experiments.options import parse
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = (
-    "--dataset sample --seeds 2 --epochs 12 --dimension 16 --own-negatives 3 --dropout 0.1 "
-    "--max-norm 0.7 --tensorboard"
+    "--dataset sample --seeds 2 --epochs 12 --dimension 16 --own-negatives 3 --dropout 0.1 --max-norm 0.7"
 )
 
 

@@ -180,6 +180,21 @@ def test_a_folder_is_read_where_it_is_or_from_a_copy(tmp_path, monkeypatch):
         (copy / "set" / "train.tsv").write_text("damaged")  # The next call mends it.
 
 
+def test_a_node_s_files_come_to_where_a_run_here_writes_them(tmp_path, monkeypatch):
+    results, docs = tmp_path / "results", tmp_path / "docs"
+    monkeypatch.setattr(tasks, "figures_folder", lambda folder: docs if folder == results else folder)
+    node = tmp_path / "node"
+    for name in ("outputs/run/model.keras", "results/eq9/wikiqa.json", "results/eq9-wikiqa.png"):
+        (node / name).parent.mkdir(parents=True, exist_ok=True)
+        (node / name).write_text(name)
+    content = shipping.pack(node, [path for path in node.rglob("*") if path.is_file()])
+    tasks.unpack(content, tasks.Task("", (), tmp_path, results))
+    places = {
+        path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*") if node not in path.parents
+    }
+    assert places == {"outputs/run/model.keras", "results/eq9/wikiqa.json", "docs/eq9-wikiqa.png"}
+
+
 def test_two_ways_at_once_and_no_cluster(root):
     with pytest.raises(UserError, match="--jobs N, at least 1, or --ray"):
         reproduce(root, jobs=2, ray="local")

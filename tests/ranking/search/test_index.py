@@ -323,6 +323,7 @@ def test_tables_from_files_keep_all_columns(tmp_path, suffix):
             "row 2: the question_id is empty",
         ),
         ({"where": {"year": "late"}}, "cannot be compared with 'late'"),
+        ({"where": {"year": 10**30}}, f"cannot be compared with {10**30}"),
     ],
 )
 def test_what_cannot_be_asked(index, options, message):

@@ -76,7 +76,7 @@ def test_a_recorded_comparison_is_a_row_of_the_page(tmp_path, monkeypatch):
     found = written["norms"]["ratio"]
     assert float(row[1].split()[0]) == pytest.approx(found["estimate"], rel=5e-3)
     assert f"({found['low']:.3g} to {found['high']:.3g})" in row[1]
-    names = {f"{part}-sample_test_cosineqa.png" for part in ("norms", "word_norms")}
+    names = {f"{part}-sample-cosineqa.png" for part in ("norms", "word_norms")}
     assert {path.name for path in tmp_path.glob("*.png")} == names
     assert all(f"]({name})" in block for name in names)
     assert f"`{written['command']}`" in block and "--results" not in written["command"]

@@ -135,6 +135,8 @@ def test_what_the_user_can_mend(tmp_path):
         checked("--dataset", "squad-sent")
     with pytest.raises(UserError, match="task-skipgram-100d differs"):
         checked("--embeddings", "task-skipgram-100d")
+    with pytest.raises(UserError, match="have different words"):
+        checked("--model", "ap-cnn", "--train-word-vectors")
     save_study({"seeds": 6}, tmp_path / "transfer" / "a.json")
     with pytest.raises(UserError, match="is a study of 6 seeds, which 5 would replace"):
         checked("--record", "transfer/a")
