@@ -9,9 +9,6 @@ import pandas as pd
 from answer_ranking.data_prep.tables import counts_under
 from answer_ranking.data_prep.vocabulary import Vocabulary
 
-# What `take` needs besides its result is several times as large: gigabytes, for a million rows at once.
-_ROWS_AT_A_TIME = 1 << 14
-
 
 @dataclass(frozen=True)
 class EncodedTexts:
@@ -112,14 +109,7 @@ class SharedTexts:
     @property
     def words(self) -> np.ndarray:
         """The rows' texts laid out in full, int32 (n_tokens,); see `EncodedTexts`."""
-        lengths = self.lengths
-        ends = np.cumsum(lengths)
-        words = np.empty(ends[-1] if len(ends) else 0, np.int32)
-        for start in range(0, len(self), _ROWS_AT_A_TIME):
-            part = self.texts.take(self.index[start : start + _ROWS_AT_A_TIME]).words
-            begin = ends[start] - lengths[start]
-            words[begin : begin + len(part)] = part
-        return words
+        return self.texts.take(self.index).words
 
     def take(self, rows: np.ndarray | Sequence[int]) -> EncodedTexts:
         """Copy the texts of some rows, in the order given; a row may be named more than once."""
@@ -273,3 +263,8 @@ def runs(n: int, limit: int, size: Callable[[slice], np.ndarray]) -> Iterator[sl
         stop = start + max(1, int(fitting))
         yield slice(start, stop)
         start = stop
+
+
+def runs_of_padded(lengths: np.ndarray, limit: int) -> Iterator[slice]:
+    """Cut texts of rising length into runs of at most `limit` words, padding included."""
+    return runs(len(lengths), limit, lambda run: lengths[run] * np.arange(1, len(lengths[run]) + 1))

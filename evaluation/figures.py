@@ -1,4 +1,4 @@
-"""The figures of results: learning curves, norms, wins and losses.
+"""The figures of results: learning curves, norms, wins and losses, quality against speed.
 
 Figures are made without pyplot, so nothing global is changed and no display is needed.
 """
@@ -158,7 +158,7 @@ def best_trade_offs(points: Mapping[str, Sequence[float]]) -> list[str]:
     return front
 
 
-def quality_against_speed(points: Mapping[str, Sequence[float]], *, title: str = "") -> "Figure":
+def quality_against_speed(points: Mapping[str, Sequence[float]]) -> "Figure":
     """Draw MAP against questions per second, with intervals; a line joins the best trade-offs.
 
     `points` has for every model: questions per second, MAP, and the half width of its interval.
@@ -173,7 +173,6 @@ def quality_against_speed(points: Mapping[str, Sequence[float]], *, title: str =
     decades = 10.0 ** np.floor(np.log10(min(speeds))), 10.0 ** np.ceil(np.log10(max(speeds)) + 0.1)
     axes.set(xscale="log", xlim=decades, xlabel="questions per second, one core", ylabel="MAP on test")
     axes.legend(frameon=False, fontsize="small")
-    axes.set_title(title, fontsize="medium")
     _label(axes, {name: point[:2] for name, point in points.items()})
     return figure
 

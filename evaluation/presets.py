@@ -95,16 +95,16 @@ def _beats(condition: Mapping[str, Any], a: str, b: str) -> bool:
     return first > second and p < SIGNIFICANT
 
 
-def figures_table(card: Mapping[str, Any], metrics: Sequence[str] = _METRICS) -> str:
+def figures_table(card: Mapping[str, Any]) -> str:
     """Set a card's figures as a Markdown table."""
     rows = []
     for each in card["conditions"]:
         for name, title in RANKERS.items():
-            values = [format_measured(each["metrics"][name][metric]) for metric in metrics]
+            values = [format_measured(each["metrics"][name][metric]) for metric in _METRICS]
             where = f"{each['title']}, {each['protocol']}" if name == "preset" else ""
             counted = f"{each['questions']:,}" if name == "preset" else ""
             rows.append([where, counted, card["name"] if name == "preset" else title, *values])
-    header = ["test questions of", "counted", "ranked by", *(METRIC_TITLES[metric] for metric in metrics)]
+    header = ["test questions of", "counted", "ranked by", *(METRIC_TITLES[metric] for metric in _METRICS)]
     return markdown_table(header, rows)
 
 

@@ -107,7 +107,7 @@ class ResultRecord:
     paper: str  # whose table it answers, such as "hyperqa"
     dataset: str
     protocol: str  # which questions count, in the data set's own words ("filtered", "raw", "clean")
-    split: str  # "test", "test2" or "dev"
+    split: str  # "test" or "test2"
     model: str  # as the paper's table prints it
     variant: str = ""  # training set ("TRAIN", "TRAIN-ALL"), "" where there is one only
     embeddings: str = ""  # name of the word vectors
@@ -127,7 +127,7 @@ class ResultRecord:
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     notes: str = ""
     # Of reproduce/studies/fair.py: how the options were chosen, the processor's seconds of a training, and
-    # how many questions of this split are ranked per second of it.
+    # how many questions of this split are ranked per second of it (which rules have, too).
     search: dict[str, Any] = field(default_factory=dict)
     training_seconds: float | None = None
     questions_per_second: float | None = None

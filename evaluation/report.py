@@ -1,8 +1,8 @@
 """The documents that are written from the records and the papers' values.
 
 `python -m answer_ranking.evaluation.report` writes `reproduce/RESULTS.md`, `reproduce/results/claims.json`,
-the presets' `card.md` and the marked blocks of `README.md` and of pages in `docs/`. With `--check` it fails
-where a document is out of date.
+the presets' `card.md`, the marked blocks of `README.md` and of pages in `docs/`, and the figures of quality
+and transfer in `docs/`. With `--check` it fails where one of them is out of date.
 """
 
 import argparse
@@ -172,7 +172,7 @@ def _between_markers(path: Path, block: str) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run `python -m answer_ranking.evaluation.report`; a UserError says what is missing or out of date."""
-    description = "Write reproduce/RESULTS.md and the marked blocks of README.md and of pages in docs/."
+    description = "Write the tables and figures of README.md, docs/ and reproduce/ from the records."
     parser = argparse.ArgumentParser("python -m answer_ranking.evaluation.report", description=description)
     parser.add_argument("--check", action="store_true", help="only fail if a document is out of date")
     repository, about = Path(__file__).resolve().parents[1], "the repository (default: this one)"

@@ -82,9 +82,9 @@ def main_record(records: Sequence[ResultRecord], model: str) -> ResultRecord | N
     return main[0] if main else None
 
 
-def paper_tables(paper: str, records: Sequence[ResultRecord], papers: Papers | None = None) -> str:
+def paper_tables(paper: str, records: Sequence[ResultRecord]) -> str:
     """Write the tables of one paper, such as "hyperqa", with our values beside the printed ones: Markdown."""
-    return "\n".join(_Document(records, papers or read_papers(), brief=True).of_paper(paper))
+    return "\n".join(_Document(records, read_papers(), brief=True).of_paper(paper))
 
 
 class _Document:

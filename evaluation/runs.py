@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -12,7 +13,6 @@ from numpy.typing import ArrayLike
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write, decode_text, read_content
-from answer_ranking.data_prep.tables import counts_under
 from answer_ranking.evaluation.metrics import (
     METRICS,
     mean_confidence_interval,
@@ -186,7 +186,7 @@ def write_split(
     name: str,
     split: "EncodedSplit",
     scores: Mapping[int, Mapping[str, ArrayLike]],
-    protocols: Mapping[str, str],
+    protocols: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Write a run per seed, whose `scores` are by split, and qrels of all and each protocol's questions."""
     of_row = split.question_of_row
@@ -236,19 +236,17 @@ class RunComparison:
         return f"{table}\n{self.questions} questions. {' '.join(said)}"
 
 
-def compare_runs(
-    run: str | Path, qrels: str | Path, against: str | Path | None = None, *, rule: str = "answerable"
-) -> RunComparison:
+def compare_runs(run: str | Path, qrels: str | Path, against: str | Path | None = None) -> RunComparison:
     """Measure a TREC run file, and test it against another one.
 
     Metrics are trec_eval's: labels above 0 are correct, and nDCG takes them as gains. Candidates of the same
     score are ordered at random (seeded), so that the order of the file cannot matter. A candidate that is not
     in the relevance file counts as wrong, and a correct one that the run leaves out as never found. Questions
-    that are not in the relevance file are left out.
+    without a correct answer in the relevance file are left out.
 
-    `against` is another run file, `rule` says which questions count, see `questions_that_count`. A UserError
-    names a file that is missing, or a malformed line, or says that a question has a candidate twice, that no
-    question counts, or that a run has no question in common with the relevance file.
+    `against` is another run file. A UserError names a file that is missing, or a malformed line, or says that
+    a question has a candidate twice, that no question has a correct answer, or that a run ranks none of the
+    questions.
 
     Example:
         >>> write_qrels("example.qrels", ["q1", "q1", "q2", "q2"], list("abab"), [1, 0, 1, 0])
@@ -260,11 +258,10 @@ def compare_runs(
     _refuse_repeated(judged["question_id"].tolist(), judged["candidate_id"].tolist(), qrels)
     if (most := judged["label"].max()) > _MOST_RELEVANT:
         raise UserError(f"{qrels}: the label {most} is too large: at most {_MOST_RELEVANT:,}.")
-    correct = (judged["label"] > 0).groupby(judged["question_id"], sort=False).agg(["sum", "size"])
-    counts = counts_under(rule, correct["sum"].to_numpy(), (correct["size"] - correct["sum"]).to_numpy())
-    if not counts.any():
-        raise UserError(f"{qrels}: no question counts under the rule {rule!r}. Check the labels.")
-    questions = correct.index[counts]
+    answerable = (judged["label"] > 0).groupby(judged["question_id"], sort=False).any()
+    questions = answerable.index[answerable]
+    if questions.empty:
+        raise UserError(f"{qrels}: no question has a correct answer. Check the labels.")
     judged = judged[judged["question_id"].isin(questions)].assign(label=judged["label"].clip(lower=0))
     rankings = [_read_ranking(path, questions, qrels) for path in (run, against) if path is not None]
     measured = [_measured(ranked, judged, questions) for ranked in rankings]

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from answer_ranking.data_prep.encoded_split import EncodedTexts, runs
+from answer_ranking.data_prep.encoded_split import EncodedTexts, runs_of_padded
 from answer_ranking.layers import CosineSimilarity
 from answer_ranking.ranking.numpy_hyperqa import NumpyHyperQA, is_hyperqa
 
@@ -98,11 +98,8 @@ def text_encoder(model: keras.Model) -> Callable[[EncodedTexts], np.ndarray]:
     def encode_texts(texts: EncodedTexts) -> np.ndarray:
         lengths = np.maximum(texts.lengths, 1)
         order = np.argsort(lengths, kind="stable")
-        lengths = lengths[order]
         vectors = np.empty((len(texts), encoder.outputs[0].shape[-1]), np.float32)
-        for run in runs(
-            len(order), _WORDS_AT_ONCE, lambda run: lengths[run] * np.arange(1, len(lengths[run]) + 1)
-        ):
+        for run in runs_of_padded(lengths[order], _WORDS_AT_ONCE):
             vectors[order[run]] = traced(tf.constant(texts.padded(order[run]))).numpy()
         return vectors
 

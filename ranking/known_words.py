@@ -147,7 +147,6 @@ class KnownWords:
             self.sources = ()
             return np.empty((len(wanted), 0), np.float32), np.zeros(len(wanted), bool)
         self._compared = True
-        assert read.known is not None
         return read.matrix[2 + len(old) :], read.known[2 + len(old) :]
 
 

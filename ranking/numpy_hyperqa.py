@@ -1,6 +1,6 @@
 """HyperQA and CosineQA in use, in NumPy alone: a text is a sum of rows, brought onto the ball."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,15 +83,11 @@ class NumpyHyperQA:
         `added` float32 (k, n) are the vectors of words whose numbers follow those of `word_vectors`.
         """
         points = np.empty((len(texts), self.kernel.shape[1]), np.float32)
-        for run in self.batches(texts):
-            first, last = texts.offsets[run.start], texts.offsets[run.stop]
-            points[run] = self._points(texts.words[first:last], texts.lengths[run], added)
-        return points
-
-    def batches(self, texts: EncodedTexts) -> Iterator[slice]:
-        """Cut texts into runs that are encoded at a time."""
         lengths = texts.lengths
-        return runs(len(texts), _TOKENS_AT_ONCE, lambda run: np.cumsum(lengths[run] + 1))
+        for run in runs(len(texts), _TOKENS_AT_ONCE, lambda run: np.cumsum(lengths[run] + 1)):
+            first, last = texts.offsets[run.start], texts.offsets[run.stop]
+            points[run] = self._points(texts.words[first:last], lengths[run], added)
+        return points
 
     def _points(self, words: np.ndarray, lengths: np.ndarray, added: np.ndarray) -> np.ndarray:
         distinct, place = np.unique(words, return_inverse=True)

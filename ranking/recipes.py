@@ -74,7 +74,7 @@ def _start(options: TrainOptions, vectors: WordVectors) -> "keras.Model | None":
 
     preset = Ranker.from_preset(options.model).model
     layer = word_layer(preset)
-    assert layer is not None and vectors.known is not None
+    assert layer is not None
     # The words that GloVe lacks shared a vector when the preset was trained.
     lacking = ~vectors.known & (np.arange(len(vectors.known)) > 0)
     matrix = vectors.matrix.copy()

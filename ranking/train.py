@@ -28,8 +28,9 @@ from answer_ranking.data_prep.dataset import OWN_TABLES
 from answer_ranking.data_prep.own_tables import split_by_question
 from answer_ranking.data_prep.tables import same_text
 from answer_ranking.data_prep.word_vectors.load import WordVectors, resolve_task_vectors
-from answer_ranking.evaluation import measure, write_qrels, write_run
+from answer_ranking.evaluation import measure
 from answer_ranking.evaluation.records import environment, package_versions
+from answer_ranking.evaluation.runs import write_split
 from answer_ranking.ranking.options import TrainOptions
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.recipes import order_seed, recipe
@@ -236,11 +237,7 @@ def _write(
         if int(path.stem.rpartition("-")[2]) >= len(runs):
             path.unlink()  # of a call with more seeds
     for name in _SCORED:
-        split = data.splits[name]
-        ids = np.asarray(split.question_ids, object)[split.question_of_row]
-        write_qrels(folder / "runs" / f"{name}.qrels", ids, split.candidate_ids, split.labels)
-        for seed, run in enumerate(runs):
-            write_run(folder / "runs" / f"{name}-seed-{seed}.run", ids, split.candidate_ids, run.scores[name])
+        write_split(folder / "runs", name, data.splits[name], {s: run.scores for s, run in enumerate(runs)})
     for name, table in dataset.splits.items():
         with atomic_write(folder / "split" / f"{name}.csv") as file:
             # Not for spreadsheets (`write_csv`): the same texts are to be read again.

@@ -13,11 +13,10 @@ from answer_ranking.base.files import atomic_write
 from answer_ranking.evaluation import per_question
 from answer_ranking.evaluation.rules import measure_rules
 from answer_ranking.reproduce.experiments.hyperqa import build, hyperqa, run_hyperqa
-from answer_ranking.reproduce.experiments.options import DataOptions, Experiment, RunOptions, parse
+from answer_ranking.reproduce.experiments.options import DataOptions, parse
 from answer_ranking.reproduce.experiments.run import Run, means_table
 
-EXPERIMENT = hyperqa(DataOptions(dataset="sample"), epochs=15, batch_size=8, dimension=100)
-PRESETS = [Experiment(**{**vars(EXPERIMENT), "run": RunOptions(seeds=3)})]
+PRESETS = [hyperqa(DataOptions(dataset="sample"), epochs=15, batch_size=8, dimension=100).changed(seeds=3)]
 RULES = {"random order": "Random", "word overlap": "WO", "BM25": "BM25"}
 
 

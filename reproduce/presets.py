@@ -74,7 +74,6 @@ class Config:
 def one_unknown_word(data: ExperimentData) -> ExperimentData:
     """Give all words that the word vectors lack the vector of the unknown word, number 1."""
     vectors = data.word_vectors
-    assert vectors.known is not None
     matrix = vectors.matrix.copy()
     lacking = np.flatnonzero(~vectors.known)
     matrix[lacking[lacking > 0]] = matrix[Vocabulary.UNKNOWN]
@@ -121,7 +120,6 @@ def small_ranker(run: Run, data: ExperimentData) -> Ranker:
     from answer_ranking.ranking.keras_texts import with_word_vectors
 
     vectors = data.word_vectors
-    assert vectors.known is not None
     counts = np.where(vectors.known, count_words([data.train], len(data.vocabulary)), 0)
     numbers = np.argsort(-counts, kind="stable")[:N_WORDS]
     vocabulary = Vocabulary([data.vocabulary.words[number] for number in numbers])

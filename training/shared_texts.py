@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from answer_ranking.data_prep import EncodedSplit
-from answer_ranking.data_prep.encoded_split import runs
+from answer_ranking.data_prep.encoded_split import runs_of_padded
 from answer_ranking.models.attentive_pooling import broadcast_scores, project_questions
 
 # How many words, padding included, are encoded or scored at a time.
@@ -40,13 +40,13 @@ class SharedTextScorer:
         place = np.empty(len(texts), np.int64)
         place[self._numbers] = np.arange(len(numbers))
         place = place[split.candidates.index]
-        self._chunks = list(_runs_of_words(lengths))
+        self._chunks = list(runs_of_padded(lengths, _WORDS_PER_CHUNK))
         self._grids: list[list[_Grid]] = [[] for _ in self._chunks]
         n_steps = self._question_lengths if self._sequences else np.ones(split.n_questions, np.int64)
         answer_steps = [int(lengths[run.stop - 1]) if self._sequences else 1 for run in self._chunks]
         for grid in _grids(place, self._chunks, split.question_of_row, n_steps, answer_steps):
             each = np.full(len(grid.place), answer_steps[grid.chunk] + grid.questions.shape[1] * grid.steps)
-            self._grids[grid.chunk] += [grid.part(lines) for lines in _runs_of_words(each)]
+            self._grids[grid.chunk] += [grid.part(lines) for lines in runs_of_padded(each, _WORDS_PER_CHUNK)]
 
         self._encode, self._score, self._project = _traced(ranker, encoding)
 
@@ -75,7 +75,7 @@ class SharedTextScorer:
         longest = int(self._question_lengths.max(initial=1))
         order = np.argsort(self._question_lengths, kind="stable")
         parts = []
-        for run in _runs_of_words(self._question_lengths[order]):
+        for run in runs_of_padded(self._question_lengths[order], _WORDS_PER_CHUNK):
             encoded = self._encode(tf.constant(self._split.questions.padded(order[run])))
             if self._sequences:
                 missing = longest - encoded[0].shape[1]
@@ -157,10 +157,3 @@ def _grids(
         grid[line, column] = rows
         filled = np.where(grid < 0, of_line[:, None], grid)
         yield _Grid(number_of_chunk, place[of_line], question[filled], grid, steps)
-
-
-def _runs_of_words(lengths: np.ndarray) -> Iterator[slice]:
-    """Cut texts of rising length into runs of at most `_WORDS_PER_CHUNK` words, padding included."""
-    return runs(
-        len(lengths), _WORDS_PER_CHUNK, lambda run: lengths[run] * np.arange(1, len(lengths[run]) + 1)
-    )

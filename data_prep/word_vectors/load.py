@@ -32,12 +32,11 @@ class WordVectors:
     """One vector per entry of a vocabulary, and how much of it comes from the sources.
 
     Attributes:
-        matrix: float32 (n_words, dimensions). Row 0, padding, is zero.
+        matrix: float32 (n_words, dimensions of all sources and the identity). Row 0, padding, is zero.
         name: the sources, joined by "+", as every result names them.
         coverage_types: share of the vocabulary's words that some source knows, 0 to 1.
         coverage_tokens: share of the running words, 0 to 1; NaN where no counts were given.
-        dimensions: int, all sources and the identity dimensions together.
-        known: bool (n_words,), which words some source knows; None where that was not kept.
+        known: bool (n_words,), which words some source knows.
 
     Example:
         >>> print(load_word_vectors(["glove-6b-50d"], Vocabulary(["the", "xyzzyx"])))
@@ -48,11 +47,10 @@ class WordVectors:
     name: str
     coverage_types: float
     coverage_tokens: float
-    dimensions: int
-    known: np.ndarray | None = None
+    known: np.ndarray
 
     def __str__(self) -> str:
-        text = f"{self.name}: {self.dimensions} dimensions, knows {self.coverage_types:.1%} of the words"
+        text = f"{self.name}: {self.matrix.shape[1]} dimensions, knows {self.coverage_types:.1%} of the words"
         if not np.isnan(self.coverage_tokens):
             text += f" and {self.coverage_tokens:.1%} of the running words"
         return text.replace("%", " %")
@@ -152,7 +150,6 @@ def load_word_vectors(
         name="+".join(names),
         coverage_types=float(known[2:].mean()) if words else 0.0,
         coverage_tokens=coverage,
-        dimensions=matrix.shape[1],
         known=known,
     )
 

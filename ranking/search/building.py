@@ -121,7 +121,7 @@ def commit(folder: Path, manifest: Manifest, before: Manifest | None = None) -> 
     """
     manifest.write(folder)
     needed = manifest.parts | (before.parts if before else set())
-    for path in (*folder.glob("*"), *folder.glob("segments/.*"), *folder.glob("segments/*")):
+    for path in (*folder.glob("*"), *folder.glob("segments/*")):
         name = path.relative_to(folder).as_posix()
         if name.startswith(("segments/", "bm25-", "ball-", "deleted-")) and name not in needed:
             with suppress(OSError):  # Windows keeps a file that somebody has open.

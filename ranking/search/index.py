@@ -77,10 +77,11 @@ class AnswerIndex:
         Args:
             ranker: one that encodes answers apart (HyperQA, CosineQA), or its folder, which is copied into
                 the index; None for an index of words alone.
-            table: a path (.csv, .tsv, .jsonl, .parquet) or a table with the column `candidate`, `answer` or
-                `text`; several; or a folder of such files, which are taken in the order of their names and
-                held one at a time. Without `candidate_id` the rows are called c1, c2, ... Other columns are
-                kept; where one is named as a column of the result, `indexed_` is put before its name.
+            table: a path (.csv, .tsv, .xlsx, .jsonl, .parquet) or a table with the column `candidate`,
+                `answer` or `text`; several; or a folder of such files, which are taken in the order of their
+                names and held one at a time. Without `candidate_id` the rows are called c1, c2, ... Other
+                columns are kept; where one is named as a column of the result, `indexed_` is put before its
+                name.
             folder: the folder of the index, new or empty.
             chunk_rows: so many rows are finished and kept at a time.
             ray: the address of a Ray cluster that shares the work (`base.cluster`). The index is the

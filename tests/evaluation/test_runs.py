@@ -185,7 +185,7 @@ def test_one_question_has_no_interval(tmp_path):
         ("q1 Q0 a 1 0.5 t", "q1 0 a 4294967297", r"qrels: the label 4294967297 is too large"),
         ("q1 Q0 a 1 0.5 t", f"q1 0 a {10**20}", r"the label 1000+ is too large"),
         ("q1 Q0 a\0b 1 0.5 t", "q1 0 a 1", r"run, line 1: expected"),
-        ("q1 Q0 a 1 0.5 t", "q1 0 a 0", r"qrels: no question counts under the rule 'answerable'"),
+        ("q1 Q0 a 1 0.5 t", "q1 0 a 0", r"qrels: no question has a correct answer"),
     ],
 )
 def test_files_that_cannot_be_compared_are_refused(tmp_path, run, qrels, message):
