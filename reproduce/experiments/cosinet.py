@@ -34,8 +34,8 @@ class Cosinet(_Network):
 
     width: int = 5
     """Words that the convolutions see at once."""
-    unit_words: bool = False
-    """Divide each word's vector by its length, as the paper's (Numberbatch) are."""
+    unit_words: bool = True
+    """Divide each word's vector by its length; the paper's (Numberbatch) have length 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
