@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -186,7 +185,7 @@ def write_split(
     name: str,
     split: "EncodedSplit",
     scores: Mapping[int, Mapping[str, ArrayLike]],
-    protocols: Mapping[str, str] = MappingProxyType({}),
+    protocols: Mapping[str, str],
 ) -> None:
     """Write a run per seed, whose `scores` are by split, and qrels of all and each protocol's questions."""
     of_row = split.question_of_row

@@ -236,8 +236,9 @@ def _write(
     for path in (folder / "runs").glob("*-seed-*.run"):
         if int(path.stem.rpartition("-")[2]) >= len(runs):
             path.unlink()  # of a call with more seeds
+    scores = {seed: run.scores for seed, run in enumerate(runs)}
     for name in _SCORED:
-        write_split(folder / "runs", name, data.splits[name], {s: run.scores for s, run in enumerate(runs)})
+        write_split(folder / "runs", name, data.splits[name], scores, {})
     for name, table in dataset.splits.items():
         with atomic_write(folder / "split" / f"{name}.csv") as file:
             # Not for spreadsheets (`write_csv`): the same texts are to be read again.

@@ -151,10 +151,9 @@ def word_norm_figure(norms: np.ndarray, title: str) -> "Figure":
 def analyse(experiment: Experiment) -> dict[str, Any]:
     """Train, make all figures and tables, and keep them if wanted; return the numbers."""
     options = experiment.run
-    check_writable(options.output)
-    if options.record:
-        check_writable(record_path(options.results, options.record).parent)
-        check_writable(figures_folder(options.results))
+    path = record_path(options.results, options.record) if options.record else None
+    for folder in (options.output, *((path.parent, figures_folder(options.results)) if path else ())):
+        check_writable(folder)
     data = load_data(experiment.data)
     model, _ = train(experiment, data, Seed(options.seed))
     split, vocabulary, encoding = data.splits[options.split], data.vocabulary, model.encoding
@@ -212,8 +211,7 @@ def analyse(experiment: Experiment) -> dict[str, Any]:
         "split": options.split,
         "seed": options.seed,
     }
-    if options.record:
-        path = record_path(options.results, options.record)
+    if path:
         record["figures"] = [f"{part}-{path.stem}.png" for part in figures]
         for name, figure in zip(record["figures"], figures.values(), strict=True):
             save_figure(figure, figures_folder(options.results) / name)
