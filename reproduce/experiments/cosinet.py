@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from answer_ranking.base.errors import UserError
 from answer_ranking.reproduce.experiments.options import DataOptions, Experiment, ModelOptions
 from answer_ranking.reproduce.experiments.run import ExperimentData, Run, Seed, load_data
-from answer_ranking.training.options import FitOptions, ListwiseOptions, PointwiseOptions, check_range
+from answer_ranking.training.options import FitOptions, ListwiseOptions, PointwiseOptions
 
 if TYPE_CHECKING:
     import keras
@@ -71,15 +71,6 @@ class _Training(FitOptions):
     """Weight of the squares of all weights but biases."""
     patience: int | None = None
     """Stop after so many epochs without a better dev MAP; None trains all epochs."""
-    cut_fraction: float = 0.1
-    """Share of the steps in which the learning rate rises."""
-    rate_ratio: float = 32.0
-    """How many times the lowest learning rate the highest one is; 1 keeps it constant."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_range(self, "rate_ratio", at_least=1)
-        check_range(self, "cut_fraction", at_least=0, below=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,10 +148,7 @@ def train(experiment: Experiment, data: ExperimentData, seed: Seed) -> "tuple[ke
         if options.answerable_only:
             split = split.keep_questions(split.counts_under("answerable"))
         way = Pointwise(split, options, seed=seed.number)
-    rate = SlantedTriangularRate(
-        options.learning_rate, cut_fraction=options.cut_fraction, ratio=options.rate_ratio
-    )
-    return model, seed.fit(model, way, data.dev, rate)
+    return model, seed.fit(model, way, data.dev, SlantedTriangularRate(options.learning_rate))
 
 
 def run_cosinet(experiment: Experiment) -> Run:

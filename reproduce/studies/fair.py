@@ -165,8 +165,7 @@ def refuse_drawn(experiment: Experiment, own: dict[str, Sequence]) -> None:
 def search(experiment: Experiment, recipe: ModuleType, data: ExperimentData, path: Path) -> list[dict]:
     """Run the trials that `path` does not hold yet; return as many as were asked for."""
     options = experiment.run
-    parts = [experiment.configuration, data.data_hash, options.search_seed, SHARED, FACTORS, recipe.SPACE]
-    key = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
+    key = search_key(experiment, recipe.SPACE, data.data_hash)
     trials = trials_so_far(path, key)
     while len(trials) < options.trials:
         trials.append({"key": key, **run_trial(experiment, recipe, data, len(trials), trials)})
@@ -174,6 +173,15 @@ def search(experiment: Experiment, recipe: ModuleType, data: ExperimentData, pat
             file.writelines(json.dumps(each) + "\n" for each in trials)
         print(_line(trials[-1]), flush=True)
     return trials[: options.trials]
+
+
+def search_key(experiment: Experiment, own: dict[str, Sequence], data_hash: str) -> str:
+    """Identify a search: what it draws from, and on what else its trials depend."""
+    options = experiment.configuration
+    drawn = {name: values for name, values in (FACTORS | SHARED | own).items() if name in options}
+    given = {name: value for name, value in options.items() if name in FACTORS or name not in drawn}
+    parts = [given, drawn, data_hash, experiment.run.search_seed]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def trials_so_far(path: Path, key: str) -> list[dict]:

@@ -159,8 +159,6 @@ OWN = {
         (["--dataset", "sample", "--model", "cosinet-list-birnn", "--filters", "9"], "must be even"),
         (["--width", "0"], "width must be at least 1"),
         (["--model", "ca-list", "--max-candidates", "1"], "max_candidates must be at least 2"),
-        (["--cut-fraction", "1"], "cut_fraction must be"),
-        (["--rate-ratio", "0.5"], "rate_ratio must be at least 1"),
     ],
     "attentive_pooling_wikiqa": [
         (["--filters", "0"], "filters must be at least 1"),

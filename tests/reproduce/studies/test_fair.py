@@ -11,7 +11,7 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation.records import ResultRecord, read_record, save_record
 from answer_ranking.reproduce.experiments import attentive_pooling, cosinet, ctrn, hyperqa
 from answer_ranking.reproduce.experiments.options import DataOptions, parse
-from answer_ranking.reproduce.studies.fair import FairOptions, draw, fair, median_stop, presets
+from answer_ranking.reproduce.studies.fair import FairOptions, draw, fair, median_stop, presets, search_key
 from answer_ranking.training import TrainingDivergedError
 
 RECIPES = {each.__name__.rpartition(".")[2]: each for each in (attentive_pooling, cosinet, ctrn, hyperqa)}
@@ -140,6 +140,21 @@ def test_an_option_that_the_search_draws_is_refused(search, options):
     name = next(iter(options))
     with pytest.raises(UserError, match=f"the search draws {name}: leave --{name} out"):
         search(trials=1, **options)
+
+
+def test_a_new_default_of_a_drawn_option_leaves_the_search_as_it_is():
+    first = next(each for each in presets() if each.name == "cosinet")
+    of_first = search_key(first, cosinet.SPACE, "data")
+    drawn = first.changed(unit_words=not first.model.unit_words, dropout=0.7, epochs=9)
+    # An option that the model does not have changes nothing either.
+    assert search_key(drawn, {**cosinet.SPACE, "lstm_units": (1, 2)}, "data") == of_first
+    others = [
+        search_key(first.changed(learning_rate=1.0), cosinet.SPACE, "data"),
+        search_key(first.changed(filters=7), cosinet.SPACE, "data"),
+        search_key(first, {**cosinet.SPACE, "epochs": (3, 4)}, "data"),
+        search_key(first, cosinet.SPACE, "other data"),
+    ]
+    assert len({of_first, *others}) == 5
 
 
 def test_a_record_of_more_seeds_is_not_lost_after_a_search(trained, tmp_path):
