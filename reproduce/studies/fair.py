@@ -165,8 +165,8 @@ def refuse_drawn(experiment: Experiment, own: dict[str, Sequence]) -> None:
 def search(experiment: Experiment, recipe: ModuleType, data: ExperimentData, path: Path) -> list[dict]:
     """Run the trials that `path` does not hold yet; return as many as were asked for."""
     options = experiment.run
-    key = search_key(experiment, recipe.SPACE, data.data_hash)
-    trials = trials_so_far(path, key)
+    key = search_key(experiment, recipe.SPACE, data)
+    trials = trials_so_far(experiment, recipe.SPACE, key, path)
     while len(trials) < options.trials:
         trials.append({"key": key, **run_trial(experiment, recipe, data, len(trials), trials)})
         with atomic_write(path) as file:
@@ -175,19 +175,20 @@ def search(experiment: Experiment, recipe: ModuleType, data: ExperimentData, pat
     return trials[: options.trials]
 
 
-def search_key(experiment: Experiment, own: dict[str, Sequence], data_hash: str) -> str:
-    """Identify a search: what it draws from, and on what else its trials depend."""
-    options = experiment.configuration
-    drawn = {name: values for name, values in (FACTORS | SHARED | own).items() if name in options}
-    given = {name: value for name, value in options.items() if name in FACTORS or name not in drawn}
-    parts = [given, drawn, data_hash, experiment.run.search_seed]
+def search_key(experiment: Experiment, own: dict[str, Sequence], data: ExperimentData) -> str:
+    """Identify a search by what its trials depend on beside the options that are drawn."""
+    drawn = SHARED | own
+    given = {name: value for name, value in experiment.configuration.items() if name not in drawn}
+    parts = [given, data.data_hash, experiment.run.search_seed]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def trials_so_far(path: Path, key: str) -> list[dict]:
-    """Read the trials of a search that were done before; the file may be missing."""
+def trials_so_far(experiment: Experiment, own: dict[str, Sequence], key: str, path: Path) -> list[dict]:
+    """Read the trials of a search that were done before, each with what is drawn now; there may be none."""
     trials = read_trials(path, ("key", "trial", "options", "seconds"))
-    if {trial["key"] for trial in trials} - {key}:
+    drawn = [draw(experiment, own, number) for number in range(len(trials))]
+    same = [each["options"] for each in trials] == json.loads(json.dumps(drawn))
+    if not same or {trial["key"] for trial in trials} - {key}:
         raise UserError(f"{path} is a search of other options or data. Remove it, or give another --record.")
     return trials
 

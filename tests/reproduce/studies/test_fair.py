@@ -143,18 +143,29 @@ def test_an_option_that_the_search_draws_is_refused(search, options):
 
 
 def test_a_new_default_of_a_drawn_option_leaves_the_search_as_it_is():
+    data, other = SimpleNamespace(data_hash="a"), SimpleNamespace(data_hash="b")
     first = next(each for each in presets() if each.name == "cosinet")
-    of_first = search_key(first, cosinet.SPACE, "data")
+    of_first = search_key(first, cosinet.SPACE, data)
     drawn = first.changed(unit_words=not first.model.unit_words, dropout=0.7, epochs=9)
-    # An option that the model does not have changes nothing either.
-    assert search_key(drawn, {**cosinet.SPACE, "lstm_units": (1, 2)}, "data") == of_first
+    assert search_key(drawn, cosinet.SPACE, data) == of_first
     others = [
-        search_key(first.changed(learning_rate=1.0), cosinet.SPACE, "data"),
-        search_key(first.changed(filters=7), cosinet.SPACE, "data"),
-        search_key(first, {**cosinet.SPACE, "epochs": (3, 4)}, "data"),
-        search_key(first, cosinet.SPACE, "other data"),
+        search_key(first.changed(learning_rate=1.0), cosinet.SPACE, data),
+        search_key(first.changed(filters=7), cosinet.SPACE, data),
+        search_key(first, cosinet.SPACE, other),
     ]
-    assert len({of_first, *others}) == 5
+    assert len({of_first, *others}) == 4
+
+
+def test_trials_that_would_be_drawn_in_another_way_are_those_of_another_search(search, monkeypatch):
+    trials, _ = search(trials=2)
+    space = hyperqa.SPACE
+    # A new last option that the model does not have changes no draw; a first one changes those behind it.
+    monkeypatch.setattr(hyperqa, "SPACE", {**space, "window": (1, 2)})
+    assert search(trials=2) == (trials, [])
+    for other in ({"window": (1, 2), **space}, {name: values[:1] for name, values in space.items()}):
+        monkeypatch.setattr(hyperqa, "SPACE", other)
+        with pytest.raises(UserError, match="is a search of other options or data"):
+            search(trials=2)
 
 
 def test_a_record_of_more_seeds_is_not_lost_after_a_search(trained, tmp_path):
