@@ -125,7 +125,7 @@ def held_folder(folder: str | Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        print(f"\nStopped. {folder} keeps what is finished: the same command goes on from there.", flush=True)
+        print("\nStopped. What is finished is kept: the same command goes on from there.", flush=True)
         raise
     finally:
         lock.release()

@@ -227,12 +227,11 @@ def expected_random_ranking(n_correct: ArrayLike, n_wrong: ArrayLike) -> pd.Data
     return pd.DataFrame(rows, columns=[*METRICS, "n_correct", "n_wrong"])
 
 
-def mean_confidence_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
-    """Compute the mean and the half width of its Student t interval.
+def mean_confidence_interval(values: ArrayLike) -> tuple[float, float]:
+    """Compute the mean and the half width of its 95 % Student t interval.
 
-    `values` are one number per run (such as per seed), `level` is the share of intervals that hold the true
-    mean. The half width of a single value is NaN. A ValueError says that there are no values, or that `level`
-    is not between 0 and 1.
+    `values` are one number per run (such as per seed). The half width of a single value is NaN. A ValueError
+    says that there are no values.
 
     Example:
         >>> mean, half_width = mean_confidence_interval([0.70, 0.72])
@@ -244,11 +243,9 @@ def mean_confidence_interval(values: ArrayLike, level: float = 0.95) -> tuple[fl
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 1 or len(values) == 0:
         raise ValueError(f"values must be a list of at least one number. Received: shape {values.shape}.")
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1. Received: {level}.")
     if len(values) == 1:
         return float(values[0]), float("nan")
-    half_width = stats.t.ppf((1 + level) / 2, len(values) - 1) * stats.sem(values)
+    half_width = stats.t.ppf(0.975, len(values) - 1) * stats.sem(values)
     return float(values.mean()), float(half_width)
 
 

@@ -226,12 +226,17 @@ def read_trials(path: Path, needed: Sequence[str]) -> list[dict[str, Any]]:
     return trials
 
 
-def refuse_fewer_seeds(path: Path, seeds: int) -> None:
-    """Refuse to put a study with fewer seeds in the place of a recorded one."""
-    if path.exists() and (recorded := read_study(path, ("seeds",))["seeds"]) > seeds:
+def refuse_fewer_seeds(path: Path, dataset: str, seeds: int) -> None:
+    """Refuse with a UserError to replace a recorded study of another data set or of more seeds."""
+    if not path.exists():
+        return
+    recorded = read_study(path, ("dataset", "seeds", "conditions"))
+    if recorded["dataset"] != dataset:
+        raise UserError(f"{path} is a study of {recorded['dataset']}. Give another --record.")
+    if recorded["seeds"] > seeds:
         raise UserError(
-            f"{path} is a study of {recorded} seeds, which {seeds} would replace: give --seeds {recorded}, "
-            "or another --record."
+            f"{path} is a study of {recorded['seeds']} seeds, which {seeds} would replace: "
+            f"give --seeds {recorded['seeds']}, or another --record."
         )
 
 

@@ -165,7 +165,7 @@ def _between_markers(path: Path, block: str) -> str:
     found = re.search(r"(<!-- (\w+):begin -->\n).*?(<!-- \2:end -->)", text, re.DOTALL)
     if not found:
         raise UserError(
-            f"{path} lacks the markers <!-- results:begin --> and <!-- results:end -->. Add them."
+            f"{path} lacks the markers <!-- results:begin --> and <!-- results:end -->, or others. Add them."
         )
     return f"{text[: found.end(1)]}{block}\n{text[found.start(3) :]}"
 

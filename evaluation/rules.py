@@ -27,6 +27,7 @@ Texts = Sequence[Sequence[Hashable]]
 Rule = Callable[[Texts, Texts, ArrayLike], np.ndarray]
 
 LEAK = "file order: do not use"
+WORST_WO = "WO, every tie against the correct answer"
 
 
 def _question_of_row(questions: Texts, candidates: Texts, offsets: ArrayLike) -> np.ndarray:
@@ -135,9 +136,10 @@ def texts_of(table: pd.DataFrame, description: DatasetDescription) -> tuple[Text
     return questions, _tokens(tokenizer, table["candidate"]), np.append(first, len(table))
 
 
-def _tokens(tokenizer: Tokenizer, texts: pd.Series, at_once: int = 10_000) -> list[list[str]]:
+def _tokens(tokenizer: Tokenizer, texts: pd.Series) -> list[list[str]]:
     """Split each distinct text once, in parts, and keep each word once, which saves most of the memory."""
     numbers, distinct = pd.factorize(texts)
+    at_once = 10_000
     parts = (tokenizer(distinct[i : i + at_once].tolist()) for i in range(0, len(distinct), at_once))
     split = [list(map(sys.intern, tokens)) for part in parts for tokens in part]
     return [split[number] for number in numbers]
@@ -176,5 +178,5 @@ def measure_rules(
         rows[f"WO, ties in {LEAK}"] = mean_over_ties(scores["WO"] - step)
         rows["WO, ties in reversed file order: do not use"] = mean_over_ties(scores["WO"] + step)
     elif "WO" in scores:
-        rows["WO, every tie against the correct answer"] = mean_over_ties(scores["WO"] - 0.5 * labels)
+        rows[WORST_WO] = mean_over_ties(scores["WO"] - 0.5 * labels)
     return rows

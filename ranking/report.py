@@ -16,6 +16,7 @@ from answer_ranking.evaluation import (
     questions_that_count,
     summarise,
 )
+from answer_ranking.evaluation.comparisons import SIGNIFICANT
 from answer_ranking.evaluation.metrics import scores_as_trec_eval_reads, tie_order
 from answer_ranking.evaluation.rules import measure_rules, rule_scores
 from answer_ranking.evaluation.tables import METRIC_TITLES, text_table
@@ -27,7 +28,6 @@ RIVALS = ("BM25", "WO")
 """The rules against which a ranker is tested."""
 _METRICS = ("map", "mrr", "p@1")
 _TIE_SEEDS = 20
-_SURE = 0.05
 _TERMS = (
     "MAP: mean average precision, 1 where all correct answers come first. MRR: mean of 1 / the place of the "
     "first correct answer. P@1: share of the questions whose first answer is correct. Random, BM25 and WO "
@@ -80,7 +80,7 @@ class RuleComparison:
         ours, theirs, p = means[self.model], means[rival], self.p_values[rival]
         n = len(self.first)
         figures = f"MAP {ours:.3f} against {theirs:.3f} of {rival} on {n:,} questions, p = {p:.2g}"
-        if p >= _SURE:
+        if p >= SIGNIFICANT:
             return (
                 f"Use {rival}, which needs no training, until more questions decide: the difference between "
                 f"{self.model} and {rival} may be chance ({figures})."

@@ -20,5 +20,5 @@ PRESETS = [recipe.attentive_pooling(name, DATA, **VALUES) for name in recipe.MOD
 
 
 if __name__ == "__main__":
-    # With the measure of the task's scorer.
+    # The table above counts answerable questions alone; SemEval's scorer counts all.
     run_command(lambda: print(f"\n{recipe.run_attentive_pooling(parse(__doc__, PRESETS)).count_all_table()}"))

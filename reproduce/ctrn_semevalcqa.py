@@ -23,5 +23,5 @@ PRESETS = [
 
 
 if __name__ == "__main__":
-    # With the measure of the task's scorer.
+    # The table above counts answerable questions alone; SemEval's scorer counts all.
     run_command(lambda: print(f"\n{run_ctrn(parse(__doc__, PRESETS)).count_all_table()}"))

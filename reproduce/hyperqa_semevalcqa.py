@@ -20,5 +20,5 @@ PRESETS = [hyperqa(DATA, **VALUES), cosineqa(DATA, **VALUES)]
 
 
 if __name__ == "__main__":
-    # With the measure of the task's scorer.
+    # The table above counts answerable questions alone; SemEval's scorer counts all.
     run_command(lambda: print(f"\n{run_hyperqa(parse(__doc__, PRESETS)).count_all_table()}"))

@@ -19,7 +19,7 @@ from answer_ranking.training.batch_stream import BatchStream, Way
 from answer_ranking.training.options import FitOptions
 from answer_ranking.training.scoring import Scorer
 
-_CURE = "A lower learning rate usually helps. What was saved after the epochs before is kept."
+_CURE = "A lower learning rate usually helps; a saved state is that of the epochs before."
 _OTHER = "{} belongs to another configuration. Remove it, or choose another --output folder."
 _LISTS = ("weights", "optimizer", "best_weights")
 
@@ -82,9 +82,15 @@ def fit(
         ValueError: the ranker wants features that a split does not have.
 
     Example:
-        >>> way = Pairwise(data.train, PairwiseOptions(epochs=5))  # doctest: +SKIP
-        >>> result = fit(model, way, dev=data.dev)  # doctest: +SKIP
-        >>> result.history[result.best_epoch]["dev_map"]  # doctest: +SKIP
+        >>> from answer_ranking.data_prep import encode_dataset, load_dataset
+        >>> from answer_ranking.models import hyperqa
+        >>> from answer_ranking.training import Pairwise, PairwiseOptions
+        >>> data = encode_dataset(load_dataset("sample"))
+        >>> vectors = np.random.default_rng(0).normal(size=(len(data.vocabulary), 8))
+        >>> way = Pairwise(data.train, PairwiseOptions(epochs=2))
+        >>> result = fit(hyperqa(vectors, dimension=4), way, dev=data.dev, verbose=False)
+        >>> result.history[result.best_epoch]["dev_map"] == max(each["dev_map"] for each in result.history)
+        True
     """
     began = time.perf_counter()
     if any(layer.compute_dtype == "float16" for layer in ranker.layers):

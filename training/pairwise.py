@@ -68,7 +68,6 @@ class Pairwise:
             "question_of_answer": vector,
             "correct": vector,
             "wrong": vector,
-            "weight": tf.TensorSpec((None,), tf.float32),
         }
 
     def batches(
@@ -108,7 +107,6 @@ class Pairwise:
             "question_of_answer": np.repeat(np.arange(stop - start), n_answers).astype(np.int32),
             "correct": (base + within // np.maximum(wrong, 1)).astype(np.int32),
             "wrong": (base + correct + within % np.maximum(wrong, 1)).astype(np.int32),
-            "weight": np.ones(len(within), np.float32),
         }
 
 
@@ -140,14 +138,14 @@ class PairwiseTrainer(RankerTrainer):
     ) -> tuple[tf.Tensor, tf.Tensor, list[tf.Tensor]]:
         matcher_weights = weights[len(self.ranker.get_layer("encoder").trainable_variables) :]
         # A replica's share may be filled up with pairs of answers that it does not have.
-        pairs = {name: batch[name][: batch["n_pairs"]] for name in ("correct", "wrong", "weight")}
+        pairs = {name: batch[name][: batch["n_pairs"]] for name in ("correct", "wrong")}
         points, pull_back = self.encoding.with_pull_back(batch)
         with tf.GradientTape() as tape:
             tape.watch(points)
             scores = self._scores(points, batch)
             gap = tf.gather(scores, pairs["correct"]) - tf.gather(scores, pairs["wrong"])
             losses = tf.nn.relu(self.options.margin - gap)
-            loss = tf.reduce_sum(pairs["weight"] * losses)
+            loss = tf.reduce_sum(losses)
         at_points, at_matcher = tape.gradient(loss, (points, matcher_weights), unconnected_gradients="zero")
         if self.eq9 == "points":
             at_points = tf.nest.map_structure(riemannian_gradient, at_points, points)
@@ -155,7 +153,7 @@ class PairwiseTrainer(RankerTrainer):
         if self.edge_norm is not None:
             norms = tf.norm(points[: batch["n_questions"] + batch["n_answers"]], axis=-1)
             self.edge_share.update_state(tf.cast(norms >= self.edge_norm * (1 - 1e-5), tf.float32))
-        return losses, pairs["weight"], [*at_encoder, *at_matcher]
+        return losses, tf.ones_like(losses), [*at_encoder, *at_matcher]
 
     def _scores(self, points: Any, batch: dict[str, tf.Tensor]) -> tf.Tensor:
         n_questions, n_answers = batch["n_questions"], batch["n_answers"]

@@ -81,7 +81,7 @@ def compare(measured: Mapping[str, Mapping[str, Sequence[pd.DataFrame]]]) -> dic
 
 def _cells(condition: Mapping[str, Any]) -> list[str]:
     depth = f" (first {condition['depth']})" if "depth" in condition else ""
-    values = [format_measured(condition["metrics"][metric], decimals=3) for metric in METRICS]
+    values = [format_measured(condition["metrics"][metric]) for metric in METRICS]
     p = f"{condition['p']:.2g}" if "p" in condition else ""
     return [f"{condition['system']}{depth}", *values, p, f"{condition['milliseconds']:.1f}"]
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from answer_ranking.base.errors import UserError
+from answer_ranking.evaluation.comparisons import SIGNIFICANT
 from answer_ranking.evaluation.metrics import strictest
 from answer_ranking.evaluation.records import read_study
 from answer_ranking.evaluation.significance import holm_correction
@@ -83,8 +84,8 @@ def transfer_sentence(folder: Path) -> str:
         last = _with_all_questions(study)
         first, alone = (last[way]["metrics"]["map"]["mean"] for way in (TRAINED_ON, SCRATCH))
         p = next(each["p"] for each in study["comparisons"] if _pair(each) == (TRAINED_ON, SCRATCH))
-        said = f"{_name(study)} {first:.3f} ({alone:.3f})" if p < 0.05 else str(study["title"])
-        here = last[TRAINED_ON]["metrics_dev"]["map"]["mean"], p < 0.05, said
+        said = f"{_name(study)} {first:.3f} ({alone:.3f})" if p < SIGNIFICANT else str(study["title"])
+        here = last[TRAINED_ON]["metrics_dev"]["map"]["mean"], p < SIGNIFICANT, said
         best[study["dataset"]] = max(best.get(study["dataset"], here), here)
     if not best:
         return ""

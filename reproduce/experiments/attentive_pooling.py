@@ -95,11 +95,13 @@ SPACE = {
 }
 
 
-def load(options: ScaledData) -> ExperimentData:
+def load(experiment: Experiment) -> ExperimentData:
     """Load the data, with word vectors of the length that the options name, and print their mean length."""
     from answer_ranking.data_prep.encoded_split import count_words
     from answer_ranking.data_prep.word_vectors.load import mean_norm, scale_to_norm
 
+    refuse_the_rate_of_sgd(experiment)
+    options = experiment.data
     data = load_data(options)
     split, n_words = data.train, len(data.vocabulary)
     counts = count_words([split], n_words)
@@ -136,9 +138,8 @@ def train(experiment: Experiment, data: ExperimentData, seed: Seed) -> "tuple[ke
 
 def run_attentive_pooling(experiment: Experiment) -> Run:
     """Train and measure a model of `MODELS`; studies/accuracy_by_length.py draws Fig. 3 and 4."""
-    refuse_the_rate_of_sgd(experiment)
     print(f"Negatives: {negatives(experiment.training)}.", flush=True)
-    data = load(experiment.data)
+    data = load(experiment)
     run = Run("attentive_pooling", experiment, data)
     for number in run.seeds:
         with run.seed(number) as seed:
@@ -149,13 +150,14 @@ def run_attentive_pooling(experiment: Experiment) -> Run:
 
 
 def refuse_the_rate_of_sgd(experiment: Experiment) -> None:
-    """Refuse the paper's learning rate with another optimizer than the paper's."""
-    training = experiment.training
-    paper = MODELS[experiment.name][2].get("learning_rate", HardestNegativeOptions.learning_rate)
-    if training.optimizer.lower() != "sgd" and training.learning_rate == paper:
+    """Refuse a learning rate of the paper's (Table 2) with another optimizer than the paper's."""
+    training, usual = experiment.training, HardestNegativeOptions.learning_rate
+    papers = (usual, MODELS[experiment.name][2].get("learning_rate", usual))
+    if training.optimizer.lower() != "sgd" and training.learning_rate in papers:
         raise UserError(
-            f"the paper's learning rate, {paper:g}, is for SGD. With --optimizer {training.optimizer} give "
-            "--learning-rate as well, such as 0.001, and --no-learning-rate-decay to keep it constant."
+            f"the paper's learning rate, {training.learning_rate:g}, is for SGD. With --optimizer "
+            f"{training.optimizer} give --learning-rate as well, such as 0.001, and "
+            "--no-learning-rate-decay to keep it constant."
         )
 
 

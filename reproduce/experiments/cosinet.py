@@ -118,6 +118,11 @@ SPACE = {
 }
 
 
+def load(experiment: Experiment) -> ExperimentData:
+    """Load the data."""
+    return load_data(experiment.data)
+
+
 def build(name: str, options: _Network, data: ExperimentData, seed: int) -> "keras.Model":
     """Build the model of a name; its first weights and dropout follow from the seed."""
     from answer_ranking import models
@@ -153,7 +158,7 @@ def train(experiment: Experiment, data: ExperimentData, seed: Seed) -> "tuple[ke
 
 def run_cosinet(experiment: Experiment) -> Run:
     """Train and measure a model of `NAMES`."""
-    data = load_data(experiment.data)
+    data = load(experiment)
     run = Run("cosinet", experiment, data)
     for number in run.seeds:
         with run.seed(number) as seed:

@@ -105,9 +105,9 @@ SPACE = {
 }
 
 
-def load(options: CTRNData) -> ExperimentData:
+def load(experiment: Experiment) -> ExperimentData:
     """Load the data, with the overlap features if the options have them."""
-    return load_data(options, overlap=options.overlap_features)
+    return load_data(experiment.data, overlap=experiment.data.overlap_features)
 
 
 def build(options: OverlapFeatures, data: ExperimentData, seed: int) -> "keras.Model":
@@ -141,7 +141,7 @@ def train(experiment: Experiment, data: ExperimentData, seed: Seed) -> "tuple[ke
 
 def run_ctrn(experiment: Experiment) -> Run:
     """Train and measure CTRN, QRNN, the LSTM or the features alone."""
-    data = load(experiment.data)
+    data = load(experiment)
     run = Run("ctrn", experiment, data)
     for number in run.seeds:
         with run.seed(number) as seed:

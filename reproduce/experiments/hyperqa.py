@@ -71,6 +71,11 @@ SPACE = {
 }
 
 
+def load(experiment: Experiment) -> ExperimentData:
+    """Load the data."""
+    return load_data(experiment.data)
+
+
 def build(options: CosineQA, data: ExperimentData, seed: int) -> "keras.Model":
     """Build a model whose first weights and dropout follow from the seed."""
     from answer_ranking.models.hyperqa import hyperqa
@@ -93,7 +98,7 @@ def train(experiment: Experiment, data: ExperimentData, seed: Seed) -> "tuple[ke
 
 def run_hyperqa(experiment: Experiment) -> Run:
     """Train and measure HyperQA or CosineQA, and draw the norms of its texts (Fig. 5)."""
-    data = load_data(experiment.data)
+    data = load(experiment)
     run = Run("hyperqa", experiment, data)
     for number in run.seeds:
         with run.seed(number) as seed:

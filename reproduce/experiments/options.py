@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any, Literal
 
 import tyro
@@ -137,7 +138,12 @@ class Experiment:
     """Options of the model."""
     training: FitOptions
     run: Any = RunOptions()
-    """`RunOptions` or `StudyOptions`."""
+    """`RunOptions`, or the options of a study."""
+
+    @property
+    def recipe(self) -> ModuleType:
+        """The module in this folder that states the model's options, loads its data and trains it."""
+        return sys.modules[type(self.model).__module__]
 
     @classmethod
     def of(

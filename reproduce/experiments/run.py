@@ -111,6 +111,7 @@ def load_data(options: DataOptions, *, overlap: bool = False) -> ExperimentData:
 
 def encode(dataset: Dataset, options: DataOptions, *, overlap: bool = False) -> ExperimentData:
     """Encode a data set, see `load_data`."""
+    environment()  # read once: records name the commit of the beginning
     tokens = {"lowercase": options.lowercase, "mask_numbers": options.mask_numbers}
     encoded = encode_dataset(dataset, overlap=overlap, **tokens)
     vectors = load_word_vectors(
@@ -188,7 +189,7 @@ class Run:
         check_writable(self.folder)
         if experiment.run.record:
             check_writable(experiment.run.results)
-            self._refuse_to_lose_a_record()
+        self._refuse_to_lose_a_record()
 
     @cached_property
     def key(self) -> str:
@@ -227,14 +228,15 @@ class Run:
             self.model = model
         self.results[seed.number] = SeedResult(fitted.history, scores, tables, dev_map)
 
-    def write(self, **facts: Any) -> None:
+    def write(self, **further: Any) -> None:
         """Write run files, the best model, learning curves and records; print the table.
 
-        `facts` are further fields of the records.
+        `further` are fields of the records. A UserError says that a larger record was written meanwhile.
         """
         from answer_ranking.evaluation.figures import learning_curves, save_figure
         from answer_ranking.ranking.ranker import Ranker
 
+        self._refuse_to_lose_a_record()
         for folder in (self.folder, self.folder / "runs", self.folder / "model"):
             remove_leftovers(folder)
         options, data = self.experiment.data, self.data
@@ -257,7 +259,7 @@ class Run:
         ranker.save(self.folder / "model")
         curves = [result.history for result in self.results.values()]
         save_figure(learning_curves(curves, title=self.title), self.folder / "learning_curves.png")
-        records = self._records(facts)
+        records = self._records(further)
         for path, record in records.items():
             save_record(record, path)
             print(f"wrote {path}")
@@ -287,8 +289,12 @@ class Run:
         return paths
 
     def _refuse_to_lose_a_record(self) -> None:
+        if self.experiment.run.record is None:
+            return
         for path in self._record_paths().values():
             old = read_record(path) if path.exists() else None
+            if old and old.dataset != self.data.dataset.description.name:
+                raise UserError(f"{path} is a record of {old.dataset}. Give another name.")
             if old and len(old.seeds) > len(self.seeds):
                 raise UserError(
                     f"{path} is a record of {len(old.seeds)} seeds, which {len(self.seeds)} would replace: "
@@ -299,12 +305,11 @@ class Run:
 
     def _records(self, further: dict[str, Any]) -> dict[Path, ResultRecord]:
         dataset, results = self.data.dataset, self.results.values()
+        made_by = [trained_by(self.folder / f"seed-{number}") for number in self.seeds]
         common = facts(self.experiment, self.data) | {
             "paper": self.paper,
             "seeds": self.seeds,
-            "processors": [
-                trained_by(self.folder / f"seed-{number}").get("processor", "") for number in self.seeds
-            ],
+            "processors": [each.get("processor", "") for each in made_by],
             "parameters": int(sum(np.prod(v.shape) for v in self.model.trainable_variables)),
             # The median, since the first epoch of every seed includes TensorFlow's preparations.
             "seconds_per_epoch": statistics.median(
@@ -315,6 +320,10 @@ class Run:
             "notes": " ".join(filter(None, (self.experiment.run.notes, *dataset.description.notes))),
             **further,
         }
+        # An earlier process, and so other code, may have trained the seeds.
+        code = [{key: each.get(key) for key in ("commit", "clean_tree")} for each in made_by]
+        if code[0]["commit"] is not None and code.count(code[0]) == len(code):
+            common |= code[0]
         records = {}
         for (split, protocol), path in self._record_paths().items():
             rule = dataset.description.protocols[protocol]

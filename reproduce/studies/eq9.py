@@ -28,6 +28,7 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import (
     atomic_write,
     check_writable,
+    held_folder,
     remove_leftovers,
 )
 from answer_ranking.evaluation.figures import save_figure
@@ -230,6 +231,8 @@ def refuse_to_lose(config: Config) -> None:
     if not config.summary.exists():
         return
     record = load_study(config.summary)
+    if record["dataset"] != config.dataset:
+        raise UserError(f"{config.summary} is a study of {record['dataset']}. Give another --record.")
     sizes = dict.fromkeys(each["dimension"] for each in record["conditions"])
     seeds = {size: record["size_seeds" if place else "seeds"] for place, size in enumerate(sizes)}
     more = {
@@ -283,7 +286,8 @@ def study(config: Config) -> Path:
     }
     tunings = len(config.learning_rates) * config.tuning_seeds
     total = sum(len(config.conditions) * (tunings + seeds) for seeds in config.sizes.values())
-    with tqdm(total=total, desc=data.title, unit="seed", dynamic_ncols=True) as bar:
+    bar = tqdm(total=total, desc=data.title, unit="seed", dynamic_ncols=True)
+    with held_folder(config.output / "eq9" / config.summary.stem), bar:
         for dimension, seeds in config.sizes.items():
             tuned, runs = {}, {}
             for condition in config.conditions:
@@ -301,6 +305,7 @@ def study(config: Config) -> Path:
                     runs[condition].append(measure_seed(chosen, data, seed, protocols[protocol], path))
                     bar.update()
             record["conditions"] += summarise_conditions(dimension, tuned, runs, LEVEL)
+    refuse_to_lose(config)
     save_study(record, config.summary)
     title = f"{data.title}, {protocol}"
     save_figure(study_figure(record["conditions"], max_norm=config.max_norm, title=title), config.figure)

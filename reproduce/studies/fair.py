@@ -18,20 +18,18 @@ import gc
 import hashlib
 import json
 import statistics
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import atomic_write, check_writable
-from answer_ranking.evaluation.records import environment, read_trials, record_path
+from answer_ranking.base.files import atomic_write, check_writable, held_folder
+from answer_ranking.evaluation.records import read_trials, record_path
 from answer_ranking.reproduce.experiments.attentive_pooling import MODELS, ScaledData, attentive_pooling
 from answer_ranking.reproduce.experiments.cosinet import NAMES, cosinet
 from answer_ranking.reproduce.experiments.ctrn import CTRNData, ctrn
@@ -41,7 +39,6 @@ from answer_ranking.reproduce.experiments.run import (
     ExperimentData,
     Run,
     Seed,
-    load_data,
     questions_per_second,
     slug,
 )
@@ -77,7 +74,7 @@ class FairOptions(StudyOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_range(self, "trials", at_least=1)
-        check_range(self, "search_seed", at_least=0)
+        check_range(self, "search_seed", at_least=0, at_most=1_000_000)  # as `first_seed`
         if self.search_seed in self.seed_list:
             raise UserError(f"search_seed {self.search_seed} is a seed for test. Choose another one.")
 
@@ -100,11 +97,12 @@ def presets() -> list[Experiment]:
     return [replace(each.changed(patience=5), run=FairOptions()) for each in found]
 
 
-def draw(experiment: Experiment, own: dict[str, Sequence], number: int) -> dict[str, Any]:
+def draw(experiment: Experiment, number: int) -> dict[str, Any]:
     """Draw the options of a trial."""
     rng = np.random.default_rng([experiment.run.search_seed, number])
     # Every shared option is drawn, whether the model has it or not, so that the others do not change.
-    drawn = {name: values[rng.integers(len(values))] for name, values in (FACTORS | SHARED | own).items()}
+    space = FACTORS | SHARED | experiment.recipe.SPACE
+    drawn = {name: values[rng.integers(len(values))] for name, values in space.items()}
     for name in FACTORS:
         value = drawn[name] * getattr(experiment.training, name)
         drawn[name] = value if name == "learning_rate" else max(round(value), 1)
@@ -134,18 +132,18 @@ def median_stop(trials: Sequence[dict[str, Any]]) -> "keras.callbacks.Callback":
 
 
 def run_trial(
-    experiment: Experiment, recipe: ModuleType, data: ExperimentData, number: int, earlier: list[dict]
+    experiment: Experiment, data: ExperimentData, number: int, earlier: list[dict]
 ) -> dict[str, Any]:
     """Train one trial; return its options and its dev MAP by epoch, or that it diverged."""
     from answer_ranking.training import TrainingDivergedError
 
     gc.collect()  # Models refer to themselves in circles: hundreds of them would fill the memory.
-    options = draw(experiment, recipe.SPACE, number)
+    options = draw(experiment, number)
     trial: dict[str, Any] = {"trial": number, "options": options}
     stop, began = median_stop(earlier), time.process_time()
     seed = Seed(experiment.run.search_seed, callbacks=(stop,))
     try:
-        model, fitted = recipe.train(experiment.changed(**options), data, seed)
+        model, fitted = experiment.recipe.train(experiment.changed(**options), data, seed)
         trial["dev_map"] = [round(epoch["dev_map"], 6) for epoch in fitted.history]
         trial["parameters"] = sum(int(np.prod(v.shape)) for v in model.trainable_variables)
         trial["stopped"] = stop.stopped
@@ -154,39 +152,39 @@ def run_trial(
     return trial | {"seconds": round(time.process_time() - began, 1)}
 
 
-def refuse_drawn(experiment: Experiment, own: dict[str, Sequence]) -> None:
+def refuse_drawn(experiment: Experiment) -> None:
     """Refuse an option that the search draws, since what the user gives would have no effect."""
     usual = [each.configuration for each in presets() if each.name == experiment.name]
-    for name in SHARED | own:
+    for name in SHARED | experiment.recipe.SPACE:
         if usual and all(experiment.configuration.get(name) != each.get(name) for each in usual):
             raise UserError(f"the search draws {name}: leave --{name.replace('_', '-')} out.")
 
 
-def search(experiment: Experiment, recipe: ModuleType, data: ExperimentData, path: Path) -> list[dict]:
+def search(experiment: Experiment, data: ExperimentData, path: Path) -> list[dict]:
     """Run the trials that `path` does not hold yet; return as many as were asked for."""
     options = experiment.run
-    key = search_key(experiment, recipe.SPACE, data)
-    trials = trials_so_far(experiment, recipe.SPACE, key, path)
+    key = search_key(experiment, data)
+    trials = trials_so_far(experiment, key, path)
     while len(trials) < options.trials:
-        trials.append({"key": key, **run_trial(experiment, recipe, data, len(trials), trials)})
+        trials.append({"key": key, **run_trial(experiment, data, len(trials), trials)})
         with atomic_write(path) as file:
             file.writelines(json.dumps(each) + "\n" for each in trials)
         print(_line(trials[-1]), flush=True)
     return trials[: options.trials]
 
 
-def search_key(experiment: Experiment, own: dict[str, Sequence], data: ExperimentData) -> str:
+def search_key(experiment: Experiment, data: ExperimentData) -> str:
     """Identify a search by what its trials depend on beside the options that are drawn."""
-    drawn = SHARED | own
+    drawn = SHARED | experiment.recipe.SPACE
     given = {name: value for name, value in experiment.configuration.items() if name not in drawn}
     parts = [given, data.data_hash, experiment.run.search_seed]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def trials_so_far(experiment: Experiment, own: dict[str, Sequence], key: str, path: Path) -> list[dict]:
+def trials_so_far(experiment: Experiment, key: str, path: Path) -> list[dict]:
     """Read the trials of a search that were done before, each with what is drawn now; there may be none."""
     trials = read_trials(path, ("key", "trial", "options", "seconds"))
-    drawn = [draw(experiment, own, number) for number in range(len(trials))]
+    drawn = [draw(experiment, number) for number in range(len(trials))]
     same = [each["options"] for each in trials] == json.loads(json.dumps(drawn))
     if not same or {trial["key"] for trial in trials} - {key}:
         raise UserError(f"{path} is a search of other options or data. Remove it, or give another --record.")
@@ -201,22 +199,20 @@ def _line(trial: dict[str, Any]) -> str:
 
 def fair(experiment: Experiment) -> Run | None:
     """Search the options of an experiment; with --record train and measure the best."""
-    environment()  # the commit is that of the beginning
     options = experiment.run
-    # A model's options stand in the file of its recipe.
-    recipe = sys.modules[type(experiment.model).__module__]
-    paper = recipe.__name__.rpartition(".")[2]
+    paper = experiment.recipe.__name__.rpartition(".")[2]
     name = slug(experiment.data.dataset, experiment.data.variant or "", experiment.name)
     place = record_path(options.results, options.record) if options.record else None
     path = place.with_suffix(TRIALS) if place else options.output / "fair" / f"{name}{TRIALS}"
     check_writable(path.parent)
-    refuse_drawn(experiment, recipe.SPACE)
-    data = getattr(recipe, "load", load_data)(experiment.data)
+    refuse_drawn(experiment)
+    data = experiment.recipe.load(experiment)
     if options.record:
         Run(paper, experiment, data)  # refuses to lose a record before the search, not after it
     from answer_ranking.training.scoring import Scorer
 
-    trials = search(experiment, recipe, data, path)
+    with held_folder(options.output / "fair" / slug(options.record or name)):
+        trials = search(experiment, data, path)
     sound = [each for each in trials if "diverged" not in each]
     if not sound:
         raise UserError("every trial diverged: give a lower --learning-rate.")
@@ -224,10 +220,10 @@ def fair(experiment: Experiment) -> Run | None:
     print("The best on dev:\n" + "\n".join(map(_line, ranked[:5])) + f"\nTrials: {path}", flush=True)
     if options.record is None:
         return None
-    run = Run(paper, experiment.changed(**draw(experiment, recipe.SPACE, ranked[0]["trial"])), data)
+    run = Run(paper, experiment.changed(**draw(experiment, ranked[0]["trial"])), data)
     for number in run.seeds:
         with run.seed(number) as seed:
-            model, fitted = recipe.train(run.experiment, data, seed)
+            model, fitted = experiment.recipe.train(run.experiment, data, seed)
         run.keep(seed, model, fitted)
     run.write(
         search={

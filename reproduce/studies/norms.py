@@ -28,7 +28,7 @@ from answer_ranking.base.files import check_writable
 from answer_ranking.data_prep.dataset import find_description
 from answer_ranking.data_prep.encoded_split import count_words
 from answer_ranking.evaluation.figures import BLUE, ORANGE, new_figure, norm_histogram, save_figure
-from answer_ranking.evaluation.records import record_path, save_study
+from answer_ranking.evaluation.records import read_study, record_path, save_study
 from answer_ranking.evaluation.studies.norms import EFFECTS, compare_norms
 from answer_ranking.evaluation.tables import text_table
 from answer_ranking.reproduce.experiments.hyperqa import cosineqa, hyperqa, train
@@ -73,13 +73,9 @@ class NormsOptions:
     def __post_init__(self) -> None:
         check_range(self, "levels", at_least=2)
         check_range(self, "pairs", "tsne_texts", at_least=0)
-        check_range(self, "seed", at_least=0, at_most=2**32 - 1)
+        check_range(self, "seed", at_least=0, at_most=1_000_000)  # as `RunOptions.first_seed`
         if self.record:
             record_path(self.results, self.record)  # refuses a name before the work
-        if self.tsne_texts and importlib.util.find_spec("sklearn") is None:
-            raise UserError(
-                "Figure 4 needs scikit-learn: pip install -e '.[analysis]', or leave it out: --tsne-texts 0."
-            )
 
 
 def presets(dataset: str) -> list[Experiment]:
@@ -151,7 +147,12 @@ def word_norm_figure(norms: np.ndarray, title: str) -> "Figure":
 def analyse(experiment: Experiment) -> dict[str, Any]:
     """Train, make all figures and tables, and keep them if wanted; return the numbers."""
     options = experiment.run
+    if options.tsne_texts and importlib.util.find_spec("sklearn") is None:
+        raise UserError(
+            "Figure 4 needs scikit-learn: pip install -e '.[analysis]', or leave it out: --tsne-texts 0."
+        )
     path = record_path(options.results, options.record) if options.record else None
+    refuse_another_study(path, experiment)
     for folder in (options.output, *((path.parent, figures_folder(options.results)) if path else ())):
         check_writable(folder)
     data = load_data(experiment.data)
@@ -176,8 +177,10 @@ def analyse(experiment: Experiment) -> dict[str, Any]:
     }
     if options.tsne_texts:
         figures["tsne"] = tsne_figure(questions, distinct, title, options.tsne_texts, options.seed)
-    for name, figure in figures.items():
-        save_figure(figure, options.output / f"{name}.png")
+    stem = path.stem if path else f"{experiment.data.dataset}-{experiment.name}"
+    names = {f"{part}-{stem}.png": figure for part, figure in figures.items()}
+    for name, figure in names.items():
+        save_figure(figure, options.output / name)
 
     rows = words_by_level(split, vocabulary, word_norms, options.levels)
     print(f"{title}: words by level (Table 9)\n")
@@ -212,11 +215,20 @@ def analyse(experiment: Experiment) -> dict[str, Any]:
         "seed": options.seed,
     }
     if path:
-        record["figures"] = [f"{part}-{path.stem}.png" for part in figures]
-        for name, figure in zip(record["figures"], figures.values(), strict=True):
+        record["figures"] = list(names)
+        for name, figure in names.items():
             save_figure(figure, figures_folder(options.results) / name)
         save_study(record, path)
     return record
+
+
+def refuse_another_study(path: Path | None, experiment: Experiment) -> None:
+    """Refuse to replace what is no study of this data set's and model's norms."""
+    if path is None or not path.exists():
+        return
+    old = read_study(path, ("norms", "dataset", "model"))
+    if (old["dataset"], old["model"]) != (experiment.data.dataset, experiment.title):
+        raise UserError(f"{path} is a study of {old['model']} on {old['dataset']}. Give another --record.")
 
 
 def print_pairs(split: "EncodedSplit", vocabulary: "Vocabulary", level: np.ndarray, pairs: int) -> None:

@@ -323,7 +323,7 @@ def main(config: Config) -> None:
     path = record_path(config.results, config.record) if config.record else None
     if path:
         check_writable(path.parent)
-        refuse_fewer_seeds(path, config.seeds)
+        refuse_fewer_seeds(path, config.dataset, config.seeds)
     folder = config.output / "retrieval" / config.dataset
     with held_folder(folder):
         task = make_task(config)
@@ -360,6 +360,7 @@ def main(config: Config) -> None:
         ]
     print(results_table(conditions))
     if path:
+        refuse_fewer_seeds(path, config.dataset, config.seeds)
         save_study(record(task, config, data, apart | together, conditions), path)
         print(f"wrote {path}")
 

@@ -22,10 +22,11 @@ import pandas as pd
 import tyro
 
 from answer_ranking.base.command import run_command
+from answer_ranking.base.files import check_writable
 from answer_ranking.data_prep import Dataset, load_dataset
 from answer_ranking.evaluation.metrics import METRICS, over_seeds, questions_that_count, summarise
 from answer_ranking.evaluation.records import ResultRecord, record_path, save_record
-from answer_ranking.evaluation.rules import RULES, measure_rules, texts_of
+from answer_ranking.evaluation.rules import RULES, WORST_WO, measure_rules, texts_of
 from answer_ranking.evaluation.tables import METRIC_TITLES, paper_ours_table, text_table
 from answer_ranking.reproduce.experiments.options import RESULTS
 from answer_ranking.reproduce.experiments.run import clean_command, questions_per_second, slug
@@ -34,7 +35,6 @@ from answer_ranking.training.options import check_range
 PRINTED = ("Random", "RR", "WO", "WO+RR")
 UNTIMED = ("Random", "RR")
 """They compute nothing."""
-AGAINST = "WO, every tie against the correct answer"
 COUNTED = {
     "answerable": "questions with a correct answer",
     "clean": "questions with a correct and a wrong answer",
@@ -69,7 +69,7 @@ class Config:
 def main(config: Config) -> None:
     """Measure, print the tables, and write the records."""
     if config.record:
-        record_path(config.results, config.record)  # refuses a bad name before anything is measured
+        check_writable(record_path(config.results, config.record).parent)
     dataset = load_dataset(config.dataset, config.variant, config.data_home)
     if config.white_space:
         dataset = replace(dataset, description=replace(dataset.description, pretokenised=True))
@@ -123,8 +123,8 @@ def rule_records(config: Config, dataset: Dataset, measured: Measured) -> list[R
     records = []
     for protocol, rule in description.protocols.items():
         wo = f"Ties at random: the mean over {config.tie_seeds} orders."
-        if AGAINST in measured["test"]:
-            worst = summarise(measured["test"][AGAINST], rule)
+        if WORST_WO in measured["test"]:
+            worst = summarise(measured["test"][WORST_WO], rule)
             values = f"MAP is {worst['map']:.4f}, MRR {worst['mrr']:.4f} and P@1 {worst['p@1']:.4f}"
             wo += f" With every tie against the correct answer {values}."
         notes = {"Random": "The expectation over all orders.", "WO": wo}

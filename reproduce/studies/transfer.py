@@ -15,11 +15,10 @@ After an interruption the same command goes on. The sources are shared by target
 
 import gc
 import hashlib
-import sys
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +27,7 @@ from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import check_writable
 from answer_ranking.evaluation.metrics import mean_confidence_interval, over_seeds, strictest
-from answer_ranking.evaluation.records import environment, record_path, refuse_fewer_seeds, save_study
+from answer_ranking.evaluation.records import record_path, refuse_fewer_seeds, save_study
 from answer_ranking.evaluation.significance import paired_randomisation_test
 from answer_ranking.evaluation.studies.transfer import SCRATCH, TRAINED_ON, UNSEEN, results_table
 from answer_ranking.reproduce import (
@@ -40,7 +39,7 @@ from answer_ranking.reproduce import (
     hyperqa_wikiqa,
 )
 from answer_ranking.reproduce.experiments.options import Experiment, StudyOptions, parse
-from answer_ranking.reproduce.experiments.run import ExperimentData, Run, Seed, facts, load_data
+from answer_ranking.reproduce.experiments.run import ExperimentData, Run, Seed, facts
 from answer_ranking.training.options import check_range
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ class TransferOptions(StudyOptions):
         check_range(self, "source_epochs", at_least=1)
         for name in ("questions", "rate_factors"):
             values = getattr(self, name)
-            if list(values) != sorted(set(values)) or min(values, default=1) <= 0:
+            if list(values) != sorted(set(values)) or not all(0 < each < math.inf for each in values):
                 raise UserError(f"--{name.replace('_', '-')} must rise from above 0. Received: {values}")
         if not self.rate_factors:
             raise UserError("--rate-factors needs a number at least.")
@@ -91,43 +90,32 @@ def presets() -> list[Experiment]:
     return [replace(each.changed(patience=5), run=TransferOptions()) for each in found]
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """How a model's experiment is loaded and trained."""
+def trainings(
+    experiment: Experiment,
+    data: ExperimentData,
+    way: str,
+    questions: int | None = None,
+    starts: dict[int, list[np.ndarray]] | None = None,
+) -> Iterator[tuple[Run, Seed, "keras.Model", "FitResult"]]:
+    """Train all seeds, on some questions, from given weights; each comes with the run."""
+    # The name tells the folders of equal options with other starts or questions apart.
+    start = f" {experiment.run.source} {digest(starts)}" if starts else ""
+    named = replace(experiment, name=f"{experiment.name} {way} {questions}{start}")
+    run = Run("transfer", named.changed(record=None), data)
+    for number in run.seeds:
+        with run.seed(number) as seed:
+            seed = replace(seed, start=starts[number] if starts else None)
+            trained = experiment.recipe.train(experiment, drawn(data, questions, number), seed)
+        yield run, seed, *trained
 
-    experiment: Experiment
-    module: ModuleType
 
-    def load(self, experiment: Experiment) -> ExperimentData:
-        """Load the data of an experiment."""
-        return getattr(self.module, "load", load_data)(experiment.data)
-
-    def trainings(
-        self,
-        experiment: Experiment,
-        data: ExperimentData,
-        way: str,
-        questions: int | None = None,
-        starts: dict[int, list[np.ndarray]] | None = None,
-    ) -> Iterator[tuple[Run, Seed, "keras.Model", "FitResult"]]:
-        """Train all seeds, on some questions, from given weights; each comes with the run."""
-        # The name tells the folders of equal options with other starts or questions apart.
-        start = f" {experiment.run.source} {digest(starts)}" if starts else ""
-        named = replace(experiment, name=f"{experiment.name} {way} {questions}{start}")
-        run = Run("transfer", named.changed(record=None), data)
-        for number in run.seeds:
-            with run.seed(number) as seed:
-                seed = replace(seed, start=starts[number] if starts else None)
-                trained = self.module.train(experiment, drawn(data, questions, number), seed)
-            yield run, seed, *trained
-
-    def scored(self, *given: Any) -> Run:
-        """Train and score all seeds, see `trainings`."""
-        for run, seed, model, fitted in self.trainings(*given):
-            run.keep(seed, model, fitted)
-        run.model = None  # hundreds of them would fill the memory
-        gc.collect()
-        return run
+def scored(*given: Any) -> Run:
+    """Train and score all seeds, see `trainings`."""
+    for run, seed, model, fitted in trainings(*given):
+        run.keep(seed, model, fitted)
+    run.model = None  # hundreds of them would fill the memory
+    gc.collect()
+    return run
 
 
 def digest(starts: dict[int, list[np.ndarray]]) -> str:
@@ -149,24 +137,24 @@ def drawn(data: ExperimentData, questions: int | None, seed: int) -> ExperimentD
     return found
 
 
-def from_source(recipe: Recipe) -> dict[int, list[np.ndarray]]:
+def from_source(experiment: Experiment) -> dict[int, list[np.ndarray]]:
     """Train every seed on the source, and give the weights."""
-    options = recipe.experiment.run
+    options = experiment.run
     source = {"dataset": options.source, "variant": None, "epochs": options.source_epochs, "patience": None}
-    experiment = recipe.experiment.changed(**source)
-    trained = recipe.trainings(experiment, recipe.load(experiment), "source")
+    experiment = experiment.changed(**source)
+    trained = trainings(experiment, experiment.recipe.load(experiment), "source")
     return {
         seed.number: [each.numpy() for each in model.trainable_variables] for _, seed, model, _ in trained
     }
 
 
 def best_factor(
-    recipe: Recipe, data: ExperimentData, way: str, questions: int, starts: dict | None
+    experiment: Experiment, data: ExperimentData, way: str, questions: int, starts: dict | None
 ) -> tuple[Run, float]:
     """Train with every factor on the learning rate; give the run that is best on dev, and its factor."""
     from answer_ranking.training import TrainingDivergedError
 
-    experiment, n_all = recipe.experiment, n_questions(data)
+    n_all = n_questions(data)
     batch_size = max(1, round(experiment.training.batch_size * questions / n_all))
     found = []
     for factor in experiment.run.rate_factors:
@@ -174,7 +162,7 @@ def best_factor(
         changed = experiment.changed(learning_rate=rate, batch_size=batch_size)
         said = f"{way}, {questions} questions, rate {rate:g}"
         try:
-            run = recipe.scored(changed, data, way, None if questions == n_all else questions, starts)
+            run = scored(changed, data, way, None if questions == n_all else questions, starts)
         except TrainingDivergedError:
             print(f"{said}: diverged", flush=True)
             continue
@@ -245,29 +233,28 @@ def check(experiment: Experiment) -> Path | None:
         return None
     path = record_path(options.results, options.record)
     check_writable(path.parent)
-    refuse_fewer_seeds(path, len(options.seed_list))
+    refuse_fewer_seeds(path, experiment.data.dataset, len(options.seed_list))
     return path
 
 
 def transfer(experiment: Experiment) -> list[dict[str, Any]]:
     """Train the three ways, print their table, and with --record write the study."""
-    environment()  # the commit is that of the beginning
     options, path = experiment.run, check(experiment)
-    recipe = Recipe(experiment, sys.modules[type(experiment.model).__module__])
-    data = recipe.load(experiment)
-    starts, n_all = from_source(recipe), n_questions(data)
+    data = experiment.recipe.load(experiment)
+    starts, n_all = from_source(experiment), n_questions(data)
     protocols = data.dataset.description.protocols
-    run = recipe.scored(experiment.changed(epochs=0), data, UNSEEN, None, starts)
+    run = scored(experiment.changed(epochs=0), data, UNSEEN, None, starts)
     conditions = [condition(UNSEEN, 0, run, protocol) for protocol in protocols]
     for questions in (*(each for each in options.questions if each < n_all), n_all):
         for way, start in ((SCRATCH, None), (TRAINED_ON, starts)):
-            run, factor = best_factor(recipe, data, way, questions, start)
+            run, factor = best_factor(experiment, data, way, questions, start)
             conditions += [condition(way, questions, run, each, factor) for each in protocols]
     print(results_table(conditions))
     if path:
         about = {"title": data.title, "pretrained_on": options.source, "seeds": len(options.seed_list)}
         about |= {"rate_factors": options.rate_factors, "comparisons": comparisons(conditions)}
         about |= {"notes": options.notes} if options.notes else {}
+        refuse_fewer_seeds(path, experiment.data.dataset, len(options.seed_list))
         save_study({**facts(experiment, data), **about, "conditions": conditions}, path)
         print(f"wrote {path}")
     return conditions

@@ -67,7 +67,7 @@ def test_a_stopped_command_says_where_it_goes_on(capsys, tmp_path, number, code)
     with pytest.raises(SystemExit) as end:
         run_command(main)
     assert end.value.code == code
-    assert f"{tmp_path} keeps what is finished" in capsys.readouterr().out
+    assert "What is finished is kept" in capsys.readouterr().out
     assert signal.getsignal(signal.SIGTERM) == before
 
 

@@ -98,7 +98,6 @@ def test_one_value_has_no_interval():
     assert np.isnan(half_width)
 
 
-@pytest.mark.parametrize(("values", "level"), [([], 0.95), ([0.1, 0.2], 1.0)])
-def test_an_interval_of_nothing_is_refused(values, level):
+def test_an_interval_of_nothing_is_refused():
     with pytest.raises(ValueError, match="Received"):
-        mean_confidence_interval(values, level)
+        mean_confidence_interval([])

@@ -135,8 +135,9 @@ def test_candidates_are_shuffled_where_their_order_is_no_signal(signal):
 
 def test_the_word_vectors_of_running_training_words_have_the_length_that_is_asked_for(capsys):
     options = ScaledData(dataset="sample")
-    as_they_are = attentive_pooling.load(options)
-    data = attentive_pooling.load(replace(options, word_vector_norm=2.0))
+    experiment = attentive_pooling.attentive_pooling("ap-cnn", options)
+    as_they_are = attentive_pooling.load(experiment)
+    data = attentive_pooling.load(experiment.changed(word_vector_norm=2.0))
     train = data.train
     rows = [train.candidates.take([row]).words for row in range(train.n_rows)]
     # Every question once and every candidate as often as it stands in a row, each word as often as it runs.

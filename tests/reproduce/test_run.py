@@ -19,7 +19,7 @@ from answer_ranking.ranking import Ranker
 from answer_ranking.reproduce import demo
 from answer_ranking.reproduce.experiments.hyperqa import hyperqa, run_hyperqa
 from answer_ranking.reproduce.experiments.options import DataOptions
-from answer_ranking.reproduce.experiments.run import Run, clean_command, load_data
+from answer_ranking.reproduce.experiments.run import TRAINED, Run, clean_command, load_data
 
 MEASURES = {
     "map": ir_measures.AP,
@@ -205,13 +205,25 @@ def test_a_record_is_not_lost_to_fewer_seeds_or_to_a_variant(tmp_path):
         splits = data.scored_splits.items()
         tables = {name: per_question(split, np.zeros(split.n_rows)) for name, split in splits}
         first.results[number] = SimpleNamespace(history=history, tables=tables)
-    for path, record in first._records({}).items():
-        save_record(record, path)
-    with pytest.raises(UserError, match="is a record of 2 seeds, which 1 would replace"):
-        run(seeds=1, main=True)
+    smaller = run(seeds=1, main=True)
+    ((path, record),) = first._records({}).items()
+    save_record(record, path)
+    for late in (lambda: run(seeds=1, main=True), smaller.write):
+        with pytest.raises(UserError, match="is a record of 2 seeds, which 1 would replace"):
+            late()
     with pytest.raises(UserError, match="is a main record: give --main as well"):
         run(seeds=2)
     assert run(seeds=2, main=True).key == first.key
+    # The commit is that of the seeds' trainings, where they have one.
+    for commits, recorded in ((("a", "a"), "a"), (("a", "b"), record.commit)):
+        for number, commit in enumerate(commits):
+            made_by = first.folder / f"seed-{number}" / TRAINED
+            made_by.parent.mkdir(exist_ok=True)
+            made_by.write_text(json.dumps({"commit": commit, "clean_tree": True}))
+        assert first._records({})[path].commit == recorded
+    save_record(replace(record, dataset="trecqa"), path)
+    with pytest.raises(UserError, match="is a record of trecqa"):
+        run(seeds=2, main=True)
 
 
 @pytest.mark.parametrize("record", [[], ["--record", "hyperqa/sample/a"]])

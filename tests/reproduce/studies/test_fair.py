@@ -6,20 +6,16 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from filelock import FileLock, Timeout
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation.records import ResultRecord, read_record, save_record
-from answer_ranking.reproduce.experiments import attentive_pooling, cosinet, ctrn, hyperqa
+from answer_ranking.reproduce.experiments import hyperqa
 from answer_ranking.reproduce.experiments.options import DataOptions, parse
 from answer_ranking.reproduce.studies.fair import FairOptions, draw, fair, median_stop, presets, search_key
 from answer_ranking.training import TrainingDivergedError
 
-RECIPES = {each.__name__.rpartition(".")[2]: each for each in (attentive_pooling, cosinet, ctrn, hyperqa)}
 SHARED = {"learning_rate", "batch_size", "l2", "embedding_dropout"}
-
-
-def recipe_of(preset):
-    return RECIPES[type(preset.model).__module__.rpartition(".")[2]]
 
 
 def test_every_model_of_the_papers_has_one_protocol():
@@ -31,7 +27,7 @@ def test_every_model_of_the_papers_has_one_protocol():
     }
     assert {(each.run.trials, each.run.seeds, each.training.patience) for each in found} == {(24, 10, 5)}
     for preset in found:
-        drawn = [draw(preset, recipe_of(preset).SPACE, number) for number in range(20)]
+        drawn = [draw(preset, number) for number in range(20)]
         # Values out of range and unknown options are errors.
         assert len({str(preset.changed(**each).configuration) for each in drawn}) > 15
         assert all(each.keys() >= SHARED for each in drawn)
@@ -43,15 +39,15 @@ def test_one_number_draws_the_same_shared_options_for_every_model():
     found = [each for each in presets() if each.data.dataset == "wikiqa"]
     first = next(each for each in found if each.name == "ctrn")
     for number in (1, 7, 23):
-        of_first = draw(first, ctrn.SPACE, number)
+        of_first = draw(first, number)
         for preset in found:
-            drawn = draw(preset, recipe_of(preset).SPACE, number)
+            drawn = draw(preset, number)
             for name in ("l2", "dropout", "embedding_dropout"):
                 assert drawn.get(name, of_first[name]) == of_first[name]
             factor = drawn["learning_rate"] / preset.training.learning_rate
             assert factor == pytest.approx(of_first["learning_rate"] / first.training.learning_rate)
     other = replace(first, run=replace(first.run, search_seed=1))
-    assert draw(other, ctrn.SPACE, 1) != draw(first, ctrn.SPACE, 1)
+    assert draw(other, 1) != draw(first, 1)
 
 
 def stops_after(curve, earlier, epochs):
@@ -85,6 +81,9 @@ def trained(monkeypatch):
     calls = []
 
     def train(experiment, data, seed):
+        (lock,) = (experiment.run.output / "fair").rglob("lock")
+        with pytest.raises(Timeout):  # no other process searches meanwhile
+            FileLock(lock).acquire(timeout=0)
         rate = experiment.training.learning_rate
         calls.append((rate, seed.number))
         if rate == pytest.approx(0.4):
@@ -145,13 +144,13 @@ def test_an_option_that_the_search_draws_is_refused(search, options):
 def test_a_new_default_of_a_drawn_option_leaves_the_search_as_it_is():
     data, other = SimpleNamespace(data_hash="a"), SimpleNamespace(data_hash="b")
     first = next(each for each in presets() if each.name == "cosinet")
-    of_first = search_key(first, cosinet.SPACE, data)
+    of_first = search_key(first, data)
     drawn = first.changed(unit_words=not first.model.unit_words, dropout=0.7, epochs=9)
-    assert search_key(drawn, cosinet.SPACE, data) == of_first
+    assert search_key(drawn, data) == of_first
     others = [
-        search_key(first.changed(learning_rate=1.0), cosinet.SPACE, data),
-        search_key(first.changed(filters=7), cosinet.SPACE, data),
-        search_key(first, cosinet.SPACE, other),
+        search_key(first.changed(learning_rate=1.0), data),
+        search_key(first.changed(filters=7), data),
+        search_key(first, other),
     ]
     assert len({of_first, *others}) == 4
 

@@ -33,7 +33,8 @@ def test_figures_tables_and_numbers(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(norms, "train", train)
     found = analyse(experiment(hyperqa, output=tmp_path, tsne_texts=WITH_TSNE, pairs=2))
     figures = {path.name for path in tmp_path.glob("*.png") if path.read_bytes().startswith(b"\x89PNG")}
-    assert figures == {"norms.png", "word_norms.png", *(["tsne.png"] if WITH_TSNE else [])}
+    names = ["norms", "word_norms", *(["tsne"] if WITH_TSNE else [])]
+    assert figures == {f"{name}-sample-hyperqa.png" for name in names}
     printed = capsys.readouterr().out
     assert printed.count("by level (Table 8)") == 2
     assert re.search(r"question / answer at equal length +[\d.]+ \([\d.]+ to [\d.]+\)", printed)
@@ -73,6 +74,8 @@ def test_a_recorded_comparison_is_a_row_of_the_page(tmp_path, monkeypatch):
     block = norms_block(tmp_path / "norms")
     row = block.splitlines()[2].split(" | ")
     assert row[0] == "| CosineQA, sample, test"
+    with pytest.raises(UserError, match="is a study of CosineQA on sample"):
+        analyse(experiment(hyperqa, **record, **places))
     found = written["norms"]["ratio"]
     assert float(row[1].split()[0]) == pytest.approx(found["estimate"], rel=5e-3)
     assert f"({found['low']:.3g} to {found['high']:.3g})" in row[1]
@@ -110,4 +113,4 @@ def test_what_the_user_can_mend(monkeypatch):
         norms.main(["--dataset", "a.b"])
     monkeypatch.setattr(norms.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(UserError, match="needs scikit-learn"):
-        NormsOptions()
+        analyse(experiment(hyperqa))

@@ -1,7 +1,6 @@
 """The transfer on the sample: what is drawn, what is kept, and what unseen means."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -34,7 +33,7 @@ def source(data, monkeypatch):
     }
     source = replace(data, **first)
     monkeypatch.setattr(
-        module, "load_data", lambda options: source if options.dataset == "squad-sent" else data
+        hyperqa, "load_data", lambda options: source if options.dataset == "squad-sent" else data
     )
     return source
 
@@ -93,13 +92,11 @@ def test_other_weights_to_start_from_have_another_folder(data, source, tmp_path)
     words = [*OPTIONS, "--output", f"{tmp_path}"]
     folders = set()
     for rate in ("0.1", "0.02"):
-        recipe = module.Recipe(
-            experiment := parse("A test.", presets(), [*words, "--learning-rate", rate]), hyperqa
-        )
-        starts = module.from_source(recipe)
+        experiment = parse("A test.", presets(), [*words, "--learning-rate", rate])
+        starts = module.from_source(experiment)
         same = experiment.changed(learning_rate=0.05)
-        run, *_ = next(recipe.trainings(same, data, "trained on", 4, starts))
-        again, *_ = next(recipe.trainings(same, data, "trained on", 4, module.from_source(recipe)))
+        run, *_ = next(module.trainings(same, data, "trained on", 4, starts))
+        again, *_ = next(module.trainings(same, data, "trained on", 4, module.from_source(experiment)))
         assert again.folder == run.folder
         folders.add(run.folder)
     assert len(folders) == 2
@@ -114,17 +111,15 @@ def test_a_factor_that_diverges_is_left_out(data, source, tmp_path, monkeypatch,
         return train(experiment, data, seed)
 
     experiment = parse("A test.", presets(), [*OPTIONS, "--learning-rate", "0.05", "--output", f"{tmp_path}"])
-    recipe = module.Recipe(experiment, SimpleNamespace(train=diverging))
-    run, factor = module.best_factor(recipe, data, "from scratch", 4, None)
+    monkeypatch.setattr(hyperqa, "train", diverging)
+    run, factor = module.best_factor(experiment, data, "from scratch", 4, None)
     assert factor == 0.5 and set(run.results) == {0, 1}
     assert "rate 0.05: diverged" in capsys.readouterr().out
     # An epoch of four questions has as many steps as one of all.
     n_all = module.n_questions(data)
     assert run.experiment.training.batch_size == max(1, round(32 * 4 / n_all))
     with pytest.raises(UserError, match="every training diverged"):
-        module.best_factor(
-            replace(recipe, experiment=experiment.changed(rate_factors=(1.0,))), data, "from scratch", 4, None
-        )
+        module.best_factor(experiment.changed(rate_factors=(1.0,)), data, "from scratch", 4, None)
 
 
 def test_what_the_user_can_mend(tmp_path):
@@ -137,11 +132,17 @@ def test_what_the_user_can_mend(tmp_path):
         checked("--embeddings", "task-skipgram-100d")
     with pytest.raises(UserError, match="have different words"):
         checked("--model", "ap-cnn", "--train-word-vectors")
-    save_study({"seeds": 6}, tmp_path / "transfer" / "a.json")
+    recorded = {"dataset": "wikiqa", "seeds": 6, "conditions": []}
+    save_study(recorded, tmp_path / "transfer" / "a.json")
     with pytest.raises(UserError, match="is a study of 6 seeds, which 5 would replace"):
         checked("--record", "transfer/a")
+    with pytest.raises(UserError, match="is a study of wikiqa"):
+        checked("--record", "transfer/a", "--seeds", "6", "--dataset", "trecqa")
+    save_study({"dataset": "wikiqa", "seeds": [0]}, tmp_path / "fair" / "a.json")
+    with pytest.raises(UserError, match="is no record of its study"):
+        checked("--record", "fair/a")
     assert checked("--record", "transfer/a", "--seeds", "6") == tmp_path / "transfer" / "a.json"
-    for options in ({"questions": (30, 10)}, {"questions": (0, 10)}, {"rate_factors": (1.0, 1.0)}):
+    for options in ({"questions": (30, 10)}, {"questions": (0, 10)}, {"rate_factors": (1.0, np.inf)}):
         with pytest.raises(UserError, match="must rise from above 0"):
             TransferOptions(**options)
     with pytest.raises(UserError, match="needs a number at least"):
