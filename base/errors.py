@@ -10,4 +10,4 @@ class UserError(Exception):
 
 
 class DamagedFileError(UserError):
-    """A file that was sound when it was opened cannot be read any more."""
+    """A file of an index that cannot be read."""

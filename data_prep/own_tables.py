@@ -4,7 +4,7 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import pandas as pd
@@ -115,15 +115,17 @@ def write_csv(table: pd.DataFrame, file: IO[str], separator: str = ",", *, bom: 
         '=1+1;-0.5
         "a;b";1.0
     """
-    safe = {
-        name: column
-        if pd.api.types.is_numeric_dtype(column)
-        else column.map(lambda value: f"'{value}" if _FORMULA.match(str(value)) else value)
+
+    def safe(value: Any) -> Any:
+        return f"'{value}" if _FORMULA.match(str(value)) else value
+
+    columns = {
+        safe(name): column if pd.api.types.is_numeric_dtype(column) else column.map(safe)
         for name, column in table.items()
     }
     if bom:
         file.write("\ufeff")
-    pd.DataFrame(safe).to_csv(file, sep=separator, index=False)
+    pd.DataFrame(columns).to_csv(file, sep=separator, index=False)
 
 
 def split_by_question(

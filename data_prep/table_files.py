@@ -9,6 +9,7 @@ import warnings
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -277,22 +278,38 @@ def _read_parquet(path: Path, names: ColumnNames) -> tuple[pd.DataFrame, None]:
     import pyarrow.parquet
 
     try:
+        most = max(files.MOST_BYTES, files.MOST_TIMES * path.stat().st_size)
         with pyarrow.parquet.ParquetFile(path) as file:
             found = file.schema_arrow.names
             names.require(found, path)
+            groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+            # A value that recurs has one place, and takes a pointer in each row.
+            if max(8 * file.metadata.num_rows, sum(each.total_byte_size for each in groups)) > most:
+                raise UserError(f"{path} unpacks to more than {most:,} bytes. Write it as .csv.")
             ours = [name for name in found if name in names]
             twice = next((name for name in ours if ours.count(name) > 1), None)
             if twice:
                 raise UserError(f"{path}: the column {twice!r} occurs twice. Name every column once.")
-            # By column and part by part, so that no more than a part is held in Arrow's form beside Python's.
+        # By column and part by part, so that no more than a part is held in Arrow's form beside Python's; a
+        # dictionary's text is held once, however many rows of the part have it.
+        with pyarrow.parquet.ParquetFile(path, read_dictionary=ours) as file:
             columns = {}
             for name in ours:
                 parts = file.iter_batches(columns=[name], batch_size=_PARQUET_ROWS)
-                values = shared(value for part in parts for value in part.column(0).to_pylist())
+                values = shared(value for part in parts for value in _values(part.column(0)))
                 columns[name] = pd.Series(values, dtype=object)
             return pd.DataFrame(columns), None
     except (OSError, ValueError, TypeError, pyarrow.ArrowException) as error:
         raise UserError(f"{path} is not a readable Parquet file ({error!s:.200}). Write it again.") from error
+
+
+def _values(column: Any) -> list:
+    import pyarrow
+
+    if not pyarrow.types.is_dictionary(column.type):
+        return column.to_pylist()
+    distinct = [*column.dictionary.to_pylist(), None]
+    return [distinct[-1 if place is None else place] for place in column.indices.to_pylist()]
 
 
 def _read_excel(path: Path, names: ColumnNames, faults: Faults) -> tuple[pd.DataFrame, list[int]]:

@@ -162,7 +162,7 @@ class TextPairLayer(keras.layers.Layer):
             question = (*question[:-2], 1, *question[-2:])
         pairs = list(zip(question[:-2], answer[:-2], strict=False))
         if (
-            min(len(question), 3) < 3
+            len(question) < 3
             or len(question) != len(answer)
             or any(None not in pair and 1 not in pair and len(set(pair)) > 1 for pair in pairs)
             or len({question[-1], answer[-1]} - {None}) > 1

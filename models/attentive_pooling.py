@@ -159,7 +159,7 @@ def ap_bilstm(
 
 def project_questions(matcher: keras.Model, questions: Sequence[Any]) -> list[Any]:
     """Add to encoded questions Q^T U, if the matcher attends, for `broadcast_scores`."""
-    attends = _kinds(matcher) == [AttentivePooling, CosineSimilarity]
+    attends = matcher_steps(matcher) == [AttentivePooling, CosineSimilarity]
     return [*questions, _pooling_of(matcher).project(questions[0])] if attends else list(questions)
 
 
@@ -169,11 +169,11 @@ def broadcast_scores(matcher: keras.Model, questions: Sequence[Any], answers: Se
     With `(1, n)` questions and `(m, 1)` answers all pairs are scored. For one of the four no encoding is
     copied for each pair; other matchers are called with such copies.
     """
-    kinds = _kinds(matcher)
+    steps = matcher_steps(matcher)
     pair = [questions[0], answers[0]]
-    if kinds == [AttentivePooling, CosineSimilarity]:
+    if steps == [AttentivePooling, CosineSimilarity]:
         pair = _pooling_of(matcher)(pair, mask=[questions[1], answers[1]], projected_question=questions[2])
-    elif kinds != [CosineSimilarity]:
+    elif steps != [CosineSimilarity]:
         return _scores_of_copies(matcher, questions, answers)
     return matcher.get_layer("cosine")(pair)
 
@@ -210,7 +210,7 @@ def attention_weights(
     return tuple(ops.convert_to_numpy(result) for result in results[2:])
 
 
-def _kinds(matcher: keras.Model) -> list[type]:
+def matcher_steps(matcher: keras.Model) -> list[type]:
     """Give the types of what a matcher does, one after the other."""
     return [type(step) for step in matcher.operations if not isinstance(step, keras.layers.InputLayer)]
 

@@ -163,7 +163,7 @@ def explain(
         disk: a file of further answers, one per line: draw all of them around the question in the Poincaré
             disk instead (HyperQA and CosineQA).
     """
-    if output.suffix not in (".png", ".svg", ".html"):
+    if output.suffix.lower() not in (".png", ".svg", ".html"):
         raise UserError(f"--output must end in .png, .svg or .html. Received: {output}")
     if disk is not None and method != "own":
         raise UserError("--method says how words are weighed, and --disk shows no words. Leave one out.")
@@ -176,10 +176,10 @@ def explain(
     else:
         why = ranker.explain(question, answer, method)
     with atomic_write(output, "wb") as file:
-        if output.suffix == ".png":
+        if output.suffix.lower() == ".png":
             why.figure().savefig(file, format="png")
         else:
-            file.write((why.svg() if output.suffix == ".svg" else why.html()).encode())
+            file.write((why.svg() if output.suffix.lower() == ".svg" else why.html()).encode())
     print(printable(why.summary))
     if isinstance(why, ranking.Explanation):
         for side, words in why.strongest().items():

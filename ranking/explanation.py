@@ -32,7 +32,7 @@ class Explanation:
 
     Attributes:
         question, answer: the words.
-        question_weights, answer_weights: float32 `(words,)`. What they are depends on the `kind`.
+        question_weights, answer_weights: floats `(words,)`. What they are depends on the `kind`.
         kind: "shares" (HyperQA and CosineQA) and "occlusion": the score minus that without the word;
             "attention" (AP-CNN, AP-BiLSTM, Eq. 13 to 16): of sum 1; "relatedness" (Cosinet, Eq. 1): the
             highest cosine with a word of the other text; "gates" (CTRN, QRNN): the word's own output gate.

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from answer_ranking.data_prep.encoded_split import EncodedTexts, runs_of_padded
 from answer_ranking.layers import CosineSimilarity
+from answer_ranking.models.attentive_pooling import matcher_steps
 from answer_ranking.ranking.numpy_hyperqa import NumpyHyperQA, is_hyperqa
 
 _WORDS_AT_ONCE = 8192
@@ -79,8 +80,7 @@ def encodes_apart(model: keras.Model) -> bool:
     parts = {layer.name: layer for layer in model.layers}
     if not {"encoder", "matcher"} <= parts.keys() or len(parts["encoder"].outputs) != 1:
         return False
-    steps = [step for step in parts["matcher"].operations if not isinstance(step, keras.layers.InputLayer)]
-    return [type(step) for step in steps] == [CosineSimilarity]
+    return matcher_steps(parts["matcher"]) == [CosineSimilarity]
 
 
 def text_encoder(model: keras.Model) -> Callable[[EncodedTexts], np.ndarray]:

@@ -11,7 +11,7 @@ from tqdm import tqdm
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import Tokenizer, Vocabulary, load_word_vectors
 from answer_ranking.data_prep.encoded_split import EncodedTexts
-from answer_ranking.data_prep.word_vectors.files import SOURCES
+from answer_ranking.data_prep.word_vectors.files import DEFAULT_SOURCE, SOURCES, find_source
 from answer_ranking.data_prep.word_vectors.load import SHORT_NAMES
 
 # The tokens of so many texts are held as text at a time.
@@ -62,7 +62,7 @@ class KnownWords:
         self.added = np.empty((0, 0), np.float32)
         self._vocabulary = vocabulary
         self._vectors_of = vectors_of
-        self._home = embeddings_home
+        self.embeddings_home = embeddings_home
         self._numbers = dict(vocabulary.index)
         self._missing: set[str] = set()
         self._lock = threading.Lock()
@@ -138,7 +138,7 @@ class KnownWords:
         beyond = "words that its training did not have are all the same to the ranker"
         try:
             read = load_word_vectors(
-                self.sources, Vocabulary([*old, *wanted]), embeddings_home=self._home, keep=False
+                self.sources, Vocabulary([*old, *wanted]), embeddings_home=self.embeddings_home, keep=False
             )
             if not np.array_equal(read.matrix[numbers], self._vectors_of(numbers)):
                 raise UserError(f"the word vectors {read.name} are not those of the training.")
@@ -150,8 +150,24 @@ class KnownWords:
         return read.matrix[2 + len(old) :], read.known[2 + len(old) :]
 
 
-def by_whole_path(source: str) -> str:
-    """Name a file of word vectors so that it is found from any working folder; other names stay."""
+def by_whole_path(source: str, embeddings_home: str | Path | None = None) -> list[str]:
+    """Name a source's files so that they are found from any working folder, and without `embeddings_home`.
+
+    A name that needs neither stays, and so does one that is not found.
+    """
     file, hash_sign, member = source.partition("#")
-    known = source in SOURCES or source in SHORT_NAMES or not Path(file).is_file()
-    return source if known else f"{Path(file).resolve()}{hash_sign}{member}"
+    if Path(file).is_file() and source not in SOURCES and source not in SHORT_NAMES:
+        return [f"{Path(file).resolve()}{hash_sign}{member}"]
+    if embeddings_home is None:
+        return [source]
+    try:
+        return [_place(part, embeddings_home) for part in SHORT_NAMES.get(source, (source,))]
+    except UserError:
+        return [source]
+
+
+def _place(source: str, embeddings_home: str | Path) -> str:
+    if source == DEFAULT_SOURCE:
+        return source  # it is installed
+    path, member = find_source(source, embeddings_home)
+    return f"{path.resolve()}#{member}" if member else str(path.resolve())

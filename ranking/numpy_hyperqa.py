@@ -126,6 +126,12 @@ class NumpyHyperQA:
             scores = scores + questions @ of_question + answers @ of_answer
         return scores
 
+    @property
+    def nearest_is_best(self) -> bool:
+        """Whether the scores fall with the distance, or rise with the cosine."""
+        sign = 1 if self.distance == "cosine" else -1
+        return self.text_weights is None and bool(sign * self.score_weight > 0)
+
     def score(self, split: EncodedSplit, added: np.ndarray) -> np.ndarray:
         """Score every candidate of a split, float32 (rows,); no more than some texts are encoded at once."""
         scores = np.empty(split.n_rows, np.float32)

@@ -131,17 +131,6 @@ class Ranker:
                 self._model = model_folder.read_keras_model(*self._stored)
             return self._model
 
-    @classmethod
-    def train(cls, table: "str | Path | pd.DataFrame", model: str = "hyperqa", **options: Any) -> "Ranker":
-        """Train a ranker on an own table and return it; the arguments are those of `train_ranker`.
-
-        Example:
-            >>> ranker = Ranker.train("faq.csv", epochs=10)  # doctest: +SKIP
-        """
-        from answer_ranking import ranking
-
-        return ranking.train_ranker(table, model=model, **options).ranker
-
     def rank(self, question: str, answers: Sequence[str], top_k: int | None = None) -> pd.DataFrame:
         """Rank answers to a question; a UserError names an empty text, or says that there are no answers.
 
@@ -213,7 +202,8 @@ class Ranker:
         folder = Path(folder)
         facts = {"words": self.vocabulary.words[2:], **self._tokens, "name": self.name}
         if self.vectors:
-            facts["vectors"] = list(map(by_whole_path, self.vectors))
+            home = self.known_words.embeddings_home
+            facts["vectors"] = [path for each in self.vectors for path in by_whole_path(each, home)]
         if self.idf is not None:
             facts["idf"] = self.idf.tolist()
         content = json.dumps(facts, ensure_ascii=False).encode()
@@ -323,8 +313,11 @@ class Ranker:
     def check_nearest_is_best(self) -> None:
         """Refuse a model whose best answers are not those nearest to the question, by a UserError."""
         self.check_encodes_apart()
-        if self._numpy is not None and self._numpy.text_weights is not None:
-            raise UserError("the nearest answers are not this model's best ones (raw_embeddings). Use BM25.")
+        if self._numpy is not None and not self._numpy.nearest_is_best:
+            raise UserError(
+                "the nearest answers are not this model's best ones: it has raw_embeddings, or a w_f of the "
+                "other sign. Use BM25."
+            )
 
     def _encode(self, texts: EncodedTexts) -> np.ndarray:
         if self._numpy is not None:

@@ -225,7 +225,12 @@ def _command(given: Mapping[str, Table | None], options: TrainOptions) -> str:
     words = ["answer-ranking", "train", str(given["train"])]
     for name in ("dev", "test"):
         words += [f"--{name}", str(given[name])] if given[name] is not None else []
-    return shlex.join([*words, *options.command_line()])
+    return _readable(shlex.join([*words, *options.command_line()]))
+
+
+def _readable(text: str) -> str:
+    """Write the bytes of a file's name that are no UTF-8 as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _write(
@@ -261,7 +266,7 @@ def load_own_dataset(given: Mapping[str, Table | None], options: TrainOptions) -
     Returns the data set and a sentence that says how it was split.
     """
     names = {
-        name: f"the {name} table" if isinstance(table, pd.DataFrame) else str(table)
+        name: f"the {name} table" if isinstance(table, pd.DataFrame) else _readable(str(table))
         for name, table in given.items()
     }
     tables = {name: _read(table, names[name], options) for name, table in given.items() if table is not None}

@@ -63,14 +63,14 @@ def read_semeval_xml(text: str, where: str | Path) -> pd.DataFrame:
         if not question:
             raise UserError(f"{where}: question {identifier} has no text. Fetch the file again.")
         rows.n_questions += 1
-        for number, comment in enumerate(comments, start=1):
+        for place, comment in enumerate(comments, start=1):
             label = comment.get("RELC_RELEVANCE2RELQ")
             if label not in _LABELS:
                 raise UserError(
-                    f"{where}, question {identifier}, comment {number}: the label {label!r} is not one of "
+                    f"{where}, question {identifier}, comment {place}: the label {label!r} is not one of "
                     f"{', '.join(_LABELS)}. The edition with the gold labels is needed."
                 )
-            comment_id = comment.get("RELC_ID") or f"{identifier}_C{number}"
+            comment_id = comment.get("RELC_ID") or f"{identifier}_C{place}"
             answer = _joined(_text_of(comment, "RelCText", f"{where}, comment {comment_id}"))
             if answer:
                 rows.add(None, identifier, question, comment_id, answer, _LABELS[label])

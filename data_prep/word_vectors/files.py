@@ -75,7 +75,7 @@ def read_vectors(
     wanted = sorted(set(wanted))
     if source == DEFAULT_SOURCE:
         return (source, *_read_installed(wanted))
-    path, member = _find(source, embeddings_home)
+    path, member = find_source(source, embeddings_home)
     name = source_name(member or path.name if source not in _PUBLISHED else source)
     state = path.stat()
     if state.st_size < _WORTH_CACHING:
@@ -141,8 +141,11 @@ def _installed_words(path: Path) -> Any:
     return pq.read_table(path, columns=["index"])["index"].combine_chunks()
 
 
-def _find(source: str, embeddings_home: str | Path | None) -> tuple[Path, str | None]:
-    """Give the file of a source and, for one inside a zip, its member's name."""
+def find_source(source: str, embeddings_home: str | Path | None = None) -> tuple[Path, str | None]:
+    """Give the file of a source, see `read_vectors`, and for one inside a zip its member's name.
+
+    A UserError says where it was looked for.
+    """
     home = embeddings_home or os.environ.get("QA_EMBEDDINGS_HOME")
     folders = [*([Path(os.path.expanduser(home))] if home else []), cache_folder() / "embeddings"]  # noqa: PTH111 (Path.expanduser raises)
     names, address = _PUBLISHED.get(source, ((source,), None))

@@ -76,13 +76,11 @@ def answers_of(table: str | Path | pd.DataFrame, schema: pa.Schema | None = None
     numbered = "candidate_id" not in table.columns
     if numbered:
         table = table.assign(candidate_id=named(1, len(table)))
-    refuse_ids(table["candidate_id"][table["candidate_id"].duplicated()], f"{where}: more than one row has")
+    ids = table["candidate_id"].dropna().astype(str)
+    refuse_ids(ids[ids.duplicated()], f"{where}: more than one row has")
     pairs = table[["candidate_id", "candidate"]].assign(question="-", question_id="-")
     unit = "line" if lines is not None else "row"
     checked = check_table(pairs, where, lines, unit=unit, labelled=False)
-    refuse_ids(
-        checked["candidate_id"][checked["candidate_id"].duplicated()], f"{where}: more than one row has"
-    )
     columns = {name: pa.array(checked[name].tolist(), pa.string()) for name in ("candidate_id", "candidate")}
     for name in table.columns.difference(list(columns), sort=False):
         try:

@@ -1,7 +1,6 @@
 """The subcommands `answer-ranking index` and `answer-ranking search`; imports little until one runs."""
 
 import sys
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -98,7 +97,7 @@ def search(
     """
     if (question is None) == (questions is None):
         raise UserError("give either a question, or --questions FILE.")
-    if output is not None and output.suffix not in (".run", ".csv"):
+    if output is not None and output.suffix.lower() not in (".run", ".csv"):
         raise UserError(f"--output must end in .run or .csv. Received: {output}")
     if rerank is None and rerank_depth is not None:
         raise UserError("--rerank-depth goes with --rerank.")
@@ -111,14 +110,11 @@ def search(
         wanted.setdefault(name, []).append(value)
     asked = question if questions is None else _questions(questions)
     from answer_ranking.data_prep.own_tables import write_csv
-    from answer_ranking.ranking.search.index import AnswerIndex
+    from answer_ranking.ranking.search.index import AnswerIndex, unknown_words
 
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        found = AnswerIndex.open(index).search(asked, k, first_stage, rerank, depth, wanted)
-    for warning in caught:
-        if issubclass(warning.category, UserWarning):
-            print(f"warning: {printable(str(warning.message))}", file=sys.stderr)
+    found = AnswerIndex.open(index).find(asked, k, first_stage, rerank, depth, wanted)
+    if warning := unknown_words(found):
+        print(f"warning: {printable(warning)}", file=sys.stderr)
     if output is not None:
         _write(found, output)
         print(f"{len(found):,} answers to {found['question_id'].nunique():,} questions: {output}")
@@ -155,7 +151,7 @@ def _ids(path: Path) -> list[str]:
 
 
 def _write(found: "pd.DataFrame", output: Path) -> None:
-    if output.suffix == ".run":
+    if output.suffix.lower() == ".run":
         from answer_ranking.evaluation import write_run
 
         write_run(output, *(found[name].tolist() for name in ("question_id", "candidate_id", "score")))

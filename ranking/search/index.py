@@ -176,6 +176,21 @@ class AnswerIndex:
         Raises:
             UserError: a question is empty, or a column or first stage unknown.
         """
+        found = self.find(questions, k, first_stage, rerank, rerank_depth, where)
+        if warning := unknown_words(found):
+            warnings.warn(warning, stacklevel=2)
+        return found
+
+    def find(
+        self,
+        questions: "str | Sequence[str] | Path | pd.DataFrame",
+        k: int = 10,
+        first_stage: str | None = None,
+        rerank: "Ranker | str | Path | None" = None,
+        rerank_depth: int = 100,
+        where: Mapping[str, Any] | None = None,
+    ) -> pd.DataFrame:
+        """As `search`, without its warning, which belongs to the whole process; see `unknown_words`."""
         state, asked = self._state, questions_of(questions)
         texts = asked["question"].tolist()
         first_stage = first_stage or state.manifest.first_stages[0]
@@ -200,13 +215,6 @@ class AnswerIndex:
             found, unknown = self._by_points(state, asked, depth, keep)
         else:
             found = state.words.search(texts, depth, keep)
-        if unknown:
-            warnings.warn(
-                f"the model knows no word of {len(unknown)} of {len(texts)} questions "
-                f"({', '.join(unknown[:5])}), and finds no answers to them. BM25 may: first_stage='bm25' or "
-                "'both'.",
-                stacklevel=2,
-            )
         lengths = [len(rows) for rows, _ in found]
         rows = np.concatenate([rows for rows, _ in found]).astype(np.int64)
         distinct, place = np.unique(rows, return_inverse=True)
@@ -224,7 +232,7 @@ class AnswerIndex:
         head = head.assign(rank=rank, score=scores[order])
         result = pd.concat([head, result.iloc[order].reset_index(drop=True)], axis=1)
         result = result.assign(first_stage=first_stage)[rank <= k].reset_index(drop=True)
-        result.attrs["unknown"] = unknown
+        result.attrs |= {"unknown": unknown, "questions": len(texts)}
         return result
 
     def add(self, table: Table | Sequence[Table], *, ray: str | None = None) -> None:
@@ -316,3 +324,14 @@ def _scores(ranker: "Ranker", pairs: list[tuple[str, str]], lengths: Sequence[in
     bounds = np.cumsum([0, *lengths])
     parts = [ranker.score(pairs[a:b]) for a, b in itertools.pairwise(bounds) if b > a]
     return np.concatenate(parts).astype(float) if parts else np.empty(0)
+
+
+def unknown_words(found: pd.DataFrame) -> str:
+    """Say of which questions of a search the model knows no word; "" where there are none."""
+    unknown = found.attrs["unknown"]
+    if not unknown:
+        return ""
+    return (
+        f"the model knows no word of {len(unknown)} of {found.attrs['questions']} questions "
+        f"({', '.join(unknown[:5])}), and finds no answers to them. BM25 may: first_stage='bm25' or 'both'."
+    )

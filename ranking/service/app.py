@@ -22,7 +22,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect
 
 from answer_ranking.base.errors import DamagedFileError, UserError
-from answer_ranking.ranking.service.engine import Engine
+from answer_ranking.ranking.service.engine import Engine, Results
 from answer_ranking.ranking.service.options import ServiceOptions
 from answer_ranking.ranking.service.workers import Workers
 
@@ -277,9 +277,9 @@ def make_app(
             problem=problem or engine.problem,
             why=why,
             reason=reason,
-            drawing=lambda **values: "why.svg?" + urlencode(values, doseq=True),
+            drawing=_drawing,
             explains=bool(engine.rankers),
-            near=[each.text for each in columns[0][1].answers[:20]] if columns and engine.has_disk else [],
+            near=_near(q, columns[0][1]) if columns and engine.has_disk else [],
         )
         return HTMLResponse(text, 422 if problem else 200)
 
@@ -293,6 +293,18 @@ def make_app(
     for name, kind in (("style.css", "text/css"), ("page.js", "text/javascript")):
         app.get(f"/{name}", include_in_schema=False)(_file(name, kind))
     return app
+
+
+def _drawing(**values: Any) -> str:
+    return "why.svg?" + urlencode(values, doseq=True)
+
+
+def _near(question: str, found: Results) -> list[str]:
+    """Give the texts of the first answers, at most 20, as many as the address of their drawing can hold."""
+    texts = [each.text for each in found.answers[:20]]
+    while texts and len(_drawing(question=question, answer=texts, method="disk")) > _MOST_QUERY:
+        texts.pop()
+    return texts
 
 
 def _file(name: str, kind: str) -> Callable[[], Awaitable[Response]]:

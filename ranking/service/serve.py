@@ -35,6 +35,9 @@ def serve(
     `hosts` are further names under which it may be called; without any, a service on all addresses may be
     called by any name. SIGTERM finishes what is under way, for as long as a request may take.
     """
+    for name in hosts:
+        if "*" in name.removeprefix("*.") and name != "*":
+            raise UserError(f"--allowed-hosts has * alone, or in front, as *.example.org. Received: {name}")
     with ExitStack() as stack:
         bound = stack.enter_context(_bound(host, port))
         other = None if second is None else Ranker.load(second)
@@ -91,7 +94,7 @@ def _bound(host: str, port: int) -> socket.socket:
         except OSError:
             bound.close()
             raise
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # a label of the host is empty or too long
         raise UserError(
             f"cannot serve at {_in_address(host)}:{port} ({error}). Give another --host or --port."
         ) from error

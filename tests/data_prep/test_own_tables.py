@@ -241,3 +241,5 @@ def test_what_a_spreadsheet_would_take_for_a_formula_is_written_as_a_text():
     read = pd.read_csv(file, sep=";", keep_default_na=False, lineterminator="\n")
     assert read["text"].tolist() == [f"'{text}" for text in texts[:6]] + texts[6:]
     assert read["score"].tolist() == [-0.5] * 9
+    write_csv(pd.DataFrame({"=1+1": ["a"]}), file := io.StringIO())
+    assert file.getvalue() == "'=1+1\na\n"

@@ -4,6 +4,8 @@ import io
 import json
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -267,6 +269,19 @@ def test_protocols():
     assert kept == {"all": list("aabbcc"), "answerable": list("aabb"), "clean": list("aa")}
     with pytest.raises(UserError, match="unknown protocol rule 'raw'"):
         apply_protocol(table, "raw")
+
+
+def test_a_parquet_file_takes_no_more_memory_than_its_size_lets_expect(tmp_path):
+    small = {"question": ["q" * 20] * 5_000_000, "candidate": ["a"] * 5_000_000}
+    pq.write_table(pa.table(small), tmp_path / "a.parquet")
+    assert (tmp_path / "a.parquet").stat().st_size < 100_000
+    with pytest.raises(UserError, match=r"a\.parquet unpacks to more than 33,554,432 bytes"):
+        load_table(tmp_path / "a.parquet")
+    # As texts of their own these would be 20 GB.
+    one = pa.DictionaryArray.from_arrays(pa.array([0] * 20_000), pa.array(["x" * 1_000_000]))
+    pq.write_table(pa.table({"question": one, "candidate": one}), tmp_path / "b.parquet")
+    table, _ = table_files._read_parquet(tmp_path / "b.parquet", table_files.ColumnNames())
+    assert len({id(text) for text in table["question"]}) == 1 and len(table["question"][7]) == 1_000_000
 
 
 def test_a_gzip_bomb_is_a_user_error(tmp_path, monkeypatch):

@@ -271,14 +271,16 @@ def test_an_explanation_is_the_attention_to_the_words(build, tmp_path):
     assert "&lt;" in one.html("pair") and "<b>" not in one.html()
 
 
-def test_a_file_of_word_vectors_is_found_from_any_folder(tmp_path, monkeypatch):
+@pytest.mark.parametrize("home", [False, True])
+def test_a_file_of_word_vectors_is_found_from_any_folder(tmp_path, monkeypatch, home):
     words = [*VOCABULARY.words[2:], "radium"]
     rows = np.concatenate([VECTORS[2:], np.ones((1, VECTORS.shape[1]), "float32")])
     lines = [" ".join([word, *map(repr, row.tolist())]) for word, row in zip(words, rows, strict=True)]
     (tmp_path / "vectors.txt").write_text("\n".join(lines) + "\n")
-    monkeypatch.chdir(tmp_path)
-    Ranker(hyperqa(VECTORS, 4), VOCABULARY, vectors=("vectors.txt",)).save("model")
     (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / ("elsewhere" if home else ""))
+    homes = {"embeddings_home": tmp_path} if home else {}
+    Ranker(hyperqa(VECTORS, 4), VOCABULARY, vectors=("vectors.txt",), **homes).save(tmp_path / "model")
     monkeypatch.chdir(tmp_path / "elsewhere")
     ranker = Ranker.load(tmp_path / "model")
     assert ranker.unknown_words("radium xyzzy who") == ["xyzzy"]

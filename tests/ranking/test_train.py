@@ -1,6 +1,7 @@
 """A user's own table, from a spreadsheet to a report: what is refused, and what is left behind."""
 
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -16,7 +17,7 @@ from answer_ranking.evaluation.rules import measure_rules, rule_scores
 from answer_ranking.ranking import Ranker, train_ranker
 from answer_ranking.ranking.options import TrainOptions
 from answer_ranking.ranking.report import compare_with_rules
-from answer_ranking.ranking.train import load_own_dataset, remarks, table_name
+from answer_ranking.ranking.train import _command, load_own_dataset, remarks, table_name
 
 ROWS = [
     (f"Question {i}, please?", f"Answer {j} to {i}", label)
@@ -58,6 +59,14 @@ def test_a_table_that_cannot_be_learnt_from_is_named_with_its_cure(tmp_path, row
     with pytest.raises(UserError, match=message) as error:
         load(path)
     assert str(path) in str(error.value)
+
+
+def test_a_file_s_name_need_not_be_utf_8(tmp_path):
+    path = write(tmp_path / os.fsdecode(b"f\xe9.csv"), ROWS)
+    dataset, how = load(path)
+    assert dataset.description.title == r"f\udce9.csv" and r"f\udce9.csv" in how
+    command = _command({"train": path, "dev": None, "test": None}, TrainOptions())
+    assert rb"f\udce9.csv" in command.encode()
 
 
 def test_a_dev_table_that_chooses_nothing_is_named(tmp_path):

@@ -199,9 +199,14 @@ def test_a_spreadsheet_s_empty_columns_are_left_out(tmp_path):
 
 def test_a_model_whose_nearest_answers_are_not_its_best_is_refused(tmp_path):
     vectors = np.random.default_rng(0).normal(size=(4, 3)).astype("float32")
-    ranker = Ranker(hyperqa(vectors, 2, raw_embeddings=True), Vocabulary(["w1", "w2"]))
-    with pytest.raises(UserError, match="the nearest answers are not this model's best ones"):
-        AnswerIndex.build(ranker, pd.DataFrame({"text": ["w1 w2"]}), tmp_path / "index")
+    raw, turned = hyperqa(vectors, 2, raw_embeddings=True), hyperqa(vectors, 2)
+    score = turned.get_layer("matcher").get_layer("score")
+    weight, bias = score.get_weights()
+    score.set_weights([-weight, bias])
+    for model in (raw, turned):
+        ranker = Ranker(model, Vocabulary(["w1", "w2"]))
+        with pytest.raises(UserError, match="the nearest answers are not this model's best ones"):
+            AnswerIndex.build(ranker, pd.DataFrame({"text": ["w1 w2"]}), tmp_path / "index")
 
 
 def test_questions_of_unknown_words_have_bm25_alone(stub, tmp_path):

@@ -19,3 +19,14 @@ def test_an_address_that_cannot_be_had_is_named(port, message):
         port = port or taken.getsockname()[1]
         with pytest.raises(UserError, match=message):
             serve(Path("hyperqa_squad"), None, "127.0.0.1", port, (), ServiceOptions())
+
+
+@pytest.mark.parametrize("host", ["a..b", "a" * 64])
+def test_a_host_that_is_no_name_is_refused(host):
+    with pytest.raises(UserError, match="cannot serve at"):
+        serve(Path("hyperqa_squad"), None, host, 0, (), ServiceOptions())
+
+
+def test_a_pattern_that_no_host_can_fit_is_refused():
+    with pytest.raises(UserError, match=r"Received: answers\.\*"):
+        serve(Path("hyperqa_squad"), None, "127.0.0.1", 0, ("*.example.org", "answers.*"), ServiceOptions())
