@@ -34,7 +34,7 @@ TITLES = {**{name: f"HyperQA, `{name}`" for name in READINGS}, COSINE: "CosineQA
 """Every condition, in the order of the tables."""
 _METRICS = ("map", "mrr", "p@1")
 _SIDES = ("questions", "answers")
-_KEYS = {"title", "protocol", "embeddings", "configuration", "tuning", "conditions", "command"}
+_KEYS = {"title", "dataset", "protocol", "embeddings", "configuration", "tuning", "conditions", "command"}
 _KEYS |= {"seeds", "size_seeds"}
 # Colours that can be told apart with most kinds of colour blindness (Okabe and Ito).
 _COLOURS = dict(zip(TITLES, ("#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7"), strict=True))

@@ -22,7 +22,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect
 
 from answer_ranking.base.errors import DamagedFileError, UserError
-from answer_ranking.ranking.service.engine import Engine, Results
+from answer_ranking.ranking.service.engine import Engine
 from answer_ranking.ranking.service.options import ServiceOptions
 from answer_ranking.ranking.service.workers import Workers
 
@@ -299,7 +299,7 @@ def _drawing(**values: Any) -> str:
     return "why.svg?" + urlencode(values, doseq=True)
 
 
-def _near(question: str, found: Results) -> list[str]:
+def _near(question: str, found: Answers) -> list[str]:
     """Give the texts of the first answers, at most 20, as many as the address of their drawing can hold."""
     texts = [each.text for each in found.answers[:20]]
     while texts and len(_drawing(question=question, answer=texts, method="disk")) > _MOST_QUERY:

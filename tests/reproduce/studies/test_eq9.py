@@ -150,6 +150,7 @@ def test_sizes_and_tuning_seeds_are_kept_as_well(tmp_path):
     path.parent.mkdir(parents=True)
     record = {
         **dict.fromkeys(("title", "protocol", "embeddings", "configuration", "command"), ""),
+        "dataset": "sample",
         "seeds": 2,
         "size_seeds": 7,
         "tuning": {"learning_rates": [0.1], "seeds": 2},
@@ -161,6 +162,9 @@ def test_sizes_and_tuning_seeds_are_kept_as_well(tmp_path):
     more = options(tmp_path, dimensions=(6, 8, 9), size_seeds=8, tuning_seeds=2)
     refuse_to_lose(more)
     refuse_to_lose(options(tmp_path, conditions=("points",), record="eq9/absent"))
+    path.write_text(json.dumps(record | {"dataset": "wikiqa"}))
+    with pytest.raises(UserError, match="is a study of wikiqa"):
+        refuse_to_lose(more)
     path.write_text("{")
     with pytest.raises(UserError, match=r"sample\.json is not JSON"):
         refuse_to_lose(more)

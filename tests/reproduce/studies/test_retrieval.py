@@ -110,7 +110,7 @@ def test_an_index_is_of_these_answers(tmp_path):
 def test_fewer_seeds_do_not_replace_a_record(tmp_path):
     recorded = tmp_path / "retrieval" / "sample.json"
     recorded.parent.mkdir()
-    recorded.write_text('{"seeds": 3}')
+    recorded.write_text('{"dataset": "sample", "seeds": 3, "conditions": []}')
     with pytest.raises(UserError, match=r"a study of 3 seeds, which 1 would replace: give --seeds 3"):
         main(config(tmp_path))
 
