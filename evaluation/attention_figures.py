@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LINE = 78  # characters of a line of words
-# Blue and orange of the other figures.
-_COLOURS = {"question": (31, 95, 168), "answer": (217, 115, 26)}
+Colour = tuple[int, int, int]
+SIDES: tuple[Colour, Colour] = ((31, 95, 168), (217, 115, 26))
+"""Blue and orange of the other figures, for question and answer."""
 
 
 def attention_heat_map(
@@ -35,17 +36,25 @@ def attention_heat_map(
 
     A weight stands for every word, without padding.
     """
-    texts = _checked(question, question_attention, answer, answer_attention)
-    rows = [
+    rows = attention_rows(question, question_attention, answer, answer_attention)
+    return words_figure(rows, colours=SIDES, title=title)
+
+
+def attention_rows(
+    question: Sequence[str], question_attention: ArrayLike, answer: Sequence[str], answer_attention: ArrayLike
+) -> "list[WordRow]":
+    """Give what `attention_heat_map` draws of a pair of texts; its colours are `SIDES`."""
+    return [
         (
             f"{side} (largest weight {weights.max():.3f}, uniform {1 / len(words):.3f})",
             words,
             weights,
             strengths,
         )
-        for side, words, weights, strengths in texts
+        for side, words, weights, strengths in _checked(
+            question, question_attention, answer, answer_attention
+        )
     ]
-    return words_figure(rows, colours=[_COLOURS[side] for side, *_ in texts], title=title)
 
 
 WordRow = tuple[str, Sequence[str], np.ndarray, np.ndarray]
@@ -56,7 +65,7 @@ def words_figure(
     rows: Sequence[WordRow],
     matrix: np.ndarray | None = None,
     *,
-    colours: Sequence[tuple[int, int, int]] | None = None,
+    colours: Sequence[Colour] | None = None,
     title: str = "",
 ) -> "Figure":
     """Draw words on grounds as strong as their strengths: blue, or orange below 0.
@@ -93,10 +102,8 @@ def words_figure(
     return figure
 
 
-def _ground(
-    strength: float, colours: Sequence[tuple[int, int, int]] | None, number: int
-) -> tuple[int, int, int]:
-    return _COLOURS["answer" if strength < 0 else "question"] if colours is None else colours[number]
+def _ground(strength: float, colours: Sequence[Colour] | None, number: int) -> Colour:
+    return SIDES[1 if strength < 0 else 0] if colours is None else colours[number]
 
 
 def _draw_matrix(axes: "Axes", matrix: np.ndarray, rows: Sequence[str], columns: Sequence[str]) -> None:
@@ -107,49 +114,35 @@ def _draw_matrix(axes: "Axes", matrix: np.ndarray, rows: Sequence[str], columns:
         axes.tick_params(axis=numbers, length=0, labelrotation=90 if numbers == "x" else 0)
     best = {(i, int(line.argmax())) for i, line in enumerate(matrix)}
     best |= {(int(line.argmax()), j) for j, line in enumerate(matrix.T)}
-    axes.scatter([j for _, j in best], [i for i, _ in best], s=9, color=_rgb(_COLOURS["answer"]))
+    axes.scatter([j for _, j in best], [i for i, _ in best], s=9, color=_rgb(SIDES[1]))
 
 
-def _rgb(colour: tuple[int, int, int]) -> tuple[float, ...]:
+def _rgb(colour: Colour) -> tuple[float, ...]:
     return tuple(part / 255 for part in colour)
 
 
-def words_html(rows: Sequence[WordRow], matrix: np.ndarray | None, summary: str, *, title: str = "") -> str:
+def words_html(
+    rows: Sequence[WordRow],
+    matrix: np.ndarray | None,
+    summary: str,
+    *,
+    colours: Sequence[Colour] | None = None,
+) -> str:
     """Write what `words_figure` draws as one HTML page; pointing at a word shows its number."""
-    page = HtmlPage(title or "explanation")
+    page = HtmlPage("explanation")
     page.paragraph(summary)
-    for about, words, values, strengths in rows:
+    for number, (about, words, values, strengths) in enumerate(rows):
         page.heading(about)
-        page.words(words, [f"{value:+.4f}" for value in values], [_style(float(x)) for x in strengths])
+        styles = [_style(float(strength), _ground(strength, colours, number)) for strength in strengths]
+        page.words(words, [f"{value:+.4f}" for value in values], styles)
     if matrix is not None:
         page.figure(words_figure(rows, matrix), summary)
     return page.render()
 
 
-def _style(strength: float, side: str | None = None) -> str:
-    colour = ",".join(map(str, _COLOURS[side or ("answer" if strength < 0 else "question")]))
+def _style(strength: float, colour: Colour) -> str:
     ink = "#fff" if abs(strength) > 0.65 else "#000"
-    return f"background:rgba({colour},{abs(strength):.3f});color:{ink}"
-
-
-def attention_html(
-    question: Sequence[str],
-    question_attention: ArrayLike,
-    answer: Sequence[str],
-    answer_attention: ArrayLike,
-    *,
-    title: str = "",
-) -> str:
-    """Write what `attention_heat_map` draws as one HTML page; pointing at a word shows its weight.
-
-    Words and title are escaped.
-    """
-    page = HtmlPage(title or "attention")
-    for side, words, weights, strengths in _checked(question, question_attention, answer, answer_attention):
-        page.heading(side)
-        styles = [_style(float(strength), side) for strength in strengths]
-        page.words(words, [f"{weight:.4f}" for weight in weights], styles)
-    return page.render()
+    return f"background:rgba({','.join(map(str, colour))},{abs(strength):.3f});color:{ink}"
 
 
 def correct_answer_lengths(

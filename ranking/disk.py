@@ -85,7 +85,7 @@ class Disk:
             "distances": self.distances.tolist(),
         }
 
-    def figure(self, title: str = "") -> "Figure":
+    def figure(self) -> "Figure":
         """Draw the disk; the numbers are ranks."""
         from matplotlib.patches import Circle
 
@@ -99,18 +99,17 @@ class Disk:
             axes.annotate(str(rank), place, xytext=(4, 3), textcoords="offset points", fontsize=8)
         axes.set(xlim=(-1.05, 1.05), ylim=(-1.05, 1.05), aspect="equal")
         axes.set_axis_off()
-        axes.set_title(title, fontsize="medium")
         return figure
 
-    def svg(self, title: str = "") -> str:
+    def svg(self) -> str:
         """Give the drawing as an `<svg>` element, with the summary for readers who do not see it."""
-        return svg_of(self.figure(title), self.summary)
+        return svg_of(self.figure(), self.summary)
 
-    def html(self, title: str = "") -> str:
+    def html(self) -> str:
         """Write a page with the drawing and the answers' distances."""
         from answer_ranking.evaluation.html_page import HtmlPage
 
-        page = HtmlPage(title or "disk")
+        page = HtmlPage("disk")
         page.figure(self.figure(), self.summary)
         pairs = zip(self.answers, self.distances, strict=True)
         rows = [[str(rank), f"{far:.4f}", text] for rank, (text, far) in enumerate(pairs, start=1)]

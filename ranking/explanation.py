@@ -3,6 +3,7 @@
 import re
 import threading
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,8 @@ import numpy as np
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from answer_ranking.evaluation.attention_figures import Colour, WordRow
 
 _DRAWING = threading.Lock()
 # Control characters and the like, which no XML may hold.
@@ -84,25 +87,23 @@ class Explanation:
         words = {"question": self.question, "answer": self.answer}
         return {"kind": self.kind, "summary": self.summary, **words, **values}
 
-    def figure(self, title: str = "") -> "Figure":
+    def figure(self) -> "Figure":
         """Draw every word on a background as strong as its value, in Latin, Greek or Cyrillic letters."""
-        from answer_ranking.evaluation import attention_figures as draw
+        from answer_ranking.evaluation.attention_figures import words_figure
 
-        if self.kind == "attention":
-            return draw.attention_heat_map(*self._texts(), title=title)
-        return draw.words_figure(self._rows(), self.matrix, title=title)
+        rows, colours = self._rows()
+        return words_figure(rows, self.matrix, colours=colours)
 
-    def svg(self, title: str = "") -> str:
+    def svg(self) -> str:
         """Give the drawing as an `<svg>` element, with the summary for readers who do not see it."""
-        return svg_of(self.figure(title), self.summary)
+        return svg_of(self.figure(), self.summary)
 
-    def html(self, title: str = "") -> str:
+    def html(self) -> str:
         """Write the same as a page that shows a word's number when it is pointed at."""
-        from answer_ranking.evaluation import attention_figures as draw
+        from answer_ranking.evaluation.attention_figures import words_html
 
-        if self.kind == "attention":
-            return draw.attention_html(*self._texts(), title=title)
-        return draw.words_html(self._rows(), self.matrix, self.summary, title=title)
+        rows, colours = self._rows()
+        return words_html(rows, self.matrix, self.summary, colours=colours)
 
     def _repr_html_(self) -> str:
         return self.svg()
@@ -110,8 +111,12 @@ class Explanation:
     def _texts(self) -> tuple:
         return self.question, self.question_weights, self.answer, self.answer_weights
 
-    def _rows(self) -> list[tuple[str, list[str], np.ndarray, np.ndarray]]:
-        """Give the title, the words, the numbers and the strengths, from -1 to 1, of what is drawn."""
+    def _rows(self) -> "tuple[list[WordRow], Sequence[Colour] | None]":
+        """Give what `words_figure` draws, and the colours that it has where they are not those of signs."""
+        from answer_ranking.evaluation.attention_figures import SIDES, attention_rows
+
+        if self.kind == "attention":
+            return attention_rows(*self._texts()), SIDES
         pairs = (("question", *self._texts()[:2]), ("answer", *self._texts()[2:]))
         rows = [(f"{side}: {_ABOUT[self.kind]}", words, values) for side, words, values in pairs]
         full = 1.0
@@ -126,7 +131,7 @@ class Explanation:
                 )
             ]
             rows = [rows[0], rows[2], rows[1], rows[3]]
-        return [(about, words, values, np.clip(values / full, -1, 1)) for about, words, values in rows]
+        return [(about, words, values, np.clip(values / full, -1, 1)) for about, words, values in rows], None
 
 
 def svg_of(figure: "Figure", summary: str) -> str:

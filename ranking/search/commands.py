@@ -112,7 +112,7 @@ def search(
     from answer_ranking.data_prep.own_tables import write_csv
     from answer_ranking.ranking.search.index import AnswerIndex, unknown_words
 
-    found = AnswerIndex.open(index).find(asked, k, first_stage, rerank, depth, wanted)
+    found = AnswerIndex.open(index).search(asked, k, first_stage, rerank, depth, wanted, warn=False)
     if warning := unknown_words(found):
         print(f"warning: {printable(warning)}", file=sys.stderr)
     if output is not None:

@@ -152,6 +152,8 @@ class AnswerIndex:
         rerank: "Ranker | str | Path | None" = None,
         rerank_depth: int = 100,
         where: Mapping[str, Any] | None = None,
+        *,
+        warn: bool = True,
     ) -> pd.DataFrame:
         """Find the best answers to questions.
 
@@ -165,6 +167,7 @@ class AnswerIndex:
                 `k` where these are more.
             rerank_depth: see `rerank`.
             where: only answers whose columns have the given value, or one of the given list.
+            warn: whether to warn of questions of which the model knows no word (`unknown_words`).
 
         Returns:
             The columns `question_id`, `question`, `rank` (from 1), `score` (that of the ranker which came
@@ -176,21 +179,6 @@ class AnswerIndex:
         Raises:
             UserError: a question is empty, or a column or first stage unknown.
         """
-        found = self.find(questions, k, first_stage, rerank, rerank_depth, where)
-        if warning := unknown_words(found):
-            warnings.warn(warning, stacklevel=2)
-        return found
-
-    def find(
-        self,
-        questions: "str | Sequence[str] | Path | pd.DataFrame",
-        k: int = 10,
-        first_stage: str | None = None,
-        rerank: "Ranker | str | Path | None" = None,
-        rerank_depth: int = 100,
-        where: Mapping[str, Any] | None = None,
-    ) -> pd.DataFrame:
-        """As `search`, without its warning, which belongs to the whole process; see `unknown_words`."""
         state, asked = self._state, questions_of(questions)
         texts = asked["question"].tolist()
         first_stage = first_stage or state.manifest.first_stages[0]
@@ -233,6 +221,8 @@ class AnswerIndex:
         result = pd.concat([head, result.iloc[order].reset_index(drop=True)], axis=1)
         result = result.assign(first_stage=first_stage)[rank <= k].reset_index(drop=True)
         result.attrs |= {"unknown": unknown, "questions": len(texts)}
+        if unknown and warn:
+            warnings.warn(unknown_words(result), stacklevel=2)
         return result
 
     def add(self, table: Table | Sequence[Table], *, ray: str | None = None) -> None:

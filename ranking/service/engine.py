@@ -119,7 +119,7 @@ class Engine:
     def _search(self, questions: list[str], k: int, way: str) -> list[Results]:
         stage, _, second = way.partition("+")
         assert self.index is not None
-        table = self.index.find(questions, k, stage or None, self._second if second else None)
+        table = self.index.search(questions, k, stage or None, self._second if second else None, warn=False)
         # The index calls the questions q1, q2 and so on.
         found: dict[str, list[Found]] = {f"q{number}": [] for number in range(1, len(questions) + 1)}
         names = ("rank", "score", "candidate", "candidate_id")

@@ -289,9 +289,7 @@ class Run:
         return paths
 
     def _refuse_to_lose_a_record(self) -> None:
-        if self.experiment.run.record is None:
-            return
-        for path in self._record_paths().values():
+        for path in self._record_paths().values() if self.experiment.run.record else ():
             old = read_record(path) if path.exists() else None
             if old and old.dataset != self.data.dataset.description.name:
                 raise UserError(f"{path} is a record of {old.dataset}. Give another name.")
@@ -312,15 +310,13 @@ class Run:
             "processors": [each.get("processor", "") for each in made_by],
             "parameters": int(sum(np.prod(v.shape) for v in self.model.trainable_variables)),
             # The median, since the first epoch of every seed includes TensorFlow's preparations.
-            "seconds_per_epoch": statistics.median(
-                epoch["seconds"] for result in results for epoch in result.history
-            ),
+            "seconds_per_epoch": statistics.median(one["seconds"] for x in results for one in x.history),
             "main": self.experiment.run.main,
             # With what a reader of the data set's numbers has to know, such as a part that is missing.
             "notes": " ".join(filter(None, (self.experiment.run.notes, *dataset.description.notes))),
             **further,
         }
-        # An earlier process, and so other code, may have trained the seeds.
+        # Other code, that of an earlier process, may have trained the seeds.
         code = [{key: each.get(key) for key in ("commit", "clean_tree")} for each in made_by]
         if code[0]["commit"] is not None and code.count(code[0]) == len(code):
             common |= code[0]

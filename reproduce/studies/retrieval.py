@@ -350,12 +350,8 @@ def main(config: Config) -> None:
         }
         asked = task.questions["test"]["question"]
         conditions = [
-            {
-                "system": name,
-                **found[name].chosen,
-                **row,
-                "milliseconds": milliseconds(found[name].search, asked),
-            }
+            {"system": name, **found[name].chosen, **row}
+            | {"milliseconds": milliseconds(found[name].search, asked)}
             for name, row in compare(measured).items()
         ]
     print(results_table(conditions))

@@ -9,11 +9,13 @@ from matplotlib.colors import to_rgba
 
 from answer_ranking.evaluation import evaluate_ranking
 from answer_ranking.evaluation.attention_figures import (
+    SIDES,
     accuracy_by_answer_length,
     accuracy_up_to_length,
     attention_heat_map,
-    attention_html,
+    attention_rows,
     correct_answer_lengths,
+    words_html,
 )
 
 QUESTION, QUESTION_WEIGHTS = ["what", "is", "covered", "?"], [0.1, 0.1, 0.6, 0.2]
@@ -93,7 +95,8 @@ class Page(HTMLParser):
 
 
 def test_html_holds_every_word_with_its_weight():
-    page = Page(attention_html(QUESTION, QUESTION_WEIGHTS, ANSWER, ANSWER_WEIGHTS))
+    rows = attention_rows(QUESTION, QUESTION_WEIGHTS, ANSWER, ANSWER_WEIGHTS)
+    page = Page(words_html(rows, None, "a summary", colours=SIDES))
     assert [span[0] for span in page.spans] == QUESTION + ANSWER
     weights = [*QUESTION_WEIGHTS, *ANSWER_WEIGHTS]
     np.testing.assert_allclose([span[1] for span in page.spans], weights, atol=5e-5)
@@ -104,14 +107,13 @@ def test_html_holds_every_word_with_its_weight():
 
 def test_html_is_escaped():
     words = ['<script>alert("1")</script>', "a&b", '"><img src=x>']
-    text = attention_html(words, np.ones(3), words, np.ones(3), title="</title><script>")
+    text = words_html(attention_rows(words, np.ones(3), words, np.ones(3)), None, "</p><script>")
     page = Page(text)
     assert [span[0] for span in page.spans] == words * 2
     assert page.tags == {"html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "span"}
     assert "<script" not in text
 
 
-@pytest.mark.parametrize("draw", [attention_heat_map, attention_html])
 @pytest.mark.parametrize(
     "texts",
     [
@@ -121,9 +123,9 @@ def test_html_is_escaped():
         (["a"], [1.0], ["a"], [-1.0]),
     ],
 )
-def test_texts_and_weights_that_do_not_fit_are_refused(draw, texts):
+def test_texts_and_weights_that_do_not_fit_are_refused(texts):
     with pytest.raises(ValueError, match="Received: "):
-        draw(*texts)
+        attention_heat_map(*texts)
 
 
 def test_a_text_without_attention_is_drawn_white():

@@ -267,8 +267,8 @@ def test_an_explanation_is_the_attention_to_the_words(build, tmp_path):
         np.testing.assert_allclose(weights, np.exp(largest) / np.exp(largest).sum(), rtol=1e-4)
     (word, weight), *_ = one.strongest()["question"]
     assert (word, weight) == (one.question[one.question_weights.argmax()], one.question_weights.max())
-    assert [text.get_text() for text in one.figure("pair").axes[1].texts] == one.answer
-    assert "&lt;" in one.html("pair") and "<b>" not in one.html()
+    assert [text.get_text() for text in one.figure().axes[1].texts] == one.answer
+    assert "&lt;" in one.html() and "<b>" not in one.html()
 
 
 @pytest.mark.parametrize("home", [False, True])

@@ -1,9 +1,7 @@
 """The page and the service, asked as a client asks."""
 
 import asyncio
-import html
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -121,15 +119,6 @@ def test_a_long_address_is_refused_and_the_page_grows_with_the_candidates_alone(
             sizes.append(len(client.get("/", params=asked).text))
         assert sizes[1] < 2.1 * sizes[0]
         assert client.get("/", params={"q": "a" * 65_000}).status_code == 414
-
-
-def test_the_disk_of_long_answers_has_as_many_as_its_address_can_hold(tmp_path):
-    answers = [f"radium {number} " + "\u9556" * 700 for number in range(12)]
-    AnswerIndex.build("hyperqa_squad", pd.DataFrame({"text": answers}), tmp_path / "index")
-    with TestClient(make_app(Engine(tmp_path / "index")), base_url=BASE) as client:
-        page = client.get("/", params={"q": "radium", "k": 12, "why": answers[0]}).text
-        (drawing,) = [each for each in re.findall(r'src="([^"]+)"', page) if "method=disk" in each]
-        assert client.get(f"/{html.unescape(drawing)}").status_code == 200
 
 
 def test_a_question_of_unknown_words_is_told_so(client, recwarn):
