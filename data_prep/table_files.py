@@ -282,23 +282,25 @@ def _read_parquet(path: Path, names: ColumnNames) -> tuple[pd.DataFrame, None]:
         with pyarrow.parquet.ParquetFile(path) as file:
             found = file.schema_arrow.names
             names.require(found, path)
-            groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
-            # A value that recurs has one place, and takes a pointer in each row.
-            if max(8 * file.metadata.num_rows, sum(each.total_byte_size for each in groups)) > most:
-                raise UserError(f"{path} unpacks to more than {most:,} bytes. Write it as .csv.")
             ours = [name for name in found if name in names]
             twice = next((name for name in ours if ours.count(name) > 1), None)
             if twice:
                 raise UserError(f"{path}: the column {twice!r} occurs twice. Name every column once.")
+            groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
+            columns = (group.column(place) for group in groups for place in range(group.num_columns))
+            size = sum(each.total_uncompressed_size for each in columns if each.path_in_schema in ours)
+            # A value that recurs has one place, and takes a pointer in each row.
+            if max(8 * file.metadata.num_rows, size) > most:
+                raise UserError(f"{path} unpacks to more than {most:,} bytes. Write it as .csv.")
         # By column and part by part, so that no more than a part is held in Arrow's form beside Python's; a
         # dictionary's text is held once, however many rows of the part have it.
         with pyarrow.parquet.ParquetFile(path, read_dictionary=ours) as file:
-            columns = {}
+            table = {}
             for name in ours:
                 parts = file.iter_batches(columns=[name], batch_size=_PARQUET_ROWS)
                 values = shared(value for part in parts for value in _values(part.column(0)))
-                columns[name] = pd.Series(values, dtype=object)
-            return pd.DataFrame(columns), None
+                table[name] = pd.Series(values, dtype=object)
+            return pd.DataFrame(table), None
     except (OSError, ValueError, TypeError, pyarrow.ArrowException) as error:
         raise UserError(f"{path} is not a readable Parquet file ({error!s:.200}). Write it again.") from error
 

@@ -136,7 +136,7 @@ def words_html(
         styles = [_style(float(strength), _ground(strength, colours, number)) for strength in strengths]
         page.words(words, [f"{value:+.4f}" for value in values], styles)
     if matrix is not None:
-        page.figure(words_figure(rows, matrix), summary)
+        page.figure(words_figure(rows, matrix, colours=colours), summary)
     return page.render()
 
 
