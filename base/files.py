@@ -7,6 +7,7 @@ import lzma
 import os
 import re
 import secrets
+import stat
 import sys
 import tarfile
 import tempfile
@@ -43,8 +44,8 @@ DAMAGED: tuple[type[Exception], ...] = (
 
 _OTHER_FILES = 512
 
-# The number of the process in the name of a temporary file.
-_WRITER = re.compile(r"\.(\d+)\.part")
+# What `atomic_path` calls a temporary file; the number is that of the process.
+_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}\.(\d+)\.part(\.[^.]*)?")
 
 _Made = TypeVar("_Made")
 
@@ -116,7 +117,10 @@ def held_folder(folder: str | Path) -> Iterator[None]:
     A process that is killed holds nothing any more.
     """
     check_writable(folder)
-    lock = FileLock(Path(folder) / "lock")
+    path = Path(folder) / "lock"
+    if path.is_symlink():
+        raise UserError(f"{path} is a link, and a lock would empty what it points to. Delete it.")
+    lock = FileLock(path)
     try:
         lock.acquire(timeout=0)
     except Timeout:
@@ -170,9 +174,26 @@ def remove_leftovers(folder: str | Path) -> None:
     Those of processes that still run, which may be writing just now, are left alone.
     """
     for path in Path(folder).glob(".*.part*"):
-        writer = _WRITER.search(path.name)
-        if not (writer and _runs(int(writer[1]))):
+        temporary = _TEMPORARY.fullmatch(path.name)
+        if temporary and not _runs(int(temporary[1])):
             path.unlink(missing_ok=True)
+
+
+def refuse_links(folder: str | Path) -> None:
+    """Raise a UserError that names what below a folder is neither a plain file nor a folder.
+
+    A folder that somebody sent may hold links that lead out of it, or pipes that never end. The folder itself
+    may be a link: the user named it.
+    """
+    for place, folders, names in os.walk(folder):
+        for name in folders + names:
+            path = Path(place, name)
+            mode = path.lstat().st_mode
+            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+                raise UserError(
+                    f"{path} is a link or a device, which {folder} must not hold. "
+                    "Put the file or the folder itself there, if you trust it."
+                )
 
 
 def _runs(process: int) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 
 from answer_ranking.base.command import import_tensorflow, printable
 from answer_ranking.base.errors import UserError
+from answer_ranking.base.files import refuse_links
 from answer_ranking.ranking.numpy_hyperqa import NumpyHyperQA, is_hyperqa, layer_configs
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def find_preset(name: str) -> Path:
 def find_model(model: str | Path) -> Path:
     """Give a ranker's folder by its path or, where there is no such folder, by the name of a preset.
 
-    A UserError says what is missing in it.
+    A UserError says what is missing in it, or that it holds a link.
     """
     names = preset_names()
     folder = PRESETS / model if str(model) in names and not Path(model).is_dir() else Path(model)
@@ -52,6 +53,7 @@ def find_model(model: str | Path) -> Path:
             raise UserError(
                 f"cannot read {path}. MODEL must be the model/ folder that a training left{choice}."
             )
+    refuse_links(folder)
     return folder
 
 

@@ -12,12 +12,14 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from answer_ranking.ranking.search.checked_array import CheckedArray, read_checked, write_sums
 from answer_ranking.ranking.search.manifest import damaged
 
 _WORD = re.compile(r"\w+")
 WORDS = "words.npz"
 """The file of a segment that holds what `counts_of` gives."""
 _ARRAYS = ("data", "indices", "indptr")
+_VOCABULARY = "vocab.index.json"
 
 
 def words_of(text: str) -> list[str]:
@@ -54,9 +56,9 @@ class WordIndex:
     def __init__(self, folder: Path):
         try:
             self._data, self._indices, self._starts = (
-                np.load(folder / f"{name}.csc.index.npy", mmap_mode="r") for name in _ARRAYS
+                CheckedArray(folder / f"{name}.csc.index.npy") for name in _ARRAYS
             )
-            self._content = (folder / "vocab.index.json").read_bytes()
+            self._content = read_checked(folder / _VOCABULARY)
             self._n_texts = json.loads((folder / "params.index.json").read_bytes())["num_docs"]
         except (OSError, ValueError, KeyError) as error:
             raise damaged(folder, error) from error
@@ -83,9 +85,9 @@ class WordIndex:
             try:
                 for word in words_of(question):
                     if (number := self._numbers.get(word)) is not None:
-                        part = slice(self._starts[number], self._starts[number + 1])
-                        scores[self._indices[part]] += self._data[part]
-            except IndexError as error:
+                        start, stop = self._starts.slice(number, number + 2)
+                        scores[self._indices.slice(start, stop)] += self._data.slice(start, stop)
+            except (IndexError, ValueError) as error:
                 raise damaged(self._folder, error) from error
             if keep is not None:
                 scores[~keep] = 0
@@ -161,6 +163,8 @@ def write_bm25(folder: Path, counted: Sequence[Path]) -> None:
     index.scores = {"data": data, "indices": indices, "indptr": starts, "num_docs": n_texts}
     index.vocab_dict, index.nonoccurrence_array = numbers, None
     index.save(folder, show_progress=False)
+    for name in (*(f"{array}.csc.index.npy" for array in _ARRAYS), _VOCABULARY):
+        write_sums(folder / name)
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """The steps of building an index; `AnswerIndex` puts them together."""
 
+import re
 import shutil
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -15,17 +16,21 @@ import pyarrow.parquet as pq
 from tqdm import tqdm
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import atomic_write, held_folder, remove_leftovers
+from answer_ranking.base.files import atomic_write, held_folder, refuse_links, remove_leftovers
 from answer_ranking.ranking.model_folder import find_model
 from answer_ranking.ranking.search import ball
 from answer_ranking.ranking.search.bm25 import WORDS, write_bm25
-from answer_ranking.ranking.search.manifest import Manifest, name_of, sha256_of_model
+from answer_ranking.ranking.search.checked_array import write_sums
+from answer_ranking.ranking.search.manifest import OWN, Manifest, name_of, sha256_of_model
 from answer_ranking.ranking.search.segments import Part, Segments, atomic_folder, make_segment
 from answer_ranking.ranking.search.shards import Shard
 from answer_ranking.ranking.search.tasks import PROBED, Model, spread
 
 if TYPE_CHECKING:
     from answer_ranking.ranking.ranker import Ranker
+
+# What a kill leaves of `atomic_folder` and `copy_model`.
+_UNFINISHED = re.compile("[.](model|((bm25|ball)-)?[0-9a-f]{24})[.]part")
 
 
 def with_rows(folder: Path, manifest: Manifest, shards: Iterable[Shard], ray: Any = None) -> Manifest:
@@ -60,6 +65,8 @@ def with_rows(folder: Path, manifest: Manifest, shards: Iterable[Shard], ray: An
             with atomic_folder(folder / "segments" / name) as new:
                 for file, content in files.items():
                     (new / file).write_bytes(content)
+                if model is not None:
+                    write_sums(new / "points.npy")
             bar.update(rows)
     manifest = replace(manifest, segments=segments)
     name = name_of(*(name for name, _ in segments))
@@ -117,13 +124,14 @@ def _bar(what: str, unit: str, total: int = 0) -> tqdm:
 def commit(folder: Path, manifest: Manifest, before: Manifest | None = None) -> None:
     """Replace the manifest, and remove what belongs neither to the new state nor to that before it.
 
-    Somebody may have read the manifest of the state before, and not yet opened its files.
+    Somebody may have read the manifest of the state before, and not yet opened its files. What is not called
+    as a part of an index is somebody else's, and stays.
     """
     manifest.write(folder)
     needed = manifest.parts | (before.parts if before else set())
     for path in (*folder.glob("*"), *folder.glob("segments/*")):
         name = path.relative_to(folder).as_posix()
-        if name.startswith(("segments/", "bm25-", "ball-", "deleted-")) and name not in needed:
+        if OWN.fullmatch(name) and name not in needed:
             with suppress(OSError):  # Windows keeps a file that somebody has open.
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
@@ -131,10 +139,11 @@ def commit(folder: Path, manifest: Manifest, before: Manifest | None = None) -> 
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
     """Hold the lock of an index; a UserError says that the disk is full."""
+    refuse_links(folder)
     with held_folder(folder):
         try:
-            for path in folder.glob(".*.part"):
-                if path.is_dir():
+            for path in (*folder.glob(".*.part"), *folder.glob("segments/.*.part")):
+                if _UNFINISHED.fullmatch(path.name):
                     shutil.rmtree(path)
             remove_leftovers(folder)
             yield

@@ -16,10 +16,10 @@ from answer_ranking.base.cluster import cluster
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write
 from answer_ranking.ranking.search.building import commit, copy_model, held, load, similarity, with_rows
-from answer_ranking.ranking.search.manifest import BUILDING, NAME, Manifest, name_of, sha256_of_model
+from answer_ranking.ranking.search.manifest import BUILDING, NAME, Manifest, damaged, sha256_of_model
 from answer_ranking.ranking.search.questions import questions_of
 from answer_ranking.ranking.search.shards import Shard, Table, read_shards, tables_in
-from answer_ranking.ranking.search.state import State
+from answer_ranking.ranking.search.state import State, deleted_name
 
 if TYPE_CHECKING:
     from answer_ranking.ranking.ranker import Ranker
@@ -214,6 +214,8 @@ class AnswerIndex:
             other = load(Path(rerank)) if isinstance(rerank, (str, Path)) else rerank
             pairs = list(zip(np.array(texts, object)[number], result["candidate"], strict=True))
             scores = _scores(other, pairs, lengths)
+        if not np.isfinite(scores).all():
+            raise damaged(self.folder, ValueError("a score is not a finite number"))
         order = np.lexsort((-scores, number))
         rank = np.concatenate([np.arange(1, n + 1) for n in lengths]).astype(int)
         head = asked[["question_id", "question"]].iloc[number[order]].reset_index(drop=True)
@@ -250,7 +252,7 @@ class AnswerIndex:
             if (rows < 0).any():
                 raise UserError(f"{self.folder} has no answer {', '.join(map(repr, names[rows < 0][:5]))}.")
             deleted = np.sort(np.append(now.deleted, rows))
-            name = f"deleted-{name_of(deleted.tobytes().hex())}.npy"
+            name = deleted_name(deleted)
             with atomic_write(self.folder / name, "wb") as file:
                 np.save(file, deleted)
             commit(self.folder, replace(now.manifest, deleted=name, n_deleted=len(deleted)), now.manifest)

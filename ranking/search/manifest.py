@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
@@ -9,11 +10,14 @@ from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
 from answer_ranking.base.errors import DamagedFileError, UserError
-from answer_ranking.base.files import atomic_write, read_content
+from answer_ranking.base.files import atomic_write, read_content, refuse_links
 
 NAME, BUILDING = "manifest.json", "building"
 FORMAT = 2
 _WHOLE, _END = 2**20, 2**18  # bytes: files up to the first are read whole, of larger ones both ends
+# The files and folders of an index, which are called by what `name_of` gives.
+OWN = re.compile("segments/[0-9a-f]{24}|(bm25|ball)-[0-9a-f]{24}(-codes)?|deleted-[0-9a-f]{24}[.]npy")
+_BELOW = re.compile("(/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*")
 _AGAIN = "Build the index again: answer-ranking index ANSWERS --model MODEL --output INDEX."
 
 
@@ -95,14 +99,30 @@ class Manifest:
                 raise ValueError("it is not what was written")
             del facts["format"]
             facts["segments"] = [(name, rows) for name, rows in facts["segments"]]
-            return cls(**facts)
+            manifest = cls(**facts)
+            manifest.check_names()
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise UserError(f"{path} is damaged ({error!s:.100}). {_AGAIN}") from error
+        refuse_links(folder)
+        return manifest
+
+    def check_names(self) -> None:
+        """Raise a ValueError if a name is not one of those that an index gives.
+
+        Whoever wrote the manifest must not lead a reader, or an addition, out of the index's folder.
+        """
+        for part in self.parts - {"model"}:
+            if not OWN.fullmatch(part):
+                raise ValueError(f"it names {part!r:.60}, which is no part of an index")
+        for name in self.files:
+            if not any(name.startswith(part) and _BELOW.fullmatch(name[len(part) :]) for part in self.parts):
+                raise ValueError(f"it names {name!r:.60}, which is no file of an index")
 
     def check(self, folder: Path) -> None:
         """Compare all files with what was written; a UserError names the first that is missing or damaged.
 
-        Of a file above a megabyte, the size and both ends are compared.
+        Of a file above a megabyte, the size and both ends are compared here, and its blocks when they are
+        first read: by `CheckedArray`, or by the check sums that pages of Parquet and parts of .npz have.
         """
         for name, (size, print_) in self.files.items():
             path = folder / name

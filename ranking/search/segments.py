@@ -7,6 +7,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ import pyarrow.parquet as pq
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import allow_files
 from answer_ranking.ranking.search.bm25 import WORDS, counts_of
+from answer_ranking.ranking.search.checked_array import CheckedArray
 from answer_ranking.ranking.search.manifest import FORMAT, Manifest, damaged, name_of
 from answer_ranking.ranking.search.tasks import Model
 
@@ -38,7 +40,8 @@ class Segments:
     def __init__(self, folder: Path, manifest: Manifest):
         self._lock = threading.Lock()
         self._kept: dict[tuple[int, int], pa.Table] = {}
-        self._files, self._points = [], []
+        self._files: list[tuple[Path, pq.ParquetFile]] = []
+        self._points: list[tuple[Path, CheckedArray]] = []
         allow_files(2 * len(manifest.segments))
         for name, rows in manifest.segments:
             path = folder / "segments" / name / "texts.parquet"
@@ -49,10 +52,11 @@ class Segments:
                 self._files.append((path, file))
                 if manifest.similarity:
                     path = path.with_name("points.npy")
-                    points = np.load(path, mmap_mode="r")
-                    if points.dtype != np.float32 or points.ndim != 2 or len(points) != rows:
-                        raise ValueError(f"{points.dtype} {points.shape} instead of float32 ({rows}, d)")
-                    self._points.append(points)
+                    points = CheckedArray(path)
+                    shape, dtype = points.array.shape, points.array.dtype
+                    if dtype != np.float32 or len(shape) != 2 or shape[0] != rows:
+                        raise ValueError(f"{dtype} {shape} instead of float32 ({rows}, d)")
+                    self._points.append((path, points))
             except (OSError, ValueError, EOFError, pa.ArrowException) as error:
                 raise damaged(path, error) from error
         self._starts = np.cumsum([0, *(rows for _, rows in manifest.segments)])
@@ -68,7 +72,7 @@ class Segments:
     @property
     def dimension(self) -> int:
         """How many numbers a point has."""
-        return self._points[0].shape[1]
+        return self._points[0][1].array.shape[1]
 
     def column(self, name: str) -> pa.ChunkedArray:
         """Read a whole column."""
@@ -100,19 +104,29 @@ class Segments:
 
     def points(self, rows: np.ndarray) -> np.ndarray:
         """Copy the points of some rows, whose numbers rise: float32 `(rows, d)`."""
-        parts = [self._points[i][local] for i, local in self._split(rows)]
+        parts = []
+        for i, local in self._split(rows):
+            parts.append(self._read_points(i, partial(CheckedArray.rows, rows=local)))
         return np.concatenate(parts) if parts else np.empty((0, self.dimension), np.float32)
 
     def blocks(self, first: int = 0) -> Iterator[np.ndarray]:
         """Give all points from a row on, float32 `(rows of the segment, d)`, memory-mapped."""
-        for start, points in zip(self._starts, self._points, strict=False):
-            if start + len(points) > first:
-                yield points[max(first - int(start), 0) :]
+        for i, (_, every) in enumerate(self._points):
+            begin = max(first - int(self._starts[i]), 0)
+            if begin < len(every):
+                yield self._read_points(i, partial(CheckedArray.slice, start=begin, stop=len(every)))
 
     def _split(self, rows: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         bounds = np.searchsorted(rows, self._starts)
         for i in np.flatnonzero(np.diff(bounds)):
             yield int(i), rows[bounds[i] : bounds[i + 1]] - self._starts[i]
+
+    def _read_points(self, i: int, read: Callable[[CheckedArray], np.ndarray]) -> np.ndarray:
+        path, points = self._points[i]
+        try:
+            return read(points)
+        except (OSError, ValueError) as error:
+            raise damaged(path, error) from error
 
     def _reading(self, i: int, read: Callable[[pq.ParquetFile], pa.Table]) -> pa.Table:
         path, file = self._files[i]

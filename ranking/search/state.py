@@ -11,8 +11,13 @@ import pyarrow as pa
 from answer_ranking.base.errors import UserError
 from answer_ranking.ranking.search.ball import Ball
 from answer_ranking.ranking.search.bm25 import WordIndex
-from answer_ranking.ranking.search.manifest import Manifest, damaged
+from answer_ranking.ranking.search.manifest import Manifest, damaged, name_of
 from answer_ranking.ranking.search.segments import Segments, matching
+
+
+def deleted_name(rows: np.ndarray) -> str:
+    """Name the file of the numbers of deleted rows by its content."""
+    return f"deleted-{name_of(rows.tobytes().hex())}.npy"
 
 
 class State:
@@ -34,6 +39,8 @@ class State:
         if manifest.deleted:
             try:
                 self.deleted = np.load(folder / manifest.deleted)
+                if deleted_name(self.deleted) != manifest.deleted:
+                    raise ValueError("it is not what was written")
             except (OSError, ValueError, EOFError) as error:
                 raise damaged(folder / manifest.deleted, error) from error
 

@@ -171,9 +171,11 @@ def test_a_folder_that_cannot_be_held_is_a_user_error(tmp_path):
 def test_only_the_leftovers_of_ended_processes_are_removed(tmp_path):
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    left = [f".a.json.x1_.{ended.pid}.part", f".norms.{ended.pid}.part.png", ".old.json.x1.part"]
+    left = [f".a.json.0123abcd.{ended.pid}.part", f".norms.0123abcd.{ended.pid}.part.png"]
     for name in left:
         (tmp_path / name).write_bytes(b"half")
+    # It looks alike, and is somebody else's.
+    (tmp_path / f".letter.{ended.pid}.part").write_bytes(b"dear")
     with atomic_write(tmp_path / "a.json") as file, atomic_path(tmp_path / "norms.png") as temporary:
         temporary.write_bytes(b"whole")
         remove_leftovers(tmp_path)
@@ -181,4 +183,5 @@ def test_only_the_leftovers_of_ended_processes_are_removed(tmp_path):
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {
         "a.json": b"whole",
         "norms.png": b"whole",
+        f".letter.{ended.pid}.part": b"dear",
     }

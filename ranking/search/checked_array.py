@@ -1,0 +1,103 @@
+"""Large arrays in files, of which every block is compared with its check sum when it is first read."""
+
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+_BLOCK = 1 << 14  # bytes: a thousand points of a million lie in a thousand blocks, which take 15 ms once
+_SUFFIX = ".sums"
+
+
+class CheckedArray:
+    """An array of a .npy file, memory-mapped; `write_sums` wrote the check sums (CRC-32) of its blocks.
+
+    A file without check sums, of an index of version 0.1, is read as it is. Several threads may
+    read it.
+
+    Raises:
+        ValueError: the array is not in one piece, or a block is not what was written.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "numbers.npy"
+        >>> np.save(path, np.arange(5))
+        >>> write_sums(path)
+        >>> CheckedArray(path).slice(1, 3).tolist()
+        [1, 2]
+    """
+
+    def __init__(self, path: Path):
+        self.array = np.load(path, mmap_mode="r")
+        if not self.array.flags.c_contiguous or not self.array.ndim:
+            raise ValueError("the array is not in one piece")
+        self._bytes = np.memmap(path, np.uint8, "r")
+        sums = _sums_of(path)
+        self._sums = np.fromfile(sums, "<u4") if sums.is_file() else None
+        # The blocks that nobody has read; None once there are none.
+        self._unread: np.ndarray | None = None
+        if self._sums is not None:
+            if len(self._sums) != -(-len(self._bytes) // _BLOCK):
+                raise ValueError("its check sums are of another file")
+            self._unread = np.ones(len(self._sums), bool)
+        self._start = self.array.offset
+        self._row = self.array.itemsize * int(np.prod(self.array.shape[1:]))
+        self._check(range(self._start // _BLOCK + 1))
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def rows(self, rows: np.ndarray) -> np.ndarray:
+        """Copy some rows."""
+        if self._unread is not None and len(rows):
+            first = (self._start + rows * self._row) // _BLOCK
+            last = (self._start + (rows + 1) * self._row - 1) // _BLOCK
+            if self._row > _BLOCK:
+                self._check(range(int(first.min()), int(last.max()) + 1))
+            else:
+                self._check(np.union1d(first, last))
+        return self.array[rows]
+
+    def slice(self, start: int, stop: int) -> np.ndarray:
+        """Give the rows from `start` to before `stop`, not copied."""
+        if self._unread is not None and stop > start:
+            first = (self._start + start * self._row) // _BLOCK
+            last = (self._start + stop * self._row - 1) // _BLOCK
+            self._check(range(int(first), min(int(last) + 1, len(self._unread))))
+        return self.array[start:stop]
+
+    def _check(self, blocks: "range | np.ndarray") -> None:
+        unread = self._unread
+        if unread is None or self._sums is None:
+            return
+        numbers = np.asarray(blocks)
+        for block in numbers[unread[numbers]].tolist():
+            if zlib.crc32(self._bytes[block * _BLOCK : (block + 1) * _BLOCK]) != self._sums[block]:
+                raise ValueError(f"its bytes from {block * _BLOCK:,} on are not what was written")
+            unread[block] = False
+        if not unread.any():
+            self._unread = None
+
+
+def write_sums(path: Path) -> None:
+    """Write the check sums of a file's blocks into a file beside it."""
+    sums = []
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            sums.append(zlib.crc32(block))
+    _sums_of(path).write_bytes(np.array(sums, "<u4").tobytes())
+
+
+def read_checked(path: Path) -> bytes:
+    """Read a whole file; a ValueError says that it is not what was written."""
+    content, sums = path.read_bytes(), _sums_of(path)
+    if sums.is_file():
+        blocks = range(0, len(content), _BLOCK)
+        found = [zlib.crc32(content[start : start + _BLOCK]) for start in blocks]
+        if np.array(found, "<u4").tobytes() != sums.read_bytes():
+            raise ValueError("it is not what was written")
+    return content
+
+
+def _sums_of(path: Path) -> Path:
+    return path.with_name(path.name + _SUFFIX)
