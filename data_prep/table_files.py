@@ -34,6 +34,8 @@ _NOT_ASCII = re.compile(b"[\x80-\xff]+")
 _PARQUET_ROWS = 10_000
 _MOST_COLUMNS = 1_000
 _MOST_OTHERS = 10  # of columns that are not asked for, to be named in an error
+# Texts may recur, so that a table has more of them than its file has bytes.
+_MOST_TEXT, _TEXT_TIMES = 2**28, 20
 _SHEET_ROWS = 2**20
 # The cells of a sheet are written at length and pack well.
 _SHEET_TIMES = 20
@@ -274,44 +276,103 @@ def read_json_lines(text: str, faults: Faults, names: ColumnNames) -> tuple[pd.D
 
 
 def _read_parquet(path: Path, names: ColumnNames) -> tuple[pd.DataFrame, None]:
-    import pyarrow
     import pyarrow.parquet
 
     try:
-        most = max(files.MOST_BYTES, files.MOST_TIMES * path.stat().st_size)
         with pyarrow.parquet.ParquetFile(path) as file:
-            found = file.schema_arrow.names
-            names.require(found, path)
-            ours = [name for name in found if name in names]
-            twice = next((name for name in ours if ours.count(name) > 1), None)
-            if twice:
-                raise UserError(f"{path}: the column {twice!r} occurs twice. Name every column once.")
-            groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
-            columns = (group.column(place) for group in groups for place in range(group.num_columns))
-            size = sum(each.total_uncompressed_size for each in columns if each.path_in_schema in ours)
-            # A value that recurs has one place, and takes a pointer in each row.
-            if max(8 * file.metadata.num_rows, size) > most:
-                raise UserError(f"{path} unpacks to more than {most:,} bytes. Write it as .csv.")
+            ours, rows_of = _parquet_columns(path, file, names)
         # By column and part by part, so that no more than a part is held in Arrow's form beside Python's; a
         # dictionary's text is held once, however many rows of the part have it.
-        with pyarrow.parquet.ParquetFile(path, read_dictionary=ours) as file:
+        lengths = LengthOfTexts(path)
+        with pyarrow.parquet.ParquetFile(path, read_dictionary=[*set(ours).difference(rows_of)]) as file:
             table = {}
             for name in ours:
-                parts = file.iter_batches(columns=[name], batch_size=_PARQUET_ROWS)
-                values = shared(value for part in parts for value in _values(part.column(0)))
+                parts = file.iter_batches(columns=[name], batch_size=rows_of.get(name, _PARQUET_ROWS))
+                values = shared(value for part in parts for value in _values(part.column(0), lengths))
                 table[name] = pd.Series(values, dtype=object)
             return pd.DataFrame(table), None
-    except (OSError, ValueError, TypeError, pyarrow.ArrowException) as error:
+    except UserError:
+        raise
+    except Exception as error:  # what pyarrow raises for a damaged file may be anything
         raise UserError(f"{path} is not a readable Parquet file ({error!s:.200}). Write it again.") from error
 
 
-def _values(column: Any) -> list:
-    import pyarrow
+def _parquet_columns(path: Path, file: Any, names: ColumnNames) -> tuple[list[str], dict[str, int]]:
+    """Check what a Parquet file says of itself, and give the columns to read.
 
+    For columns whose texts are stored by what they do not have in common with the one before, which pyarrow
+    reads at full length alone, also gives how many rows fit the memory.
+    """
+    import pyarrow.types
+
+    schema, metadata = file.schema_arrow, file.metadata
+    names.require(schema.names, path)
+    ours = [name for name in schema.names if name in names]
+    for name in ours:
+        if ours.count(name) > 1:
+            raise UserError(f"{path}: the column {name!r} occurs twice. Name every column once.")
+        kind = schema.field(name).type
+        if pyarrow.types.is_nested(kind):
+            raise UserError(
+                f"{path}: the column {name!r} holds lists or structures ({kind!s:.80}). "
+                "Write it as text, or leave it out."
+            )
+    most = max(files.MOST_BYTES, files.MOST_TIMES * path.stat().st_size)
+    size, rows_of = 0, dict[str, int]()
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        for place in range(group.num_columns):
+            column = group.column(place)
+            if column.path_in_schema in ours:
+                size += column.total_uncompressed_size
+                if "DELTA_BYTE_ARRAY" in column.encodings:
+                    # Each value may begin with all that stands before it.
+                    fit = _MOST_TEXT // (4 * column.total_uncompressed_size + 1)
+                    rows_of[column.path_in_schema] = min(
+                        rows_of.get(column.path_in_schema, _PARQUET_ROWS), max(fit, 1)
+                    )
+    # A value that recurs has one place, and takes a pointer in each row.
+    if max(8 * metadata.num_rows, size) > most:
+        raise UserError(f"{path} unpacks to more than {most:,} bytes. Write it as .csv.")
+    return ours, rows_of
+
+
+def _values(column: Any, lengths: "LengthOfTexts") -> list:
+    import pyarrow
+    import pyarrow.compute
+
+    kind = column.type.value_type if pyarrow.types.is_dictionary(column.type) else column.type
+    has_length = pyarrow.types.is_large_string(kind) or pyarrow.types.is_large_binary(kind)
+    has_length = has_length or pyarrow.types.is_string(kind) or pyarrow.types.is_binary(kind)
     if not pyarrow.types.is_dictionary(column.type):
+        if has_length:
+            lengths.add(pyarrow.compute.sum(pyarrow.compute.binary_length(column)).as_py() or 0)
         return column.to_pylist()
+    if has_length:
+        of_each = pyarrow.compute.binary_length(column.dictionary).take(column.indices)
+        lengths.add(pyarrow.compute.sum(of_each).as_py() or 0)
     distinct = [*column.dictionary.to_pylist(), None]
     return [distinct[-1 if place is None else place] for place in column.indices.to_pylist()]
+
+
+class LengthOfTexts:
+    """Adds up the lengths of a table's texts; a UserError says that they are too long for the file's size.
+
+    A text that recurs has one place in a Parquet file or a sheet, but one for each row in an index. A few
+    kilobytes can stand for more than any memory.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._sum = path, 0
+        self._most = max(_MOST_TEXT, _TEXT_TIMES * path.stat().st_size)
+
+    def add(self, length: int) -> None:
+        self._sum += length
+        if self._sum > self._most:
+            raise UserError(
+                f"{self._path}: its texts have more than {self._most:,} bytes in all, since some stand in "
+                "very many rows. Leave out what repeats, or write it as .csv."
+            )
 
 
 def _read_excel(path: Path, names: ColumnNames, faults: Faults) -> tuple[pd.DataFrame, list[int]]:
@@ -363,6 +424,7 @@ def _first_sheet(book, names: ColumnNames, faults: Faults) -> tuple[pd.DataFrame
     ours = [i for i, name in found.items() if name in names]
     columns: list[list] = [[] for _ in ours]
     lines: list[int] = []
+    lengths = LengthOfTexts(Path(faults.where))
     rest = sheet.iter_rows(first + 1, _SHEET_ROWS, max_col=max(ours) + 1, values_only=True)
     for line, row in enumerate(rest, start=first + 1):
         if not any(map(_is_filled, row)):
@@ -372,6 +434,7 @@ def _first_sheet(book, names: ColumnNames, faults: Faults) -> tuple[pd.DataFrame
             faults.add(line, f"the {found[wrong]} is Excel's error {row[wrong]}. Correct its formula.")
             continue
         for column, i in zip(columns, ours, strict=True):
+            lengths.add(len(row[i]) if type(row[i]) is str else 0)
             column.append(column[-1] if column and type(row[i]) is str and row[i] == column[-1] else row[i])
         lines.append(line)
     table = pd.DataFrame(dict(enumerate(columns)), dtype=object)

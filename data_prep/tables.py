@@ -31,6 +31,7 @@ _SHOWN = 20
 
 _LINE = re.compile("[^\n]+|(?<=\n)(?=\n)|^(?=\n)")
 _WHITE_SPACE = re.compile(r"\s+")
+_LONGEST_ID = 1_000  # characters; a run file repeats an identifier in every row
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 RULES = ("all", "answerable", "clean")
@@ -179,6 +180,8 @@ def check_table(
                 mark(row, f"the {name} is no text but {text[:40]!r}. Write it as a text.")
             elif not text.isascii() and not text.isprintable() and _SURROGATE.search(text):
                 mark(row, f"the {name} holds half of a character (a lone surrogate). Save it as UTF-8.")
+            elif name.endswith("_id") and len(text) > _LONGEST_ID:
+                mark(row, f"the {name} has {len(text):,} characters, more than {_LONGEST_ID}. Shorten it.")
             elif name.endswith("_id") and _WHITE_SPACE.search(text):
                 without = _WHITE_SPACE.sub("_", text.strip())
                 what = f"the {name} {text!r:.80} holds white space, which run files cannot."

@@ -119,7 +119,7 @@ def refuse_ids(ids: Sequence, what: str) -> None:
     if len(ids):
         named = list(dict.fromkeys(map(str, ids)))
         more = f" and {len(named) - _NAMED_AT_MOST:,} more" if len(named) > _NAMED_AT_MOST else ""
-        shown = ", ".join(map(repr, named[:_NAMED_AT_MOST])) + more
+        shown = ", ".join(f"{name!r:.80}" for name in named[:_NAMED_AT_MOST]) + more
         raise UserError(f"{what} the candidate_id {shown}. Give every answer its own.")
 
 

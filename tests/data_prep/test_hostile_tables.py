@@ -1,0 +1,177 @@
+"""Tables that are damaged, or small files that stand for more than any memory."""
+
+import datetime
+import decimal
+import io
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from answer_ranking.base.errors import UserError
+from answer_ranking.data_prep import table_files
+from answer_ranking.data_prep.table_files import ColumnNames, EveryColumn, read_table_file
+from answer_ranking.data_prep.tables import check_table
+from answer_ranking.ranking.search.answers import answers_of
+
+ROWS = 10_000
+
+
+def repeated(text, n=ROWS):
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int32)), pa.array([text]))
+
+
+def parquet(path, **columns):
+    pq.write_table(pa.table(columns), path, compression="zstd")
+    return path
+
+
+@pytest.mark.parametrize("column", ["question", "candidate", "source"])
+@pytest.mark.parametrize("encoded", ["dictionary", "plain", "prefixes"])
+def test_a_text_that_recurs_too_often_is_refused_before_it_is_expanded(tmp_path, column, encoded):
+    n = ROWS if encoded == "dictionary" else 300
+    columns = {
+        "question": pa.array(["Who?"] * n),
+        "candidate": pa.array([f"Ann {i}" for i in range(n)]),
+        "source": pa.array(["here"] * n),
+    }
+    path = tmp_path / "bomb.parquet"
+    if encoded == "dictionary":
+        columns[column] = repeated("x" * 1_000_000)
+        parquet(path, **columns)
+    else:
+        columns[column] = pa.array(["x" * 1_000_000] * n)
+        encoding = {column: "DELTA_BYTE_ARRAY" if encoded == "prefixes" else "PLAIN"}
+        pq.write_table(
+            pa.table(columns), path, compression="zstd", use_dictionary=False, column_encoding=encoding
+        )
+    assert path.stat().st_size < 1_000_000
+    with pytest.raises(UserError, match=r"bomb\.parquet.* more than"):
+        read_table_file(path, EveryColumn("candidate"))
+
+
+def test_a_text_that_recurs_is_read_where_there_is_room(tmp_path):
+    path = parquet(tmp_path / "fine.parquet", question=repeated("Who?"), candidate=repeated("Ann " * 100))
+    table, _, _ = read_table_file(path, ColumnNames())
+    assert table["candidate"].tolist() == ["Ann " * 100] * ROWS
+
+
+def test_a_shared_string_of_a_sheet_counts_in_every_cell(tmp_path, monkeypatch):
+    openpyxl = pytest.importorskip("openpyxl")
+    monkeypatch.setattr(table_files, "_MOST_TEXT", 100_000)
+    book = openpyxl.Workbook()
+    book.active.append(["question", "candidate"])
+    for _ in range(200):
+        book.active.append(["Who?", "x" * 1_000])
+    book.save(tmp_path / "bomb.xlsx")
+    with pytest.raises(UserError, match=r"bomb\.xlsx.* more than 1"):
+        read_table_file(tmp_path / "bomb.xlsx", ColumnNames())
+
+
+@pytest.mark.parametrize("name", ["question_id", "candidate_id"])
+def test_an_identifier_has_a_length(name):
+    table = pd.DataFrame({"question": ["Who?"], "candidate": ["Ann"], "label": [1], name: ["x" * 1_000]})
+    assert len(check_table(table, "here")) == 1
+    with pytest.raises(UserError, match=f"here, line 1: the {name} has 1,001 characters"):
+        check_table(table.assign(**{name: "x" * 1_001}), "here")
+
+
+def test_an_error_never_holds_a_whole_identifier():
+    table = pd.DataFrame({"candidate": ["a", "b"], "candidate_id": ["x" * 100_000] * 2})
+    with pytest.raises(UserError) as error:
+        answers_of(table)
+    assert len(str(error.value)) < 1_000
+
+
+NESTED = {
+    "list": pa.array([["a"], ["b"]]),
+    "large_list": pa.array([["a"], None], pa.large_list(pa.string())),
+    "struct": pa.array([{"a": 1}, {"a": 2}]),
+    "map": pa.array([[("a", 1)], []], pa.map_(pa.string(), pa.int64())),
+}
+
+
+@pytest.mark.parametrize("kind", NESTED)
+def test_a_nested_column_is_refused_by_name(tmp_path, kind):
+    path = parquet(tmp_path / "t.parquet", candidate=pa.array(["a", "b"]), tags=NESTED[kind])
+    with pytest.raises(UserError, match="'tags' holds lists or structures"):
+        answers_of(path)
+    path = parquet(tmp_path / "q.parquet", question=pa.array(["Who?"] * 2), candidate=NESTED[kind])
+    with pytest.raises(UserError, match="'candidate' holds lists or structures"):
+        read_table_file(path, ColumnNames())
+    # What is not asked for does not matter.
+    path = parquet(
+        tmp_path / "r.parquet",
+        question=pa.array(["Who?"] * 2),
+        candidate=pa.array(["a", "b"]),
+        x=NESTED[kind],
+    )
+    assert len(read_table_file(path, ColumnNames())[0]) == 2
+
+
+PLAIN = {
+    "int": [1, None],
+    "float": [1.5, None],
+    "bool": [True, None],
+    "date": [datetime.date(2020, 1, 2), None],
+    "time": [datetime.datetime(2020, 1, 2, 3, 4, 5), None],
+    "decimal": [decimal.Decimal("1.5"), None],
+    "bytes": [b"\xff", None],
+    "text": ["a", None],
+    "null": [None, None],
+}
+
+
+@pytest.mark.parametrize("kind", PLAIN)
+def test_every_plain_type_of_parquet_can_be_indexed(tmp_path, kind):
+    path = parquet(tmp_path / "t.parquet", candidate=pa.array(["a", "b"]), more=pa.array(PLAIN[kind]))
+    rows, _ = answers_of(path)
+    assert rows.column_names == ["candidate_id", "candidate", "more"]
+    assert rows["more"].null_count == PLAIN[kind].count(None)
+
+
+def a_sheet():
+    openpyxl = pytest.importorskip("openpyxl")
+    book, file = openpyxl.Workbook(), io.BytesIO()
+    for row in (["question", "candidate"], ["Who?", "Ann"], ["When?", "Now"]):
+        book.active.append(row)
+    book.save(file)
+    return file.getvalue()
+
+
+def a_parquet():
+    file = io.BytesIO()
+    words = [f"word {i % 50}" for i in range(500)]
+    pq.write_table(pa.table({"question": words, "candidate": words, "year": range(500)}), file)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(("suffix", "make"), [(".xlsx", a_sheet), (".parquet", a_parquet)])
+def test_damaged_files_end_in_one_kind_of_error(tmp_path, suffix, make):
+    sound, path = make(), tmp_path / f"table{suffix}"
+    rng = np.random.default_rng(0)
+    refused = 0
+    for _ in range(150):
+        content = bytearray(sound)
+        for place in rng.integers(0, len(sound), int(rng.integers(1, 8))):
+            content[place] = rng.integers(256)
+        if rng.random() < 0.3:
+            content = content[: int(rng.integers(len(sound)))]
+        path.write_bytes(content)
+        try:
+            read_table_file(path, EveryColumn("candidate"))
+        except UserError as error:
+            assert str(path) in str(error)
+            refused += 1
+    assert refused > 50
+
+
+def test_a_sheet_that_unpacks_to_too_much_is_refused(tmp_path):
+    path = tmp_path / "bomb.xlsx"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/worksheets/sheet1.xml", b" " * (table_files.files.MOST_BYTES + 1))
+    with pytest.raises(UserError, match="unpacks to more than"):
+        read_table_file(path, ColumnNames())
