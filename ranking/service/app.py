@@ -29,6 +29,9 @@ from answer_ranking.ranking.service.workers import Workers
 _FOLDER = Path(__file__).parent
 # The pair is scored once without each word, and others wait for the model meanwhile.
 _MOST_EXPLAINED = 400
+# A drawing of a grid has a cell for each pair of words; so many take a second or two.
+_MOST_CELLS = 4_000
+_MOST_ON_DISK = 50  # answers
 _MOST_QUERY = 64_000  # bytes of an address behind its "?"
 _LOG = logging.getLogger("uvicorn.error")
 _SAFE = {
@@ -137,6 +140,8 @@ def make_app(
     async def guard(request: Request, go_on: Callable[[Request], Awaitable[Response]]) -> Response:
         start = time.perf_counter()
         try:
+            if _is_foreign(request):
+                raise HTTPException(403, "Another site's page must not ask this service.")
             if len(request.scope["query_string"]) > _MOST_QUERY:
                 raise HTTPException(414, f"The address is longer than {_MOST_QUERY:,} bytes.")
             workers.admit(request.client.host if request.client else "")
@@ -177,9 +182,22 @@ def make_app(
         if _words(question) + _words(answer) > _MOST_EXPLAINED:
             raise HTTPException(422, f"At most {_MOST_EXPLAINED} words can be explained.")
 
-    async def work(function: Callable[..., Any], *arguments: Any) -> Any:
+    def check_drawn(question: str, answers: list[str], method: str) -> None:
+        if method == "disk":
+            check([question, *answers], len(answers))
+            if len(answers) > _MOST_ON_DISK:
+                raise HTTPException(422, f"At most {_MOST_ON_DISK} answers can be drawn.")
+            return
+        check_explained(question, answers[0])
+        if _words(question) * _words(answers[0]) > _MOST_CELLS:
+            raise HTTPException(
+                422,
+                f"The question's words times the answer's are more than {_MOST_CELLS:,}: too many to draw.",
+            )
+
+    async def work(function: Callable[..., Any], *arguments: Any, run: Any = workers.run) -> Any:
         try:
-            return await workers.run(function, *arguments)
+            return await run(function, *arguments)
         except DamagedFileError as error:
             _LOG.error("%s", error)
             raise HTTPException(500, "A file of the index is damaged.") from error
@@ -221,7 +239,8 @@ def make_app(
     @app.get("/api/health")
     async def health() -> Health:
         """Say whether all is well; status "degraded" where a changed index cannot be opened."""
-        return Health(**await work(engine.health))
+        # In no pool of the service's, so that it answers however much is asked of these.
+        return Health(**await asyncio.to_thread(engine.health))
 
     @app.get("/metrics", include_in_schema=False)
     async def metrics() -> Response:
@@ -231,17 +250,9 @@ def make_app(
     async def why_svg(
         question: str, answer: Annotated[list[str], Query()], ranker: str = "", method: str = "own"
     ) -> Response:
-        if method == "disk":
-            check([question, *answer], len(answer))
-        else:
-            check_explained(question, answer[0])
-
-        def draw() -> str:
-            if method == "disk":
-                return engine.disk(question, answer).svg()
-            return engine.explain(question, answer[0], ranker, method).svg()
-
-        return Response(await work(draw), media_type="image/svg+xml", headers=_DRAWING)
+        check_drawn(question, answer, method)
+        drawn = await work(engine.drawing, question, tuple(answer), ranker, method, run=workers.draw)
+        return Response(drawn, media_type="image/svg+xml", headers=_DRAWING)
 
     @app.get("/", include_in_schema=False, response_class=HTMLResponse)
     async def show(
@@ -331,6 +342,18 @@ async def _read_body(request: Request, limits: ServiceOptions) -> None:
     except TimeoutError:
         raise HTTPException(408, "The body of the request took too long.") from None
     request._body = b"".join(parts)
+
+
+def _is_foreign(request: Request) -> bool:
+    """Say whether the page of another site asks, without its reader having followed a link.
+
+    Browsers say so in headers that pages cannot set; other clients send none.
+    """
+    if request.headers.get("sec-fetch-site") not in ("cross-site", "same-site"):
+        return False
+    link = request.headers.get("sec-fetch-mode") == "navigate"
+    link = link and request.headers.get("sec-fetch-dest") == "document"
+    return not (link and request.method == "GET" and request.url.path == "/")
 
 
 def _words(text: str) -> int:

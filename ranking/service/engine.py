@@ -3,6 +3,7 @@
 import sys
 import threading
 import time
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from answer_ranking.ranking.service.batches import Batches
 
 _LOOK_EVERY = 1.0  # second: so often the index's manifest is looked at
 MODEL, SECOND = "model", "second"
+_DRAWINGS = 64  # that are kept, of at most some hundred kilobytes each
 _UNKNOWN = "The model knows no word of the question."
 
 
@@ -60,6 +62,7 @@ class Engine:
         self._looked = time.monotonic()
         self._lock = threading.Lock()
         self._together = Batches(self._search)
+        self._draw = lru_cache(_DRAWINGS)(self._drawn)
         _ = self.rankers  # Loaded before the first request.
 
     @property
@@ -156,6 +159,18 @@ class Engine:
     def disk(self, question: str, answers: list[str]) -> Disk:
         """Place answers around the question; see `Ranker.disk`."""
         return self.ranker(MODEL).disk(question, answers)
+
+    def drawing(self, question: str, answers: tuple[str, ...], ranker: str, method: str) -> str:
+        """Draw a reason as SVG: the "disk" of several answers, or another method's of the first.
+
+        The last drawings are kept, until the index changes.
+        """
+        return self._draw(self._seen, question, answers, ranker, method)
+
+    def _drawn(self, _: Any, question: str, answers: tuple[str, ...], ranker: str, method: str) -> str:
+        if method == "disk":
+            return self.disk(question, list(answers)).svg()
+        return self.explain(question, answers[0], ranker, method).svg()
 
     def health(self) -> dict[str, Any]:
         """Say whether all is well."""

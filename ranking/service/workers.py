@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from fastapi import HTTPException
@@ -14,6 +14,8 @@ from answer_ranking.ranking.service.options import ServiceOptions
 Result = TypeVar("Result")
 _WINDOW = 10.0
 _MOST_CLIENTS = 10_000
+# Matplotlib holds the interpreter: a second drawing at once would only slow down the searches beside it.
+_DRAWN_AT_ONCE, _MOST_DRAWINGS = 1, 8
 
 
 class Workers:
@@ -22,7 +24,8 @@ class Workers:
     def __init__(self, options: ServiceOptions):
         self._options = options
         self._pool = ThreadPoolExecutor(options.concurrent, thread_name_prefix="worker")
-        self._busy = 0
+        self._drawer = ThreadPoolExecutor(_DRAWN_AT_ONCE, thread_name_prefix="drawer")
+        self._busy = self._drawings = 0
         self._times: dict[str, deque[float]] = defaultdict(deque)
 
     @property
@@ -38,9 +41,18 @@ class Workers:
         if self._busy >= self._options.concurrent + self._options.waiting:
             raise HTTPException(503, "Too many requests at once. Try again.", {"Retry-After": "1"})
         self._busy += 1
+        return await self._wait(self._pool.submit(work, *arguments), self._done)
+
+    async def draw(self, work: Callable[..., Result], *arguments: Any) -> Result:
+        """Run a drawing in a thread of its own, beside all other work; else as `run`."""
+        if self._drawings >= _MOST_DRAWINGS:
+            raise HTTPException(503, "Too many drawings at once. Try again.", {"Retry-After": "1"})
+        self._drawings += 1
+        return await self._wait(self._drawer.submit(work, *arguments), self._drawn)
+
+    async def _wait(self, future: "Future[Result]", done: Callable[[], None]) -> Result:
         loop = asyncio.get_running_loop()
-        future = self._pool.submit(work, *arguments)
-        future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._done))
+        future.add_done_callback(lambda _: loop.call_soon_threadsafe(done))
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), self._options.seconds)
         except TimeoutError:
@@ -48,6 +60,9 @@ class Workers:
 
     def _done(self) -> None:
         self._busy -= 1
+
+    def _drawn(self) -> None:
+        self._drawings -= 1
 
     def admit(self, client: str) -> None:
         """Count a client's request; an HTTPException 429 says that it sends too many."""
@@ -66,4 +81,5 @@ class Workers:
 
     def close(self) -> None:
         """Take no more work."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        for pool in (self._pool, self._drawer):
+            pool.shutdown(wait=False, cancel_futures=True)

@@ -227,6 +227,92 @@ def test_long_texts_are_not_explained(folder):
             assert client.get("/why.svg", params=asked).status_code == expected
 
 
+def test_drawings_are_bounded_by_their_cells_and_their_answers(client):
+    for question, answer, expected in (("a " * 40, "b " * 90, 200), ("a " * 70, "b " * 70, 422)):
+        asked = {"question": question, "answer": answer}
+        assert client.get("/why.svg", params=asked).status_code == expected
+        assert client.post("/api/explain", json=asked).status_code == 200
+
+
+def test_a_drawing_is_made_once_until_the_index_changes(folder, tmp_path):
+    engine = Engine(shutil.copytree(folder, tmp_path / "index"))
+    drawn = []
+    explain = engine.explain
+    engine.explain = lambda *asked: drawn.append(asked) or explain(*asked)
+    asked = {"question": QUESTION, "answer": ANSWERS[0]}
+    with TestClient(make_app(engine), base_url=BASE) as client:
+        first, again = (client.get("/why.svg", params=asked).text for _ in range(2))
+        client.get("/why.svg", params={**asked, "answer": ANSWERS[1]})
+        assert first == again and len(drawn) == 2
+        engine._seen = None
+        assert client.get("/why.svg", params=asked).status_code == 200 and len(drawn) == 3
+
+
+def test_drawings_hold_up_neither_searches_nor_health(folder):
+    engine, goes_on = Engine(folder), threading.Event()
+    engine.explain = lambda *asked: goes_on.wait(60)
+    statuses = []
+
+    def draw(number):
+        asked = {"question": QUESTION, "answer": f"radium {number}"}
+        statuses.append(client.get("/why.svg", params=asked).status_code)
+
+    with TestClient(make_app(engine, ServiceOptions(concurrent=1, waiting=1)), base_url=BASE) as client:
+        asking = [threading.Thread(target=draw, args=(number,)) for number in range(12)]
+        try:
+            for thread in asking:
+                thread.start()
+            # Four are refused, since only eight may wait.
+            deadline = time.monotonic() + 30
+            while len(statuses) < 4 and time.monotonic() < deadline:
+                time.sleep(0.01)
+            assert statuses == [503] * 4
+            found = client.post("/api/search", json={"question": QUESTION})
+            assert found.status_code == 200 and found.json()["answers"]
+            assert client.get("/api/health").json()["status"] == "ok"
+        finally:
+            goes_on.set()
+            for thread in asking:
+                thread.join()
+
+
+def test_health_is_told_while_all_workers_work(folder):
+    engine, works, goes_on = Engine(folder), threading.Event(), threading.Event()
+    engine.search = lambda *asked: works.set() or goes_on.wait(60)
+    app = make_app(engine, ServiceOptions(concurrent=1, waiting=0))
+    with TestClient(app, base_url=BASE) as client:
+        asked = {"question": QUESTION}
+        busy = threading.Thread(target=client.post, args=("/api/search",), kwargs={"json": asked})
+        busy.start()
+        try:
+            assert works.wait(30)
+            refused = client.post("/api/rank", json={**asked, "candidates": ["radium"]})
+            assert refused.status_code == 503
+            assert client.get("/api/health").json()["status"] == "ok"
+        finally:
+            goes_on.set()
+            busy.join()
+
+
+@pytest.mark.parametrize("path", ["/", "/why.svg?question=radium&answer=b", "/api/health", "/metrics"])
+@pytest.mark.parametrize("site", ["same-origin", "same-site", "cross-site", "none", ""])
+@pytest.mark.parametrize(
+    ("mode", "dest"), [("navigate", "document"), ("navigate", "iframe"), ("no-cors", "image")]
+)
+def test_another_site_s_page_may_do_no_more_than_link_to_the_page(client, path, site, mode, dest):
+    headers = {"sec-fetch-site": site, "sec-fetch-mode": mode, "sec-fetch-dest": dest} if site else {}
+    foreign = site in ("same-site", "cross-site")
+    allowed = not foreign or (path == "/" and dest == "document")
+    assert client.get(path, headers=headers).status_code == (200 if allowed else 403)
+
+
+def test_another_site_s_page_cannot_search(client):
+    headers = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "cors", "sec-fetch-dest": "empty"}
+    asked = {"question": QUESTION}
+    assert client.post("/api/search", json=asked, headers=headers).status_code == 403
+    assert client.post("/api/search", json=asked).status_code == 200
+
+
 def test_a_page_without_a_model_of_points_has_no_dead_links(preset, tmp_path):
     words = AnswerIndex.build(None, pd.DataFrame({"answer": ANSWERS}), tmp_path / "words").folder
     with TestClient(make_app(Engine(words)), base_url=BASE) as client:
