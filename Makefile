@@ -33,7 +33,7 @@ lint: $(VENV)/installed-test  ## Check style, format and types
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	@# mypy does not follow an editable installation: links give it the package as it is installed.
 	@mkdir -p build/types/answer_ranking
-	@for room in base layers models training data_prep evaluation ranking; do \
+	@for room in base layers models training data_prep evaluation reports ranking; do \
 	  ln -sfn "$(CURDIR)/$$room" build/types/answer_ranking/$$room; done
 	@MYPYPATH=build/types $(BIN)/python -m mypy -p answer_ranking
 
@@ -50,10 +50,10 @@ lab: $(VENV)/installed  ## Open the notebooks in JupyterLab
 
 results: $(VENV)/installed  ## Run, or go on with, every listed experiment that has no record; then the report
 	@$(PIP) -e '.[analysis]'
-	@$(BIN)/answer-ranking reproduce && $(BIN)/python -m answer_ranking.evaluation.report
+	@$(BIN)/answer-ranking reproduce && $(BIN)/python -m answer_ranking.reports
 
 report: $(VENV)/installed  ## Make RESULTS.md and the tables of README and of docs/ from the records
-	@$(BIN)/python -m answer_ranking.evaluation.report
+	@$(BIN)/python -m answer_ranking.reports
 
 docs: $(VENV)/installed  ## Make the site of README, docs and docstrings, in build/site
 	@$(PIP) -e '.[docs]'

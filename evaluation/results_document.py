@@ -34,7 +34,7 @@ _TIMES = {"seconds_per_epoch": "s/epoch, paper", "train_seconds": "training s, p
 _INTRODUCTION = """\
 # Results
 
-Written by `python -m answer_ranking.evaluation.report` from the records in `reproduce/results` and the values
+Written by `python -m answer_ranking.reports` from the records in `reproduce/results` and the values
 in `evaluation/papers.toml`. Do not edit by hand.
 
 - *paper* is the printed value, in the paper's unit. *Ours* is the mean over the seeds ± the half width of its

@@ -1,7 +1,7 @@
 """The papers' claims "A beats B", tested on the records of reproduce/studies/fair.py.
 
 `reproduce/results/claims.json` and the table of `docs/claims.md` are written from these records and the
-`claims` of `papers.toml`, by `python -m answer_ranking.evaluation.report`.
+`claims` of `papers.toml`, by `python -m answer_ranking.reports`.
 """
 
 import json

@@ -11,9 +11,9 @@ import pytest
 from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation import ResultRecord, paired_randomisation_test, save_record
 from answer_ranking.evaluation.comparisons import reference
-from answer_ranking.evaluation.report import documents, main
 from answer_ranking.evaluation.results_document import results_document
 from answer_ranking.evaluation.tables import PAPERS_FILE, paper_ours_table, read_papers
+from answer_ranking.reports.documents import documents, main
 
 PAPERS = read_papers()
 ROOT = Path(__file__).parents[2]
@@ -273,7 +273,7 @@ def test_the_command_writes_and_checks_all_documents(root):
 
 def test_a_readme_without_markers_is_an_error_with_exit_code_2(root):
     (root / "README.md").write_text("# Title\n")
-    command = [sys.executable, "-m", "answer_ranking.evaluation.report", "--root", str(root)]
+    command = [sys.executable, "-m", "answer_ranking.reports", "--root", str(root)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2
     assert re.match(r"error: .*README.md lacks the markers", done.stderr)

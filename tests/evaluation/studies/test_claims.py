@@ -10,7 +10,6 @@ from scipy import stats
 from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation import ResultRecord, save_record
 from answer_ranking.evaluation.figures import drawn_from
-from answer_ranking.evaluation.report import documents, main
 from answer_ranking.evaluation.studies.claims import (
     claims,
     claims_block,
@@ -21,6 +20,7 @@ from answer_ranking.evaluation.studies.claims import (
     verdict,
 )
 from answer_ranking.evaluation.tables import read_papers
+from answer_ranking.reports.documents import documents, main
 
 PAPERS = read_papers()
 TITLES = {

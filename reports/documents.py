@@ -1,6 +1,6 @@
 """The documents that are written from the records and the papers' values.
 
-`python -m answer_ranking.evaluation.report` writes `reproduce/RESULTS.md`, `reproduce/results/claims.json`,
+`python -m answer_ranking.reports` writes `reproduce/RESULTS.md`, `reproduce/results/claims.json`,
 the presets' `card.md`, the marked blocks of `README.md` and of pages in `docs/`, and the figures of quality
 and transfer in `docs/`. With `--check` it fails where one of them is out of date.
 """
@@ -12,10 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write
-from answer_ranking.evaluation.benchmarks import cluster_block, search_block, service_block
 from answer_ranking.evaluation.figures import (
     best_trade_offs,
     drawn_from,
@@ -48,6 +46,7 @@ from answer_ranking.evaluation.tables import (
     read_papers,
     wrapped,
 )
+from answer_ranking.reports.benchmarks import cluster_block, search_block, service_block
 
 _METRICS = ("map", "mrr")
 _NOTE = "Ours: mean ± 95 % t interval over the seeds."
@@ -171,9 +170,9 @@ def _between_markers(path: Path, block: str) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run `python -m answer_ranking.evaluation.report`; a UserError says what is missing or out of date."""
+    """Run `python -m answer_ranking.reports`; a UserError says what is missing or out of date."""
     description = "Write the tables and figures of README.md, docs/ and reproduce/ from the records."
-    parser = argparse.ArgumentParser("python -m answer_ranking.evaluation.report", description=description)
+    parser = argparse.ArgumentParser("python -m answer_ranking.reports", description=description)
     parser.add_argument("--check", action="store_true", help="only fail if a document is out of date")
     repository, about = Path(__file__).resolve().parents[1], "the repository (default: this one)"
     parser.add_argument("--root", type=Path, default=repository, metavar="FOLDER", help=about)
@@ -191,7 +190,7 @@ def main(arguments: list[str] | None = None) -> int:
     names = " and ".join(path.relative_to(options.root).as_posix() for path in [*outdated, *drawings])
     if names and options.check:
         raise UserError(
-            f"{names} out of date. Run python -m answer_ranking.evaluation.report and commit what it writes."
+            f"{names} out of date. Run python -m answer_ranking.reports and commit what it writes."
         )
     for path, text in outdated.items():
         with atomic_write(path) as file:
@@ -200,7 +199,3 @@ def main(arguments: list[str] | None = None) -> int:
         save_figure(figure, path, points)
     print(f"Wrote {names}." if names else "The documents are up to date.")
     return 0
-
-
-if __name__ == "__main__":
-    run_command(main)

@@ -1,0 +1,70 @@
+"""What pages say about the figures of the benchmarks."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from answer_ranking.evaluation.records import read_study
+from answer_ranking.reports.pages import render
+
+_STAGES = {"ball": "nearest points", "bm25": "BM25", "both": "both, fused"}
+
+
+def search_block(path: Path) -> str:
+    """Write the part of the page on search that comes from the figures of `benchmarks/search.py`.
+
+    Example:
+        >>> search_block(Path("/nowhere"))
+        'The benchmark has not been run yet.'
+    """
+    if not path.exists():
+        return render("search.md.j2", figures=None)
+    figures = read_study(path, {"points", "searches", "of_points", "extrapolated", "measured"})
+    searches = pd.DataFrame.from_dict(figures["searches"], orient="index")
+    stages = searches.index.to_series().str.partition(", then ")
+    searches["stage"], searches["reranker"] = stages[0].map(_STAGES), stages[2]
+    return render(
+        "search.md.j2",
+        figures=figures,
+        searches=searches,
+        sizes=_extrapolated(figures),
+        picture=f"{path.stem}.png",
+    )
+
+
+def _extrapolated(figures: dict) -> pd.DataFrame:
+    """Give hours, memory and disk by the size of a collection; memory grows with the number of points."""
+    sizes = {}
+    for name, each in figures["extrapolated"].items():
+        disk = each["bytes_on_disk"]
+        growth = disk["points"] / figures["bytes_on_disk"]["points"]
+        sizes[name] = {
+            "hours": each["build_hours"],
+            "memory_gb": figures["build_peak_bytes"] / 1e9 * growth,
+            "disk_gb": sum(disk.values()) / 1e9,
+            "ball_gb": disk["ball"] / 1e9,
+            "bm25_gb": disk["bm25"] / 1e9,
+        }
+    return pd.DataFrame.from_dict(sizes, orient="index")
+
+
+def service_block(path: Path) -> str:
+    """Write the part of the page on the service that comes from the figures of `benchmarks/service.py`.
+
+    Example:
+        >>> service_block(Path("/nowhere"))
+        'The benchmark has not been run yet.'
+    """
+    needed = {"searches_per_second", "faults", "memory_growth", "measured"}
+    return render("service.md.j2", figures=read_study(path, needed) if path.exists() else None)
+
+
+def cluster_block(path: Path) -> str:
+    """Write the part of the page on clusters that comes from the figures of `benchmarks/cluster.py`.
+
+    Example:
+        >>> cluster_block(Path("/nowhere"))
+        'The benchmark has not been run yet.'
+    """
+    needed = {"tasks", "seconds", "ratios", "kills", "lost", "doubled", "different"}
+    return render("cluster.md.j2", figures=read_study(path, needed) if path.exists() else None)
