@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("base", "layers", "models", "training", "data_prep", "evaluation", "ranking", "reproduce")
+ROOMS = ("base", "layers", "models", "training", "data_prep", "evaluation", "engine", "ranking", "reproduce")
 
 USE = """
 import evaluation, models
