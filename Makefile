@@ -33,7 +33,7 @@ lint: $(VENV)/installed-test  ## Check style, format and types
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	@# mypy does not follow an editable installation: links give it the package as it is installed.
 	@mkdir -p build/types/answer_ranking
-	@for room in base layers models training data_prep evaluation reports ranking; do \
+	@for room in base layers models training data_prep evaluation engine reports ranking; do \
 	  ln -sfn "$(CURDIR)/$$room" build/types/answer_ranking/$$room; done
 	@MYPYPATH=build/types $(BIN)/python -m mypy -p answer_ranking
 

@@ -5,7 +5,6 @@ import hashlib
 import json
 import re
 import shlex
-import statistics
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -14,23 +13,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from answer_ranking.base.command import import_tensorflow
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import atomic_write, check_writable, held_folder, remove_leftovers
+from answer_ranking.base.files import atomic_write, remove_leftovers
 from answer_ranking.data_prep import (
     Dataset,
-    EncodedDataset,
-    encode_dataset,
     load_table,
-    load_word_vectors,
 )
 from answer_ranking.data_prep.dataset import OWN_TABLES
 from answer_ranking.data_prep.own_tables import split_by_question
 from answer_ranking.data_prep.tables import same_text
-from answer_ranking.data_prep.word_vectors.load import WordVectors, resolve_task_vectors
-from answer_ranking.evaluation import measure
+from answer_ranking.data_prep.word_vectors.load import WordVectors
+from answer_ranking.engine import TrainingRun, encode
 from answer_ranking.evaluation.records import environment, package_versions
-from answer_ranking.evaluation.runs import write_split
 from answer_ranking.ranking.options import TrainOptions
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.recipes import order_seed, recipe
@@ -38,11 +32,15 @@ from answer_ranking.ranking.report import RuleComparison, compare_with_rules, ht
 from answer_ranking.ranking.wrong_answers import draw_wrong_answers
 
 if TYPE_CHECKING:
-    import keras
+    pass
 
 Table: TypeAlias = str | Path | pd.DataFrame
 _FEW = 30
 _LITTLE_KNOWN = 0.5
+_CHOOSE_OTHERS = (
+    "The word vectors know few of the words: choose others, or train some on the training table with "
+    "--embeddings task-skipgram-100d."
+)
 _SCORED = ("dev", "test")
 
 
@@ -55,13 +53,6 @@ class TrainedRanker:
     histories: list[list[dict[str, float]]]  # per seed, a dictionary of figures per epoch
     result: dict[str, Any]  # what `result.json` holds: options, data, metrics of every seed, versions
     folder: Path  # where the model, the report and the run files are
-
-
-@dataclass(frozen=True)
-class _SeedRun:
-    history: list[dict[str, float]]
-    scores: dict[str, np.ndarray]
-    metrics: dict[str, dict[str, float]]
 
 
 def train_ranker(
@@ -98,55 +89,40 @@ def train_ranker(
     dataset, how = load_own_dataset(given, chosen)
     said = [how, *remarks(dataset)]
     print("\n".join(said), flush=True)
-    data, vectors = _encode(dataset, chosen)
+    data = encode(
+        dataset, chosen.embeddings, lowercase=chosen.lowercase, embeddings_home=chosen.embeddings_home
+    )
+    vectors = data.word_vectors
+    if vectors.coverage_tokens < _LITTLE_KNOWN:
+        print(_CHOOSE_OTHERS)
     key = _key(dataset, vectors, chosen)
     folder = Path(chosen.output) / f"{dataset.description.name}_{chosen.model}" / key
-    check_writable(folder)
-    runs, best, trained_model = _train_seeds(data, vectors, chosen, folder, key)
+    run = TrainingRun(folder, key, chosen.name, data)
+    _train_seeds(run, chosen)
     # Vectors trained on the table itself have no words beyond it.
     sources = () if any(name.startswith("task-") for name in chosen.embeddings) else chosen.embeddings
     ranker = Ranker(
-        trained_model,
+        run.model,
         data.vocabulary,
         lowercase=chosen.lowercase,
         name=vectors.name,
         vectors=sources,
         embeddings_home=chosen.embeddings_home,
     )
-    for each in (folder, folder / "runs", folder / "model", folder / "split"):
+    for each in (folder, folder / "model", folder / "split"):
         remove_leftovers(each)
     ranker.save(folder / "model")
-    scores = [run.scores["test"] for run in runs]
-    comparison = compare_with_rules(dataset, data.test, scores, best, chosen.name)
-    result = _result(dataset, data, vectors, chosen, runs) | {
+    results = list(run.results.values())
+    scores = [each.scores["test"] for each in results]
+    comparison = compare_with_rules(dataset, data.test, scores, run.best, chosen.name)
+    result = _result(run, chosen) | {
         "remarks": said,
         "command": _command(given, chosen),
-        "parameters": int(sum(np.prod(v.shape) for v in trained_model.trainable_variables)),
+        "parameters": run.parameters,
     }
-    trained = TrainedRanker(ranker, comparison, [run.history for run in runs], result, folder)
-    _write(trained, dataset, data, runs, chosen.examples)
+    trained = TrainedRanker(ranker, comparison, [each.history for each in results], result, folder)
+    _write(trained, run, chosen.examples)
     return trained
-
-
-def _encode(dataset: Dataset, options: TrainOptions) -> tuple[EncodedDataset, WordVectors]:
-    data = encode_dataset(dataset, lowercase=options.lowercase)
-    vectors = load_word_vectors(
-        resolve_task_vectors(options.embeddings, dataset, options.lowercase),
-        data.vocabulary,
-        counts=data.word_counts,
-        embeddings_home=options.embeddings_home,
-    )
-    sizes = ", ".join(
-        f"{name} {split.n_questions:,} questions / {split.n_rows:,} pairs"
-        for name, split in data.splits.items()
-    )
-    print(f"{dataset.description.title}: {sizes}\n{vectors}", flush=True)
-    if vectors.coverage_tokens < _LITTLE_KNOWN:
-        print(
-            "The word vectors know few of the words: choose others, or train some on the training table with "
-            "--embeddings task-skipgram-100d."
-        )
-    return data, vectors
 
 
 def _key(dataset: Dataset, vectors: WordVectors, options: TrainOptions) -> str:
@@ -160,59 +136,36 @@ def _key(dataset: Dataset, vectors: WordVectors, options: TrainOptions) -> str:
     return digest.hexdigest()[:12]
 
 
-def _train_seeds(
-    data: EncodedDataset, vectors: WordVectors, options: TrainOptions, folder: Path, key: str
-) -> tuple[list[_SeedRun], int, "keras.Model"]:
-    """Train all seeds; return also which is best on dev, and its model."""
-    import_tensorflow()
+def _train_seeds(run: TrainingRun, options: TrainOptions) -> None:
+    """Train all seeds; one that another process has trained is only scored here."""
+    embedding = run.data.word_embedding
     import keras
 
-    from answer_ranking.models import word_embedding
-    from answer_ranking.training import fit, score
-
-    embedding = word_embedding(vectors.matrix)
-    runs, best, best_model = [], 0, None
-    for seed in range(options.seeds):
-        # Several processes may share the seeds: one that another has trained is only scored here.
-        with held_folder(folder / f"seed-{seed}"):
-            remove_leftovers(folder / f"seed-{seed}")
-            keras.utils.set_random_seed(seed)
-            model, way, callbacks = recipe(options, vectors, embedding, data.train, seed)
-            fitted = fit(
-                model,
-                way,
-                dev=data.dev,
-                state=folder / f"seed-{seed}" / "state.npz",
-                key=key,
-                label=f"{options.name}, seed {seed}",
-                callbacks=callbacks,
-            )
-        scores = {name: score(model, data.splits[name], order_seed(options)) for name in _SCORED}
-        metrics = {name: measure(data.splits[name], scores[name]) for name in _SCORED}
-        runs.append(_SeedRun(fitted.history, scores, metrics))
-        if best_model is None or metrics["dev"]["map"] > runs[best].metrics["dev"]["map"]:
-            best, best_model = seed, model
-    return runs, best, best_model
+    for number in range(options.seeds):
+        with run.seed(number) as seed:
+            keras.utils.set_random_seed(number)
+            model, way, callbacks = recipe(options, run.data.word_vectors, embedding, run.data.train, number)
+            fitted = seed.fit(model, way, run.data.dev, *callbacks)
+        run.keep(seed, model, fitted, order_seed(options))
 
 
-def _result(
-    dataset: Dataset, data: EncodedDataset, vectors: WordVectors, options: TrainOptions, runs: list[_SeedRun]
-) -> dict[str, Any]:
+def _result(run: TrainingRun, options: TrainOptions) -> dict[str, Any]:
     """Collect what is needed to understand and to repeat the training, as plain JSON values."""
     sizes = {
         name: {"questions": split.n_questions, "candidates": split.n_rows, "correct": int(split.labels.sum())}
-        for name, split in data.splits.items()
+        for name, split in run.data.splits.items()
     }
+    vectors, results = run.data.word_vectors, run.results.values()
     return {
-        "table": dataset.description.title,
+        "table": run.data.dataset.description.title,
         "model": options.name,
         "options": json.loads(json.dumps(asdict(options), default=str)),
         "sizes": sizes,
         "word_vectors": str(vectors),
         "embeddings": vectors.name,
         "seeds": options.seeds,
-        "metrics": {name: [run.metrics[name] for run in runs] for name in _SCORED},
-        "seconds_per_epoch": statistics.median(epoch["seconds"] for run in runs for epoch in run.history),
+        "metrics": {name: [each.metrics(name) for each in results] for name in _SCORED},
+        "seconds_per_epoch": run.seconds_per_epoch,
         "versions": package_versions(),
         **environment(),
     }
@@ -233,18 +186,14 @@ def _readable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _write(
-    trained: TrainedRanker, dataset: Dataset, data: EncodedDataset, runs: list[_SeedRun], examples: int
-) -> None:
+def _write(trained: TrainedRanker, run: TrainingRun, examples: int) -> None:
     """Print the comparison; write run files, split, result and report."""
     folder = trained.folder
     for path in (folder / "runs").glob("*-seed-*.run"):
-        if int(path.stem.rpartition("-")[2]) >= len(runs):
+        if int(path.stem.rpartition("-")[2]) >= len(run.results):
             path.unlink()  # of a call with more seeds
-    scores = {seed: run.scores for seed, run in enumerate(runs)}
-    for name in _SCORED:
-        write_split(folder / "runs", name, data.splits[name], scores, {})
-    for name, table in dataset.splits.items():
+    run.write_runs({})
+    for name, table in run.data.dataset.splits.items():
         with atomic_write(folder / "split" / f"{name}.csv") as file:
             # Not for spreadsheets (`write_csv`): the same texts are to be read again.
             table.to_csv(file, index=False, quoting=csv.QUOTE_NONNUMERIC)

@@ -24,6 +24,7 @@ from answer_ranking.base.command import run_command
 from answer_ranking.base.files import atomic_write, check_writable
 from answer_ranking.data_prep import Vocabulary, load_dataset
 from answer_ranking.data_prep.encoded_split import count_words
+from answer_ranking.engine import TrainingData
 from answer_ranking.evaluation.metrics import evaluate_ranking
 from answer_ranking.evaluation.presets import card_page, compare, correct_for_number, fuse, read_cards
 from answer_ranking.evaluation.records import save_study
@@ -32,7 +33,7 @@ from answer_ranking.ranking.model_folder import PRESETS
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.reproduce.experiments import cosinet, hyperqa
 from answer_ranking.reproduce.experiments.options import DataOptions, Experiment
-from answer_ranking.reproduce.experiments.run import ExperimentData, Run, clean_command, load_data
+from answer_ranking.reproduce.experiments.run import Run, clean_command, load_data
 from answer_ranking.training.options import check_range
 
 DATA = DataOptions(dataset="squad-sent", variant="v1.1")
@@ -71,7 +72,7 @@ class Config:
         check_range(self, "seeds", at_least=1, at_most=100)
 
 
-def one_unknown_word(data: ExperimentData) -> ExperimentData:
+def one_unknown_word(data: TrainingData) -> TrainingData:
     """Give all words that the word vectors lack the vector of the unknown word, number 1."""
     vectors = data.word_vectors
     matrix = vectors.matrix.copy()
@@ -80,7 +81,7 @@ def one_unknown_word(data: ExperimentData) -> ExperimentData:
     return replace(data, word_vectors=replace(vectors, matrix=matrix))
 
 
-def trained(experiment: Experiment, data: ExperimentData) -> Run:
+def trained(experiment: Experiment, data: TrainingData) -> Run:
     """Train an experiment's seeds, or take up what was trained; the run has the model that is best on dev."""
     of_model = hyperqa if experiment.name == "hyperqa" else cosinet
     run = Run(experiment.name, experiment, data)
@@ -91,7 +92,7 @@ def trained(experiment: Experiment, data: ExperimentData) -> Run:
     return run
 
 
-def search(config: Config, data: ExperimentData) -> list[Run]:
+def search(config: Config, data: TrainingData) -> list[Run]:
     """Train every setting with one seed, then the best with all; the last run is the one to take."""
     experiments = [each.changed(output=config.output, seeds=1) for each in SETTINGS[config.preset]]
     runs = [trained(experiment, data) for experiment in experiments]
@@ -115,7 +116,7 @@ def trials(runs: Sequence[Run]) -> list[dict[str, Any]]:
     ]
 
 
-def small_ranker(run: Run, data: ExperimentData) -> Ranker:
+def small_ranker(run: Run, data: TrainingData) -> Ranker:
     """Keep the vectors of the words that are most frequent in training; all others are looked up."""
     from answer_ranking.ranking.keras_texts import with_word_vectors
 
@@ -140,7 +141,7 @@ def letters(text: str) -> str:
     return re.sub(r"[\W_]+", "", text.casefold())
 
 
-def conditions(ranker: Ranker, data: ExperimentData, data_home: Path | None) -> Iterator[dict[str, Any]]:
+def conditions(ranker: Ranker, data: TrainingData, data_home: Path | None) -> Iterator[dict[str, Any]]:
     """Measure the ranker, BM25 and their fusion on test questions of data sets that it never saw."""
     tables = (data.dataset.train, data.dataset.dev)
     own = {letters(text) for table in tables for text in table["candidate"].unique()}

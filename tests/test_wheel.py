@@ -11,7 +11,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("base", "layers", "models", "training", "data_prep", "evaluation", "reports", "ranking", "reproduce")
+ROOMS = (
+    "base",
+    "layers",
+    "models",
+    "training",
+    "data_prep",
+    "evaluation",
+    "engine",
+    "reports",
+    "ranking",
+    "reproduce",
+)
 
 USE = """
 import evaluation, models

@@ -4,8 +4,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from answer_ranking.base.errors import UserError
+from answer_ranking.engine import Seed, TrainingData
 from answer_ranking.reproduce.experiments.options import DataOptions, Experiment, ModelOptions
-from answer_ranking.reproduce.experiments.run import ExperimentData, Run, Seed, load_data
+from answer_ranking.reproduce.experiments.run import Run, load_data
 from answer_ranking.training.options import HardestNegativeOptions, check_range
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ SPACE = {
 }
 
 
-def load(experiment: Experiment) -> ExperimentData:
+def load(experiment: Experiment) -> TrainingData:
     """Load the data, with word vectors of the length that the options name, and print their mean length."""
     from answer_ranking.data_prep.encoded_split import count_words
     from answer_ranking.data_prep.word_vectors.load import mean_norm, scale_to_norm
@@ -113,7 +114,7 @@ def load(experiment: Experiment) -> ExperimentData:
     return replace(data, word_vectors=scale_to_norm(data.word_vectors, counts, options.word_vector_norm))
 
 
-def build(options: QABiLSTM, data: ExperimentData, seed: int) -> "keras.Model":
+def build(options: QABiLSTM, data: TrainingData, seed: int) -> "keras.Model":
     """Build a model whose first weights and dropout follow from the seed."""
     from answer_ranking import models
 
@@ -124,7 +125,7 @@ def build(options: QABiLSTM, data: ExperimentData, seed: int) -> "keras.Model":
     return builder(words, values.pop("filters"), seed=seed * 1000, **values)
 
 
-def train(experiment: Experiment, data: ExperimentData, seed: Seed) -> "tuple[keras.Model, FitResult]":
+def train(experiment: Experiment, data: TrainingData, seed: Seed) -> "tuple[keras.Model, FitResult]":
     """Train one seed, or go on with it; the model has the weights of the epoch that is best on dev."""
     import keras
 

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from answer_ranking.base.errors import UserError
+from answer_ranking.engine import Seed, TrainingData
 from answer_ranking.reproduce.experiments.options import DataOptions, Experiment, ModelOptions
-from answer_ranking.reproduce.experiments.run import ExperimentData, Run, Seed, load_data
+from answer_ranking.reproduce.experiments.run import Run, load_data
 from answer_ranking.training.options import FitOptions, ListwiseOptions, PointwiseOptions
 
 if TYPE_CHECKING:
@@ -118,12 +119,12 @@ SPACE = {
 }
 
 
-def load(experiment: Experiment) -> ExperimentData:
+def load(experiment: Experiment) -> TrainingData:
     """Load the data."""
     return load_data(experiment.data)
 
 
-def build(name: str, options: _Network, data: ExperimentData, seed: int) -> "keras.Model":
+def build(name: str, options: _Network, data: TrainingData, seed: int) -> "keras.Model":
     """Build the model of a name; its first weights and dropout follow from the seed."""
     from answer_ranking import models
 
@@ -136,7 +137,7 @@ def build(name: str, options: _Network, data: ExperimentData, seed: int) -> "ker
     return builder(data.word_embedding, objective=objective, across=across, seed=seed * 1000, **vars(options))
 
 
-def train(experiment: Experiment, data: ExperimentData, seed: Seed) -> "tuple[keras.Model, FitResult]":
+def train(experiment: Experiment, data: TrainingData, seed: Seed) -> "tuple[keras.Model, FitResult]":
     """Train one seed, or go on with it; the model has the weights of the epoch that is best on dev."""
     import keras
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from answer_ranking.base.errors import UserError
+from answer_ranking.engine import Seed, TrainingData
 from answer_ranking.reproduce.experiments.options import DataOptions, Experiment, ModelOptions
-from answer_ranking.reproduce.experiments.run import ExperimentData, Run, Seed, load_data
+from answer_ranking.reproduce.experiments.run import Run, load_data
 from answer_ranking.training.options import PointwiseOptions
 
 if TYPE_CHECKING:
@@ -105,12 +106,12 @@ SPACE = {
 }
 
 
-def load(experiment: Experiment) -> ExperimentData:
+def load(experiment: Experiment) -> TrainingData:
     """Load the data, with the overlap features if the options have them."""
     return load_data(experiment.data, overlap=experiment.data.overlap_features)
 
 
-def build(options: OverlapFeatures, data: ExperimentData, seed: int) -> "keras.Model":
+def build(options: OverlapFeatures, data: TrainingData, seed: int) -> "keras.Model":
     """Build a model whose first weights and dropout follow from the seed."""
     from answer_ranking import models
 
@@ -127,7 +128,7 @@ def build(options: OverlapFeatures, data: ExperimentData, seed: int) -> "keras.M
     return builders[type(options)](*words, n_features=n_features, seed=seed * 1000, **values)
 
 
-def train(experiment: Experiment, data: ExperimentData, seed: Seed) -> "tuple[keras.Model, FitResult]":
+def train(experiment: Experiment, data: TrainingData, seed: Seed) -> "tuple[keras.Model, FitResult]":
     """Train one seed, or go on with it; the model has the weights of the epoch that is best on dev."""
     import keras
 

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
+from answer_ranking.engine import Seed, TrainingData
 from answer_ranking.reproduce.experiments.options import DataOptions, Experiment, ModelOptions
-from answer_ranking.reproduce.experiments.run import ExperimentData, Run, Seed, load_data
+from answer_ranking.reproduce.experiments.run import Run, load_data
 from answer_ranking.training.options import PairwiseOptions
 
 if TYPE_CHECKING:
@@ -71,12 +72,12 @@ SPACE = {
 }
 
 
-def load(experiment: Experiment) -> ExperimentData:
+def load(experiment: Experiment) -> TrainingData:
     """Load the data."""
     return load_data(experiment.data)
 
 
-def build(options: CosineQA, data: ExperimentData, seed: int) -> "keras.Model":
+def build(options: CosineQA, data: TrainingData, seed: int) -> "keras.Model":
     """Build a model whose first weights and dropout follow from the seed."""
     from answer_ranking.models.hyperqa import hyperqa
 
@@ -84,7 +85,7 @@ def build(options: CosineQA, data: ExperimentData, seed: int) -> "keras.Model":
     return hyperqa(data.word_embedding, similarity=similarity, seed=seed, **vars(options))
 
 
-def train(experiment: Experiment, data: ExperimentData, seed: Seed) -> "tuple[keras.Model, FitResult]":
+def train(experiment: Experiment, data: TrainingData, seed: Seed) -> "tuple[keras.Model, FitResult]":
     """Train one seed, or go on with it; the model has the weights of the epoch that is best on dev."""
     import keras
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write, decode_text, read_content
+from answer_ranking.engine import TRAINED
 from answer_ranking.evaluation.records import package_versions, read_study
 from answer_ranking.evaluation.tables import METRIC_TITLES, text_table
 from answer_ranking.reproduce.experiments.options import (
@@ -22,7 +23,7 @@ from answer_ranking.reproduce.experiments.options import (
     given_option,
     training_words,
 )
-from answer_ranking.reproduce.experiments.run import TRAINED, trained_by
+from answer_ranking.reproduce.experiments.run import trained_by
 from answer_ranking.reproduce.experiments.tasks import Job, Task, run_jobs, workers
 
 ROOT = RESULTS.parents[1]

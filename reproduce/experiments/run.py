@@ -6,100 +6,40 @@ import shlex
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, fields
-from functools import cached_property
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 
-from answer_ranking.base.command import import_tensorflow
+from answer_ranking import engine
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import atomic_write, check_writable, held_folder, remove_leftovers
+from answer_ranking.base.files import check_writable, remove_leftovers
 from answer_ranking.data_prep import (
     Dataset,
-    EncodedDataset,
-    EncodedSplit,
-    WordVectors,
-    encode_dataset,
     load_dataset,
-    load_word_vectors,
 )
 from answer_ranking.data_prep.overlap_features import inverse_document_frequencies
-from answer_ranking.data_prep.word_vectors.load import resolve_task_vectors
-from answer_ranking.evaluation.metrics import METRICS, over_seeds, per_question, summarise
+from answer_ranking.engine import TRAINED, Seed, TrainingData, TrainingRun
+from answer_ranking.evaluation.metrics import METRICS, over_seeds, summarise
 from answer_ranking.evaluation.records import (
     ResultRecord,
-    environment,
     package_versions,
     read_record,
     record_path,
     save_record,
     without_paths,
 )
-from answer_ranking.evaluation.runs import write_split
 from answer_ranking.evaluation.tables import METRIC_TITLES, paper_ours_table, text_table
 from answer_ranking.reproduce.experiments.options import DataOptions, Experiment, training_words
 
 if TYPE_CHECKING:
     import keras
 
-    from answer_ranking.training.fitting import FitResult, Way
-
-TRAINED = "trained.json"
-"""In a seed's folder when its training has ended: what trained it."""
+    from answer_ranking.training.fitting import FitResult
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExperimentData(EncodedDataset):
-    """Everything that a training reads: the splits as arrays, the data set they are of, and word vectors."""
-
-    dataset: Dataset
-    word_vectors: WordVectors
-
-    @property
-    def title(self) -> str:
-        """The data set's name and training set, for tables and figures."""
-        return " ".join(filter(None, (self.dataset.description.title, self.dataset.variant)))
-
-    @property
-    def order_seed(self) -> int | None:
-        """The seed of the order in which a list-wise model sees candidates; None for the document's.
-
-        Where that order is no fair signal, they are shuffled, in the same way in every run.
-        """
-        return None if self.dataset.description.order_is_signal else 0
-
-    @cached_property
-    def scored_splits(self) -> dict[str, EncodedSplit]:
-        """The splits that are measured: all but the one that is trained on."""
-        return {name: split for name, split in self.splits.items() if name != "train"}
-
-    @cached_property
-    def word_embedding(self) -> "keras.layers.Embedding":
-        """The layer of word vectors, shared by the models of all seeds."""
-        from answer_ranking.models import word_embedding
-
-        return word_embedding(self.word_vectors.matrix)
-
-    @cached_property
-    def data_hash(self) -> str:
-        """A hash of the encoded texts, labels, features and word vectors."""
-        digest = hashlib.sha256(np.ascontiguousarray(self.word_vectors.matrix))
-        for split in self.splits.values():
-            for texts in (split.questions, split.candidates.texts):
-                digest.update(texts.words.tobytes() + texts.offsets.tobytes())
-            digest.update(split.candidates.index.tobytes())
-            digest.update(split.labels.tobytes() + split.candidate_offsets.tobytes())
-            if split.features is not None:
-                digest.update(split.features.tobytes())
-        return digest.hexdigest()[:16]
-
-
-def load_data(options: DataOptions, *, overlap: bool = False) -> ExperimentData:
+def load_data(options: DataOptions, *, overlap: bool = False) -> TrainingData:
     """Load and encode a data set with its word vectors, and print their sizes.
 
     `overlap` says whether to compute the word-overlap features of every pair. A UserError names a file that
@@ -109,124 +49,46 @@ def load_data(options: DataOptions, *, overlap: bool = False) -> ExperimentData:
     return encode(dataset, options, overlap=overlap)
 
 
-def encode(dataset: Dataset, options: DataOptions, *, overlap: bool = False) -> ExperimentData:
+def encode(dataset: Dataset, options: DataOptions, *, overlap: bool = False) -> TrainingData:
     """Encode a data set, see `load_data`."""
-    environment()  # read once: records name the commit of the beginning
-    tokens = {"lowercase": options.lowercase, "mask_numbers": options.mask_numbers}
-    encoded = encode_dataset(dataset, overlap=overlap, **tokens)
-    vectors = load_word_vectors(
-        resolve_task_vectors(options.embeddings, dataset, data_home=options.data_home, **tokens),
-        encoded.vocabulary,
-        counts=encoded.word_counts,
+    return engine.encode(
+        dataset,
+        options.embeddings,
+        lowercase=options.lowercase,
+        mask_numbers=options.mask_numbers,
+        overlap=overlap,
         unknown_scale=options.unknown_scale,
         identity_dimensions=options.identity_dimensions,
+        data_home=options.data_home,
         embeddings_home=options.embeddings_home,
     )
-    arrays = {field.name: getattr(encoded, field.name) for field in fields(encoded)}
-    data = ExperimentData(**arrays, dataset=dataset, word_vectors=vectors)
-    sizes = ", ".join(
-        f"{name} {len(split.question_ids):,} questions / {len(split.labels):,} pairs"
-        for name, split in data.splits.items()
-    )
-    print("\n".join([f"{data.title}: {sizes}", str(vectors), *dataset.description.notes]), flush=True)
-    import_tensorflow()
-    return data
 
 
-@dataclass(frozen=True)
-class Seed:
-    """One seed of a run, and where its training keeps its state; without a place nothing is kept.
+class Run(TrainingRun):
+    """An experiment's run over its seeds, and the records that it leaves.
 
-    `start` are the values that the trainable weights have in the beginning, those of the seed for None.
+    `paper` is a paper's name in `evaluation/papers.toml`.
     """
 
-    number: int
-    state: Path | None = None
-    key: str = ""
-    label: str = ""
-    callbacks: tuple["keras.callbacks.Callback", ...] = ()
-    start: Sequence[np.ndarray] | None = None
-
-    def fit(
-        self, model: "keras.Model", way: "Way", dev: EncodedSplit, *callbacks: "keras.callbacks.Callback"
-    ) -> "FitResult":
-        """Train a model, or go on with its training; see `answer_ranking.training.fit`."""
-        from answer_ranking.training.fitting import fit
-
-        if self.start is not None:
-            for variable, value in zip(model.trainable_variables, self.start, strict=True):
-                variable.assign(value)
-        kept = {"state": self.state, "key": self.key, "label": self.label}
-        around = (*self.callbacks, *callbacks)
-        return fit(model, way, dev, callbacks=around, verbose=self.state is not None, **kept)
-
-
-@dataclass(frozen=True)
-class SeedResult:
-    """What the training of a seed gave, but for the model: the scores and metrics by split."""
-
-    history: list[dict[str, float]]
-    scores: dict[str, np.ndarray]
-    tables: dict[str, pd.DataFrame]
-    dev_map: float
-
-
-class Run:
-    """An experiment's run over its seeds.
-
-    Each seed has a folder with the state of its training: a run that was killed goes on from there, and two
-    processes may share the seeds. Of all trained models the one that is best on dev is kept. `paper` is a
-    paper's name in `evaluation/papers.toml`.
-    """
-
-    def __init__(self, paper: str, experiment: Experiment, data: ExperimentData):
-        self.paper, self.experiment, self.data = paper, experiment, data
+    def __init__(self, paper: str, experiment: Experiment, data: TrainingData):
+        self.paper, self.experiment = paper, experiment
         self.seeds = experiment.run.seed_list
-        self.results: dict[int, SeedResult] = {}
-        self.model: keras.Model | None = None
         name = slug(paper, data.dataset.description.name, data.dataset.variant, experiment.name)
-        self.folder = experiment.run.output / name / self.key
-        check_writable(self.folder)
+        key = experiment_key(experiment, data)
+        words = training_words(clean_command())
+        super().__init__(experiment.run.output / name / key, key, experiment.title, data, words)
         if experiment.run.record:
             check_writable(experiment.run.results)
         self._refuse_to_lose_a_record()
 
-    @cached_property
-    def key(self) -> str:
-        """A hash of options, data and versions: the states of other experiments are not taken up."""
-        parts = [self.experiment.configuration, self.data.data_hash, package_versions()]
-        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
-
-    @contextmanager
-    def seed(self, number: int) -> Iterator[Seed]:
-        """Hold a seed's folder, so that no other process trains this seed meanwhile."""
-        folder = self.folder / f"seed-{number}"
-        with held_folder(folder):
-            remove_leftovers(folder)
-            yield Seed(number, folder / "state.npz", self.key, f"{self.experiment.title}, seed {number}")
-            if not (folder / TRAINED).exists():
-                made_by = {"words": training_words(clean_command()), "seed": number, **environment()}
-                with atomic_write(folder / TRAINED) as file:
-                    json.dump({**made_by, "versions": package_versions()}, file)
-
-    def keep(self, seed: Seed, model: "keras.Model", fitted: "FitResult") -> None:
-        """Score all splits; keep curves and scores, and the model if it is the best on dev so far.
-
-        With `train_only` the process ends after the last seed.
-        """
-        if self.experiment.run.train_only:
-            if seed.number == self.seeds[-1]:
-                raise SystemExit(0)
-            return
-        from answer_ranking.training.scoring import score
-
-        splits = self.data.scored_splits
-        scores = {name: score(model, split, self.data.order_seed) for name, split in splits.items()}
-        tables = {name: per_question(split, scores[name]) for name, split in splits.items()}
-        dev_map = summarise(tables["dev"], "answerable")["map"]
-        if self.model is None or dev_map > max(each.dev_map for each in self.results.values()):
-            self.model = model
-        self.results[seed.number] = SeedResult(fitted.history, scores, tables, dev_map)
+    def keep(
+        self, seed: Seed, model: "keras.Model", fitted: "FitResult", order_seed: int | None = None
+    ) -> None:
+        """Keep a seed as the engine does; with `train_only` the process ends after the last one."""
+        if not self.experiment.run.train_only:
+            super().keep(seed, model, fitted, self.data.order_seed)
+        elif seed.number == self.seeds[-1]:
+            raise SystemExit(0)
 
     def write(self, **further: Any) -> None:
         """Write run files, the best model, learning curves and records; print the table.
@@ -237,12 +99,10 @@ class Run:
         from answer_ranking.ranking.ranker import Ranker
 
         self._refuse_to_lose_a_record()
-        for folder in (self.folder, self.folder / "runs", self.folder / "model"):
+        for folder in (self.folder, self.folder / "model"):
             remove_leftovers(folder)
         options, data = self.experiment.data, self.data
-        scores = {seed: result.scores for seed, result in self.results.items()}
-        for name, split in data.scored_splits.items():
-            write_split(self.folder / "runs", name, split, scores, data.dataset.description.protocols)
+        self.write_runs(data.dataset.description.protocols)
         idf = None
         if data.train.features is not None:
             idf = inverse_document_frequencies(data.train, len(data.vocabulary))
@@ -308,9 +168,8 @@ class Run:
             "paper": self.paper,
             "seeds": self.seeds,
             "processors": [each.get("processor", "") for each in made_by],
-            "parameters": int(sum(np.prod(v.shape) for v in self.model.trainable_variables)),
-            # The median, since the first epoch of every seed includes TensorFlow's preparations.
-            "seconds_per_epoch": statistics.median(one["seconds"] for x in results for one in x.history),
+            "parameters": self.parameters,
+            "seconds_per_epoch": self.seconds_per_epoch,
             "main": self.experiment.run.main,
             # With what a reader of the data set's numbers has to know, such as a part that is missing.
             "notes": " ".join(filter(None, (self.experiment.run.notes, *dataset.description.notes))),
@@ -327,6 +186,12 @@ class Run:
             measured = over_seeds(test, dev, rule)
             records[path] = ResultRecord(**common, **measured, protocol=protocol, split=split)
         return records
+
+
+def experiment_key(experiment: Experiment, data: TrainingData) -> str:
+    """Hash options, data and versions: the states of other experiments are not taken up."""
+    parts = [experiment.configuration, data.data_hash, package_versions()]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def trained_by(folder: Path) -> dict[str, Any]:
@@ -358,7 +223,7 @@ def questions_per_second(rank: Callable[[], Any], questions: int) -> float:
     return round(questions / statistics.median(seconds[1:]), 1)
 
 
-def facts(experiment: Experiment, data: ExperimentData) -> dict[str, Any]:
+def facts(experiment: Experiment, data: TrainingData) -> dict[str, Any]:
     """Say for a record what was run: model, data, options and command."""
     vectors = data.word_vectors
     return {

@@ -31,6 +31,7 @@ from answer_ranking.base.files import (
     held_folder,
     remove_leftovers,
 )
+from answer_ranking.engine import Seed, TrainingData
 from answer_ranking.evaluation.figures import save_figure
 from answer_ranking.evaluation.metrics import METRICS, per_question, questions_that_count, strictest
 from answer_ranking.evaluation.records import read_trials, record_path, save_study
@@ -52,7 +53,7 @@ from answer_ranking.reproduce.experiments.options import (
     Experiment,
     figures_folder,
 )
-from answer_ranking.reproduce.experiments.run import ExperimentData, Seed, facts, load_data
+from answer_ranking.reproduce.experiments.run import facts, load_data
 from answer_ranking.training.options import Eq9, check_range
 
 if TYPE_CHECKING:
@@ -151,14 +152,14 @@ class Config:
         return build(_DATA[self.dataset], **given, **chosen, **reading)
 
 
-def run_key(experiment: Experiment, data: ExperimentData) -> str:
+def run_key(experiment: Experiment, data: TrainingData) -> str:
     """Name a condition's experiment by a hash of its options and data."""
     text = json.dumps([experiment.configuration, data.data_hash], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def fit_seed(
-    experiment: Experiment, data: ExperimentData, seed: Seed
+    experiment: Experiment, data: TrainingData, seed: Seed
 ) -> "tuple[keras.Model | None, dict[str, Any]]":
     """Train one seed; return no model and `diverged`, or the model, its `best_epoch` and `history`."""
     from answer_ranking.training import TrainingDivergedError
@@ -172,7 +173,7 @@ def fit_seed(
 
 
 def tune(
-    config: Config, data: ExperimentData, condition: str, dimension: int, path: Path, done: Callable
+    config: Config, data: TrainingData, condition: str, dimension: int, path: Path, done: Callable
 ) -> dict[str, Any]:
     """Choose the learning rate of a condition on dev, trying what `path` does not hold yet.
 
@@ -203,7 +204,7 @@ def tune(
     return choose_rate(tried)
 
 
-def measure_seed(experiment: Experiment, data: ExperimentData, seed: int, rule: str, path: Path) -> dict:
+def measure_seed(experiment: Experiment, data: TrainingData, seed: int, rule: str, path: Path) -> dict:
     """Train one seed at the chosen rate and keep what `summarise_conditions` wants of it, or read that."""
     from answer_ranking.training import NormTracker
     from answer_ranking.training.scoring import score

@@ -29,19 +29,14 @@ import numpy as np
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write, check_writable, held_folder
+from answer_ranking.engine import Seed, TrainingData
 from answer_ranking.evaluation.records import read_trials, record_path
 from answer_ranking.reproduce.experiments.attentive_pooling import MODELS, ScaledData, attentive_pooling
 from answer_ranking.reproduce.experiments.cosinet import NAMES, cosinet
 from answer_ranking.reproduce.experiments.ctrn import CTRNData, ctrn
 from answer_ranking.reproduce.experiments.hyperqa import cosineqa, hyperqa
 from answer_ranking.reproduce.experiments.options import TRIALS, DataOptions, Experiment, StudyOptions, parse
-from answer_ranking.reproduce.experiments.run import (
-    ExperimentData,
-    Run,
-    Seed,
-    questions_per_second,
-    slug,
-)
+from answer_ranking.reproduce.experiments.run import Run, questions_per_second, slug
 from answer_ranking.training.options import check_range
 
 if TYPE_CHECKING:
@@ -131,9 +126,7 @@ def median_stop(trials: Sequence[dict[str, Any]]) -> "keras.callbacks.Callback":
     return MedianStop()
 
 
-def run_trial(
-    experiment: Experiment, data: ExperimentData, number: int, earlier: list[dict]
-) -> dict[str, Any]:
+def run_trial(experiment: Experiment, data: TrainingData, number: int, earlier: list[dict]) -> dict[str, Any]:
     """Train one trial; return its options and its dev MAP by epoch, or that it diverged."""
     from answer_ranking.training import TrainingDivergedError
 
@@ -160,7 +153,7 @@ def refuse_drawn(experiment: Experiment) -> None:
             raise UserError(f"the search draws {name}: leave --{name.replace('_', '-')} out.")
 
 
-def search(experiment: Experiment, data: ExperimentData, path: Path) -> list[dict]:
+def search(experiment: Experiment, data: TrainingData, path: Path) -> list[dict]:
     """Run the trials that `path` does not hold yet; return as many as were asked for."""
     options = experiment.run
     key = search_key(experiment, data)
@@ -173,7 +166,7 @@ def search(experiment: Experiment, data: ExperimentData, path: Path) -> list[dic
     return trials[: options.trials]
 
 
-def search_key(experiment: Experiment, data: ExperimentData) -> str:
+def search_key(experiment: Experiment, data: TrainingData) -> str:
     """Identify a search by what its trials depend on beside the options that are drawn."""
     drawn = SHARED | experiment.recipe.SPACE
     given = {name: value for name, value in experiment.configuration.items() if name not in drawn}

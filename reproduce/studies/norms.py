@@ -27,6 +27,7 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import check_writable
 from answer_ranking.data_prep.dataset import find_description
 from answer_ranking.data_prep.encoded_split import count_words
+from answer_ranking.engine import Seed
 from answer_ranking.evaluation.figures import BLUE, ORANGE, new_figure, norm_histogram, save_figure
 from answer_ranking.evaluation.records import read_study, record_path, save_study
 from answer_ranking.evaluation.studies.norms import EFFECTS, compare_norms
@@ -40,7 +41,7 @@ from answer_ranking.reproduce.experiments.options import (
     given_option,
     parse,
 )
-from answer_ranking.reproduce.experiments.run import Seed, facts, load_data
+from answer_ranking.reproduce.experiments.run import facts, load_data
 from answer_ranking.training.options import check_range
 
 if TYPE_CHECKING:

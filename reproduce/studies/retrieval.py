@@ -30,6 +30,7 @@ from answer_ranking.base.command import run_command
 from answer_ranking.base.files import check_writable, held_folder
 from answer_ranking.data_prep import Dataset, load_dataset
 from answer_ranking.data_prep.dataset import find_description
+from answer_ranking.engine import TrainingData
 from answer_ranking.evaluation.records import record_path, refuse_fewer_seeds, save_study
 from answer_ranking.evaluation.runs import read_run, write_run
 from answer_ranking.evaluation.studies.retrieval import BASELINE, compare, measure, results_table
@@ -37,7 +38,7 @@ from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.search.index import AnswerIndex
 from answer_ranking.reproduce.experiments import attentive_pooling, cosinet, ctrn, hyperqa
 from answer_ranking.reproduce.experiments.options import RESULTS, DataOptions, Experiment
-from answer_ranking.reproduce.experiments.run import ExperimentData, Run, clean_command, encode
+from answer_ranking.reproduce.experiments.run import Run, clean_command, encode
 from answer_ranking.reproduce.presets import scores_of
 from answer_ranking.training.options import check_range
 
@@ -187,7 +188,7 @@ def training_table(task: Task, split: str, index: AnswerIndex, number: int) -> p
     return pd.DataFrame(rows, columns=["question_id", "question", "candidate_id", "candidate", "label"])
 
 
-def training_data(task: Task, config: Config, folder: Path) -> ExperimentData:
+def training_data(task: Task, config: Config, folder: Path) -> TrainingData:
     """Encode what is trained on, and what chooses the epoch."""
     tables = {
         split: training_table(task, split, indexed(None, task, split, folder), config.wrong_answers)
@@ -198,7 +199,7 @@ def training_data(task: Task, config: Config, folder: Path) -> ExperimentData:
     return encode(replace(dataset, further_tests={}), options)
 
 
-def trained(system: str, systems: Systems, data: ExperimentData, config: Config) -> Iterator[Path]:
+def trained(system: str, systems: Systems, data: TrainingData, config: Config) -> Iterator[Path]:
     """Train the seeds of a model, or take up what was trained; gives the folder of each seed."""
     train, experiment = systems[system]
     experiment = experiment.changed(output=config.output / "retrieval", seeds=config.seeds)
@@ -278,9 +279,7 @@ def by_words(task: Task, folder: Path) -> System:
     return System(found, partial(indexes["test"].search, k=10, first_stage="bm25"))
 
 
-def by_points(
-    name: str, apart: Systems, task: Task, data: ExperimentData, config: Config
-) -> dict[str, System]:
+def by_points(name: str, apart: Systems, task: Task, data: TrainingData, config: Config) -> dict[str, System]:
     """Find the nearest points of a model, and, for HyperQA, the fusion with BM25."""
     stages = {name: "ball"} | ({FUSION: "both"} if name == "HyperQA" else {})
     found: dict[str, System] = {}
@@ -298,7 +297,7 @@ def by_points(
 
 
 def by_reranking(
-    name: str, together: Systems, first: System, stage: str, task: Task, data: ExperimentData, config: Config
+    name: str, together: Systems, first: System, stage: str, task: Task, data: TrainingData, config: Config
 ) -> System:
     """Re-rank the first answers of another system, as many of them as is best on dev."""
     by_depth: dict[int, dict[str, list[pd.DataFrame]]] = {d: {s: [] for s in SPLITS} for d in DEPTHS}
@@ -369,7 +368,7 @@ def mrr(rankings: list[pd.DataFrame], task: Task, split: str) -> float:
 def record(
     task: Task,
     config: Config,
-    data: ExperimentData,
+    data: TrainingData,
     systems: Systems,
     conditions: list[dict[str, Any]],
 ) -> dict[str, Any]:

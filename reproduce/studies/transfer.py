@@ -26,6 +26,7 @@ import numpy as np
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import check_writable
+from answer_ranking.engine import Seed, TrainingData
 from answer_ranking.evaluation.metrics import mean_confidence_interval, over_seeds, strictest
 from answer_ranking.evaluation.records import record_path, refuse_fewer_seeds, save_study
 from answer_ranking.evaluation.significance import paired_randomisation_test
@@ -39,7 +40,7 @@ from answer_ranking.reproduce import (
     hyperqa_wikiqa,
 )
 from answer_ranking.reproduce.experiments.options import Experiment, StudyOptions, parse
-from answer_ranking.reproduce.experiments.run import ExperimentData, Run, Seed, facts
+from answer_ranking.reproduce.experiments.run import Run, facts
 from answer_ranking.training.options import check_range
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def presets() -> list[Experiment]:
 
 def trainings(
     experiment: Experiment,
-    data: ExperimentData,
+    data: TrainingData,
     way: str,
     questions: int | None = None,
     starts: dict[int, list[np.ndarray]] | None = None,
@@ -124,7 +125,7 @@ def digest(starts: dict[int, list[np.ndarray]]) -> str:
     return hashlib.sha256(content).hexdigest()[:8]
 
 
-def drawn(data: ExperimentData, questions: int | None, seed: int) -> ExperimentData:
+def drawn(data: TrainingData, questions: int | None, seed: int) -> TrainingData:
     """Keep so many training questions, of those with a correct answer; None keeps all questions."""
     if questions is None:
         return data
@@ -149,7 +150,7 @@ def from_source(experiment: Experiment) -> dict[int, list[np.ndarray]]:
 
 
 def best_factor(
-    experiment: Experiment, data: ExperimentData, way: str, questions: int, starts: dict | None
+    experiment: Experiment, data: TrainingData, way: str, questions: int, starts: dict | None
 ) -> tuple[Run, float]:
     """Train with every factor on the learning rate; give the run that is best on dev, and its factor."""
     from answer_ranking.training import TrainingDivergedError
@@ -174,7 +175,7 @@ def best_factor(
     return run, factor
 
 
-def n_questions(data: ExperimentData) -> int:
+def n_questions(data: TrainingData) -> int:
     """Count the questions of training that have a correct answer."""
     return int(data.train.counts_under("answerable").sum())
 

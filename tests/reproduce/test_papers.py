@@ -12,6 +12,7 @@ import pytest
 
 from answer_ranking.data_prep import DATASETS, load_dataset
 from answer_ranking.data_prep.dataset import find_description
+from answer_ranking.engine import Seed
 from answer_ranking.ranking import Ranker, cli
 from answer_ranking.reproduce import (
     attentive_pooling_insuranceqa,
@@ -29,7 +30,7 @@ from answer_ranking.reproduce.experiments.cosinet import run_cosinet
 from answer_ranking.reproduce.experiments.ctrn import run_ctrn
 from answer_ranking.reproduce.experiments.hyperqa import run_hyperqa
 from answer_ranking.reproduce.experiments.options import DataOptions
-from answer_ranking.reproduce.experiments.run import Seed, load_data
+from answer_ranking.reproduce.experiments.run import load_data
 from answer_ranking.training import score
 
 ON_SAMPLE = ("--dataset", "sample", "--variant", "")

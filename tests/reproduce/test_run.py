@@ -14,12 +14,13 @@ import pytest
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import DATASETS, load_dataset
 from answer_ranking.data_prep.dataset import find_description
+from answer_ranking.engine import TRAINED
 from answer_ranking.evaluation import load_records, measure, per_question, save_record
 from answer_ranking.ranking import Ranker
 from answer_ranking.reproduce import demo
 from answer_ranking.reproduce.experiments.hyperqa import hyperqa, run_hyperqa
 from answer_ranking.reproduce.experiments.options import DataOptions
-from answer_ranking.reproduce.experiments.run import TRAINED, Run, clean_command, load_data
+from answer_ranking.reproduce.experiments.run import Run, clean_command, load_data
 
 MEASURES = {
     "map": ir_measures.AP,

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from answer_ranking.base.errors import UserError
+from answer_ranking.engine import Seed
 from answer_ranking.evaluation.metrics import per_question, summarise
 from answer_ranking.evaluation.records import read_study, save_study
 from answer_ranking.reproduce.experiments import hyperqa
 from answer_ranking.reproduce.experiments.options import DataOptions, parse
-from answer_ranking.reproduce.experiments.run import Seed, load_data
+from answer_ranking.reproduce.experiments.run import load_data
 from answer_ranking.reproduce.studies import transfer as module
 from answer_ranking.reproduce.studies.transfer import TransferOptions, drawn, presets, transfer
 from answer_ranking.training import TrainingDivergedError, score

@@ -1,0 +1,107 @@
+"""The data of a training: a data set's splits as arrays, and the vectors of its words."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from answer_ranking.base.command import import_tensorflow
+from answer_ranking.data_prep import (
+    Dataset,
+    EncodedDataset,
+    EncodedSplit,
+    WordVectors,
+    encode_dataset,
+    load_word_vectors,
+)
+from answer_ranking.data_prep.word_vectors.load import resolve_task_vectors
+
+if TYPE_CHECKING:
+    import keras
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingData(EncodedDataset):
+    """Everything that a training reads: the splits as arrays, the data set they are of, and word vectors."""
+
+    dataset: Dataset
+    word_vectors: WordVectors
+
+    @property
+    def title(self) -> str:
+        """The data set's name and training set, for tables and figures."""
+        return " ".join(filter(None, (self.dataset.description.title, self.dataset.variant)))
+
+    @property
+    def order_seed(self) -> int | None:
+        """The seed of the order in which a list-wise model sees candidates; None for the document's.
+
+        Where that order is no fair signal, they are shuffled, in the same way in every run.
+        """
+        return None if self.dataset.description.order_is_signal else 0
+
+    @cached_property
+    def scored_splits(self) -> dict[str, EncodedSplit]:
+        """The splits that are measured: all but the one that is trained on."""
+        return {name: split for name, split in self.splits.items() if name != "train"}
+
+    @cached_property
+    def word_embedding(self) -> "keras.layers.Embedding":
+        """The layer of word vectors, shared by the models of all seeds."""
+        import_tensorflow()
+        from answer_ranking.models import word_embedding
+
+        return word_embedding(self.word_vectors.matrix)
+
+    @cached_property
+    def data_hash(self) -> str:
+        """A hash of the encoded texts, labels, features and word vectors."""
+        digest = hashlib.sha256(np.ascontiguousarray(self.word_vectors.matrix))
+        for split in self.splits.values():
+            for texts in (split.questions, split.candidates.texts):
+                digest.update(texts.words.tobytes() + texts.offsets.tobytes())
+            digest.update(split.candidates.index.tobytes())
+            digest.update(split.labels.tobytes() + split.candidate_offsets.tobytes())
+            if split.features is not None:
+                digest.update(split.features.tobytes())
+        return digest.hexdigest()[:16]
+
+
+def encode(
+    dataset: Dataset,
+    embeddings: Sequence[str],
+    *,
+    lowercase: bool = True,
+    mask_numbers: bool = False,
+    overlap: bool = False,
+    unknown_scale: float = 0.05,
+    identity_dimensions: int = 0,
+    data_home: str | Path | None = None,
+    embeddings_home: str | Path | None = None,
+) -> TrainingData:
+    """Encode a data set and load its word vectors, and print their sizes.
+
+    `overlap` says whether to compute the word-overlap features of every pair. A UserError names a file that
+    is missing or damaged.
+    """
+    encoded = encode_dataset(dataset, overlap=overlap, lowercase=lowercase, mask_numbers=mask_numbers)
+    vectors = load_word_vectors(
+        resolve_task_vectors(embeddings, dataset, lowercase, mask_numbers, data_home),
+        encoded.vocabulary,
+        counts=encoded.word_counts,
+        unknown_scale=unknown_scale,
+        identity_dimensions=identity_dimensions,
+        embeddings_home=embeddings_home,
+    )
+    arrays = {field.name: getattr(encoded, field.name) for field in fields(encoded)}
+    data = TrainingData(**arrays, dataset=dataset, word_vectors=vectors)
+    sizes = ", ".join(
+        f"{name} {split.n_questions:,} questions / {split.n_rows:,} pairs"
+        for name, split in data.splits.items()
+    )
+    print("\n".join([f"{data.title}: {sizes}", str(vectors), *dataset.description.notes]), flush=True)
+    return data

@@ -1,0 +1,142 @@
+"""The training of a model with several seeds: their folders, their scores, and the model best on dev."""
+
+import json
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from answer_ranking.base.files import atomic_write, check_writable, held_folder, remove_leftovers
+from answer_ranking.data_prep import EncodedSplit
+from answer_ranking.engine.data import TrainingData
+from answer_ranking.evaluation.metrics import per_question, summarise
+from answer_ranking.evaluation.records import environment, package_versions
+from answer_ranking.evaluation.runs import write_split
+
+if TYPE_CHECKING:
+    import keras
+
+    from answer_ranking.training.fitting import FitResult, Way
+
+TRAINED = "trained.json"
+"""In a seed's folder when its training has ended: what trained it."""
+
+
+@dataclass(frozen=True)
+class Seed:
+    """One seed of a run, and where its training keeps its state; without a place nothing is kept.
+
+    `start` are the values that the trainable weights have in the beginning, those of the seed for None.
+    """
+
+    number: int
+    state: Path | None = None
+    key: str = ""
+    label: str = ""
+    callbacks: tuple["keras.callbacks.Callback", ...] = ()
+    start: Sequence[np.ndarray] | None = None
+
+    def fit(
+        self, model: "keras.Model", way: "Way", dev: EncodedSplit, *callbacks: "keras.callbacks.Callback"
+    ) -> "FitResult":
+        """Train a model, or go on with its training; see `answer_ranking.training.fit`."""
+        from answer_ranking.training.fitting import fit
+
+        if self.start is not None:
+            for variable, value in zip(model.trainable_variables, self.start, strict=True):
+                variable.assign(value)
+        kept = {"state": self.state, "key": self.key, "label": self.label}
+        around = (*self.callbacks, *callbacks)
+        return fit(model, way, dev, callbacks=around, verbose=self.state is not None, **kept)
+
+
+@dataclass(frozen=True)
+class SeedResult:
+    """What the training of a seed gave, but for the model: the scores and metrics by split."""
+
+    history: list[dict[str, float]]
+    scores: dict[str, np.ndarray]
+    tables: dict[str, pd.DataFrame]
+    dev_map: float
+
+    def metrics(self, split: str) -> dict[str, float]:
+        """Return the mean metrics over a split's questions with a correct answer."""
+        return summarise(self.tables[split], "answerable")
+
+
+class TrainingRun:
+    """The training of a model with several seeds.
+
+    Each seed has a folder with the state of its training: a run that was killed goes on from there, and two
+    processes may share the seeds. Of all trained models the one that is best on dev is kept.
+    """
+
+    def __init__(self, folder: Path, key: str, title: str, data: TrainingData, words: Sequence[str] = ()):
+        """Begin a run in a folder.
+
+        `key` names the configuration: states of others are refused. `words` are the command that trains, for
+        the note in a seed's folder.
+        """
+        check_writable(folder)
+        self.folder, self.key, self.data = folder, key, data
+        self._title, self._words = title, words
+        self.results: dict[int, SeedResult] = {}
+        self.model: keras.Model | None = None
+        environment()  # read once: results name the commit of the beginning
+
+    @contextmanager
+    def seed(self, number: int) -> Iterator[Seed]:
+        """Hold a seed's folder, so that no other process trains this seed meanwhile."""
+        folder = self.folder / f"seed-{number}"
+        with held_folder(folder):
+            remove_leftovers(folder)
+            yield Seed(number, folder / "state.npz", self.key, f"{self._title}, seed {number}")
+            if not (folder / TRAINED).exists():
+                made_by = {"words": list(self._words), "seed": number, **environment()}
+                with atomic_write(folder / TRAINED) as file:
+                    json.dump({**made_by, "versions": package_versions()}, file)
+
+    def keep(
+        self, seed: Seed, model: "keras.Model", fitted: "FitResult", order_seed: int | None = None
+    ) -> None:
+        """Score dev and test; keep curves and scores, and the model if it is the best on dev so far.
+
+        `order_seed` is that of the order in which a list-wise model sees candidates.
+        """
+        from answer_ranking.training.scoring import score
+
+        splits = self.data.scored_splits
+        scores = {name: score(model, split, order_seed) for name, split in splits.items()}
+        tables = {name: per_question(split, scores[name]) for name, split in splits.items()}
+        dev_map = summarise(tables["dev"], "answerable")["map"]
+        if self.model is None or dev_map > self.results[self.best].dev_map:
+            self.model = model
+        self.results[seed.number] = SeedResult(fitted.history, scores, tables, dev_map)
+
+    @property
+    def best(self) -> int:
+        """The seed whose model is best on dev; of equal ones the first."""
+        return max(self.results, key=lambda number: self.results[number].dev_map)
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers the model trains."""
+        return int(sum(np.prod(v.shape) for v in self.model.trainable_variables))
+
+    @property
+    def seconds_per_epoch(self) -> float:
+        """The median, since the first epoch of every seed includes TensorFlow's preparations."""
+        results = self.results.values()
+        return statistics.median(epoch["seconds"] for one in results for epoch in one.history)
+
+    def write_runs(self, protocols: Mapping[str, str]) -> None:
+        """Write the run files and qrels of dev and test, and qrels of each protocol's questions."""
+        remove_leftovers(self.folder / "runs")
+        scores = {number: result.scores for number, result in self.results.items()}
+        for name, split in self.data.scored_splits.items():
+            write_split(self.folder / "runs", name, split, scores, protocols)
