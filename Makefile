@@ -31,11 +31,7 @@ test: $(VENV)/installed-test  ## Run all tests, two at a time; those on real dat
 
 lint: $(VENV)/installed-test  ## Check style, format and types
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
-	@# mypy does not follow an editable installation: links give it the package as it is installed.
-	@mkdir -p build/types/answer_ranking
-	@for room in base layers models training data_prep evaluation engine reports ranking; do \
-	  ln -sfn "$(CURDIR)/$$room" build/types/answer_ranking/$$room; done
-	@MYPYPATH=build/types $(BIN)/python -m mypy -p answer_ranking
+	@$(BIN)/python -m mypy -p answer_ranking
 
 page: $(VENV)/installed  ## Ask the bundled sample's answers on a page of this machine
 	@$(PIP) -e '.[serve]'

@@ -60,7 +60,7 @@ class TrainingData(EncodedDataset):
     @cached_property
     def data_hash(self) -> str:
         """A hash of the encoded texts, labels, features and word vectors."""
-        digest = hashlib.sha256(np.ascontiguousarray(self.word_vectors.matrix))
+        digest = hashlib.sha256(np.ascontiguousarray(self.word_vectors.matrix).data)
         for split in self.splits.values():
             for texts in (split.questions, split.candidates.texts):
                 digest.update(texts.words.tobytes() + texts.offsets.tobytes())

@@ -50,9 +50,16 @@ class Seed:
         if self.start is not None:
             for variable, value in zip(model.trainable_variables, self.start, strict=True):
                 variable.assign(value)
-        kept = {"state": self.state, "key": self.key, "label": self.label}
-        around = (*self.callbacks, *callbacks)
-        return fit(model, way, dev, callbacks=around, verbose=self.state is not None, **kept)
+        return fit(
+            model,
+            way,
+            dev,
+            callbacks=(*self.callbacks, *callbacks),
+            verbose=self.state is not None,
+            state=self.state,
+            key=self.key,
+            label=self.label,
+        )
 
 
 @dataclass(frozen=True)
@@ -126,6 +133,7 @@ class TrainingRun:
     @property
     def parameters(self) -> int:
         """How many numbers the model trains."""
+        assert self.model is not None, "no seed has been trained"
         return int(sum(np.prod(v.shape) for v in self.model.trainable_variables))
 
     @property

@@ -8,17 +8,14 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write, remove_leftovers
-from answer_ranking.data_prep import (
-    Dataset,
-    load_table,
-)
+from answer_ranking.data_prep import Dataset, load_table
 from answer_ranking.data_prep.dataset import OWN_TABLES
 from answer_ranking.data_prep.own_tables import split_by_question
 from answer_ranking.data_prep.tables import same_text
@@ -30,9 +27,6 @@ from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.recipes import order_seed, recipe
 from answer_ranking.ranking.report import RuleComparison, compare_with_rules, html_report, print_comparison
 from answer_ranking.ranking.wrong_answers import draw_wrong_answers
-
-if TYPE_CHECKING:
-    pass
 
 Table: TypeAlias = str | Path | pd.DataFrame
 _FEW = 30

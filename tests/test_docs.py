@@ -185,7 +185,6 @@ def test_the_site_is_built_of_all_pages(tmp_path):
     layers = (tmp_path / "api" / "layers.html").read_text(encoding="utf-8")
     # Examples are code, with the prompt as a token of its own.
     assert re.search(r'<span class="gp">&gt;&gt;&gt; ?</span>', layers)
-    assert "build/package" not in layers
     # Search and everything else work from a file: an index in a script, and nothing from elsewhere.
     assert (tmp_path / "search" / "search_index.js").read_text(encoding="utf-8").startswith("var __index")
     for page in tmp_path.rglob("*.html"):

@@ -45,7 +45,7 @@ def wheel(tmp_path_factory) -> Path:
     """Build the wheel from a copy, since a build leaves files in its folder."""
     folder = tmp_path_factory.mktemp("wheel")
     left_out = shutil.ignore_patterns(".*", "outputs", "build", "*.egg-info", "__pycache__", "results")
-    shutil.copytree(ROOT, folder / "source", ignore=left_out)
+    shutil.copytree(ROOT, folder / "source", ignore=left_out, symlinks=True)
     words = ["-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir"]
     subprocess.run([sys.executable, *words, folder, folder / "source"], check=True)
     return next(folder.glob("*.whl"))
@@ -53,6 +53,8 @@ def wheel(tmp_path_factory) -> Path:
 
 def test_the_wheel_installs_one_top_level_name(wheel):
     names = zipfile.ZipFile(wheel).namelist()
+    assert len(names) == len(set(names))
+    assert "answer_ranking/__init__.py" in names
     top = {name.partition("/")[0] for name in names}
     assert {name for name in top if not name.endswith(".dist-info")} == {"answer_ranking"}
     assert "answer_ranking/data_prep/sample/sample-train.tsv" in names

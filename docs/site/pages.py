@@ -8,17 +8,6 @@ from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("layers", "models", "training", "data_prep", "evaluation", "engine", "reports", "ranking")
-PACKAGE = ROOT / "build" / "package" / "answer_ranking"  # `paths` in mkdocs.yml
-
-
-def on_startup(**kwargs):
-    """Lay the package out as an installation would have it: the docstrings are read from files."""
-    PACKAGE.mkdir(parents=True, exist_ok=True)
-    (PACKAGE / "__init__.py").touch()
-    for folder in (path.parent for path in ROOT.glob("*/__init__.py")):
-        link = PACKAGE / folder.name
-        if not link.is_symlink():
-            link.symlink_to(folder)
 
 
 def on_files(files, config):
@@ -69,8 +58,3 @@ def on_page_markdown(markdown, page, config, files):
     return re.sub(
         r"\[([^\]]+)\]\((?:\.\./)*(?:LICENSE|CITATION\.cff|[\w/]+\.(?:py|txt|toml))\)", r"\1", markdown
     )
-
-
-def on_post_page(output, page, config):
-    """Name the files of the source as the repository does."""
-    return output.replace("build/package/answer_ranking/", "")

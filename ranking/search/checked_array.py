@@ -72,7 +72,7 @@ class CheckedArray:
             return
         numbers = np.asarray(blocks)
         for block in numbers[unread[numbers]].tolist():
-            if zlib.crc32(self._bytes[block * _BLOCK : (block + 1) * _BLOCK]) != self._sums[block]:
+            if zlib.crc32(self._bytes[block * _BLOCK : (block + 1) * _BLOCK].data) != self._sums[block]:
                 raise ValueError(f"its bytes from {block * _BLOCK:,} on are not what was written")
             unread[block] = False
         if not unread.any():

@@ -13,17 +13,16 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from answer_ranking import engine
+from answer_ranking.base.command import import_tensorflow
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import check_writable, remove_leftovers
-from answer_ranking.data_prep import (
-    Dataset,
-    load_dataset,
-)
+from answer_ranking.data_prep import Dataset, load_dataset
 from answer_ranking.data_prep.overlap_features import inverse_document_frequencies
 from answer_ranking.engine import TRAINED, Seed, TrainingData, TrainingRun
 from answer_ranking.evaluation.metrics import METRICS, over_seeds, summarise
 from answer_ranking.evaluation.records import (
     ResultRecord,
+    environment,
     package_versions,
     read_record,
     record_path,
@@ -51,6 +50,8 @@ def load_data(options: DataOptions, *, overlap: bool = False) -> TrainingData:
 
 def encode(dataset: Dataset, options: DataOptions, *, overlap: bool = False) -> TrainingData:
     """Encode a data set, see `load_data`."""
+    environment()  # read once: records name the commit of the beginning
+    import_tensorflow()  # before a recipe imports Keras, which would show TensorFlow's own lines
     return engine.encode(
         dataset,
         options.embeddings,
