@@ -170,7 +170,14 @@ def test_every_test_split_is_scored_and_recorded(in_process, run_on_disk, tmp_pa
         return train, dev, test, {"test2": test[test["question_id"].isin(first)].reset_index(drop=True)}
 
     monkeypatch.setitem(DATASETS, "sample", replace(sample, read=read))
-    for leftovers in ((), ("seed-0/.state.npz.x1.part", "model/.4194305.part.keras", ".norms.png.x1.part")):
+    for leftovers in (
+        (),
+        (
+            "seed-0/.state.npz.0123abcd.4194305.part.npz",
+            "model/.ranker.keras.0123abcd.4194305.part.keras",
+            ".norms.png.0123abcd.4194305.part.png",
+        ),
+    ):
         for name in leftovers:
             (run_on_disk(tmp_path).folder / name).write_text("half")
         code, out, err = in_process(*QUICK, "--output", tmp_path)

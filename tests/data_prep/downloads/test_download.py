@@ -183,7 +183,7 @@ def test_a_redirection_is_followed_and_what_comes_with_it_left_unread(tmp_path, 
 
 def test_too_slow_an_address_is_given_up_and_leftovers_are_removed(tmp_path, server, monkeypatch):
     monkeypatch.setattr("answer_ranking.data_prep.downloads.download._DEADLINE", 0.1)
-    left = tmp_path / "set" / ".a.txt.gz.x.999999999.part"
+    left = tmp_path / "set" / ".a.txt.gz.0123abcd.999999999.part"
     left.parent.mkdir()
     left.write_bytes(b"half")
     assert fetch(wanted(server, "slow", "plain"), tmp_path).exists()
