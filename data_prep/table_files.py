@@ -279,11 +279,11 @@ def _read_parquet(path: Path, names: ColumnNames) -> tuple[pd.DataFrame, None]:
     import pyarrow.parquet
 
     try:
+        lengths = LengthOfTexts(path)
         with pyarrow.parquet.ParquetFile(path) as file:
-            ours, rows_of = _parquet_columns(path, file, names)
+            ours, rows_of = _parquet_columns(path, file, names, lengths)
         # By column and part by part, so that no more than a part is held in Arrow's form beside Python's; a
         # dictionary's text is held once, however many rows of the part have it.
-        lengths = LengthOfTexts(path)
         with pyarrow.parquet.ParquetFile(path, read_dictionary=[*set(ours).difference(rows_of)]) as file:
             table = {}
             for name in ours:
@@ -297,7 +297,9 @@ def _read_parquet(path: Path, names: ColumnNames) -> tuple[pd.DataFrame, None]:
         raise UserError(f"{path} is not a readable Parquet file ({error!s:.200}). Write it again.") from error
 
 
-def _parquet_columns(path: Path, file: Any, names: ColumnNames) -> tuple[list[str], dict[str, int]]:
+def _parquet_columns(
+    path: Path, file: Any, names: ColumnNames, lengths: "LengthOfTexts"
+) -> tuple[list[str], dict[str, int]]:
     """Check what a Parquet file says of itself, and give the columns to read.
 
     For columns whose texts are stored by what they do not have in common with the one before, which pyarrow
@@ -317,6 +319,9 @@ def _parquet_columns(path: Path, file: Any, names: ColumnNames) -> tuple[list[st
                 f"{path}: the column {name!r} holds lists or structures ({kind!s:.80}). "
                 "Write it as text, or leave it out."
             )
+        if pyarrow.types.is_fixed_size_binary(kind):
+            # pyarrow expands these as it reads, so they count before.
+            lengths.add(kind.byte_width * metadata.num_rows)
     most = max(files.MOST_BYTES, files.MOST_TIMES * path.stat().st_size)
     size, rows_of = 0, dict[str, int]()
     for number in range(metadata.num_row_groups):

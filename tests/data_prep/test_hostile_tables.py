@@ -53,6 +53,14 @@ def test_a_text_that_recurs_too_often_is_refused_before_it_is_expanded(tmp_path,
         read_table_file(path, EveryColumn("candidate"))
 
 
+def test_bytes_of_a_fixed_length_count_in_every_row(tmp_path):
+    value = pa.array([b"x" * 100_000] * 3_000, pa.binary(100_000))
+    path = parquet(tmp_path / "bomb.parquet", candidate=pa.array(["a"] * 3_000), more=value)
+    assert path.stat().st_size < 1_000_000
+    with pytest.raises(UserError, match=r"bomb\.parquet.* more than"):
+        read_table_file(path, EveryColumn("candidate"))
+
+
 def test_a_text_that_recurs_is_read_where_there_is_room(tmp_path):
     path = parquet(tmp_path / "fine.parquet", question=repeated("Who?"), candidate=repeated("Ann " * 100))
     table, _, _ = read_table_file(path, ColumnNames())
