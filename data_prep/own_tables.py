@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.data_prep.table_files import ColumnNames, read_table_file
+from answer_ranking.data_prep.column_names import ColumnNames
+from answer_ranking.data_prep.table_files import read_table_file
 from answer_ranking.data_prep.tables import Faults, check_table, counts_under, is_missing, same_text
 
 # What a spreadsheet takes for a formula.

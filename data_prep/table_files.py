@@ -1,4 +1,4 @@
-"""Reading the files in which users keep tables: which columns are ours, and the rows in each format."""
+"""Reading the files in which users keep tables: the rows in each format."""
 
 import codecs
 import csv
@@ -7,109 +7,29 @@ import re
 import sys
 import warnings
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from answer_ranking.base import files
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import decode_text, read_content
-from answer_ranking.data_prep.tables import (
-    COLUMNS,
-    Faults,
-    is_missing,
-    numbered_lines,
-    read_tsv,
-    shared,
-    to_table,
-)
+from answer_ranking.data_prep.column_names import ColumnNames
+from answer_ranking.data_prep.length_of_texts import LengthOfTexts
+from answer_ranking.data_prep.parquet_tables import read_parquet
+from answer_ranking.data_prep.tables import Faults, is_missing, numbered_lines, read_tsv, to_table
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".xlsx", ".parquet")
-_SYNONYMS = {"answer": "candidate", "answers": "candidate"}
 _CSV_LINE = re.compile("[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 _SEPARATOR_LINE = re.compile('"?sep=([^"\r\n])"?[\r\n]', re.IGNORECASE)
 _NOT_ASCII = re.compile(b"[\x80-\xff]+")
-_PARQUET_ROWS = 10_000
 _MOST_COLUMNS = 1_000
 _MOST_OTHERS = 10  # of columns that are not asked for, to be named in an error
-# Texts may recur, so that a table has more of them than its file has bytes.
-_MOST_TEXT, _TEXT_TIMES = 2**28, 20
 _SHEET_ROWS = 2**20
 # The cells of a sheet are written at length and pack well.
 _SHEET_TIMES = 20
 _SHEET_ERRORS = {"#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#SPILL!", "#CALC!"}
-
-
-class ColumnNames:
-    """Which columns of a table are ours: those of our names, in capitals or not, or as the user says.
-
-    `theirs` maps our names to the user's. Where no column is a candidate's, one named answer or answers is.
-    """
-
-    def __init__(self, theirs: Mapping[str, str] | None = None, *, labelled: bool = True) -> None:
-        self._theirs = dict(theirs or {})
-        if unknown := set(self._theirs).difference(COLUMNS):
-            raise UserError(f"unknown column {min(unknown)!r}: choose from {', '.join(COLUMNS)}.")
-        self._ours = {name: name for name in COLUMNS if name not in self._theirs}
-        self._ours |= {_plain(name): ours for ours, name in self._theirs.items()}
-        self._synonyms = {} if "candidate" in self._theirs else _SYNONYMS
-        # A table without labels has correct candidates alone, unless the user says where the labels are.
-        with_labels = labelled and "label" in self._theirs
-        self._required = ("question", "candidate", "label")[: 3 if with_labels else 2]
-
-    def __contains__(self, name: object) -> bool:
-        return _plain(name) in self._ours or _plain(name) in self._synonyms
-
-    def standard(self, found: Iterable[object]) -> list[object]:
-        """Write the names that are ours as we do, and leave the others as they are."""
-        found = list(found)
-        ours = [self._ours.get(_plain(name)) for name in found]
-        # Where the user names another column for ours, the one of our name is any other.
-        others = {name: f"other {name}" for name in self._theirs}
-        others |= {} if "candidate" in ours else self._synonyms
-        return [our or others.get(_plain(name), name) for our, name in zip(ours, found, strict=True)]
-
-    def tell(self, header: Iterable[object]) -> bool:
-        """Say whether a header names all columns that a table must have."""
-        return set(self._required) <= set(self.standard(header))
-
-    def require(self, found: Iterable[object], where: str | Path) -> None:
-        """Raise a UserError that names a column that is missing, and the option that names it."""
-        found = list(found)
-        missing = [name for name in self._required if name not in self.standard(found)]
-        if missing:
-            names = ", ".join(str(name).strip() for name in found) or "none"
-            raise UserError(
-                f"{where}: the column {self._theirs.get(missing[0], missing[0])!r} is missing (found: "
-                f"{names:.500}). The header must name question and candidate, and label where some are "
-                f"wrong; say with --{missing[0]}-column how it is named there."
-            )
-
-
-class EveryColumn(ColumnNames):
-    """All columns of a table, as they are called there; one of `known` tells a header."""
-
-    def __init__(self, *known: str) -> None:
-        super().__init__()
-        self._known = set(known)
-
-    def __contains__(self, name: object) -> bool:
-        return True
-
-    def standard(self, found: Iterable[object]) -> list[object]:
-        return list(found)
-
-    def tell(self, header: Iterable[object]) -> bool:
-        return not self._known.isdisjoint(map(_plain, header))
-
-    def require(self, found: Iterable[object], where: str | Path) -> None:
-        """Require nothing: what is missing is the caller's to say."""
-
-
-def _plain(name: object) -> str:
-    return str(name).strip().lower()
 
 
 def read_table_file(
@@ -129,9 +49,7 @@ def read_table_file(
     if suffix in (".parquet", ".xlsx"):
         if not path.is_file():
             raise UserError(f"{path} is no file, or does not exist. Check the path.")
-        table, lines = (
-            _read_parquet(path, names) if suffix == ".parquet" else _read_excel(path, names, faults)
-        )
+        table, lines = read_parquet(path, names) if suffix == ".parquet" else _read_excel(path, names, faults)
     elif suffix == ".csv":
         table, lines = read_csv(_text(path, suffix), faults, names)
     elif suffix == ".tsv":
@@ -275,111 +193,6 @@ def read_json_lines(text: str, faults: Faults, names: ColumnNames) -> tuple[pd.D
     return pd.DataFrame({name: pd.Series(column, dtype=object) for name, column in columns.items()}), lines
 
 
-def _read_parquet(path: Path, names: ColumnNames) -> tuple[pd.DataFrame, None]:
-    import pyarrow.parquet
-
-    try:
-        lengths = LengthOfTexts(path)
-        with pyarrow.parquet.ParquetFile(path) as file:
-            ours, rows_of = _parquet_columns(path, file, names, lengths)
-        # By column and part by part, so that no more than a part is held in Arrow's form beside Python's; a
-        # dictionary's text is held once, however many rows of the part have it.
-        with pyarrow.parquet.ParquetFile(path, read_dictionary=[*set(ours).difference(rows_of)]) as file:
-            table = {}
-            for name in ours:
-                parts = file.iter_batches(columns=[name], batch_size=rows_of.get(name, _PARQUET_ROWS))
-                values = shared(value for part in parts for value in _values(part.column(0), lengths))
-                table[name] = pd.Series(values, dtype=object)
-            return pd.DataFrame(table), None
-    except UserError:
-        raise
-    except Exception as error:  # what pyarrow raises for a damaged file may be anything
-        raise UserError(f"{path} is not a readable Parquet file ({error!s:.200}). Write it again.") from error
-
-
-def _parquet_columns(
-    path: Path, file: Any, names: ColumnNames, lengths: "LengthOfTexts"
-) -> tuple[list[str], dict[str, int]]:
-    """Check what a Parquet file says of itself, and give the columns to read.
-
-    For columns whose texts are stored by what they do not have in common with the one before, which pyarrow
-    reads at full length alone, also gives how many rows fit the memory.
-    """
-    import pyarrow.types
-
-    schema, metadata = file.schema_arrow, file.metadata
-    names.require(schema.names, path)
-    ours = [name for name in schema.names if name in names]
-    for name in ours:
-        if ours.count(name) > 1:
-            raise UserError(f"{path}: the column {name!r} occurs twice. Name every column once.")
-        kind = schema.field(name).type
-        if pyarrow.types.is_nested(kind):
-            raise UserError(
-                f"{path}: the column {name!r} holds lists or structures ({kind!s:.80}). "
-                "Write it as text, or leave it out."
-            )
-        if pyarrow.types.is_fixed_size_binary(kind):
-            # pyarrow expands these as it reads, so they count before.
-            lengths.add(kind.byte_width * metadata.num_rows)
-    most = max(files.MOST_BYTES, files.MOST_TIMES * path.stat().st_size)
-    size, rows_of = 0, dict[str, int]()
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        for place in range(group.num_columns):
-            column = group.column(place)
-            if column.path_in_schema in ours:
-                size += column.total_uncompressed_size
-                if "DELTA_BYTE_ARRAY" in column.encodings:
-                    # Each value may begin with all that stands before it.
-                    fit = _MOST_TEXT // (4 * column.total_uncompressed_size + 1)
-                    rows_of[column.path_in_schema] = min(
-                        rows_of.get(column.path_in_schema, _PARQUET_ROWS), max(fit, 1)
-                    )
-    # A value that recurs has one place, and takes a pointer in each row.
-    if max(8 * metadata.num_rows, size) > most:
-        raise UserError(f"{path} unpacks to more than {most:,} bytes. Write it as .csv.")
-    return ours, rows_of
-
-
-def _values(column: Any, lengths: "LengthOfTexts") -> list:
-    import pyarrow
-    import pyarrow.compute
-
-    kind = column.type.value_type if pyarrow.types.is_dictionary(column.type) else column.type
-    has_length = pyarrow.types.is_large_string(kind) or pyarrow.types.is_large_binary(kind)
-    has_length = has_length or pyarrow.types.is_string(kind) or pyarrow.types.is_binary(kind)
-    if not pyarrow.types.is_dictionary(column.type):
-        if has_length:
-            lengths.add(pyarrow.compute.sum(pyarrow.compute.binary_length(column)).as_py() or 0)
-        return column.to_pylist()
-    if has_length:
-        of_each = pyarrow.compute.binary_length(column.dictionary).take(column.indices)
-        lengths.add(pyarrow.compute.sum(of_each).as_py() or 0)
-    distinct = [*column.dictionary.to_pylist(), None]
-    return [distinct[-1 if place is None else place] for place in column.indices.to_pylist()]
-
-
-class LengthOfTexts:
-    """Adds up the lengths of a table's texts; a UserError says that they are too long for the file's size.
-
-    A text that recurs has one place in a Parquet file or a sheet, but one for each row in an index. A few
-    kilobytes can stand for more than any memory.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._sum = path, 0
-        self._most = max(_MOST_TEXT, _TEXT_TIMES * path.stat().st_size)
-
-    def add(self, length: int) -> None:
-        self._sum += length
-        if self._sum > self._most:
-            raise UserError(
-                f"{self._path}: its texts have more than {self._most:,} bytes in all, since some stand in "
-                "very many rows. Leave out what repeats, or write it as .csv."
-            )
-
-
 def _read_excel(path: Path, names: ColumnNames, faults: Faults) -> tuple[pd.DataFrame, list[int]]:
     """Read the first sheet; the first row that is not blank is the header."""
     try:
@@ -405,6 +218,8 @@ def _read_excel(path: Path, names: ColumnNames, faults: Faults) -> tuple[pd.Data
                 book.close()
     except UserError:
         raise
+    except MemoryError as error:
+        raise UserError(f"{path} needs more memory than there is. Split it into several files.") from error
     except Exception as error:  # what openpyxl raises for a damaged file may be anything
         raise UserError(
             f"{path} is not a readable Excel file ({error!s:.200}). "

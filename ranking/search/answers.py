@@ -7,7 +7,8 @@ import pandas as pd
 import pyarrow as pa
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.data_prep.table_files import EveryColumn, read_table_file
+from answer_ranking.data_prep.column_names import EveryColumn
+from answer_ranking.data_prep.table_files import read_table_file
 from answer_ranking.data_prep.tables import check_table
 
 TEXT_COLUMNS = ("candidate", "answer", "text")

@@ -11,9 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from answer_ranking.base import files
 from answer_ranking.base.errors import UserError
-from answer_ranking.data_prep import table_files
-from answer_ranking.data_prep.table_files import ColumnNames, EveryColumn, read_table_file
+from answer_ranking.data_prep import length_of_texts
+from answer_ranking.data_prep.column_names import ColumnNames, EveryColumn
+from answer_ranking.data_prep.table_files import read_table_file
 from answer_ranking.data_prep.tables import check_table
 from answer_ranking.ranking.search.answers import answers_of
 
@@ -69,7 +71,7 @@ def test_a_text_that_recurs_is_read_where_there_is_room(tmp_path):
 
 def test_a_shared_string_of_a_sheet_counts_in_every_cell(tmp_path, monkeypatch):
     openpyxl = pytest.importorskip("openpyxl")
-    monkeypatch.setattr(table_files, "_MOST_TEXT", 100_000)
+    monkeypatch.setattr(length_of_texts, "MOST_TEXT", 100_000)
     book = openpyxl.Workbook()
     book.active.append(["question", "candidate"])
     for _ in range(200):
@@ -177,9 +179,20 @@ def test_damaged_files_end_in_one_kind_of_error(tmp_path, suffix, make):
     assert refused > 50
 
 
+def test_too_little_memory_is_no_damage(tmp_path, monkeypatch):
+    path = parquet(tmp_path / "t.parquet", candidate=pa.array(["a"]))
+
+    def full(*_, **__):
+        raise pa.ArrowMemoryError("malloc of size 64 failed")
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", full)
+    with pytest.raises(UserError, match=r"t\.parquet.* memory"):
+        read_table_file(path, EveryColumn("candidate"))
+
+
 def test_a_sheet_that_unpacks_to_too_much_is_refused(tmp_path):
     path = tmp_path / "bomb.xlsx"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("xl/worksheets/sheet1.xml", b" " * (table_files.files.MOST_BYTES + 1))
+        archive.writestr("xl/worksheets/sheet1.xml", b" " * (files.MOST_BYTES + 1))
     with pytest.raises(UserError, match="unpacks to more than"):
         read_table_file(path, ColumnNames())

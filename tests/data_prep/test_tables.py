@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from answer_ranking.base.files import read_content
 from answer_ranking.data_prep import UserError, apply_protocol, load_table, table_files
+from answer_ranking.data_prep.column_names import ColumnNames, EveryColumn
+from answer_ranking.data_prep.parquet_tables import read_parquet
 from answer_ranking.data_prep.tables import Faults, check_table
 
 ROWS = [
@@ -134,7 +136,7 @@ def test_json_lines_as_a_table():
 def test_every_key_of_json_lines_is_a_column_up_to_a_bound():
     def columns(n):
         text = json.dumps({f"k{i}": i for i in range(n)})
-        return table_files.read_json_lines(text, Faults("a.jsonl"), table_files.EveryColumn("k0"))[0]
+        return table_files.read_json_lines(text, Faults("a.jsonl"), EveryColumn("k0"))[0]
 
     assert columns(25).iloc[0].tolist() == list(range(25))
     with pytest.raises(UserError, match=r"a\.jsonl, line 1: more than 1000 different keys"):
@@ -280,7 +282,7 @@ def test_a_parquet_file_takes_no_more_memory_than_its_size_lets_expect(tmp_path)
     # A text that recurs is held once.
     one = pa.DictionaryArray.from_arrays(pa.array([0] * 2_000), pa.array(["x" * 50_000]))
     pq.write_table(pa.table({"question": one, "candidate": one}), tmp_path / "b.parquet")
-    table, _ = table_files._read_parquet(tmp_path / "b.parquet", table_files.ColumnNames())
+    table, _ = read_parquet(tmp_path / "b.parquet", ColumnNames())
     assert len({id(text) for text in table["question"]}) == 1 and len(table["question"][7]) == 50_000
 
 
