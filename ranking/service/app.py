@@ -22,6 +22,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect
 
 from answer_ranking.base.errors import DamagedFileError, UserError
+from answer_ranking.ranking.service.drawings import Drawings
 from answer_ranking.ranking.service.engine import Engine
 from answer_ranking.ranking.service.options import ServiceOptions
 from answer_ranking.ranking.service.workers import Workers
@@ -112,7 +113,7 @@ def make_app(
         'answer-ranking'
     """
     limits = options or ServiceOptions()
-    workers = Workers(limits)
+    workers, kept = Workers(limits), Drawings()
     page = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True).get_template("page.html")
     registry = CollectorRegistry()
     requests = Counter("requests", "Requests by path and status.", ["path", "status"], registry=registry)
@@ -189,7 +190,7 @@ def make_app(
                 raise HTTPException(422, f"At most {_MOST_ON_DISK} answers can be drawn.")
             return
         check_explained(question, answers[0])
-        if _words(question) * _words(answers[0]) > _MOST_CELLS:
+        if not _fits_a_drawing(question, answers[0]):
             raise HTTPException(
                 422,
                 f"The question's words times the answer's are more than {_MOST_CELLS:,}: too many to draw.",
@@ -251,7 +252,12 @@ def make_app(
         question: str, answer: Annotated[list[str], Query()], ranker: str = "", method: str = "own"
     ) -> Response:
         check_drawn(question, answer, method)
-        drawn = await work(engine.drawing, question, tuple(answer), ranker, method, run=workers.draw)
+        asked = (question, tuple(answer), ranker, method)
+        state = engine.state  # before it is drawn: a drawing of a later one is only made again
+        drawn = kept.get((state, *asked))
+        if not drawn:
+            drawn = await work(engine.drawing, *asked, run=workers.draw)
+            kept.put((state, *asked), drawn)
         return Response(drawn, media_type="image/svg+xml", headers=_DRAWING)
 
     @app.get("/", include_in_schema=False, response_class=HTMLResponse)
@@ -289,6 +295,7 @@ def make_app(
             why=why,
             reason=reason,
             drawing=_drawing,
+            drawn=_fits_a_drawing(q, why),
             explains=bool(engine.rankers),
             near=_near(q, columns[0][1]) if columns and engine.has_disk else [],
         )
@@ -354,6 +361,10 @@ def _is_foreign(request: Request) -> bool:
     link = request.headers.get("sec-fetch-mode") == "navigate"
     link = link and request.headers.get("sec-fetch-dest") == "document"
     return not (link and request.method == "GET" and request.url.path == "/")
+
+
+def _fits_a_drawing(question: str, answer: str) -> bool:
+    return _words(question) * _words(answer) <= _MOST_CELLS
 
 
 def _words(text: str) -> int:

@@ -3,7 +3,6 @@
 import sys
 import threading
 import time
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +17,6 @@ from answer_ranking.ranking.service.batches import Batches
 
 _LOOK_EVERY = 1.0  # second: so often the index's manifest is looked at
 MODEL, SECOND = "model", "second"
-_DRAWINGS = 64  # that are kept, of at most some hundred kilobytes each
 _UNKNOWN = "The model knows no word of the question."
 
 
@@ -62,7 +60,6 @@ class Engine:
         self._looked = time.monotonic()
         self._lock = threading.Lock()
         self._together = Batches(self._search)
-        self._draw = lru_cache(_DRAWINGS)(self._drawn)
         _ = self.rankers  # Loaded before the first request.
 
     @property
@@ -92,6 +89,11 @@ class Engine:
         finally:
             self._looked = time.monotonic()
             self._lock.release()
+
+    @property
+    def state(self) -> tuple[int, int] | None:
+        """What changes whenever another index is served."""
+        return self._seen
 
     def _stamp(self) -> tuple[int, int] | None:
         try:
@@ -161,13 +163,7 @@ class Engine:
         return self.ranker(MODEL).disk(question, answers)
 
     def drawing(self, question: str, answers: tuple[str, ...], ranker: str, method: str) -> str:
-        """Draw a reason as SVG: the "disk" of several answers, or another method's of the first.
-
-        The last drawings are kept, until the index changes.
-        """
-        return self._draw(self._seen, question, answers, ranker, method)
-
-    def _drawn(self, _: Any, question: str, answers: tuple[str, ...], ranker: str, method: str) -> str:
+        """Draw a reason as SVG: the "disk" of several answers, or another method's of the first."""
         if method == "disk":
             return self.disk(question, list(answers)).svg()
         return self.explain(question, answers[0], ranker, method).svg()

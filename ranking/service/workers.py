@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 _WINDOW = 10.0
 _MOST_CLIENTS = 10_000
 # Matplotlib holds the interpreter: a second drawing at once would only slow down the searches beside it.
-_DRAWN_AT_ONCE, _MOST_DRAWINGS = 1, 8
+_DRAWN_AT_ONCE, _MOST_DRAWINGS = 1, 3
 
 
 class Workers:

@@ -244,7 +244,7 @@ def test_a_drawing_is_made_once_until_the_index_changes(folder, tmp_path):
         first, again = (client.get("/why.svg", params=asked).text for _ in range(2))
         client.get("/why.svg", params={**asked, "answer": ANSWERS[1]})
         assert first == again and len(drawn) == 2
-        engine._seen = None
+        engine._seen = None  # as after a change of the index
         assert client.get("/why.svg", params=asked).status_code == 200 and len(drawn) == 3
 
 
@@ -262,11 +262,11 @@ def test_drawings_hold_up_neither_searches_nor_health(folder):
         try:
             for thread in asking:
                 thread.start()
-            # Four are refused, since only eight may wait.
+            # Nine are refused, since one is drawn and two may wait.
             deadline = time.monotonic() + 30
-            while len(statuses) < 4 and time.monotonic() < deadline:
+            while len(statuses) < 9 and time.monotonic() < deadline:
                 time.sleep(0.01)
-            assert statuses == [503] * 4
+            assert statuses == [503] * 9
             found = client.post("/api/search", json={"question": QUESTION})
             assert found.status_code == 200 and found.json()["answers"]
             assert client.get("/api/health").json()["status"] == "ok"
@@ -274,6 +274,37 @@ def test_drawings_hold_up_neither_searches_nor_health(folder):
             goes_on.set()
             for thread in asking:
                 thread.join()
+
+
+def test_a_kept_drawing_waits_for_no_other(folder):
+    engine, goes_on = Engine(folder), threading.Event()
+    with TestClient(make_app(engine), base_url=BASE) as client:
+        asked = {"question": QUESTION, "answer": ANSWERS[0]}
+        first = client.get("/why.svg", params=asked).text
+        engine.explain = lambda *_: goes_on.wait(60)
+        others = [{**asked, "answer": f"radium {number}"} for number in range(4)]
+        asking = [
+            threading.Thread(target=client.get, args=("/why.svg",), kwargs={"params": each})
+            for each in others
+        ]
+        try:
+            for thread in asking:
+                thread.start()
+            deadline = time.monotonic() + 30
+            while client.get("/why.svg", params=others[0]).status_code != 503:
+                assert time.monotonic() < deadline
+            assert client.get("/why.svg", params=asked).text == first
+        finally:
+            goes_on.set()
+            for thread in asking:
+                thread.join()
+
+
+def test_the_page_says_that_texts_are_too_long_to_be_drawn(client):
+    for answer, drawn in (("b " * 50, True), ("b " * 90, False)):
+        text = client.get("/", params={"q": "a " * 50, "why": answer}).text
+        assert ("too long to be drawn" not in text) == drawn
+        assert ("ranker=model" in text) == drawn
 
 
 def test_health_is_told_while_all_workers_work(folder):
