@@ -1,17 +1,27 @@
-"""The papers' rankers, and those they are compared with, as functional Keras models."""
+"""The papers' rankers, and those they are compared with, as functional Keras models; and their catalogue.
 
-from answer_ranking.layers.common import word_embedding
-from answer_ranking.models.attentive_pooling import (
-    ap_bilstm,
-    ap_cnn,
-    attention_weights,
-    qa_bilstm,
-    qa_cnn,
-)
-from answer_ranking.models.compare_aggregate import compare_aggregate
-from answer_ranking.models.cosinet import cosinet
-from answer_ranking.models.ctrn import ctrn, features_alone, lstm, qrnn
-from answer_ranking.models.hyperqa import hyperqa
+Keras is imported with the first network that is asked for, so that command lines read the catalogue at once.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from answer_ranking.models.networks import (
+        ap_bilstm,
+        ap_cnn,
+        attention_weights,
+        compare_aggregate,
+        cosinet,
+        ctrn,
+        features_alone,
+        hyperqa,
+        lstm,
+        qa_bilstm,
+        qa_cnn,
+        qrnn,
+        word_embedding,
+    )
 
 __all__ = [
     "ap_bilstm",
@@ -28,3 +38,9 @@ __all__ = [
     "qrnn",
     "word_embedding",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.networks"), name)

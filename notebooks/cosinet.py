@@ -143,7 +143,7 @@ print(f"score by hand {by_hand:.5f}, by the ranker {by_ranker:.5f}")
 # (CA), its peer with attention and five convolutions:
 
 # %%
-from answer_ranking.models.pair_ranking import printed_parameters
+from answer_ranking.models.networks.pair_ranking import printed_parameters
 
 blank = np.zeros((2, 300), "float32")
 models = {

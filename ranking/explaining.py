@@ -31,7 +31,7 @@ def explain(ranker: "Ranker", question: str, answer: str, method: str) -> Explan
         if getattr(layers.get("encoder"), "pooling", "f") != "f":  # f-pooling has no output gate
             return _gates(model, words, texts)
         if "matcher" in layers and model.name.startswith("AP"):
-            from answer_ranking.models.attentive_pooling import attention_weights
+            from answer_ranking.models.networks.attentive_pooling import attention_weights
 
             weights = attention_weights(model, *(text[None] for text in texts))
             return Explanation(words[0], weights[0][0], words[1], weights[1][0])

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from answer_ranking.data_prep.encoded_split import EncodedTexts, runs_of_padded
 from answer_ranking.layers import CosineSimilarity
-from answer_ranking.models.attentive_pooling import matcher_steps
+from answer_ranking.models.networks.attentive_pooling import matcher_steps
 from answer_ranking.ranking.numpy_hyperqa import NumpyHyperQA, is_hyperqa
 
 _WORDS_AT_ONCE = 8192

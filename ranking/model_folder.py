@@ -146,7 +146,7 @@ def _keras_model(path: Path, config: dict[str, Any]) -> "keras.Model":
 
     # Both register the classes that the file names.
     import answer_ranking.layers
-    import answer_ranking.models  # noqa: F401
+    import answer_ranking.models.networks  # noqa: F401
 
     # Built in a graph that never runs, it takes no memory.
     with tf.Graph().as_default(), keras.StatelessScope():

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from answer_ranking.data_prep import EncodedSplit, UserError
 from answer_ranking.data_prep.encoded_split import runs
-from answer_ranking.models.attentive_pooling import broadcast_scores, project_questions
+from answer_ranking.models.networks.attentive_pooling import broadcast_scores, project_questions
 from answer_ranking.training.batch_stream import stack_replicas
 from answer_ranking.training.options import HardestNegativeOptions
 from answer_ranking.training.ranker_trainer import RankerTrainer, encoder_of

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from answer_ranking.data_prep import EncodedSplit
 from answer_ranking.data_prep.encoded_split import runs_of_padded
-from answer_ranking.models.attentive_pooling import broadcast_scores, project_questions
+from answer_ranking.models.networks.attentive_pooling import broadcast_scores, project_questions
 
 # How many words, padding included, are encoded or scored at a time.
 _WORDS_PER_CHUNK = 8192
@@ -21,7 +21,7 @@ class SharedTextScorer:
 
     The distinct texts are encoded in chunks, the shortest first; the rows of a chunk's texts are scored
     before the next chunk is encoded. Questions of like length that meet the same text are scored against it
-    together; the models of `models.attentive_pooling` need no copy of its encoding for each.
+    together; the models of `models.networks.attentive_pooling` need no copy of its encoding for each.
 
     The encodings of a chunk, and those of the pairs that are scored together, are at most `_WORDS_PER_CHUNK`
     words, but for a text or a pair that is longer by itself. The encodings of all questions are kept: 280 MB

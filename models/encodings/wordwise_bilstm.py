@@ -18,7 +18,7 @@ class WordwiseBiLSTM:
     rounding (tested). The rows of all distinct words take 32 bytes * units each.
 
     Args:
-        encoder: the `encoder` part of `models.attentive_pooling.qa_bilstm` or `ap_bilstm`.
+        encoder: the `encoder` part of `models.qa_bilstm` or `ap_bilstm`.
 
     Example:
         >>> import numpy as np

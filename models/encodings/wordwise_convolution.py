@@ -20,7 +20,7 @@ class WordwiseConvolution:
     take 4 bytes * k * filters each.
 
     Args:
-        encoder: the `encoder` part of `models.attentive_pooling.qa_cnn` or `ap_cnn`.
+        encoder: the `encoder` part of `models.qa_cnn` or `ap_cnn`.
 
     Example:
         >>> import numpy as np

@@ -79,7 +79,7 @@ def load(experiment: Experiment) -> TrainingData:
 
 def build(options: CosineQA, data: TrainingData, seed: int) -> "keras.Model":
     """Build a model whose first weights and dropout follow from the seed."""
-    from answer_ranking.models.hyperqa import hyperqa
+    from answer_ranking.models.networks.hyperqa import hyperqa
 
     similarity = "hyperbolic" if isinstance(options, HyperQA) else "cosine"
     return hyperqa(data.word_embedding, similarity=similarity, seed=seed, **vars(options))

@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from answer_ranking.models.attentive_pooling import (
+from answer_ranking.models.networks.attentive_pooling import (
     ap_bilstm,
     ap_cnn,
     attention_weights,

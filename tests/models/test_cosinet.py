@@ -6,9 +6,9 @@ import keras
 import numpy as np
 import pytest
 
-from answer_ranking.models.compare_aggregate import compare_aggregate
-from answer_ranking.models.cosinet import cosinet
-from answer_ranking.models.pair_ranking import ACROSS, printed_parameters
+from answer_ranking.models.networks.compare_aggregate import compare_aggregate
+from answer_ranking.models.networks.cosinet import cosinet
+from answer_ranking.models.networks.pair_ranking import ACROSS, printed_parameters
 
 BUILDERS = {cosinet: {"filters": 6}, compare_aggregate: {"dimension": 5, "filters": 4, "widths": (1, 2, 3)}}
 QUESTIONS = np.array([[4, 9, 4, 0], [3, 1, 8, 2]], "int32")

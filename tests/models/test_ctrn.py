@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from answer_ranking.models.ctrn import ctrn, features_alone, lstm, qrnn
+from answer_ranking.models.networks.ctrn import ctrn, features_alone, lstm, qrnn
 
 RNG = np.random.default_rng(0)
 each_model = pytest.mark.parametrize("build", [ctrn, qrnn, lstm])

@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from answer_ranking.models.hyperqa import hyperqa
+from answer_ranking.models.networks.hyperqa import hyperqa
 
 
 def vectors(n, words=30):

@@ -21,7 +21,7 @@ from answer_ranking.models import (
     qa_cnn,
     qrnn,
 )
-from answer_ranking.models.pair_ranking import printed_parameters
+from answer_ranking.models.networks.pair_ranking import printed_parameters
 
 VECTORS = np.random.default_rng(0).normal(size=(13, 5)).astype("float32")
 WORDS = [np.array([[5, 7, 0], [3, 0, 0]], "int32"), np.array([[5, 8, 2, 0], [12, 4, 4, 11]], "int32")]
@@ -91,7 +91,7 @@ LOAD = """
 import sys
 import keras
 import numpy as np
-import answer_ranking.models
+import answer_ranking.models.networks
 for path in sys.argv[1:]:
     model = keras.models.load_model(path, compile=False)
     words = [np.array([[5, 7, 0], [3, 0, 0]]), np.array([[5, 8, 2, 0], [12, 4, 4, 11]])]

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from answer_ranking.layers.common import word_embedding
-from answer_ranking.models.ctrn import ctrn, qrnn
+from answer_ranking.models.networks.ctrn import ctrn, qrnn
 
 RNG = np.random.default_rng(0)
 VECTORS = RNG.normal(size=(30, 6)).astype("float32")

@@ -3,7 +3,7 @@ import pytest
 import tensorflow as tf
 
 from answer_ranking.models.encodings import BagOfWords, PaddedTexts
-from answer_ranking.models.hyperqa import hyperqa
+from answer_ranking.models.networks.hyperqa import hyperqa
 
 
 def tensors(packed):

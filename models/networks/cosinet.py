@@ -6,7 +6,7 @@ from keras import ops
 
 from answer_ranking.layers import PooledConvolution, WordRelatedness
 from answer_ranking.layers.common import word_embedding
-from answer_ranking.models.pair_ranking import (
+from answer_ranking.models.networks.pair_ranking import (
     bucket_candidates,
     check_options,
     concatenate_buckets,

@@ -9,7 +9,7 @@ from keras import ops
 
 from answer_ranking.layers import PooledConvolution, SoftAlignment
 from answer_ranking.layers.common import word_embedding
-from answer_ranking.models.pair_ranking import (
+from answer_ranking.models.networks.pair_ranking import (
     bucket_candidates,
     check_options,
     concatenate_buckets,
@@ -42,7 +42,7 @@ def compare_aggregate(
       stands opposite it;
     * convolutions of several widths over the products, one set for each text, each followed by the maximum
       over the words and concatenated;
-    * the pair [q * a ; q - a], and scores as those of `models.cosinet.cosinet`.
+    * the pair [q * a ; q - a], and scores as those of `models.cosinet`.
 
     Args:
         dimension: size of the preprocessed words.
