@@ -19,6 +19,7 @@ from answer_ranking.data_prep import (
     load_word_vectors,
 )
 from answer_ranking.data_prep.word_vectors.load import resolve_task_vectors
+from answer_ranking.evaluation.records import environment
 
 if TYPE_CHECKING:
     import keras
@@ -30,6 +31,12 @@ class TrainingData(EncodedDataset):
 
     dataset: Dataset
     word_vectors: WordVectors
+    tokens: dict[str, bool]
+    """How words were made: `lowercase` and `mask_numbers`."""
+    sources: tuple[str, ...] = ()
+    """The word vectors in which a trained ranker finds other words."""
+    embeddings_home: Path | None = None
+    """The folder of their files; None for QA_EMBEDDINGS_HOME and the user's cache."""
 
     @property
     def title(self) -> str:
@@ -81,13 +88,14 @@ def encode(
     unknown_scale: float = 0.05,
     identity_dimensions: int = 0,
     data_home: str | Path | None = None,
-    embeddings_home: str | Path | None = None,
+    embeddings_home: Path | None = None,
 ) -> TrainingData:
     """Encode a data set and load its word vectors, and print their sizes.
 
     `overlap` says whether to compute the word-overlap features of every pair. A UserError names a file that
     is missing or damaged.
     """
+    environment()  # read once: records name the commit of the beginning
     encoded = encode_dataset(dataset, overlap=overlap, lowercase=lowercase, mask_numbers=mask_numbers)
     vectors = load_word_vectors(
         resolve_task_vectors(embeddings, dataset, lowercase, mask_numbers, data_home),
@@ -97,8 +105,17 @@ def encode(
         identity_dimensions=identity_dimensions,
         embeddings_home=embeddings_home,
     )
+    # Vectors trained on the data themselves, and random dimensions, are known for no other word.
+    own = identity_dimensions > 0 or any(name.startswith("task-") for name in embeddings)
     arrays = {field.name: getattr(encoded, field.name) for field in fields(encoded)}
-    data = TrainingData(**arrays, dataset=dataset, word_vectors=vectors)
+    data = TrainingData(
+        **arrays,
+        dataset=dataset,
+        word_vectors=vectors,
+        tokens={"lowercase": lowercase, "mask_numbers": mask_numbers},
+        sources=() if own else tuple(embeddings),
+        embeddings_home=embeddings_home,
+    )
     sizes = ", ".join(
         f"{name} {split.n_questions:,} questions / {split.n_rows:,} pairs"
         for name, split in data.splits.items()

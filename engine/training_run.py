@@ -1,12 +1,13 @@
 """The training of a model with several seeds: their folders, their scores, and the model best on dev."""
 
+import hashlib
 import json
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -41,9 +42,7 @@ class Seed:
     callbacks: tuple["keras.callbacks.Callback", ...] = ()
     start: Sequence[np.ndarray] | None = None
 
-    def fit(
-        self, model: "keras.Model", way: "Way", dev: EncodedSplit, *callbacks: "keras.callbacks.Callback"
-    ) -> "FitResult":
+    def fit(self, model: "keras.Model", way: "Way", dev: EncodedSplit) -> "FitResult":
         """Train a model, or go on with its training; see `answer_ranking.training.fit`."""
         from answer_ranking.training.fitting import fit
 
@@ -54,7 +53,7 @@ class Seed:
             model,
             way,
             dev,
-            callbacks=(*self.callbacks, *callbacks),
+            callbacks=self.callbacks,
             verbose=self.state is not None,
             state=self.state,
             key=self.key,
@@ -108,17 +107,12 @@ class TrainingRun:
                 with atomic_write(folder / TRAINED) as file:
                     json.dump({**made_by, "versions": package_versions()}, file)
 
-    def keep(
-        self, seed: Seed, model: "keras.Model", fitted: "FitResult", order_seed: int | None = None
-    ) -> None:
-        """Score dev and test; keep curves and scores, and the model if it is the best on dev so far.
-
-        `order_seed` is that of the order in which a list-wise model sees candidates.
-        """
+    def keep(self, seed: Seed, model: "keras.Model", fitted: "FitResult") -> None:
+        """Score dev and test; keep curves and scores, and the model if it is the best on dev so far."""
         from answer_ranking.training.scoring import score
 
         splits = self.data.scored_splits
-        scores = {name: score(model, split, order_seed) for name, split in splits.items()}
+        scores = {name: score(model, split, self.data.order_seed) for name, split in splits.items()}
         tables = {name: per_question(split, scores[name]) for name, split in splits.items()}
         dev_map = summarise(tables["dev"], "answerable")["map"]
         if self.model is None or dev_map > self.results[self.best].dev_map:
@@ -148,3 +142,9 @@ class TrainingRun:
         scores = {number: result.scores for number, result in self.results.items()}
         for name, split in self.data.scored_splits.items():
             write_split(self.folder / "runs", name, split, scores, protocols)
+
+
+def training_key(configuration: Mapping[str, Any], data: TrainingData) -> str:
+    """Hash options, data and versions: the states of other trainings are not taken up."""
+    parts = [configuration, data.data_hash, package_versions()]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]

@@ -1,5 +1,6 @@
 """How the explanations of the rankers are computed."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,20 +24,13 @@ def explain(ranker: "Ranker", question: str, answer: str, method: str) -> Explan
     encoded = ranker.known_words.encode([question, answer])
     words = ranker.tokenizer([question, answer])
     texts = [encoded.words[: encoded.offsets[1]], encoded.words[encoded.offsets[1] :]]
-    if method == "own" and not ranker.by_numpy:
-        model = ranker.grown_model()
-        layers = {layer.name: layer for layer in model.layers}
-        if "word_relatedness" in layers:
-            return _relatedness(model, words, texts)
-        if getattr(layers.get("encoder"), "pooling", "f") != "f":  # f-pooling has no output gate
-            return _gates(model, words, texts)
-        if "matcher" in layers and model.name.startswith("AP"):
-            from answer_ranking.models.networks.attentive_pooling import attention_weights
-
-            weights = attention_weights(model, *(text[None] for text in texts))
-            return Explanation(words[0], weights[0][0], words[1], weights[1][0])
+    reason = "occlusion" if method != "own" or ranker.entry is None else ranker.entry.reason
+    if reason in _REASONS:
+        found = _REASONS[reason](ranker.grown_model(), words, texts)
+        if found is not None:
+            return found
     losses = _losses(ranker, *texts)
-    kind = "shares" if method == "own" and ranker.by_numpy else "occlusion"
+    kind = "shares" if reason == "shares" else "occlusion"
     return Explanation(words[0], losses[: len(texts[0])], words[1], losses[len(texts[0]) :], kind)
 
 
@@ -72,9 +66,22 @@ def _relatedness(model: "keras.Model", words: list[list[str]], texts: list[np.nd
     return Explanation(words[0], of_question, words[1], of_answer, "relatedness", matrix=cosines)
 
 
-def _gates(model: "keras.Model", words: list[list[str]], texts: list[np.ndarray]) -> Explanation:
-    """Compute the output gates of the words of CTRN or QRNN, means over the features, and those lent."""
+def _attention(model: "keras.Model", words: list[list[str]], texts: list[np.ndarray]) -> Explanation:
+    """Compute the attention of AP-CNN or AP-BiLSTM to each word."""
+    from answer_ranking.models.networks.attentive_pooling import attention_weights
+
+    weights = attention_weights(model, *(text[None] for text in texts))
+    return Explanation(words[0], weights[0][0], words[1], weights[1][0])
+
+
+def _gates(model: "keras.Model", words: list[list[str]], texts: list[np.ndarray]) -> Explanation | None:
+    """Compute the output gates of the words of CTRN or QRNN, means over the features, and those lent.
+
+    f-pooling has no output gate: None.
+    """
     encoder, layers = model.get_layer("encoder"), {layer.name: layer for layer in model.layers}
+    if encoder.pooling == "f":
+        return None
     own = []
     for text in texts:
         vectors = model.get_layer("word_vectors")(text[None])
@@ -90,3 +97,10 @@ def _gates(model: "keras.Model", words: list[list[str]], texts: list[np.ndarray]
         for gates, partner in zip(own, own[::-1], strict=True)
     ]
     return Explanation(words[0], own[0], words[1], own[1], "gates", lent=(lent[0], lent[1]))
+
+
+_REASONS: dict[str, Callable[..., Explanation | None]] = {
+    "attention": _attention,
+    "gates": _gates,
+    "relatedness": _relatedness,
+}

@@ -8,9 +8,9 @@ import numpy as np
 import tensorflow as tf
 
 from answer_ranking.data_prep.encoded_split import EncodedTexts, runs_of_padded
-from answer_ranking.layers import CosineSimilarity
-from answer_ranking.models.networks.attentive_pooling import matcher_steps
-from answer_ranking.ranking.numpy_hyperqa import NumpyHyperQA, is_hyperqa
+from answer_ranking.models.catalogue import recognise
+from answer_ranking.models.encodings import encoding_of
+from answer_ranking.ranking.numpy_hyperqa import NumpyHyperQA
 
 _WORDS_AT_ONCE = 8192
 _ROOM = 16_384  # words that a copy has room for
@@ -75,20 +75,12 @@ def _set_words(config: Any, n_words: int) -> None:
         _set_words(value, n_words)
 
 
-def encodes_apart(model: keras.Model) -> bool:
-    """Say whether each text has a vector of its own, compared by the cosine (QA-CNN, QA-BiLSTM)."""
-    parts = {layer.name: layer for layer in model.layers}
-    if not {"encoder", "matcher"} <= parts.keys() or len(parts["encoder"].outputs) != 1:
-        return False
-    return matcher_steps(parts["matcher"]) == [CosineSimilarity]
-
-
 def text_encoder(model: keras.Model) -> Callable[[EncodedTexts], np.ndarray]:
-    """Make the function from texts to their vectors, float32 (n_texts, d), of a model that `encodes_apart`.
+    """Make the function from texts to their vectors, float32 (n_texts, d).
 
-    It is traced once; texts of like length are encoded together.
+    The model encodes texts apart. It is traced once; texts of like length are encoded together.
     """
-    encoder, encoding = model.get_layer("encoder"), getattr(model, "encoding", None)
+    encoder, encoding = model.get_layer("encoder"), encoding_of(model, "wordwise")
 
     def encode(words: tf.Tensor) -> tf.Tensor:
         return encoding(*encoding.project(words))[0] if encoding else encoder(words)
@@ -106,11 +98,14 @@ def text_encoder(model: keras.Model) -> Callable[[EncodedTexts], np.ndarray]:
     return encode_texts
 
 
+def kind_of(model: keras.Model) -> str:
+    """Find the name in the catalogue of a model that a function of `models` built; "" for another."""
+    return recognise(keras.saving.serialize_keras_object(model))
+
+
 def in_numpy(model: keras.Model) -> NumpyHyperQA | None:
-    """Take the weights of a HyperQA or CosineQA; None for another model."""
+    """Take the weights of a HyperQA or CosineQA; None for one of mixed precision."""
     config = keras.saving.serialize_keras_object(model)
-    if not is_hyperqa(config):
-        return None
     parts = [layer for layer in model.layers if layer.name in ("encoder", "matcher")]
     weights = {layer.name: layer.get_weights() for part in parts for layer in part.layers}
     return NumpyHyperQA.from_config(config, weights)

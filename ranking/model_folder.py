@@ -14,7 +14,8 @@ import numpy as np
 from answer_ranking.base.command import import_tensorflow, printable
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import refuse_links
-from answer_ranking.ranking.numpy_hyperqa import NumpyHyperQA, is_hyperqa, layer_configs
+from answer_ranking.models.catalogue import find_entry, recognise
+from answer_ranking.ranking.numpy_hyperqa import NumpyHyperQA, layer_configs
 
 if TYPE_CHECKING:
     import keras
@@ -70,19 +71,24 @@ def write_model(path: Path, model: "keras.Model | Path", vocabulary: bytes) -> N
         archive.writestr(_VOCABULARY_HASH, hashlib.sha256(vocabulary).hexdigest())
 
 
-def read_model(path: Path, vocabulary: bytes) -> "NumpyHyperQA | keras.Model":
-    """Read a model that `write_model` wrote: HyperQA and CosineQA for NumPy, the others by Keras.
+def read_model(path: Path, vocabulary: bytes, kind: str | None) -> "tuple[NumpyHyperQA | keras.Model, str]":
+    """Read a model that `write_model` wrote, for NumPy or by Keras, and its name in the catalogue.
 
-    A UserError names a file that is damaged or was saved with another vocabulary.
+    `kind` is the name that the folder states, None for a folder of before version 0.2. A UserError names a
+    file that is damaged or was saved with another vocabulary.
     """
     with reading(path):
         with ZipFile(path) as archive:
             config = _checked_config(path, archive, vocabulary)
-            if is_hyperqa(config) and (
-                found := NumpyHyperQA.from_config(config, _weights(path, archive, config))
-            ):
-                return found
-        return _keras_model(path, config)
+            found = recognise(config)
+            kind = found if kind is None else kind
+            if found and kind != found:
+                raise ValueError(f"it is a model {found!r}, and its folder says {kind!r}")
+            if kind and find_entry(kind).by_numpy:
+                model = NumpyHyperQA.from_config(config, _weights(path, archive, config))
+                if model is not None:
+                    return model, kind
+        return _keras_model(path, config), kind
 
 
 def read_keras_model(path: Path, vocabulary: bytes) -> "keras.Model":

@@ -56,10 +56,10 @@ class NumpyHyperQA:
     ) -> "NumpyHyperQA | None":
         """Make it of what Keras saves of a model: the config, and the weights of each layer by its name.
 
-        Returns None for a model of another kind or of mixed precision. A ValueError says that weights do not
+        Returns None for a model of mixed precision. A ValueError says that weights do not
         fit.
         """
-        if not is_hyperqa(config):
+        if not _computes_in_float32(config):
             return None
         layers = layer_configs(config)
         word_vectors, kernel, bias = *weights["word_vectors"], *weights["projection"]
@@ -150,10 +150,7 @@ class NumpyHyperQA:
         return scores
 
 
-def is_hyperqa(config: Mapping[str, Any]) -> bool:
-    """Say whether a model's config is that of a HyperQA or CosineQA that computes in float32."""
-    if config.get("registered_name") != "answer_ranking>HyperQA":
-        return False
+def _computes_in_float32(config: Mapping[str, Any]) -> bool:
     layers = layer_configs(config)
     dtypes = [layer["dtype"] for name, layer in layers.items() if name in ("word_vectors", "projection")]
     names = [dtype if isinstance(dtype, str) else dtype["config"]["name"] for dtype in dtypes]

@@ -5,31 +5,21 @@ from pathlib import Path
 from typing import Literal
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.training.options import check_range
+from answer_ranking.base.ranges import check_range
+from answer_ranking.models.catalogue import CATALOGUE, Entry
 
-MODELS = {
-    "hyperqa": "HyperQA",
-    "ctrn": "CTRN",
-    "ap-cnn": "AP-CNN",
-    "cosinet": "Cosinet",
-    "ca-list-birnn": "CA list BiRNN",
-    "hyperqa_squad": "HyperQA after SQuAD",
-    "cosinet_squad": "Cosinet after SQuAD",
-}
-"""The rankers that can be trained on own tables, and their names in tables."""
-LIST_WISE = ("ca-list-birnn",)
-"""Those that read all candidates of a question together."""
-FROM_PRESETS = ("hyperqa_squad", "cosinet_squad")
-"""Those that are trained already, and go on with the table."""
+FROM_PRESETS = {"hyperqa_squad": "hyperqa", "cosinet_squad": "cosinet"}
+"""The rankers that are trained already and go on with the table, and their models in the catalogue."""
+MODELS = {entry.name: entry for entry in CATALOGUE.values() if entry.own_tables is not None}
+MODELS |= {preset: CATALOGUE[name] for preset, name in FROM_PRESETS.items()}
+"""The rankers that can be trained on own tables."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions:
     """The options of `train_ranker`; a UserError names one that is out of range."""
 
-    model: Literal[
-        "hyperqa", "ctrn", "ap-cnn", "cosinet", "ca-list-birnn", "hyperqa_squad", "cosinet_squad"
-    ] = "hyperqa"
+    model: Literal[tuple(MODELS)] = "hyperqa"  # type: ignore[valid-type]
     """The ranker: HyperQA is by far the fastest; CA list BiRNN, the best on WikiQA, and AP-CNN are the
     slowest. hyperqa_squad and cosinet_squad, which come trained with the package, go on with the table: the
     better start where it is small."""
@@ -84,13 +74,18 @@ class TrainOptions:
         check_range(self, "learning_rate", above=0)
         if self.model in FROM_PRESETS and (self.embeddings != ("glove-6b-50d",) or not self.lowercase):
             raise UserError(f"{self.model} has the word vectors glove-6b-50d of lower case: give no others.")
-        if self.in_order and self.model not in LIST_WISE:
+        if self.in_order and self.entry.method != "listwise":
             raise UserError(f"{self.model} reads each candidate by itself: leave in_order out.")
+
+    @property
+    def entry(self) -> Entry:
+        """What the catalogue says of the model."""
+        return MODELS[self.model]
 
     @property
     def name(self) -> str:
         """The model's name in tables."""
-        return MODELS[self.model]
+        return f"{self.entry.title} after SQuAD" if self.model in FROM_PRESETS else self.entry.title
 
     @property
     def columns(self) -> dict[str, str]:

@@ -14,8 +14,9 @@ from tqdm import tqdm
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_path, atomic_write, read_content
 from answer_ranking.data_prep import EncodedSplit, EncodedTexts, SharedTexts, Tokenizer, Vocabulary
-from answer_ranking.data_prep.overlap_features import overlap_features
+from answer_ranking.data_prep.overlap_features import inverse_document_frequencies, overlap_features
 from answer_ranking.data_prep.tables import check_table
+from answer_ranking.models.catalogue import CATALOGUE, find_entry
 from answer_ranking.ranking import model_folder
 from answer_ranking.ranking.disk import Disk
 from answer_ranking.ranking.explanation import Explanation
@@ -25,6 +26,7 @@ from answer_ranking.ranking.numpy_hyperqa import NumpyHyperQA, cosine
 if TYPE_CHECKING:
     import keras
 
+    from answer_ranking.engine import TrainingData
     from answer_ranking.ranking.keras_texts import GrowingModel
 
 _COLUMNS = ["question_id", "question", "rank", "score", "candidate_id", "candidate"]
@@ -53,6 +55,9 @@ class Ranker:
         idf: float `(words,)`, the inverse document frequencies of the training texts; needed by a model with
             the input `features`.
         name: what the model was trained on, for a reader of the folder.
+        kind: the model's name in `models.catalogue`, which says what explains its scores and whether it
+            encodes texts apart; "" for a model that is not there. None for one that a function of `models`
+            built.
         vectors: the sources of the model's word vectors, as `load_word_vectors` takes them with its defaults.
         embeddings_home: folder of their files; None for QA_EMBEDDINGS_HOME and the user's cache.
 
@@ -79,17 +84,23 @@ class Ranker:
         mask_numbers: bool = False,
         idf: np.ndarray | None = None,
         name: str = "",
+        kind: str | None = None,
         vectors: Sequence[str] = (),
         embeddings_home: str | Path | None = None,
     ):
         self._lock = threading.RLock()
         self._model: keras.Model | None = None
+        self._numpy: NumpyHyperQA | None = None
         if isinstance(model, NumpyHyperQA):
-            self._numpy: NumpyHyperQA | None = model
+            self._numpy, kind = model, kind or ("cosineqa" if model.distance == "cosine" else "hyperqa")
         else:
-            from answer_ranking.ranking.keras_texts import in_numpy
+            from answer_ranking.ranking.keras_texts import in_numpy, kind_of
 
-            self._model, self._numpy = model, in_numpy(model)
+            self._model, kind = model, kind_of(model) if kind is None else kind
+            if kind and find_entry(kind).by_numpy:
+                self._numpy = in_numpy(model)
+        self.kind = kind
+        self.entry = find_entry(kind) if kind else None
         n_vectors, n_words = self._n_vectors(), len(vocabulary.words)
         if n_vectors is not None and n_vectors != n_words:
             raise ValueError(
@@ -120,6 +131,23 @@ class Ranker:
         self._stored: tuple[Path, bytes] | None = None
         self._growing: GrowingModel | None = None
         self._encoder: tuple[Any, Callable[[EncodedTexts], np.ndarray] | None] = (None, None)
+
+    @classmethod
+    def of_training(cls, model: "keras.Model", kind: str, data: "TrainingData", name: str) -> "Ranker":
+        """Make the ranker of a model that was trained on `data`; `name` says on what, for a reader."""
+        idf = None
+        if data.train.features is not None:
+            idf = inverse_document_frequencies(data.train, len(data.vocabulary))
+        return cls(
+            model,
+            data.vocabulary,
+            idf=idf,
+            name=name,
+            kind=kind,
+            vectors=data.sources,
+            embeddings_home=data.embeddings_home,
+            **data.tokens,
+        )
 
     @property
     def model(self) -> "keras.Model":
@@ -200,7 +228,7 @@ class Ranker:
     def save(self, folder: str | Path) -> None:
         """Write the model, its vocabulary and its way of making tokens into a folder, which is made."""
         folder = Path(folder)
-        facts = {"words": self.vocabulary.words[2:], **self._tokens, "name": self.name}
+        facts = {"words": self.vocabulary.words[2:], **self._tokens, "name": self.name, "kind": self.kind}
         if self.vectors:
             home = self.known_words.embeddings_home
             facts["vectors"] = [path for each in self.vectors for path in by_whole_path(each, home)]
@@ -245,10 +273,10 @@ class Ranker:
             if not all(isinstance(word, str) for word in vocabulary.index):
                 raise TypeError("a word is no text")
             idf = facts.pop("idf", None)
-        model = model_folder.read_model(model_path, content)
+        model, kind = model_folder.read_model(model_path, content, facts.pop("kind", None))
         with model_folder.reading(folder):
             idf = None if idf is None else np.array(idf, np.float32)
-            ranker = cls(model, vocabulary, idf=idf, embeddings_home=embeddings_home, **facts)
+            ranker = cls(model, vocabulary, idf=idf, kind=kind, embeddings_home=embeddings_home, **facts)
         ranker._stored = model_path.resolve(), content
         return ranker
 
@@ -300,14 +328,13 @@ class Ranker:
 
     def check_encodes_apart(self) -> None:
         """Refuse a model that has no vector of a text alone, by a UserError."""
-        if self._numpy is not None:
-            return
-        from answer_ranking.ranking.keras_texts import encodes_apart
-
-        if not encodes_apart(self.model):
+        # One of mixed precision is left to Keras, and its points are compared by its own layers alone.
+        by_cosine = self.entry is not None and self.entry.encodes_apart and not self.entry.by_numpy
+        if self._numpy is None and not by_cosine:
+            encoders = ", ".join(entry.title for entry in CATALOGUE.values() if entry.encodes_apart)
             raise UserError(
                 f"{self.model.name} gives a text no vector of its own: it reads question and answer "
-                "together. HyperQA, CosineQA, QA-CNN and QA-BiLSTM encode texts."
+                f"together. These encode texts: {encoders}."
             )
 
     def check_nearest_is_best(self) -> None:

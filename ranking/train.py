@@ -1,7 +1,6 @@
 """Train a ranker on own tables and compare it with rules that need no training."""
 
 import csv
-import hashlib
 import json
 import re
 import shlex
@@ -10,7 +9,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import numpy as np
 import pandas as pd
 
 from answer_ranking.base.errors import UserError
@@ -19,12 +17,11 @@ from answer_ranking.data_prep import Dataset, load_table
 from answer_ranking.data_prep.dataset import OWN_TABLES
 from answer_ranking.data_prep.own_tables import split_by_question
 from answer_ranking.data_prep.tables import same_text
-from answer_ranking.data_prep.word_vectors.load import WordVectors
-from answer_ranking.engine import TrainingRun, encode
+from answer_ranking.engine import TrainingData, TrainingRun, encode, training_key
 from answer_ranking.evaluation.records import environment, package_versions
 from answer_ranking.ranking.options import TrainOptions
 from answer_ranking.ranking.ranker import Ranker
-from answer_ranking.ranking.recipes import order_seed, recipe
+from answer_ranking.ranking.recipes import train_seed
 from answer_ranking.ranking.report import RuleComparison, compare_with_rules, html_report, print_comparison
 from answer_ranking.ranking.wrong_answers import draw_wrong_answers
 
@@ -89,20 +86,11 @@ def train_ranker(
     vectors = data.word_vectors
     if vectors.coverage_tokens < _LITTLE_KNOWN:
         print(_CHOOSE_OTHERS)
-    key = _key(dataset, vectors, chosen)
+    key = _key(data, chosen)
     folder = Path(chosen.output) / f"{dataset.description.name}_{chosen.model}" / key
     run = TrainingRun(folder, key, chosen.name, data)
     _train_seeds(run, chosen)
-    # Vectors trained on the table itself have no words beyond it.
-    sources = () if any(name.startswith("task-") for name in chosen.embeddings) else chosen.embeddings
-    ranker = Ranker(
-        run.model,
-        data.vocabulary,
-        lowercase=chosen.lowercase,
-        name=vectors.name,
-        vectors=sources,
-        embeddings_home=chosen.embeddings_home,
-    )
+    ranker = Ranker.of_training(run.model, chosen.entry.name, data, vectors.name)
     for each in (folder, folder / "model", folder / "split"):
         remove_leftovers(each)
     ranker.save(folder / "model")
@@ -119,28 +107,18 @@ def train_ranker(
     return trained
 
 
-def _key(dataset: Dataset, vectors: WordVectors, options: TrainOptions) -> str:
-    """Name a training by a hash of the options on which it depends, and of its data."""
+def _key(data: TrainingData, options: TrainOptions) -> str:
+    """Name a training by the options on which it depends, and its data."""
     matters = ("model", "in_order", "epochs", "learning_rate", "batch_size", "lowercase")
-    values = [package_versions(), *((name, getattr(options, name)) for name in matters)]
-    digest = hashlib.sha256(json.dumps(values).encode())
-    for table in dataset.splits.values():
-        digest.update(pd.util.hash_pandas_object(table.astype(object), index=False).to_numpy().tobytes())
-    digest.update(np.ascontiguousarray(vectors.matrix).data)
-    return digest.hexdigest()[:12]
+    return training_key({name: getattr(options, name) for name in matters}, data)
 
 
 def _train_seeds(run: TrainingRun, options: TrainOptions) -> None:
     """Train all seeds; one that another process has trained is only scored here."""
-    embedding = run.data.word_embedding
-    import keras
-
     for number in range(options.seeds):
         with run.seed(number) as seed:
-            keras.utils.set_random_seed(number)
-            model, way, callbacks = recipe(options, run.data.word_vectors, embedding, run.data.train, number)
-            fitted = seed.fit(model, way, run.data.dev, *callbacks)
-        run.keep(seed, model, fitted, order_seed(options))
+            model, fitted = train_seed(options, run.data, seed)
+        run.keep(seed, model, fitted)
 
 
 def _result(run: TrainingRun, options: TrainOptions) -> dict[str, Any]:
@@ -236,7 +214,13 @@ def load_own_dataset(given: Mapping[str, Table | None], options: TrainOptions) -
                 "wrong candidate, so that rankings cannot be told apart. Add such questions."
             )
     path = None if isinstance(given["train"], pd.DataFrame) else given["train"]
-    description = replace(OWN_TABLES, name=f"own-{table_name(path)}", title=title)
+    # A table may list the correct answers first.
+    description = replace(
+        OWN_TABLES,
+        name=f"own-{table_name(path)}",
+        title=title,
+        order_is_signal=options.in_order,
+    )
     return Dataset(tables["train"], tables["dev"], tables["test"], description), how
 
 

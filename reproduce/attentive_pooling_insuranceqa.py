@@ -12,18 +12,19 @@ The wrong answers are drawn once per batch, the paper's for each pair.
 """
 
 from answer_ranking.base.command import run_command
-from answer_ranking.reproduce.experiments import attentive_pooling as recipe
-from answer_ranking.reproduce.experiments.options import parse
+from answer_ranking.reproduce.experiments.data_options import ScaledData
+from answer_ranking.reproduce.experiments.options import Experiment, parse
+from answer_ranking.reproduce.experiments.run import run_experiment
 
-DATA = recipe.ScaledData(dataset="insuranceqa", embeddings=("task-skipgram-100d",))
+DATA = ScaledData(dataset="insuranceqa", embeddings=("task-skipgram-100d",))
 VALUES = {"epochs": 15, "share_negatives": True}
 PRESETS = [
-    recipe.attentive_pooling("ap-cnn", DATA, window=3, **VALUES),
-    recipe.attentive_pooling("qa-cnn", DATA, batch_size=20, reduction="sum", **VALUES),
-    recipe.attentive_pooling("ap-bilstm", DATA, **VALUES),
-    recipe.attentive_pooling("qa-bilstm", DATA, **VALUES),
+    Experiment.of("ap-cnn", DATA, window=3, **VALUES),
+    Experiment.of("qa-cnn", DATA, batch_size=20, reduction="sum", **VALUES),
+    Experiment.of("ap-bilstm", DATA, **VALUES),
+    Experiment.of("qa-bilstm", DATA, **VALUES),
 ]
 
 
 if __name__ == "__main__":
-    run_command(lambda: recipe.run_attentive_pooling(parse(__doc__, PRESETS)))
+    run_command(lambda: run_experiment(parse(__doc__, PRESETS)))

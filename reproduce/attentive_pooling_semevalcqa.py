@@ -10,15 +10,17 @@ own scorer, which counts every question and those without a Good comment as 0.
 """
 
 from answer_ranking.base.command import run_command
-from answer_ranking.reproduce.experiments import attentive_pooling as recipe
-from answer_ranking.reproduce.experiments.options import parse
+from answer_ranking.models.catalogue import of_paper
+from answer_ranking.reproduce.experiments.data_options import ScaledData
+from answer_ranking.reproduce.experiments.options import Experiment, parse
+from answer_ranking.reproduce.experiments.run import run_experiment
 
-DATA = recipe.ScaledData(dataset="semevalcqa", embeddings=("task-skipgram-200d",))
+DATA = ScaledData(dataset="semevalcqa", embeddings=("task-skipgram-200d",))
 ADAM = {"optimizer": "adam", "learning_rate": 3e-4, "learning_rate_decay": False}
 VALUES = {"negatives_from": "own", "epochs": 8, "l2": 1e-4, "embedding_dropout": 0.4, **ADAM}
-PRESETS = [recipe.attentive_pooling(name, DATA, **VALUES) for name in recipe.MODELS]
+PRESETS = [Experiment.of(entry.name, DATA, **VALUES) for entry in of_paper("attentive_pooling")]
 
 
 if __name__ == "__main__":
     # The table above counts answerable questions alone; SemEval's scorer counts all.
-    run_command(lambda: print(f"\n{recipe.run_attentive_pooling(parse(__doc__, PRESETS)).count_all_table()}"))
+    run_command(lambda: print(f"\n{run_experiment(parse(__doc__, PRESETS)).count_all_table()}"))

@@ -10,18 +10,19 @@ training serves both, clean and raw: they differ in the test questions that coun
 """
 
 from answer_ranking.base.command import run_command
-from answer_ranking.reproduce.experiments import attentive_pooling as recipe
-from answer_ranking.reproduce.experiments.options import parse
+from answer_ranking.reproduce.experiments.data_options import ScaledData
+from answer_ranking.reproduce.experiments.options import Experiment, parse
+from answer_ranking.reproduce.experiments.run import run_experiment
 
-DATA = recipe.ScaledData(dataset="trecqa", variant="TRAIN-ALL", mask_numbers=True)
+DATA = ScaledData(dataset="trecqa", variant="TRAIN-ALL", mask_numbers=True)
 VALUES = {"patience": 5, "share_negatives": True}
 PRESETS = [
-    recipe.attentive_pooling("ap-cnn", DATA, word_vector_norm=2.0, **VALUES),
-    recipe.attentive_pooling("qa-cnn", DATA, batch_size=20, reduction="sum", **VALUES),
-    recipe.attentive_pooling("ap-bilstm", DATA, **VALUES),
-    recipe.attentive_pooling("qa-bilstm", DATA, **VALUES),
+    Experiment.of("ap-cnn", DATA, word_vector_norm=2.0, **VALUES),
+    Experiment.of("qa-cnn", DATA, batch_size=20, reduction="sum", **VALUES),
+    Experiment.of("ap-bilstm", DATA, **VALUES),
+    Experiment.of("qa-bilstm", DATA, **VALUES),
 ]
 
 
 if __name__ == "__main__":
-    run_command(lambda: recipe.run_attentive_pooling(parse(__doc__, PRESETS)))
+    run_command(lambda: run_experiment(parse(__doc__, PRESETS)))

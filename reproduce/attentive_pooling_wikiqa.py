@@ -9,17 +9,18 @@ wrong answers once per batch and not for each pair, which takes a fraction of th
 """
 
 from answer_ranking.base.command import run_command
-from answer_ranking.reproduce.experiments import attentive_pooling as recipe
-from answer_ranking.reproduce.experiments.options import parse
+from answer_ranking.reproduce.experiments.data_options import ScaledData
+from answer_ranking.reproduce.experiments.options import Experiment, parse
+from answer_ranking.reproduce.experiments.run import run_experiment
 
-DATA = recipe.ScaledData(dataset="wikiqa")
+DATA = ScaledData(dataset="wikiqa")
 PRESETS = [
-    recipe.attentive_pooling("ap-cnn", DATA, patience=5, word_vector_norm=2.0),
-    recipe.attentive_pooling("qa-cnn", DATA, patience=5),
-    recipe.attentive_pooling("ap-bilstm", DATA, patience=5),
-    recipe.attentive_pooling("qa-bilstm", DATA, patience=5),
+    Experiment.of("ap-cnn", DATA, patience=5, word_vector_norm=2.0),
+    Experiment.of("qa-cnn", DATA, patience=5),
+    Experiment.of("ap-bilstm", DATA, patience=5),
+    Experiment.of("qa-bilstm", DATA, patience=5),
 ]
 
 
 if __name__ == "__main__":
-    run_command(lambda: recipe.run_attentive_pooling(parse(__doc__, PRESETS)))
+    run_command(lambda: run_experiment(parse(__doc__, PRESETS)))

@@ -10,12 +10,14 @@ where to put them. The paper's word vectors are ConceptNet Numberbatch, 300 dime
 """
 
 from answer_ranking.base.command import run_command
-from answer_ranking.reproduce.experiments.cosinet import NAMES, cosinet, run_cosinet
-from answer_ranking.reproduce.experiments.options import DataOptions, parse
+from answer_ranking.models.catalogue import of_paper
+from answer_ranking.reproduce.experiments.data_options import DataOptions
+from answer_ranking.reproduce.experiments.options import Experiment, parse
+from answer_ranking.reproduce.experiments.run import run_experiment
 
 DATA = DataOptions(dataset="nq-la")
-PRESETS = [cosinet(name, DATA) for name in NAMES]
+PRESETS = [Experiment.of(entry.name, DATA) for entry in of_paper("cosinet")]
 
 
 if __name__ == "__main__":
-    run_command(lambda: run_cosinet(parse(__doc__, PRESETS)))
+    run_command(lambda: run_experiment(parse(__doc__, PRESETS)))

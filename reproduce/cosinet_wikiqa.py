@@ -10,8 +10,10 @@ The paper's word vectors are ConceptNet Numberbatch, 300 dimensions: name the fi
 from typing import Any
 
 from answer_ranking.base.command import run_command
-from answer_ranking.reproduce.experiments.cosinet import NAMES, cosinet, run_cosinet
-from answer_ranking.reproduce.experiments.options import DataOptions, parse
+from answer_ranking.models.catalogue import of_paper
+from answer_ranking.reproduce.experiments.data_options import DataOptions
+from answer_ranking.reproduce.experiments.options import Experiment, parse
+from answer_ranking.reproduce.experiments.run import run_experiment
 
 DATA = DataOptions(dataset="wikiqa")
 # Chosen on dev (reproduce/searches), pointwise and list-wise with a BiRNN; every model has them.
@@ -25,8 +27,8 @@ def _values(name: str) -> dict[str, Any]:
     return VALUES if "list" in name else VALUES | {"learning_rate": 1e-3}
 
 
-PRESETS = [cosinet(name, DATA, **_values(name)) for name in NAMES]
+PRESETS = [Experiment.of(entry.name, DATA, **_values(entry.name)) for entry in of_paper("cosinet")]
 
 
 if __name__ == "__main__":
-    run_command(lambda: run_cosinet(parse(__doc__, PRESETS)))
+    run_command(lambda: run_experiment(parse(__doc__, PRESETS)))

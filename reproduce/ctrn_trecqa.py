@@ -10,27 +10,28 @@ reach alone, --no-overlap-features what a network reaches without them.
 """
 
 from answer_ranking.base.command import run_command
-from answer_ranking.reproduce.experiments.ctrn import CTRNData, ctrn, run_ctrn
-from answer_ranking.reproduce.experiments.options import parse
+from answer_ranking.reproduce.experiments.data_options import OverlapData
+from answer_ranking.reproduce.experiments.options import Experiment, parse
+from answer_ranking.reproduce.experiments.run import run_experiment
 
-TRAIN = CTRNData(dataset="trecqa", variant="TRAIN", mask_numbers=True, overlap_features=True)
-TRAIN_ALL = CTRNData(dataset="trecqa", variant="TRAIN-ALL", mask_numbers=True, overlap_features=True)
+TRAIN = OverlapData(dataset="trecqa", variant="TRAIN", mask_numbers=True, overlap_features=True)
+TRAIN_ALL = OverlapData(dataset="trecqa", variant="TRAIN-ALL", mask_numbers=True, overlap_features=True)
 # The best of the recorded searches on dev (reproduce/searches).
 DROPOUT = {"dropout": 0.2, "embedding_dropout": 0.2}
 WINDOWS = {**DROPOUT, "kernel_size": 3}
 FEATURES = {"learning_rate": 3e-3, "hidden": (64,), "dropout": 0.2, "l2": 0.0}
 LARGE = {"learning_rate": 3e-4, "epochs": 5, "batch_size": 128, "hidden": (128, 128), "l2": 0.0}
 PRESETS = [
-    ctrn("ctrn", TRAIN, learning_rate=1e-3, hidden=(128, 128), **WINDOWS),
-    ctrn("qrnn", TRAIN, learning_rate=3e-4, **WINDOWS),
-    ctrn("lstm", TRAIN, learning_rate=1e-3, l2=1e-4, **(DROPOUT | {"dropout": 0.5})),
-    ctrn("features", TRAIN, **FEATURES),
-    ctrn("ctrn", TRAIN_ALL, **WINDOWS, **LARGE),
-    ctrn("qrnn", TRAIN_ALL, **WINDOWS, **LARGE),
-    ctrn("lstm", TRAIN_ALL, learning_rate=3e-4, epochs=5, **DROPOUT),
-    ctrn("features", TRAIN_ALL, epochs=5, **FEATURES),
+    Experiment.of("ctrn", TRAIN, learning_rate=1e-3, hidden=(128, 128), **WINDOWS),
+    Experiment.of("qrnn", TRAIN, learning_rate=3e-4, **WINDOWS),
+    Experiment.of("lstm", TRAIN, learning_rate=1e-3, l2=1e-4, **(DROPOUT | {"dropout": 0.5})),
+    Experiment.of("features", TRAIN, **FEATURES),
+    Experiment.of("ctrn", TRAIN_ALL, **WINDOWS, **LARGE),
+    Experiment.of("qrnn", TRAIN_ALL, **WINDOWS, **LARGE),
+    Experiment.of("lstm", TRAIN_ALL, learning_rate=3e-4, epochs=5, **DROPOUT),
+    Experiment.of("features", TRAIN_ALL, epochs=5, **FEATURES),
 ]
 
 
 if __name__ == "__main__":
-    run_command(lambda: run_ctrn(parse(__doc__, PRESETS)))
+    run_command(lambda: run_experiment(parse(__doc__, PRESETS)))

@@ -7,12 +7,13 @@ Every question comes with its correct answer and four that a search engine found
 """
 
 from answer_ranking.base.command import run_command
-from answer_ranking.reproduce.experiments.ctrn import CTRNData, ctrn, run_ctrn
-from answer_ranking.reproduce.experiments.options import parse
+from answer_ranking.reproduce.experiments.data_options import OverlapData
+from answer_ranking.reproduce.experiments.options import Experiment, parse
+from answer_ranking.reproduce.experiments.run import run_experiment
 
-DATA = CTRNData(dataset="yahooqa")
-PRESETS = [ctrn(name, DATA) for name in ("ctrn", "qrnn", "lstm")]
+DATA = OverlapData(dataset="yahooqa")
+PRESETS = [Experiment.of(name, DATA) for name in ("ctrn", "qrnn", "lstm")]
 
 
 if __name__ == "__main__":
-    run_command(lambda: run_ctrn(parse(__doc__, PRESETS)))
+    run_command(lambda: run_experiment(parse(__doc__, PRESETS)))

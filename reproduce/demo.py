@@ -10,13 +10,19 @@ import shlex
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.files import atomic_write
+from answer_ranking.engine import build
 from answer_ranking.evaluation import per_question
 from answer_ranking.evaluation.rules import measure_rules
-from answer_ranking.reproduce.experiments.hyperqa import build, hyperqa, run_hyperqa
-from answer_ranking.reproduce.experiments.options import DataOptions, parse
-from answer_ranking.reproduce.experiments.run import Run, means_table
+from answer_ranking.reproduce.experiments.data_options import DataOptions
+from answer_ranking.reproduce.experiments.norms_figure import draw_norms
+from answer_ranking.reproduce.experiments.options import Experiment, parse
+from answer_ranking.reproduce.experiments.run import Run, means_table, run_experiment
 
-PRESETS = [hyperqa(DataOptions(dataset="sample"), epochs=15, batch_size=8, dimension=100).changed(seeds=3)]
+PRESETS = [
+    Experiment.of("hyperqa", DataOptions(dataset="sample"), epochs=15, batch_size=8, dimension=100).changed(
+        seeds=3
+    )
+]
 RULES = {"random order": "Random", "word overlap": "WO", "BM25": "BM25"}
 
 
@@ -27,7 +33,8 @@ def comparison(run: Run) -> str:
     data, test = run.data, run.data.test
     rules = measure_rules(data.dataset.test, data.dataset.description, tie_seeds=20)
     tables = {name: [rules[rule]] for name, rule in RULES.items()}
-    untrained = [build(run.experiment.model, data, seed) for seed in run.seeds]
+    entry, options = run.experiment.entry, run.experiment.model
+    untrained = [build(entry, options, data, seed) for seed in run.seeds]
     tables["HyperQA before training"] = [per_question(test, score(model, test)) for model in untrained]
     tables["HyperQA"] = [result.tables["test"] for result in run.results.values()]
     return means_table("sample, test", tables, "answerable")
@@ -35,7 +42,7 @@ def comparison(run: Run) -> str:
 
 def main() -> None:
     """Run the experiment on the sample, print the comparison, and say how to rank with the model."""
-    run = run_hyperqa(parse(__doc__, PRESETS))
+    run = draw_norms(run_experiment(parse(__doc__, PRESETS)))
     print(f"\nOn the sample, beside rules that are not trained:\n{comparison(run)}")
     test = run.data.dataset.test
     first = test[test["question_id"] == test["question_id"].iloc[0]]

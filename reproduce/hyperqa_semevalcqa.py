@@ -10,15 +10,17 @@ own scorer, which counts every question and those without a Good comment as 0.
 """
 
 from answer_ranking.base.command import run_command
-from answer_ranking.reproduce.experiments.hyperqa import cosineqa, hyperqa, run_hyperqa
-from answer_ranking.reproduce.experiments.options import DataOptions, parse
+from answer_ranking.reproduce.experiments.data_options import DataOptions
+from answer_ranking.reproduce.experiments.norms_figure import draw_norms
+from answer_ranking.reproduce.experiments.options import Experiment, parse
+from answer_ranking.reproduce.experiments.run import run_experiment
 
 DATA = DataOptions(dataset="semevalcqa", embeddings=("task-skipgram-300d",))
 # The best of the recorded search on dev, at the paper's size.
 VALUES = {"dimension": 150, "learning_rate": 0.1, "batch_size": 100, "l2": 1e-4, "raw_embeddings": True}
-PRESETS = [hyperqa(DATA, **VALUES), cosineqa(DATA, **VALUES)]
+PRESETS = [Experiment.of("hyperqa", DATA, **VALUES), Experiment.of("cosineqa", DATA, **VALUES)]
 
 
 if __name__ == "__main__":
     # The table above counts answerable questions alone; SemEval's scorer counts all.
-    run_command(lambda: print(f"\n{run_hyperqa(parse(__doc__, PRESETS)).count_all_table()}"))
+    run_command(lambda: print(f"\n{draw_norms(run_experiment(parse(__doc__, PRESETS))).count_all_table()}"))

@@ -8,19 +8,21 @@ One training serves both protocols, raw and clean: they differ in the test quest
 """
 
 from answer_ranking.base.command import run_command
-from answer_ranking.reproduce.experiments.hyperqa import cosineqa, hyperqa, run_hyperqa
-from answer_ranking.reproduce.experiments.options import DataOptions, parse
+from answer_ranking.reproduce.experiments.data_options import DataOptions
+from answer_ranking.reproduce.experiments.norms_figure import draw_norms
+from answer_ranking.reproduce.experiments.options import Experiment, parse
+from answer_ranking.reproduce.experiments.run import run_experiment
 
 TRAIN_ALL = DataOptions(dataset="trecqa", variant="TRAIN-ALL", mask_numbers=True)
 TRAIN = DataOptions(dataset="trecqa", variant="TRAIN", mask_numbers=True)
 # The best of the recorded searches on dev (reproduce/searches).
 SMALL = {"dimension": 200, "max_norm": 0.9, "dropout": 0.1, "embedding_dropout": 0.3}
 PRESETS = [
-    hyperqa(TRAIN_ALL, learning_rate=0.1, clip_norm=1.0),
-    cosineqa(TRAIN_ALL, learning_rate=0.03, clip_norm=1.0),
-    hyperqa(TRAIN, learning_rate=0.2, batch_size=50, clip_norm=1.0, l2=1e-4, **SMALL),
+    Experiment.of("hyperqa", TRAIN_ALL, learning_rate=0.1, clip_norm=1.0),
+    Experiment.of("cosineqa", TRAIN_ALL, learning_rate=0.03, clip_norm=1.0),
+    Experiment.of("hyperqa", TRAIN, learning_rate=0.2, batch_size=50, clip_norm=1.0, l2=1e-4, **SMALL),
 ]
 
 
 if __name__ == "__main__":
-    run_command(lambda: run_hyperqa(parse(__doc__, PRESETS)))
+    run_command(lambda: draw_norms(run_experiment(parse(__doc__, PRESETS))))

@@ -4,13 +4,15 @@ A quick look with one seed: python reproduce/hyperqa_wikiqa.py
 """
 
 from answer_ranking.base.command import run_command
-from answer_ranking.reproduce.experiments.hyperqa import cosineqa, hyperqa, run_hyperqa
-from answer_ranking.reproduce.experiments.options import DataOptions, parse
+from answer_ranking.reproduce.experiments.data_options import DataOptions
+from answer_ranking.reproduce.experiments.norms_figure import draw_norms
+from answer_ranking.reproduce.experiments.options import Experiment, parse
+from answer_ranking.reproduce.experiments.run import run_experiment
 
 DATA = DataOptions(dataset="wikiqa")
 # The best of the recorded searches on dev (reproduce/searches).
-PRESETS = [hyperqa(DATA), cosineqa(DATA, learning_rate=0.3)]
+PRESETS = [Experiment.of("hyperqa", DATA), Experiment.of("cosineqa", DATA, learning_rate=0.3)]
 
 
 if __name__ == "__main__":
-    run_command(lambda: run_hyperqa(parse(__doc__, PRESETS)))
+    run_command(lambda: draw_norms(run_experiment(parse(__doc__, PRESETS))))

@@ -7,12 +7,14 @@ Every question comes with its correct answer and four that a search engine found
 """
 
 from answer_ranking.base.command import run_command
-from answer_ranking.reproduce.experiments.hyperqa import cosineqa, hyperqa, run_hyperqa
-from answer_ranking.reproduce.experiments.options import DataOptions, parse
+from answer_ranking.reproduce.experiments.data_options import DataOptions
+from answer_ranking.reproduce.experiments.norms_figure import draw_norms
+from answer_ranking.reproduce.experiments.options import Experiment, parse
+from answer_ranking.reproduce.experiments.run import run_experiment
 
 DATA = DataOptions(dataset="yahooqa")
-PRESETS = [hyperqa(DATA), cosineqa(DATA)]
+PRESETS = [Experiment.of("hyperqa", DATA), Experiment.of("cosineqa", DATA)]
 
 
 if __name__ == "__main__":
-    run_command(lambda: run_hyperqa(parse(__doc__, PRESETS)))
+    run_command(lambda: draw_norms(run_experiment(parse(__doc__, PRESETS))))

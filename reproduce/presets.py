@@ -31,9 +31,9 @@ from answer_ranking.evaluation.records import save_study
 from answer_ranking.evaluation.rules import rule_scores
 from answer_ranking.ranking.model_folder import PRESETS
 from answer_ranking.ranking.ranker import Ranker
-from answer_ranking.reproduce.experiments import cosinet, hyperqa
-from answer_ranking.reproduce.experiments.options import DataOptions, Experiment
-from answer_ranking.reproduce.experiments.run import Run, clean_command, load_data
+from answer_ranking.reproduce.experiments.data_options import DataOptions
+from answer_ranking.reproduce.experiments.options import Experiment
+from answer_ranking.reproduce.experiments.run import Run, clean_command, train
 from answer_ranking.training.options import check_range
 
 DATA = DataOptions(dataset="squad-sent", variant="v1.1")
@@ -41,10 +41,10 @@ DATA = DataOptions(dataset="squad-sent", variant="v1.1")
 _CHANGES: list[dict[str, Any]] = [{}, {"learning_rate": 0.1}, {"max_norm": 0.9}, {"max_norm": 0.99}]
 _CHANGES += [{"foreign_negatives": 4}, {"foreign_negatives": 16}]
 SETTINGS = {
-    "hyperqa_squad": [hyperqa.hyperqa(DATA, epochs=5, **changed) for changed in _CHANGES],
+    "hyperqa_squad": [Experiment.of("hyperqa", DATA, epochs=5, **changed) for changed in _CHANGES],
     "cosinet_squad": [
-        cosinet.cosinet("cosinet", DATA, unit_words=False),
-        *(cosinet.cosinet("cosinet", DATA, learning_rate=rate) for rate in (2e-3, 6e-3)),
+        Experiment.of("cosinet", DATA, unit_words=False),
+        *(Experiment.of("cosinet", DATA, learning_rate=rate) for rate in (2e-3, 6e-3)),
     ],
 }
 MEASURED = ("wikiqa", "trecqa", "insuranceqa", "qed")
@@ -83,11 +83,10 @@ def one_unknown_word(data: TrainingData) -> TrainingData:
 
 def trained(experiment: Experiment, data: TrainingData) -> Run:
     """Train an experiment's seeds, or take up what was trained; the run has the model that is best on dev."""
-    of_model = hyperqa if experiment.name == "hyperqa" else cosinet
     run = Run(experiment.name, experiment, data)
     for number in run.seeds:
         with run.seed(number) as seed:
-            model, fitted = of_model.train(experiment, data, seed)
+            model, fitted = train(experiment, data, seed)
         run.keep(seed, model, fitted)
     return run
 
@@ -126,7 +125,8 @@ def small_ranker(run: Run, data: TrainingData) -> Ranker:
     vocabulary = Vocabulary([data.vocabulary.words[number] for number in numbers])
     model = with_word_vectors(run.model, vectors.matrix[np.concatenate([[0, Vocabulary.UNKNOWN], numbers])])
     name = f"{data.title}, {vectors.name}"
-    return Ranker(model, vocabulary, name=name, vectors=run.experiment.data.embeddings)
+    kind = run.experiment.name
+    return Ranker(model, vocabulary, name=name, kind=kind, vectors=run.experiment.data.embeddings)
 
 
 def scores_of(ranker: Ranker, table: pd.DataFrame) -> np.ndarray:
@@ -174,7 +174,7 @@ def main(config: Config) -> None:
     """Train, choose, write the preset's folder, measure it, and write its card."""
     folder = config.folder / config.preset
     check_writable(folder)
-    data = one_unknown_word(load_data(replace(DATA, data_home=config.data_home)))
+    data = one_unknown_word(replace(DATA, data_home=config.data_home).load())
     runs = search(config, data)
     best, every = runs[-1], trials(runs)
     chosen = max(every[-len(best.results) :], key=lambda trial: trial["dev_map"])

@@ -1,5 +1,5 @@
 # ruff: noqa: F401 (the names are exported by `__getattr__`)
-"""Training: one `fit` for four ways of training a ranker, one `score`, and HyperQA's Eq. 9.
+"""Training: one `fit` for the methods of training a ranker, one `score`, and HyperQA's Eq. 9.
 
 The names are imported when they are first used, so that options can be read without TensorFlow.
 """
@@ -8,11 +8,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from answer_ranking.training.answerable_pointwise import AnswerablePointwise
     from answer_ranking.training.callbacks import NormTracker, SlantedTriangularRate
     from answer_ranking.training.fitting import FitResult, TrainingDivergedError, fit
     from answer_ranking.training.hardest_negative import HardestNegative
     from answer_ranking.training.listwise import Listwise
     from answer_ranking.training.options import (
+        AnswerablePointwiseOptions,
         Eq9,
         FitOptions,
         HardestNegativeOptions,
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from answer_ranking.training.scoring import Scorer, score
 
 _MODULE_OF = {
+    "AnswerablePointwise": "answerable_pointwise",
+    "AnswerablePointwiseOptions": "options",
     "Eq9": "options",
     "FitOptions": "options",
     "FitResult": "fitting",

@@ -10,7 +10,8 @@ import tensorflow as tf
 
 from answer_ranking.data_prep import EncodedSplit, UserError
 from answer_ranking.data_prep.encoded_split import runs
-from answer_ranking.models.networks.attentive_pooling import broadcast_scores, project_questions
+from answer_ranking.models.encodings import encoding_of
+from answer_ranking.models.networks.matchers import broadcast_scores, project_questions
 from answer_ranking.training.batch_stream import stack_replicas
 from answer_ranking.training.options import HardestNegativeOptions
 from answer_ranking.training.ranker_trainer import RankerTrainer, encoder_of
@@ -154,8 +155,7 @@ class HardestNegativeTrainer(RankerTrainer):
     def __init__(self, ranker: keras.Model, options: HardestNegativeOptions):
         super().__init__(ranker, options)
         encoder_of(ranker)
-        encoding = getattr(ranker, "encoding", None)
-        self._wordwise: Any = encoding if hasattr(encoding, "project") else None
+        self._wordwise: Any = encoding_of(ranker, "wordwise")
         # Dropout makes a word another one wherever it stands.
         self._trains_wordwise = self._wordwise is not None and self._wordwise.embedding_dropout == 0
         self.active_share = keras.metrics.Mean(name="active_share")

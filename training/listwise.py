@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from answer_ranking.data_prep import EncodedSplit, UserError
 from answer_ranking.training.batch_stream import batches_of_like_length, by_replica, share_among
+from answer_ranking.training.callbacks import SlantedTriangularRate
 from answer_ranking.training.options import ListwiseOptions
 from answer_ranking.training.ranker_trainer import RankerTrainer
 
@@ -30,7 +31,7 @@ class Listwise:
 
     over the real candidates, 0 log 0 being 0, plus `l2` times the squares of all weights but biases. An epoch
     takes every question with a correct answer once; for the others p is not defined, and Cosinet's paper
-    removes them (section 4.1).
+    removes them (section 4.1). `learning_rate` is the highest rate, see `SlantedTriangularRate`.
 
     Args:
         split: the training questions.
@@ -47,8 +48,6 @@ class Listwise:
         >>> fit(cosinet(vectors, objective="listwise"), way, dev=data.dev)  # doctest: +SKIP
     """
 
-    callbacks = ()
-
     def __init__(
         self, split: EncodedSplit, options: ListwiseOptions, seed: int = 0, order_seed: int | None = None
     ):
@@ -61,6 +60,7 @@ class Listwise:
         self.options = options
         self.seed = seed
         self.order_seed = order_seed
+        self.callbacks = (SlantedTriangularRate(options.learning_rate),)
         self.questions = np.flatnonzero(split.counts_under("answerable"))
         rows = list_rows(split, order_seed)
         self.lists = [self._cut(rows[i]) for i in self.questions]

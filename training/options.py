@@ -1,39 +1,15 @@
 """The options of the ways of training, without TensorFlow, so that command lines read them quickly."""
 
-import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from answer_ranking.base.errors import UserError
+from answer_ranking.base.ranges import check_choice, check_range
 
 Eq9 = Literal["points", "parameters", "released_code", "none"]
 """The readings of HyperQA's Eq. 9, see `training.riemannian`."""
 NegativesFrom = Literal["answers", "own"]
 Reduction = Literal["mean", "sum"]
-
-
-def check_range(
-    options: object,
-    *names: str,
-    at_least: float = -math.inf,
-    above: float = -math.inf,
-    at_most: float = math.inf,
-    below: float = math.inf,
-) -> None:
-    """Raise a UserError if one of these attributes of `options` lies outside the range; None passes."""
-    for name in names:
-        value = getattr(options, name)
-        if value is None or (at_least <= value <= at_most and above < value < below):
-            continue
-        words = {"at least": at_least, "above": above, "at most": at_most, "below": below}
-        limits = " and ".join(f"{word} {limit}" for word, limit in words.items() if math.isfinite(limit))
-        raise UserError(f"{name} must be {limits}. Received: {value}")
-
-
-def check_choice(options: object, name: str, choices: object) -> None:
-    """Raise a UserError if an attribute of `options` is none of a `Literal`'s values."""
-    if (value := getattr(options, name)) not in get_args(choices):
-        raise UserError(f"{name} must be one of {get_args(choices)}. Received: {value!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,6 +108,30 @@ class PointwiseOptions(FitOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
+class AnswerablePointwiseOptions(PointwiseOptions):
+    """The options of `AnswerablePointwise`; the defaults are Cosinet's, but for the batch size.
+
+    Raises:
+        UserError: an option is out of range.
+
+    Example:
+        >>> AnswerablePointwiseOptions().epochs
+        3
+    """
+
+    epochs: int = 3
+    """Passes over the training data."""
+    learning_rate: float = 2e-3
+    """Highest learning rate."""
+    l2: float = 0.0
+    """Weight of the squares of all weights but biases."""
+    patience: int | None = None
+    """Stop after so many epochs without a better dev MAP; None trains all epochs."""
+    answerable_only: bool = True
+    """Train without the questions that have no correct answer, as the paper does."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ListwiseOptions(FitOptions):
     """The options of `Listwise`; the defaults are Cosinet's, but for the batch size, which its paper omits.
 
@@ -146,7 +146,7 @@ class ListwiseOptions(FitOptions):
     epochs: int = 3
     """Passes over the training data."""
     learning_rate: float = 2e-4
-    """Learning rate of the optimizer."""
+    """Highest learning rate."""
     batch_size: int = 16
     """Questions in a batch."""
     max_candidates: int | None = None
@@ -196,6 +196,12 @@ class HardestNegativeOptions(FitOptions):
         check_range(self, "margin", above=0)
         check_choice(self, "negatives_from", NegativesFrom)
         check_choice(self, "reduction", Reduction)
+        if self.optimizer.lower() != "sgd" and self.learning_rate == type(self).learning_rate:
+            raise UserError(
+                f"the paper's learning rate, {self.learning_rate:g}, is for SGD. With --optimizer "
+                f"{self.optimizer} give --learning-rate as well, such as 0.001, and "
+                "--no-learning-rate-decay to keep it constant."
+            )
         if self.share_negatives and self.negatives_from == "own":
             raise UserError(
                 "share_negatives draws wrong answers for a whole batch, and negatives_from=own keeps to each "

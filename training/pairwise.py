@@ -12,7 +12,7 @@ import tensorflow as tf
 from answer_ranking.data_prep import EncodedSplit, UserError
 from answer_ranking.layers import UnitBall
 from answer_ranking.layers.riemannian_gradient import riemannian_gradient
-from answer_ranking.models.encodings import PaddedTexts
+from answer_ranking.models.encodings import PaddedTexts, encoding_of
 from answer_ranking.training.batch_stream import stack_replicas
 from answer_ranking.training.options import PairwiseOptions
 from answer_ranking.training.ranker_trainer import RankerTrainer, encoder_of
@@ -45,7 +45,7 @@ class Pairwise:
     """
 
     order_seed = None
-    callbacks = ()
+    callbacks: tuple[keras.callbacks.Callback, ...] = ()
 
     def __init__(self, split: EncodedSplit, options: PairwiseOptions, seed: int = 0):
         self.split = split
@@ -122,9 +122,7 @@ class PairwiseTrainer(RankerTrainer):
         super().__init__(ranker, options)
         self.eq9 = options.eq9
         encoder = encoder_of(ranker)
-        encoding = getattr(ranker, "encoding", None)
-        has_own = hasattr(encoding, "pack")
-        self.encoding: Any = encoding if has_own else PaddedTexts(encoder)
+        self.encoding: Any = encoding_of(ranker, "packed") or PaddedTexts(encoder)
         balls = [x for x in encoder.layers if isinstance(x, UnitBall)]
         if self.eq9 == "points" and not balls:
             raise UserError(f"{ranker.name} has no points in a ball, whose gradients eq9=points converts.")

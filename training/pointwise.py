@@ -36,7 +36,7 @@ class Pointwise:
     """
 
     order_seed = None
-    callbacks = ()
+    callbacks: tuple[keras.callbacks.Callback, ...] = ()
 
     def __init__(self, split: EncodedSplit, options: PointwiseOptions, seed: int = 0):
         if len(np.unique(split.labels)) < 2:

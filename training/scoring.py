@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from answer_ranking.data_prep import EncodedSplit
 from answer_ranking.data_prep.encoded_split import runs
+from answer_ranking.models.encodings import encoding_of
 from answer_ranking.training.listwise import list_rows, padded_lists, real_candidates
 from answer_ranking.training.shared_texts import SharedTextScorer
 
@@ -65,10 +66,10 @@ class Scorer:
             self._score = ListScorer(ranker, split, order_seed)
         elif not {"encoder", "matcher"} <= {layer.name for layer in ranker.layers}:
             self._score = PairScorer(ranker, split)
-        elif hasattr(encoding := getattr(ranker, "encoding", None), "pack"):
+        elif encoding := encoding_of(ranker, "packed"):
             self._score = TextScorer(ranker, split, encoding)
         else:
-            self._score = SharedTextScorer(ranker, split, encoding)
+            self._score = SharedTextScorer(ranker, split, encoding_of(ranker, "wordwise"))
 
     def __call__(self) -> np.ndarray:
         """Return the float32 scores `(rows,)` under the ranker's current weights."""

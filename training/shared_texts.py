@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from answer_ranking.data_prep import EncodedSplit
 from answer_ranking.data_prep.encoded_split import runs_of_padded
-from answer_ranking.models.networks.attentive_pooling import broadcast_scores, project_questions
+from answer_ranking.models.networks.matchers import broadcast_scores, project_questions
 
 # How many words, padding included, are encoded or scored at a time.
 _WORDS_PER_CHUNK = 8192

@@ -34,6 +34,8 @@ class BagOfWords:
         >>> points, pull_back = encoding.with_pull_back(batch)  # doctest: +SKIP
     """
 
+    kind = "packed"
+
     def __init__(self, encoder: keras.Model):
         self.encoder = encoder
         self.word_vectors = encoder.get_layer("word_vectors").embeddings

@@ -28,6 +28,7 @@ class PaddedTexts:
         TensorShape([1, 3])
     """
 
+    kind = "packed"
     signature = {"words": tf.TensorSpec((None, None), tf.int32)}  # noqa: RUF012
 
     def __init__(self, encoder: keras.Model):

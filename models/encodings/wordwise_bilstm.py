@@ -29,6 +29,8 @@ class WordwiseBiLSTM:
         TensorShape([1, 6])
     """
 
+    kind = "wordwise"
+
     def __init__(self, encoder: keras.Model):
         self.encoder = encoder
         self.embedding_dropout = encoder.get_layer("embedding_dropout").rate

@@ -31,6 +31,8 @@ class WordwiseConvolution:
         (TensorShape([1, 3, 3]), [[True, True, False]])
     """
 
+    kind = "wordwise"
+
     def __init__(self, encoder: keras.Model):
         self.encoder = encoder
         self.embedding_dropout = encoder.get_layer("embedding_dropout").rate

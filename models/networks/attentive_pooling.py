@@ -1,6 +1,6 @@
 """QA-CNN, QA-BiLSTM, AP-CNN and AP-BiLSTM (dos Santos et al. 2016) as functional Keras models."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -8,8 +8,9 @@ import keras
 import numpy as np
 from keras import ops
 
-from answer_ranking.layers import AttentivePooling, CosineSimilarity, MaskedMax
+from answer_ranking.layers import AttentivePooling, MaskedMax
 from answer_ranking.layers.common import word_embedding
+from answer_ranking.models.networks.matchers import attentive_matcher, cosine_matcher
 
 if TYPE_CHECKING:
     from answer_ranking.models.encodings import WordwiseBiLSTM, WordwiseConvolution
@@ -59,7 +60,7 @@ def qa_cnn(
     """
     states = _convolution(filters, window, seed)
     encoder = _encoder(word_vectors, states, True, embedding_dropout, train_word_vectors, seed)
-    return _ranker(ConvolutionRanker, encoder, _cosine_matcher(filters), "QA-CNN")
+    return _ranker(ConvolutionRanker, encoder, cosine_matcher(filters), "QA-CNN")
 
 
 def ap_cnn(
@@ -97,7 +98,7 @@ def ap_cnn(
     """
     states = _convolution(filters, window, seed)
     encoder = _encoder(word_vectors, states, False, embedding_dropout, train_word_vectors, seed)
-    return _ranker(ConvolutionRanker, encoder, _attentive_matcher(filters, seed), "AP-CNN")
+    return _ranker(ConvolutionRanker, encoder, attentive_matcher(filters, seed), "AP-CNN")
 
 
 def qa_bilstm(
@@ -126,7 +127,7 @@ def qa_bilstm(
         'QA-BiLSTM'
     """
     encoder = _encoder(word_vectors, _bilstm(units, seed), True, embedding_dropout, train_word_vectors, seed)
-    return _ranker(BiLSTMRanker, encoder, _cosine_matcher(2 * units), "QA-BiLSTM")
+    return _ranker(BiLSTMRanker, encoder, cosine_matcher(2 * units), "QA-BiLSTM")
 
 
 def ap_bilstm(
@@ -154,28 +155,7 @@ def ap_bilstm(
         'AP-BiLSTM'
     """
     encoder = _encoder(word_vectors, _bilstm(units, seed), False, embedding_dropout, train_word_vectors, seed)
-    return _ranker(BiLSTMRanker, encoder, _attentive_matcher(2 * units, seed), "AP-BiLSTM")
-
-
-def project_questions(matcher: keras.Model, questions: Sequence[Any]) -> list[Any]:
-    """Add to encoded questions Q^T U, if the matcher attends, for `broadcast_scores`."""
-    attends = matcher_steps(matcher) == [AttentivePooling, CosineSimilarity]
-    return [*questions, _pooling_of(matcher).project(questions[0])] if attends else list(questions)
-
-
-def broadcast_scores(matcher: keras.Model, questions: Sequence[Any], answers: Sequence[Any]) -> Any:
-    """Score questions (see `project_questions`) against encoded answers; leading dimensions broadcast.
-
-    With `(1, n)` questions and `(m, 1)` answers all pairs are scored. For one of the four no encoding is
-    copied for each pair; other matchers are called with such copies.
-    """
-    steps = matcher_steps(matcher)
-    pair = [questions[0], answers[0]]
-    if steps == [AttentivePooling, CosineSimilarity]:
-        pair = _pooling_of(matcher)(pair, mask=[questions[1], answers[1]], projected_question=questions[2])
-    elif steps != [CosineSimilarity]:
-        return _scores_of_copies(matcher, questions, answers)
-    return matcher.get_layer("cosine")(pair)
+    return _ranker(BiLSTMRanker, encoder, attentive_matcher(2 * units, seed), "AP-BiLSTM")
 
 
 def attention_weights(
@@ -199,7 +179,7 @@ def attention_weights(
         ((1, 3), [[1.0, 0.0]])
     """
     matcher, encoder = ranker.get_layer("matcher"), ranker.get_layer("encoder")
-    pooling = _pooling_of(matcher)
+    pooling = next((layer for layer in matcher.layers if layer.name == "attentive_pooling"), None)
     if pooling is None:
         raise ValueError(f"only AP-CNN and AP-BiLSTM have attention. Received: ranker={ranker.name}")
     (question_states, question_mask), (answer_states, answer_mask) = encoder(question), encoder(answer)
@@ -208,27 +188,6 @@ def attention_weights(
     shown.set_weights(pooling.get_weights())
     results = shown([question_states, answer_states], mask=[question_mask, answer_mask])
     return tuple(ops.convert_to_numpy(result) for result in results[2:])
-
-
-def matcher_steps(matcher: keras.Model) -> list[type]:
-    """Give the types of what a matcher does, one after the other."""
-    return [type(step) for step in matcher.operations if not isinstance(step, keras.layers.InputLayer)]
-
-
-def _scores_of_copies(matcher: keras.Model, questions: Sequence[Any], answers: Sequence[Any]) -> Any:
-    n_leading = len(questions[0].shape) - len(matcher.inputs[0].shape) + 1
-    leading = ops.shape(
-        ops.add(*(ops.zeros(ops.shape(side[0])[:n_leading], "int32") for side in (questions, answers)))
-    )
-    copies = []
-    for x in (*questions, *answers):
-        shape = ops.shape(x)[n_leading:]
-        copies.append(ops.reshape(ops.broadcast_to(x, (*leading, *shape)), (-1, *shape)))
-    return ops.reshape(matcher(copies), leading)
-
-
-def _pooling_of(matcher: keras.Model) -> Any:
-    return next((layer for layer in matcher.layers if isinstance(layer, AttentivePooling)), None)
 
 
 def _convolution(filters: int, window: int, seed: int) -> Callable[[Any, Any], Any]:
@@ -276,25 +235,6 @@ def _encoder(
         return keras.Model(text, [states, mask], name="encoder")
     vector = keras.layers.Activation("tanh", name="tanh")(MaskedMax(name="maximum")(states, mask=mask))
     return keras.Model(text, vector, name="encoder")
-
-
-def _cosine_matcher(features: int) -> keras.Model:
-    pair = [keras.Input((features,), name=f"{side}_vector") for side in ("question", "answer")]
-    score = CosineSimilarity(name="cosine", dtype="float32")(pair)
-    return keras.Model(pair, score, name="matcher")
-
-
-def _attentive_matcher(features: int, seed: int) -> keras.Model:
-    inputs, texts, masks = [], [], []
-    for side in ("question", "answer"):
-        texts.append(keras.Input((None, features), name=f"{side}_states"))
-        masks.append(keras.Input((None,), dtype="bool", name=f"{side}_mask"))
-        inputs += [texts[-1], masks[-1]]
-    pooling = AttentivePooling(
-        kernel_initializer=keras.initializers.GlorotUniform(seed=seed + 1), name="attentive_pooling"
-    )
-    score = CosineSimilarity(name="cosine", dtype="float32")(pooling(texts, mask=masks))
-    return keras.Model(inputs, score, name="matcher")
 
 
 @keras.saving.register_keras_serializable("answer_ranking")

@@ -1,5 +1,8 @@
 """Cosinet (Bonadiman and Moschitti, COLING 2020) as functional Keras models."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import keras
 import numpy as np
 from keras import ops
@@ -7,6 +10,7 @@ from keras import ops
 from answer_ranking.layers import PooledConvolution, WordRelatedness
 from answer_ranking.layers.common import word_embedding
 from answer_ranking.models.networks.pair_ranking import (
+    SIDES,
     bucket_candidates,
     check_options,
     concatenate_buckets,
@@ -32,18 +36,14 @@ def cosinet(
 ) -> keras.Model:
     """Score answers by convolutions over words that carry their relatedness to the other text.
 
-    Each word gets the highest cosine with a word of the other text as one more feature (Eq. 1). One
-    convolution reads the question, another one the answer, each followed by the maximum over the words; the
-    pair is [q * a ; q - a]. A linear layer makes the score; list-wise, a recurrent network may run over the
-    pairs of a question in the order of its candidates before (section 3.2). A higher score is a better
-    answer. Scores are logits: their sigmoid is a pointwise probability, their softmax over the real
-    candidates a list-wise one.
+    Each word gets the highest cosine with a word of the other text as one more feature (Eq. 1). A convolution
+    reads the question, another the answer, each followed by the maximum over the words; the pair is
+    [q * a ; q - a]. A linear layer makes the score; list-wise, a recurrent network may run over the pairs
+    before, in the order of the candidates (section 3.2). Scores are logits, higher for a better answer.
 
-    Both objectives have the same layers under the same names and the same weights; a list-wise model without
-    a network across candidates gives the scores of the pointwise one. List-wise, the words of a question are
-    looked up and convolved once, and only the feature of their relatedness for each candidate, which is
-    exactly the same; candidates are encoded in buckets of similar length, so that little is computed for
-    padding (`BucketByLength`, which XLA cannot compile).
+    Both objectives have the same layers and weights; a list-wise model without a network across candidates
+    gives the scores of the pointwise one. List-wise, a question's words are looked up and convolved once, and
+    candidates are encoded in buckets of similar length (`BucketByLength`, which XLA cannot compile).
 
     Args:
         word_vectors: float32 `(words, n)`, frozen; row 0 belongs to padding. Or the `word_vectors` layer of
@@ -53,8 +53,7 @@ def cosinet(
         filters: size of the text vectors.
         width: number of words that the convolutions see at once.
         hidden: size of the result of the network across candidates, both directions together. Defaults to
-            `filters`, half of the pair's size, which fits the printed numbers of parameters (the paper's text
-            says the pair's size).
+            `filters`, which fits the printed numbers of parameters (the text says the pair's size).
         activation: "relu", "tanh", "sigmoid" or "linear", of the convolutions; the paper does not name it.
         unit_words: divide every word's vector by its length, as the paper's (Numberbatch) are. Beside long
             vectors the relatedness, at most 1, counts for little.
@@ -64,11 +63,10 @@ def cosinet(
         seed: seeds the initial weights and the dropout.
 
     Returns:
-        Pointwise: a model with the int32 inputs `question` `(batch, length)` and `answer`
-        `(batch, length)`, 0 being padding, and float32 scores `(batch,)`. List-wise: with `question` and
-        `answers` `(batch, candidates, length)`, and scores `(batch, candidates)`; a candidate of padding
-        alone is no candidate, changes nothing and has the score 0, which the loss must leave out. Trainable
-        parameters: 904,201 for n = 300, and more with a network across the candidates.
+        Pointwise: a model with the int32 inputs `question` and `answer` `(batch, length)`, 0 being padding,
+        and float32 scores `(batch,)`. List-wise: `answers` `(batch, candidates, length)` and scores
+        `(batch, candidates)`; a candidate of padding alone changes nothing and has the score 0, which the
+        loss must leave out. Trainable parameters: 904,201 for n = 300, more with a network across.
 
     Raises:
         ValueError: An option is unknown or does not fit the others, or `word_vectors` is not a matrix.
@@ -83,42 +81,58 @@ def cosinet(
     hidden = filters if hidden is None else hidden
     check_options(objective, across, hidden)
     question, texts = text_inputs(objective)
-    answers, rows, places = bucket_candidates(texts)
-    embedding = word_embedding(word_vectors)
-    unit = keras.layers.UnitNormalization(name="unit_words") if unit_words else lambda vectors: vectors
-    relate = WordRelatedness(concatenate=False, name="word_relatedness")
-    drop, convolve = {}, {}
-    for i, name in enumerate(("question", "answer")):
-        drop[name] = keras.layers.Dropout(embedding_dropout, seed=seed + i, name=f"{name}_dropout")
-        convolve[name] = PooledConvolution(
+    candidates = bucket_candidates(texts)
+    embed = _words_of(word_vectors, unit_words)
+    drops = [
+        keras.layers.Dropout(embedding_dropout, seed=seed + i, name=f"{side}_dropout")
+        for i, side in enumerate(SIDES)
+    ]
+    convolutions = [
+        PooledConvolution(
             filters,
             width,
             activation=activation,
             kernel_initializer=keras.initializers.GlorotUniform(seed + i),
-            name=f"{name}_convolution",
+            name=f"{side}_convolution",
         )
-    words, mask = unit(embedding(question)), ops.not_equal(question, 0)
-    channels, answer_vectors = [], []
+        for i, side in enumerate(SIDES)
+    ]
+    pairs = _pair_of_vectors(question, candidates, embed, drops, convolutions)
+    score = score_pairs(*pairs, texts, candidates[2], across, hidden, dropout, seed + 2)
+    return keras.Model([question, texts], score, name="Cosinet")
+
+
+def _words_of(word_vectors: np.ndarray | keras.layers.Embedding, unit_words: bool) -> Callable[[Any], Any]:
+    """Make the function from words to their vectors, of length 1 if wanted."""
+    embedding = word_embedding(word_vectors)
+    if not unit_words:
+        return embedding
+    unit = keras.layers.UnitNormalization(name="unit_words")
+    return lambda words: unit(embedding(words))
+
+
+def _pair_of_vectors(
+    question: Any,
+    candidates: tuple[list[Any], list[Any], Any],
+    embed: Callable[[Any], Any],
+    drops: Sequence[keras.layers.Layer],
+    convolutions: Sequence[keras.layers.Layer],
+) -> tuple[Any, Any]:
+    """Turn a question and its candidates, in buckets, into vectors of the pairs' sides, rows aligned."""
+    answers, rows, places = candidates
+    relate = WordRelatedness(concatenate=False, name="word_relatedness")
+    words, mask = embed(question), ops.not_equal(question, 0)
+    question_channels, answer_vectors = [], []
     for answer, own in zip(answers, rows, strict=True):
-        answer_words, answer_mask = unit(embedding(answer)), ops.not_equal(answer, 0)
+        answer_words, answer_mask = embed(answer), ops.not_equal(answer, 0)
         of_question, of_answer = relate(
             [repeat_questions(words, own), answer_words], mask=[repeat_questions(mask, own), answer_mask]
         )
-        channels.append(of_question)
-        answer_vectors.append(convolve["answer"]([drop["answer"](answer_words), of_answer], mask=answer_mask))
+        question_channels.append(of_question)
+        answer_vectors.append(convolutions[1]([drops[1](answer_words), of_answer], mask=answer_mask))
     # The words of a question are convolved once, whatever the number of its candidates.
     shared = [] if places is None else [concatenate_buckets(rows)]
-    question_vectors = convolve["question"](
-        [drop["question"](words), concatenate_buckets(channels), *shared], mask=mask
+    question_vectors = convolutions[0](
+        [drops[0](words), concatenate_buckets(question_channels), *shared], mask=mask
     )
-    score = score_pairs(
-        question_vectors,
-        concatenate_buckets(answer_vectors),
-        texts,
-        places,
-        across,
-        hidden,
-        dropout,
-        seed + 2,
-    )
-    return keras.Model([question, texts], score, name="Cosinet")
+    return question_vectors, concatenate_buckets(answer_vectors)

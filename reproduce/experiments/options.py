@@ -6,7 +6,6 @@ each of its models; `--model` chooses among them, and the command line has the o
 
 import dataclasses
 import json
-import math
 import shlex
 import sys
 from collections.abc import Sequence
@@ -14,65 +13,21 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
-from types import ModuleType
 from typing import Annotated, Any, Literal
 
 import tyro
 
 from answer_ranking.base.errors import UserError
+from answer_ranking.base.ranges import check_range
+from answer_ranking.engine import options_of
 from answer_ranking.evaluation.records import record_path
-from answer_ranking.training.options import FitOptions, check_range
+from answer_ranking.models.catalogue import Entry, find_entry
+from answer_ranking.reproduce.experiments.data_options import DataOptions
+from answer_ranking.training.options import FitOptions
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 TRIALS = ".trials.jsonl"
 """Ends the name of the file that keeps the trials of a search beside its record."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class DataOptions:
-    """What is trained on and measured."""
-
-    dataset: str
-    """Name of the data set."""
-    variant: str | None = None
-    """Training set of the data set, where there are several."""
-    embeddings: tuple[str, ...] = ("glove-6b-50d",)
-    """Word vectors, by name or path; several are concatenated. task-skipgram-100d is trained on the data
-    set's own texts, and so are other sizes and task-cbow-100d."""
-    identity_dimensions: int = 0
-    """Fixed random dimensions added to every word's vector, so that equal words can be told (in no paper)."""
-    unknown_scale: float = 0.05
-    """Scale of the random vectors of words that the word vectors lack."""
-    lowercase: bool = True
-    """Put words into lower case."""
-    mask_numbers: bool = False
-    """Replace numbers by <num>, as the distributed file of TrecQA's TRAIN-ALL does."""
-    data_home: Path | None = None
-    """Folder of the data sets; else QA_DATA_HOME, else the user's cache."""
-    embeddings_home: Path | None = None
-    """Folder of word-vector files; else QA_EMBEDDINGS_HOME."""
-
-    def __post_init__(self) -> None:
-        check_range(self, "identity_dimensions", at_least=0)
-        check_range(self, "unknown_scale", at_least=0, below=math.inf)
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """The word vectors in which a ranker finds other words; those trained on the data have no others."""
-        trained = any(name.startswith("task-") for name in self.embeddings)
-        return () if trained or self.identity_dimensions else self.embeddings
-
-
-class ModelOptions:
-    """Base of the options of a model: whole numbers are sizes, dropouts shares below 1, a norm at most 1."""
-
-    def __post_init__(self) -> None:
-        sizes = [name for name, value in vars(self).items() if type(value) is int]
-        dropouts = [name for name in vars(self) if name.endswith("dropout")]
-        norms = [name for name in vars(self) if name == "max_norm"]
-        check_range(self, *sizes, at_least=1)
-        check_range(self, *dropouts, at_least=0, below=1)
-        check_range(self, *norms, above=0, at_most=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,22 +95,22 @@ class Experiment:
     run: Any = RunOptions()
     """`RunOptions`, or the options of a study."""
 
-    @property
-    def recipe(self) -> ModuleType:
-        """The module in this folder that states the model's options, loads its data and trains it."""
-        return sys.modules[type(self.model).__module__]
-
     @classmethod
-    def of(
-        cls, name: str, title: str, data: DataOptions, model: type, training: type[FitOptions], **options: Any
-    ) -> "Experiment":
-        """State an experiment by the classes of its options, and their values but for the defaults."""
-        of_model, of_data = (
-            {field.name: options.pop(field.name) for field in fields(part) if field.name in options}
-            for part in (model, data)
-        )
-        data = replace(data, **of_data) if of_data else data
-        return cls(name=name, title=title, data=data, model=model(**of_model), training=training(**options))
+    def of(cls, name: str, data: DataOptions, **options: Any) -> "Experiment":
+        """State an experiment with a model of the catalogue: its paper's values, but for `options`.
+
+        `options` are those of the data, the model and the training, by their names.
+        """
+        entry = find_entry(name)
+        own = {field.name: options.pop(field.name) for field in fields(data) if field.name in options}
+        data = replace(data, **own) if own else data
+        model, training = options_of(entry, {**entry.training, **options})
+        return cls(name=name, title=entry.title, data=data, model=model, training=training)
+
+    @property
+    def entry(self) -> Entry:
+        """What the catalogue says of the model."""
+        return find_entry(self.name)
 
     @cached_property
     def configuration(self) -> dict[str, Any]:
@@ -195,12 +150,30 @@ def parse(description: str, presets: Sequence[Experiment], args: Sequence[str] |
     kind = dataclasses.make_dataclass(
         "Experiment", [("name", chosen)], bases=(Experiment,), frozen=True, kw_only=True
     )
-    default = kind(**{each.name: getattr(preset, each.name) for each in fields(preset)})
+    values = {each.name: getattr(preset, each.name) for each in fields(preset)}
+    for part in ("data", "training"):
+        values[part] = _without(values[part], preset.entry.hidden)
+    default = kind(**values)
     parsed = tyro.cli(
         kind, default=default, args=args, description=description, config=(tyro.conf.OmitArgPrefixes,)
     )
     check_range(parsed.training, "epochs", at_least=1)
     return Experiment(**{each.name: getattr(parsed, each.name) for each in fields(Experiment)})
+
+
+def _without(options: Any, hidden: Sequence[str]) -> Any:
+    """Copy options so that a command line does not have the hidden ones."""
+    fixed = []
+    for each in fields(options):
+        if each.name in hidden:
+            value = getattr(options, each.name)
+            only = Annotated[Literal[(value,)], tyro.conf.Suppress, tyro.conf.Fixed]  # type: ignore
+            fixed.append((each.name, only, value))
+    if not fixed:
+        return options
+    name, bases = type(options).__name__, (type(options),)
+    kind = dataclasses.make_dataclass(name, fixed, bases=bases, frozen=True, kw_only=True)
+    return kind(**vars(options))
 
 
 _MODEL_HELP = "The model. The options and defaults below are those of this one: --model NAME --help."

@@ -1,6 +1,5 @@
 """The run of an experiment: what it reads, its seeds and their folders, and what it leaves behind."""
 
-import hashlib
 import json
 import shlex
 import statistics
@@ -13,24 +12,19 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from answer_ranking import engine
-from answer_ranking.base.command import import_tensorflow
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import check_writable, remove_leftovers
-from answer_ranking.data_prep import Dataset, load_dataset
-from answer_ranking.data_prep.overlap_features import inverse_document_frequencies
-from answer_ranking.engine import TRAINED, Seed, TrainingData, TrainingRun
+from answer_ranking.engine import TRAINED, Seed, TrainingData, TrainingRun, training_key
 from answer_ranking.evaluation.metrics import METRICS, over_seeds, summarise
 from answer_ranking.evaluation.records import (
     ResultRecord,
-    environment,
-    package_versions,
     read_record,
     record_path,
     save_record,
     without_paths,
 )
 from answer_ranking.evaluation.tables import METRIC_TITLES, paper_ours_table, text_table
-from answer_ranking.reproduce.experiments.options import DataOptions, Experiment, training_words
+from answer_ranking.reproduce.experiments.options import Experiment, training_words
 
 if TYPE_CHECKING:
     import keras
@@ -38,31 +32,21 @@ if TYPE_CHECKING:
     from answer_ranking.training.fitting import FitResult
 
 
-def load_data(options: DataOptions, *, overlap: bool = False) -> TrainingData:
-    """Load and encode a data set with its word vectors, and print their sizes.
+def run_experiment(experiment: Experiment) -> "Run":
+    """Train and measure a model with all seeds, and write what comes out."""
+    data = experiment.data.load()
+    run = Run(experiment.entry.paper, experiment, data)
+    for number in run.seeds:
+        with run.seed(number) as seed:
+            model, fitted = train(experiment, data, seed)
+        run.keep(seed, model, fitted)
+    run.write()
+    return run
 
-    `overlap` says whether to compute the word-overlap features of every pair. A UserError names a file that
-    is missing or damaged.
-    """
-    dataset = load_dataset(options.dataset, options.variant, options.data_home)
-    return encode(dataset, options, overlap=overlap)
 
-
-def encode(dataset: Dataset, options: DataOptions, *, overlap: bool = False) -> TrainingData:
-    """Encode a data set, see `load_data`."""
-    environment()  # read once: records name the commit of the beginning
-    import_tensorflow()  # before a recipe imports Keras, which would show TensorFlow's own lines
-    return engine.encode(
-        dataset,
-        options.embeddings,
-        lowercase=options.lowercase,
-        mask_numbers=options.mask_numbers,
-        overlap=overlap,
-        unknown_scale=options.unknown_scale,
-        identity_dimensions=options.identity_dimensions,
-        data_home=options.data_home,
-        embeddings_home=options.embeddings_home,
-    )
+def train(experiment: Experiment, data: TrainingData, seed: Seed) -> "tuple[keras.Model, FitResult]":
+    """Train one seed of an experiment, or go on with it, see `engine.train`."""
+    return engine.train(experiment.entry, experiment.model, experiment.training, data, seed)
 
 
 class Run(TrainingRun):
@@ -75,19 +59,17 @@ class Run(TrainingRun):
         self.paper, self.experiment = paper, experiment
         self.seeds = experiment.run.seed_list
         name = slug(paper, data.dataset.description.name, data.dataset.variant, experiment.name)
-        key = experiment_key(experiment, data)
+        key = training_key(experiment.configuration, data)
         words = training_words(clean_command())
         super().__init__(experiment.run.output / name / key, key, experiment.title, data, words)
         if experiment.run.record:
             check_writable(experiment.run.results)
         self._refuse_to_lose_a_record()
 
-    def keep(
-        self, seed: Seed, model: "keras.Model", fitted: "FitResult", order_seed: int | None = None
-    ) -> None:
+    def keep(self, seed: Seed, model: "keras.Model", fitted: "FitResult") -> None:
         """Keep a seed as the engine does; with `train_only` the process ends after the last one."""
         if not self.experiment.run.train_only:
-            super().keep(seed, model, fitted, self.data.order_seed)
+            super().keep(seed, model, fitted)
         elif seed.number == self.seeds[-1]:
             raise SystemExit(0)
 
@@ -102,21 +84,9 @@ class Run(TrainingRun):
         self._refuse_to_lose_a_record()
         for folder in (self.folder, self.folder / "model"):
             remove_leftovers(folder)
-        options, data = self.experiment.data, self.data
-        self.write_runs(data.dataset.description.protocols)
-        idf = None
-        if data.train.features is not None:
-            idf = inverse_document_frequencies(data.train, len(data.vocabulary))
-        ranker = Ranker(
-            self.model,
-            data.vocabulary,
-            lowercase=options.lowercase,
-            mask_numbers=options.mask_numbers,
-            idf=idf,
-            name=f"{options.dataset}, {data.word_vectors.name}",
-            vectors=options.sources,
-            embeddings_home=options.embeddings_home,
-        )
+        self.write_runs(self.data.dataset.description.protocols)
+        name = f"{self.experiment.data.dataset}, {self.data.word_vectors.name}"
+        ranker = Ranker.of_training(self.model, self.experiment.entry.name, self.data, name)
         ranker.save(self.folder / "model")
         curves = [result.history for result in self.results.values()]
         save_figure(learning_curves(curves, title=self.title), self.folder / "learning_curves.png")
@@ -187,12 +157,6 @@ class Run(TrainingRun):
             measured = over_seeds(test, dev, rule)
             records[path] = ResultRecord(**common, **measured, protocol=protocol, split=split)
         return records
-
-
-def experiment_key(experiment: Experiment, data: TrainingData) -> str:
-    """Hash options, data and versions: the states of other experiments are not taken up."""
-    parts = [experiment.configuration, data.data_hash, package_versions()]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def trained_by(folder: Path) -> dict[str, Any]:

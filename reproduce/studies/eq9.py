@@ -45,15 +45,14 @@ from answer_ranking.evaluation.studies.eq9 import (
     summarise_conditions,
 )
 from answer_ranking.reproduce import hyperqa_trecqa, hyperqa_wikiqa
-from answer_ranking.reproduce.experiments.hyperqa import cosineqa, hyperqa, train
+from answer_ranking.reproduce.experiments.data_options import DataOptions
 from answer_ranking.reproduce.experiments.options import (
     RESULTS,
     TRIALS,
-    DataOptions,
     Experiment,
     figures_folder,
 )
-from answer_ranking.reproduce.experiments.run import facts, load_data
+from answer_ranking.reproduce.experiments.run import facts, train
 from answer_ranking.training.options import Eq9, check_range
 
 if TYPE_CHECKING:
@@ -145,11 +144,11 @@ class Config:
 
     def experiment(self, condition: str, learning_rate: float, dimension: int) -> Experiment:
         """State the experiment of a condition."""
-        build, reading = (cosineqa, {}) if condition == COSINE else (hyperqa, {"eq9": condition})
+        name, reading = ("cosineqa", {}) if condition == COSINE else ("hyperqa", {"eq9": condition})
         names = ("embeddings", "epochs", "max_norm", "clip_norm", "data_home", "embeddings_home")
         given = {name: getattr(self, name) for name in names}
         chosen = {"learning_rate": learning_rate, "dimension": dimension}
-        return build(_DATA[self.dataset], **given, **chosen, **reading)
+        return Experiment.of(name, _DATA[self.dataset], **given, **chosen, **reading)
 
 
 def run_key(experiment: Experiment, data: TrainingData) -> str:
@@ -262,7 +261,7 @@ def study(config: Config) -> Path:
         check_writable(folder)
         remove_leftovers(folder)
     base = config.experiment("none", config.learning_rates[0], config.dimension)
-    data = load_data(base.data)
+    data = base.data.load()
     protocols = data.dataset.description.protocols
     protocol = strictest(protocols)
     record = facts(base, data)

@@ -31,12 +31,10 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write, check_writable, held_folder
 from answer_ranking.engine import Seed, TrainingData
 from answer_ranking.evaluation.records import read_trials, record_path
-from answer_ranking.reproduce.experiments.attentive_pooling import MODELS, ScaledData, attentive_pooling
-from answer_ranking.reproduce.experiments.cosinet import NAMES, cosinet
-from answer_ranking.reproduce.experiments.ctrn import CTRNData, ctrn
-from answer_ranking.reproduce.experiments.hyperqa import cosineqa, hyperqa
-from answer_ranking.reproduce.experiments.options import TRIALS, DataOptions, Experiment, StudyOptions, parse
-from answer_ranking.reproduce.experiments.run import Run, questions_per_second, slug
+from answer_ranking.models.catalogue import of_paper
+from answer_ranking.reproduce.experiments.data_options import DataOptions, OverlapData, ScaledData
+from answer_ranking.reproduce.experiments.options import TRIALS, Experiment, StudyOptions, parse
+from answer_ranking.reproduce.experiments.run import Run, questions_per_second, slug, train
 from answer_ranking.training.options import check_range
 
 if TYPE_CHECKING:
@@ -82,13 +80,13 @@ def presets() -> list[Experiment]:
     found = []
     for data in ({"dataset": "wikiqa"}, {"dataset": "trecqa", "variant": "TRAIN", "mask_numbers": True}):
         plain, scaled = DataOptions(**data), ScaledData(**data, word_vector_norm=2.0)
-        found += [hyperqa(plain, learning_rate=0.1), cosineqa(plain, learning_rate=0.1)]
-        features = CTRNData(**data, overlap_features=data["dataset"] == "trecqa")  # as in its paper
-        found += [ctrn(name, features) for name in ("ctrn", "qrnn", "lstm")]
-        found += [cosinet(name, plain) for name in NAMES]
+        found += [Experiment.of(entry.name, plain, learning_rate=0.1) for entry in of_paper("hyperqa")]
+        features = OverlapData(**data, overlap_features=data["dataset"] == "trecqa")  # as in its paper
+        found += [Experiment.of(name, features) for name in ("ctrn", "qrnn", "lstm")]
+        found += [Experiment.of(entry.name, plain) for entry in of_paper("cosinet")]
         # QA-CNN as the others, whatever its paper has: single pairs take 20 times as long.
         alike = {"learning_rate": 1.1, "batch_size": 20, "share_negatives": True}
-        found += [attentive_pooling(name, scaled, **alike) for name in MODELS]
+        found += [Experiment.of(entry.name, scaled, **alike) for entry in of_paper("attentive_pooling")]
     return [replace(each.changed(patience=5), run=FairOptions()) for each in found]
 
 
@@ -96,7 +94,7 @@ def draw(experiment: Experiment, number: int) -> dict[str, Any]:
     """Draw the options of a trial."""
     rng = np.random.default_rng([experiment.run.search_seed, number])
     # Every shared option is drawn, whether the model has it or not, so that the others do not change.
-    space = FACTORS | SHARED | experiment.recipe.SPACE
+    space = FACTORS | SHARED | dict(experiment.entry.space)
     drawn = {name: values[rng.integers(len(values))] for name, values in space.items()}
     for name in FACTORS:
         value = drawn[name] * getattr(experiment.training, name)
@@ -136,7 +134,7 @@ def run_trial(experiment: Experiment, data: TrainingData, number: int, earlier: 
     stop, began = median_stop(earlier), time.process_time()
     seed = Seed(experiment.run.search_seed, callbacks=(stop,))
     try:
-        model, fitted = experiment.recipe.train(experiment.changed(**options), data, seed)
+        model, fitted = train(experiment.changed(**options), data, seed)
         trial["dev_map"] = [round(epoch["dev_map"], 6) for epoch in fitted.history]
         trial["parameters"] = sum(int(np.prod(v.shape)) for v in model.trainable_variables)
         trial["stopped"] = stop.stopped
@@ -148,7 +146,7 @@ def run_trial(experiment: Experiment, data: TrainingData, number: int, earlier: 
 def refuse_drawn(experiment: Experiment) -> None:
     """Refuse an option that the search draws, since what the user gives would have no effect."""
     usual = [each.configuration for each in presets() if each.name == experiment.name]
-    for name in SHARED | experiment.recipe.SPACE:
+    for name in SHARED | dict(experiment.entry.space):
         if usual and all(experiment.configuration.get(name) != each.get(name) for each in usual):
             raise UserError(f"the search draws {name}: leave --{name.replace('_', '-')} out.")
 
@@ -168,7 +166,7 @@ def search(experiment: Experiment, data: TrainingData, path: Path) -> list[dict]
 
 def search_key(experiment: Experiment, data: TrainingData) -> str:
     """Identify a search by what its trials depend on beside the options that are drawn."""
-    drawn = SHARED | experiment.recipe.SPACE
+    drawn = SHARED | dict(experiment.entry.space)
     given = {name: value for name, value in experiment.configuration.items() if name not in drawn}
     parts = [given, data.data_hash, experiment.run.search_seed]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
@@ -193,13 +191,13 @@ def _line(trial: dict[str, Any]) -> str:
 def fair(experiment: Experiment) -> Run | None:
     """Search the options of an experiment; with --record train and measure the best."""
     options = experiment.run
-    paper = experiment.recipe.__name__.rpartition(".")[2]
+    paper = experiment.entry.paper
     name = slug(experiment.data.dataset, experiment.data.variant or "", experiment.name)
     place = record_path(options.results, options.record) if options.record else None
     path = place.with_suffix(TRIALS) if place else options.output / "fair" / f"{name}{TRIALS}"
     check_writable(path.parent)
     refuse_drawn(experiment)
-    data = experiment.recipe.load(experiment)
+    data = experiment.data.load()
     if options.record:
         Run(paper, experiment, data)  # refuses to lose a record before the search, not after it
     from answer_ranking.training.scoring import Scorer
@@ -216,7 +214,7 @@ def fair(experiment: Experiment) -> Run | None:
     run = Run(paper, experiment.changed(**draw(experiment, ranked[0]["trial"])), data)
     for number in run.seeds:
         with run.seed(number) as seed:
-            model, fitted = experiment.recipe.train(run.experiment, data, seed)
+            model, fitted = train(run.experiment, data, seed)
         run.keep(seed, model, fitted)
     run.write(
         search={

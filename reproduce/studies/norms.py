@@ -32,16 +32,16 @@ from answer_ranking.evaluation.figures import BLUE, ORANGE, new_figure, norm_his
 from answer_ranking.evaluation.records import read_study, record_path, save_study
 from answer_ranking.evaluation.studies.norms import EFFECTS, compare_norms
 from answer_ranking.evaluation.tables import text_table
-from answer_ranking.reproduce.experiments.hyperqa import cosineqa, hyperqa, train
+from answer_ranking.models.catalogue import of_paper
+from answer_ranking.reproduce.experiments.data_options import DataOptions
 from answer_ranking.reproduce.experiments.options import (
     RESULTS,
-    DataOptions,
     Experiment,
     figures_folder,
     given_option,
     parse,
 )
-from answer_ranking.reproduce.experiments.run import facts, load_data
+from answer_ranking.reproduce.experiments.run import facts, train
 from answer_ranking.training.options import check_range
 
 if TYPE_CHECKING:
@@ -84,7 +84,8 @@ def presets(dataset: str) -> list[Experiment]:
     find_description(dataset)  # refuses a name that is none
     name = f"hyperqa_{dataset.replace('-', '_')}"
     if importlib.util.find_spec(f"answer_ranking.reproduce.{name}") is None:
-        return [hyperqa(DataOptions(dataset=dataset)), cosineqa(DataOptions(dataset=dataset))]
+        data = DataOptions(dataset=dataset)
+        return [Experiment.of(entry.name, data) for entry in of_paper("hyperqa")]
     return import_module(f"answer_ranking.reproduce.{name}").PRESETS
 
 
@@ -156,7 +157,7 @@ def analyse(experiment: Experiment) -> dict[str, Any]:
     refuse_another_study(path, experiment)
     for folder in (options.output, *((path.parent, figures_folder(options.results)) if path else ())):
         check_writable(folder)
-    data = load_data(experiment.data)
+    data = experiment.data.load()
     model, _ = train(experiment, data, Seed(options.seed))
     split, vocabulary, encoding = data.splits[options.split], data.vocabulary, model.encoding
     title = f"{experiment.title}, {data.title}, {options.split}"

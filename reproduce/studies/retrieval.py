@@ -34,11 +34,12 @@ from answer_ranking.engine import TrainingData
 from answer_ranking.evaluation.records import record_path, refuse_fewer_seeds, save_study
 from answer_ranking.evaluation.runs import read_run, write_run
 from answer_ranking.evaluation.studies.retrieval import BASELINE, compare, measure, results_table
+from answer_ranking.models.catalogue import CATALOGUE
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.search.index import AnswerIndex
-from answer_ranking.reproduce.experiments import attentive_pooling, cosinet, ctrn, hyperqa
-from answer_ranking.reproduce.experiments.options import RESULTS, DataOptions, Experiment
-from answer_ranking.reproduce.experiments.run import Run, clean_command, encode
+from answer_ranking.reproduce.experiments.data_options import DataOptions, OverlapData, ScaledData
+from answer_ranking.reproduce.experiments.options import RESULTS, Experiment
+from answer_ranking.reproduce.experiments.run import Run, clean_command, train
 from answer_ranking.reproduce.presets import scores_of
 from answer_ranking.training.options import check_range
 
@@ -50,7 +51,7 @@ FIRST = 100
 DEPTHS = (10, 30, 100)
 _TIMED = 50
 
-Systems = dict[str, tuple[Callable[..., Any], Experiment]]
+Systems = dict[str, Experiment]
 
 
 _System = Literal["HyperQA", "CosineQA", "QA-BiLSTM", "CTRN", "AP-CNN", "Cosinet"]
@@ -106,30 +107,26 @@ class Task:
 
 def systems(config: Config) -> tuple[Systems, Systems]:
     """State one setting of every model: those that encode texts apart, and those that re-rank."""
-    data = DataOptions(dataset=config.dataset, embeddings=config.embeddings, data_home=config.data_home)
-    scaled, crossed = attentive_pooling.ScaledData(**vars(data)), ctrn.CTRNData(**vars(data))
+    data = {"dataset": config.dataset, "embeddings": config.embeddings, "data_home": config.data_home}
+    data_options = {"ctrn": OverlapData, "attentive_pooling": ScaledData}
     fit = {"epochs": config.epochs, "patience": 3}
     own = {"negatives_from": "own", "sampled_negatives": config.wrong_answers}
-    apart: Systems = {
-        "HyperQA": (hyperqa.train, hyperqa.hyperqa(data, **fit)),
-        "CosineQA": (hyperqa.train, hyperqa.cosineqa(data, learning_rate=0.3, **fit)),
-        "QA-BiLSTM": (
-            attentive_pooling.train,
-            attentive_pooling.attentive_pooling("qa-bilstm", scaled, **own, **fit),
-        ),
+    values = {
+        "hyperqa": fit,
+        "cosineqa": {"learning_rate": 0.3, **fit},
+        "qa-bilstm": {**own, **fit},
+        "ctrn": fit,
+        "ap-cnn": {**own, **fit},
+        "cosinet": {},
     }
-    together: Systems = {
-        "CTRN": (ctrn.train, ctrn.ctrn("ctrn", crossed, **fit)),
-        "AP-CNN": (
-            attentive_pooling.train,
-            attentive_pooling.attentive_pooling("ap-cnn", scaled, **own, **fit),
-        ),
-        "Cosinet": (cosinet.train, cosinet.cosinet("cosinet", data)),
-    }
-    apart, together = (
-        {name: of_name for name, of_name in each.items() if name in config.systems}
-        for each in (apart, together)
-    )
+    apart: Systems = {}
+    together: Systems = {}
+    for name, of_model in values.items():
+        entry = CATALOGUE[name]
+        if entry.title in config.systems:
+            options = data_options.get(entry.paper, DataOptions)(**data)
+            stage = apart if entry.encodes_apart else together
+            stage[entry.title] = Experiment.of(name, options, **of_model)
     return apart, together
 
 
@@ -196,22 +193,20 @@ def training_data(task: Task, config: Config, folder: Path) -> TrainingData:
     }
     dataset = replace(task.dataset, train=tables["train"], dev=tables["dev"], test=tables["dev"])
     options = DataOptions(dataset=config.dataset, embeddings=config.embeddings, data_home=config.data_home)
-    return encode(replace(dataset, further_tests={}), options)
+    return options.encode(replace(dataset, further_tests={}))
 
 
 def trained(system: str, systems: Systems, data: TrainingData, config: Config) -> Iterator[Path]:
     """Train the seeds of a model, or take up what was trained; gives the folder of each seed."""
-    train, experiment = systems[system]
-    experiment = experiment.changed(output=config.output / "retrieval", seeds=config.seeds)
+    experiment = systems[system].changed(output=config.output / "retrieval", seeds=config.seeds)
     run = Run("retrieval", experiment, data)
     for number in run.seeds:
         with run.seed(number) as seed:
             folder = run.folder / f"seed-{number}"
             if not (folder / "model" / "vocabulary.json").exists():  # which is written last
                 model, _ = train(experiment, data, seed)
-                Ranker(model, data.vocabulary, name=data.title, vectors=experiment.data.sources).save(
-                    folder / "model"
-                )
+                ranker = Ranker.of_training(model, experiment.name, data, data.title)
+                ranker.save(folder / "model")
         yield folder
 
 

@@ -40,7 +40,7 @@ from answer_ranking.reproduce import (
     hyperqa_wikiqa,
 )
 from answer_ranking.reproduce.experiments.options import Experiment, StudyOptions, parse
-from answer_ranking.reproduce.experiments.run import Run, facts
+from answer_ranking.reproduce.experiments.run import Run, facts, train
 from answer_ranking.training.options import check_range
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def trainings(
     for number in run.seeds:
         with run.seed(number) as seed:
             seed = replace(seed, start=starts[number] if starts else None)
-            trained = experiment.recipe.train(experiment, drawn(data, questions, number), seed)
+            trained = train(experiment, drawn(data, questions, number), seed)
         yield run, seed, *trained
 
 
@@ -143,7 +143,7 @@ def from_source(experiment: Experiment) -> dict[int, list[np.ndarray]]:
     options = experiment.run
     source = {"dataset": options.source, "variant": None, "epochs": options.source_epochs, "patience": None}
     experiment = experiment.changed(**source)
-    trained = trainings(experiment, experiment.recipe.load(experiment), "source")
+    trained = trainings(experiment, experiment.data.load(), "source")
     return {
         seed.number: [each.numpy() for each in model.trainable_variables] for _, seed, model, _ in trained
     }
@@ -241,7 +241,7 @@ def check(experiment: Experiment) -> Path | None:
 def transfer(experiment: Experiment) -> list[dict[str, Any]]:
     """Train the three ways, print their table, and with --record write the study."""
     options, path = experiment.run, check(experiment)
-    data = experiment.recipe.load(experiment)
+    data = experiment.data.load()
     starts, n_all = from_source(experiment), n_questions(data)
     protocols = data.dataset.description.protocols
     run = scored(experiment.changed(epochs=0), data, UNSEEN, None, starts)

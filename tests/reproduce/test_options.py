@@ -13,15 +13,11 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation import load_records
 from answer_ranking.evaluation.records import record_path
 from answer_ranking.evaluation.tables import read_papers
-from answer_ranking.reproduce.experiments import attentive_pooling, cosinet, ctrn, hyperqa
+from answer_ranking.models.catalogue import of_paper
+from answer_ranking.reproduce.experiments.data_options import DataOptions
 from answer_ranking.reproduce.experiments.listed import LIST, read_list
-from answer_ranking.reproduce.experiments.options import (
-    RESULTS,
-    DataOptions,
-    RunOptions,
-    given_option,
-    parse,
-)
+from answer_ranking.reproduce.experiments.options import RESULTS, Experiment, RunOptions, given_option, parse
+from answer_ranking.reproduce.experiments.run import run_experiment
 from answer_ranking.reproduce.studies import fair
 
 ROOT = Path(__file__).parents[2]
@@ -31,12 +27,6 @@ STUDIES = sorted(
     path.stem for path in (ROOT / "reproduce" / "studies").glob("*.py") if path.stem != "__init__"
 )
 HEAVY = ("tensorflow", "keras", "spacy", "gensim", "matplotlib", "jax", "torch", "bm25s")
-RUNS = {
-    "hyperqa": hyperqa.run_hyperqa,
-    "ctrn": ctrn.run_ctrn,
-    "attentive_pooling": attentive_pooling.run_attentive_pooling,
-    "cosinet": cosinet.run_cosinet,
-}
 
 
 def presets(script):
@@ -46,10 +36,6 @@ def presets(script):
 def preset(script, name, variant=None):
     fitting = [each for each in presets(script) if each.name == name]
     return next((each for each in fitting if each.data.variant == variant), fitting[0])
-
-
-def paper_of(script):
-    return next(paper for paper in PAPERS if script.startswith(paper))
 
 
 # One process for all scripts: what one of them imports in vain is there for those that follow.
@@ -155,8 +141,8 @@ OWN = {
         (["--dataset", "sample"], "unknown variant 'TRAIN'"),
     ],
     "cosinet_wikiqa": [
-        (["--dataset", "sample", "--model", "cosinet-list-birnn", "--hidden", "7"], "must be even"),
-        (["--dataset", "sample", "--model", "cosinet-list-birnn", "--filters", "9"], "must be even"),
+        (["--dataset", "sample", "--model", "cosinet-list-birnn", "--hidden", "7"], "and even where"),
+        (["--dataset", "sample", "--model", "cosinet-list-birnn", "--filters", "9"], "and even where"),
         (["--width", "0"], "width must be at least 1"),
         (["--model", "ca-list", "--max-candidates", "1"], "max_candidates must be at least 2"),
     ],
@@ -166,8 +152,8 @@ OWN = {
         (["--word-vector-norm", "0"], "word_vector_norm must be above 0"),
         (["--share-negatives", "--negatives-from", "own"], "choose one of them"),
         *(
-            (["--model", name, "--optimizer", "Adam"], "give --learning-rate")
-            for name in attentive_pooling.MODELS
+            (["--model", entry.name, "--optimizer", "Adam"], "give --learning-rate")
+            for entry in of_paper("attentive_pooling")
         ),
     ],
 }
@@ -178,8 +164,7 @@ OWN = {
     [(script, *case) for script, cases in OWN.items() for case in [*COMMON, *cases]],
 )
 def test_what_the_user_can_mend_ends_with_2(run_in_process, tmp_path, script, arguments, message):
-    run = RUNS[paper_of(script)]
-    code, _, err = run_in_process(run, presets(script), "--output", tmp_path, *arguments)
+    code, _, err = run_in_process(run_experiment, presets(script), "--output", tmp_path, *arguments)
     assert code == 2
     assert message in " ".join(re.sub("[│\n]", " ", err).split())
     assert "Traceback" not in err
@@ -220,7 +205,7 @@ def test_recorded_runs_take_five_seeds_and_quick_looks_one():
 
 
 def test_an_experiment_is_changed_by_the_names_of_its_options():
-    experiment = hyperqa.hyperqa(DataOptions(dataset="sample"))
+    experiment = Experiment.of("hyperqa", DataOptions(dataset="sample"))
     changed = experiment.changed(dimension=3, seeds=2, epochs=4, lowercase=False)
     assert (changed.model.dimension, changed.training.epochs, changed.data.lowercase) == (3, 4, False)
     assert changed.run.seed_list == [0, 1]

@@ -12,7 +12,7 @@ import pytest
 
 from answer_ranking.data_prep import DATASETS, load_dataset
 from answer_ranking.data_prep.dataset import find_description
-from answer_ranking.engine import Seed
+from answer_ranking.engine import Seed, build
 from answer_ranking.ranking import Ranker, cli
 from answer_ranking.reproduce import (
     attentive_pooling_insuranceqa,
@@ -24,13 +24,9 @@ from answer_ranking.reproduce import (
     hyperqa_semevalcqa,
     hyperqa_yahooqa,
 )
-from answer_ranking.reproduce.experiments import attentive_pooling, cosinet
-from answer_ranking.reproduce.experiments.attentive_pooling import ScaledData, run_attentive_pooling
-from answer_ranking.reproduce.experiments.cosinet import run_cosinet
-from answer_ranking.reproduce.experiments.ctrn import run_ctrn
-from answer_ranking.reproduce.experiments.hyperqa import run_hyperqa
-from answer_ranking.reproduce.experiments.options import DataOptions
-from answer_ranking.reproduce.experiments.run import load_data
+from answer_ranking.reproduce.experiments.data_options import DataOptions, ScaledData
+from answer_ranking.reproduce.experiments.options import Experiment
+from answer_ranking.reproduce.experiments.run import run_experiment, train
 from answer_ranking.training import score
 
 ON_SAMPLE = ("--dataset", "sample", "--variant", "")
@@ -61,7 +57,7 @@ ONCE = ("--epochs", "1", "--seeds", "1")
 )
 def test_the_models_of_ctrn(run_in_process, run_on_disk, tmp_path, options, title, parameters):
     options = ("--model", *options, *ON_SAMPLE, *ONCE, "--output", tmp_path)
-    code, out, err = run_in_process(run_ctrn, ctrn_trecqa.PRESETS, *options)
+    code, out, err = run_in_process(run_experiment, ctrn_trecqa.PRESETS, *options)
     assert code == 0, err
     record = run_on_disk(tmp_path).record
     assert (record["model"], record["parameters"]) == (title, parameters)
@@ -81,7 +77,9 @@ def test_the_same_seed_gives_the_same_numbers_again_and_another_one_others(run_i
     options = ("--model", "qrnn", *QRNN, *ON_SAMPLE, "--epochs", "2")
     for folder, seeds in (("both", ["--seeds", "2"]), ("one", ["--first-seed", "1"])):
         assert (
-            run_in_process(run_ctrn, ctrn_trecqa.PRESETS, *options, *seeds, "--output", tmp_path / folder)[0]
+            run_in_process(
+                run_experiment, ctrn_trecqa.PRESETS, *options, *seeds, "--output", tmp_path / folder
+            )[0]
             == 0
         )
     first, second, again = (
@@ -107,7 +105,7 @@ def test_the_models_of_cosinet(run_in_process, run_on_disk, tmp_path, name, para
     size = ["--dimension", "8"] if name == "ca" else []
     options = ("--model", name, "--dataset", "sample", "--filters", "8", "--epochs", "3", *size)
     options += ("--learning-rate", "5e-3", "--embedding-dropout", "0")
-    code, _, err = run_in_process(run_cosinet, cosinet_wikiqa.PRESETS, *options, "--output", tmp_path)
+    code, _, err = run_in_process(run_experiment, cosinet_wikiqa.PRESETS, *options, "--output", tmp_path)
     assert code == 0, err
     record = run_on_disk(tmp_path).record
     assert record["parameters"] == parameters
@@ -120,11 +118,11 @@ def test_the_models_of_cosinet(run_in_process, run_on_disk, tmp_path, name, para
 @pytest.mark.parametrize("signal", [True, False])
 def test_candidates_are_shuffled_where_their_order_is_no_signal(signal):
     options = {"filters": 8, "epochs": 2, "learning_rate": 5e-3}
-    experiment = cosinet.cosinet("cosinet-list-rnn", DataOptions(dataset="sample"), **options)
-    data = load_data(experiment.data)
+    experiment = Experiment.of("cosinet-list-rnn", DataOptions(dataset="sample"), **options)
+    data = experiment.data.load()
     description = replace(data.dataset.description, order_is_signal=signal)
     data = replace(data, dataset=replace(data.dataset, description=description))
-    model, fitted = cosinet.train(experiment, data, Seed(0))
+    model, fitted = train(experiment, data, Seed(0))
     scores = {seed: score(model, data.test, seed) for seed in (None, 0)}
     assert np.abs(scores[None] - scores[0]).max() > 1e-3
     assert data.order_seed == (None if signal else 0)
@@ -136,9 +134,9 @@ def test_candidates_are_shuffled_where_their_order_is_no_signal(signal):
 
 def test_the_word_vectors_of_running_training_words_have_the_length_that_is_asked_for(capsys):
     options = ScaledData(dataset="sample")
-    experiment = attentive_pooling.attentive_pooling("ap-cnn", options)
-    as_they_are = attentive_pooling.load(experiment)
-    data = attentive_pooling.load(experiment.changed(word_vector_norm=2.0))
+    experiment = Experiment.of("ap-cnn", options)
+    as_they_are = experiment.data.load()
+    data = experiment.changed(word_vector_norm=2.0).data.load()
     train = data.train
     rows = [train.candidates.take([row]).words for row in range(train.n_rows)]
     # Every question once and every candidate as often as it stands in a row, each word as often as it runs.
@@ -150,25 +148,21 @@ def test_the_word_vectors_of_running_training_words_have_the_length_that_is_aske
     assert f"{before:.2f}, scaled to 2." in capsys.readouterr().out
     exact = as_they_are.word_vectors.matrix * (2.0 / before)
     assert data.word_vectors.matrix == pytest.approx(exact, rel=1e-5)
-    model = attentive_pooling.build(attentive_pooling.APCNN(filters=4), data, seed=0)
+    entry = experiment.entry
+    model = build(entry, entry.options(filters=4), data, seed=0)
     embedding = model.get_layer("encoder").get_layer("word_vectors")
     assert embedding.embeddings.numpy() == pytest.approx(data.word_vectors.matrix)
 
 
-def test_attentive_pooling_prints_its_negatives_and_the_notes_of_the_data(
-    run_in_process, run_on_disk, tmp_path, monkeypatch
-):
+def test_attentive_pooling_prints_the_notes_of_the_data(run_in_process, run_on_disk, tmp_path, monkeypatch):
     note = "This version is not the paper's."
     monkeypatch.setitem(DATASETS, "sample", replace(find_description("sample"), notes=(note,)))
     options = ("--dataset", "sample", "--embeddings", "task-cbow-8d", "--filters", "4", *ONCE)
     places = ("--notes", "A first look.", "--output", tmp_path)
     presets = attentive_pooling_insuranceqa.PRESETS
-    code, out, err = run_in_process(run_attentive_pooling, presets, *options, *places)
+    code, out, err = run_in_process(run_experiment, presets, *options, *places)
     assert code == 0, err
     assert "sample-cbow-8d-seed0" in out and note in out.splitlines()
-    assert (
-        "Negatives: the highest scoring of 50 wrong answers, drawn per batch from the whole training" in out
-    )
     result = run_on_disk(tmp_path)
     assert (result.record["model"], result.record["notes"]) == ("AP-CNN", f"A first look. {note}")
     # k n c + c + c c with 3 words in the window.
@@ -192,12 +186,11 @@ def yahooqa(tmp_path, made_up_questions):
 
 
 @pytest.mark.parametrize(
-    ("run", "presets", "options", "title", "parameters"),
+    ("presets", "options", "title", "parameters"),
     [
         # W_p and b_p; w_f and b_f.
-        (run_hyperqa, hyperqa_yahooqa.PRESETS, ("--dimension", "7"), "HyperQA", 50 * 7 + 7 + 2),
+        (hyperqa_yahooqa.PRESETS, ("--dimension", "7"), "HyperQA", 50 * 7 + 7 + 2),
         (
-            run_ctrn,
             ctrn_yahooqa.PRESETS,
             ("--model", "qrnn", *QRNN),
             "QRNN",
@@ -206,10 +199,12 @@ def yahooqa(tmp_path, made_up_questions):
     ],
 )
 def test_yahooqa_from_the_released_format(
-    run_in_process, run_on_disk, yahooqa, tmp_path, run, presets, options, title, parameters
+    run_in_process, run_on_disk, yahooqa, tmp_path, presets, options, title, parameters
 ):
     output = tmp_path / "out"
-    code, out, err = run_in_process(run, presets, *options, "--data-home", yahooqa, *ONCE, "--output", output)
+    code, out, err = run_in_process(
+        run_experiment, presets, *options, "--data-home", yahooqa, *ONCE, "--output", output
+    )
     assert code == 0, err
     record = run_on_disk(output).record
     assert (record["dataset"], record["model"], record["parameters"]) == ("yahooqa", title, parameters)
@@ -250,13 +245,12 @@ def semevalcqa(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("run", "script", "options", "parameters"),
+    ("script", "options", "parameters"),
     [
         # W_p, b_p, w_f, b_f, and a weight for each entry of the two texts.
-        (run_hyperqa, hyperqa_semevalcqa, ("--dimension", "5"), 6 * 5 + 5 + 2 + 2 * 5),
-        (run_ctrn, ctrn_semevalcqa, ("--model", "qrnn", *QRNN), 3 * 2 * 6 * 6 + 2 * 6 * 5 + 5 + 12),
+        (hyperqa_semevalcqa, ("--dimension", "5"), 6 * 5 + 5 + 2 + 2 * 5),
+        (ctrn_semevalcqa, ("--model", "qrnn", *QRNN), 3 * 2 * 6 * 6 + 2 * 6 * 5 + 5 + 12),
         (
-            run_attentive_pooling,
             attentive_pooling_semevalcqa,
             ("--model", "qa-cnn", "--filters", "4", "--sampled-negatives", "2"),
             2 * 6 * 4 + 4,
@@ -264,10 +258,10 @@ def semevalcqa(tmp_path, monkeypatch):
     ],
 )
 def test_semevalcqa_has_vectors_of_the_task_and_the_official_measure(
-    run_in_process, run_on_disk, semevalcqa, tmp_path, run, script, options, parameters
+    run_in_process, run_on_disk, semevalcqa, tmp_path, script, options, parameters
 ):
     def main(experiment):
-        print(run(experiment).count_all_table())
+        print(run_experiment(experiment).count_all_table())
 
     options = (*options, "--embeddings", "task-skipgram-6d", *ONCE, "--data-home", semevalcqa)
     code, out, err = run_in_process(main, script.PRESETS, *options, "--output", tmp_path / "out")

@@ -8,8 +8,8 @@ import pytest
 from answer_ranking.data_prep import load_dataset
 from answer_ranking.ranking import Ranker
 from answer_ranking.reproduce import presets
-from answer_ranking.reproduce.experiments.hyperqa import hyperqa
-from answer_ranking.reproduce.experiments.options import DataOptions
+from answer_ranking.reproduce.experiments.data_options import DataOptions
+from answer_ranking.reproduce.experiments.options import Experiment
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,8 @@ def made(tmp_path_factory):
     folder, data = tmp_path_factory.mktemp("presets"), DataOptions(dataset="sample")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(presets, "DATA", data)
-        settings = [hyperqa(data, epochs=2, dimension=8, learning_rate=rate) for rate in (1e-5, 0.1)]
+        small = Experiment.of("hyperqa", data, epochs=2, dimension=8)
+        settings = [small.changed(learning_rate=rate) for rate in (1e-5, 0.1)]
         patch.setattr(presets, "SETTINGS", {"hyperqa_squad": settings})
         patch.setattr(presets, "MEASURED", ("sample",))
         patch.setattr(presets, "N_WORDS", 20)

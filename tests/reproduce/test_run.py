@@ -18,9 +18,9 @@ from answer_ranking.engine import TRAINED
 from answer_ranking.evaluation import load_records, measure, per_question, save_record
 from answer_ranking.ranking import Ranker
 from answer_ranking.reproduce import demo
-from answer_ranking.reproduce.experiments.hyperqa import hyperqa, run_hyperqa
-from answer_ranking.reproduce.experiments.options import DataOptions
-from answer_ranking.reproduce.experiments.run import Run, clean_command, load_data
+from answer_ranking.reproduce.experiments.data_options import DataOptions
+from answer_ranking.reproduce.experiments.options import Experiment
+from answer_ranking.reproduce.experiments.run import Run, clean_command, run_experiment
 
 MEASURES = {
     "map": ir_measures.AP,
@@ -33,7 +33,7 @@ QUICK = ("--epochs", "1", "--seeds", "1", "--dimension", "8")
 
 @pytest.fixture
 def in_process(run_in_process):
-    return lambda *arguments: run_in_process(run_hyperqa, demo.PRESETS, *arguments)
+    return lambda *arguments: run_in_process(run_experiment, demo.PRESETS, *arguments)
 
 
 def test_what_is_printed(sample_run):
@@ -107,9 +107,9 @@ def test_training_on_the_sample_helps(sample_run):
 
 def test_the_saved_model_is_the_seed_that_is_best_on_dev(tmp_path, monkeypatch):
     """Dev prefers seed 1 of three, test prefers seed 2, and the last and the first are neither."""
-    experiment = hyperqa(DataOptions(dataset="sample"), dimension=4, epochs=1)
+    experiment = Experiment.of("hyperqa", DataOptions(dataset="sample"), dimension=4, epochs=1)
     experiment = experiment.changed(seeds=4, output=tmp_path)
-    data = load_data(experiment.data)
+    data = experiment.data.load()
     run = Run("hyperqa", experiment, data)
     dev, test = data.dev, data.test
     right = {0: (0.2, 0.3), 1: (1.0, 0.0), 2: (0.6, 1.0), 3: (0.1, 0.1)}
@@ -200,11 +200,15 @@ def test_every_test_split_is_scored_and_recorded(in_process, run_on_disk, tmp_pa
 
 
 def test_a_record_is_not_lost_to_fewer_seeds_or_to_a_variant(tmp_path):
-    data = load_data(DataOptions(dataset="sample"))
+    data = DataOptions(dataset="sample").load()
 
     def run(**options):
         places = {"output": tmp_path, "results": tmp_path / "results", "record": "hyperqa/sample/a"}
-        return Run("hyperqa", hyperqa(DataOptions(dataset="sample")).changed(**places, **options), data)
+        return Run(
+            "hyperqa",
+            Experiment.of("hyperqa", DataOptions(dataset="sample")).changed(**places, **options),
+            data,
+        )
 
     first = run(seeds=2, main=True)
     first.model = SimpleNamespace(trainable_variables=[])
@@ -253,9 +257,9 @@ def test_divergence_ends_with_2_and_names_step_and_cause(in_process, tmp_path):
 
 
 def test_what_another_state_s_key_depends_on(tmp_path):
-    data = load_data(DataOptions(dataset="sample"))
+    data = DataOptions(dataset="sample").load()
     vectors = replace(data.word_vectors, matrix=data.word_vectors.matrix * 2)
-    experiment = hyperqa(DataOptions(dataset="sample")).changed(output=tmp_path)
+    experiment = Experiment.of("hyperqa", DataOptions(dataset="sample")).changed(output=tmp_path)
 
     def key(experiment, data=data):
         return Run("hyperqa", experiment, data).key
@@ -290,62 +294,45 @@ def test_a_recorded_command_has_one_spelling_and_no_place_of_the_machine(monkeyp
 
 
 TOY = '''
-"""A toy paper: the mean of the words' vectors, compared by the cosine, trained pairwise."""
+"""A toy paper: the mean of the words' vectors, compared by a product, trained pointwise."""
 
 from dataclasses import dataclass
 
 import keras
 
 from answer_ranking.base.command import run_command
-from answer_ranking.reproduce.experiments.run import load_data
-from answer_ranking.reproduce.experiments.options import DataOptions, Experiment, parse
-from answer_ranking.reproduce.experiments.run import Run
-from answer_ranking.training import Pointwise, PointwiseOptions
+from answer_ranking.models import word_embedding
+from answer_ranking.models.catalogue import CATALOGUE, Entry, ModelOptions
+from answer_ranking.reproduce.experiments.data_options import DataOptions
+from answer_ranking.reproduce.experiments.options import Experiment, parse
+from answer_ranking.reproduce.experiments.run import run_experiment
 
 
 @dataclass(frozen=True, kw_only=True)
-class Toy:
+class Toy(ModelOptions):
     """The options of the toy."""
 
     size: int = 8
     """Size of a projected text."""
 
 
-
-PRESETS = [
-    Experiment(
-        name="toy",
-        title="Toy",
-        data=DataOptions(dataset="sample"),
-        model=Toy(),
-        training=PointwiseOptions(epochs=2),
-    )
-]
-
-
-def build(options, data):
+def toy(word_vectors, *, size, seed):
     question, answer = (
         keras.Input((None,), dtype="int32", name=name) for name in ("question", "answer")
     )
-    dense, mean = keras.layers.Dense(options.size), keras.layers.GlobalAveragePooling1D()
-    q, a = (dense(mean(data.word_embedding(text))) for text in (question, answer))
+    words = word_embedding(word_vectors)
+    dense, mean = keras.layers.Dense(size), keras.layers.GlobalAveragePooling1D()
+    q, a = (dense(mean(words(text))) for text in (question, answer))
     return keras.Model([question, answer], keras.ops.sum(q * a, axis=-1), name="Toy")
 
 
-def run_toy(experiment):
-    data = load_data(experiment.data)
-    run = Run("toy", experiment, data)
-    for number in run.seeds:
-        with run.seed(number) as seed:
-            keras.utils.set_random_seed(number)
-            model = build(experiment.model, data)
-            fitted = seed.fit(model, Pointwise(data.train, experiment.training, seed=number), data.dev)
-        run.keep(seed, model, fitted)
-    run.write()
-
+CATALOGUE["toy"] = Entry(
+    name="toy", title="Toy", paper="toy", network=toy, options=Toy, method="pointwise"
+)
+PRESETS = [Experiment.of("toy", DataOptions(dataset="sample"), epochs=2)]
 
 if __name__ == "__main__":
-    run_command(lambda: run_toy(parse(__doc__, PRESETS)))
+    run_command(lambda: run_experiment(parse(__doc__, PRESETS)))
 '''
 
 

@@ -13,7 +13,6 @@ from answer_ranking.data_prep import UserError
 from answer_ranking.evaluation.records import read_trials
 from answer_ranking.evaluation.studies.eq9 import READINGS, TITLES, study_figure, study_table
 from answer_ranking.reproduce.experiments.options import RESULTS
-from answer_ranking.reproduce.experiments.run import load_data
 from answer_ranking.reproduce.studies import eq9
 from answer_ranking.reproduce.studies.eq9 import Condition, Config, refuse_to_lose, study, tune
 
@@ -184,7 +183,7 @@ def test_tuning_never_sees_the_test_split(tmp_path):
             raise AssertionError(f"test was asked for {name}")
 
     config = options(tmp_path, learning_rates=(0.1,))
-    data = load_data(config.experiment("none", 0.1, 4).data)
+    data = config.experiment("none", 0.1, 4).data.load()
     assert data.data_hash  # kept, so that it is not asked of the test split
     object.__setattr__(data, "test", Unseen())
     found = tune(config, data, "none", 4, tmp_path / "trials.jsonl", lambda: None)

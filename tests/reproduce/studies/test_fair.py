@@ -10,8 +10,9 @@ from filelock import FileLock, Timeout
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation.records import ResultRecord, read_record, save_record
-from answer_ranking.reproduce.experiments import hyperqa
-from answer_ranking.reproduce.experiments.options import DataOptions, parse
+from answer_ranking.models.catalogue import CATALOGUE
+from answer_ranking.reproduce.experiments.data_options import DataOptions
+from answer_ranking.reproduce.experiments.options import Experiment, parse
 from answer_ranking.reproduce.studies.fair import FairOptions, draw, fair, median_stop, presets, search_key
 from answer_ranking.training import TrainingDivergedError
 
@@ -92,7 +93,7 @@ def trained(monkeypatch):
         variable = SimpleNamespace(shape=(3, 4))
         return SimpleNamespace(trainable_variables=[variable]), SimpleNamespace(history=history)
 
-    monkeypatch.setattr(hyperqa, "train", train)
+    monkeypatch.setattr(fair, "train", train)
     return calls
 
 
@@ -100,7 +101,7 @@ def trained(monkeypatch):
 def search(trained, tmp_path):
     def search(**options):
         trained.clear()
-        preset = hyperqa.hyperqa(DataOptions(dataset="sample"), learning_rate=0.1)
+        preset = Experiment.of("hyperqa", DataOptions(dataset="sample"), learning_rate=0.1)
         assert fair(replace(preset, run=FairOptions(output=tmp_path)).changed(**options)) is None
         lines = (tmp_path / "fair" / "sample_hyperqa.trials.jsonl").read_text().splitlines()
         return [json.loads(line) for line in lines], list(trained)
@@ -157,12 +158,13 @@ def test_a_new_default_of_a_drawn_option_leaves_the_search_as_it_is():
 
 def test_trials_that_would_be_drawn_in_another_way_are_those_of_another_search(search, monkeypatch):
     trials, _ = search(trials=2)
-    space = hyperqa.SPACE
+    entry = CATALOGUE["hyperqa"]
+    space = entry.space
     # A new last option that the model does not have changes no draw; a first one changes those behind it.
-    monkeypatch.setattr(hyperqa, "SPACE", {**space, "window": (1, 2)})
+    monkeypatch.setitem(CATALOGUE, "hyperqa", replace(entry, space={**space, "window": (1, 2)}))
     assert search(trials=2) == (trials, [])
     for other in ({"window": (1, 2), **space}, {name: values[:1] for name, values in space.items()}):
-        monkeypatch.setattr(hyperqa, "SPACE", other)
+        monkeypatch.setitem(CATALOGUE, "hyperqa", replace(entry, space=other))
         with pytest.raises(UserError, match="is a search of other options or data"):
             search(trials=2)
 

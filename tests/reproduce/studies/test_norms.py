@@ -10,16 +10,17 @@ import pytest
 
 from answer_ranking.data_prep import EncodedTexts, Tokenizer, UserError, load_dataset
 from answer_ranking.evaluation.studies.norms import norms_block
-from answer_ranking.reproduce.experiments.hyperqa import cosineqa, hyperqa
-from answer_ranking.reproduce.experiments.options import DataOptions
+from answer_ranking.reproduce.experiments.data_options import DataOptions
+from answer_ranking.reproduce.experiments.options import Experiment
 from answer_ranking.reproduce.studies import norms
 from answer_ranking.reproduce.studies.norms import NormsOptions, analyse, level_of, presets
 
 WITH_TSNE = 150 if find_spec("sklearn") else 0
 
 
-def experiment(build, **options):
-    return replace(build(DataOptions(dataset="sample"), epochs=1, dimension=8), run=NormsOptions(**options))
+def experiment(name, **options):
+    stated = Experiment.of(name, DataOptions(dataset="sample"), epochs=1, dimension=8)
+    return replace(stated, run=NormsOptions(**options))
 
 
 def test_figures_tables_and_numbers(tmp_path, capsys, monkeypatch):
@@ -31,7 +32,7 @@ def test_figures_tables_and_numbers(tmp_path, capsys, monkeypatch):
 
     norms_train = norms.train
     monkeypatch.setattr(norms, "train", train)
-    found = analyse(experiment(hyperqa, output=tmp_path, tsne_texts=WITH_TSNE, pairs=2))
+    found = analyse(experiment("hyperqa", output=tmp_path, tsne_texts=WITH_TSNE, pairs=2))
     figures = {path.name for path in tmp_path.glob("*.png") if path.read_bytes().startswith(b"\x89PNG")}
     names = ["norms", "word_norms", *(["tsne"] if WITH_TSNE else [])]
     assert figures == {f"{name}-sample-hyperqa.png" for name in names}
@@ -46,7 +47,7 @@ def test_figures_tables_and_numbers(tmp_path, capsys, monkeypatch):
     projected = np.maximum(vectors @ kernel + bias, 0)
     dataset = load_dataset("sample")
     table, tokenizer = dataset.test, Tokenizer(pretokenised=dataset.description.pretokenised)
-    vocabulary = norms.load_data(DataOptions(dataset="sample")).vocabulary
+    vocabulary = norms.DataOptions(dataset="sample").load().vocabulary
 
     def log_norms(texts):
         encoded = EncodedTexts.from_tokens(tokenizer(texts), vocabulary)
@@ -70,12 +71,12 @@ def test_a_recorded_comparison_is_a_row_of_the_page(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.argv", ["reproduce/studies/norms.py", *options, "--results", str(tmp_path)])
     places = {"results": tmp_path, "output": tmp_path / "output"}
     record = {"record": "norms/sample-cosineqa", "tsne_texts": 0, "pairs": 0}
-    written = analyse(experiment(cosineqa, **record, **places))
+    written = analyse(experiment("cosineqa", **record, **places))
     block = norms_block(tmp_path / "norms")
     row = block.splitlines()[2].split(" | ")
     assert row[0] == "| CosineQA, sample, test"
     with pytest.raises(UserError, match="is a study of CosineQA on sample"):
-        analyse(experiment(hyperqa, **record, **places))
+        analyse(experiment("hyperqa", **record, **places))
     found = written["norms"]["ratio"]
     assert float(row[1].split()[0]) == pytest.approx(found["estimate"], rel=5e-3)
     assert f"({found['low']:.3g} to {found['high']:.3g})" in row[1]
@@ -113,4 +114,4 @@ def test_what_the_user_can_mend(monkeypatch):
         norms.main(["--dataset", "a.b"])
     monkeypatch.setattr(norms.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(UserError, match="needs scikit-learn"):
-        analyse(experiment(hyperqa))
+        analyse(experiment("hyperqa"))

@@ -9,9 +9,8 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.engine import Seed
 from answer_ranking.evaluation.metrics import per_question, summarise
 from answer_ranking.evaluation.records import read_study, save_study
-from answer_ranking.reproduce.experiments import hyperqa
-from answer_ranking.reproduce.experiments.options import DataOptions, parse
-from answer_ranking.reproduce.experiments.run import load_data
+from answer_ranking.reproduce.experiments.data_options import DataOptions
+from answer_ranking.reproduce.experiments.options import parse
 from answer_ranking.reproduce.studies import transfer as module
 from answer_ranking.reproduce.studies.transfer import TransferOptions, drawn, presets, transfer
 from answer_ranking.training import TrainingDivergedError, score
@@ -22,7 +21,7 @@ OPTIONS += ["--questions", "4", "--rate-factors", "0.5", "1", "--seeds", "2"]
 
 @pytest.fixture(scope="module")
 def data():
-    return load_data(DataOptions(dataset="sample"))
+    return DataOptions(dataset="sample").load()
 
 
 @pytest.fixture
@@ -34,7 +33,7 @@ def source(data, monkeypatch):
     }
     source = replace(data, **first)
     monkeypatch.setattr(
-        hyperqa, "load_data", lambda options: source if options.dataset == "squad-sent" else data
+        DataOptions, "load", lambda options: source if options.dataset == "squad-sent" else data
     )
     return source
 
@@ -67,7 +66,7 @@ def test_the_study(data, source, tmp_path, capsys):
     ]
     # Unseen is what the training on the source left, by its usual way.
     for number in (0, 1):
-        model, _ = hyperqa.train(experiment.changed(patience=None), source, Seed(number))
+        model, _ = module.train(experiment.changed(patience=None), source, Seed(number))
         table = per_question(data.test, score(model, data.test))
         found = summarise(table, "answerable")["map"]
         assert conditions[0]["metrics"]["map"]["per_seed"][number] == pytest.approx(found, abs=1e-6)
@@ -104,7 +103,7 @@ def test_other_weights_to_start_from_have_another_folder(data, source, tmp_path)
 
 
 def test_a_factor_that_diverges_is_left_out(data, source, tmp_path, monkeypatch, capsys):
-    train = hyperqa.train
+    train = module.train
 
     def diverging(experiment, data, seed):
         if experiment.training.learning_rate > 0.04:
@@ -112,7 +111,7 @@ def test_a_factor_that_diverges_is_left_out(data, source, tmp_path, monkeypatch,
         return train(experiment, data, seed)
 
     experiment = parse("A test.", presets(), [*OPTIONS, "--learning-rate", "0.05", "--output", f"{tmp_path}"])
-    monkeypatch.setattr(hyperqa, "train", diverging)
+    monkeypatch.setattr(module, "train", diverging)
     run, factor = module.best_factor(experiment, data, "from scratch", 4, None)
     assert factor == 0.5 and set(run.results) == {0, 1}
     assert "rate 0.05: diverged" in capsys.readouterr().out

@@ -1,0 +1,39 @@
+"""The catalogue of models: what each one is, in one entry that everything else reads.
+
+An entry is plain data: nothing here imports Keras.
+"""
+
+from answer_ranking.base.errors import UserError
+from answer_ranking.models.catalogue import attentive_pooling, cosinet, ctrn, hyperqa
+from answer_ranking.models.catalogue.entry import Entry
+from answer_ranking.models.catalogue.options import ModelOptions
+from answer_ranking.models.catalogue.recognise import recognise
+
+__all__ = ["CATALOGUE", "Entry", "ModelOptions", "find_entry", "of_paper", "recognise"]
+
+CATALOGUE: dict[str, Entry] = {
+    entry.name: entry for paper in (hyperqa, ctrn, attentive_pooling, cosinet) for entry in paper.ENTRIES
+}
+"""All models by their names."""
+
+
+def find_entry(name: str) -> Entry:
+    """Find a model by its name; a UserError lists the names.
+
+    Example:
+        >>> find_entry("hyperqa").title
+        'HyperQA'
+    """
+    if name not in CATALOGUE:
+        raise UserError(f"there is no model {name!r}: choose one of {', '.join(CATALOGUE)}.")
+    return CATALOGUE[name]
+
+
+def of_paper(paper: str) -> list[Entry]:
+    """Give the models of a paper, by its name in `evaluation/papers.toml`.
+
+    Example:
+        >>> [entry.name for entry in of_paper("hyperqa")]
+        ['hyperqa', 'cosineqa']
+    """
+    return [entry for entry in CATALOGUE.values() if entry.paper == paper]

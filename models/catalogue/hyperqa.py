@@ -1,0 +1,78 @@
+"""HyperQA and CosineQA (Tay, Tuan and Hui, WSDM 2018): options and entries."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from answer_ranking.models.catalogue.entry import Entry
+from answer_ranking.models.catalogue.options import ModelOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class CosineQA(ModelOptions):
+    """CosineQA: the cosine in place of the hyperbolic distance."""
+
+    dimension: int = 400
+    """d, the size of projected words and of text vectors."""
+    max_norm: float = 0.7
+    """Largest norm of a text vector in the ball."""
+    projection: Literal["clip", "smooth"] = "clip"
+    """How texts come onto the ball: cut off at max_norm as in the paper, or by a smooth map."""
+    embedding_dropout: float = 0.0
+    """Share of the entries of word vectors that training drops."""
+    dropout: float = 0.0
+    """Share of the entries of text vectors that training drops."""
+    raw_embeddings: bool = False
+    """Show the last layer the text vectors beside their distance, as the paper does on SemEvalCQA."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HyperQA(CosineQA):
+    """HyperQA."""
+
+    distance_form: Literal["asinh", "released"] = "asinh"
+    """The exact distance, or the formula of the authors' code."""
+
+
+# The paper's grid (d 100-400, margin 1-20, 2-8 negatives), widened.
+_SPACE = {
+    "dimension": (100, 200, 300, 400),
+    "margin": (0.1, 0.25, 0.5, 1.0, 2.0, 5.0),
+    "max_norm": (0.3, 0.5, 0.7, 0.9, 0.99),
+    "clip_norm": (0.3, 1.0, 5.0, None),
+    "own_negatives": (None, 4, 8),
+    "foreign_negatives": (0, 2, 4, 8, 16),
+}
+
+ENTRIES = (
+    Entry(
+        name="hyperqa",
+        title="HyperQA",
+        paper="hyperqa",
+        network="hyperqa",
+        options=HyperQA,
+        fixed={"similarity": "hyperbolic"},
+        seed_step=1,
+        encodes_apart=True,
+        by_numpy=True,
+        reason="shares",
+        method="pairwise",
+        training={"eq9": "parameters"},
+        space=_SPACE,
+        own_tables={},
+    ),
+    Entry(
+        name="cosineqa",
+        title="CosineQA",
+        paper="hyperqa",
+        network="hyperqa",
+        options=CosineQA,
+        fixed={"similarity": "cosine"},
+        hidden=("eq9",),  # the cosine is no distance on the ball
+        seed_step=1,
+        encodes_apart=True,
+        by_numpy=True,
+        reason="shares",
+        method="pairwise",
+        space=_SPACE,
+    ),
+)

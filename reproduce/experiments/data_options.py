@@ -1,0 +1,100 @@
+"""The options of an experiment's data, and how they are loaded."""
+
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from answer_ranking import engine
+from answer_ranking.base.command import import_tensorflow
+from answer_ranking.base.ranges import check_range
+from answer_ranking.data_prep import Dataset, load_dataset
+from answer_ranking.engine import TrainingData
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataOptions:
+    """What is trained on and measured."""
+
+    dataset: str
+    """Name of the data set."""
+    variant: str | None = None
+    """Training set of the data set, where there are several."""
+    embeddings: tuple[str, ...] = ("glove-6b-50d",)
+    """Word vectors, by name or path; several are concatenated. task-skipgram-100d is trained on the data
+    set's own texts, and so are other sizes and task-cbow-100d."""
+    identity_dimensions: int = 0
+    """Fixed random dimensions added to every word's vector, so that equal words can be told (in no paper)."""
+    unknown_scale: float = 0.05
+    """Scale of the random vectors of words that the word vectors lack."""
+    lowercase: bool = True
+    """Put words into lower case."""
+    mask_numbers: bool = False
+    """Replace numbers by <num>, as the distributed file of TrecQA's TRAIN-ALL does."""
+    data_home: Path | None = None
+    """Folder of the data sets; else QA_DATA_HOME, else the user's cache."""
+    embeddings_home: Path | None = None
+    """Folder of word-vector files; else QA_EMBEDDINGS_HOME."""
+
+    def __post_init__(self) -> None:
+        check_range(self, "identity_dimensions", at_least=0)
+        check_range(self, "unknown_scale", at_least=0, below=math.inf)
+
+    def load(self) -> TrainingData:
+        """Load and encode the data set with its word vectors, and print their sizes.
+
+        A UserError names a file that is missing or damaged.
+        """
+        return self.encode(load_dataset(self.dataset, self.variant, self.data_home))
+
+    def encode(self, dataset: Dataset, *, overlap: bool = False) -> TrainingData:
+        """Encode a data set as these options say; `overlap` computes the word-overlap features, too."""
+        import_tensorflow()  # before anything imports Keras, which would show TensorFlow's own lines
+        return engine.encode(
+            dataset,
+            self.embeddings,
+            lowercase=self.lowercase,
+            mask_numbers=self.mask_numbers,
+            overlap=overlap,
+            unknown_scale=self.unknown_scale,
+            identity_dimensions=self.identity_dimensions,
+            data_home=self.data_home,
+            embeddings_home=self.embeddings_home,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverlapData(DataOptions):
+    """Data with the word-overlap features, as CTRN's paper has them."""
+
+    overlap_features: bool = False
+    """Append the four word-overlap features to the text vectors, as the paper does on TrecQA."""
+
+    def encode(self, dataset: Dataset, *, overlap: bool = False) -> TrainingData:
+        return super().encode(dataset, overlap=overlap or self.overlap_features)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScaledData(DataOptions):
+    """Data with word vectors of a chosen length, for Attentive Pooling."""
+
+    word_vector_norm: float | None = None
+    """Scale all word vectors by one factor, so that those of the running training words have this mean
+    length; None leaves them as they are. Long ones drive the tanh of Eq. 13 to its ends."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_range(self, "word_vector_norm", above=0)
+
+    def encode(self, dataset: Dataset, *, overlap: bool = False) -> TrainingData:
+        from answer_ranking.data_prep.encoded_split import count_words
+        from answer_ranking.data_prep.word_vectors.load import mean_norm, scale_to_norm
+
+        data, norm = super().encode(dataset, overlap=overlap), self.word_vector_norm
+        counts = count_words([data.train], len(data.vocabulary))
+        scaled = "" if norm is None else f", scaled to {norm:g}"
+        found = mean_norm(data.word_vectors, counts)
+        print(f"Mean length of the running words' vectors: {found:.2f}{scaled}.", flush=True)
+        if norm is None:
+            return data
+        # Words that are looked up later would have vectors of another length.
+        return replace(data, word_vectors=scale_to_norm(data.word_vectors, counts, norm), sources=())

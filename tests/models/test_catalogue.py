@@ -1,0 +1,56 @@
+"""The catalogue: every entry builds, trains and says what it is."""
+
+import subprocess
+import sys
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from answer_ranking.base.errors import UserError
+from answer_ranking.evaluation.tables import read_papers
+from answer_ranking.models.catalogue import CATALOGUE, find_entry, of_paper
+from answer_ranking.training.methods import METHODS
+
+VECTORS = np.random.default_rng(0).normal(size=(13, 6)).astype("float32")
+
+
+def test_reading_it_imports_no_keras():
+    code = "import sys, answer_ranking.models.catalogue; sys.exit('keras' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_an_entry_builds_its_network_by_the_seed(name):
+    entry = CATALOGUE[name]
+    n_features = 4 * entry.takes_features
+    first, again, other = (entry.build(VECTORS, seed=seed, n_features=n_features) for seed in (1, 1, 2))
+    assert all((a == b).all() for a, b in zip(first.get_weights(), again.get_weights(), strict=True))
+    assert any((a != b).any() for a, b in zip(first.get_weights(), other.get_weights(), strict=True))
+    inputs = {each.name for each in first.inputs}
+    assert ("answers" in inputs) == (entry.method == "listwise")
+    assert ("features" in inputs) == entry.takes_features
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_what_an_entry_states_are_options_that_exist(name):
+    entry = CATALOGUE[name]
+    known = {field.name for kind in (entry.options, METHODS[entry.method][0]) for field in fields(kind)}
+    # The options that a search draws for all of a paper's models: one that a model lacks is left out.
+    stated = {**entry.training, **(entry.own_tables or {}), **entry.fine_tuning}
+    assert stated.keys() <= known
+    assert any(drawn in known for drawn in entry.space)
+
+
+def test_every_paper_has_its_models():
+    papers = read_papers().papers
+    assert {entry.paper for entry in CATALOGUE.values()} == set(papers)
+    for name, paper in papers.items():
+        titles = [entry.title for entry in of_paper(name)]
+        trained = [own for own in paper.own_models if own not in ("Random", "RR", "WO", "WO+RR")]
+        assert all(any(title.startswith(own) for title in titles) for own in trained)
+
+
+def test_a_name_that_is_none_is_told_the_others():
+    with pytest.raises(UserError, match="ap-cnn"):
+        find_entry("apcnn")
