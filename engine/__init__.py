@@ -1,6 +1,8 @@
-"""The one runner: trains a model with several seeds on a data set, for papers and own tables alike."""
+"""The one runner, which trains a model with several seeds on a data set, and the one study engine."""
 
 from answer_ranking.engine.data import TrainingData, encode
+from answer_ranking.engine.study import Study
+from answer_ranking.engine.study_record import StudyRecord
 from answer_ranking.engine.training_run import TRAINED, Seed, SeedResult, TrainingRun
 
-__all__ = ["TRAINED", "Seed", "SeedResult", "TrainingData", "TrainingRun", "encode"]
+__all__ = ["TRAINED", "Seed", "SeedResult", "Study", "StudyRecord", "TrainingData", "TrainingRun", "encode"]
