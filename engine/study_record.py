@@ -40,18 +40,19 @@ def refuse_to_lose(
         raise UserError(f"{path} is a record of {', '.join(others)}. Give another --record.")
     lost = []
     for name, old in extent_of(recorded).items():
-        new = extent.get(name, old)
-        if isinstance(old, int):
-            more = [old] if old > new else []
-        else:
-            more = sorted(set(old) - set(new))
-        if more:
+        if more := _more(old, extent.get(name, old)):
             lost.append(f"{name} {', '.join(map(str, more))}")
     if lost:
         raise UserError(
             f"{path} is a record with more than this would leave: {'; '.join(lost)}. "
             "Ask for as much, or give another --record."
         )
+
+
+def _more(old: int | Collection, new: Any) -> list:
+    if isinstance(old, int):
+        return [old] if old > new else []
+    return sorted(set(old) - set(new))
 
 
 class StudyRecord:

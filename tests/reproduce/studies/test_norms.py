@@ -74,7 +74,7 @@ def test_a_recorded_comparison_is_a_row_of_the_page(tmp_path, monkeypatch):
     block = norms_block(tmp_path / "norms")
     row = block.splitlines()[2].split(" | ")
     assert row[0] == "| CosineQA, sample, test"
-    with pytest.raises(UserError, match="is a study of CosineQA on sample"):
+    with pytest.raises(UserError, match="is a record of CosineQA"):
         analyse(experiment(hyperqa, **record, **places))
     found = written["norms"]["ratio"]
     assert float(row[1].split()[0]) == pytest.approx(found["estimate"], rel=5e-3)
