@@ -41,7 +41,7 @@ def refuse_to_lose(
     lost = []
     for name, old in extent_of(recorded).items():
         if more := _more(old, extent.get(name, old)):
-            lost.append(f"{name} {', '.join(map(str, more))}")
+            lost.append(f"{name}: {', '.join(map(str, more))}")
     if lost:
         raise UserError(
             f"{path} is a record with more than this would leave: {'; '.join(lost)}. "

@@ -175,9 +175,9 @@ def test_a_record_is_lost_to_nothing_smaller(tmp_path, capsys):
     assert str(path) in capsys.readouterr().out
     before = path.read_bytes()
     # It was written while the smaller study ran.
-    with pytest.raises(UserError, match=r"a\.json is a record with more .*: seeds 3\. .*--record"):
+    with pytest.raises(UserError, match=r"a\.json is a record with more .*: seeds: 3\. .*--record"):
         both[0].write({"dataset": "sample", "seeds": 2, "conditions": []})
-    with pytest.raises(UserError, match="seeds 3"):
+    with pytest.raises(UserError, match="seeds: 3"):
         record(path)
     with pytest.raises(UserError, match="is a record of sample"):
         record(path, dataset="wikiqa", seeds=3)
@@ -202,5 +202,5 @@ def test_what_a_record_covers_may_be_sets(tmp_path):
         )
 
     of({"x", "y", "z"})
-    with pytest.raises(UserError, match="conditions y"):
+    with pytest.raises(UserError, match="conditions: y"):
         of({"x"})
