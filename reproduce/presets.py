@@ -85,10 +85,7 @@ def trained(experiment: Experiment, data: TrainingData) -> Run:
     """Train an experiment's seeds, or take up what was trained; the run has the model that is best on dev."""
     of_model = hyperqa if experiment.name == "hyperqa" else cosinet
     run = Run(experiment.name, experiment, data)
-    for number in run.seeds:
-        with run.seed(number) as seed:
-            model, fitted = of_model.train(experiment, data, seed)
-        run.keep(seed, model, fitted)
+    run.train_seeds(of_model.train)
     return run
 
 

@@ -91,6 +91,13 @@ class Run(TrainingRun):
         elif seed.number == self.seeds[-1]:
             raise SystemExit(0)
 
+    def train_seeds(self, train: Callable[..., "tuple[keras.Model, FitResult]"]) -> None:
+        """Train and keep every seed; `train` is a recipe's."""
+        for number in self.seeds:
+            with self.seed(number) as seed:
+                model, fitted = train(self.experiment, self.data, seed)
+            self.keep(seed, model, fitted)
+
     def write(self, **further: Any) -> None:
         """Write run files, the best model, learning curves and records; print the table.
 

@@ -22,7 +22,7 @@ from answer_ranking.reproduce.experiments.options import (
     given_option,
     parse,
 )
-from answer_ranking.reproduce.studies import fair
+from answer_ranking.reproduce.studies import equal_budget
 
 ROOT = Path(__file__).parents[2]
 PAPERS = ("hyperqa", "ctrn", "attentive_pooling", "cosinet")
@@ -208,7 +208,7 @@ def test_the_same_from_a_shell(shell, tmp_path):
     ],
 )
 def test_the_data_set_chooses_among_the_options_that_are_stated(arguments, dataset, variant, mask_numbers):
-    found = parse("", fair.presets(), ["--model", "qrnn", *arguments.split()]).data
+    found = parse("", equal_budget.presets(), ["--model", "qrnn", *arguments.split()]).data
     assert (found.dataset, found.variant, found.mask_numbers) == (dataset, variant, mask_numbers)
     assert found.overlap_features == (dataset == "trecqa")
 

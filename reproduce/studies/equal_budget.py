@@ -1,7 +1,7 @@
-"""A fair fight: choose a model's options on dev and measure it on test, in the same way for every model.
+"""Equal budgets: choose a model's options on dev and measure it on test, in the same way for every model.
 
-    python reproduce/studies/fair.py --model hyperqa --dataset wikiqa --record fair/wikiqa/hyperqa
-    python reproduce/studies/fair.py --model ctrn --variant TRAIN --record fair/trecqa-train/ctrn
+    python reproduce/studies/equal_budget.py --model hyperqa --dataset wikiqa --record fair/wikiqa/hyperqa
+    python reproduce/studies/equal_budget.py --model ctrn --variant TRAIN --record fair/trecqa-train/ctrn
 
 A trial is one training, with options drawn at random: those that all models share (`SHARED`, and factors on
 learning rate and batch size), and the model's own (`SPACE` in reproduce/experiments/). The values of earlier
@@ -14,12 +14,10 @@ A search that was interrupted goes on, and one with more --trials adds to it. Se
 processor, which do not depend on what else the machine does.
 """
 
-import gc
 import hashlib
 import json
 import statistics
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,8 +26,8 @@ import numpy as np
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import atomic_write, check_writable, held_folder
-from answer_ranking.engine import Seed, TrainingData
+from answer_ranking.engine import Seed, Study, TrainingData
+from answer_ranking.engine.study import Condition, Row, as_json, outcome, present, read_rows
 from answer_ranking.evaluation.records import read_trials, record_path
 from answer_ranking.reproduce.experiments.attentive_pooling import MODELS, ScaledData, attentive_pooling
 from answer_ranking.reproduce.experiments.cosinet import NAMES, cosinet
@@ -54,7 +52,7 @@ FIRST_STOPPED, FIRST_SHARE = 5, 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
-class FairOptions(StudyOptions):
+class BudgetOptions(StudyOptions):
     """How long to search, and what is measured then."""
 
     trials: int = 24
@@ -89,28 +87,32 @@ def presets() -> list[Experiment]:
         # QA-CNN as the others, whatever its paper has: single pairs take 20 times as long.
         alike = {"learning_rate": 1.1, "batch_size": 20, "share_negatives": True}
         found += [attentive_pooling(name, scaled, **alike) for name in MODELS]
-    return [replace(each.changed(patience=5), run=FairOptions()) for each in found]
+    return [replace(each.changed(patience=5), run=BudgetOptions()) for each in found]
+
+
+def search_space(experiment: Experiment) -> dict[str, Sequence[Any]]:
+    """Give the values of all that is drawn: what all models share, and last the model's own options."""
+    return FACTORS | SHARED | experiment.recipe.SPACE
 
 
 def draw(experiment: Experiment, number: int) -> dict[str, Any]:
     """Draw the options of a trial."""
     rng = np.random.default_rng([experiment.run.search_seed, number])
+    drawn = {}
     # Every shared option is drawn, whether the model has it or not, so that the others do not change.
-    space = FACTORS | SHARED | experiment.recipe.SPACE
-    drawn = {name: values[rng.integers(len(values))] for name, values in space.items()}
-    for name in FACTORS:
-        value = drawn[name] * getattr(experiment.training, name)
-        drawn[name] = value if name == "learning_rate" else max(round(value), 1)
-    return {name: value for name, value in drawn.items() if name in experiment.configuration}
+    for name, values in search_space(experiment).items():
+        value = values[rng.integers(len(values))]
+        if name in FACTORS:
+            value *= getattr(experiment.training, name)
+        if name == "batch_size":
+            value = max(round(value), 1)
+        if name in experiment.configuration:
+            drawn[name] = value
+    return drawn
 
 
-def best_until(trial: dict[str, Any], epoch: int) -> float:
-    """Return the best dev MAP of a trial up to an epoch, from 0."""
-    return max(trial["dev_map"][: epoch + 1])
-
-
-def median_stop(trials: Sequence[dict[str, Any]]) -> "keras.callbacks.Callback":
-    """Make the callback that stops a training below the median of the earlier trials."""
+def median_stop(trials: Sequence[Mapping[str, Any]]) -> "keras.callbacks.Callback":
+    """Make the callback that stops a training below the median of the earlier trials, until its epoch."""
     import keras
 
     class MedianStop(keras.callbacks.Callback):
@@ -118,7 +120,7 @@ def median_stop(trials: Sequence[dict[str, Any]]) -> "keras.callbacks.Callback":
 
         def on_epoch_end(self, epoch, logs=None):
             self.best = max(self.best, logs["dev_map"])
-            rivals = [best_until(each, epoch) for each in trials if "diverged" not in each]
+            rivals = [max(each["dev_map"][: epoch + 1]) for each in trials]
             early = epoch + 1 < FIRST_SHARE * self.params["epochs"] or len(rivals) < FIRST_STOPPED
             if not early and self.best < statistics.median(rivals):
                 self.stopped = self.model.stop_training = True
@@ -126,114 +128,107 @@ def median_stop(trials: Sequence[dict[str, Any]]) -> "keras.callbacks.Callback":
     return MedianStop()
 
 
-def run_trial(experiment: Experiment, data: TrainingData, number: int, earlier: list[dict]) -> dict[str, Any]:
-    """Train one trial; return its options and its dev MAP by epoch, or that it diverged."""
-    from answer_ranking.training import TrainingDivergedError
+def search(experiment: Experiment, data: TrainingData, path: Path, folder: Path) -> list[Row]:
+    """Run the trials that `path` does not hold yet; return as many as were asked for."""
+    options = experiment.run
+    key = search_key(experiment, data)
+    refuse_another_search(experiment, key, path)
 
-    gc.collect()  # Models refer to themselves in circles: hundreds of them would fill the memory.
-    options = draw(experiment, number)
-    trial: dict[str, Any] = {"trial": number, "options": options}
-    stop, began = median_stop(earlier), time.process_time()
-    seed = Seed(experiment.run.search_seed, callbacks=(stop,))
-    try:
-        model, fitted = experiment.recipe.train(experiment.changed(**options), data, seed)
-        trial["dev_map"] = [round(epoch["dev_map"], 6) for epoch in fitted.history]
-        trial["parameters"] = sum(int(np.prod(v.shape)) for v in model.trainable_variables)
-        trial["stopped"] = stop.stopped
-    except TrainingDivergedError as error:
-        trial["diverged"] = str(error)
-    return trial | {"seconds": round(time.process_time() - began, 1)}
+    def measure(condition: Condition, seed: Seed) -> dict[str, Any]:
+        return run_trial(experiment, data, condition["trial"], seed, read_rows(path))
+
+    study = Study(measure=measure, rows=path, folder=folder, in_turn=True)
+    conditions = [
+        {"key": key, "trial": number, "options": draw(experiment, number)} for number in range(options.trials)
+    ]
+    return present(study.frame(conditions, [options.search_seed]))
+
+
+def run_trial(
+    experiment: Experiment, data: TrainingData, number: int, seed: Seed, rows: Sequence[Row]
+) -> dict[str, Any]:
+    """Train one trial; `rows` are those of the trials before, and perhaps later ones."""
+    earlier = [row for row in rows if row["trial"] < number and "diverged" not in row]
+    stop = median_stop(earlier)
+    drawn = experiment.changed(**draw(experiment, number))
+    model, fitted = experiment.recipe.train(drawn, data, Seed(seed.number, callbacks=(stop,)))
+    return {
+        "dev_map": [round(epoch["dev_map"], 6) for epoch in fitted.history],
+        "parameters": sum(int(np.prod(v.shape)) for v in model.trainable_variables),
+        "stopped": stop.stopped,
+    }
 
 
 def refuse_drawn(experiment: Experiment) -> None:
     """Refuse an option that the search draws, since what the user gives would have no effect."""
     usual = [each.configuration for each in presets() if each.name == experiment.name]
-    for name in SHARED | experiment.recipe.SPACE:
-        if usual and all(experiment.configuration.get(name) != each.get(name) for each in usual):
+    for name in search_space(experiment).keys() - FACTORS:
+        given = experiment.configuration.get(name)
+        if usual and all(given != each.get(name) for each in usual):
             raise UserError(f"the search draws {name}: leave --{name.replace('_', '-')} out.")
-
-
-def search(experiment: Experiment, data: TrainingData, path: Path) -> list[dict]:
-    """Run the trials that `path` does not hold yet; return as many as were asked for."""
-    options = experiment.run
-    key = search_key(experiment, data)
-    trials = trials_so_far(experiment, key, path)
-    while len(trials) < options.trials:
-        trials.append({"key": key, **run_trial(experiment, data, len(trials), trials)})
-        with atomic_write(path) as file:
-            file.writelines(json.dumps(each) + "\n" for each in trials)
-        print(_line(trials[-1]), flush=True)
-    return trials[: options.trials]
 
 
 def search_key(experiment: Experiment, data: TrainingData) -> str:
     """Identify a search by what its trials depend on beside the options that are drawn."""
-    drawn = SHARED | experiment.recipe.SPACE
+    drawn = search_space(experiment).keys() - FACTORS
     given = {name: value for name, value in experiment.configuration.items() if name not in drawn}
     parts = [given, data.data_hash, experiment.run.search_seed]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def trials_so_far(experiment: Experiment, key: str, path: Path) -> list[dict]:
-    """Read the trials of a search that were done before, each with what is drawn now; there may be none."""
-    trials = read_trials(path, ("key", "trial", "options", "seconds"))
-    drawn = [draw(experiment, number) for number in range(len(trials))]
-    same = [each["options"] for each in trials] == json.loads(json.dumps(drawn))
-    if not same or {trial["key"] for trial in trials} - {key}:
-        raise UserError(f"{path} is a search of other options or data. Remove it, or give another --record.")
-    return trials
+def refuse_another_search(experiment: Experiment, key: str, path: Path) -> None:
+    """Refuse trials that would be drawn in another way now, or are those of other data."""
+    for row in read_trials(path, ("key", "trial", "options", "seconds")):
+        if row["key"] != key or row["options"] != as_json(draw(experiment, row["trial"])):
+            raise UserError(
+                f"{path} is a search of other options or data. Remove it, or give another --record."
+            )
 
 
-def _line(trial: dict[str, Any]) -> str:
-    found = "diverged" if "diverged" in trial else f"{max(trial['dev_map']):.4f}"
-    stopped = ", stopped" * trial.get("stopped", False)
-    return f"trial {trial['trial']}: {found}{stopped}, {trial['seconds']:.0f} s  {trial['options']}"
-
-
-def fair(experiment: Experiment) -> Run | None:
+def equal_budget(experiment: Experiment) -> Run | None:
     """Search the options of an experiment; with --record train and measure the best."""
     options = experiment.run
     paper = experiment.recipe.__name__.rpartition(".")[2]
     name = slug(experiment.data.dataset, experiment.data.variant or "", experiment.name)
-    place = record_path(options.results, options.record) if options.record else None
-    path = place.with_suffix(TRIALS) if place else options.output / "fair" / f"{name}{TRIALS}"
-    check_writable(path.parent)
+    path = options.output / "equal_budget" / f"{name}{TRIALS}"
+    if options.record:
+        path = record_path(options.results, options.record).with_suffix(TRIALS)
     refuse_drawn(experiment)
     data = experiment.recipe.load(experiment)
     if options.record:
         Run(paper, experiment, data)  # refuses to lose a record before the search, not after it
-    from answer_ranking.training.scoring import Scorer
-
-    with held_folder(options.output / "fair" / slug(options.record or name)):
-        trials = search(experiment, data, path)
+    folder = options.output / "equal_budget" / slug(options.record or name)
+    trials = search(experiment, data, path, folder)
     sound = [each for each in trials if "diverged" not in each]
     if not sound:
         raise UserError("every trial diverged: give a lower --learning-rate.")
-    ranked = sorted(sound, key=lambda each: -max(each["dev_map"]))
-    print("The best on dev:\n" + "\n".join(map(_line, ranked[:5])) + f"\nTrials: {path}", flush=True)
+    best = max(sound, key=lambda each: max(each["dev_map"]))
+    print(f"The best on dev: trial {best['trial']}, {outcome(best, 'dev_map')}, {best['options']}")
+    print(f"Trials: {path}", flush=True)
     if options.record is None:
         return None
-    run = Run(paper, experiment.changed(**draw(experiment, ranked[0]["trial"])), data)
-    for number in run.seeds:
-        with run.seed(number) as seed:
-            model, fitted = experiment.recipe.train(run.experiment, data, seed)
-        run.keep(seed, model, fitted)
-    run.write(
-        search={
-            "chosen": ranked[0]["trial"],
-            "trials": len(trials),
-            "stopped": sum(each.get("stopped", False) for each in trials),
-            "diverged": len(trials) - len(ranked),
-            "search_seed": options.search_seed,
-            "seconds": round(sum(each["seconds"] for each in trials), 1),
-        },
-        training_seconds=ranked[0]["seconds"],
-        questions_per_second=questions_per_second(
-            Scorer(run.model, data.test, data.order_seed), len(data.test.question_ids)
-        ),
-    )
+    run = Run(paper, experiment.changed(**draw(experiment, best["trial"])), data)
+    run.train_seeds(experiment.recipe.train)
+    write(run, trials, best)
     return run
 
 
+def write(run: Run, trials: Sequence[Row], best: Row) -> None:
+    """Write the records of the chosen trial's seeds."""
+    from answer_ranking.training.scoring import Scorer
+
+    test = run.data.test
+    speed = questions_per_second(Scorer(run.model, test, run.data.order_seed), len(test.question_ids))
+    found = {
+        "chosen": best["trial"],
+        "trials": len(trials),
+        "stopped": sum(each.get("stopped", False) for each in trials),
+        "diverged": sum("diverged" in each for each in trials),
+        "search_seed": run.experiment.run.search_seed,
+        "seconds": round(sum(each["seconds"] for each in trials), 1),
+    }
+    run.write(search=found, training_seconds=best["seconds"], questions_per_second=speed)
+
+
 if __name__ == "__main__":
-    run_command(lambda: fair(parse(__doc__, presets())))
+    run_command(lambda: equal_budget(parse(__doc__, presets())))
