@@ -74,8 +74,12 @@ class Study:
                 best, best_score = value, score
         return best
 
+    def place(self, condition: Condition, seed: int) -> Path:
+        """Give the folder of a condition's seed."""
+        return self.folder / condition["key"] / f"seed-{seed}"
+
     def _measure(self, condition: Condition, number: int, wait: bool) -> None:
-        place = self.folder if self.in_turn else self.folder / condition["key"] / f"seed-{number}"
+        place = self.folder if self.in_turn else self.place(condition, number)
         with held_folder(place, wait) as held:
             # Another process may have measured it while this one waited.
             if not held or find_row(read_rows(self.rows), condition, number):
@@ -139,9 +143,12 @@ def mean_score(rows: pd.DataFrame, column: str) -> float:
 
 
 def title(condition: Condition, seed: int) -> str:
-    """Name a row in print."""
-    values = [f"{name} {value}" for name, value in condition.items() if name != "key"]
-    return ", ".join([*values, f"seed {seed}"])
+    """Name a row in print, by what is a word or a number."""
+    words = []
+    for name, value in condition.items():
+        if name != "key" and isinstance(value, str | int | float):
+            words.append(f"{name} {value}")
+    return ", ".join([*words, f"seed {seed}"])
 
 
 def outcome(row: Row, chosen_by: str) -> str:

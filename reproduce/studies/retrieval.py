@@ -16,8 +16,8 @@ same command goes on. When all is trained, it only measures: run it again on a q
 import hashlib
 import statistics
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -27,18 +27,20 @@ import pandas as pd
 import tyro
 
 from answer_ranking.base.command import run_command
-from answer_ranking.base.files import check_writable, held_folder
+from answer_ranking.base.errors import UserError
+from answer_ranking.base.files import held_folder
 from answer_ranking.data_prep import Dataset, load_dataset
 from answer_ranking.data_prep.dataset import find_description
-from answer_ranking.engine import TrainingData
-from answer_ranking.evaluation.records import record_path, refuse_fewer_seeds, save_study
+from answer_ranking.engine import Seed, Study, StudyRecord, TrainingData
+from answer_ranking.engine.study import Condition, present
+from answer_ranking.evaluation.records import record_path
 from answer_ranking.evaluation.runs import read_run, write_run
 from answer_ranking.evaluation.studies.retrieval import BASELINE, compare, measure, results_table
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.search.index import AnswerIndex
 from answer_ranking.reproduce.experiments import attentive_pooling, cosinet, ctrn, hyperqa
 from answer_ranking.reproduce.experiments.options import RESULTS, DataOptions, Experiment
-from answer_ranking.reproduce.experiments.run import Run, clean_command, encode
+from answer_ranking.reproduce.experiments.run import clean_command, encode, experiment_key
 from answer_ranking.reproduce.presets import scores_of
 from answer_ranking.training.options import check_range
 
@@ -50,7 +52,7 @@ FIRST = 100
 DEPTHS = (10, 30, 100)
 _TIMED = 50
 
-Systems = dict[str, tuple[Callable[..., Any], Experiment]]
+Systems = dict[str, Experiment]
 
 
 _System = Literal["HyperQA", "CosineQA", "QA-BiLSTM", "CTRN", "AP-CNN", "Cosinet"]
@@ -110,26 +112,19 @@ def systems(config: Config) -> tuple[Systems, Systems]:
     scaled, crossed = attentive_pooling.ScaledData(**vars(data)), ctrn.CTRNData(**vars(data))
     fit = {"epochs": config.epochs, "patience": 3}
     own = {"negatives_from": "own", "sampled_negatives": config.wrong_answers}
-    apart: Systems = {
-        "HyperQA": (hyperqa.train, hyperqa.hyperqa(data, **fit)),
-        "CosineQA": (hyperqa.train, hyperqa.cosineqa(data, learning_rate=0.3, **fit)),
-        "QA-BiLSTM": (
-            attentive_pooling.train,
-            attentive_pooling.attentive_pooling("qa-bilstm", scaled, **own, **fit),
-        ),
+    apart = {
+        "HyperQA": hyperqa.hyperqa(data, **fit),
+        "CosineQA": hyperqa.cosineqa(data, learning_rate=0.3, **fit),
+        "QA-BiLSTM": attentive_pooling.attentive_pooling("qa-bilstm", scaled, **own, **fit),
     }
-    together: Systems = {
-        "CTRN": (ctrn.train, ctrn.ctrn("ctrn", crossed, **fit)),
-        "AP-CNN": (
-            attentive_pooling.train,
-            attentive_pooling.attentive_pooling("ap-cnn", scaled, **own, **fit),
-        ),
-        "Cosinet": (cosinet.train, cosinet.cosinet("cosinet", data)),
+    together = {
+        "CTRN": ctrn.ctrn("ctrn", crossed, **fit),
+        "AP-CNN": attentive_pooling.attentive_pooling("ap-cnn", scaled, **own, **fit),
+        "Cosinet": cosinet.cosinet("cosinet", data),
     }
-    apart, together = (
-        {name: of_name for name, of_name in each.items() if name in config.systems}
-        for each in (apart, together)
-    )
+    for each in (apart, together):
+        for name in each.keys() - set(config.systems):
+            del each[name]
     return apart, together
 
 
@@ -199,22 +194,6 @@ def training_data(task: Task, config: Config, folder: Path) -> TrainingData:
     return encode(replace(dataset, further_tests={}), options)
 
 
-def trained(system: str, systems: Systems, data: TrainingData, config: Config) -> Iterator[Path]:
-    """Train the seeds of a model, or take up what was trained; gives the folder of each seed."""
-    train, experiment = systems[system]
-    experiment = experiment.changed(output=config.output / "retrieval", seeds=config.seeds)
-    run = Run("retrieval", experiment, data)
-    for number in run.seeds:
-        with run.seed(number) as seed:
-            folder = run.folder / f"seed-{number}"
-            if not (folder / "model" / "vocabulary.json").exists():  # which is written last
-                model, _ = train(experiment, data, seed)
-                Ranker(model, data.vocabulary, name=data.title, vectors=experiment.data.sources).save(
-                    folder / "model"
-                )
-        yield folder
-
-
 def kept(folder: Path, name: str, asked: pd.DataFrame, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
     """Read a ranking, or make and write it: question_id, candidate_id and rank.
 
@@ -259,137 +238,155 @@ def milliseconds(search: Callable[[str], Any], questions: pd.Series) -> float:
     return 1e3 * statistics.median(times[5:])
 
 
-@dataclass(frozen=True)
-class System:
-    """What a system found, by split a ranking per seed (BM25 has one), and how it finds the best ten."""
+class Retrieval:
+    """The systems on one task.
 
-    rankings: dict[str, list[pd.DataFrame]]
-    search: Callable[[str], pd.DataFrame]
-    chosen: dict[str, Any] = field(default_factory=dict)
+    A condition is a system: the `model` that is trained, how it finds answers (`stage`), and, where it
+    re-ranks, the system that finds the first answers, and how many (`depth`).
+    """
 
-    def of_seed(self, split: str, number: int) -> pd.DataFrame:
-        """Give the ranking of a seed."""
-        return self.rankings[split][number % len(self.rankings[split])]
+    def __init__(self, config: Config, task: Task, data: TrainingData, folder: Path):
+        self.apart, self.together = systems(config)
+        self._task, self._data, self._folder = task, data, folder
+        self._seeds = range(config.seeds)
+        asked = pd.concat([task.questions[split]["question"] for split in SPLITS])
+        found = pd.concat([task.answers[split]["candidate"] for split in SPLITS])
+        self._content = [content_hash(each.to_frame()) for each in (asked, found)]
+        self._study = Study(
+            measure=self._measure, rows=folder / "rows.jsonl", folder=folder, chosen_by="dev_mrr@10"
+        )
 
+    def conditions(self) -> list[dict[str, Any]]:
+        """Measure every system and sum it up; re-rankers have the first stage and depth that dev chooses."""
+        finders = self._finders()
+        frames = [self._frame(finders[:1], [0]), self._frame(finders[1:], self._seeds)]
+        found = pd.concat(frames)
+        chosen = {each["system"]: each for each in finders}
+        first = chosen[self._study.best(found[found["system"].isin((BASELINE, FUSION))], "system")]
+        depths = {}
+        for name in self.together:
+            rerankers = self._rerankers(name, first)
+            frame = self._frame(rerankers, self._seeds)
+            best = self._study.best(frame, "depth")
+            chosen[frame["system"].iloc[0]] = rerankers[DEPTHS.index(best)]
+            by_depth = frame["dev_mrr@10"].astype(float).groupby(frame["depth"]).mean().to_dict()
+            depths[frame["system"].iloc[0]] = {"depth": best, "dev_mrr@10_by_depth": by_depth}
+            frames.append(frame[frame["depth"] == best])
+        measured = {
+            name: {split: [pd.DataFrame(table) for table in rows[split]] for split in SPLITS}
+            for name, rows in pd.concat(frames).groupby("system", sort=False)
+        }
+        asked = self._task.questions["test"]["question"]
+        summaries = []
+        for name, row in compare(measured).items():
+            timed = milliseconds(self._search(chosen[name]), asked)
+            summaries.append({"system": name, **depths.get(name, {}), **row, "milliseconds": timed})
+        return summaries
 
-def by_words(task: Task, folder: Path) -> System:
-    """Find answers by BM25."""
-    indexes = {split: indexed(None, task, split, folder) for split in SPLITS}
-    found = {split: [index.search(task.questions[split], FIRST, "bm25")] for split, index in indexes.items()}
-    return System(found, partial(indexes["test"].search, k=10, first_stage="bm25"))
+    def _frame(self, conditions: Sequence[Condition], seeds: Sequence[int]) -> pd.DataFrame:
+        frame = self._study.frame(conditions, seeds)
+        for row in present(frame):
+            if "diverged" in row:
+                raise UserError(f"{row['system']}, seed {row['seed']}: {row['diverged']}")
+        return frame
 
+    def _finders(self) -> list[dict[str, Any]]:
+        """State BM25 and the systems that find nearest points, alone and together with BM25."""
+        stated = [{"key": "bm25", "system": BASELINE, "stage": "bm25"}]
+        for name, experiment in self.apart.items():
+            key = experiment_key(experiment, self._data)
+            stated.append({"key": key, "system": name, "model": name, "stage": "ball"})
+            if name == "HyperQA":
+                stated.append({"key": key, "system": FUSION, "model": name, "stage": "both"})
+        return [{**each, "content": self._content} for each in stated]
 
-def by_points(name: str, apart: Systems, task: Task, data: TrainingData, config: Config) -> dict[str, System]:
-    """Find the nearest points of a model, and, for HyperQA, the fusion with BM25."""
-    stages = {name: "ball"} | ({FUSION: "both"} if name == "HyperQA" else {})
-    found: dict[str, System] = {}
-    for place in trained(name, apart, data, config):
-        ranker = Ranker.load(place / "model")
-        indexes = {split: indexed(ranker, task, split, place) for split in SPLITS}
-        for each, stage in stages.items():
-            search = partial(indexes["test"].search, k=10, first_stage=stage)
-            system = found.setdefault(each, System({split: [] for split in SPLITS}, search))
-            for split, index in indexes.items():
-                asked = task.questions[split]
-                find = partial(index.search, asked, FIRST, stage)
-                system.rankings[split].append(kept(place, f"{split}-{stage}", asked, find))
-    return found
+    def _rerankers(self, name: str, first: dict[str, Any]) -> list[dict[str, Any]]:
+        """State a model that re-ranks, at every depth."""
+        key = experiment_key(self.together[name], self._data)
+        stated = {"key": key, "system": f"{first['system']}, then {name}", "model": name, "first": first}
+        return [{**stated, "content": self._content, "depth": depth} for depth in DEPTHS]
 
+    def _measure(self, condition: Condition, seed: Seed) -> dict[str, Any]:
+        tables = {
+            split: measure(self._ranking(condition, seed.number, split), self._task.correct[split])
+            for split in SPLITS
+        }
+        score = float(tables["dev"]["mrr@10"].mean())
+        return {"dev_mrr@10": score, **{split: table.to_dict("list") for split, table in tables.items()}}
 
-def by_reranking(
-    name: str, together: Systems, first: System, stage: str, task: Task, data: TrainingData, config: Config
-) -> System:
-    """Re-rank the first answers of another system, as many of them as is best on dev."""
-    by_depth: dict[int, dict[str, list[pd.DataFrame]]] = {d: {s: [] for s in SPLITS} for d in DEPTHS}
-    search = None
-    for number, place in enumerate(trained(name, together, data, config)):
-        ranker = Ranker.load(place / "model")
-        search = search or partial(first.search, rerank=ranker)
-        for split in SPLITS:
-            given = first.of_seed(split, number)
-            again = kept(place, f"{split}-{stage}", given, partial(rerank, ranker, given, task, split))
-            for depth in DEPTHS:
-                by_depth[depth][split].append(at_depth(given, again, depth))
-    on_dev = {depth: mrr(each["dev"], task, "dev") for depth, each in by_depth.items()}
-    depth = max(on_dev, key=on_dev.__getitem__)
-    assert search is not None
-    chosen = {"depth": depth, "dev_mrr@10_by_depth": on_dev}
-    return System(by_depth[depth], partial(search, rerank_depth=depth), chosen)
+    def _ranking(self, condition: Condition, number: int, split: str) -> pd.DataFrame:
+        """Rank a split's questions by a seed of a system."""
+        asked = self._task.questions[split]
+        if condition["system"] == BASELINE:
+            return indexed(None, self._task, split, self._folder).search(asked, FIRST, "bm25")
+        place = self._study.place(condition, number)
+        ranker = self._ranker(condition, number)
+        if "first" in condition:
+            first = condition["first"]
+            given = self._ranking(first, number, split)
+            again = partial(rerank, ranker, given, self._task, split)
+            ranked = kept(place, f"{split}-{first['stage']}", given, again)
+            return at_depth(given, ranked, condition["depth"])
+        index, stage = indexed(ranker, self._task, split, place), condition["stage"]
+        return kept(place, f"{split}-{stage}", asked, partial(index.search, asked, FIRST, stage))
+
+    def _ranker(self, condition: Condition, number: int) -> Ranker:
+        """Load the model of a seed, trained before or now."""
+        place = self._study.place(condition, number)
+        if not (place / "model" / "vocabulary.json").exists():  # which is written last
+            experiment = (self.apart | self.together)[condition["model"]]
+            seed = Seed(number, place / "state.npz", condition["key"], f"{condition['model']}, seed {number}")
+            model, _ = experiment.recipe.train(experiment, self._data, seed)
+            ranker = Ranker(
+                model, self._data.vocabulary, name=self._data.title, vectors=experiment.data.sources
+            )
+            ranker.save(place / "model")
+        return Ranker.load(place / "model")
+
+    def _search(self, condition: Condition) -> Callable[[str], pd.DataFrame]:
+        """Give what finds the ten best answers of a test question, by the first seed."""
+        if "first" in condition:
+            first = self._search(condition["first"])
+            return partial(first, rerank=self._ranker(condition, 0), rerank_depth=condition["depth"])
+        if condition["system"] == BASELINE:
+            index = indexed(None, self._task, "test", self._folder)
+        else:
+            place = self._study.place(condition, 0)
+            index = indexed(self._ranker(condition, 0), self._task, "test", place)
+        return partial(index.search, k=10, first_stage=condition["stage"])
 
 
 def main(config: Config) -> None:
     """Train, search, re-rank, measure, and write the record."""
     path = record_path(config.results, config.record) if config.record else None
-    if path:
-        check_writable(path.parent)
-        refuse_fewer_seeds(path, config.dataset, config.seeds)
+    record = StudyRecord(path, {"dataset": config.dataset}, {"seeds": config.seeds})
     folder = config.output / "retrieval" / config.dataset
     with held_folder(folder):
         task = make_task(config)
         data = training_data(task, config, folder)
-        apart, together = systems(config)
-        found = {BASELINE: by_words(task, folder)}
-        for name in apart:
-            found |= by_points(name, apart, task, data, config)
-            print(f"done: {name}", flush=True)
-        firsts = [name for name in (BASELINE, FUSION) if name in found]
-        on_dev = {name: mrr(found[name].rankings["dev"], task, "dev") for name in firsts}
-        first = max(on_dev, key=on_dev.__getitem__)
-        for name in together:
-            stage = "bm25" if first == BASELINE else "fused"
-            title = f"{first}, then {name}"
-            found[title] = by_reranking(name, together, found[first], stage, task, data, config)
-            print(f"done: {title}", flush=True)
-        measured = {
-            name: {
-                split: [measure(each, task.correct[split]) for each in rankings]
-                for split, rankings in system.rankings.items()
-            }
-            for name, system in found.items()
-        }
-        asked = task.questions["test"]["question"]
-        conditions = [
-            {"system": name, **found[name].chosen, **row}
-            | {"milliseconds": milliseconds(found[name].search, asked)}
-            for name, row in compare(measured).items()
-        ]
+    retrieval = Retrieval(config, task, data, folder)
+    conditions = retrieval.conditions()
     print(results_table(conditions))
-    if path:
-        refuse_fewer_seeds(path, config.dataset, config.seeds)
-        save_study(record(task, config, data, apart | together, conditions), path)
-        print(f"wrote {path}")
-
-
-def mrr(rankings: list[pd.DataFrame], task: Task, split: str) -> float:
-    """Average MRR@10 over the seeds."""
-    return statistics.mean(measure(each, task.correct[split])["mrr@10"].mean() for each in rankings)
-
-
-def record(
-    task: Task,
-    config: Config,
-    data: TrainingData,
-    systems: Systems,
-    conditions: list[dict[str, Any]],
-) -> dict[str, Any]:
-    """Collect what a reader needs to repeat the study."""
-    return {
-        "title": task.dataset.description.title,
-        "dataset": task.dataset.description.name,
-        "variant": task.dataset.variant,
-        "embeddings": data.word_vectors.name,
-        "data": data.data_hash,
-        "command": clean_command(),
-        "seeds": config.seeds,
-        "collection": {split: len(task.answers[split]) for split in SPLITS},
-        "questions": {split: len(each) for split, each in task.questions.items()},
-        "question_ids": task.questions["test"]["question_id"].tolist(),
-        "configuration": {
-            "wrong_answers": config.wrong_answers,
-            **{name: experiment.configuration for name, (_, experiment) in systems.items()},
-        },
-        "conditions": conditions,
-    }
+    experiments = retrieval.apart | retrieval.together
+    configuration: dict[str, Any] = {"wrong_answers": config.wrong_answers}
+    for name, experiment in experiments.items():
+        configuration[name] = experiment.configuration
+    record.write(
+        {
+            "title": task.dataset.description.title,
+            "dataset": task.dataset.description.name,
+            "variant": task.dataset.variant,
+            "embeddings": data.word_vectors.name,
+            "data": data.data_hash,
+            "command": clean_command(),
+            "seeds": config.seeds,
+            "collection": {split: len(task.answers[split]) for split in SPLITS},
+            "questions": {split: len(each) for split, each in task.questions.items()},
+            "question_ids": task.questions["test"]["question_id"].tolist(),
+            "configuration": configuration,
+            "conditions": conditions,
+        }
+    )
 
 
 if __name__ == "__main__":
