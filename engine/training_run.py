@@ -76,6 +76,20 @@ class SeedResult:
         return summarise(self.tables[split], "answerable")
 
 
+def score_splits(
+    model: "keras.Model", data: TrainingData, fitted: "FitResult", order_seed: int | None
+) -> SeedResult:
+    """Score dev and test with a trained model."""
+    from answer_ranking.training.scoring import score
+
+    scores, tables = {}, {}
+    for name, split in data.scored_splits.items():
+        scores[name] = score(model, split, order_seed)
+        tables[name] = per_question(split, scores[name])
+    dev_map = summarise(tables["dev"], "answerable")["map"]
+    return SeedResult(fitted.history, scores, tables, dev_map)
+
+
 class TrainingRun:
     """The training of a model with several seeds.
 
@@ -115,15 +129,10 @@ class TrainingRun:
 
         `order_seed` is that of the order in which a list-wise model sees candidates.
         """
-        from answer_ranking.training.scoring import score
-
-        splits = self.data.scored_splits
-        scores = {name: score(model, split, order_seed) for name, split in splits.items()}
-        tables = {name: per_question(split, scores[name]) for name, split in splits.items()}
-        dev_map = summarise(tables["dev"], "answerable")["map"]
-        if self.model is None or dev_map > self.results[self.best].dev_map:
+        result = score_splits(model, self.data, fitted, order_seed)
+        if self.model is None or result.dev_map > self.results[self.best].dev_map:
             self.model = model
-        self.results[seed.number] = SeedResult(fitted.history, scores, tables, dev_map)
+        self.results[seed.number] = result
 
     @property
     def best(self) -> int:
