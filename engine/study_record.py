@@ -67,15 +67,15 @@ class StudyRecord:
         self._given = arguments, options
         if path:
             check_writable(path.parent)
-            self._refuse()
+            self._refuse(path)
 
     def write(self, record: Mapping[str, Any]) -> None:
         """Write the record and say where it is."""
         if self.path:
-            self._refuse()
+            self._refuse(self.path)
             save_study(record, self.path)
             print(f"wrote {self.path}")
 
-    def _refuse(self) -> None:
+    def _refuse(self, path: Path) -> None:
         arguments, options = self._given
-        refuse_to_lose(self.path, *arguments, **options)
+        refuse_to_lose(path, *arguments, **options)

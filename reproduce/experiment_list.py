@@ -60,12 +60,7 @@ def reproduce(
         raise UserError("--replace is for the records of a --rerun: add --rerun NAME.")
     if jobs < 0 or (jobs and ray):
         raise UserError(f"give --jobs N, at least 1, or --ray ADDRESS. Received: {jobs} {ray}".rstrip())
-    listed = {}
-    for name, command in read_list(experiments).items():
-        if only in command and (not rerun or fnmatch.fnmatchcase(name, rerun)):
-            listed[name] = command
-    if not listed:
-        raise UserError(f"no experiment of {experiments} fits {(rerun or only)!r}.")
+    listed = select(experiments, only, rerun)
     failed, together = [], []
     for number, (name, command) in enumerate(listed.items(), start=1):
         # Read for every command, since another process may be recording at the same time.
@@ -94,6 +89,17 @@ def reproduce(
     for command in failed:
         print(f"failed: {command}", file=sys.stderr)
     return 1 if failed else 0
+
+
+def select(experiments: Path, only: str, rerun: str) -> dict[str, str]:
+    """Read the commands that hold a text, and whose names fit a pattern, by their names."""
+    found = {}
+    for name, command in read_list(experiments).items():
+        if only in command and (not rerun or fnmatch.fnmatchcase(name, rerun)):
+            found[name] = command
+    if not found:
+        raise UserError(f"no experiment of {experiments} fits {(rerun or only)!r}.")
+    return found
 
 
 def job_of(name: str, command: str, folder: Path, results: Path) -> Job:
