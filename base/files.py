@@ -111,7 +111,7 @@ def check_writable(folder: str | Path) -> None:
 
 
 @contextmanager
-def held_folder(folder: str | Path, wait: bool = True) -> Iterator[bool]:
+def locked_folder(folder: str | Path, wait: bool = True) -> Iterator[bool]:
     """Lock a folder, made where it is missing, while the block runs; another process says so and waits.
 
     Gives whether this process has locked it: without `wait` another process may have. A process that is

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import cache_folder, held_folder
+from answer_ranking.base.files import cache_folder, locked_folder
 
 HOMES = ("QA_DATA_HOME", "QA_EMBEDDINGS_HOME")
 _MOST = 2**31
@@ -58,7 +58,7 @@ def _local(home: SentFolder) -> Path:
     import ray
 
     copy = cache_folder() / "sent" / home.sha256[:24]
-    with held_folder(copy):
+    with locked_folder(copy):
         files = copy / "files"
         if not files.is_dir() or fingerprint(files) != home.sha256:
             part = copy / "part"

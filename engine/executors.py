@@ -28,7 +28,7 @@ from tqdm import tqdm
 
 from answer_ranking.base.cluster import cluster
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import atomic_write, cache_folder, held_folder
+from answer_ranking.base.files import atomic_write, cache_folder, locked_folder
 from answer_ranking.engine.data_transfer import SentFolder, local_homes, pack, packed_size, send_homes
 from answer_ranking.evaluation.records import environment
 
@@ -203,7 +203,7 @@ def run_on_node(task: Task, rows: bytes, homes: dict[str, SentFolder], commit: s
     # The same task goes on here after its worker was lost, and elsewhere from the rows of a study.
     name = hashlib.sha256(repr((commit, task.words)).encode()).hexdigest()[:24]
     folder = cache_folder() / "tasks" / name
-    with held_folder(folder):
+    with locked_folder(folder):
         log, results = folder / "log", folder / "results"
         rows = progress.start.remote(task.label, node, rows).future().result()
         unpack(rows, Task("", (), folder, results, results))

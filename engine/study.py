@@ -18,7 +18,7 @@ import pandas as pd
 from filelock import FileLock
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import atomic_write, check_writable, held_folder, remove_leftovers
+from answer_ranking.base.files import atomic_write, check_writable, locked_folder, remove_leftovers
 from answer_ranking.engine.training_run import Seed
 from answer_ranking.evaluation.records import read_trials
 
@@ -48,7 +48,10 @@ class Study:
     in_turn: bool = False
 
     def frame(self, conditions: Iterable[Condition], seeds: Sequence[int]) -> pd.DataFrame:
-        """Measure what is missing; give a row per condition and seed, in their order."""
+        """Measure what is missing; give a row per condition and seed, in their order.
+
+        The columns are those of the rows, and `diverged`, which may be empty.
+        """
         for folder in (self.rows.parent, self.folder):
             check_writable(folder)
             remove_leftovers(folder)
@@ -60,7 +63,9 @@ class Study:
                 if find_row(kept, condition, seed) is None:
                     self._measure(condition, seed, wait)
         kept = read_rows(self.rows)
-        return pd.DataFrame([find_row(kept, *each) for each in wanted], dtype=object)
+        rows = [find_row(kept, *each) for each in wanted]
+        frame = pd.DataFrame(rows, dtype=object)
+        return frame if "diverged" in frame else frame.assign(diverged=None)
 
     def best(self, frame: pd.DataFrame, column: str) -> Any:
         """Give the value of a column that is best on dev by the mean over its seeds; of equal ones the first.
@@ -80,9 +85,9 @@ class Study:
 
     def _measure(self, condition: Condition, number: int, wait: bool) -> None:
         place = self.folder if self.in_turn else self.place(condition, number)
-        with held_folder(place, wait) as held:
+        with locked_folder(place, wait) as locked:
             # Another process may have measured it while this one waited.
-            if not held or find_row(read_rows(self.rows), condition, number):
+            if not locked or find_row(read_rows(self.rows), condition, number):
                 return
             remove_leftovers(place)
             label = title(condition, number)
@@ -137,9 +142,9 @@ def present(frame: pd.DataFrame) -> list[Row]:
 
 def mean_score(rows: pd.DataFrame, column: str) -> float:
     """Average the best scores on dev; NaN if a row diverged."""
-    if column not in rows or ("diverged" in rows and rows["diverged"].notna().any()):
+    if rows["diverged"].notna().any():
         return np.nan
-    return float(np.mean([np.max(score) for score in rows[column]]))
+    return float(rows[column].map(np.max).mean())
 
 
 def title(condition: Condition, seed: int) -> str:
@@ -151,10 +156,8 @@ def title(condition: Condition, seed: int) -> str:
     return ", ".join([*words, f"seed {seed}"])
 
 
-def outcome(row: Row, chosen_by: str) -> str:
+def outcome(row: Mapping[str, Any], chosen_by: str) -> str:
     """Say how a row ended."""
-    if "diverged" in row:
-        return "diverged"
     if chosen_by not in row:
-        return "done"
+        return "diverged" if "diverged" in row else "done"
     return f"{chosen_by.replace('_', ' ')} {np.max(row[chosen_by]):.4f}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from answer_ranking.base.files import atomic_write, check_writable, held_folder, remove_leftovers
+from answer_ranking.base.files import atomic_write, check_writable, locked_folder, remove_leftovers
 from answer_ranking.data_prep import EncodedSplit
 from answer_ranking.engine.data import TrainingData
 from answer_ranking.evaluation.metrics import per_question, summarise
@@ -114,7 +114,7 @@ class TrainingRun:
     def seed(self, number: int) -> Iterator[Seed]:
         """Hold a seed's folder, so that no other process trains this seed meanwhile."""
         folder = self.folder / f"seed-{number}"
-        with held_folder(folder):
+        with locked_folder(folder):
             remove_leftovers(folder)
             yield Seed(number, folder / "state.npz", self.key, f"{self._title}, seed {number}")
             if not (folder / TRAINED).exists():

@@ -23,11 +23,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
 from answer_ranking.engine import Seed, Study, TrainingData
-from answer_ranking.engine.study import Condition, Row, as_json, outcome, present, read_rows
+from answer_ranking.engine.study import Condition, Row, as_json, outcome, read_rows
 from answer_ranking.evaluation.records import read_trials, record_path
 from answer_ranking.reproduce.experiments.attentive_pooling import MODELS, ScaledData, attentive_pooling
 from answer_ranking.reproduce.experiments.cosinet import NAMES, cosinet
@@ -77,17 +78,24 @@ def presets() -> list[Experiment]:
 
     Learning rate and batch size are the middle of what is drawn.
     """
-    found = []
-    for data in ({"dataset": "wikiqa"}, {"dataset": "trecqa", "variant": "TRAIN", "mask_numbers": True}):
-        plain, scaled = DataOptions(**data), ScaledData(**data, word_vector_norm=2.0)
-        found += [hyperqa(plain, learning_rate=0.1), cosineqa(plain, learning_rate=0.1)]
-        features = CTRNData(**data, overlap_features=data["dataset"] == "trecqa")  # as in its paper
-        found += [ctrn(name, features) for name in ("ctrn", "qrnn", "lstm")]
-        found += [cosinet(name, plain) for name in NAMES]
+    on_wikiqa = models_on({"dataset": "wikiqa"})
+    on_trecqa = models_on({"dataset": "trecqa", "variant": "TRAIN", "mask_numbers": True})
+    return [replace(each.changed(patience=5), run=BudgetOptions()) for each in on_wikiqa + on_trecqa]
+
+
+def models_on(data: dict[str, Any]) -> list[Experiment]:
+    """State every trained model on a data set."""
+    plain, scaled = DataOptions(**data), ScaledData(**data, word_vector_norm=2.0)
+    found = [hyperqa(plain, learning_rate=0.1), cosineqa(plain, learning_rate=0.1)]
+    features = CTRNData(**data, overlap_features=data["dataset"] == "trecqa")  # as in its paper
+    for name in ("ctrn", "qrnn", "lstm"):
+        found.append(ctrn(name, features))
+    for name in NAMES:
+        found.append(cosinet(name, plain))
+    for name in MODELS:
         # QA-CNN as the others, whatever its paper has: single pairs take 20 times as long.
-        alike = {"learning_rate": 1.1, "batch_size": 20, "share_negatives": True}
-        found += [attentive_pooling(name, scaled, **alike) for name in MODELS]
-    return [replace(each.changed(patience=5), run=BudgetOptions()) for each in found]
+        found.append(attentive_pooling(name, scaled, learning_rate=1.1, batch_size=20, share_negatives=True))
+    return found
 
 
 def search_space(experiment: Experiment) -> dict[str, Sequence[Any]]:
@@ -128,8 +136,8 @@ def median_stop(trials: Sequence[Mapping[str, Any]]) -> "keras.callbacks.Callbac
     return MedianStop()
 
 
-def search(experiment: Experiment, data: TrainingData, path: Path, folder: Path) -> list[Row]:
-    """Run the trials that `path` does not hold yet; return as many as were asked for."""
+def search(experiment: Experiment, data: TrainingData, path: Path, folder: Path) -> pd.DataFrame:
+    """Run the trials that `path` does not hold yet; return as many as were asked for, by their numbers."""
     options = experiment.run
     key = search_key(experiment, data)
     refuse_another_search(experiment, key, path)
@@ -138,10 +146,14 @@ def search(experiment: Experiment, data: TrainingData, path: Path, folder: Path)
         return run_trial(experiment, data, condition["trial"], seed, read_rows(path))
 
     study = Study(measure=measure, rows=path, folder=folder, in_turn=True)
-    conditions = [
-        {"key": key, "trial": number, "options": draw(experiment, number)} for number in range(options.trials)
-    ]
-    return present(study.frame(conditions, [options.search_seed]))
+    conditions = []
+    for number in range(options.trials):
+        conditions.append({"key": key, "trial": number, "options": draw(experiment, number)})
+    trials = study.frame(conditions, [options.search_seed])
+    best = study.best(trials, "trial")
+    if best is None:
+        raise UserError("every trial diverged: give a lower --learning-rate.")
+    return trials.set_index("trial").assign(chosen=trials["trial"].eq(best).to_numpy())
 
 
 def run_trial(
@@ -163,8 +175,8 @@ def refuse_drawn(experiment: Experiment) -> None:
     """Refuse an option that the search draws, since what the user gives would have no effect."""
     usual = [each.configuration for each in presets() if each.name == experiment.name]
     for name in search_space(experiment).keys() - FACTORS:
-        given = experiment.configuration.get(name)
-        if usual and all(given != each.get(name) for each in usual):
+        stated = [each.get(name) for each in usual]
+        if stated and experiment.configuration.get(name) not in stated:
             raise UserError(f"the search draws {name}: leave --{name.replace('_', '-')} out.")
 
 
@@ -199,33 +211,30 @@ def equal_budget(experiment: Experiment) -> Run | None:
         Run(paper, experiment, data)  # refuses to lose a record before the search, not after it
     folder = options.output / "equal_budget" / slug(options.record or name)
     trials = search(experiment, data, path, folder)
-    sound = [each for each in trials if "diverged" not in each]
-    if not sound:
-        raise UserError("every trial diverged: give a lower --learning-rate.")
-    best = max(sound, key=lambda each: max(each["dev_map"]))
-    print(f"The best on dev: trial {best['trial']}, {outcome(best, 'dev_map')}, {best['options']}")
+    best = trials[trials["chosen"]].iloc[0]
+    print(f"The best on dev: trial {best.name}, {outcome(best, 'dev_map')}, {best['options']}")
     print(f"Trials: {path}", flush=True)
     if options.record is None:
         return None
-    run = Run(paper, experiment.changed(**draw(experiment, best["trial"])), data)
+    run = Run(paper, experiment.changed(**draw(experiment, int(best.name))), data)
     run.train_seeds(experiment.recipe.train)
     write(run, trials, best)
     return run
 
 
-def write(run: Run, trials: Sequence[Row], best: Row) -> None:
+def write(run: Run, trials: pd.DataFrame, best: pd.Series) -> None:
     """Write the records of the chosen trial's seeds."""
     from answer_ranking.training.scoring import Scorer
 
     test = run.data.test
     speed = questions_per_second(Scorer(run.model, test, run.data.order_seed), len(test.question_ids))
     found = {
-        "chosen": best["trial"],
+        "chosen": int(best.name),
         "trials": len(trials),
-        "stopped": sum(each.get("stopped", False) for each in trials),
-        "diverged": sum("diverged" in each for each in trials),
+        "stopped": int(trials["stopped"].eq(True).sum()),
+        "diverged": int(trials["diverged"].notna().sum()),
         "search_seed": run.experiment.run.search_seed,
-        "seconds": round(sum(each["seconds"] for each in trials), 1),
+        "seconds": round(float(trials["seconds"].sum()), 1),
     }
     run.write(search=found, training_seconds=best["seconds"], questions_per_second=speed)
 

@@ -28,11 +28,11 @@ import tyro
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import held_folder
+from answer_ranking.base.files import locked_folder
 from answer_ranking.data_prep import Dataset, load_dataset
 from answer_ranking.data_prep.dataset import find_description
 from answer_ranking.engine import Seed, Study, StudyRecord, TrainingData
-from answer_ranking.engine.study import Condition, present
+from answer_ranking.engine.study import Condition
 from answer_ranking.evaluation.records import record_path
 from answer_ranking.evaluation.runs import read_run, write_run
 from answer_ranking.evaluation.studies.retrieval import BASELINE, compare, measure, results_table
@@ -131,25 +131,33 @@ def systems(config: Config) -> tuple[Systems, Systems]:
 def make_task(config: Config) -> Task:
     """Draw the questions that have a correct answer; equal texts are one answer of a collection."""
     dataset = load_dataset(config.dataset, data_home=config.data_home)
-    tables = {name: dataset.splits[name] for name in ("train", *SPLITS)}
-    texts = {name: table["candidate"].unique() for name, table in tables.items()}
-    if config.dataset not in APART:
-        texts = dict.fromkeys(tables, pd.unique(np.concatenate(list(texts.values()))))
+    names = ("train", *SPLITS)
+    every = pd.concat([dataset.splits[name]["candidate"] for name in names]).unique()
     answers, questions, correct = {}, {}, {}
-    for name, table in tables.items():
-        ids = [f"a{number}" for number in range(1, len(texts[name]) + 1)]
-        answers[name] = pd.DataFrame({"candidate_id": ids, "candidate": texts[name]})
-        right = table[table["label"] == 1]
-        asked = right[["question_id", "question"]].drop_duplicates("question_id")
+    for name in names:
+        table = dataset.splits[name]
+        texts = table["candidate"].unique() if config.dataset in APART else every
+        ids = [f"a{number}" for number in range(1, len(texts) + 1)]
+        answers[name] = pd.DataFrame({"candidate_id": ids, "candidate": texts})
         most = getattr(config, f"{name}_questions")
-        drawn = np.random.default_rng(0).permutation(len(asked))[:most]
-        questions[name] = asked.iloc[np.sort(drawn)].reset_index(drop=True)
-        right = right[right["question_id"].isin(questions[name]["question_id"])]
-        number = pd.Index(texts[name]).get_indexer(right["candidate"])
-        correct[name] = {question: {} for question in questions[name]["question_id"]}
-        for question, place in zip(right["question_id"], number, strict=True):
-            correct[name][question][ids[place]] = 1
+        questions[name], correct[name] = draw_questions(table, answers[name], most)
     return Task(dataset, answers, questions, correct)
+
+
+def draw_questions(
+    table: pd.DataFrame, answers: pd.DataFrame, most: int
+) -> tuple[pd.DataFrame, dict[str, dict[str, int]]]:
+    """Draw questions with a correct answer; gives them, and the correct answers of a collection."""
+    right = table[table["label"] == 1]
+    questions = right[["question_id", "question"]].drop_duplicates("question_id")
+    drawn = np.random.default_rng(0).permutation(len(questions))[:most]
+    questions = questions.iloc[np.sort(drawn)].reset_index(drop=True)
+    found = right[["question_id", "candidate"]].merge(answers, how="left", on="candidate")
+    correct: dict[str, dict[str, int]] = {question: {} for question in questions["question_id"]}
+    for question, answer in zip(found["question_id"], found["candidate_id"], strict=True):
+        if question in correct:
+            correct[question][answer] = 1
+    return questions, correct
 
 
 def content_hash(table: pd.DataFrame) -> str:
@@ -169,27 +177,30 @@ def indexed(ranker: Ranker | None, task: Task, split: str, folder: Path) -> Answ
 def training_table(task: Task, split: str, index: AnswerIndex, number: int) -> pd.DataFrame:
     """Give each question its correct answers and wrong ones of the collection: BM25's best and others."""
     rng, rows = np.random.default_rng(0), []
-    ids, texts = (task.answers[split][name].to_numpy(object) for name in ("candidate_id", "candidate"))
-    text_of = dict(zip(ids, texts, strict=True))
-    best = index.search(task.questions[split], FIRST, "bm25").groupby("question_id")["candidate_id"].agg(list)
-    for question in task.questions[split].itertuples():
+    asked, answers = task.questions[split], task.answers[split]
+    text_of = answers.set_index("candidate_id")["candidate"].to_dict()
+    ids = answers["candidate_id"].to_numpy(object)
+    best = index.search(asked, FIRST, "bm25").groupby("question_id")["candidate_id"].agg(list)
+    for question in asked.itertuples():
         right = task.correct[split][question.question_id]
         hard = [each for each in best.get(question.question_id, []) if each not in right][: number // 2]
         taken = {*right, *hard}
         drawn = rng.choice(ids, min(number + len(taken), len(ids)), replace=False)
-        drawn = [each for each in drawn if each not in taken][: number - len(hard)]
-        rows += [(question.question_id, question.question, each, text_of[each], 1) for each in right]
-        rows += [(question.question_id, question.question, each, text_of[each], 0) for each in hard + drawn]
+        others = [each for each in drawn if each not in taken][: number - len(hard)]
+        for each in (*right, *hard, *others):
+            label = int(each in right)
+            rows.append((question.question_id, question.question, each, text_of[each], label))
     return pd.DataFrame(rows, columns=["question_id", "question", "candidate_id", "candidate", "label"])
 
 
 def training_data(task: Task, config: Config, folder: Path) -> TrainingData:
     """Encode what is trained on, and what chooses the epoch."""
-    tables = {
-        split: training_table(task, split, indexed(None, task, split, folder), config.wrong_answers)
-        for split in ("train", "dev")
-    }
-    dataset = replace(task.dataset, train=tables["train"], dev=tables["dev"], test=tables["dev"])
+    tables = []
+    for split in ("train", "dev"):
+        index = indexed(None, task, split, folder)
+        tables.append(training_table(task, split, index, config.wrong_answers))
+    train, dev = tables
+    dataset = replace(task.dataset, train=train, dev=dev, test=dev)
     options = DataOptions(dataset=config.dataset, embeddings=config.embeddings, data_home=config.data_home)
     return encode(replace(dataset, further_tests={}), options)
 
@@ -249,9 +260,9 @@ class Retrieval:
         self.apart, self.together = systems(config)
         self._task, self._data, self._folder = task, data, folder
         self._seeds = range(config.seeds)
-        asked = pd.concat([task.questions[split]["question"] for split in SPLITS])
-        found = pd.concat([task.answers[split]["candidate"] for split in SPLITS])
-        self._content = [content_hash(each.to_frame()) for each in (asked, found)]
+        self._content = []
+        for split in SPLITS:
+            self._content += [content_hash(task.questions[split]), content_hash(task.answers[split])]
         self._study = Study(
             measure=self._measure, rows=folder / "rows.jsonl", folder=folder, chosen_by="dev_mrr@10"
         )
@@ -263,19 +274,16 @@ class Retrieval:
         found = pd.concat(frames)
         chosen = {each["system"]: each for each in finders}
         first = chosen[self._study.best(found[found["system"].isin((BASELINE, FUSION))], "system")]
-        depths = {}
+        depths: dict[str, dict[str, Any]] = {}
         for name in self.together:
-            rerankers = self._rerankers(name, first)
-            frame = self._frame(rerankers, self._seeds)
-            best = self._study.best(frame, "depth")
-            chosen[frame["system"].iloc[0]] = rerankers[DEPTHS.index(best)]
-            by_depth = frame["dev_mrr@10"].astype(float).groupby(frame["depth"]).mean().to_dict()
-            depths[frame["system"].iloc[0]] = {"depth": best, "dev_mrr@10_by_depth": by_depth}
-            frames.append(frame[frame["depth"] == best])
-        measured = {
-            name: {split: [pd.DataFrame(table) for table in rows[split]] for split in SPLITS}
-            for name, rows in pd.concat(frames).groupby("system", sort=False)
-        }
+            reranker, frame, by_depth = self._reranker(name, first)
+            system, depth = reranker["system"], reranker["depth"]
+            chosen[system] = reranker
+            depths[system] = {"depth": depth, "dev_mrr@10_by_depth": by_depth}
+            frames.append(frame)
+        measured = {}
+        for name, rows in pd.concat(frames).groupby("system", sort=False):
+            measured[name] = {split: list(map(pd.DataFrame, rows[split])) for split in SPLITS}
         asked = self._task.questions["test"]["question"]
         summaries = []
         for name, row in compare(measured).items():
@@ -283,11 +291,23 @@ class Retrieval:
             summaries.append({"system": name, **depths.get(name, {}), **row, "milliseconds": timed})
         return summaries
 
+    def _reranker(
+        self, name: str, first: dict[str, Any]
+    ) -> tuple[dict[str, Any], pd.DataFrame, dict[int, float]]:
+        """Choose the depth of a re-ranker; gives its condition, its rows, and the depths' scores on dev."""
+        key = experiment_key(self.together[name], self._data)
+        stated = {"key": key, "system": f"{first['system']}, then {name}", "model": name, "first": first}
+        stated["content"] = self._content
+        frame = self._frame([{**stated, "depth": depth} for depth in DEPTHS], self._seeds)
+        best = self._study.best(frame, "depth")
+        by_depth = frame["dev_mrr@10"].astype(float).groupby(frame["depth"]).mean()
+        return {**stated, "depth": best}, frame[frame["depth"] == best], by_depth.to_dict()
+
     def _frame(self, conditions: Sequence[Condition], seeds: Sequence[int]) -> pd.DataFrame:
         frame = self._study.frame(conditions, seeds)
-        for row in present(frame):
-            if "diverged" in row:
-                raise UserError(f"{row['system']}, seed {row['seed']}: {row['diverged']}")
+        diverged = frame["diverged"].dropna()
+        if len(diverged):
+            raise UserError(diverged.iloc[0])
         return frame
 
     def _finders(self) -> list[dict[str, Any]]:
@@ -300,19 +320,12 @@ class Retrieval:
                 stated.append({"key": key, "system": FUSION, "model": name, "stage": "both"})
         return [{**each, "content": self._content} for each in stated]
 
-    def _rerankers(self, name: str, first: dict[str, Any]) -> list[dict[str, Any]]:
-        """State a model that re-ranks, at every depth."""
-        key = experiment_key(self.together[name], self._data)
-        stated = {"key": key, "system": f"{first['system']}, then {name}", "model": name, "first": first}
-        return [{**stated, "content": self._content, "depth": depth} for depth in DEPTHS]
-
     def _measure(self, condition: Condition, seed: Seed) -> dict[str, Any]:
-        tables = {
-            split: measure(self._ranking(condition, seed.number, split), self._task.correct[split])
-            for split in SPLITS
-        }
-        score = float(tables["dev"]["mrr@10"].mean())
-        return {"dev_mrr@10": score, **{split: table.to_dict("list") for split, table in tables.items()}}
+        row: dict[str, Any] = {}
+        for split in SPLITS:
+            ranking = self._ranking(condition, seed.number, split)
+            row[split] = measure(ranking, self._task.correct[split]).to_dict("list")
+        return {"dev_mrr@10": statistics.mean(row["dev"]["mrr@10"]), **row}
 
     def _ranking(self, condition: Condition, number: int, split: str) -> pd.DataFrame:
         """Rank a split's questions by a seed of a system."""
@@ -361,15 +374,14 @@ def main(config: Config) -> None:
     path = record_path(config.results, config.record) if config.record else None
     record = StudyRecord(path, {"dataset": config.dataset}, {"seeds": config.seeds})
     folder = config.output / "retrieval" / config.dataset
-    with held_folder(folder):
+    with locked_folder(folder):
         task = make_task(config)
         data = training_data(task, config, folder)
     retrieval = Retrieval(config, task, data, folder)
     conditions = retrieval.conditions()
     print(results_table(conditions))
-    experiments = retrieval.apart | retrieval.together
     configuration: dict[str, Any] = {"wrong_answers": config.wrong_answers}
-    for name, experiment in experiments.items():
+    for name, experiment in (retrieval.apart | retrieval.together).items():
         configuration[name] = experiment.configuration
     record.write(
         {

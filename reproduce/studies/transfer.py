@@ -15,7 +15,6 @@ After an interruption the same command goes on. The sources are shared by target
 
 import hashlib
 import json
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -68,8 +67,9 @@ class TransferOptions(StudyOptions):
         super().__post_init__()
         check_range(self, "source_epochs", at_least=1)
         for name in ("questions", "rate_factors"):
-            values = getattr(self, name)
-            if list(values) != sorted(set(values)) or not all(0 < each < math.inf for each in values):
+            values = list(getattr(self, name))
+            rising = values == sorted(set(values))
+            if not rising or not np.all(np.isfinite(values)) or (values and values[0] <= 0):
                 raise UserError(f"--{name.replace('_', '-')} must rise from above 0. Received: {values}")
         if not self.rate_factors:
             raise UserError("--rate-factors needs a number at least.")
@@ -85,8 +85,11 @@ def presets() -> list[Experiment]:
         attentive_pooling_wikiqa,
         attentive_pooling_trecqa,
     )
-    found = [each for script in scripts for each in script.PRESETS]
-    return [replace(each.changed(patience=5), run=TransferOptions()) for each in found]
+    found = []
+    for script in scripts:
+        for each in script.PRESETS:
+            found.append(replace(each.changed(patience=5), run=TransferOptions()))
+    return found
 
 
 def check(experiment: Experiment) -> StudyRecord:
@@ -94,8 +97,9 @@ def check(experiment: Experiment) -> StudyRecord:
     options = experiment.run
     if options.source == experiment.data.dataset:
         raise UserError(f"--source and --dataset are both {options.source}. Name two data sets.")
-    if trained := [name for name in experiment.data.embeddings if name.startswith("task-")]:
-        raise UserError(f"{trained[0]} differs between the two data sets. Give other --embeddings.")
+    for name in experiment.data.embeddings:
+        if name.startswith("task-"):
+            raise UserError(f"{name} differs between the two data sets. Give other --embeddings.")
     if getattr(experiment.model, "train_word_vectors", False):
         raise UserError("the two data sets have different words: leave --train-word-vectors out.")
     path = record_path(options.results, options.record) if options.record else None
@@ -190,8 +194,8 @@ def measure(
     changed = experiment_of(experiment, condition, n_all)
     model, fitted = changed.recipe.train(changed, few, seed)
     result = score_splits(model, data, fitted, data.order_seed)
-    tables = {name: result.tables[name].reset_index().to_dict("list") for name in ("dev", "test")}
-    return {"dev_map": result.dev_map, **tables}
+    dev, test = (result.tables[name].reset_index().to_dict("list") for name in ("dev", "test"))
+    return {"dev_map": result.dev_map, "dev": dev, "test": test}
 
 
 def drawn(data: TrainingData, questions: int | None, seed: int) -> TrainingData:
@@ -220,10 +224,9 @@ def digest(starts: Weights) -> str:
 
 def condition(rows: pd.DataFrame, data: TrainingData, protocol: str) -> dict[str, Any]:
     """Sum up the seeds of a way under a protocol of the data set."""
-    test, dev = (
-        [pd.DataFrame(table).set_index("question_id") for table in rows[name]] for name in ("test", "dev")
+    found = over_seeds(
+        tables(rows["test"]), tables(rows["dev"]), data.dataset.description.protocols[protocol]
     )
-    found = over_seeds(test, dev, data.dataset.description.protocols[protocol])
     return {
         **{name: rows[name].iloc[0] for name in ("way", "questions", "rate_factor")},
         "protocol": protocol,
@@ -232,6 +235,11 @@ def condition(rows: pd.DataFrame, data: TrainingData, protocol: str) -> dict[str
         # Means over the seeds.
         "per_question": np.mean(found["per_question"]["map"], axis=0).tolist(),
     }
+
+
+def tables(kept: pd.Series) -> list[pd.DataFrame]:
+    """Give the tables of all questions that were kept, a seed each."""
+    return [pd.DataFrame(table).set_index("question_id") for table in kept]
 
 
 def comparisons(conditions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
