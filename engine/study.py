@@ -6,6 +6,7 @@ processes share the rows.
 """
 
 import gc
+import hashlib
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -128,6 +129,11 @@ def find_row(rows: Iterable[Row], condition: Condition, seed: int) -> Row | None
         if row.get("seed", seed) == seed and wanted <= row.items():
             return row
     return None
+
+
+def key_of(*parts: Any) -> str:
+    """Name what numbers depend on by a hash."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def as_json(value: Any) -> Any:

@@ -1,6 +1,5 @@
 """The run of an experiment: what it reads, its seeds and their folders, and what it leaves behind."""
 
-import hashlib
 import json
 import re
 import shlex
@@ -19,6 +18,7 @@ from answer_ranking.base.files import check_writable, remove_leftovers
 from answer_ranking.data_prep import Dataset, load_dataset
 from answer_ranking.data_prep.overlap_features import inverse_document_frequencies
 from answer_ranking.engine import TRAINED, Seed, TrainingData, TrainingRun
+from answer_ranking.engine.study import key_of
 from answer_ranking.engine.study_record import Extent, refuse_to_lose
 from answer_ranking.evaluation.metrics import METRICS, over_seeds, summarise
 from answer_ranking.evaluation.records import (
@@ -199,8 +199,7 @@ def _extent_of(record: dict[str, Any]) -> Extent:
 
 def experiment_key(experiment: Experiment, data: TrainingData) -> str:
     """Hash options, data and versions: the states of other experiments are not taken up."""
-    parts = [experiment.configuration, data.data_hash, package_versions()]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
+    return key_of(experiment.configuration, data.data_hash, package_versions())
 
 
 def trained_by(folder: Path) -> dict[str, Any]:

@@ -11,8 +11,6 @@ With --record eq9/wikiqa the summary and the trials are kept in reproduce/result
 from which docs/eq9.md is made; else they stay in the output folder.
 """
 
-import hashlib
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -23,7 +21,7 @@ from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import check_writable
 from answer_ranking.engine import Seed, Study, StudyRecord, TrainingData
-from answer_ranking.engine.study import Condition, present
+from answer_ranking.engine.study import Condition, key_of, present
 from answer_ranking.evaluation.figures import save_figure
 from answer_ranking.evaluation.metrics import METRICS, per_question, questions_that_count, strictest
 from answer_ranking.evaluation.records import record_path
@@ -282,8 +280,7 @@ def measure_seed(experiment: Experiment, data: TrainingData, number: int) -> dic
 
 def run_key(experiment: Experiment, data: TrainingData) -> str:
     """Name a condition's experiment by a hash of its options and data."""
-    text = json.dumps([experiment.configuration, data.data_hash], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+    return key_of(experiment.configuration, data.data_hash)
 
 
 if __name__ == "__main__":

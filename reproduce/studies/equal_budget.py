@@ -14,8 +14,6 @@ A search that was interrupted goes on, and one with more --trials adds to it. Se
 processor, which do not depend on what else the machine does.
 """
 
-import hashlib
-import json
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +26,7 @@ import pandas as pd
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
 from answer_ranking.engine import Seed, Study, TrainingData
-from answer_ranking.engine.study import Condition, Row, as_json, outcome, read_rows
+from answer_ranking.engine.study import Condition, Row, as_json, key_of, outcome, read_rows
 from answer_ranking.evaluation.records import read_trials, record_path
 from answer_ranking.reproduce.experiments.attentive_pooling import MODELS, ScaledData, attentive_pooling
 from answer_ranking.reproduce.experiments.cosinet import NAMES, cosinet
@@ -184,8 +182,7 @@ def search_key(experiment: Experiment, data: TrainingData) -> str:
     """Identify a search by what its trials depend on beside the options that are drawn."""
     drawn = search_space(experiment).keys() - FACTORS
     given = {name: value for name, value in experiment.configuration.items() if name not in drawn}
-    parts = [given, data.data_hash, experiment.run.search_seed]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
+    return key_of(given, data.data_hash, experiment.run.search_seed)
 
 
 def refuse_another_search(experiment: Experiment, key: str, path: Path) -> None:

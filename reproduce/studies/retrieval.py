@@ -162,13 +162,15 @@ def draw_questions(
 
 def content_hash(table: pd.DataFrame) -> str:
     """Name the content of a table: what is made from another one has another file."""
-    return hashlib.sha256(pd.util.hash_pandas_object(table, index=False).to_numpy()).hexdigest()[:12]
+    rows = pd.util.hash_pandas_object(table, index=False).to_numpy()
+    return hashlib.sha256(rows).hexdigest()[:12]
 
 
 def indexed(ranker: Ranker | None, task: Task, split: str, folder: Path) -> AnswerIndex:
     """Open the index of a split's collection, or build it, or go on with building it."""
     answers = task.answers[split]
-    folder /= f"index-{split if task.dataset.description.name in APART else 'all'}-{content_hash(answers)}"
+    collection = split if task.dataset.description.name in APART else "all"
+    folder /= f"index-{collection}-{content_hash(answers)}"
     if (folder / "manifest.json").exists():
         return AnswerIndex.open(folder)
     return AnswerIndex.build(ranker, answers, folder)
@@ -183,7 +185,8 @@ def training_table(task: Task, split: str, index: AnswerIndex, number: int) -> p
     best = index.search(asked, FIRST, "bm25").groupby("question_id")["candidate_id"].agg(list)
     for question in asked.itertuples():
         right = task.correct[split][question.question_id]
-        hard = [each for each in best.get(question.question_id, []) if each not in right][: number // 2]
+        wrong = [each for each in best.get(question.question_id, []) if each not in right]
+        hard = wrong[: number // 2]
         taken = {*right, *hard}
         drawn = rng.choice(ids, min(number + len(taken), len(ids)), replace=False)
         others = [each for each in drawn if each not in taken][: number - len(hard)]
@@ -213,9 +216,8 @@ def kept(folder: Path, name: str, asked: pd.DataFrame, make: Callable[[], pd.Dat
     path = folder / f"{name}-{content_hash(asked)}.run"
     if not path.exists():
         made = make()
-        write_run(
-            path, made["question_id"].tolist(), made["candidate_id"].tolist(), -made["rank"].to_numpy(float)
-        )
+        scores = -made["rank"].to_numpy(float)
+        write_run(path, made["question_id"].tolist(), made["candidate_id"].tolist(), scores)
     return read_run(path)[["question_id", "candidate_id", "rank"]]
 
 
@@ -273,7 +275,8 @@ class Retrieval:
         frames = [self._frame(finders[:1], [0]), self._frame(finders[1:], self._seeds)]
         found = pd.concat(frames)
         chosen = {each["system"]: each for each in finders}
-        first = chosen[self._study.best(found[found["system"].isin((BASELINE, FUSION))], "system")]
+        firsts = found[found["system"].isin((BASELINE, FUSION))]
+        first = chosen[self._study.best(firsts, "system")]
         depths: dict[str, dict[str, Any]] = {}
         for name in self.together:
             reranker, frame, by_depth = self._reranker(name, first)
@@ -348,7 +351,8 @@ class Retrieval:
         place = self._study.place(condition, number)
         if not (place / "model" / "vocabulary.json").exists():  # which is written last
             experiment = (self.apart | self.together)[condition["model"]]
-            seed = Seed(number, place / "state.npz", condition["key"], f"{condition['model']}, seed {number}")
+            label = f"{condition['model']}, seed {number}"
+            seed = Seed(number, place / "state.npz", condition["key"], label)
             model, _ = experiment.recipe.train(experiment, self._data, seed)
             ranker = Ranker(
                 model, self._data.vocabulary, name=self._data.title, vectors=experiment.data.sources

@@ -14,7 +14,6 @@ After an interruption the same command goes on. The sources are shared by target
 """
 
 import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,7 +26,7 @@ import pandas as pd
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
 from answer_ranking.engine import Seed, Study, StudyRecord, TrainingData
-from answer_ranking.engine.study import Condition
+from answer_ranking.engine.study import Condition, key_of
 from answer_ranking.engine.training_run import score_splits
 from answer_ranking.evaluation.metrics import mean_confidence_interval, over_seeds, strictest
 from answer_ranking.evaluation.records import record_path
@@ -169,9 +168,8 @@ def planned(experiment: Experiment, data: TrainingData, starts: Weights) -> Iter
     for questions, way, factor in ((0, UNSEEN, None), *trained):
         stated = {"way": way, "questions": questions, "rate_factor": factor}
         start = "" if way == SCRATCH else digest(starts)
-        parts = [experiment_key(experiment_of(experiment, stated, n_all), data), stated, start]
-        key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]
-        yield {"key": key, **stated}
+        of_experiment = experiment_key(experiment_of(experiment, stated, n_all), data)
+        yield {"key": key_of(of_experiment, stated, start), **stated}
 
 
 def experiment_of(experiment: Experiment, condition: Condition, n_all: int) -> Experiment:
@@ -224,9 +222,8 @@ def digest(starts: Weights) -> str:
 
 def condition(rows: pd.DataFrame, data: TrainingData, protocol: str) -> dict[str, Any]:
     """Sum up the seeds of a way under a protocol of the data set."""
-    found = over_seeds(
-        tables(rows["test"]), tables(rows["dev"]), data.dataset.description.protocols[protocol]
-    )
+    rule = data.dataset.description.protocols[protocol]
+    found = over_seeds(tables(rows["test"]), tables(rows["dev"]), rule)
     return {
         **{name: rows[name].iloc[0] for name in ("way", "questions", "rate_factor")},
         "protocol": protocol,

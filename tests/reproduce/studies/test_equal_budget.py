@@ -9,7 +9,7 @@ import pytest
 from filelock import FileLock, Timeout
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.evaluation.records import ResultRecord, read_record, save_record
+from answer_ranking.evaluation.records import read_record
 from answer_ranking.reproduce.experiments import hyperqa
 from answer_ranking.reproduce.experiments.options import DataOptions, parse
 from answer_ranking.reproduce.studies.equal_budget import (
@@ -176,36 +176,21 @@ def test_trials_that_would_be_drawn_in_another_way_are_those_of_another_search(s
 def test_a_record_of_more_seeds_is_not_lost_after_a_search(trained, tmp_path):
     words = ["--dataset", "sample", "--trials", "2", "--seeds", "2", "--record", "fair/sample/a"]
     words += ["--results", f"{tmp_path}", "--output", f"{tmp_path}/o"]
-    record = ResultRecord(
-        paper="hyperqa",
-        dataset="sample",
-        protocol="all",
-        split="test",
-        model="HyperQA",
-        seeds=[0, 1, 2],
-        parameters=1,
-        seconds_per_epoch=0.1,
-        command="python a.py",
-        metrics={"map": {"mean": 0.5, "ci95": 0.1, "per_seed": [0.5] * 3}},
-    )
-    save_record(record, tmp_path / "fair" / "sample" / "a.json")
+    path = tmp_path / "fair" / "sample" / "a.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"dataset": "sample", "seeds": [0, 1, 2], "metrics": {}}))
     with pytest.raises(UserError, match="seeds: 3"):
         equal_budget(parse("A test.", presets(), words))
     assert trained == []
 
 
-def test_what_the_user_can_mend(search, tmp_path):
+def test_what_the_user_can_mend(search):
     with pytest.raises(UserError, match="trials must be at least 1"):
         BudgetOptions(trials=0)
     with pytest.raises(UserError, match="search_seed 104 is a seed for test"):
         BudgetOptions(search_seed=104)
     with pytest.raises(UserError, match="every trial diverged"):
         search(trials=1)  # whose learning rate is four times 0.1
-    path = tmp_path / "equal_budget" / "sample_hyperqa.trials.jsonl"
-    for damage in ("{\n", "[]\n", '{"key": ""}\n'):
-        path.write_text(damage)
-        with pytest.raises(UserError, match=r"trials\.jsonl is damaged"):
-            search(trials=1)
 
 
 @pytest.mark.parametrize("name", ["cosineqa", "cosinet-list", "qrnn", "ap-bilstm"])

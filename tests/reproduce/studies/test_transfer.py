@@ -141,9 +141,6 @@ def test_what_the_user_can_mend(tmp_path):
         checked("--record", "transfer/a")
     with pytest.raises(UserError, match="is a record of wikiqa"):
         checked("--record", "transfer/a", "--seeds", "6", "--dataset", "trecqa")
-    save_study({"dataset": "wikiqa", "seeds": [0]}, tmp_path / "fair" / "a.json")
-    with pytest.raises(UserError, match="is no record of its study"):
-        checked("--record", "fair/a")
     assert checked("--record", "transfer/a", "--seeds", "6").path == tmp_path / "transfer" / "a.json"
     for options in ({"questions": (30, 10)}, {"questions": (0, 10)}, {"rate_factors": (1.0, np.inf)}):
         with pytest.raises(UserError, match="must rise from above 0"):
