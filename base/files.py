@@ -111,10 +111,11 @@ def check_writable(folder: str | Path) -> None:
 
 
 @contextmanager
-def held_folder(folder: str | Path) -> Iterator[None]:
+def locked_folder(folder: str | Path, wait: bool = True) -> Iterator[bool]:
     """Lock a folder, made where it is missing, while the block runs; another process says so and waits.
 
-    A process that is killed holds nothing any more.
+    Gives whether this process has locked it: without `wait` another process may have. A process that is
+    killed locks nothing any more.
     """
     check_writable(folder)
     path = Path(folder) / "lock"
@@ -124,10 +125,11 @@ def held_folder(folder: str | Path) -> Iterator[None]:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        print(f"Another process works in {folder}: waiting for it.", flush=True)
-        lock.acquire()
+        if wait:
+            print(f"Another process works in {folder}: waiting for it.", flush=True)
+            lock.acquire()
     try:
-        yield
+        yield lock.is_locked
     except KeyboardInterrupt:
         print("\nStopped. What is finished is kept: the same command goes on from there.", flush=True)
         raise

@@ -37,12 +37,12 @@ DRIVER = """
 import sys
 from pathlib import Path
 from answer_ranking.base.command import run_command
-from answer_ranking.reproduce.experiments import listed
+from answer_ranking.reproduce import experiment_list
 
-listed.ROOT = folder = Path(sys.argv[1])
+experiment_list.ROOT = folder = Path(sys.argv[1])
 options = {"jobs": int(sys.argv[2])} if sys.argv[2].isdigit() else {"ray": sys.argv[2]}
 places = {"experiments": folder / "list", "results": folder / "results"}
-run_command(lambda: listed.reproduce(**options, **places))
+run_command(lambda: experiment_list.reproduce(**options, **places))
 """
 
 
@@ -132,7 +132,7 @@ def survive(folder: Path, kills: int, rng: random.Random) -> dict[str, Any]:
 def workers() -> list[int]:
     """Find Ray's workers that train."""
     listed = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
-    return [int(line.split()[0]) for line in listed.splitlines() if "ray::there" in line]
+    return [int(line.split()[0]) for line in listed.splitlines() if "ray::run_on_node" in line]
 
 
 def compare(killed: Path, sound: Path, tasks: int) -> dict[str, int]:

@@ -1,13 +1,17 @@
-"""The one runner: trains a model with several seeds on a data set, for papers and own tables alike."""
+"""The one runner, which trains a model with several seeds on a data set, and the one study engine."""
 
 from answer_ranking.engine.data import TrainingData, encode
 from answer_ranking.engine.recipe import build, options_of, train
+from answer_ranking.engine.study import Study
+from answer_ranking.engine.study_record import StudyRecord
 from answer_ranking.engine.training_run import TRAINED, Seed, SeedResult, TrainingRun, training_key
 
 __all__ = [
     "TRAINED",
     "Seed",
     "SeedResult",
+    "Study",
+    "StudyRecord",
     "TrainingData",
     "TrainingRun",
     "build",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from answer_ranking.base.files import atomic_write, check_writable, held_folder, remove_leftovers
+from answer_ranking.base.files import atomic_write, check_writable, locked_folder, remove_leftovers
 from answer_ranking.data_prep import EncodedSplit
 from answer_ranking.engine.data import TrainingData
 from answer_ranking.evaluation.metrics import per_question, summarise
@@ -75,6 +75,18 @@ class SeedResult:
         return summarise(self.tables[split], "answerable")
 
 
+def score_splits(model: "keras.Model", data: TrainingData, fitted: "FitResult") -> SeedResult:
+    """Score dev and test with a trained model."""
+    from answer_ranking.training.scoring import score
+
+    scores, tables = {}, {}
+    for name, split in data.scored_splits.items():
+        scores[name] = score(model, split, data.order_seed)
+        tables[name] = per_question(split, scores[name])
+    dev_map = summarise(tables["dev"], "answerable")["map"]
+    return SeedResult(fitted.history, scores, tables, dev_map)
+
+
 class TrainingRun:
     """The training of a model with several seeds.
 
@@ -99,7 +111,7 @@ class TrainingRun:
     def seed(self, number: int) -> Iterator[Seed]:
         """Hold a seed's folder, so that no other process trains this seed meanwhile."""
         folder = self.folder / f"seed-{number}"
-        with held_folder(folder):
+        with locked_folder(folder):
             remove_leftovers(folder)
             yield Seed(number, folder / "state.npz", self.key, f"{self._title}, seed {number}")
             if not (folder / TRAINED).exists():
@@ -109,15 +121,10 @@ class TrainingRun:
 
     def keep(self, seed: Seed, model: "keras.Model", fitted: "FitResult") -> None:
         """Score dev and test; keep curves and scores, and the model if it is the best on dev so far."""
-        from answer_ranking.training.scoring import score
-
-        splits = self.data.scored_splits
-        scores = {name: score(model, split, self.data.order_seed) for name, split in splits.items()}
-        tables = {name: per_question(split, scores[name]) for name, split in splits.items()}
-        dev_map = summarise(tables["dev"], "answerable")["map"]
-        if self.model is None or dev_map > self.results[self.best].dev_map:
+        result = score_splits(model, self.data, fitted)
+        if self.model is None or result.dev_map > self.results[self.best].dev_map:
             self.model = model
-        self.results[seed.number] = SeedResult(fitted.history, scores, tables, dev_map)
+        self.results[seed.number] = result
 
     @property
     def best(self) -> int:
@@ -144,7 +151,11 @@ class TrainingRun:
             write_split(self.folder / "runs", name, split, scores, protocols)
 
 
+def key_of(*parts: Any) -> str:
+    """Name what numbers depend on by a hash."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
+
+
 def training_key(configuration: Mapping[str, Any], data: TrainingData) -> str:
     """Hash options, data and versions: the states of other trainings are not taken up."""
-    parts = [configuration, data.data_hash, package_versions()]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
+    return key_of(configuration, data.data_hash, package_versions())

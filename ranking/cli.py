@@ -271,14 +271,14 @@ def reproduce(
         ray: train them on a Ray cluster: auto, the one that runs; local, a new one of this machine; or the
             address of its head node.
     """
-    from answer_ranking.reproduce.experiments import listed
+    from answer_ranking.reproduce import experiment_list
 
-    if not listed.RESULTS.is_dir():
+    if not experiment_list.RESULTS.is_dir():
         raise UserError(
             "this installation has no records (reproduce/results). Clone the repository and install it with "
             "pip install -e ."
         )
-    return listed.reproduce(only, rerun, replace, dry_run, jobs, ray)
+    return experiment_list.reproduce(only, rerun, replace, dry_run, jobs, ray)
 
 
 def _choice_of(commands: Mapping[str, Callable]) -> Any:

@@ -22,7 +22,7 @@ from tqdm import tqdm
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.files import atomic_write, check_writable
-from answer_ranking.data_prep import Vocabulary, load_dataset
+from answer_ranking.data_prep import Dataset, Vocabulary, load_dataset
 from answer_ranking.data_prep.encoded_split import count_words
 from answer_ranking.engine import TrainingData
 from answer_ranking.evaluation.metrics import evaluate_ranking
@@ -33,7 +33,7 @@ from answer_ranking.ranking.model_folder import PRESETS
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.reproduce.experiments.data_options import DataOptions
 from answer_ranking.reproduce.experiments.options import Experiment
-from answer_ranking.reproduce.experiments.run import Run, clean_command, train
+from answer_ranking.reproduce.experiments.run import Run, clean_command
 from answer_ranking.training.options import check_range
 
 DATA = DataOptions(dataset="squad-sent", variant="v1.1")
@@ -84,35 +84,31 @@ def one_unknown_word(data: TrainingData) -> TrainingData:
 def trained(experiment: Experiment, data: TrainingData) -> Run:
     """Train an experiment's seeds, or take up what was trained; the run has the model that is best on dev."""
     run = Run(experiment.name, experiment, data)
-    for number in run.seeds:
-        with run.seed(number) as seed:
-            model, fitted = train(experiment, data, seed)
-        run.keep(seed, model, fitted)
+    run.train_seeds()
     return run
 
 
 def search(config: Config, data: TrainingData) -> list[Run]:
     """Train every setting with one seed, then the best with all; the last run is the one to take."""
-    experiments = [each.changed(output=config.output, seeds=1) for each in SETTINGS[config.preset]]
-    runs = [trained(experiment, data) for experiment in experiments]
-    best = runs.pop(int(np.argmax([run.results[0].dev_map for run in runs])))
+    runs = []
+    for experiment in SETTINGS[config.preset]:
+        runs.append(trained(experiment.changed(output=config.output, seeds=1), data))
+    best = max(runs, key=lambda run: run.results[0].dev_map)
+    runs.remove(best)
     return [*runs, trained(best.experiment.changed(seeds=config.seeds), data)]
 
 
 def trials(runs: Sequence[Run]) -> list[dict[str, Any]]:
     """Say of every training what was varied, its best epoch and its dev MAP."""
-    options = [run.experiment.configuration for run in runs]
-    varied = [name for name in options[0] if any(each[name] != options[0][name] for each in options)]
-    return [
-        {
-            **{name: of_run[name] for name in varied},
-            "seed": seed,
-            "epoch": 1 + int(np.argmax([epoch["dev_map"] for epoch in result.history])),
-            "dev_map": result.dev_map,
-        }
-        for run, of_run in zip(runs, options, strict=True)
-        for seed, result in run.results.items()
-    ]
+    options = pd.DataFrame([run.experiment.configuration for run in runs], dtype=object)
+    varied = [name for name in options if len(set(options[name].map(str))) > 1]
+    found = []
+    for run in runs:
+        own = {name: run.experiment.configuration[name] for name in varied}
+        for seed, result in run.results.items():
+            epoch = 1 + int(np.argmax([epoch["dev_map"] for epoch in result.history]))
+            found.append({**own, "seed": seed, "epoch": epoch, "dev_map": result.dev_map})
+    return found
 
 
 def small_ranker(run: Run, data: TrainingData) -> Ranker:
@@ -141,33 +137,42 @@ def letters(text: str) -> str:
     return re.sub(r"[\W_]+", "", text.casefold())
 
 
-def conditions(ranker: Ranker, data: TrainingData, data_home: Path | None) -> Iterator[dict[str, Any]]:
+def conditions(ranker: Ranker, data: TrainingData, data_home: Path | None) -> list[dict[str, Any]]:
     """Measure the ranker, BM25 and their fusion on test questions of data sets that it never saw."""
-    tables = (data.dataset.train, data.dataset.dev)
-    own = {letters(text) for table in tables for text in table["candidate"].unique()}
+    own = set()
+    for table in (data.dataset.train, data.dataset.dev):
+        own.update(map(letters, table["candidate"].unique()))
+    found = []
     for name in MEASURED:
         dataset = load_dataset(name, data_home=data_home)
-        table, description = dataset.test, dataset.description
-        questions = table["question_id"].unique()
-        # Whole questions, drawn where all would take hours.
-        drawn = np.random.default_rng(0).permutation(questions)[: len(questions) * MOST_PAIRS // len(table)]
-        table = table[table["question_id"].isin(drawn)].reset_index(drop=True)
-        ids, labels = table["question_id"].tolist(), table["label"].to_numpy()
-        scores = {"preset": scores_of(ranker, table), **rule_scores(table, description, ("BM25",))}
-        scores["bm25"] = scores.pop("BM25")
-        scores["fusion"] = fuse(ids, *scores.values())
-        measured = {each: evaluate_ranking(ids, labels, values) for each, values in scores.items()}
-        texts = table["candidate"].unique()
-        for protocol, rule in description.protocols.items():
-            yield {
-                "title": description.title,
-                "protocol": protocol,
-                "drawn": len(drawn),
-                "of": len(questions),
-                "seen": float(np.mean([letters(text) in own for text in texts])),
-                **compare(measured, rule),
-            }
-        print(f"measured: {description.title}", flush=True)
+        found += measure(ranker, dataset, own)
+        print(f"measured: {dataset.description.title}", flush=True)
+    correct_for_number(found)
+    return found
+
+
+def measure(ranker: Ranker, dataset: Dataset, own: set[str]) -> Iterator[dict[str, Any]]:
+    """Measure on a data set under each protocol; `own` are the letters of the answers of training."""
+    table, description = dataset.test, dataset.description
+    questions = table["question_id"].unique()
+    # Whole questions, drawn where all would take hours.
+    drawn = np.random.default_rng(0).permutation(questions)[: len(questions) * MOST_PAIRS // len(table)]
+    table = table[table["question_id"].isin(drawn)].reset_index(drop=True)
+    ids, labels = table["question_id"].tolist(), table["label"].to_numpy()
+    scores = {"preset": scores_of(ranker, table)}
+    scores["bm25"] = rule_scores(table, description, ("BM25",))["BM25"]
+    scores["fusion"] = fuse(ids, *scores.values())
+    measured = {name: evaluate_ranking(ids, labels, values) for name, values in scores.items()}
+    seen = [letters(text) in own for text in table["candidate"].unique()]
+    for protocol, rule in description.protocols.items():
+        yield {
+            "title": description.title,
+            "protocol": protocol,
+            "drawn": len(drawn),
+            "of": len(questions),
+            "seen": float(np.mean(seen)),
+            **compare(measured, rule),
+        }
 
 
 def main(config: Config) -> None:
@@ -182,14 +187,13 @@ def main(config: Config) -> None:
     ranker = Ranker.load(folder)  # as a user has it
     trained_scores = best.results[chosen["seed"]].scores["dev"]
     difference = np.abs(scores_of(ranker, data.dataset.dev) - trained_scores).max()
-    measured = list(conditions(ranker, data, config.data_home))
-    correct_for_number(measured)
+    measured = conditions(ranker, data, config.data_home)
     description = data.dataset.description
-    drawn = {
-        f"{each['title']}: {each['drawn']} of {each['of']:,} questions, drawn with seed 0."
-        for each in measured
-        if each["drawn"] < each["of"]
-    }
+    drawn = set()
+    for each in measured:
+        if each["drawn"] < each["of"]:
+            number = f"{each['drawn']} of {each['of']:,}"
+            drawn.add(f"{each['title']}: {number} questions, drawn with seed 0.")
     card = {
         "name": config.preset,
         "model": best.experiment.title,

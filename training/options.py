@@ -10,6 +10,8 @@ Eq9 = Literal["points", "parameters", "released_code", "none"]
 """The readings of HyperQA's Eq. 9, see `training.riemannian`."""
 NegativesFrom = Literal["answers", "own"]
 Reduction = Literal["mean", "sum"]
+# Table 2 of the Attentive Pooling paper; QA-CNN has the second one.
+_RATES_OF_SGD = (1.1, 0.05)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,7 +198,7 @@ class HardestNegativeOptions(FitOptions):
         check_range(self, "margin", above=0)
         check_choice(self, "negatives_from", NegativesFrom)
         check_choice(self, "reduction", Reduction)
-        if self.optimizer.lower() != "sgd" and self.learning_rate == type(self).learning_rate:
+        if self.optimizer.lower() != "sgd" and self.learning_rate in _RATES_OF_SGD:
             raise UserError(
                 f"the paper's learning rate, {self.learning_rate:g}, is for SGD. With --optimizer "
                 f"{self.optimizer} give --learning-rate as well, such as 0.001, and "

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from tqdm import tqdm
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import atomic_write, held_folder, refuse_links, remove_leftovers
+from answer_ranking.base.files import atomic_write, locked_folder, refuse_links, remove_leftovers
 from answer_ranking.ranking.model_folder import find_model
 from answer_ranking.ranking.search import ball
 from answer_ranking.ranking.search.bm25 import WORDS, write_bm25
@@ -140,7 +140,7 @@ def commit(folder: Path, manifest: Manifest, before: Manifest | None = None) -> 
 def held(folder: Path) -> Iterator[None]:
     """Hold the lock of an index; a UserError says that the disk is full."""
     refuse_links(folder)
-    with held_folder(folder):
+    with locked_folder(folder):
         try:
             for path in (*folder.glob(".*.part"), *folder.glob("segments/.*.part")):
                 if _UNFINISHED.fullmatch(path.name):

@@ -1,6 +1,7 @@
 """The run of an experiment: what it reads, its seeds and their folders, and what it leaves behind."""
 
 import json
+import re
 import shlex
 import statistics
 import sys
@@ -12,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from answer_ranking import engine
-from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import check_writable, remove_leftovers
 from answer_ranking.engine import TRAINED, Seed, TrainingData, TrainingRun, training_key
+from answer_ranking.engine.study_record import Extent, refuse_to_lose
 from answer_ranking.evaluation.metrics import METRICS, over_seeds, summarise
 from answer_ranking.evaluation.records import (
     ResultRecord,
-    read_record,
     record_path,
     save_record,
     without_paths,
@@ -36,10 +36,7 @@ def run_experiment(experiment: Experiment) -> "Run":
     """Train and measure a model with all seeds, and write what comes out."""
     data = experiment.data.load()
     run = Run(experiment.entry.paper, experiment, data)
-    for number in run.seeds:
-        with run.seed(number) as seed:
-            model, fitted = train(experiment, data, seed)
-        run.keep(seed, model, fitted)
+    run.train_seeds()
     run.write()
     return run
 
@@ -73,6 +70,13 @@ class Run(TrainingRun):
         elif seed.number == self.seeds[-1]:
             raise SystemExit(0)
 
+    def train_seeds(self) -> None:
+        """Train and keep every seed."""
+        for number in self.seeds:
+            with self.seed(number) as seed:
+                model, fitted = train(self.experiment, self.data, seed)
+            self.keep(seed, model, fitted)
+
     def write(self, **further: Any) -> None:
         """Write run files, the best model, learning curves and records; print the table.
 
@@ -104,9 +108,11 @@ class Run(TrainingRun):
 
     def count_all_table(self) -> str:
         """Set the metrics over all questions, one without a correct answer as 0, as SemEval's scorer does."""
-        results = self.results.values()
-        tables = {name: [result.tables[name] for result in results] for name in ("dev", "test")}
+        tables = {name: self._tables(name) for name in ("dev", "test")}
         return means_table("every question counts", tables, "all")
+
+    def _tables(self, split: str) -> list[pd.DataFrame]:
+        return [result.tables[split] for result in self.results.values()]
 
     def _record_paths(self) -> dict[tuple[str, str], Path]:
         """Name the record of every test split and protocol; a suffix tells them where there are several."""
@@ -120,20 +126,16 @@ class Run(TrainingRun):
         return paths
 
     def _refuse_to_lose_a_record(self) -> None:
-        for path in self._record_paths().values() if self.experiment.run.record else ():
-            old = read_record(path) if path.exists() else None
-            if old and old.dataset != self.data.dataset.description.name:
-                raise UserError(f"{path} is a record of {old.dataset}. Give another name.")
-            if old and len(old.seeds) > len(self.seeds):
-                raise UserError(
-                    f"{path} is a record of {len(old.seeds)} seeds, which {len(self.seeds)} would replace: "
-                    f"give --seeds {len(old.seeds)}, or another name."
-                )
-            if old and old.main and not self.experiment.run.main:
-                raise UserError(f"{path} is a main record: give --main as well, or another name.")
+        run = self.experiment.run
+        if not run.record:
+            return
+        subject = {"dataset": self.data.dataset.description.name}
+        extent = {"seeds": len(self.seeds), "options": {"--main"} if run.main else set()}
+        for path in self._record_paths().values():
+            refuse_to_lose(path, subject, extent, _extent_of, needed=("seeds", "metrics"))
 
     def _records(self, further: dict[str, Any]) -> dict[Path, ResultRecord]:
-        dataset, results = self.data.dataset, self.results.values()
+        dataset = self.data.dataset
         made_by = [trained_by(self.folder / f"seed-{number}") for number in self.seeds]
         common = facts(self.experiment, self.data) | {
             "paper": self.paper,
@@ -147,16 +149,19 @@ class Run(TrainingRun):
             **further,
         }
         # Other code, that of an earlier process, may have trained the seeds.
-        code = [{key: each.get(key) for key in ("commit", "clean_tree")} for each in made_by]
-        if code[0]["commit"] is not None and code.count(code[0]) == len(code):
-            common |= code[0]
+        codes = [(each.get("commit"), each.get("clean_tree")) for each in made_by]
+        if codes[0][0] is not None and len(set(codes)) == 1:
+            common["commit"], common["clean_tree"] = codes[0]
         records = {}
         for (split, protocol), path in self._record_paths().items():
             rule = dataset.description.protocols[protocol]
-            test, dev = ([result.tables[name] for result in results] for name in (split, "dev"))
-            measured = over_seeds(test, dev, rule)
-            records[path] = ResultRecord(**common, **measured, protocol=protocol, split=split)
+            found = over_seeds(self._tables(split), self._tables("dev"), rule)
+            records[path] = ResultRecord(**common, **found, protocol=protocol, split=split)
         return records
+
+
+def _extent_of(record: dict[str, Any]) -> Extent:
+    return {"seeds": len(record["seeds"]), "options": {"--main"} if record.get("main") else set()}
 
 
 def trained_by(folder: Path) -> dict[str, Any]:
@@ -172,8 +177,8 @@ def means_table(corner: str, tables: dict[str, list[pd.DataFrame]], rule: str) -
     """Set the means over the tables of all seeds, a line per name."""
     rows = []
     for name, each in tables.items():
-        means = [summarise(table, rule) for table in each]
-        rows.append([name, *(f"{statistics.mean(one[m] for one in means):.4f}" for m in METRICS[:3])])
+        means = pd.DataFrame([summarise(table, rule) for table in each]).mean()
+        rows.append([name, *means[list(METRICS[:3])].map("{:.4f}".format)])
     return text_table([corner, *(METRIC_TITLES[metric] for metric in METRICS[:3])], rows)
 
 
@@ -208,8 +213,11 @@ def facts(experiment: Experiment, data: TrainingData) -> dict[str, Any]:
 
 def slug(*parts: str) -> str:
     """Join names to one that suits a file system, such as hyperqa_trecqa_ap-cnn."""
-    cleaned = ("".join(c if c.isalnum() or c in "+.-" else "-" for c in part.lower()) for part in parts)
-    return "_".join("-".join(filter(None, part.split("-"))) for part in cleaned if part)
+    cleaned = []
+    for part in filter(None, parts):
+        words = re.sub(r"[^\w+.]|_", "-", part.lower())
+        cleaned.append(re.sub("-+", "-", words).strip("-"))
+    return "_".join(cleaned)
 
 
 def clean_command() -> str:

@@ -11,35 +11,25 @@ With --record eq9/wikiqa the summary and the trials are kept in reproduce/result
 from which docs/eq9.md is made; else they stay in the output folder.
 """
 
-import gc
-import hashlib
-import json
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import tyro
-from tqdm import tqdm
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import (
-    atomic_write,
-    check_writable,
-    held_folder,
-    remove_leftovers,
-)
-from answer_ranking.engine import Seed, TrainingData
+from answer_ranking.base.files import check_writable
+from answer_ranking.engine import Seed, Study, StudyRecord, TrainingData
+from answer_ranking.engine.study import Condition, present
+from answer_ranking.engine.training_run import key_of
 from answer_ranking.evaluation.figures import save_figure
 from answer_ranking.evaluation.metrics import METRICS, per_question, questions_that_count, strictest
-from answer_ranking.evaluation.records import read_trials, record_path, save_study
+from answer_ranking.evaluation.records import record_path
 from answer_ranking.evaluation.studies.eq9 import (
     COSINE,
     TITLES,
     choose_rate,
-    load_study,
     study_figure,
     study_table,
     summarise_conditions,
@@ -55,10 +45,7 @@ from answer_ranking.reproduce.experiments.options import (
 from answer_ranking.reproduce.experiments.run import facts, train
 from answer_ranking.training.options import Eq9, check_range
 
-if TYPE_CHECKING:
-    import keras
-
-Condition = Literal[Eq9, "cosineqa"]
+ConditionName = Literal[Eq9, "cosineqa"]
 """A reading of Eq. 9, or CosineQA."""
 
 FIRST_TUNING_SEED = 1000
@@ -79,7 +66,7 @@ class Config:
     """Name of the data set; trecqa is TRAIN-ALL, clean."""
     embeddings: tuple[str, ...] = ("glove-6b-50d",)
     """Word vectors, by name or path; several are concatenated."""
-    conditions: tuple[Condition, ...] = tuple(TITLES)
+    conditions: tuple[ConditionName, ...] = tuple(TITLES)
     """What to compare: HyperQA under readings of Eq. 9, and CosineQA."""
     learning_rates: tuple[float, ...] = (0.03, 0.1, 0.3)
     """The rates to choose from on dev; more of them add trials to those that are recorded."""
@@ -130,11 +117,24 @@ class Config:
     @property
     def summary(self) -> Path:
         """The file of the summary; the trials stand beside it."""
-        return (
-            record_path(self.results, self.record)
-            if self.record
-            else self.output / "eq9" / f"{self.dataset}.json"
-        )
+        if self.record:
+            return record_path(self.results, self.record)
+        return self.output / "eq9" / f"{self.dataset}.json"
+
+    @property
+    def trials(self) -> Path:
+        """The file of the trials of rates."""
+        return self.summary.with_suffix(TRIALS)
+
+    @property
+    def extent(self) -> dict[str, Any]:
+        """What the study covers."""
+        return {
+            "conditions": self.conditions,
+            "learning rates": self.learning_rates,
+            "tuning seeds": self.tuning_seeds,
+            **extent_of_sizes(self.sizes),
+        }
 
     @property
     def figure(self) -> Path:
@@ -151,124 +151,30 @@ class Config:
         return Experiment.of(name, _DATA[self.dataset], **given, **chosen, **reading)
 
 
-def run_key(experiment: Experiment, data: TrainingData) -> str:
-    """Name a condition's experiment by a hash of its options and data."""
-    text = json.dumps([experiment.configuration, data.data_hash], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-def fit_seed(
-    experiment: Experiment, data: TrainingData, seed: Seed
-) -> "tuple[keras.Model | None, dict[str, Any]]":
-    """Train one seed; return no model and `diverged`, or the model, its `best_epoch` and `history`."""
-    from answer_ranking.training import TrainingDivergedError
-
-    gc.collect()  # Models refer to themselves in circles: hundreds of them would fill the memory.
-    try:
-        model, fitted = train(experiment, data, seed)
-    except TrainingDivergedError as error:
-        return None, {"diverged": str(error)}
-    return model, {"best_epoch": fitted.best_epoch, "history": fitted.history}
-
-
-def tune(
-    config: Config, data: TrainingData, condition: str, dimension: int, path: Path, done: Callable
-) -> dict[str, Any]:
-    """Choose the learning rate of a condition on dev, trying what `path` does not hold yet.
-
-    `done` is called after every trial. Returns what `evaluation.studies.eq9.choose_rate` returns.
-    """
-    tried = []
-    for rate in config.learning_rates:
-        experiment = config.experiment(condition, rate, dimension)
-        key = run_key(experiment, data)
-        for seed in range(FIRST_TUNING_SEED, FIRST_TUNING_SEED + config.tuning_seeds):
-            trials = read_trials(path, ("key", "seed", "learning_rate"))
-            trial = next((each for each in trials if (each["key"], each["seed"]) == (key, seed)), None)
-            if trial is None:
-                trial = {"key": key, "condition": condition, "dimension": dimension}
-                trial |= {"learning_rate": rate, "seed": seed}
-                began = time.perf_counter()
-                _, fitted = fit_seed(experiment, data, Seed(seed))
-                if "diverged" in fitted:
-                    trial |= fitted
-                else:
-                    trial["dev_map"] = round(fitted["history"][fitted["best_epoch"]]["dev_map"], 6)
-                    trial["best_epoch"] = fitted["best_epoch"] + 1
-                trial["seconds"] = round(time.perf_counter() - began, 1)
-                with atomic_write(path) as file:
-                    file.writelines(json.dumps(each) + "\n" for each in [*trials, trial])
-            tried.append(trial)
-            done()
-    return choose_rate(tried)
-
-
-def measure_seed(experiment: Experiment, data: TrainingData, seed: int, rule: str, path: Path) -> dict:
-    """Train one seed at the chosen rate and keep what `summarise_conditions` wants of it, or read that."""
-    from answer_ranking.training import NormTracker
-    from answer_ranking.training.scoring import score
-
-    if path.exists():
-        try:
-            return json.loads(path.read_text("utf-8"))
-        except ValueError as error:
-            raise UserError(f"{path} is damaged ({error}). Remove it to train this seed again.") from error
-    tracker = NormTracker(data.dev, experiment.model.max_norm)
-    model, fitted = fit_seed(experiment, data, Seed(seed, callbacks=(tracker,)))
-    found = {"seed": seed, "reading": experiment.training.eq9, **fitted}
-    if model is not None:
-        table = per_question(data.test, score(model, data.test))
-        table = table[questions_that_count(table, rule)]
-        test = {"question_ids": table.index.tolist(), **{name: table[name].tolist() for name in METRICS}}
-        found |= {"norms": tracker.rows, "test": test}
-    with atomic_write(path) as file:
-        json.dump(found, file)
-    return found
-
-
-def refuse_to_lose(config: Config) -> None:
-    """Refuse to put a study in the place of a recorded one that has more."""
-    if not config.summary.exists():
-        return
-    record = load_study(config.summary)
-    if record["dataset"] != config.dataset:
-        raise UserError(f"{config.summary} is a study of {record['dataset']}. Give another --record.")
-    sizes = dict.fromkeys(each["dimension"] for each in record["conditions"])
-    seeds = {size: record["size_seeds" if place else "seeds"] for place, size in enumerate(sizes)}
-    more = {
-        "conditions": {each["condition"] for each in record["conditions"]} - set(config.conditions),
-        "sizes": seeds.keys() - config.sizes.keys(),
-        "learning rates": set(record["tuning"]["learning_rates"]) - set(config.learning_rates),
-        "seeds": {f"{n} at d = {d}" for d, n in seeds.items() if n > config.sizes.get(d, n)},
-        "tuning seeds": {record["tuning"]["seeds"]} - set(range(config.tuning_seeds + 1)),
-    }
-    if lost := [f"{name} {', '.join(map(str, sorted(each)))}" for name, each in more.items() if each]:
-        raise UserError(
-            f"{config.summary} is a study with more than this one would have: {'; '.join(lost)}. Ask for "
-            "these too, or give another --record."
-        )
-
-
 def study(config: Config) -> Path:
     """Do what of the study is not done yet, sum it up, and draw the figure; return the summary's file.
 
     A UserError says that data are missing, a file is damaged, a folder cannot be written to, or a recorded
     study has more than this one.
     """
-    refuse_to_lose(config)
-    trials = config.summary.with_suffix(TRIALS)
-    for folder in (config.summary.parent, config.figure.parent, config.output):
-        check_writable(folder)
-        remove_leftovers(folder)
+    subject, needed = {"dataset": config.dataset}, ("seeds", "size_seeds", "tuning", "conditions")
+    record = StudyRecord(config.summary, subject, config.extent, extent_of, needed)
+    check_writable(config.figure.parent)
     base = config.experiment("none", config.learning_rates[0], config.dimension)
     data = base.data.load()
-    protocols = data.dataset.description.protocols
-    protocol = strictest(protocols)
-    record = facts(base, data)
-    del record["model"]
+    protocol = strictest(data.dataset.description.protocols)
+    conditions: list[dict[str, Any]] = []
+    for dimension, seeds in config.sizes.items():
+        tuned = tune(config, data, dimension)
+        runs = train_chosen(config, data, dimension, seeds, tuned)
+        summaries = summarise_conditions(dimension, tuned, runs, LEVEL)
+        print(f"\nd = {dimension}\n\n{study_table(summaries)}\n", flush=True)
+        conditions += summaries
+    about = facts(base, data)
+    del about["model"]
     for name in ("model", "eq9", "learning_rate", "dimension"):
-        del record["configuration"][name]
-    record |= {
+        del about["configuration"][name]
+    about |= {
         "study": "eq9",
         "title": data.title,
         "protocol": protocol,
@@ -280,40 +186,101 @@ def study(config: Config) -> Path:
             "seeds": config.tuning_seeds,
             "first_seed": FIRST_TUNING_SEED,
             "chosen_by": "highest mean of best dev MAP; a rate at which a seed diverges is out",
-            "trials": trials.name,
+            "trials": config.trials.name,
         },
-        "conditions": [],
     }
-    tunings = len(config.learning_rates) * config.tuning_seeds
-    total = sum(len(config.conditions) * (tunings + seeds) for seeds in config.sizes.values())
-    bar = tqdm(total=total, desc=data.title, unit="seed", dynamic_ncols=True)
-    with held_folder(config.output / "eq9" / config.summary.stem), bar:
-        for dimension, seeds in config.sizes.items():
-            tuned, runs = {}, {}
-            for condition in config.conditions:
-                bar.set_postfix_str(f"d = {dimension}, {condition}")
-                tuned[condition] = tune(config, data, condition, dimension, trials, bar.update)
-                rate, runs[condition] = tuned[condition]["learning_rate"], []
-                if rate is None:
-                    bar.update(seeds)
-                    continue
-                chosen = config.experiment(condition, rate, dimension)
-                folder = config.output / "eq9" / run_key(chosen, data)
-                remove_leftovers(folder)
-                for seed in range(seeds):
-                    path = folder / f"seed-{seed}.json"
-                    runs[condition].append(measure_seed(chosen, data, seed, protocols[protocol], path))
-                    bar.update()
-            record["conditions"] += summarise_conditions(dimension, tuned, runs, LEVEL)
-    refuse_to_lose(config)
-    save_study(record, config.summary)
+    record.write({**about, "conditions": conditions})
     title = f"{data.title}, {protocol}"
-    save_figure(study_figure(record["conditions"], max_norm=config.max_norm, title=title), config.figure)
-    for dimension in config.sizes:
-        print(f"\nd = {dimension}\n")
-        print(study_table([each for each in record["conditions"] if each["dimension"] == dimension]))
-    print(f"\nSummary: {config.summary}\nFigure: {config.figure}")
+    save_figure(study_figure(conditions, max_norm=config.max_norm, title=title), config.figure)
+    print(f"Figure: {config.figure}")
     return config.summary
+
+
+def extent_of(record: dict[str, Any]) -> dict[str, Any]:
+    """Say what a recorded study covers."""
+    sizes: dict[int, int] = {}
+    for each in record["conditions"]:
+        # The main size comes first.
+        sizes.setdefault(each["dimension"], record["size_seeds" if sizes else "seeds"])
+    return {
+        "conditions": {each["condition"] for each in record["conditions"]},
+        "learning rates": record["tuning"]["learning_rates"],
+        "tuning seeds": record["tuning"]["seeds"],
+        **extent_of_sizes(sizes),
+    }
+
+
+def extent_of_sizes(sizes: dict[int, int]) -> dict[str, Any]:
+    """Say how many seeds every size has."""
+    return {"sizes": set(sizes)} | {f"seeds at d = {size}": seeds for size, seeds in sizes.items()}
+
+
+def tune(config: Config, data: TrainingData, dimension: int) -> dict[str, dict[str, Any]]:
+    """Choose the learning rate of every condition on dev; gives what `choose_rate` returns."""
+    tried = []
+    for name in config.conditions:
+        for rate in config.learning_rates:
+            key = run_key(config.experiment(name, rate, dimension), data)
+            tried.append({"key": key, "condition": name, "dimension": dimension, "learning_rate": rate})
+
+    def measure(condition: Condition, seed: Seed) -> dict[str, Any]:
+        rate = condition["learning_rate"]
+        experiment = config.experiment(condition["condition"], rate, dimension)
+        _, fitted = train(experiment, data, Seed(seed.number))
+        dev_map = round(fitted.history[fitted.best_epoch]["dev_map"], 6)
+        return {"dev_map": dev_map, "best_epoch": fitted.best_epoch + 1}
+
+    tuning = Study(measure=measure, rows=config.trials, folder=config.output / "eq9")
+    seeds = range(FIRST_TUNING_SEED, FIRST_TUNING_SEED + config.tuning_seeds)
+    trials = tuning.frame(tried, seeds)
+    by_condition = trials.groupby("condition", sort=False)
+    return {name: choose_rate(present(own)) for name, own in by_condition}
+
+
+def train_chosen(
+    config: Config, data: TrainingData, dimension: int, seeds: int, tuned: dict[str, dict[str, Any]]
+) -> dict[str, list[dict[str, Any]]]:
+    """Train all seeds at the chosen rates; gives what `summarise_conditions` wants, by condition."""
+    experiments, conditions = {}, []
+    for name, choice in tuned.items():
+        if choice["learning_rate"] is not None:
+            experiments[name] = config.experiment(name, choice["learning_rate"], dimension)
+            conditions.append({"key": run_key(experiments[name], data), "condition": name})
+
+    def measure(condition: Condition, seed: Seed) -> dict[str, Any]:
+        return measure_seed(experiments[condition["condition"]], data, seed.number)
+
+    rows = config.output / "eq9" / f"{config.summary.stem}.jsonl"
+    trained = Study(measure=measure, rows=rows, folder=config.output / "eq9")
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in tuned}
+    for row in present(trained.frame(conditions, range(seeds))):
+        found[row["condition"]].append(row)
+    return found
+
+
+def measure_seed(experiment: Experiment, data: TrainingData, number: int) -> dict[str, Any]:
+    """Train one seed at the chosen rate; gives curves, norms, and the metrics of every test question."""
+    from answer_ranking.training import NormTracker
+    from answer_ranking.training.scoring import score
+
+    tracker = NormTracker(data.dev, experiment.model.max_norm)
+    model, fitted = train(experiment, data, Seed(number, callbacks=(tracker,)))
+    protocols = data.dataset.description.protocols
+    table = per_question(data.test, score(model, data.test))
+    table = table[questions_that_count(table, protocols[strictest(protocols)])]
+    test = {"question_ids": table.index.tolist(), **{name: table[name].tolist() for name in METRICS}}
+    return {
+        "reading": experiment.training.eq9,
+        "best_epoch": fitted.best_epoch,
+        "history": fitted.history,
+        "norms": tracker.rows,
+        "test": test,
+    }
+
+
+def run_key(experiment: Experiment, data: TrainingData) -> str:
+    """Name a condition's experiment by a hash of its options and data."""
+    return key_of(experiment.configuration, data.data_hash)
 
 
 if __name__ == "__main__":

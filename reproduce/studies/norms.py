@@ -16,6 +16,7 @@ texts and is printed only.
 import importlib.util
 import sys
 from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -27,10 +28,10 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import check_writable
 from answer_ranking.data_prep.dataset import find_description
 from answer_ranking.data_prep.encoded_split import count_words
-from answer_ranking.engine import Seed
+from answer_ranking.engine import Seed, StudyRecord
 from answer_ranking.evaluation.figures import BLUE, ORANGE, new_figure, norm_histogram, save_figure
-from answer_ranking.evaluation.records import read_study, record_path, save_study
-from answer_ranking.evaluation.studies.norms import EFFECTS, compare_norms
+from answer_ranking.evaluation.records import record_path
+from answer_ranking.evaluation.studies.norms import EFFECTS, NormComparison, compare_norms
 from answer_ranking.evaluation.tables import text_table
 from answer_ranking.models.catalogue import of_paper
 from answer_ranking.reproduce.experiments.data_options import DataOptions
@@ -45,6 +46,7 @@ from answer_ranking.reproduce.experiments.run import facts, train
 from answer_ranking.training.options import check_range
 
 if TYPE_CHECKING:
+    import keras
     from matplotlib.figure import Figure
 
     from answer_ranking.data_prep import EncodedSplit, Vocabulary
@@ -89,6 +91,106 @@ def presets(dataset: str) -> list[Experiment]:
     return import_module(f"answer_ranking.reproduce.{name}").PRESETS
 
 
+def analyse(experiment: Experiment) -> dict[str, Any]:
+    """Train, make all figures and tables, and keep them if wanted; return the numbers."""
+    options = experiment.run
+    if options.tsne_texts and importlib.util.find_spec("sklearn") is None:
+        raise UserError(
+            "Figure 4 needs scikit-learn: pip install -e '.[analysis]', or leave it out: --tsne-texts 0."
+        )
+    path = record_path(options.results, options.record) if options.record else None
+    subject = {"dataset": experiment.data.dataset, "model": experiment.title}
+    record = StudyRecord(path, subject, {}, extent_of=lambda _: {}, needed=("norms",))
+    folders = [options.output, figures_folder(options.results)] if path else [options.output]
+    for folder in folders:
+        check_writable(folder)
+    data = experiment.data.load()
+    model, _ = train(experiment, data, Seed(options.seed))
+    split = data.splits[options.split]
+    title = f"{experiment.title}, {data.title}, {options.split}"
+    found = vectors_of(model, split)
+
+    figures = draw(found, experiment, title)
+    stem = path.stem if path else f"{experiment.data.dataset}-{experiment.name}"
+    names = [f"{part}-{stem}.png" for part in figures]
+    for folder in folders:
+        for name, figure in zip(names, figures.values(), strict=True):
+            save_figure(figure, folder / name)
+    levels = words_by_level(split, data.vocabulary, found.word_norms, options.levels)
+    print_levels(title, levels)
+    print_pairs(split, data.vocabulary, level_of(found.word_norms, options.levels), options.pairs)
+    comparison = compare_norms(
+        found.question_norms,
+        split.questions.lengths,
+        found.answer_norms,
+        split.candidates.lengths,
+        split.question_of_row,
+        seed=options.seed,
+    )
+    print_comparison(comparison)
+    print(f"\nFigures: {options.output}")
+    numbers = {
+        **facts(experiment, data),
+        "title": title,
+        "norms": comparison.values(),
+        "words_by_level": levels,
+        "split": options.split,
+        "seed": options.seed,
+    }
+    record.write({**numbers, "figures": names})
+    return numbers
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """The vectors that texts have before they come onto the ball, as in the paper, and the norms of words."""
+
+    questions: np.ndarray
+    answers: np.ndarray
+    """Of the distinct answers."""
+    answer_of_row: np.ndarray
+    """Which of these is the answer of a row of the split."""
+    words: np.ndarray
+    """The numbers of the words that occur."""
+    word_norms: np.ndarray
+    """By the words' numbers; 0 for those that do not occur."""
+
+    @cached_property
+    def question_norms(self) -> np.ndarray:
+        """The norms of the questions."""
+        return np.linalg.norm(self.questions, axis=1)
+
+    @cached_property
+    def answer_norms(self) -> np.ndarray:
+        """The norms of the answers, by row."""
+        return np.linalg.norm(self.answers, axis=1)[self.answer_of_row]
+
+
+def vectors_of(model: "keras.Model", split: "EncodedSplit") -> Vectors:
+    """Compute the vectors of a split's texts and words."""
+    encoding, candidates = model.encoding, split.candidates
+    sums = encoding.sums(encoding.pack(split.questions, candidates.texts)).numpy()
+    projected = encoding.projection(encoding.word_vectors).numpy()
+    words = np.unique(np.concatenate([split.questions.words, candidates.texts.words]))
+    words = words[words > 1]  # padding and the unknown word are no words
+    word_norms = np.zeros(len(projected), projected.dtype)
+    word_norms[words] = np.linalg.norm(projected[words], axis=1)
+    n = split.n_questions
+    return Vectors(sums[:n], sums[n:], candidates.index, words, word_norms)
+
+
+def draw(found: Vectors, experiment: Experiment, title: str) -> "dict[str, Figure]":
+    """Draw the figures, by the first part of their files' names."""
+    options, max_norm = experiment.run, experiment.model.max_norm
+    figures = {
+        "norms": norm_histogram(found.question_norms, found.answer_norms, max_norm=max_norm, title=title),
+        "word_norms": word_norm_figure(found.word_norms[found.words], title),
+    }
+    if options.tsne_texts:
+        figures["tsne"] = tsne_figure(found, title, options.tsne_texts, options.seed)
+    return figures
+
+
 def level_of(norms: np.ndarray, levels: int) -> np.ndarray:
     """Number the levels of norms from 1, equal steps from 0 to the largest norm."""
     largest = max(float(norms.max(initial=0.0)), 1e-12)
@@ -112,13 +214,13 @@ def words_by_level(
     return rows
 
 
-def tsne_figure(questions: np.ndarray, answers: np.ndarray, title: str, texts: int, seed: int) -> "Figure":
+def tsne_figure(found: Vectors, title: str, texts: int, seed: int) -> "Figure":
     """Draw vectors of texts in three dimensions by t-SNE, at most `texts` of them (Figure 4)."""
     from matplotlib.figure import Figure
     from sklearn.manifold import TSNE
 
-    vectors = np.concatenate([questions, answers])
-    is_question = np.arange(len(vectors)) < len(questions)
+    vectors = np.concatenate([found.questions, found.answers])
+    is_question = np.arange(len(vectors)) < len(found.questions)
     if len(vectors) > texts:
         some = np.sort(np.random.default_rng(seed).permutation(len(vectors))[:texts])
         vectors, is_question = vectors[some], is_question[some]
@@ -131,7 +233,8 @@ def tsne_figure(questions: np.ndarray, answers: np.ndarray, title: str, texts: i
     figure = Figure(figsize=(5.6, 5.0), dpi=160)
     axes = figure.add_subplot(projection="3d")
     for mask, name, colour in ((~is_question, "answers", ORANGE), (is_question, "questions", BLUE)):
-        axes.scatter(*places[mask].T, s=6, color=colour, alpha=0.6, label=f"{name} ({mask.sum():,})")
+        label = f"{name} ({mask.sum():,})"
+        axes.scatter(*places[mask].T, s=6, color=colour, alpha=0.6, label=label)
     axes.set(xticklabels=[], yticklabels=[], zticklabels=[])
     axes.legend(frameon=False, fontsize="small")
     axes.set_title(title, fontsize="medium")
@@ -146,60 +249,15 @@ def word_norm_figure(norms: np.ndarray, title: str) -> "Figure":
     return figure
 
 
-def analyse(experiment: Experiment) -> dict[str, Any]:
-    """Train, make all figures and tables, and keep them if wanted; return the numbers."""
-    options = experiment.run
-    if options.tsne_texts and importlib.util.find_spec("sklearn") is None:
-        raise UserError(
-            "Figure 4 needs scikit-learn: pip install -e '.[analysis]', or leave it out: --tsne-texts 0."
-        )
-    path = record_path(options.results, options.record) if options.record else None
-    refuse_another_study(path, experiment)
-    for folder in (options.output, *((path.parent, figures_folder(options.results)) if path else ())):
-        check_writable(folder)
-    data = experiment.data.load()
-    model, _ = train(experiment, data, Seed(options.seed))
-    split, vocabulary, encoding = data.splits[options.split], data.vocabulary, model.encoding
-    title = f"{experiment.title}, {data.title}, {options.split}"
-
-    # The vectors before they come onto the ball, as in the paper.
-    sums = encoding.sums(encoding.pack(split.questions, split.candidates.texts)).numpy()
-    questions, distinct = sums[: split.n_questions], sums[split.n_questions :]
-    question_norms, distinct_norms = (np.linalg.norm(each, axis=1) for each in (questions, distinct))
-    answer_norms = distinct_norms[split.candidates.index]
-    word_norms = np.linalg.norm(encoding.projection(encoding.word_vectors).numpy(), axis=1)
-    word_norms[:2] = 0  # padding and the unknown word are no words
-    occurring = np.unique(np.concatenate([split.questions.words, split.candidates.texts.words]))
-    occurring = occurring[occurring > 1]
-
-    max_norm = experiment.model.max_norm
-    figures = {
-        "norms": norm_histogram(question_norms, answer_norms, max_norm=max_norm, title=title),
-        "word_norms": word_norm_figure(word_norms[occurring], title),
-    }
-    if options.tsne_texts:
-        figures["tsne"] = tsne_figure(questions, distinct, title, options.tsne_texts, options.seed)
-    stem = path.stem if path else f"{experiment.data.dataset}-{experiment.name}"
-    names = {f"{part}-{stem}.png": figure for part, figure in figures.items()}
-    for name, figure in names.items():
-        save_figure(figure, options.output / name)
-
-    rows = words_by_level(split, vocabulary, word_norms, options.levels)
+def print_levels(title: str, levels: list[dict[str, Any]]) -> None:
+    """Print the words by their level (Table 9)."""
     print(f"{title}: words by level (Table 9)\n")
-    for row in rows:
+    for row in levels:
         print(f"  {row['norms']}  {row['words']:6,} words: {', '.join(row['most_frequent'])}")
-    within = np.zeros_like(word_norms)
-    within[occurring] = word_norms[occurring]
-    print_pairs(split, vocabulary, level_of(within, options.levels), options.pairs)
 
-    comparison = compare_norms(
-        question_norms,
-        split.questions.lengths,
-        answer_norms,
-        split.candidates.lengths,
-        split.question_of_row,
-        seed=options.seed,
-    )
+
+def print_comparison(comparison: NormComparison) -> None:
+    """Print the effects with their intervals."""
     effects = [[words, str(getattr(comparison, name))] for name, words in EFFECTS.items()]
     print(f"\nQuestions against answers, {comparison.n_questions} questions, with 95 % intervals\n")
     print(text_table(["", "effect"], effects))
@@ -207,30 +265,6 @@ def analyse(experiment: Experiment) -> dict[str, Any]:
         f"\n{comparison.lengths_in_common:.0%} of the questions have a length that is usual among answers "
         "(the middle 90 %):\nwhere that is little, the comparison at equal length is an extrapolation."
     )
-    print(f"\nFigures: {options.output}")
-
-    record = facts(experiment, data) | {
-        "title": title,
-        "norms": comparison.values(),
-        "words_by_level": rows,
-        "split": options.split,
-        "seed": options.seed,
-    }
-    if path:
-        record["figures"] = list(names)
-        for name, figure in names.items():
-            save_figure(figure, figures_folder(options.results) / name)
-        save_study(record, path)
-    return record
-
-
-def refuse_another_study(path: Path | None, experiment: Experiment) -> None:
-    """Refuse to replace what is no study of this data set's and model's norms."""
-    if path is None or not path.exists():
-        return
-    old = read_study(path, ("norms", "dataset", "model"))
-    if (old["dataset"], old["model"]) != (experiment.data.dataset, experiment.title):
-        raise UserError(f"{path} is a study of {old['model']} on {old['dataset']}. Give another --record.")
 
 
 def print_pairs(split: "EncodedSplit", vocabulary: "Vocabulary", level: np.ndarray, pairs: int) -> None:

@@ -16,8 +16,8 @@ same command goes on. When all is trained, it only measures: run it again on a q
 import hashlib
 import statistics
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -27,11 +27,14 @@ import pandas as pd
 import tyro
 
 from answer_ranking.base.command import run_command
-from answer_ranking.base.files import check_writable, held_folder
+from answer_ranking.base.errors import UserError
+from answer_ranking.base.files import locked_folder
 from answer_ranking.data_prep import Dataset, load_dataset
 from answer_ranking.data_prep.dataset import find_description
-from answer_ranking.engine import TrainingData
-from answer_ranking.evaluation.records import record_path, refuse_fewer_seeds, save_study
+from answer_ranking.engine import Seed, Study, StudyRecord, TrainingData
+from answer_ranking.engine.study import Condition
+from answer_ranking.engine.training_run import training_key
+from answer_ranking.evaluation.records import record_path
 from answer_ranking.evaluation.runs import read_run, write_run
 from answer_ranking.evaluation.studies.retrieval import BASELINE, compare, measure, results_table
 from answer_ranking.models.catalogue import CATALOGUE
@@ -39,7 +42,7 @@ from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.search.index import AnswerIndex
 from answer_ranking.reproduce.experiments.data_options import DataOptions, OverlapData, ScaledData
 from answer_ranking.reproduce.experiments.options import RESULTS, Experiment
-from answer_ranking.reproduce.experiments.run import Run, clean_command, train
+from answer_ranking.reproduce.experiments.run import clean_command, train
 from answer_ranking.reproduce.presets import scores_of
 from answer_ranking.training.options import check_range
 
@@ -133,36 +136,46 @@ def systems(config: Config) -> tuple[Systems, Systems]:
 def make_task(config: Config) -> Task:
     """Draw the questions that have a correct answer; equal texts are one answer of a collection."""
     dataset = load_dataset(config.dataset, data_home=config.data_home)
-    tables = {name: dataset.splits[name] for name in ("train", *SPLITS)}
-    texts = {name: table["candidate"].unique() for name, table in tables.items()}
-    if config.dataset not in APART:
-        texts = dict.fromkeys(tables, pd.unique(np.concatenate(list(texts.values()))))
+    names = ("train", *SPLITS)
+    every = pd.concat([dataset.splits[name]["candidate"] for name in names]).unique()
     answers, questions, correct = {}, {}, {}
-    for name, table in tables.items():
-        ids = [f"a{number}" for number in range(1, len(texts[name]) + 1)]
-        answers[name] = pd.DataFrame({"candidate_id": ids, "candidate": texts[name]})
-        right = table[table["label"] == 1]
-        asked = right[["question_id", "question"]].drop_duplicates("question_id")
+    for name in names:
+        table = dataset.splits[name]
+        texts = table["candidate"].unique() if config.dataset in APART else every
+        ids = [f"a{number}" for number in range(1, len(texts) + 1)]
+        answers[name] = pd.DataFrame({"candidate_id": ids, "candidate": texts})
         most = getattr(config, f"{name}_questions")
-        drawn = np.random.default_rng(0).permutation(len(asked))[:most]
-        questions[name] = asked.iloc[np.sort(drawn)].reset_index(drop=True)
-        right = right[right["question_id"].isin(questions[name]["question_id"])]
-        number = pd.Index(texts[name]).get_indexer(right["candidate"])
-        correct[name] = {question: {} for question in questions[name]["question_id"]}
-        for question, place in zip(right["question_id"], number, strict=True):
-            correct[name][question][ids[place]] = 1
+        questions[name], correct[name] = draw_questions(table, answers[name], most)
     return Task(dataset, answers, questions, correct)
+
+
+def draw_questions(
+    table: pd.DataFrame, answers: pd.DataFrame, most: int
+) -> tuple[pd.DataFrame, dict[str, dict[str, int]]]:
+    """Draw questions with a correct answer; gives them, and the correct answers of a collection."""
+    right = table[table["label"] == 1]
+    questions = right[["question_id", "question"]].drop_duplicates("question_id")
+    drawn = np.random.default_rng(0).permutation(len(questions))[:most]
+    questions = questions.iloc[np.sort(drawn)].reset_index(drop=True)
+    found = right[["question_id", "candidate"]].merge(answers, how="left", on="candidate")
+    correct: dict[str, dict[str, int]] = {question: {} for question in questions["question_id"]}
+    for question, answer in zip(found["question_id"], found["candidate_id"], strict=True):
+        if question in correct:
+            correct[question][answer] = 1
+    return questions, correct
 
 
 def content_hash(table: pd.DataFrame) -> str:
     """Name the content of a table: what is made from another one has another file."""
-    return hashlib.sha256(pd.util.hash_pandas_object(table, index=False).to_numpy()).hexdigest()[:12]
+    rows = pd.util.hash_pandas_object(table, index=False).to_numpy()
+    return hashlib.sha256(rows).hexdigest()[:12]
 
 
 def indexed(ranker: Ranker | None, task: Task, split: str, folder: Path) -> AnswerIndex:
     """Open the index of a split's collection, or build it, or go on with building it."""
     answers = task.answers[split]
-    folder /= f"index-{split if task.dataset.description.name in APART else 'all'}-{content_hash(answers)}"
+    collection = split if task.dataset.description.name in APART else "all"
+    folder /= f"index-{collection}-{content_hash(answers)}"
     if (folder / "manifest.json").exists():
         return AnswerIndex.open(folder)
     return AnswerIndex.build(ranker, answers, folder)
@@ -171,43 +184,33 @@ def indexed(ranker: Ranker | None, task: Task, split: str, folder: Path) -> Answ
 def training_table(task: Task, split: str, index: AnswerIndex, number: int) -> pd.DataFrame:
     """Give each question its correct answers and wrong ones of the collection: BM25's best and others."""
     rng, rows = np.random.default_rng(0), []
-    ids, texts = (task.answers[split][name].to_numpy(object) for name in ("candidate_id", "candidate"))
-    text_of = dict(zip(ids, texts, strict=True))
-    best = index.search(task.questions[split], FIRST, "bm25").groupby("question_id")["candidate_id"].agg(list)
-    for question in task.questions[split].itertuples():
+    asked, answers = task.questions[split], task.answers[split]
+    text_of = answers.set_index("candidate_id")["candidate"].to_dict()
+    ids = answers["candidate_id"].to_numpy(object)
+    best = index.search(asked, FIRST, "bm25").groupby("question_id")["candidate_id"].agg(list)
+    for question in asked.itertuples():
         right = task.correct[split][question.question_id]
-        hard = [each for each in best.get(question.question_id, []) if each not in right][: number // 2]
+        wrong = [each for each in best.get(question.question_id, []) if each not in right]
+        hard = wrong[: number // 2]
         taken = {*right, *hard}
         drawn = rng.choice(ids, min(number + len(taken), len(ids)), replace=False)
-        drawn = [each for each in drawn if each not in taken][: number - len(hard)]
-        rows += [(question.question_id, question.question, each, text_of[each], 1) for each in right]
-        rows += [(question.question_id, question.question, each, text_of[each], 0) for each in hard + drawn]
+        others = [each for each in drawn if each not in taken][: number - len(hard)]
+        for each in (*right, *hard, *others):
+            label = int(each in right)
+            rows.append((question.question_id, question.question, each, text_of[each], label))
     return pd.DataFrame(rows, columns=["question_id", "question", "candidate_id", "candidate", "label"])
 
 
 def training_data(task: Task, config: Config, folder: Path) -> TrainingData:
     """Encode what is trained on, and what chooses the epoch."""
-    tables = {
-        split: training_table(task, split, indexed(None, task, split, folder), config.wrong_answers)
-        for split in ("train", "dev")
-    }
-    dataset = replace(task.dataset, train=tables["train"], dev=tables["dev"], test=tables["dev"])
+    tables = []
+    for split in ("train", "dev"):
+        index = indexed(None, task, split, folder)
+        tables.append(training_table(task, split, index, config.wrong_answers))
+    for_training, dev = tables
+    dataset = replace(task.dataset, train=for_training, dev=dev, test=dev)
     options = DataOptions(dataset=config.dataset, embeddings=config.embeddings, data_home=config.data_home)
     return options.encode(replace(dataset, further_tests={}))
-
-
-def trained(system: str, systems: Systems, data: TrainingData, config: Config) -> Iterator[Path]:
-    """Train the seeds of a model, or take up what was trained; gives the folder of each seed."""
-    experiment = systems[system].changed(output=config.output / "retrieval", seeds=config.seeds)
-    run = Run("retrieval", experiment, data)
-    for number in run.seeds:
-        with run.seed(number) as seed:
-            folder = run.folder / f"seed-{number}"
-            if not (folder / "model" / "vocabulary.json").exists():  # which is written last
-                model, _ = train(experiment, data, seed)
-                ranker = Ranker.of_training(model, experiment.name, data, data.title)
-                ranker.save(folder / "model")
-        yield folder
 
 
 def kept(folder: Path, name: str, asked: pd.DataFrame, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
@@ -218,9 +221,8 @@ def kept(folder: Path, name: str, asked: pd.DataFrame, make: Callable[[], pd.Dat
     path = folder / f"{name}-{content_hash(asked)}.run"
     if not path.exists():
         made = make()
-        write_run(
-            path, made["question_id"].tolist(), made["candidate_id"].tolist(), -made["rank"].to_numpy(float)
-        )
+        scores = -made["rank"].to_numpy(float)
+        write_run(path, made["question_id"].tolist(), made["candidate_id"].tolist(), scores)
     return read_run(path)[["question_id", "candidate_id", "rank"]]
 
 
@@ -254,137 +256,156 @@ def milliseconds(search: Callable[[str], Any], questions: pd.Series) -> float:
     return 1e3 * statistics.median(times[5:])
 
 
-@dataclass(frozen=True)
-class System:
-    """What a system found, by split a ranking per seed (BM25 has one), and how it finds the best ten."""
+class Retrieval:
+    """The systems on one task.
 
-    rankings: dict[str, list[pd.DataFrame]]
-    search: Callable[[str], pd.DataFrame]
-    chosen: dict[str, Any] = field(default_factory=dict)
+    A condition is a system: the `model` that is trained, how it finds answers (`stage`), and, where it
+    re-ranks, the system that finds the first answers, and how many (`depth`).
+    """
 
-    def of_seed(self, split: str, number: int) -> pd.DataFrame:
-        """Give the ranking of a seed."""
-        return self.rankings[split][number % len(self.rankings[split])]
-
-
-def by_words(task: Task, folder: Path) -> System:
-    """Find answers by BM25."""
-    indexes = {split: indexed(None, task, split, folder) for split in SPLITS}
-    found = {split: [index.search(task.questions[split], FIRST, "bm25")] for split, index in indexes.items()}
-    return System(found, partial(indexes["test"].search, k=10, first_stage="bm25"))
-
-
-def by_points(name: str, apart: Systems, task: Task, data: TrainingData, config: Config) -> dict[str, System]:
-    """Find the nearest points of a model, and, for HyperQA, the fusion with BM25."""
-    stages = {name: "ball"} | ({FUSION: "both"} if name == "HyperQA" else {})
-    found: dict[str, System] = {}
-    for place in trained(name, apart, data, config):
-        ranker = Ranker.load(place / "model")
-        indexes = {split: indexed(ranker, task, split, place) for split in SPLITS}
-        for each, stage in stages.items():
-            search = partial(indexes["test"].search, k=10, first_stage=stage)
-            system = found.setdefault(each, System({split: [] for split in SPLITS}, search))
-            for split, index in indexes.items():
-                asked = task.questions[split]
-                find = partial(index.search, asked, FIRST, stage)
-                system.rankings[split].append(kept(place, f"{split}-{stage}", asked, find))
-    return found
-
-
-def by_reranking(
-    name: str, together: Systems, first: System, stage: str, task: Task, data: TrainingData, config: Config
-) -> System:
-    """Re-rank the first answers of another system, as many of them as is best on dev."""
-    by_depth: dict[int, dict[str, list[pd.DataFrame]]] = {d: {s: [] for s in SPLITS} for d in DEPTHS}
-    search = None
-    for number, place in enumerate(trained(name, together, data, config)):
-        ranker = Ranker.load(place / "model")
-        search = search or partial(first.search, rerank=ranker)
+    def __init__(self, config: Config, task: Task, data: TrainingData, folder: Path):
+        self.apart, self.together = systems(config)
+        self._task, self._data, self._folder = task, data, folder
+        self._seeds = range(config.seeds)
+        self._content = []
         for split in SPLITS:
-            given = first.of_seed(split, number)
-            again = kept(place, f"{split}-{stage}", given, partial(rerank, ranker, given, task, split))
-            for depth in DEPTHS:
-                by_depth[depth][split].append(at_depth(given, again, depth))
-    on_dev = {depth: mrr(each["dev"], task, "dev") for depth, each in by_depth.items()}
-    depth = max(on_dev, key=on_dev.__getitem__)
-    assert search is not None
-    chosen = {"depth": depth, "dev_mrr@10_by_depth": on_dev}
-    return System(by_depth[depth], partial(search, rerank_depth=depth), chosen)
+            self._content += [content_hash(task.questions[split]), content_hash(task.answers[split])]
+        self._study = Study(
+            measure=self._measure, rows=folder / "rows.jsonl", folder=folder, chosen_by="dev_mrr@10"
+        )
+
+    def conditions(self) -> list[dict[str, Any]]:
+        """Measure every system and sum it up; re-rankers have the first stage and depth that dev chooses."""
+        finders = self._finders()
+        frames = [self._frame(finders[:1], [0]), self._frame(finders[1:], self._seeds)]
+        found = pd.concat(frames)
+        chosen = {each["system"]: each for each in finders}
+        firsts = found[found["system"].isin((BASELINE, FUSION))]
+        first = chosen[self._study.best(firsts, "system")]
+        depths: dict[str, dict[str, Any]] = {}
+        for name in self.together:
+            reranker, frame, by_depth = self._reranker(name, first)
+            system, depth = reranker["system"], reranker["depth"]
+            chosen[system] = reranker
+            depths[system] = {"depth": depth, "dev_mrr@10_by_depth": by_depth}
+            frames.append(frame)
+        measured = {}
+        for name, rows in pd.concat(frames).groupby("system", sort=False):
+            measured[name] = {split: list(map(pd.DataFrame, rows[split])) for split in SPLITS}
+        asked = self._task.questions["test"]["question"]
+        summaries = []
+        for name, row in compare(measured).items():
+            timed = milliseconds(self._search(chosen[name]), asked)
+            summaries.append({"system": name, **depths.get(name, {}), **row, "milliseconds": timed})
+        return summaries
+
+    def _reranker(
+        self, name: str, first: dict[str, Any]
+    ) -> tuple[dict[str, Any], pd.DataFrame, dict[int, float]]:
+        """Choose the depth of a re-ranker; gives its condition, its rows, and the depths' scores on dev."""
+        key = training_key(self.together[name].configuration, self._data)
+        stated = {"key": key, "system": f"{first['system']}, then {name}", "model": name, "first": first}
+        stated["content"] = self._content
+        frame = self._frame([{**stated, "depth": depth} for depth in DEPTHS], self._seeds)
+        best = self._study.best(frame, "depth")
+        by_depth = frame["dev_mrr@10"].astype(float).groupby(frame["depth"]).mean()
+        return {**stated, "depth": best}, frame[frame["depth"] == best], by_depth.to_dict()
+
+    def _frame(self, conditions: Sequence[Condition], seeds: Sequence[int]) -> pd.DataFrame:
+        frame = self._study.frame(conditions, seeds)
+        diverged = frame["diverged"].dropna()
+        if len(diverged):
+            raise UserError(diverged.iloc[0])
+        return frame
+
+    def _finders(self) -> list[dict[str, Any]]:
+        """State BM25 and the systems that find nearest points, alone and together with BM25."""
+        stated = [{"key": "bm25", "system": BASELINE, "stage": "bm25"}]
+        for name, experiment in self.apart.items():
+            key = training_key(experiment.configuration, self._data)
+            stated.append({"key": key, "system": name, "model": name, "stage": "ball"})
+            if name == "HyperQA":
+                stated.append({"key": key, "system": FUSION, "model": name, "stage": "both"})
+        return [{**each, "content": self._content} for each in stated]
+
+    def _measure(self, condition: Condition, seed: Seed) -> dict[str, Any]:
+        row: dict[str, Any] = {}
+        for split in SPLITS:
+            ranking = self._ranking(condition, seed.number, split)
+            row[split] = measure(ranking, self._task.correct[split]).to_dict("list")
+        return {"dev_mrr@10": statistics.mean(row["dev"]["mrr@10"]), **row}
+
+    def _ranking(self, condition: Condition, number: int, split: str) -> pd.DataFrame:
+        """Rank a split's questions by a seed of a system."""
+        asked = self._task.questions[split]
+        if condition["system"] == BASELINE:
+            return indexed(None, self._task, split, self._folder).search(asked, FIRST, "bm25")
+        place = self._study.place(condition, number)
+        ranker = self._ranker(condition, number)
+        if "first" in condition:
+            first = condition["first"]
+            given = self._ranking(first, number, split)
+            again = partial(rerank, ranker, given, self._task, split)
+            ranked = kept(place, f"{split}-{first['stage']}", given, again)
+            return at_depth(given, ranked, condition["depth"])
+        index, stage = indexed(ranker, self._task, split, place), condition["stage"]
+        return kept(place, f"{split}-{stage}", asked, partial(index.search, asked, FIRST, stage))
+
+    def _ranker(self, condition: Condition, number: int) -> Ranker:
+        """Load the model of a seed, trained before or now."""
+        place = self._study.place(condition, number)
+        if not (place / "model" / "vocabulary.json").exists():  # which is written last
+            experiment = (self.apart | self.together)[condition["model"]]
+            label = f"{condition['model']}, seed {number}"
+            seed = Seed(number, place / "state.npz", condition["key"], label)
+            model, _ = train(experiment, self._data, seed)
+            ranker = Ranker.of_training(model, experiment.name, self._data, self._data.title)
+            ranker.save(place / "model")
+        return Ranker.load(place / "model")
+
+    def _search(self, condition: Condition) -> Callable[[str], pd.DataFrame]:
+        """Give what finds the ten best answers of a test question, by the first seed."""
+        if "first" in condition:
+            first = self._search(condition["first"])
+            return partial(first, rerank=self._ranker(condition, 0), rerank_depth=condition["depth"])
+        if condition["system"] == BASELINE:
+            index = indexed(None, self._task, "test", self._folder)
+        else:
+            place = self._study.place(condition, 0)
+            index = indexed(self._ranker(condition, 0), self._task, "test", place)
+        return partial(index.search, k=10, first_stage=condition["stage"])
 
 
 def main(config: Config) -> None:
     """Train, search, re-rank, measure, and write the record."""
     path = record_path(config.results, config.record) if config.record else None
-    if path:
-        check_writable(path.parent)
-        refuse_fewer_seeds(path, config.dataset, config.seeds)
+    record = StudyRecord(path, {"dataset": config.dataset}, {"seeds": config.seeds})
     folder = config.output / "retrieval" / config.dataset
-    with held_folder(folder):
+    with locked_folder(folder):
         task = make_task(config)
         data = training_data(task, config, folder)
-        apart, together = systems(config)
-        found = {BASELINE: by_words(task, folder)}
-        for name in apart:
-            found |= by_points(name, apart, task, data, config)
-            print(f"done: {name}", flush=True)
-        firsts = [name for name in (BASELINE, FUSION) if name in found]
-        on_dev = {name: mrr(found[name].rankings["dev"], task, "dev") for name in firsts}
-        first = max(on_dev, key=on_dev.__getitem__)
-        for name in together:
-            stage = "bm25" if first == BASELINE else "fused"
-            title = f"{first}, then {name}"
-            found[title] = by_reranking(name, together, found[first], stage, task, data, config)
-            print(f"done: {title}", flush=True)
-        measured = {
-            name: {
-                split: [measure(each, task.correct[split]) for each in rankings]
-                for split, rankings in system.rankings.items()
-            }
-            for name, system in found.items()
-        }
-        asked = task.questions["test"]["question"]
-        conditions = [
-            {"system": name, **found[name].chosen, **row}
-            | {"milliseconds": milliseconds(found[name].search, asked)}
-            for name, row in compare(measured).items()
-        ]
+    retrieval = Retrieval(config, task, data, folder)
+    conditions = retrieval.conditions()
     print(results_table(conditions))
-    if path:
-        refuse_fewer_seeds(path, config.dataset, config.seeds)
-        save_study(record(task, config, data, apart | together, conditions), path)
-        print(f"wrote {path}")
-
-
-def mrr(rankings: list[pd.DataFrame], task: Task, split: str) -> float:
-    """Average MRR@10 over the seeds."""
-    return statistics.mean(measure(each, task.correct[split])["mrr@10"].mean() for each in rankings)
-
-
-def record(
-    task: Task,
-    config: Config,
-    data: TrainingData,
-    systems: Systems,
-    conditions: list[dict[str, Any]],
-) -> dict[str, Any]:
-    """Collect what a reader needs to repeat the study."""
-    return {
-        "title": task.dataset.description.title,
-        "dataset": task.dataset.description.name,
-        "variant": task.dataset.variant,
-        "embeddings": data.word_vectors.name,
-        "data": data.data_hash,
-        "command": clean_command(),
-        "seeds": config.seeds,
-        "collection": {split: len(task.answers[split]) for split in SPLITS},
-        "questions": {split: len(each) for split, each in task.questions.items()},
-        "question_ids": task.questions["test"]["question_id"].tolist(),
-        "configuration": {
-            "wrong_answers": config.wrong_answers,
-            **{name: experiment.configuration for name, (_, experiment) in systems.items()},
-        },
-        "conditions": conditions,
-    }
+    configuration: dict[str, Any] = {"wrong_answers": config.wrong_answers}
+    for name, experiment in (retrieval.apart | retrieval.together).items():
+        configuration[name] = experiment.configuration
+    record.write(
+        {
+            "title": task.dataset.description.title,
+            "dataset": task.dataset.description.name,
+            "variant": task.dataset.variant,
+            "embeddings": data.word_vectors.name,
+            "data": data.data_hash,
+            "command": clean_command(),
+            "seeds": config.seeds,
+            "collection": {split: len(task.answers[split]) for split in SPLITS},
+            "questions": {split: len(each) for split, each in task.questions.items()},
+            "question_ids": task.questions["test"]["question_id"].tolist(),
+            "configuration": configuration,
+            "conditions": conditions,
+        }
+    )
 
 
 if __name__ == "__main__":

@@ -13,22 +13,23 @@ epoch on the source is chosen on the dev of the source.
 After an interruption the same command goes on. The sources are shared by targets with the same options.
 """
 
-import gc
 import hashlib
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from itertools import product
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import check_writable
-from answer_ranking.engine import Seed, TrainingData
+from answer_ranking.engine import Seed, Study, StudyRecord, TrainingData
+from answer_ranking.engine.study import Condition
+from answer_ranking.engine.training_run import key_of, score_splits, training_key
 from answer_ranking.evaluation.metrics import mean_confidence_interval, over_seeds, strictest
-from answer_ranking.evaluation.records import record_path, refuse_fewer_seeds, save_study
+from answer_ranking.evaluation.records import record_path
 from answer_ranking.evaluation.significance import paired_randomisation_test
 from answer_ranking.evaluation.studies.transfer import SCRATCH, TRAINED_ON, UNSEEN, results_table
 from answer_ranking.reproduce import (
@@ -40,13 +41,8 @@ from answer_ranking.reproduce import (
     hyperqa_wikiqa,
 )
 from answer_ranking.reproduce.experiments.options import Experiment, StudyOptions, parse
-from answer_ranking.reproduce.experiments.run import Run, facts, train
+from answer_ranking.reproduce.experiments.run import Run, facts, slug, train
 from answer_ranking.training.options import check_range
-
-if TYPE_CHECKING:
-    import keras
-
-    from answer_ranking.training.fitting import FitResult
 
 _METRICS = ("map", "mrr", "p@1")
 
@@ -70,8 +66,9 @@ class TransferOptions(StudyOptions):
         super().__post_init__()
         check_range(self, "source_epochs", at_least=1)
         for name in ("questions", "rate_factors"):
-            values = getattr(self, name)
-            if list(values) != sorted(set(values)) or not all(0 < each < math.inf for each in values):
+            values = list(getattr(self, name))
+            rising = values == sorted(set(values))
+            if not rising or not np.all(np.isfinite(values)) or (values and values[0] <= 0):
                 raise UserError(f"--{name.replace('_', '-')} must rise from above 0. Received: {values}")
         if not self.rate_factors:
             raise UserError("--rate-factors needs a number at least.")
@@ -87,42 +84,116 @@ def presets() -> list[Experiment]:
         attentive_pooling_wikiqa,
         attentive_pooling_trecqa,
     )
-    found = [each for script in scripts for each in script.PRESETS]
-    return [replace(each.changed(patience=5), run=TransferOptions()) for each in found]
+    found = []
+    for script in scripts:
+        for each in script.PRESETS:
+            found.append(replace(each.changed(patience=5), run=TransferOptions()))
+    return found
 
 
-def trainings(
-    experiment: Experiment,
-    data: TrainingData,
-    way: str,
-    questions: int | None = None,
-    starts: dict[int, list[np.ndarray]] | None = None,
-) -> Iterator[tuple[Run, Seed, "keras.Model", "FitResult"]]:
-    """Train all seeds, on some questions, from given weights; each comes with the run."""
-    # The name tells the folders of equal options with other starts or questions apart.
-    start = f" {experiment.run.source} {digest(starts)}" if starts else ""
-    named = replace(experiment, name=f"{experiment.name} {way} {questions}{start}")
-    run = Run("transfer", named.changed(record=None), data)
+def check(experiment: Experiment) -> StudyRecord:
+    """Refuse what would be no transfer, or would lose a recorded study; return the record's file."""
+    options = experiment.run
+    if options.source == experiment.data.dataset:
+        raise UserError(f"--source and --dataset are both {options.source}. Name two data sets.")
+    for name in experiment.data.embeddings:
+        if name.startswith("task-"):
+            raise UserError(f"{name} differs between the two data sets. Give other --embeddings.")
+    if getattr(experiment.model, "train_word_vectors", False):
+        raise UserError("the two data sets have different words: leave --train-word-vectors out.")
+    path = record_path(options.results, options.record) if options.record else None
+    subject = {"dataset": experiment.data.dataset}
+    return StudyRecord(path, subject, {"seeds": len(options.seed_list)})
+
+
+def transfer(experiment: Experiment) -> list[dict[str, Any]]:
+    """Train the three ways, print their table, and with --record write the study."""
+    options, record = experiment.run, check(experiment)
+    data = experiment.data.load()
+    conditions = measured(experiment, data, from_source(experiment))
+    print(results_table(conditions))
+    about = {"title": data.title, "pretrained_on": options.source, "seeds": len(options.seed_list)}
+    about |= {"rate_factors": options.rate_factors, "comparisons": comparisons(conditions)}
+    if options.notes:
+        about["notes"] = options.notes
+    record.write({**facts(experiment, data), **about, "conditions": conditions})
+    return conditions
+
+
+Weights = dict[int, list[np.ndarray]]
+"""Of a model, by seed."""
+
+
+def from_source(experiment: Experiment) -> Weights:
+    """Train every seed on the source, and give the weights."""
+    options = experiment.run
+    source = {"dataset": options.source, "variant": None, "epochs": options.source_epochs, "patience": None}
+    experiment = experiment.changed(**source, record=None)
+    run = Run("transfer", experiment, experiment.data.load())
+    weights = {}
     for number in run.seeds:
         with run.seed(number) as seed:
-            seed = replace(seed, start=starts[number] if starts else None)
-            trained = train(experiment, drawn(data, questions, number), seed)
-        yield run, seed, *trained
+            model, _ = train(experiment, run.data, seed)
+        weights[number] = [each.numpy() for each in model.trainable_variables]
+    return weights
 
 
-def scored(*given: Any) -> Run:
-    """Train and score all seeds, see `trainings`."""
-    for run, seed, model, fitted in trainings(*given):
-        run.keep(seed, model, fitted)
-    run.model = None  # hundreds of them would fill the memory
-    gc.collect()
-    return run
+def measured(experiment: Experiment, data: TrainingData, starts: Weights) -> list[dict[str, Any]]:
+    """Train the target in every way, choose the factors on dev, and sum up: a condition per protocol."""
+    options, protocols = experiment.run, data.dataset.description.protocols
+    name = slug(experiment.data.dataset, data.dataset.variant, experiment.name)
+    folder = options.output / "transfer"
+    study = Study(
+        measure=partial(measure, experiment, data, starts), rows=folder / f"{name}.jsonl", folder=folder
+    )
+    frame = study.frame(planned(experiment, data, starts), options.seed_list)
+    found = []
+    for (way, questions), rows in frame.groupby(["way", "questions"], sort=False):
+        column = "way" if way == UNSEEN else "rate_factor"
+        best = study.best(rows, column)
+        if best is None:
+            raise UserError(
+                f"{way}, {questions} questions: every training diverged. Give lower --rate-factors."
+            )
+        chosen = rows[rows[column] == best]
+        found += [condition(chosen, data, protocol) for protocol in protocols]
+    return found
 
 
-def digest(starts: dict[int, list[np.ndarray]]) -> str:
-    """Shorten the weights of all seeds to a text that no others have."""
-    content = b"".join(weight.tobytes() for number in sorted(starts) for weight in starts[number])
-    return hashlib.sha256(content).hexdigest()[:8]
+def planned(experiment: Experiment, data: TrainingData, starts: Weights) -> Iterator[dict[str, Any]]:
+    """State the conditions: the unseen one, and of every number of questions both ways with every factor."""
+    options, n_all = experiment.run, n_questions(data)
+    numbers = [each for each in options.questions if each < n_all]
+    trained = product((*numbers, n_all), (SCRATCH, TRAINED_ON), options.rate_factors)
+    for questions, way, factor in ((0, UNSEEN, None), *trained):
+        stated = {"way": way, "questions": questions, "rate_factor": factor}
+        start = "" if way == SCRATCH else digest(starts)
+        of_experiment = training_key(experiment_of(experiment, stated, n_all).configuration, data)
+        yield {"key": key_of(of_experiment, stated, start), **stated}
+
+
+def experiment_of(experiment: Experiment, condition: Condition, n_all: int) -> Experiment:
+    """Give the options with which a condition is trained."""
+    if condition["way"] == UNSEEN:
+        return experiment.changed(epochs=0)
+    batch_size = max(1, round(experiment.training.batch_size * condition["questions"] / n_all))
+    rate = condition["rate_factor"] * experiment.training.learning_rate
+    return experiment.changed(learning_rate=rate, batch_size=batch_size)
+
+
+def measure(
+    experiment: Experiment, data: TrainingData, starts: Weights, condition: Condition, seed: Seed
+) -> dict[str, Any]:
+    """Train one seed in one way; gives the metrics of all questions of dev and test."""
+    n_all, questions = n_questions(data), condition["questions"]
+    if condition["way"] != SCRATCH:
+        seed = replace(seed, start=starts[seed.number])
+    few = data if questions in (0, n_all) else drawn(data, questions, seed.number)
+    changed = experiment_of(experiment, condition, n_all)
+    model, fitted = train(changed, few, seed)
+    result = score_splits(model, data, fitted)
+    dev, test = (result.tables[name].reset_index().to_dict("list") for name in ("dev", "test"))
+    return {"dev_map": result.dev_map, "dev": dev, "test": test}
 
 
 def drawn(data: TrainingData, questions: int | None, seed: int) -> TrainingData:
@@ -138,65 +209,34 @@ def drawn(data: TrainingData, questions: int | None, seed: int) -> TrainingData:
     return found
 
 
-def from_source(experiment: Experiment) -> dict[int, list[np.ndarray]]:
-    """Train every seed on the source, and give the weights."""
-    options = experiment.run
-    source = {"dataset": options.source, "variant": None, "epochs": options.source_epochs, "patience": None}
-    experiment = experiment.changed(**source)
-    trained = trainings(experiment, experiment.data.load(), "source")
-    return {
-        seed.number: [each.numpy() for each in model.trainable_variables] for _, seed, model, _ in trained
-    }
-
-
-def best_factor(
-    experiment: Experiment, data: TrainingData, way: str, questions: int, starts: dict | None
-) -> tuple[Run, float]:
-    """Train with every factor on the learning rate; give the run that is best on dev, and its factor."""
-    from answer_ranking.training import TrainingDivergedError
-
-    n_all = n_questions(data)
-    batch_size = max(1, round(experiment.training.batch_size * questions / n_all))
-    found = []
-    for factor in experiment.run.rate_factors:
-        rate = factor * experiment.training.learning_rate
-        changed = experiment.changed(learning_rate=rate, batch_size=batch_size)
-        said = f"{way}, {questions} questions, rate {rate:g}"
-        try:
-            run = scored(changed, data, way, None if questions == n_all else questions, starts)
-        except TrainingDivergedError:
-            print(f"{said}: diverged", flush=True)
-            continue
-        found.append((float(np.mean([each.dev_map for each in run.results.values()])), run, factor))
-        print(f"{said}: dev MAP {found[-1][0]:.4f}", flush=True)
-    if not found:
-        raise UserError(f"{way}, {questions} questions: every training diverged. Give lower --rate-factors.")
-    _, run, factor = max(found, key=lambda each: each[0])
-    return run, factor
-
-
 def n_questions(data: TrainingData) -> int:
     """Count the questions of training that have a correct answer."""
     return int(data.train.counts_under("answerable").sum())
 
 
-def condition(
-    way: str, questions: int, run: Run, protocol: str, factor: float | None = None
-) -> dict[str, Any]:
-    """Sum up a run under a protocol of the data set."""
-    rule = run.data.dataset.description.protocols[protocol]
-    test, dev = ([each.tables[name] for each in run.results.values()] for name in ("test", "dev"))
-    found = over_seeds(test, dev, rule)
+def digest(starts: Weights) -> str:
+    """Shorten the weights of all seeds to a text that no others have."""
+    content = b"".join(weight.tobytes() for number in sorted(starts) for weight in starts[number])
+    return hashlib.sha256(content).hexdigest()[:8]
+
+
+def condition(rows: pd.DataFrame, data: TrainingData, protocol: str) -> dict[str, Any]:
+    """Sum up the seeds of a way under a protocol of the data set."""
+    rule = data.dataset.description.protocols[protocol]
+    found = over_seeds(tables(rows["test"]), tables(rows["dev"]), rule)
     return {
-        "way": way,
-        "questions": questions,
-        "rate_factor": factor,
+        **{name: rows[name].iloc[0] for name in ("way", "questions", "rate_factor")},
         "protocol": protocol,
         "metrics": {name: found["metrics"][name] for name in _METRICS},
         "metrics_dev": {"map": found["metrics_dev"]["map"]},
         # Means over the seeds.
         "per_question": np.mean(found["per_question"]["map"], axis=0).tolist(),
     }
+
+
+def tables(kept: pd.Series) -> list[pd.DataFrame]:
+    """Give the tables of all questions that were kept, a seed each."""
+    return [pd.DataFrame(table).set_index("question_id") for table in kept]
 
 
 def comparisons(conditions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -218,47 +258,6 @@ def comparisons(conditions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             }
         )
     return found
-
-
-def check(experiment: Experiment) -> Path | None:
-    """Refuse what would be no transfer, or would lose a recorded study; return the record's path."""
-    options = experiment.run
-    if options.source == experiment.data.dataset:
-        raise UserError(f"--source and --dataset are both {options.source}. Name two data sets.")
-    if trained := [name for name in experiment.data.embeddings if name.startswith("task-")]:
-        raise UserError(f"{trained[0]} differs between the two data sets. Give other --embeddings.")
-    if getattr(experiment.model, "train_word_vectors", False):
-        raise UserError("the two data sets have different words: leave --train-word-vectors out.")
-    if options.record is None:
-        check_writable(options.output)
-        return None
-    path = record_path(options.results, options.record)
-    check_writable(path.parent)
-    refuse_fewer_seeds(path, experiment.data.dataset, len(options.seed_list))
-    return path
-
-
-def transfer(experiment: Experiment) -> list[dict[str, Any]]:
-    """Train the three ways, print their table, and with --record write the study."""
-    options, path = experiment.run, check(experiment)
-    data = experiment.data.load()
-    starts, n_all = from_source(experiment), n_questions(data)
-    protocols = data.dataset.description.protocols
-    run = scored(experiment.changed(epochs=0), data, UNSEEN, None, starts)
-    conditions = [condition(UNSEEN, 0, run, protocol) for protocol in protocols]
-    for questions in (*(each for each in options.questions if each < n_all), n_all):
-        for way, start in ((SCRATCH, None), (TRAINED_ON, starts)):
-            run, factor = best_factor(experiment, data, way, questions, start)
-            conditions += [condition(way, questions, run, each, factor) for each in protocols]
-    print(results_table(conditions))
-    if path:
-        about = {"title": data.title, "pretrained_on": options.source, "seeds": len(options.seed_list)}
-        about |= {"rate_factors": options.rate_factors, "comparisons": comparisons(conditions)}
-        about |= {"notes": options.notes} if options.notes else {}
-        refuse_fewer_seeds(path, experiment.data.dataset, len(options.seed_list))
-        save_study({**facts(experiment, data), **about, "conditions": conditions}, path)
-        print(f"wrote {path}")
-    return conditions
 
 
 if __name__ == "__main__":

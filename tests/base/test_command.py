@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from answer_ranking.base.command import run_command
-from answer_ranking.base.files import held_folder
+from answer_ranking.base.files import locked_folder
 from answer_ranking.data_prep import UserError
 
 
@@ -59,7 +59,7 @@ def test_exit_codes(capsys, outcome, code, printed):
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_stopped_command_says_where_it_goes_on(capsys, tmp_path, number, code):
     def main():
-        with held_folder(tmp_path):
+        with locked_folder(tmp_path):
             os.kill(os.getpid(), number)
             time.sleep(30)
 

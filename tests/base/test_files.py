@@ -11,7 +11,7 @@ from answer_ranking.base.files import (
     atomic_path,
     atomic_write,
     decode_text,
-    held_folder,
+    locked_folder,
     read_content,
     remove_leftovers,
 )
@@ -130,26 +130,28 @@ def test_text():
         decode_text("a\nb\né".encode("latin-1"), "a.txt")
 
 
-HOLD = """
+LOCK = """
 import sys
-from answer_ranking.base.files import held_folder
-with held_folder(sys.argv[1]):
-    print("held", flush=True)
+from answer_ranking.base.files import locked_folder
+with locked_folder(sys.argv[1]):
+    print("locked", flush=True)
     sys.stdin.read()
 """
 
 
 @pytest.mark.parametrize("end", ["close", "kill"])
-def test_a_held_folder_is_waited_for(tmp_path, capsys, end):
+def test_a_locked_folder_is_waited_for(tmp_path, capsys, end):
     folder = tmp_path / "seed-0"
     holder = subprocess.Popen(
-        [sys.executable, "-c", HOLD, folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", LOCK, folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
-    assert holder.stdout.readline() == "held\n"
+    assert holder.stdout.readline() == "locked\n"
+    with locked_folder(folder, wait=False) as locked:
+        assert not locked
     entered = threading.Event()
 
     def enter():
-        with held_folder(folder):
+        with locked_folder(folder):
             entered.set()
 
     waiter = threading.Thread(target=enter, daemon=True)
@@ -162,9 +164,9 @@ def test_a_held_folder_is_waited_for(tmp_path, capsys, end):
     waiter.join()
 
 
-def test_a_folder_that_cannot_be_held_is_a_user_error(tmp_path):
+def test_a_folder_that_cannot_be_locked_is_a_user_error(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match="cannot write to"), held_folder(tmp_path / "file"):
+    with pytest.raises(UserError, match="cannot write to"), locked_folder(tmp_path / "file"):
         pass
 
 

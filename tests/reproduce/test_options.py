@@ -14,11 +14,11 @@ from answer_ranking.evaluation import load_records
 from answer_ranking.evaluation.records import record_path
 from answer_ranking.evaluation.tables import read_papers
 from answer_ranking.models.catalogue import of_paper
+from answer_ranking.reproduce.experiment_list import LIST, read_list
 from answer_ranking.reproduce.experiments.data_options import DataOptions
-from answer_ranking.reproduce.experiments.listed import LIST, read_list
 from answer_ranking.reproduce.experiments.options import RESULTS, Experiment, RunOptions, given_option, parse
 from answer_ranking.reproduce.experiments.run import run_experiment
-from answer_ranking.reproduce.studies import fair
+from answer_ranking.reproduce.studies import equal_budget
 
 ROOT = Path(__file__).parents[2]
 PAPERS = ("hyperqa", "ctrn", "attentive_pooling", "cosinet")
@@ -193,7 +193,7 @@ def test_the_same_from_a_shell(shell, tmp_path):
     ],
 )
 def test_the_data_set_chooses_among_the_options_that_are_stated(arguments, dataset, variant, mask_numbers):
-    found = parse("", fair.presets(), ["--model", "qrnn", *arguments.split()]).data
+    found = parse("", equal_budget.presets(), ["--model", "qrnn", *arguments.split()]).data
     assert (found.dataset, found.variant, found.mask_numbers) == (dataset, variant, mask_numbers)
     assert found.overlap_features == (dataset == "trecqa")
 

@@ -47,7 +47,7 @@ def test_figures_tables_and_numbers(tmp_path, capsys, monkeypatch):
     projected = np.maximum(vectors @ kernel + bias, 0)
     dataset = load_dataset("sample")
     table, tokenizer = dataset.test, Tokenizer(pretokenised=dataset.description.pretokenised)
-    vocabulary = norms.DataOptions(dataset="sample").load().vocabulary
+    vocabulary = DataOptions(dataset="sample").load().vocabulary
 
     def log_norms(texts):
         encoded = EncodedTexts.from_tokens(tokenizer(texts), vocabulary)
@@ -75,7 +75,7 @@ def test_a_recorded_comparison_is_a_row_of_the_page(tmp_path, monkeypatch):
     block = norms_block(tmp_path / "norms")
     row = block.splitlines()[2].split(" | ")
     assert row[0] == "| CosineQA, sample, test"
-    with pytest.raises(UserError, match="is a study of CosineQA on sample"):
+    with pytest.raises(UserError, match="is a record of CosineQA"):
         analyse(experiment("hyperqa", **record, **places))
     found = written["norms"]["ratio"]
     assert float(row[1].split()[0]) == pytest.approx(found["estimate"], rel=5e-3)

@@ -64,7 +64,7 @@ def test_the_record_holds_what_the_run_files_say(tmp_path, monkeypatch, capsys):
     record = json.loads((tmp_path / "retrieval" / "sample.json").read_text())
     rows = {row["system"]: row for row in record["conditions"]}
     assert list(rows)[:3] == ["BM25", "HyperQA", "BM25 and HyperQA"] and len(rows) == 4
-    run = read_run(next(tmp_path.glob("outputs/retrieval/*hyperqa/*/seed-0/test-ball-*.run")))
+    run = read_run(next(tmp_path.glob("outputs/retrieval/sample/*/seed-0/test-ball-*.run")))
     task = make_task(options)
     reciprocal = [
         max(
@@ -111,7 +111,7 @@ def test_fewer_seeds_do_not_replace_a_record(tmp_path):
     recorded = tmp_path / "retrieval" / "sample.json"
     recorded.parent.mkdir()
     recorded.write_text('{"dataset": "sample", "seeds": 3, "conditions": []}')
-    with pytest.raises(UserError, match=r"a study of 3 seeds, which 1 would replace: give --seeds 3"):
+    with pytest.raises(UserError, match="seeds: 3"):
         main(config(tmp_path))
 
 

@@ -14,17 +14,18 @@ from pathlib import Path
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write, decode_text, read_content
 from answer_ranking.engine import TRAINED
+from answer_ranking.engine.executors import Job, Task, executors, map_tasks
 from answer_ranking.evaluation.records import package_versions, read_study
 from answer_ranking.evaluation.tables import METRIC_TITLES, text_table
 from answer_ranking.reproduce.experiments.options import (
     RESULTS,
+    TRIALS,
     RunOptions,
     figures_folder,
     given_option,
     training_words,
 )
 from answer_ranking.reproduce.experiments.run import trained_by
-from answer_ranking.reproduce.experiments.tasks import Job, Task, run_jobs, workers
 
 ROOT = RESULTS.parents[1]
 LIST = ROOT / "reproduce" / "experiments.txt"
@@ -42,7 +43,7 @@ def reproduce(
 ) -> int:
     """Run the recorded experiments that have no record yet, or run some again and compare.
 
-    One after the other, or their seeds side by side: see `tasks`.
+    One after the other, or their seeds side by side: see `engine.executors`.
 
     Args:
         only: look only at the commands that hold this text, such as hyperqa_wikiqa.
@@ -57,15 +58,9 @@ def reproduce(
     """
     if replace and not rerun:
         raise UserError("--replace is for the records of a --rerun: add --rerun NAME.")
-    listed = {
-        name: command
-        for name, command in read_list(experiments).items()
-        if only in command and (not rerun or fnmatch.fnmatchcase(name, rerun))
-    }
-    if not listed:
-        raise UserError(f"no experiment of {experiments} fits {(rerun or only)!r}.")
     if jobs < 0 or (jobs and ray):
         raise UserError(f"give --jobs N, at least 1, or --ray ADDRESS. Received: {jobs} {ray}".rstrip())
+    listed = select(experiments, only, rerun)
     failed, together = [], []
     for number, (name, command) in enumerate(listed.items(), start=1):
         # Read for every command, since another process may be recording at the same time.
@@ -73,16 +68,21 @@ def reproduce(
         print(f"[{number}/{len(listed)}] {command}\n    {'to run' if wanted else 'recorded'}", flush=True)
         if not wanted:
             continue
+        folder = again(name) if rerun else ROOT
+        new_results = folder / "results" if rerun else results
         if jobs or ray:
-            folder = again(name) if rerun else ROOT
-            together.append(job_of(name, command, folder, folder / "results" if rerun else results))
+            together.append(job_of(name, command, folder, new_results))
             print(f"    to train: {', '.join(task.label for task in together[-1].tasks) or 'nothing'}")
         elif not dry_run:
-            done = run_again(name, command, results, replace) if rerun else run(command, results, ROOT)
-            failed += [] if done else [command]
+            # The folder of a rerun stays after an interruption, and the next call goes on there.
+            folder.mkdir(parents=True, exist_ok=True)
+            if not run(command, new_results, folder):
+                failed.append(command)
+            elif rerun:
+                compare(name, results, replace)
     if together and not dry_run:
-        with workers(jobs, ray) as (everywhere, here):
-            failed = run_jobs(together, everywhere, here)
+        with executors(jobs, ray) as (executor, local):
+            failed = map_tasks(together, executor, local)
         for name, command in listed.items() if rerun else ():
             if command not in failed:
                 compare(name, results, replace)
@@ -91,10 +91,22 @@ def reproduce(
     return 1 if failed else 0
 
 
+def select(experiments: Path, only: str, rerun: str) -> dict[str, str]:
+    """Read the commands that hold a text, and whose names fit a pattern, by their names."""
+    found = {}
+    for name, command in read_list(experiments).items():
+        if only in command and (not rerun or fnmatch.fnmatchcase(name, rerun)):
+            found[name] = command
+    if not found:
+        raise UserError(f"no experiment of {experiments} fits {(rerun or only)!r}.")
+    return found
+
+
 def job_of(name: str, command: str, folder: Path, results: Path) -> Job:
     """Cut an experiment into the trainings of those seeds that are not trained yet, and its own command."""
     script, *options = shlex.split(command)[1:]
-    whole = Task(name, (script, *options), folder, results)
+    places = folder, results, figures_folder(results)
+    whole = Task(name, (script, *options), *places, rows=f"{name}{TRIALS}")
     if Path(script).parent.name != "reproduce":
         return Job(command, [whole])
     words = training_words(command)
@@ -103,24 +115,23 @@ def job_of(name: str, command: str, folder: Path, results: Path) -> Job:
         numbers = int(seeds) if seeds else None, int(first or 0)
     except ValueError as error:
         raise UserError(f"{name}: --seeds and --first-seed must be whole numbers ({error}).") from error
-    options_of_run = RunOptions(seeds=numbers[0], first_seed=numbers[1], record=name)
-    trained = {
-        made_by.get("seed")
-        for path in folder.glob(f"outputs/*/*/seed-*/{TRAINED}")
-        if (made_by := trained_by(path.parent)).get("words") == words
-        and made_by.get("versions") == package_versions()
-    }
-    tasks = [
-        Task(
-            f"{name} {number}",
-            (*words, "--seeds", "1", "--first-seed", str(number), "--train-only"),
-            folder,
-            results,
-        )
-        for number in options_of_run.seed_list
-        if number not in trained
-    ]
+    trained = trained_seeds(folder, words)
+    tasks = []
+    for number in RunOptions(seeds=numbers[0], first_seed=numbers[1], record=name).seed_list:
+        if number not in trained:
+            of_seed = (*words, "--seeds", "1", "--first-seed", str(number), "--train-only")
+            tasks.append(Task(f"{name} {number}", of_seed, *places, trains_only=True))
     return Job(command, tasks, whole)
+
+
+def trained_seeds(folder: Path, words: list[str]) -> set[int]:
+    """Find the seeds that these words have trained with the versions that are installed."""
+    found, versions = set(), package_versions()
+    for path in folder.glob(f"outputs/*/*/seed-*/{TRAINED}"):
+        made_by = trained_by(path.parent)
+        if made_by.get("words") == words and made_by.get("versions") == versions:
+            found.add(made_by.get("seed"))
+    return found
 
 
 def read_list(path: Path) -> dict[str, str]:
@@ -165,19 +176,6 @@ def run(command: str, results: Path, folder: Path) -> bool:
 def again(name: str) -> Path:
     """Give the folder in which an experiment runs again; it stays after an interruption."""
     return Path("outputs", "rerun", name).resolve()
-
-
-def run_again(name: str, command: str, results: Path, replace: bool) -> bool:
-    """Run a recorded command again; print its numbers beside the recorded ones.
-
-    Its folder stays after an interruption, and the next call goes on there; the end removes it.
-    """
-    folder = again(name)
-    folder.mkdir(parents=True, exist_ok=True)
-    if not run(command, folder / "results", folder):
-        return False
-    compare(name, results, replace)
-    return True
 
 
 def compare(name: str, results: Path, replace: bool) -> None:

@@ -1,9 +1,8 @@
-"""Tasks of a study side by side: on the processors of this machine, or on a Ray cluster.
+"""Executors: tasks side by side on the processors of this machine, or on the nodes of a Ray cluster.
 
-A task is one seed of an experiment, or a whole study of `reproduce/studies`. It is a command in a process of
-its own, as if somebody had typed it. When the seeds of an experiment are trained, its own command measures
-them and writes the record, as it does where it has trained them itself. Of a search of options each trial
-comes back at once.
+A task is a command of the repository in a process of its own, as if somebody had typed it: one seed of an
+experiment, or a whole study. When the seeds of an experiment are trained, its own command measures them and
+writes the record, as it does where it has trained them itself. The rows of a study come back at once.
 """
 
 import ctypes
@@ -18,7 +17,7 @@ import sys
 import tarfile
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,15 +28,17 @@ from tqdm import tqdm
 
 from answer_ranking.base.cluster import cluster
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import atomic_write, cache_folder, held_folder
+from answer_ranking.base.files import atomic_write, cache_folder, locked_folder
+from answer_ranking.engine.data_transfer import SentFolder, local_homes, pack, packed_size, send_homes
 from answer_ranking.evaluation.records import environment
-from answer_ranking.reproduce.experiments.options import RESULTS, TRIALS, figures_folder, given_option
-from answer_ranking.reproduce.experiments.shipping import Shipped, homes_here, pack, ship
 
-ROOT = RESULTS.parents[1]
+ROOT = Path(__file__).resolve().parents[1]
+SEEDS = "outputs/*/*/seed-*/*"
+"""The files of trained seeds in a task's folder."""
 _LOG_LINES = 20
 _LOST_AT_MOST = 10
 """A task is started again so many times where its node or worker is lost."""
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
 
 
 @dataclass(frozen=True)
@@ -49,12 +50,18 @@ class Task:
         words: the script's path below the repository's root, then its options.
         folder: where it works: its outputs are in `outputs/` there.
         results: the folder of the records.
+        figures: the folder of the figures that it leaves in the results.
+        rows: the file below the results whose rows come back while it runs, if there is one.
+        trains_only: its files of seeds come back; else all that it leaves but the states of its seeds.
     """
 
     label: str
     words: tuple[str, ...]
     folder: Path
     results: Path
+    figures: Path
+    rows: str = ""
+    trains_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -66,20 +73,20 @@ class Outcome:
     files: bytes = b""
 
 
-class Workers(Protocol):
-    """What runs tasks, so many at a time."""
+class Executor(Protocol):
+    """What runs tasks, at most `capacity` at a time."""
 
-    room: int
+    capacity: int
 
     def submit(self, task: Task) -> "Future[Outcome]": ...
     def running(self) -> Mapping[str, str]: ...
 
 
-class Here:
+class LocalExecutor:
     """Runs tasks in processes of this machine, so many at a time, which share its processors."""
 
     def __init__(self, jobs: int):
-        self.room = jobs
+        self.capacity = jobs
         self._threads = max(1, environment()["threads"] // jobs)
         self._pool = ThreadPoolExecutor(jobs)
         self._running: dict[str, subprocess.Popen | None] = {}
@@ -120,127 +127,125 @@ class Here:
         self._pool.shutdown()
 
 
-class OnRay:
+class RayExecutor:
     """Runs tasks on the nodes of a Ray cluster, each on one processor.
 
     A task whose node or worker is lost runs again elsewhere; one that fails does not. Data sets and word
     vectors are read where they are on every node, or else sent to each node once.
     """
 
+    # Ray itself keeps what has no place yet.
+    capacity = sys.maxsize
+
     def __init__(self, ray: Any):
         self._ray = ray
-        self._homes = ship(ray)
+        self._homes = send_homes(ray)
         self._commit = environment()["commit"]
         # The head node has this resource; without that node the whole cluster ends.
-        board = ray.remote(num_cpus=0, resources={"node:__internal_head__": 0.001})(Board)
-        self._board = board.remote()
-        self._there = ray.remote(num_cpus=1, max_retries=_LOST_AT_MOST, retry_exceptions=False)(there)
+        actor = ray.remote(num_cpus=0, resources={"node:__internal_head__": 0.001})(ProgressActor)
+        self._progress = actor.remote()
+        retries = {"max_retries": _LOST_AT_MOST, "retry_exceptions": False}
+        self._on_node = ray.remote(num_cpus=1, **retries)(run_on_node)
         self._submitted: dict[str, Task] = {}
         self._seen: dict[str, bytes] = {}
-        # Ray itself keeps what has no place yet.
-        self.room = sys.maxsize
 
     def submit(self, task: Task) -> "Future[Outcome]":
-        """Start a task on some node as soon as there is room; a search goes on from its trials here."""
+        """Start a task on some node as soon as there is room; a study goes on from its rows here."""
         self._submitted[task.label] = task
-        name = given_option(task.words, "--record")
-        trials = pack(task.results, task.results.glob(f"{name}{TRIALS}") if name else (), "results")
-        self._seen[task.label] = trials
-        place = str(task.results)
-        future = self._there.remote(
-            task.label, task.words, place, trials, self._homes, self._commit, self._board
-        ).future()
+        rows = _pack_rows(task, task.results)
+        self._seen[task.label] = rows
+        future = self._on_node.remote(task, rows, self._homes, self._commit, self._progress).future()
         future.add_done_callback(lambda _: self._submitted.pop(task.label, None))
         return future
 
     def running(self) -> Mapping[str, str]:
-        """Give the labels of what runs, and where; write the trials that have come."""
+        """Give the labels of what runs, and where; write the rows that have come."""
         try:
-            started, trials = self._ray.get(self._board.look.remote(), timeout=5)
+            nodes, rows = self._ray.get(self._progress.read.remote(), timeout=5)
         except self._ray.exceptions.RayError:
             return {}
         submitted = dict(self._submitted)
-        for label, content in trials.items():
-            if label in submitted and _size(content) > _size(self._seen[label]):
+        for label, content in rows.items():
+            if label in submitted and packed_size(content) > packed_size(self._seen[label]):
                 unpack(content, submitted[label])
                 self._seen[label] = content
-        return {label: node for label, node in started.items() if label in submitted}
+        return {label: node for label, node in nodes.items() if label in submitted}
 
 
-class Board:
-    """An actor on which tasks write where they run, and the trials that they have."""
+class ProgressActor:
+    """An actor to which tasks report where they run, and the rows that they have."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, str] = {}
-        self._trials: dict[str, bytes] = {}
+        self._rows: dict[str, bytes] = {}
 
-    def start(self, label: str, node: str, trials: bytes) -> bytes:
+    def start(self, label: str, node: str, rows: bytes) -> bytes:
         self._nodes[label] = node
-        self.keep(label, trials)
-        return self._trials[label]
+        self.keep(label, rows)
+        return self._rows[label]
 
-    def keep(self, label: str, trials: bytes) -> None:
+    def keep(self, label: str, rows: bytes) -> None:
         # The worker of a lost node may still speak while the task runs elsewhere.
-        self._trials[label] = max(self._trials.get(label, trials), trials, key=_size)
+        self._rows[label] = max(self._rows.get(label, rows), rows, key=packed_size)
 
-    def look(self) -> tuple[dict[str, str], dict[str, bytes]]:
-        return self._nodes, self._trials
+    def read(self) -> tuple[dict[str, str], dict[str, bytes]]:
+        return self._nodes, self._rows
 
 
-def there(
-    label: str,
-    words: tuple[str, ...],
-    place: str,
-    trials: bytes,
-    homes: dict[str, Shipped],
-    commit: str,
-    board: Any,
-) -> Outcome:
+def run_on_node(task: Task, rows: bytes, homes: dict[str, SentFolder], commit: str, progress: Any) -> Outcome:
     """Run a task on a node, and bring back its files: a seed's state, or what a study has left.
 
-    `place` is the folder of the records on the machine of the command, `trials` are those that it had.
+    `rows` are those that the machine of the command has.
     """
     node, own = socket.gethostname(), environment()["commit"]
     if own != commit:
         return Outcome(1, f"{node} runs the commit {own or 'of no repository'}, not {commit}. Update it.")
-    # The same task goes on here after its worker was lost, and elsewhere from the trials of a search.
-    folder = cache_folder() / "tasks" / hashlib.sha256(repr((commit, words)).encode()).hexdigest()[:24]
-    with held_folder(folder):
+    # The same task goes on here after its worker was lost, and elsewhere from the rows of a study.
+    name = hashlib.sha256(repr((commit, task.words)).encode()).hexdigest()[:24]
+    folder = cache_folder() / "tasks" / name
+    with locked_folder(folder):
         log, results = folder / "log", folder / "results"
-        trials = board.start.remote(label, node, trials).future().result()
-        unpack(trials, Task(label, words, folder, results))
+        rows = progress.start.remote(task.label, node, rows).future().result()
+        unpack(rows, Task("", (), folder, results, results))
         with log.open("wb") as file:
-            command = [*words, "--results", str(results)]
-            process = start(command, folder, file, 1, homes_here(homes))
+            command = [*task.words, "--results", str(results)]
+            process = start(command, folder, file, 1, local_homes(homes))
             while (status := _status(process, 2)) is None:
-                found = pack(folder, results.rglob(f"*{TRIALS}"))
-                if found != trials:
-                    board.keep.remote(label, found)
-                    trials = found
-        files = folder.glob("outputs/*/*/seed-*/*" if "--train-only" in words else "**/*")
-        left = {"lock", "log"}
-        if "--train-only" not in words:
-            # A study has measured: the states of its seeds, hundreds of megabytes, are not needed any more.
-            left.add("state.npz")
-        files = [path for path in files if path.is_file() and path.name not in left]
-        said = f"on {node}:\n{_tail(log)}".replace(str(results), place)
+                found = _pack_rows(task, results)
+                if found != rows:
+                    progress.keep.remote(task.label, found)
+                    rows = found
+        said = f"on {node}:\n{_tail(log)}".replace(str(results), str(task.results))
         if status:
             return Outcome(status, said)  # what is trained stays for the next start
-        outcome = Outcome(status, said, pack(folder, files))
+        outcome = Outcome(status, said, pack(folder, _files_left(task, folder)))
         shutil.rmtree(folder, ignore_errors=True)
     return outcome
 
 
+def _pack_rows(task: Task, results: Path) -> bytes:
+    return pack(results, results.glob(task.rows) if task.rows else (), "results")
+
+
+def _files_left(task: Task, folder: Path) -> Iterator[Path]:
+    left_out = {"lock", "log"}
+    if not task.trains_only:
+        # A study has measured: the states of its seeds, hundreds of megabytes, are not needed any more.
+        left_out.add("state.npz")
+    for path in folder.glob(SEEDS if task.trains_only else "**/*"):
+        if path.is_file() and path.name not in left_out:
+            yield path
+
+
 def start(
-    words: list[str] | tuple[str, ...], folder: Path, log: Any, threads: int, places: Mapping[str, str]
+    words: Sequence[str], folder: Path, log: Any, threads: int, places: Mapping[str, str]
 ) -> subprocess.Popen:
     """Start a script of the repository in a folder; it ends with the thread that has started it."""
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
     folder.mkdir(parents=True, exist_ok=True)
     return subprocess.Popen(
         [sys.executable, str(ROOT / words[0]), *words[1:]],
         cwd=folder,
-        env=os.environ | dict.fromkeys(names, str(threads)) | dict(places),
+        env=os.environ | dict.fromkeys(_THREADS, str(threads)) | dict(places),
         stdin=subprocess.DEVNULL,
         stdout=log,
         stderr=subprocess.STDOUT,
@@ -265,18 +270,12 @@ def _tail(log: Path) -> str:
     return "\n".join(f"    {line}" for line in lines[-_LOG_LINES:])
 
 
-def _size(content: bytes) -> int:
-    """Sum up the sizes of packed files."""
-    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
-        return sum(member.size for member in archive)
-
-
 def unpack(content: bytes, task: Task) -> None:
     """Write the files of a task where it would have left them on this machine."""
     with tarfile.open(fileobj=io.BytesIO(content)) as archive:
         for member in archive:
             part, _, name = tarfile.data_filter(member, str(task.folder)).name.partition("/")
-            results = figures_folder(task.results) if name.endswith(".png") else task.results
+            results = task.figures if name.endswith(".png") else task.results
             home = {"outputs": task.folder / "outputs", "results": results}[part]
             with atomic_write(home / name, "wb") as file:
                 file.write(archive.extractfile(member).read())  # type: ignore[union-attr]
@@ -284,62 +283,72 @@ def unpack(content: bytes, task: Task) -> None:
 
 @dataclass
 class Job:
-    """An experiment of the list: its tasks, and the task that measures them, if there is one."""
+    """An experiment: its tasks, and the task that measures what they have trained, if there is one."""
 
     command: str
     tasks: list[Task]
     last: Task | None = None
     failed: bool = False
 
+    def __post_init__(self) -> None:
+        self.left = len(self.tasks)
+
 
 @contextmanager
-def workers(jobs: int, address: str) -> Iterator[tuple[Workers, Here]]:
+def executors(jobs: int, address: str) -> Iterator[tuple[Executor, LocalExecutor]]:
     """Give what runs tasks, and what runs the last task of an experiment, which needs the files here."""
-    here = Here(jobs or 1)
+    local = LocalExecutor(jobs or 1)
     try:
         if address:
             with cluster(address) as ray:
-                yield OnRay(ray), here
+                yield RayExecutor(ray), local
         else:
-            yield here, here
+            yield local, local
     finally:
-        here.stop()
+        local.stop()
 
 
-def run_jobs(jobs: list[Job], everywhere: Workers, here: Here) -> list[str]:
+def map_tasks(jobs: list[Job], executor: Executor, local: LocalExecutor) -> list[str]:
     """Run all tasks; those that fail are named, with the end of their log, and the others go on.
 
     Returns the commands that failed.
     """
-    left = {id(job): len(job.tasks) for job in jobs}
-    total = sum(len(job.tasks) + (job.last is not None) for job in jobs)
-    ready = deque((job, task) for job in jobs for task in job.tasks)
-    last = deque((job, job.last) for job in jobs if job.last and not job.tasks)
+    queue: deque[tuple[Executor, Job, Task]] = deque()
+    for job in jobs:
+        queue.extend((executor, job, task) for task in job.tasks)
+        if job.last and not job.tasks:
+            queue.appendleft((local, job, job.last))
     waiting: dict[Future[Outcome], tuple[Job, Task]] = {}
+    total = sum(len(job.tasks) + (job.last is not None) for job in jobs)
     with tqdm(total=total, desc="tasks", unit="task", dynamic_ncols=True, disable=None) as bar:
-        while ready or last or waiting:
-            # What is trained is measured first, so that its record is there soon.
-            for queue, where in ((last, here), (ready, everywhere)):
-                while queue and len(where.running()) < where.room:
-                    job, task = queue.popleft()
-                    waiting[where.submit(task)] = job, task
+        while queue or waiting:
+            for _ in range(len(queue)):
+                place, job, task = queue.popleft()
+                if len(place.running()) < place.capacity:
+                    waiting[place.submit(task)] = job, task
+                else:
+                    queue.append((place, job, task))
             for future in wait(waiting, timeout=2, return_when=FIRST_COMPLETED).done:
                 job, task = waiting.pop(future)
-                outcome = _outcome(future)
-                if outcome.files:
-                    unpack(outcome.files, task)
-                if outcome.status:
-                    job.failed = True
-                    bar.write(f"failed: {task.label}\n  {outcome.log}", file=sys.stderr)
-                else:
-                    bar.write(f"done: {task.label}")
-                bar.update()
-                left[id(job)] -= task is not job.last
-                if task is not job.last and not left[id(job)] and job.last and not job.failed:
-                    last.append((job, job.last))
-            running = {**here.running(), **everywhere.running()}
+                _finish(job, task, _outcome(future), bar)
+                if task is not job.last and not job.left and job.last and not job.failed:
+                    # What is trained is measured first, so that its record is there soon.
+                    queue.appendleft((local, job, job.last))
+            running = {**local.running(), **executor.running()}
             bar.set_postfix_str(", ".join(f"{label} {node}".strip() for label, node in running.items()))
     return [job.command for job in jobs if job.failed]
+
+
+def _finish(job: Job, task: Task, outcome: Outcome, bar: tqdm) -> None:
+    job.left -= 1
+    if outcome.files:
+        unpack(outcome.files, task)
+    if outcome.status:
+        job.failed = True
+        bar.write(f"failed: {task.label}\n  {outcome.log}", file=sys.stderr)
+    else:
+        bar.write(f"done: {task.label}")
+    bar.update()
 
 
 def _outcome(future: "Future[Outcome]") -> Outcome:

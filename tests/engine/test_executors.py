@@ -14,8 +14,9 @@ from types import SimpleNamespace
 import pytest
 
 from answer_ranking.base.errors import UserError
+from answer_ranking.engine import data_transfer, executors
 from answer_ranking.evaluation.records import environment
-from answer_ranking.reproduce.experiments import listed, shipping, tasks
+from answer_ranking.reproduce import experiment_list
 
 # A script that trains nothing, but leaves what a training leaves.
 SCRIPT = """
@@ -95,13 +96,13 @@ def root(tmp_path, monkeypatch):
     (tmp_path / "reproduce").mkdir()
     (tmp_path / "reproduce" / "tiny.py").write_text(SCRIPT)
     (tmp_path / "list").write_text(LIST)
-    for module in (listed, tasks):
+    for module in (experiment_list, executors):
         monkeypatch.setattr(module, "ROOT", tmp_path)
     return tmp_path
 
 
 def reproduce(root, **options):
-    return listed.reproduce(experiments=root / "list", results=root / "results", **options)
+    return experiment_list.reproduce(experiments=root / "list", results=root / "results", **options)
 
 
 def starts(root):
@@ -139,9 +140,11 @@ def test_an_interruption_ends_what_runs(root, kind):
     code = (
         "import sys; from pathlib import Path\n"
         "from answer_ranking.base.command import run_command\n"
-        "from answer_ranking.reproduce.experiments import listed, tasks\n"
-        "root = Path(sys.argv[1]); listed.ROOT = tasks.ROOT = root\n"
-        "run_command(lambda: listed.reproduce(jobs=2, experiments=root / 'list', results=root / 'results'))\n"
+        "from answer_ranking.engine import executors\n"
+        "from answer_ranking.reproduce import experiment_list\n"
+        "root = Path(sys.argv[1]); experiment_list.ROOT = executors.ROOT = root\n"
+        "places = {'experiments': root / 'list', 'results': root / 'results'}\n"
+        "run_command(lambda: experiment_list.reproduce(jobs=2, **places))\n"
     )
     driver = subprocess.Popen([sys.executable, "-c", code, str(root)], stdout=subprocess.DEVNULL)
     while len(begun := list((root / "reproduce").glob("begun-*"))) < 2:
@@ -168,27 +171,26 @@ def test_a_folder_is_read_where_it_is_or_from_a_copy(tmp_path, monkeypatch):
     (home / "set" / "train.tsv").write_text("a question")
     monkeypatch.setenv("QA_DATA_HOME", str(home))
     monkeypatch.delenv("QA_EMBEDDINGS_HOME", raising=False)
-    monkeypatch.setattr(shipping, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(data_transfer, "cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setattr(ray, "put", lambda content: content)
     monkeypatch.setattr(ray, "get", lambda content: content)
-    shipped = shipping.ship(ray)
-    assert shipping.homes_here(shipped) == {"QA_DATA_HOME": str(home)}
+    sent = data_transfer.send_homes(ray)
+    assert data_transfer.local_homes(sent) == {"QA_DATA_HOME": str(home)}
     (home / "set" / "train.tsv").write_text("another")
     for _ in range(2):
-        copy = Path(shipping.homes_here(shipped)["QA_DATA_HOME"])
+        copy = Path(data_transfer.local_homes(sent)["QA_DATA_HOME"])
         assert copy != home and (copy / "set" / "train.tsv").read_text() == "a question"
         (copy / "set" / "train.tsv").write_text("damaged")  # The next call mends it.
 
 
 def test_a_node_s_files_come_to_where_a_run_here_writes_them(tmp_path, monkeypatch):
     results, docs = tmp_path / "results", tmp_path / "docs"
-    monkeypatch.setattr(tasks, "figures_folder", lambda folder: docs if folder == results else folder)
     node = tmp_path / "node"
     for name in ("outputs/run/model.keras", "results/eq9/wikiqa.json", "results/eq9-wikiqa.png"):
         (node / name).parent.mkdir(parents=True, exist_ok=True)
         (node / name).write_text(name)
-    content = shipping.pack(node, [path for path in node.rglob("*") if path.is_file()])
-    tasks.unpack(content, tasks.Task("", (), tmp_path, results))
+    content = data_transfer.pack(node, [path for path in node.rglob("*") if path.is_file()])
+    executors.unpack(content, executors.Task("", (), tmp_path, results, docs))
     places = {
         path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*") if node not in path.parents
     }
@@ -211,22 +213,26 @@ def test_a_log_that_cannot_be_written_ends_the_task(root, capfd):
     assert "Not a directory" in capfd.readouterr().err
 
 
+def node_task(*words):
+    results = Path("results")
+    return executors.Task("tiny/a 0", ("reproduce/tiny.py", *words), Path(), results, results)
+
+
 def test_what_fails_on_a_node_goes_on_there(root, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(root))
-    started = SimpleNamespace(future=lambda: SimpleNamespace(result=lambda: tasks.pack(root, ())))
-    board = SimpleNamespace(start=SimpleNamespace(remote=lambda *_: started))
+    nothing = data_transfer.pack(root, ())
+    started = SimpleNamespace(future=lambda: SimpleNamespace(result=lambda: nothing))
+    progress = SimpleNamespace(start=SimpleNamespace(remote=lambda *_: started))
     for epochs in (1, 2):
-        words = ("reproduce/tiny.py", "--break", "--train-only")
         commit = environment()["commit"]
-        done = tasks.there("tiny/a 0", words, "results", tasks.pack(root, ()), {}, commit, board)
+        done = executors.run_on_node(node_task("--break", "--train-only"), nothing, {}, commit, progress)
         assert done.status == 1 and f"the reason, after {epochs} epochs" in done.log and not done.files
 
 
 def test_a_node_at_another_commit_runs_nothing(root):
-    done = tasks.there("a 0", ("reproduce/tiny.py",), "results", b"", {}, "another", None)
-    assert (
-        done.status == 1 and "not another. Update it" in done.log and not (root / "reproduce/starts").exists()
-    )
+    done = executors.run_on_node(node_task(), b"", {}, "another", None)
+    assert done.status == 1 and "not another. Update it" in done.log
+    assert not (root / "reproduce/starts").exists()
 
 
 @pytest.mark.slow
@@ -243,11 +249,11 @@ def test_a_node_is_lost_and_nothing_with_it(tmp_path, monkeypatch):
     for name in ("one", "two"):
         folder = tmp_path / name
         folder.mkdir()
-        monkeypatch.setattr(listed, "ROOT", folder)
+        monkeypatch.setattr(experiment_list, "ROOT", folder)
         options = {"experiments": tmp_path / "list", "results": folder / "results"}
         if name == "one":
             monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", "1")
-            assert listed.reproduce(jobs=1, **options) == 0
+            assert experiment_list.reproduce(jobs=1, **options) == 0
         else:
             # The paths of Ray's sockets have to be short.
             monkeypatch.setenv("RAY_TMPDIR", tempfile.gettempdir())
@@ -256,7 +262,7 @@ def test_a_node_is_lost_and_nothing_with_it(tmp_path, monkeypatch):
             killer = threading.Thread(target=lose, args=(cluster, cluster.add_node(num_cpus=1), tmp_path))
             killer.start()
             try:
-                assert listed.reproduce(ray=cluster.address, **options) == 0
+                assert experiment_list.reproduce(ray=cluster.address, **options) == 0
             finally:
                 killer.join()
                 cluster.shutdown()

@@ -1,4 +1,4 @@
-"""Data sets and word vectors on the nodes of a cluster: by their path, or sent once to each node."""
+"""Data transfer to the nodes of a cluster: folders by their path, or sent once to each node."""
 
 import hashlib
 import io
@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import cache_folder, held_folder
+from answer_ranking.base.files import cache_folder, locked_folder
 
 HOMES = ("QA_DATA_HOME", "QA_EMBEDDINGS_HOME")
 _MOST = 2**31
 
 
 @dataclass(frozen=True)
-class Shipped:
+class SentFolder:
     """A folder that tasks read: its path on the driver, its files' hash, and its content in Ray's store."""
 
     path: str
@@ -26,47 +26,39 @@ class Shipped:
     content: Any
 
 
-def ship(ray: Any) -> dict[str, Shipped]:
+def send_homes(ray: Any) -> dict[str, SentFolder]:
     """Put the folders that the environment names into Ray's object store, by the variables' names.
 
     A UserError says that a folder is too large for that.
     """
-    shipped = {}
+    sent = {}
     for name in HOMES:
-        if path := os.environ.get(name):
-            folder = Path(path).resolve()
-            if sum(each.stat().st_size for each in _files(folder)) > _MOST:
-                raise UserError(
-                    f"{name}={folder} is larger than {_MOST / 2**30:.0f} GB. Leave in it what the "
-                    "experiments read, or fetch the data on every node and unset the variable."
-                )
-            # In a list, so that a node fetches the content only where it needs it.
-            shipped[name] = Shipped(str(folder), fingerprint(folder), [ray.put(pack(folder, _files(folder)))])
-    return shipped
+        if not os.environ.get(name):
+            continue
+        folder = Path(os.environ[name]).resolve()
+        files = _files(folder)
+        if sum(each.stat().st_size for each in files) > _MOST:
+            raise UserError(
+                f"{name}={folder} is larger than {_MOST / 2**30:.0f} GB. Leave in it what the "
+                "experiments read, or fetch the data on every node and unset the variable."
+            )
+        # In a list, so that a node fetches the content only where it needs it.
+        sent[name] = SentFolder(str(folder), fingerprint(folder), [ray.put(pack(folder, files))])
+    return sent
 
 
-def homes_here(shipped: dict[str, Shipped]) -> dict[str, str]:
+def local_homes(sent: dict[str, SentFolder]) -> dict[str, str]:
     """Give the folders on this node: the same path where its files are the same, else a copy in the cache."""
-    return {name: str(_here(each)) for name, each in shipped.items()}
+    return {name: str(_local(each)) for name, each in sent.items()}
 
 
-def fingerprint(folder: Path) -> str:
-    """Hash the names and contents of a folder's files."""
-    digest = hashlib.sha256()
-    for path in _files(folder):
-        with path.open("rb") as file:
-            content = hashlib.file_digest(file, "sha256").hexdigest()
-        digest.update(f"{path.relative_to(folder).as_posix()} {content}\n".encode())
-    return digest.hexdigest()
-
-
-def _here(home: Shipped) -> Path:
+def _local(home: SentFolder) -> Path:
     if Path(home.path).is_dir() and fingerprint(Path(home.path)) == home.sha256:
         return Path(home.path)
     import ray
 
-    copy = cache_folder() / "shipped" / home.sha256[:24]
-    with held_folder(copy):
+    copy = cache_folder() / "sent" / home.sha256[:24]
+    with locked_folder(copy):
         files = copy / "files"
         if not files.is_dir() or fingerprint(files) != home.sha256:
             part = copy / "part"
@@ -80,6 +72,16 @@ def _here(home: Shipped) -> Path:
     return files
 
 
+def fingerprint(folder: Path) -> str:
+    """Hash the names and contents of a folder's files."""
+    digest = hashlib.sha256()
+    for path in _files(folder):
+        with path.open("rb") as file:
+            content = hashlib.file_digest(file, "sha256").hexdigest()
+        digest.update(f"{path.relative_to(folder).as_posix()} {content}\n".encode())
+    return digest.hexdigest()
+
+
 def _files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
@@ -91,3 +93,9 @@ def pack(folder: Path, files: Iterable[Path], below: str = "") -> bytes:
         for path in sorted(files):
             archive.add(path, Path(below, path.relative_to(folder)).as_posix())
     return content.getvalue()
+
+
+def packed_size(content: bytes) -> int:
+    """Sum up the sizes of packed files."""
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        return sum(member.size for member in archive)

@@ -10,7 +10,7 @@ import pytest
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation import load_records
-from answer_ranking.reproduce.experiments import listed
+from answer_ranking.reproduce import experiment_list
 
 COMMAND = "python reproduce/tiny.py --record hyperqa/wikiqa/{}"
 SCRIPT = """
@@ -47,7 +47,7 @@ def root(tmp_path, monkeypatch):
     (folder / "tiny.py").write_text(SCRIPT)
     (folder / "values").write_text("0.5 0.6")
     (folder / "experiments.txt").write_text(f"# A list.\n\n{COMMAND.format('a')}\n{COMMAND.format('a-b')}\n")
-    monkeypatch.setattr(listed, "ROOT", tmp_path)
+    monkeypatch.setattr(experiment_list, "ROOT", tmp_path)
     return tmp_path
 
 
@@ -55,7 +55,7 @@ def root(tmp_path, monkeypatch):
 def run(root, capfd):
     def run(**options):
         folder = root / "reproduce"
-        status = listed.reproduce(
+        status = experiment_list.reproduce(
             experiments=folder / "experiments.txt", results=folder / "results", **options
         )
         return status, capfd.readouterr()
@@ -102,7 +102,9 @@ def test_a_rerun_starts_anew_and_replaces_only_if_it_is_told_to(root, run, value
 def test_the_figures_of_a_study_take_the_usual_place(root, run, monkeypatch):
     run()
     results, docs = root / "reproduce" / "results", root / "docs"
-    monkeypatch.setattr(listed, "figures_folder", lambda folder: docs if folder == results else folder)
+    monkeypatch.setattr(
+        experiment_list, "figures_folder", lambda folder: docs if folder == results else folder
+    )
     (root / "reproduce" / "draws").touch()
     run(rerun="hyperqa/wikiqa/a")
     assert not docs.exists()
