@@ -35,15 +35,9 @@ from answer_ranking.engine import Seed, TrainingData
 from answer_ranking.evaluation.figures import save_figure
 from answer_ranking.evaluation.metrics import METRICS, per_question, questions_that_count, strictest
 from answer_ranking.evaluation.records import read_trials, record_path, save_study
-from answer_ranking.evaluation.studies.eq9 import (
-    COSINE,
-    TITLES,
-    choose_rate,
-    load_study,
-    study_figure,
-    study_table,
-    summarise_conditions,
-)
+from answer_ranking.evaluation.studies.eq9 import choose_rate, summarise_conditions
+from answer_ranking.reports.studies.eq9 import COSINE, TITLES, load_study, study_table
+from answer_ranking.reports.studies.eq9_figure import study_figure
 from answer_ranking.reproduce import hyperqa_trecqa, hyperqa_wikiqa
 from answer_ranking.reproduce.experiments.hyperqa import cosineqa, hyperqa, train
 from answer_ranking.reproduce.experiments.options import (

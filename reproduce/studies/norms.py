@@ -30,8 +30,9 @@ from answer_ranking.data_prep.encoded_split import count_words
 from answer_ranking.engine import Seed
 from answer_ranking.evaluation.figures import BLUE, ORANGE, new_figure, norm_histogram, save_figure
 from answer_ranking.evaluation.records import read_study, record_path, save_study
-from answer_ranking.evaluation.studies.norms import EFFECTS, compare_norms
+from answer_ranking.evaluation.studies.norms import compare_norms
 from answer_ranking.evaluation.tables import text_table
+from answer_ranking.reports.studies.norms import EFFECTS
 from answer_ranking.reproduce.experiments.hyperqa import cosineqa, hyperqa, train
 from answer_ranking.reproduce.experiments.options import (
     RESULTS,

@@ -33,9 +33,10 @@ from answer_ranking.data_prep.dataset import find_description
 from answer_ranking.engine import TrainingData
 from answer_ranking.evaluation.records import record_path, refuse_fewer_seeds, save_study
 from answer_ranking.evaluation.runs import read_run, write_run
-from answer_ranking.evaluation.studies.retrieval import BASELINE, compare, measure, results_table
+from answer_ranking.evaluation.studies.retrieval import BASELINE, compare, measure
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.search.index import AnswerIndex
+from answer_ranking.reports.studies.retrieval import results_table
 from answer_ranking.reproduce.experiments import attentive_pooling, cosinet, ctrn, hyperqa
 from answer_ranking.reproduce.experiments.options import RESULTS, DataOptions, Experiment
 from answer_ranking.reproduce.experiments.run import Run, clean_command, encode

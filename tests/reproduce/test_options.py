@@ -11,8 +11,8 @@ import pytest
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation import load_records
+from answer_ranking.evaluation.papers import read_papers
 from answer_ranking.evaluation.records import record_path
-from answer_ranking.evaluation.tables import read_papers
 from answer_ranking.reproduce.experiments import attentive_pooling, cosinet, ctrn, hyperqa
 from answer_ranking.reproduce.experiments.listed import LIST, read_list
 from answer_ranking.reproduce.experiments.options import (
