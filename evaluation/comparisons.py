@@ -95,10 +95,10 @@ def compare(
         if other is not None:
             better = _mean(record, metric) > _mean(other, metric)
             found[record.experiment] = Comparison(other, _p_value(record, other, metric), better)
-    tested = {name: each for name, each in found.items() if each.p is not None}
-    corrected = holm_correction([each.p for each in tested.values()]).tolist()
-    for (name, each), p in zip(tested.items(), corrected, strict=True):
-        found[name] = replace(each, p=p)
+    tested = [name for name, each in found.items() if each.p is not None]
+    corrected = holm_correction([found[name].p for name in tested]).tolist()
+    for name, p in zip(tested, corrected, strict=True):
+        found[name] = replace(found[name], p=p)
     return found
 
 
@@ -116,7 +116,7 @@ def _p_value(a: ResultRecord, b: ResultRecord, metric: str) -> float | None:
 
 def question_means(a: ResultRecord, b: ResultRecord, metric: str) -> tuple[list[float], list[float]] | None:
     """Give each question's means over the seeds of two records; None where their questions differ."""
-    first, second = (_question_means(each, metric) for each in (a, b))
+    first, second = _question_means(a, metric), _question_means(b, metric)
     if set(first.index) != set(second.index):
         return None
     return first.tolist(), second[first.index].tolist()
@@ -130,7 +130,10 @@ def _question_means(record: ResultRecord, metric: str) -> "pd.Series[float]":
 def tested_metric(printed: Iterable[str]) -> str:
     """Choose what the tests of a table compare: the first of our metrics that it prints, else P@1."""
     names = set(printed)
-    return next((metric for metric in METRICS if metric in names), "p@1")
+    for metric in METRICS:
+        if metric in names:
+            return metric
+    return "p@1"
 
 
 def differing_options(record: ResultRecord, other: ResultRecord) -> str:

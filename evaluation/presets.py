@@ -24,8 +24,8 @@ def fuse(question_ids: Sequence[str], *scores: np.ndarray) -> np.ndarray:
         [0.03265, 0.03239]
     """
     questions = pd.factorize(np.asarray(question_ids, object))[0]
-    ranks = (pd.Series(each).groupby(questions).rank(ascending=False).to_numpy() for each in scores)
-    return np.sum([1 / (FUSION + each) for each in ranks], axis=0)
+    ranks = pd.DataFrame(np.transpose(scores)).groupby(questions).rank(ascending=False)
+    return (1 / (FUSION + ranks)).to_numpy().sum(axis=1)
 
 
 def compare(tables: Mapping[str, pd.DataFrame], rule: str) -> dict[str, Any]:
@@ -55,7 +55,9 @@ def _intervals(table: pd.DataFrame) -> dict[str, dict[str, float]]:
 
 def correct_for_number(conditions: Sequence[dict[str, Any]]) -> None:
     """Correct the p-values of all conditions of a card together, after Holm."""
-    raw = [p for condition in conditions for p in condition["p"].values()]
+    raw: list[float] = []
+    for condition in conditions:
+        raw += condition["p"].values()
     corrected = iter(holm_correction(raw).tolist())
     for condition in conditions:
         condition["p"] = {pair: next(corrected) for pair in condition["p"]}

@@ -142,20 +142,24 @@ def save_study(record: Mapping[str, Any], path: str | Path) -> None:
     """
     created = datetime.now(UTC).isoformat(timespec="seconds")
     record = {"versions": package_versions(), **environment(), "created": created, **record}
-    lines = [f"{_json(key)}: {_json(value)}" for key, value in record.items() if key != "conditions"]
-    if "conditions" in record:
-        conditions = ",\n".join(f"    {_json(_rounded(each))}" for each in record["conditions"])
-        lines.append(f'"conditions": [\n{conditions}\n  ]')
+    conditions = record.pop("conditions", None)
+    lines = [f"{_json(key)}: {_json(value)}" for key, value in record.items()]
+    if conditions is not None:
+        rows = [f"    {_json(_rounded(each))}" for each in conditions]
+        lines.append('"conditions": [\n' + ",\n".join(rows) + "\n  ]")
     _write(path, lines)
 
 
 def read_trials(path: Path, needed: Sequence[str]) -> list[dict[str, Any]]:
     """Read the trials of a search, a JSON object with the `needed` keys a line; the file may be missing."""
     lines = decode_text(read_content(path), path).splitlines() if path.exists() else []
+    trials = []
     try:
-        trials = [json.loads(line) for line in lines]
-        if not all(trial.keys() >= set(needed) for trial in trials):
-            raise ValueError("a line is no trial")
+        for line in lines:
+            trial = json.loads(line)
+            if not trial.keys() >= set(needed):
+                raise ValueError("a line is not a trial")
+            trials.append(trial)
     except (ValueError, AttributeError) as error:
         raise UserError(f"{path} is damaged ({error}). Remove it to search again.") from error
     return trials

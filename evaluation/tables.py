@@ -20,16 +20,12 @@ METRIC_TITLES = {
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Set a table in plain text, the first column to the left and the others to the right."""
-    columns = zip(header, *rows, strict=True)
-    widths = [max(map(len, column)) for column in columns]
-    rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
-    return "\n".join([_text_row(header, widths), rule, *(_text_row(row, widths) for row in rows)])
-
-
-def _text_row(row: Sequence[str], widths: Sequence[int]) -> str:
-    cells = [row[0].ljust(widths[0])]
-    cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
-    return "  ".join(cells).rstrip()
+    columns = []
+    for number, cells in enumerate(zip(header, *rows, strict=True)):
+        width = max(map(len, cells))
+        columns.append([cell.rjust(width) if number else cell.ljust(width) for cell in cells])
+    first, *lines = map("  ".join, zip(*columns, strict=True))
+    return "\n".join(line.rstrip() for line in [first, "-" * len(first), *lines])
 
 
 def format_measured(summary: Mapping[str, Any], *, scale: int = 1, decimals: int = 3) -> str:
@@ -92,7 +88,9 @@ def paper_ours_table(records: Sequence[ResultRecord], papers: Papers | None = No
 
 def measured_in(records: Sequence[ResultRecord]) -> list[str]:
     """Name the metrics that some of the records have, in the order of `METRICS`."""
-    known = {metric for record in records for metric in record.metrics}
+    known: set[str] = set()
+    for record in records:
+        known.update(record.metrics)
     return [metric for metric in METRICS if metric in known]
 
 
