@@ -35,52 +35,35 @@ def load_studies(folder: str | Path) -> dict[str, dict[str, Any]]:
 
 def eq9_block(folder: str | Path) -> str:
     """Write what the page of the study says about the records in a folder, but for the sample's."""
-    studies = []
-    for name, record in load_studies(folder).items():
-        if record["dataset"] != "sample":
-            studies.append(_study(name, record))
-    return render("studies/eq9.md.j2", studies=studies, titles=TITLES, significant=SIGNIFICANT)
+    studies = load_studies(folder)
+    for name, record in list(studies.items()):
+        if record["dataset"] == "sample":
+            del studies[name]
+    return _render("studies/eq9.md.j2", studies=studies, apart=_significant_differences)
 
 
 def study_table(conditions: Sequence[Condition]) -> str:
     """Set the table of all conditions of one size, as `summarise_conditions` returns them, in Markdown."""
-    return render("studies/eq9_table.md.j2", conditions=conditions, titles=TITLES, median_epoch=_median_epoch)
+    return _render("studies/eq9_table.md.j2", conditions=conditions)
 
 
-def _study(name: str, record: Mapping[str, Any]) -> dict[str, Any]:
-    """Gather what the page shows of a record: the main size, its tests and the other sizes."""
-    conditions = record["conditions"]
-    sizes = list(dict.fromkeys(each["dimension"] for each in conditions))
-    main = [each for each in conditions if each["dimension"] == sizes[0]]
-    measured = {each["condition"]: each for each in main if "metrics" in each}
-    return {
-        "name": name,
-        "record": record,
-        "table": study_table(main),
-        "sizes": sizes,
-        "by_size": {(each["dimension"], each["condition"]): each for each in conditions},
-        "names": list(dict.fromkeys(each["condition"] for each in conditions)),
-        "measured": measured,
-        "tested": any("p" in each for each in measured.values()),
-        "apart": _significant_differences(measured),
-        "gradient_norms": {key: float(np.mean(each["gradient_norm"])) for key, each in measured.items()},
-        "at_edge": any(each["at_edge"] for each in main),
-    }
+def _render(template: str, **values: Any) -> str:
+    common = {"titles": TITLES, "significant": SIGNIFICANT, "mean": np.mean}
+    return render(template, median_epoch=_median_epoch, **common, **values)
 
 
-def _significant_differences(measured: Mapping[str, Condition]) -> dict[str, float]:
+def _significant_differences(measured: Sequence[Condition]) -> dict[str, float]:
     """Find the conditions whose MAP differs significantly from the baseline's, and by how much."""
+    means = {each["condition"]: each["metrics"]["map"]["mean"] for each in measured}
     found = {}
-    for name, each in measured.items():
-        if each.get("p", 1.0) >= SIGNIFICANT:
-            continue
-        difference = each["metrics"]["map"]["mean"] - measured[BASELINE]["metrics"]["map"]["mean"]
-        if difference:
-            found[name] = difference
+    for each in measured:
+        name = each["condition"]
+        if each.get("p", 1.0) < SIGNIFICANT and means[name] != means[BASELINE]:
+            found[name] = means[name] - means[BASELINE]
     return found
 
 
 def _median_epoch(condition: Condition) -> tuple[float | None, int]:
     """Give the median epoch at which the level is reached, None for never, and how many seeds reach it."""
-    reached = [epoch for epoch in condition["epochs_to_level"] if epoch is not None]
+    reached = list(filter(None, condition["epochs_to_level"]))
     return (float(np.median(reached)) if reached else None), len(reached)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from answer_ranking.evaluation.figures import new_figure
 from answer_ranking.evaluation.studies.eq9 import SIDES
@@ -44,28 +45,23 @@ def study_figure(conditions: Sequence[Condition], *, max_norm: float, title: str
 
 def _draw_sizes(axes: "Axes", conditions: Sequence[Condition], finished: Sequence[Condition]) -> None:
     """Draw MAP against the size of the embeddings: a line with intervals for each condition."""
-    names = list(dict.fromkeys(each["condition"] for each in conditions))
-    dimensions = sorted({each["dimension"] for each in conditions})
+    every = pd.DataFrame(conditions)
+    dimensions = np.sort(every["dimension"].unique())
+    names = list(every["condition"].unique())
     # Side by side, so that the intervals can be told apart.
     step = 0.012 * (dimensions[-1] - dimensions[0] or 1)
-    for number, name in enumerate(names):
-        here = [each for each in finished if each["condition"] == name]
-        if not here:
-            continue
-        here.sort(key=lambda each: each["dimension"])
-        maps = [each["metrics"]["map"] for each in here]
-        shift = step * (number - (len(names) - 1) / 2)
-        axes.errorbar(
-            [each["dimension"] + shift for each in here],
-            [each["mean"] for each in maps],
-            yerr=[each["ci95"] or 0.0 for each in maps],
-            label=TITLES[name].replace("`", ""),
-            color=_COLOURS[name],
-            fmt="o-",
-            capsize=2,
-            markersize=4,
-            linewidth=1.2,
-        )
+    places: dict[str, list[tuple[float, float, float]]] = {}
+    for each in sorted(finished, key=lambda each: each["dimension"]):
+        shift = step * (names.index(each["condition"]) - (len(names) - 1) / 2)
+        quality = each["metrics"]["map"]
+        place = each["dimension"] + shift, quality["mean"], quality["ci95"] or 0.0
+        places.setdefault(each["condition"], []).append(place)
+    for name in names:
+        if name in places:
+            x, y, half_widths = np.transpose(places[name])
+            style = {"fmt": "o-", "capsize": 2, "markersize": 4, "linewidth": 1.2}
+            label = TITLES[name].replace("`", "")
+            axes.errorbar(x, y, yerr=half_widths, label=label, color=_COLOURS[name], **style)
     axes.set_xticks(dimensions)
     axes.set(xlabel="d, size of the embeddings", ylabel="MAP on test, 95 % interval")
 
