@@ -206,6 +206,13 @@ def read_study(path: str | Path, needed: Collection[str] = ("command",)) -> dict
     return record
 
 
+def read_studies(
+    folder: str | Path, needed: Collection[str] = ("command",), pattern: str = "*.json"
+) -> dict[Path, dict[str, Any]]:
+    """Read the records of a study in a folder, which may be missing, by their paths in order."""
+    return {path: read_study(path, needed) for path in sorted(Path(folder).glob(pattern))}
+
+
 def read_record(path: str | Path) -> ResultRecord:
     """Read and check a record.
 

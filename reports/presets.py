@@ -1,13 +1,14 @@
 """The cards of the rankers that come with the package: their figures beside BM25, and which to take."""
 
 from collections.abc import Mapping
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 from answer_ranking.evaluation.comparisons import SIGNIFICANT
 from answer_ranking.evaluation.metrics import strictest
 from answer_ranking.evaluation.presets import FUSION
-from answer_ranking.evaluation.records import read_study
+from answer_ranking.evaluation.records import read_studies
 from answer_ranking.reports.pages import render
 
 RANKERS = {"preset": "the preset", "bm25": "BM25", "fusion": "the fusion of both"}
@@ -19,7 +20,7 @@ Card = Mapping[str, Any]
 
 def read_cards(folder: Path) -> dict[Path, dict[str, Any]]:
     """Read the cards of a folder of presets, by their paths."""
-    return {path: read_study(path, _NEEDED) for path in sorted(folder.glob("*/card.json"))}
+    return read_studies(folder, _NEEDED, "*/card.json")
 
 
 def card_page(card: Card) -> str:
@@ -73,17 +74,16 @@ def best_rankers(card: Card) -> dict[str, list[str]]:
 
 
 def _unbeaten(condition: Mapping[str, Any]) -> list[str]:
-    found = []
-    for name, title in RANKERS.items():
-        others = [other for other in RANKERS if other != name]
-        if not any(_beats(condition, other, name) for other in others):
-            found.append(title)
-    return found
+    found = dict(RANKERS)
+    for a, b in permutations(RANKERS, 2):
+        if _beats(condition, a, b):
+            found.pop(b, None)
+    return list(found.values())
 
 
 def _beats(condition: Mapping[str, Any], a: str, b: str) -> bool:
     """Tell whether the first ranker is significantly better than the second."""
     tests = condition["p"]
     p = tests[f"{a} - {b}"] if f"{a} - {b}" in tests else tests[f"{b} - {a}"]
-    first, second = (condition["metrics"][name]["map"]["mean"] for name in (a, b))
-    return first > second and p < SIGNIFICANT
+    metrics = condition["metrics"]
+    return metrics[a]["map"]["mean"] > metrics[b]["map"]["mean"] and p < SIGNIFICANT

@@ -82,51 +82,49 @@ def claims(runs: EqualBudget, papers: Papers) -> list[ClaimResult]:
     for claim in papers.claims:
         for dataset in claim["data"]:
             planned += 1
-            if pair := _pair(claim, runs.get(dataset, {}), papers):
-                pairs.append((claim, dataset, pair))
-    differences = [_differences(claim, dataset, pair) for claim, dataset, pair in pairs]
-    raw = [paired_randomisation_test(*values) for values in differences]
+            if pair := _pair(claim, dataset, runs.get(dataset, {}), papers):
+                pairs.append(pair)
+    raw = [paired_randomisation_test(*_question_means(pair)) for pair in pairs]
     of_missing = [1.0] * (planned - len(raw))
     corrected = holm_correction([*raw, *of_missing]).tolist()
-    return [
-        _tested(claim, dataset, pair, np.subtract(*values), p, planned)
-        for (claim, dataset, pair), values, p in zip(pairs, differences, corrected, strict=False)
-    ]
+    return [_tested(pair, p, planned) for pair, p in zip(pairs, corrected, strict=False)]
 
 
 @dataclass(frozen=True)
 class _Pair:
-    """The records of both sides of a claim, and what the claim's paper prints as their difference."""
+    """The records of both sides of a claim on a data set, and what the claim's paper prints as difference."""
 
+    claim: Mapping[str, Any]
+    dataset: str
     better: ResultRecord
     worse: ResultRecord
     printed: float | None
 
 
-def _pair(claim: Mapping[str, Any], models: Mapping[str, Runs], papers: Papers) -> _Pair | None:
+def _pair(claim: Mapping[str, Any], dataset: str, models: Mapping[str, Runs], papers: Papers) -> _Pair | None:
     """Find the first searches of both names, of several protocols under that which the paper prints."""
     better, worse = models.get(claim["better"], {}), models.get(claim["worse"], {})
-    pairs = []
+    first = None
     for protocol in sorted(better.keys() & worse.keys()):
         a, b = better[protocol][0], worse[protocol][0]
         printed = _printed_difference(claim["paper"], a, b, papers) if claim.get("printed", True) else None
-        pairs.append(_Pair(a, b, printed))
-    printed_pairs = [pair for pair in pairs if pair.printed is not None]
-    return next(iter([*printed_pairs, *pairs]), None)
+        pair = _Pair(claim, dataset, a, b, printed)
+        if printed is not None:
+            return pair
+        first = first or pair
+    return first
 
 
 def _printed_difference(paper: str, a: ResultRecord, b: ResultRecord, papers: Papers) -> float | None:
     """Subtract what the claim's paper prints, for the models of other papers, too."""
-    rows = [papers.printed_row(replace(each, paper=paper))[1] for each in (a, b)]
-    if any(_METRIC not in row for row in rows):
-        return None
-    ours, theirs = (float(row[_METRIC]) for row in rows)
-    return round(ours - theirs, _DIGITS)
+    ours = papers.printed_row(replace(a, paper=paper))[1].get(_METRIC)
+    theirs = papers.printed_row(replace(b, paper=paper))[1].get(_METRIC)
+    return None if ours is None or theirs is None else round(float(ours) - float(theirs), _DIGITS)
 
 
-def _differences(claim: Mapping[str, Any], dataset: str, pair: _Pair) -> tuple[list[float], list[float]]:
+def _question_means(pair: _Pair) -> tuple[list[float], list[float]]:
     """Give each question's mean over the seeds for both sides, which must have had the same conditions."""
-    names = f"{claim['better']} and {claim['worse']} on {dataset}"
+    names = f"{pair.claim['better']} and {pair.claim['worse']} on {pair.dataset}"
     if _budget(pair.better) != _budget(pair.worse):
         raise UserError(f"{names} had different budgets. Run both with the same --trials and --seeds.")
     values = question_means(pair.better, pair.worse, _METRIC)
@@ -139,18 +137,17 @@ def _budget(record: ResultRecord) -> tuple[int, int]:
     return record.search["trials"], len(record.seeds)
 
 
-def _tested(
-    claim: Mapping[str, Any], dataset: str, pair: _Pair, differences: np.ndarray, p: float, planned: int
-) -> ClaimResult:
+def _tested(pair: _Pair, p: float, planned: int) -> ClaimResult:
+    differences = np.subtract(*_question_means(pair))
     mean, half_width = mean_confidence_interval(differences)
     error = float(differences.std(ddof=1)) / math.sqrt(len(differences))
     quantile = statistics.NormalDist().inv_cdf
     strictness = quantile(1 - SIGNIFICANT / 2 / planned) + quantile(POWER)
     trials, seeds = _budget(pair.better)
     return ClaimResult(
-        claim=claim["claim"],
-        paper=claim["paper"],
-        dataset=dataset,
+        claim=pair.claim["claim"],
+        paper=pair.claim["paper"],
+        dataset=pair.dataset,
         protocol=pair.better.protocol,
         printed_difference=pair.printed,
         ours=round(mean, _DIGITS),
@@ -201,8 +198,10 @@ def claims_block(
 
 def count_verdicts(found: Iterable[ClaimResult]) -> dict[str, int]:
     """Count the claims by verdict."""
-    verdicts = [each.verdict for each in found]
-    return {verdict: verdicts.count(verdict) for verdict in VERDICTS}
+    counts = dict.fromkeys(VERDICTS, 0)
+    for each in found:
+        counts[each.verdict] += 1
+    return counts
 
 
 def _missing(found: Sequence[ClaimResult], papers: Papers) -> dict[str, list[str]]:
@@ -233,14 +232,14 @@ class Model:
 def models(runs: EqualBudget, rules: Sequence[ResultRecord] = ()) -> Iterator[Model]:
     """List what became of every model and of the rules, the best of a data set first."""
     for dataset, by_name in runs.items():
-        found = [_model(dataset, name, each) for name, each in _with_rules(by_name, rules).items()]
+        found = []
+        for name, by_protocol in _with_rules(by_name, rules).items():
+            record, laxer = _strictest(by_protocol), None
+            for searches in by_protocol.values():
+                if searches[0] is not record:
+                    laxer = laxer or searches[0]
+            found.append(Model(dataset, name, record, laxer))
         yield from sorted(found, key=lambda model: -model.quality)
-
-
-def _model(dataset: str, name: str, runs: Runs) -> Model:
-    record = _strictest(runs)
-    laxer = [searches[0] for searches in runs.values() if searches[0] is not record]
-    return Model(dataset, name, record, next(iter(laxer), None))
 
 
 def _with_rules(by_name: Mapping[str, Runs], rules: Sequence[ResultRecord]) -> dict[str, Runs]:
@@ -290,15 +289,16 @@ def repeats(runs: EqualBudget, papers: Papers) -> Iterator[Repeat]:
     """Find the runs whose whole search was repeated, and the claims about them."""
     for dataset, by_name in runs.items():
         repeated: dict[str, dict[int, float]] = {}
-        for name, each in by_name.items():
-            searches = each[strictest(each)]
+        for name, by_protocol in by_name.items():
+            searches = by_protocol[strictest(by_protocol)]
             if len(searches) > 1:
-                means = {run.search["search_seed"]: run.metrics[_METRIC]["mean"] for run in searches}
+                means = {each.search["search_seed"]: each.metrics[_METRIC]["mean"] for each in searches}
                 repeated[name] = means
                 of_seeds = statistics.stdev(searches[0].metrics[_METRIC]["per_seed"])
                 yield Repeat(f"{dataset}, {name}", list(means.values()), ".3f", of_seeds)
         for claim in papers.claims:
-            better, worse = (repeated.get(claim[side], {}) for side in ("better", "worse"))
-            differences = [better[seed] - worse[seed] for seed in sorted(better.keys() & worse.keys())]
-            if len(differences) > 1:
+            better, worse = repeated.get(claim["better"], {}), repeated.get(claim["worse"], {})
+            seeds = sorted(better.keys() & worse.keys())
+            if len(seeds) > 1:
+                differences = [better[seed] - worse[seed] for seed in seeds]
                 yield Repeat(claim["claim"], differences, "+.3f", None)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from answer_ranking.evaluation.comparisons import SIGNIFICANT
-from answer_ranking.evaluation.records import read_study
+from answer_ranking.evaluation.records import read_studies, read_study
 from answer_ranking.evaluation.studies.eq9 import BASELINE
 from answer_ranking.reports.pages import render
 
@@ -30,7 +30,7 @@ def load_study(path: str | Path) -> dict[str, Any]:
 
 def load_studies(folder: str | Path) -> dict[str, dict[str, Any]]:
     """Read all records of the study in a folder, which may be missing, by their names."""
-    return {path.stem: load_study(path) for path in sorted(Path(folder).glob("*.json"))}
+    return {path.stem: record for path, record in read_studies(folder, _KEYS).items()}
 
 
 def eq9_block(folder: str | Path) -> str:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from answer_ranking.evaluation.records import read_study
+from answer_ranking.evaluation.records import read_studies
 from answer_ranking.evaluation.studies.norms import Effect
 from answer_ranking.reports.pages import render
 
@@ -18,5 +18,5 @@ _KEYS = {"title", "embeddings", "seed", "norms", "words_by_level", "figures", "c
 
 def norms_block(folder: str | Path) -> str:
     """Write what HyperQA's page says about the records in a folder: a table, figures, commands."""
-    records = [read_study(path, _KEYS) for path in sorted(Path(folder).glob("*.json"))]
-    return render("studies/norms.md.j2", records=records, titles=EFFECTS, effect=Effect)
+    records = read_studies(folder, _KEYS)
+    return render("studies/norms.md.j2", records=records.values(), titles=EFFECTS, effect=Effect)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from answer_ranking.evaluation.comparisons import SIGNIFICANT
-from answer_ranking.evaluation.records import read_study
+from answer_ranking.evaluation.records import read_studies
 from answer_ranking.evaluation.studies.retrieval import BASELINE, METRICS
 from answer_ranking.evaluation.tables import format_measured, text_table
 from answer_ranking.reports.pages import render
@@ -23,10 +23,9 @@ def retrieval_block(folder: Path) -> str:
         >>> retrieval_block(Path("/nowhere"))
         'The study has not been run yet.'
     """
-    records = [read_study(path, _NEEDED) for path in sorted(folder.glob("*.json"))]
     return render(
         "studies/retrieval.md.j2",
-        records=records,
+        records=read_studies(folder, _NEEDED).values(),
         best_of=best_of,
         baseline_of=baseline_of,
         significant=SIGNIFICANT,

@@ -9,7 +9,7 @@ import pandas as pd
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation.metrics import strictest
-from answer_ranking.evaluation.records import read_study
+from answer_ranking.evaluation.records import read_studies
 from answer_ranking.evaluation.significance import holm_correction
 from answer_ranking.evaluation.tables import format_measured, text_table
 from answer_ranking.reports.pages import render
@@ -60,15 +60,14 @@ class Study:
 
 def read_transfer(folder: Path) -> list[Study]:
     """Read the studies, in the order of their files; their p-values are corrected together, after Holm."""
-    records = []
-    for path in sorted(folder.glob("*/*.json")):
-        record = read_study(path, _NEEDED)
+    records = read_studies(folder, _NEEDED, "*/*.json")
+    raw: list[float] = []
+    for path, record in records.items():
         if not record["conditions"]:
             raise UserError(f"{path} has no conditions. Run the study again.")
-        records.append(record)
-    raw = [each["p"] for record in records for each in record["comparisons"]]
+        raw += [each["p"] for each in record["comparisons"]]
     corrected = iter(holm_correction(raw).tolist())
-    return [_study(record, corrected) for record in records]
+    return [_study(record, corrected) for record in records.values()]
 
 
 def _study(record: dict[str, Any], corrected: Iterator[float]) -> Study:
