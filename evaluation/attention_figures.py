@@ -42,7 +42,10 @@ def attention_heat_map(
 
 
 def attention_rows(
-    question: Sequence[str], question_attention: ArrayLike, answer: Sequence[str], answer_attention: ArrayLike
+    question: Sequence[str],
+    question_attention: ArrayLike,
+    answer: Sequence[str],
+    answer_attention: ArrayLike,
 ) -> "list[WordRow]":
     """Give what `attention_heat_map` draws of a pair of texts; its colours are `SIDES`."""
     return [
@@ -140,7 +143,12 @@ def _ground(strength: float, colour: Colour | None) -> Colour:
     return colour or SIDES[1 if strength < 0 else 0]
 
 
-def _draw_matrix(axes: "Axes", matrix: np.ndarray, rows: Sequence[str], columns: Sequence[str]) -> None:
+def _draw_matrix(
+    axes: "Axes",
+    matrix: np.ndarray,
+    rows: Sequence[str],
+    columns: Sequence[str],
+) -> None:
     """Draw a matrix with a dot at the largest number of each row and each column."""
     axes.imshow(matrix, cmap="Blues", vmin=0, vmax=1, aspect="auto")
     font = {"fontsize": 7, "parse_math": False}
@@ -185,7 +193,9 @@ def _style(strength: float, colour: Colour) -> str:
 
 
 def correct_answer_lengths(
-    question_ids: Sequence[str], labels: ArrayLike, lengths: ArrayLike
+    question_ids: Sequence[str],
+    labels: ArrayLike,
+    lengths: ArrayLike,
 ) -> "pd.Series[float]":
     """Return the mean length of every question's correct answers; questions without one are left out."""
     columns = {
@@ -197,7 +207,10 @@ def correct_answer_lengths(
     return rows[rows["label"] == 1].groupby("question_id", sort=False)["length"].mean()
 
 
-def accuracy_up_to_length(per_question: pd.DataFrame, answer_lengths: Mapping[str, float]) -> pd.DataFrame:
+def accuracy_up_to_length(
+    per_question: pd.DataFrame,
+    answer_lengths: Mapping[str, float],
+) -> pd.DataFrame:
     """Compute accuracy over the questions whose answers are at most so long (Attentive Pooling, Fig. 3, 4).
 
     One row per length that occurs, rising: `length`, `accuracy` (over all questions up to that length) and

@@ -52,7 +52,11 @@ def main_record(records: Sequence[ResultRecord], model: str) -> ResultRecord | N
     return main[0] if main else None
 
 
-def reference(record: ResultRecord, records: Iterable[ResultRecord], papers: Papers) -> ResultRecord | None:
+def reference(
+    record: ResultRecord,
+    records: Iterable[ResultRecord],
+    papers: Papers,
+) -> ResultRecord | None:
     """Find the record with which to compare another one of its paper, on the same data and split.
 
     It is the main record of the same model; for that record itself, and where there is none, the baseline's
@@ -86,7 +90,10 @@ def _main_of(model: str, records: Iterable[ResultRecord]) -> list[ResultRecord]:
 
 
 def compare(
-    records: Iterable[ResultRecord], candidates: Sequence[ResultRecord], papers: Papers, metric: str
+    records: Iterable[ResultRecord],
+    candidates: Sequence[ResultRecord],
+    papers: Papers,
+    metric: str,
 ) -> dict[str, Comparison]:
     """Compare records with their references; p is corrected for the number of tests made here."""
     found: dict[str, Comparison] = {}
@@ -114,7 +121,11 @@ def _p_value(a: ResultRecord, b: ResultRecord, metric: str) -> float | None:
     return paired_randomisation_test(*values) if values else None
 
 
-def question_means(a: ResultRecord, b: ResultRecord, metric: str) -> tuple[list[float], list[float]] | None:
+def question_means(
+    a: ResultRecord,
+    b: ResultRecord,
+    metric: str,
+) -> tuple[list[float], list[float]] | None:
     """Give each question's means over the seeds of two records; None where their questions differ."""
     first, second = _question_means(a, metric), _question_means(b, metric)
     if set(first.index) != set(second.index):

@@ -42,7 +42,13 @@ def drawn_from(path: Path) -> str:
         return ""
 
 
-def new_figure(columns: int, width: float, height: float, *, rows: int = 1) -> "tuple[Figure, list[Axes]]":
+def new_figure(
+    columns: int,
+    width: float,
+    height: float,
+    *,
+    rows: int = 1,
+) -> "tuple[Figure, list[Axes]]":
     """Make a figure with panels in the common style."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -57,7 +63,11 @@ def new_figure(columns: int, width: float, height: float, *, rows: int = 1) -> "
     return figure, panels
 
 
-def learning_curves(histories: Sequence[Sequence[Mapping[str, float]]], *, title: str = "") -> "Figure":
+def learning_curves(
+    histories: Sequence[Sequence[Mapping[str, float]]],
+    *,
+    title: str = "",
+) -> "Figure":
     """Draw loss and ranking quality against the epoch: a thin line per seed and a thick one for their mean.
 
     Runs may differ in length; the mean at an epoch is over the runs that reached it. A run's best epoch is
@@ -111,7 +121,11 @@ def _draw_curves(axes: "Axes", values: np.ndarray, colour: str) -> None:
 
 
 def norm_histogram(
-    question_norms: ArrayLike, answer_norms: ArrayLike, *, max_norm: float | None = None, title: str = ""
+    question_norms: ArrayLike,
+    answer_norms: ArrayLike,
+    *,
+    max_norm: float | None = None,
+    title: str = "",
 ) -> "Figure":
     """Draw the histogram of the norms of question and answer embeddings (HyperQA, Fig. 5)."""
     questions = np.asarray(question_norms, dtype=np.float64).ravel()
@@ -235,7 +249,9 @@ def _covered(box: Any, boxes: Sequence[Any], places: np.ndarray) -> int:
     return box.count_overlaps(boxes) + sum(box.contains(x, y) for x, y in places)
 
 
-def quality_by_questions(panels: Mapping[str, Mapping[str, Sequence[Sequence[float]]]]) -> "Figure":
+def quality_by_questions(
+    panels: Mapping[str, Mapping[str, Sequence[Sequence[float]]]],
+) -> "Figure":
     """Draw MAP against the number of training questions, a panel per data set.
 
     `panels` has by data set and line, "model, way": questions, MAP and the half width of its interval.

@@ -33,7 +33,12 @@ class HtmlPage:
     def paragraph(self, text: str) -> None:
         self._parts.append(f"<p>{html.escape(text)}</p>")
 
-    def words(self, words: Sequence[str], titles: Sequence[str], styles: Sequence[str]) -> None:
+    def words(
+        self,
+        words: Sequence[str],
+        titles: Sequence[str],
+        styles: Sequence[str],
+    ) -> None:
         """Add a paragraph of words with a style each; pointing at a word shows its title."""
         spans = []
         for word, title, style in zip(words, titles, styles, strict=True):

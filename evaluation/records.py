@@ -198,7 +198,10 @@ def _read(path: str | Path) -> dict[str, Any]:
     return values
 
 
-def read_study(path: str | Path, needed: Collection[str] = ("command",)) -> dict[str, Any]:
+def read_study(
+    path: str | Path,
+    needed: Collection[str] = ("command",),
+) -> dict[str, Any]:
     """Read the record of a study, which must have the needed keys; else a UserError names the file."""
     record = _read(path)
     if missing := set(needed) - record.keys():
@@ -207,7 +210,9 @@ def read_study(path: str | Path, needed: Collection[str] = ("command",)) -> dict
 
 
 def read_studies(
-    folder: str | Path, needed: Collection[str] = ("command",), pattern: str = "*.json"
+    folder: str | Path,
+    needed: Collection[str] = ("command",),
+    pattern: str = "*.json",
 ) -> dict[Path, dict[str, Any]]:
     """Read the records of a study in a folder, which may be missing, by their paths in order."""
     return {path: read_study(path, needed) for path in sorted(Path(folder).glob(pattern))}
@@ -318,7 +323,10 @@ def _summary_problems(key: str, summary: Any, n_seeds: int) -> Iterator[tuple[st
         yield f"{key}.ci95", "should be a number, or null for a single seed"
 
 
-def _question_problems(per_question: dict[str, Any], n_seeds: int) -> Iterator[tuple[str, str]]:
+def _question_problems(
+    per_question: dict[str, Any],
+    n_seeds: int,
+) -> Iterator[tuple[str, str]]:
     ids = per_question.get("question_ids", [])
     if not isinstance(ids, list):
         yield "per_question.question_ids", "should be a list"

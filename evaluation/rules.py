@@ -32,7 +32,11 @@ WORST_WO = "WO, every tie against the correct answer"
 _AT_ONCE = 10_000  # texts
 
 
-def _question_of_row(questions: Texts, candidates: Texts, offsets: ArrayLike) -> np.ndarray:
+def _question_of_row(
+    questions: Texts,
+    candidates: Texts,
+    offsets: ArrayLike,
+) -> np.ndarray:
     bounds = np.asarray(offsets, dtype=np.int64)
     sizes = np.diff(bounds)
     ends = (len(bounds), bounds[0], bounds[-1])
@@ -51,7 +55,10 @@ def _position(questions: Texts, candidates: Texts, offsets: ArrayLike) -> np.nda
 
 
 def _overlap(
-    questions: Texts, candidates: Texts, offsets: ArrayLike, weight: Callable[[Hashable], float]
+    questions: Texts,
+    candidates: Texts,
+    offsets: ArrayLike,
+    weight: Callable[[Hashable], float],
 ) -> np.ndarray:
     """Sum of the weights of the distinct words that question and candidate share."""
     rows = _question_of_row(questions, candidates, offsets)
@@ -69,7 +76,11 @@ def constant(questions: Texts, candidates: Texts, offsets: ArrayLike) -> np.ndar
     return np.zeros(len(_question_of_row(questions, candidates, offsets)))
 
 
-def reciprocal_rank(questions: Texts, candidates: Texts, offsets: ArrayLike) -> np.ndarray:
+def reciprocal_rank(
+    questions: Texts,
+    candidates: Texts,
+    offsets: ArrayLike,
+) -> np.ndarray:
     """RR: the reciprocal of each candidate's place in the original order."""
     return 1.0 / (1 + _position(questions, candidates, offsets))
 
@@ -79,7 +90,11 @@ def word_overlap(questions: Texts, candidates: Texts, offsets: ArrayLike) -> np.
     return _overlap(questions, candidates, offsets, lambda word: 1)
 
 
-def word_overlap_then_rank(questions: Texts, candidates: Texts, offsets: ArrayLike) -> np.ndarray:
+def word_overlap_then_rank(
+    questions: Texts,
+    candidates: Texts,
+    offsets: ArrayLike,
+) -> np.ndarray:
     """WO+RR: word overlap, ties broken by the original order."""
     overlap = word_overlap(questions, candidates, offsets)
     position = _position(questions, candidates, offsets)
@@ -87,7 +102,11 @@ def word_overlap_then_rank(questions: Texts, candidates: Texts, offsets: ArrayLi
     return overlap - position / max(position.max(initial=0) + 1, 1)
 
 
-def idf_word_overlap(questions: Texts, candidates: Texts, offsets: ArrayLike) -> np.ndarray:
+def idf_word_overlap(
+    questions: Texts,
+    candidates: Texts,
+    offsets: ArrayLike,
+) -> np.ndarray:
     """IDF-WO: word overlap with the weight ln((N + 1) / (n_w + 1)) for a word in n_w of the N candidates."""
     frequency: Counter[Hashable] = Counter()
     for tokens in candidates:
@@ -124,14 +143,19 @@ RULES: dict[str, Rule] = {
 
 
 def rule_scores(
-    table: pd.DataFrame, description: DatasetDescription, names: Collection[str] = tuple(RULES)
+    table: pd.DataFrame,
+    description: DatasetDescription,
+    names: Collection[str] = tuple(RULES),
 ) -> dict[str, np.ndarray]:
     """Score the candidates of a split by rules: per rule one float64 score per row."""
     texts = texts_of(table, description)
     return {name: RULES[name](*texts) for name in names}
 
 
-def texts_of(table: pd.DataFrame, description: DatasetDescription) -> tuple[Texts, Texts, np.ndarray]:
+def texts_of(
+    table: pd.DataFrame,
+    description: DatasetDescription,
+) -> tuple[Texts, Texts, np.ndarray]:
     """Split the texts of a table of candidates into words: what every rule takes."""
     tokenizer = Tokenizer(pretokenised=description.pretokenised)
     first = np.flatnonzero(~table["question_id"].duplicated())
@@ -184,7 +208,11 @@ def measure_rules(
     return rows
 
 
-def _mean_over_ties(table: pd.DataFrame, scores: np.ndarray, seeds: int = 1) -> pd.DataFrame:
+def _mean_over_ties(
+    table: pd.DataFrame,
+    scores: np.ndarray,
+    seeds: int = 1,
+) -> pd.DataFrame:
     total = _measured(table, scores)
     for seed in range(1, seeds):
         total = total + _measured(table, scores, seed)

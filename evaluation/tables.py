@@ -28,7 +28,12 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(line.rstrip() for line in [first, "-" * len(first), *lines])
 
 
-def format_measured(summary: Mapping[str, Any], *, scale: int = 1, decimals: int = 3) -> str:
+def format_measured(
+    summary: Mapping[str, Any],
+    *,
+    scale: int = 1,
+    decimals: int = 3,
+) -> str:
     """Write a metric of a record: mean and half width of the 95 % interval; `scale` 100 gives percent."""
     text = f"{summary['mean'] * scale:.{decimals}f}"
     return text if summary["ci95"] is None else f"{text} ± {summary['ci95'] * scale:.{decimals}f}"
@@ -64,7 +69,10 @@ def short_vectors(embeddings: str) -> str:
     return short_name(embeddings) if embeddings else "–"
 
 
-def paper_ours_table(records: Sequence[ResultRecord], papers: Papers | None = None) -> str:
+def paper_ours_table(
+    records: Sequence[ResultRecord],
+    papers: Papers | None = None,
+) -> str:
     """Set records beside the papers' values in plain text, for the end of a script.
 
     All values are fractions. Where the printed values count questions without a correct answer as 0 (TrecQA
@@ -94,7 +102,11 @@ def measured_in(records: Sequence[ResultRecord]) -> list[str]:
     return [metric for metric in METRICS if metric in known]
 
 
-def _paper_ours_rows(record: ResultRecord, metrics: Sequence[str], papers: Papers) -> list[list[str]]:
+def _paper_ours_rows(
+    record: ResultRecord,
+    metrics: Sequence[str],
+    papers: Papers,
+) -> list[list[str]]:
     source, printed = papers.printed_row(record)
     compared = papers.comparable_metrics(record)
     both_ways = compared is not record.metrics
@@ -112,7 +124,10 @@ def _paper_ours_rows(record: ResultRecord, metrics: Sequence[str], papers: Paper
 
 
 def _ours_row(
-    record: ResultRecord, label: str, values: Mapping[str, Any], metrics: Sequence[str]
+    record: ResultRecord,
+    label: str,
+    values: Mapping[str, Any],
+    metrics: Sequence[str],
 ) -> list[str]:
     seeds = "1 seed" if len(record.seeds) == 1 else f"{len(record.seeds)} seeds"
     name = ", ".join(filter(None, (record.model, "ours", label, seeds)))
@@ -120,7 +135,11 @@ def _ours_row(
     return [name, *cells, f"{record.parameters:,}", format_seconds(record)]
 
 
-def _differences(ours: Mapping[str, Any], printed: Mapping[str, str], metrics: Sequence[str]) -> list[str]:
+def _differences(
+    ours: Mapping[str, Any],
+    printed: Mapping[str, str],
+    metrics: Sequence[str],
+) -> list[str]:
     cells = []
     for metric in metrics:
         known = metric in printed and metric in ours

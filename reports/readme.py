@@ -27,7 +27,10 @@ class Point:
     questions_per_second: float
 
 
-def headline_block(claims: Sequence[ClaimResult], points: Mapping[str, Sequence[float]]) -> str:
+def headline_block(
+    claims: Sequence[ClaimResult],
+    points: Mapping[str, Sequence[float]],
+) -> str:
     """Say how many claims hold, and what a bag of words reaches at which speed; "" without records.
 
     Example:
@@ -55,7 +58,9 @@ def _point(points: Mapping[str, Sequence[float]], name: str) -> Point:
 
 
 def readme_block(
-    records: Sequence[ResultRecord], papers: Papers, points: Mapping[str, Sequence[float]]
+    records: Sequence[ResultRecord],
+    papers: Papers,
+    points: Mapping[str, Sequence[float]],
 ) -> str:
     """Write the README's tables: the papers' main rows that have a record, and the best trade-offs.
 
@@ -73,7 +78,10 @@ def readme_block(
     )
 
 
-def _main_rows(records: Sequence[ResultRecord], papers: Papers) -> Iterator[tuple[str, ResultRecord]]:
+def _main_rows(
+    records: Sequence[ResultRecord],
+    papers: Papers,
+) -> Iterator[tuple[str, ResultRecord]]:
     """Find the records of the papers' main rows, by the row's title."""
     for name, paper in papers.papers.items():
         of_paper = [each for each in records if (each.paper, each.split) == (name, "test")]

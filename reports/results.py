@@ -87,7 +87,13 @@ class Section:
 class _Tables:
     """Places each record in the first table that it answers."""
 
-    def __init__(self, records: Sequence[ResultRecord], papers: Papers, *, brief: bool = False) -> None:
+    def __init__(
+        self,
+        records: Sequence[ResultRecord],
+        papers: Papers,
+        *,
+        brief: bool = False,
+    ) -> None:
         self._records, self._papers, self._brief = records, papers, brief
         self._unplaced = {record.experiment: record for record in records}
 
@@ -141,7 +147,10 @@ class _Tables:
         )
 
     def _row(
-        self, values: pd.DataFrame, record: ResultRecord | None, compared: Mapping[str, Comparison]
+        self,
+        values: pd.DataFrame,
+        record: ResultRecord | None,
+        compared: Mapping[str, Comparison],
     ) -> "_Row":
         paper, dataset, model = (values[name].iloc[0] for name in ("paper", "dataset", "model"))
         printed = dict(zip(values["metric"], values["value"], strict=True))
@@ -173,7 +182,11 @@ class _Tables:
             self._unplaced.pop(second.experiment, None)
 
     def _variants_of(
-        self, paper: str, dataset: str, models: Sequence[str], fitting: Sequence[ResultRecord]
+        self,
+        paper: str,
+        dataset: str,
+        models: Sequence[str],
+        fitting: Sequence[ResultRecord],
     ) -> list[ResultRecord]:
         """Take the records that stand below a table.
 
@@ -190,7 +203,10 @@ class _Tables:
         return variants
 
     def _variants(
-        self, records: Sequence[ResultRecord], candidates: Sequence[ResultRecord], metric: str
+        self,
+        records: Sequence[ResultRecord],
+        candidates: Sequence[ResultRecord],
+        metric: str,
     ) -> pd.DataFrame:
         compared = compare(records, candidates, self._papers, metric)
         metrics = measured_in(records)
@@ -337,7 +353,10 @@ def _against(record: ResultRecord, found: Comparison | None) -> tuple[str, str]:
 
 
 def _tests(
-    main: Iterable[ResultRecord], compared: Mapping[str, Comparison], papers: Papers, metric: str
+    main: Iterable[ResultRecord],
+    compared: Mapping[str, Comparison],
+    papers: Papers,
+    metric: str,
 ) -> Tests:
     """Gather the tests of a table's main records against their baselines."""
     tests = Tests(metric)

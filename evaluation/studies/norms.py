@@ -117,7 +117,11 @@ class _Texts:
         return _Texts(self.norms[rows], self.lengths[rows])
 
 
-def _usable(questions: _Texts, answers: _Texts, owner: np.ndarray) -> tuple[_Texts, _Texts, np.ndarray]:
+def _usable(
+    questions: _Texts,
+    answers: _Texts,
+    owner: np.ndarray,
+) -> tuple[_Texts, _Texts, np.ndarray]:
     """Check the texts and leave out those of norm or length 0, and questions without answers.
 
     `owner` has the number of each answer's question; it is returned for the texts that are left.
@@ -138,7 +142,11 @@ def _usable(questions: _Texts, answers: _Texts, owner: np.ndarray) -> tuple[_Tex
     return questions.at(question_counts), answers.at(answer_counts), numbers[owner[answer_counts]]
 
 
-def _equations_of_questions(questions: _Texts, answers: _Texts, owner: np.ndarray) -> np.ndarray:
+def _equations_of_questions(
+    questions: _Texts,
+    answers: _Texts,
+    owner: np.ndarray,
+) -> np.ndarray:
     """Sum x x^T and x y for each question; those of a sample of questions add up to its normal equations."""
     n = len(questions.norms)
     equations = np.zeros((n, 3, 4))

@@ -43,7 +43,9 @@ def measure(ranking: pd.DataFrame, correct: dict[str, dict[str, int]]) -> pd.Dat
     return measured.rename(columns=titles)[list(METRICS)]
 
 
-def compare(measured: Mapping[str, Mapping[str, Sequence[pd.DataFrame]]]) -> dict[str, dict[str, Any]]:
+def compare(
+    measured: Mapping[str, Mapping[str, Sequence[pd.DataFrame]]],
+) -> dict[str, dict[str, Any]]:
     """Sum up the metrics of all systems, and test each against BM25.
 
     `measured` holds, by system and split ("dev", "test"), a table of `measure` per seed. Returns by system

@@ -64,7 +64,9 @@ class Attempt:
 
 
 def causes_block(
-    records: Sequence[ResultRecord], papers: Papers, searched: Sequence[ResultRecord] = ()
+    records: Sequence[ResultRecord],
+    papers: Papers,
+    searched: Sequence[ResultRecord] = (),
 ) -> str:
     """Write a table of tried causes for every main result below the printed value; `searched` had a search.
 
@@ -98,7 +100,11 @@ def gaps(records: Sequence[ResultRecord], papers: Papers) -> Iterator[Gap]:
                 yield gap
 
 
-def _attempts(gap: Gap, others: Sequence[ResultRecord], papers: Papers) -> Iterator[Attempt]:
+def _attempts(
+    gap: Gap,
+    others: Sequence[ResultRecord],
+    papers: Papers,
+) -> Iterator[Attempt]:
     """Go through what was tried: other seeds, and runs in which one kind of option differs."""
     record = gap.record
     best = max(gap.ours["per_seed"])

@@ -101,7 +101,12 @@ class _Pair:
     printed: float | None
 
 
-def _pair(claim: Mapping[str, Any], dataset: str, models: Mapping[str, Runs], papers: Papers) -> _Pair | None:
+def _pair(
+    claim: Mapping[str, Any],
+    dataset: str,
+    models: Mapping[str, Runs],
+    papers: Papers,
+) -> _Pair | None:
     """Find the first searches of both names, of several protocols under that which the paper prints."""
     better, worse = models.get(claim["better"], {}), models.get(claim["worse"], {})
     first = None
@@ -115,7 +120,12 @@ def _pair(claim: Mapping[str, Any], dataset: str, models: Mapping[str, Runs], pa
     return first
 
 
-def _printed_difference(paper: str, a: ResultRecord, b: ResultRecord, papers: Papers) -> float | None:
+def _printed_difference(
+    paper: str,
+    a: ResultRecord,
+    b: ResultRecord,
+    papers: Papers,
+) -> float | None:
     """Subtract what the claim's paper prints, for the models of other papers, too."""
     ours = papers.printed_row(replace(a, paper=paper))[1].get(_METRIC)
     theirs = papers.printed_row(replace(b, paper=paper))[1].get(_METRIC)
@@ -242,7 +252,10 @@ def models(runs: EqualBudget, rules: Sequence[ResultRecord] = ()) -> Iterator[Mo
         yield from sorted(found, key=lambda model: -model.quality)
 
 
-def _with_rules(by_name: Mapping[str, Runs], rules: Sequence[ResultRecord]) -> dict[str, Runs]:
+def _with_rules(
+    by_name: Mapping[str, Runs],
+    rules: Sequence[ResultRecord],
+) -> dict[str, Runs]:
     """Add the rules to the models of a data set."""
     found: dict[str, Any] = dict(by_name)
     first = next(iter(by_name.values()))
