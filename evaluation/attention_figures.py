@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LINE = 78  # characters of a line of words
+_DARK = 0.65  # a ground that is stronger has white words
 Colour = tuple[int, int, int]
 SIDES: tuple[Colour, Colour] = ((31, 95, 168), (217, 115, 26))
 """Blue and orange of the other figures, for question and answer."""
@@ -41,20 +42,28 @@ def attention_heat_map(
 
 
 def attention_rows(
-    question: Sequence[str], question_attention: ArrayLike, answer: Sequence[str], answer_attention: ArrayLike
+    question: Sequence[str],
+    question_attention: ArrayLike,
+    answer: Sequence[str],
+    answer_attention: ArrayLike,
 ) -> "list[WordRow]":
     """Give what `attention_heat_map` draws of a pair of texts; its colours are `SIDES`."""
     return [
-        (
-            f"{side} (largest weight {weights.max():.3f}, uniform {1 / len(words):.3f})",
-            words,
-            weights,
-            strengths,
-        )
-        for side, words, weights, strengths in _checked(
-            question, question_attention, answer, answer_attention
-        )
+        _attention_row("question", question, question_attention),
+        _attention_row("answer", answer, answer_attention),
     ]
+
+
+def _attention_row(side: str, words: Sequence[str], attention: ArrayLike) -> "WordRow":
+    weights = np.asarray(attention, np.float64)
+    sound = len(words) and weights.shape == (len(words),)
+    if not sound or not (np.isfinite(weights) & (weights >= 0)).all():
+        raise ValueError(
+            f"the {side} must have words, and one finite weight from 0 for each. "
+            f"Received: {len(words)} words, weights of shape {weights.shape}."
+        )
+    title = f"{side} (largest weight {weights.max():.3f}, uniform {1 / len(words):.3f})"
+    return title, words, weights, weights / max(weights.max(), min(1.0, 4 / len(words)))
 
 
 WordRow = tuple[str, Sequence[str], np.ndarray, np.ndarray]
@@ -73,52 +82,89 @@ def words_figure(
     `colours` are those of the rows' grounds instead. `matrix` `(words of the first row, of the second)` is
     drawn below, with a dot at the largest number of each row and each column.
     """
-    from matplotlib.patches import Rectangle
-
-    shown = [[w if len(w) <= _LINE else f"{w[: _LINE - 1]}…" for w in words] for _, words, *_ in rows]
-    places = [_places(words) for words in shown]
-    heights: list[float] = [placed[-1][0] + 1 for placed in places]
-    below = [] if matrix is None else [3 + 1.3 * len(matrix)]
-    figure, _ = new_figure(1, 8.0, 0.24 * sum(heights + below) + 0.5 * len(rows))
-    figure.clear()
-    panels = np.ravel(figure.subplots(len(heights + below), 1, height_ratios=heights + below))
-    for number, (axes, height, placed, words, (about, _, _, strengths)) in enumerate(
-        zip(panels, heights, places, shown, rows, strict=False)
-    ):
-        axes.set(xlim=(-0.5, _LINE + 0.5), ylim=(height, 0))
-        axes.set_axis_off()
-        axes.set_title(about, loc="left", fontsize="small", color=GREY)
-        for word, strength, (row, column) in zip(words, strengths, placed, strict=True):
-            ground = (*_rgb(_ground(strength, colours, number)), abs(float(strength)))
-            corner, size = (column - 0.4, row + 0.06), (len(word) + 0.8, 0.88)
-            axes.add_patch(Rectangle(corner, *size, facecolor=ground, linewidth=0))
-            # In a font of equal widths a word fits its place, which has one unit for a character.
-            font = {"family": "monospace", "fontsize": 9, "ha": "center", "va": "center", "parse_math": False}
-            colour = "white" if abs(strength) > 0.65 else "black"
-            axes.text(column + len(word) / 2, row + 0.5, word, color=colour, **font)
+    heights: list[float] = [_places(words)[-1][0] + 1 for _, words, *_ in rows]
     if matrix is not None:
-        _draw_matrix(panels[-1], matrix, shown[0], shown[1])
+        heights.append(3 + 1.3 * len(matrix))
+    figure, _ = new_figure(1, 8.0, 0.24 * sum(heights) + 0.5 * len(rows))
+    figure.clear()
+    panels = np.ravel(figure.subplots(len(heights), 1, height_ratios=heights))
+    for number, row in enumerate(rows):
+        axes = panels[number]
+        axes.set(xlim=(-0.5, _LINE + 0.5), ylim=(heights[number], 0))
+        axes.set_axis_off()
+        axes.set_title(row[0], loc="left", fontsize="small", color=GREY)
+        _draw_words(axes, row, None if colours is None else colours[number])
+    if matrix is not None:
+        _draw_matrix(panels[-1], matrix, rows[0][1], rows[1][1])
     figure.suptitle(title, fontsize="medium")
     return figure
 
 
-def _ground(strength: float, colours: Sequence[Colour] | None, number: int) -> Colour:
-    return SIDES[1 if strength < 0 else 0] if colours is None else colours[number]
+def _draw_words(axes: "Axes", row: WordRow, colour: Colour | None) -> None:
+    from matplotlib.patches import Rectangle
+
+    _, words, _, strengths = row
+    for word, strength, (line, column) in zip(words, strengths, _places(words), strict=True):
+        shown = _cut(word, _LINE)
+        ground = (*_rgb(_ground(strength, colour)), abs(float(strength)))
+        corner, width, height = (column - 0.4, line + 0.06), len(shown) + 0.8, 0.88
+        axes.add_patch(Rectangle(corner, width, height, facecolor=ground, linewidth=0))
+        axes.text(
+            column + len(shown) / 2,
+            line + 0.5,
+            shown,
+            color="white" if abs(strength) > _DARK else "black",
+            # In a font of equal widths a word fits its place, which has one unit for a character.
+            family="monospace",
+            fontsize=9,
+            ha="center",
+            va="center",
+            parse_math=False,
+        )
 
 
-def _draw_matrix(axes: "Axes", matrix: np.ndarray, rows: Sequence[str], columns: Sequence[str]) -> None:
+def _places(words: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the line and the column of every word's first character, in lines of equal characters."""
+    places, line, column = [], 0, 0
+    for word in words:
+        width = min(len(word), _LINE)
+        if column and column + width > _LINE:
+            line, column = line + 1, 0
+        places.append((line, column))
+        column += width + 1
+    return places
+
+
+def _cut(word: str, length: int) -> str:
+    return word if len(word) <= length else f"{word[: length - 1]}…"
+
+
+def _ground(strength: float, colour: Colour | None) -> Colour:
+    return colour or SIDES[1 if strength < 0 else 0]
+
+
+def _draw_matrix(
+    axes: "Axes",
+    matrix: np.ndarray,
+    rows: Sequence[str],
+    columns: Sequence[str],
+) -> None:
+    """Draw a matrix with a dot at the largest number of each row and each column."""
     axes.imshow(matrix, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    for numbers, names, texts in (("x", "xticks", columns), ("y", "yticks", rows)):
-        cut = [text if len(text) <= 14 else f"{text[:13]}…" for text in texts]
-        getattr(axes, f"set_{names}")(range(len(texts)), cut, fontsize=7, parse_math=False)
-        axes.tick_params(axis=numbers, length=0, labelrotation=90 if numbers == "x" else 0)
-    best = {(i, int(line.argmax())) for i, line in enumerate(matrix)}
-    best |= {(int(line.argmax()), j) for j, line in enumerate(matrix.T)}
-    axes.scatter([j for _, j in best], [i for i, _ in best], s=9, color=_rgb(SIDES[1]))
+    font = {"fontsize": 7, "parse_math": False}
+    axes.set_xticks(range(len(columns)), [_cut(word, 14) for word in columns], rotation=90, **font)
+    axes.set_yticks(range(len(rows)), [_cut(word, 14) for word in rows], **font)
+    axes.tick_params(length=0)
+    row_numbers, column_numbers = np.indices(matrix.shape)
+    best = row_numbers == matrix.argmax(axis=0)
+    best |= column_numbers == matrix.argmax(axis=1)[:, None]
+    places = np.argwhere(best)
+    axes.scatter(places[:, 1], places[:, 0], s=9, color=_rgb(SIDES[1]))
 
 
 def _rgb(colour: Colour) -> tuple[float, ...]:
-    return tuple(part / 255 for part in colour)
+    red, green, blue = colour
+    return red / 255, green / 255, blue / 255
 
 
 def words_html(
@@ -133,7 +179,8 @@ def words_html(
     page.paragraph(summary)
     for number, (about, words, values, strengths) in enumerate(rows):
         page.heading(about)
-        styles = [_style(float(strength), _ground(strength, colours, number)) for strength in strengths]
+        colour = None if colours is None else colours[number]
+        styles = [_style(float(strength), _ground(strength, colour)) for strength in strengths]
         page.words(words, [f"{value:+.4f}" for value in values], styles)
     if matrix is not None:
         page.figure(words_figure(rows, matrix, colours=colours), summary)
@@ -141,20 +188,29 @@ def words_html(
 
 
 def _style(strength: float, colour: Colour) -> str:
-    ink = "#fff" if abs(strength) > 0.65 else "#000"
+    ink = "#fff" if abs(strength) > _DARK else "#000"
     return f"background:rgba({','.join(map(str, colour))},{abs(strength):.3f});color:{ink}"
 
 
 def correct_answer_lengths(
-    question_ids: Sequence[str], labels: ArrayLike, lengths: ArrayLike
+    question_ids: Sequence[str],
+    labels: ArrayLike,
+    lengths: ArrayLike,
 ) -> "pd.Series[float]":
     """Return the mean length of every question's correct answers; questions without one are left out."""
-    given = {"question_id": question_ids, "label": labels, "length": lengths}
-    rows = pd.DataFrame({name: np.asarray(values) for name, values in given.items()})
+    columns = {
+        "question_id": np.asarray(question_ids),
+        "label": np.asarray(labels),
+        "length": np.asarray(lengths),
+    }
+    rows = pd.DataFrame(columns)
     return rows[rows["label"] == 1].groupby("question_id", sort=False)["length"].mean()
 
 
-def accuracy_up_to_length(per_question: pd.DataFrame, answer_lengths: Mapping[str, float]) -> pd.DataFrame:
+def accuracy_up_to_length(
+    per_question: pd.DataFrame,
+    answer_lengths: Mapping[str, float],
+) -> pd.DataFrame:
     """Compute accuracy over the questions whose answers are at most so long (Attentive Pooling, Fig. 3, 4).
 
     One row per length that occurs, rising: `length`, `accuracy` (over all questions up to that length) and
@@ -203,32 +259,3 @@ def accuracy_by_answer_length(
     axes.legend(frameon=False, fontsize="small")
     axes.set_title(title, fontsize="medium")
     return figure
-
-
-def _checked(
-    question: Sequence[str], question_attention: ArrayLike, answer: Sequence[str], answer_attention: ArrayLike
-) -> list[tuple[str, Sequence[str], np.ndarray, np.ndarray]]:
-    """Return each text's side, words, weights and the strengths of their grounds from 0 to 1."""
-    texts = []
-    pairs = (("question", question, question_attention), ("answer", answer, answer_attention))
-    for side, words, attention in pairs:
-        weights = np.asarray(attention, np.float64)
-        sound = len(words) and weights.shape == (len(words),)
-        if not sound or not (np.isfinite(weights) & (weights >= 0)).all():
-            raise ValueError(
-                f"the {side} must have words, and one finite weight from 0 for each. "
-                f"Received: {len(words)} words, weights of shape {weights.shape}."
-            )
-        texts.append((side, words, weights, weights / max(weights.max(), min(1.0, 4 / len(words)))))
-    return texts
-
-
-def _places(words: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the row and the column of every word's first character, in lines of equal characters."""
-    places, row, column = [], 0, 0
-    for word in words:
-        if column and column + len(word) > _LINE:
-            row, column = row + 1, 0
-        places.append((row, column))
-        column += len(word) + 1
-    return places

@@ -1,16 +1,18 @@
 """Paired tests between records: models against their baselines, and variants against main records."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation.metrics import METRICS
+from answer_ranking.evaluation.papers import Papers
 from answer_ranking.evaluation.records import ResultRecord
 from answer_ranking.evaluation.significance import holm_correction, paired_randomisation_test
-from answer_ranking.evaluation.tables import METRIC_TITLES, Papers
 
 SIGNIFICANT = 0.05
 # Options that have columns of their own.
@@ -38,7 +40,23 @@ def is_rule(record: ResultRecord) -> bool:
     return record.parameters == 0
 
 
-def reference(record: ResultRecord, records: Iterable[ResultRecord], papers: Papers) -> ResultRecord | None:
+def main_record(records: Sequence[ResultRecord], model: str) -> ResultRecord | None:
+    """Find the record for a row of a table among those on the table's data; a UserError names two."""
+    main = _main_of(model, records)
+    if len(main) > 1:
+        described = " and ".join(f"`{record.command}` ({record.created})" for record in main[:2])
+        raise UserError(
+            f"two records claim the row of {model} on {main[0].dataset} {main[0].protocol} as main: "
+            f'{described}. Set "main" to false in one of them.'
+        )
+    return main[0] if main else None
+
+
+def reference(
+    record: ResultRecord,
+    records: Iterable[ResultRecord],
+    papers: Papers,
+) -> ResultRecord | None:
     """Find the record with which to compare another one of its paper, on the same data and split.
 
     It is the main record of the same model; for that record itself, and where there is none, the baseline's
@@ -47,39 +65,52 @@ def reference(record: ResultRecord, records: Iterable[ResultRecord], papers: Pap
     """
     if is_rule(record) or record.paper not in papers.papers:
         return None
-    names = ("paper", "dataset", "protocol", "split")
-    same_data = [
-        each
-        for each in records
-        if not is_rule(each) and all(getattr(each, name) == getattr(record, name) for name in names)
-    ]
+    same_data = [each for each in records if _comparable(each, record)]
     here = [each for each in same_data if each.variant == record.variant]
     baseline = papers.papers[record.paper].baseline_of(record.model)
-    choices = [each for each in here if each.main and each.model == record.model]
+    choices = _main_of(record.model, here)
     if record not in choices and choices:
         return choices[0]
     if record.model != baseline:
-        choices = [each for each in here if each.main and each.model == baseline]
+        choices = _main_of(baseline, here)
         choices += [each for each in here if (each.model, each.embeddings) == (baseline, record.embeddings)]
     if not choices and not record.main:
-        choices = [each for each in same_data if each.main and each.model == record.model]
+        choices = _main_of(record.model, same_data)
     return next((each for each in choices if each != record), None)
 
 
+def _comparable(record: ResultRecord, other: ResultRecord) -> bool:
+    """Tell whether two records are of one paper and test; rules are compared with nothing."""
+    subject = (record.paper, record.dataset, record.protocol, record.split)
+    return not is_rule(record) and subject == (other.paper, other.dataset, other.protocol, other.split)
+
+
+def _main_of(model: str, records: Iterable[ResultRecord]) -> list[ResultRecord]:
+    return [record for record in records if record.main and record.model == model]
+
+
 def compare(
-    records: Iterable[ResultRecord], candidates: Sequence[ResultRecord], papers: Papers, metric: str
+    records: Iterable[ResultRecord],
+    candidates: Sequence[ResultRecord],
+    papers: Papers,
+    metric: str,
 ) -> dict[str, Comparison]:
     """Compare records with their references; p is corrected for the number of tests made here."""
-    pairs = [(record, reference(record, candidates, papers)) for record in records]
-    pairs = [(record, other) for record, other in pairs if other is not None]
-    raw = [_p_value(record, other, metric) for record, other in pairs]
-    tested = [p for p in raw if p is not None]
-    corrected = iter(holm_correction(tested).tolist() if tested else [])
-    found = {}
-    for (record, other), p in zip(pairs, raw, strict=True):
-        ours, theirs = (each.metrics.get(metric, {}).get("mean", 0.0) for each in (record, other))
-        found[record.experiment] = Comparison(other, None if p is None else next(corrected), ours > theirs)
+    found: dict[str, Comparison] = {}
+    for record in records:
+        other = reference(record, candidates, papers)
+        if other is not None:
+            better = _mean(record, metric) > _mean(other, metric)
+            found[record.experiment] = Comparison(other, _p_value(record, other, metric), better)
+    tested = [name for name, each in found.items() if each.p is not None]
+    corrected = holm_correction([found[name].p for name in tested]).tolist()
+    for name, p in zip(tested, corrected, strict=True):
+        found[name] = replace(found[name], p=p)
     return found
+
+
+def _mean(record: ResultRecord, metric: str) -> float:
+    return record.metrics[metric]["mean"] if metric in record.metrics else 0.0
 
 
 def _p_value(a: ResultRecord, b: ResultRecord, metric: str) -> float | None:
@@ -90,48 +121,30 @@ def _p_value(a: ResultRecord, b: ResultRecord, metric: str) -> float | None:
     return paired_randomisation_test(*values) if values else None
 
 
-def question_means(a: ResultRecord, b: ResultRecord, metric: str) -> tuple[list[float], list[float]] | None:
+def question_means(
+    a: ResultRecord,
+    b: ResultRecord,
+    metric: str,
+) -> tuple[list[float], list[float]] | None:
     """Give each question's means over the seeds of two records; None where their questions differ."""
-    first, second = (
-        dict(zip(each.per_question["question_ids"], np.mean(each.per_question[metric], axis=0), strict=True))
-        for each in (a, b)
-    )
-    if first.keys() != second.keys():
+    first, second = _question_means(a, metric), _question_means(b, metric)
+    if set(first.index) != set(second.index):
         return None
-    return list(first.values()), [second[question] for question in first]
+    return first.tolist(), second[first.index].tolist()
 
 
-def describe_tests(
-    main: Sequence[ResultRecord], compared: Mapping[str, Comparison], papers: Papers, metric: str
-) -> list[str]:
-    """Describe the tests of a table's main records against their baselines: a paragraph, or nothing."""
-    tests: dict[str, list[str]] = {}
-    untested: dict[str, list[str]] = {}
-    for record in main:
-        baseline = papers.papers[record.paper].baseline_of(record.model)
-        if is_rule(record) or record.model == baseline:
-            continue
-        found = compared.get(record.experiment)
-        if found is None or found.p is None:
-            untested.setdefault(baseline, []).append(record.model)
-        else:
-            tests.setdefault(baseline, []).append(f"{record.model} p = {found.p:.3g}")
-    parts = [
-        f"Against {baseline}, by {METRIC_TITLES[metric]}: {', '.join(models)}."
-        for baseline, models in tests.items()
-    ]
-    parts += [
-        f"Not tested, for lack of a record of {baseline} on the same questions: {', '.join(models)}."
-        for baseline, models in untested.items()
-        if baseline
-    ]
-    return [" ".join(parts) + "\n"] if parts else []
+def _question_means(record: ResultRecord, metric: str) -> "pd.Series[float]":
+    means = np.mean(record.per_question[metric], axis=0)
+    return pd.Series(means, record.per_question["question_ids"])
 
 
 def tested_metric(printed: Iterable[str]) -> str:
     """Choose what the tests of a table compare: the first of our metrics that it prints, else P@1."""
     names = set(printed)
-    return next((metric for metric in METRICS if metric in names), "p@1")
+    for metric in METRICS:
+        if metric in names:
+            return metric
+    return "p@1"
 
 
 def differing_options(record: ResultRecord, other: ResultRecord) -> str:
@@ -139,12 +152,12 @@ def differing_options(record: ResultRecord, other: ResultRecord) -> str:
 
     Options that only one of the two has are passed over: the project did not have them at one of the times.
     """
-    ours, others = _flat(record.configuration), _flat(other.configuration)
-    return ", ".join(
-        f"{key} = {value if isinstance(value, str) else json.dumps(value)}"
-        for key, value in ours.items()
-        if key not in _IN_COLUMNS and value != others.get(key, value)
-    )
+    others = _flat(other.configuration)
+    differing = []
+    for key, value in _flat(record.configuration).items():
+        if key not in _IN_COLUMNS and value != others.get(key, value):
+            differing.append(f"{key} = {value if isinstance(value, str) else json.dumps(value)}")
+    return ", ".join(differing)
 
 
 def _flat(configuration: dict[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -24,10 +24,9 @@ def save_figure(figure: "Figure", path: str | Path, drawn_from: str = "") -> Non
 
     `drawn_from` is kept in the file, where `drawn_from` finds it.
     """
+    metadata = {"Description": drawn_from} if drawn_from else None
     with atomic_write(path, "wb") as file:
-        figure.savefig(
-            file, dpi=150, format="png", metadata={"Description": drawn_from} if drawn_from else None
-        )
+        figure.savefig(file, dpi=150, format="png", metadata=metadata)
 
 
 def drawn_from(path: Path) -> str:
@@ -43,7 +42,13 @@ def drawn_from(path: Path) -> str:
         return ""
 
 
-def new_figure(columns: int, width: float, height: float, *, rows: int = 1) -> "tuple[Figure, list[Axes]]":
+def new_figure(
+    columns: int,
+    width: float,
+    height: float,
+    *,
+    rows: int = 1,
+) -> "tuple[Figure, list[Axes]]":
     """Make a figure with panels in the common style."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -58,7 +63,11 @@ def new_figure(columns: int, width: float, height: float, *, rows: int = 1) -> "
     return figure, panels
 
 
-def learning_curves(histories: Sequence[Sequence[Mapping[str, float]]], *, title: str = "") -> "Figure":
+def learning_curves(
+    histories: Sequence[Sequence[Mapping[str, float]]],
+    *,
+    title: str = "",
+) -> "Figure":
     """Draw loss and ranking quality against the epoch: a thin line per seed and a thick one for their mean.
 
     Runs may differ in length; the mean at an epoch is over the runs that reached it. A run's best epoch is
@@ -66,30 +75,23 @@ def learning_curves(histories: Sequence[Sequence[Mapping[str, float]]], *, title
     """
     if not histories or not all(histories):
         raise ValueError("histories must hold at least one epoch for each seed. Received: none.")
-    metrics = {"loss": ("training loss", ORANGE), "dev_map": ("MAP on dev", BLUE)}
-    missing = {key for history in histories for epoch in history for key in metrics if key not in epoch}
-    if missing:
-        raise ValueError(f"histories lack {sorted(missing)}. Received: {sorted(histories[0][0])}.")
+    for history in histories:
+        for epoch in history:
+            if not {"loss", "dev_map"} <= epoch.keys():
+                missing = sorted({"loss", "dev_map"} - epoch.keys())
+                raise ValueError(f"histories lack {missing}. Received: {sorted(epoch)}.")
     from matplotlib.ticker import MaxNLocator
 
-    figure, panels = new_figure(2, 8.0, 3.2)
-    epochs = np.arange(1, max(map(len, histories)) + 1)
-    single = len(histories) == 1
-    thin = {"linewidth": 2.2} if single else {"linewidth": 0.9, "alpha": 0.4}
-    for axes, (key, (label, colour)) in zip(panels, metrics.items(), strict=True):
-        values = np.full((len(histories), len(epochs)), np.nan)
-        for row, history in zip(values, histories, strict=True):
-            row[: len(history)] = [epoch[key] for epoch in history]
-        for i, row in enumerate(values):
-            name = f"each of {len(histories)} seeds" if i == 0 and not single else None
-            axes.plot(epochs, row, color=colour, label=name, **thin)
-            if key == "dev_map":
-                best = int(np.nanargmax(row))
-                dot = {"color": colour, "markersize": 4, "label": "best epoch" if i == 0 else None}
-                axes.plot(epochs[best], row[best], "o", **dot)
-        if not single:
-            axes.plot(epochs, np.nanmean(values, axis=0), color=colour, linewidth=2.4, label="mean")
-        axes.set(xlabel="epoch", ylabel=label)
+    figure, (loss, quality) = new_figure(2, 8.0, 3.2)
+    _draw_curves(loss, _by_epoch(histories, "loss"), ORANGE)
+    dev_maps = _by_epoch(histories, "dev_map")
+    _draw_curves(quality, dev_maps, BLUE)
+    best = np.nanargmax(dev_maps, axis=1)
+    for seed, epoch in enumerate(best):
+        label = None if seed else "best epoch"
+        quality.plot(epoch + 1, dev_maps[seed, epoch], "o", color=BLUE, markersize=4, label=label)
+    for axes, title_of_axis in ((loss, "training loss"), (quality, "MAP on dev")):
+        axes.set(xlabel="epoch", ylabel=title_of_axis)
         axes.set_xlim(left=0.5)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         if axes.get_legend_handles_labels()[0]:
@@ -98,13 +100,39 @@ def learning_curves(histories: Sequence[Sequence[Mapping[str, float]]], *, title
     return figure
 
 
+def _by_epoch(histories: Sequence[Sequence[Mapping[str, float]]], key: str) -> np.ndarray:
+    """Gather a value of all runs, NaN where a run has ended: (runs, epochs)."""
+    values = np.full((len(histories), max(map(len, histories))), np.nan)
+    for row, history in zip(values, histories, strict=True):
+        row[: len(history)] = [epoch[key] for epoch in history]
+    return values
+
+
+def _draw_curves(axes: "Axes", values: np.ndarray, colour: str) -> None:
+    """Draw a thin line for each run and a thick one for their mean; a single run has one line."""
+    epochs = np.arange(1, values.shape[1] + 1)
+    if len(values) == 1:
+        axes.plot(epochs, values[0], color=colour, linewidth=2.2)
+        return
+    for number, row in enumerate(values):
+        label = None if number else f"each of {len(values)} seeds"
+        axes.plot(epochs, row, color=colour, label=label, linewidth=0.9, alpha=0.4)
+    axes.plot(epochs, np.nanmean(values, axis=0), color=colour, linewidth=2.4, label="mean")
+
+
 def norm_histogram(
-    question_norms: ArrayLike, answer_norms: ArrayLike, *, max_norm: float | None = None, title: str = ""
+    question_norms: ArrayLike,
+    answer_norms: ArrayLike,
+    *,
+    max_norm: float | None = None,
+    title: str = "",
 ) -> "Figure":
     """Draw the histogram of the norms of question and answer embeddings (HyperQA, Fig. 5)."""
-    questions, answers = (np.asarray(x, dtype=np.float64).ravel() for x in (question_norms, answer_norms))
+    questions = np.asarray(question_norms, dtype=np.float64).ravel()
+    answers = np.asarray(answer_norms, dtype=np.float64).ravel()
     together = np.concatenate([questions, answers])
-    if not len(questions) or not len(answers) or not np.isfinite(together).all() or (together < 0).any():
+    sound = np.isfinite(together).all() and (together >= 0).all()
+    if not len(questions) or not len(answers) or not sound:
         raise ValueError(
             "norms must be finite numbers from 0, some of questions and some of answers. "
             f"Received: {len(questions)} and {len(answers)}."
@@ -114,10 +142,11 @@ def norm_histogram(
     for norms, name, colour in ((answers, "answers", ORANGE), (questions, "questions", BLUE)):
         # Shares, because there are several answers to a question.
         shares = np.full(len(norms), 100 / len(norms))
-        axes.hist(norms, bins=bins, weights=shares, color=colour, alpha=0.6, label=f"{name} ({len(norms):,})")
+        label = f"{name} ({len(norms):,})"
+        axes.hist(norms, bins=bins, weights=shares, color=colour, alpha=0.6, label=label)
     if max_norm is not None:
-        line = {"color": GREY, "linestyle": "--", "linewidth": 1.4}
-        axes.axvline(max_norm, label=f"edge of the ball ({max_norm:g})", **line)
+        label = f"edge of the ball ({max_norm:g})"
+        axes.axvline(max_norm, label=label, color=GREY, linestyle="--", linewidth=1.4)
     axes.set(xlabel="Euclidean norm before the ball constraint", ylabel="share of texts (%)")
     axes.set_xlim(0, bins[-1])
     axes.legend(frameon=False, fontsize="small")
@@ -127,18 +156,22 @@ def norm_histogram(
 
 def wins_and_losses(differences: Mapping[str, ArrayLike], *, model: str) -> "Figure":
     """Draw by how much a model is better or worse on each question, sorted: a panel per rival."""
-    values = {name: np.sort(np.asarray(each, dtype=np.float64))[::-1] for name, each in differences.items()}
-    if not values or any(not len(each) or not np.isfinite(each).all() for each in values.values()):
-        raise ValueError(f"differences must be finite numbers for each rival. Received: {dict(values)}.")
-    figure, panels = new_figure(len(values), 4.2 * len(values), 3.2)
-    for axes, (name, ordered) in zip(panels, values.items(), strict=True):
+    if not differences:
+        raise ValueError("differences must be finite numbers for each rival. Received: none.")
+    figure, panels = new_figure(len(differences), 4.2 * len(differences), 3.2)
+    for axes, (name, values) in zip(panels, differences.items(), strict=True):
+        ordered = np.sort(np.asarray(values, dtype=np.float64))[::-1]
+        if not len(ordered) or not np.isfinite(ordered).all():
+            raise ValueError(
+                f"differences must be finite numbers for each rival. Received: {name}, {values}."
+            )
         places = np.arange(1, len(ordered) + 1)
         axes.fill_between(places, ordered.clip(min=0), step="mid", color=BLUE, alpha=0.8)
         axes.fill_between(places, ordered.clip(max=0), step="mid", color=ORANGE, alpha=0.8)
         axes.axhline(0, color=GREY, linewidth=0.8)
         better, worse = int((ordered > 0).sum()), int((ordered < 0).sum())
-        equal = len(ordered) - better - worse
-        axes.set_title(f"against {name}: {better} better, {equal} equal, {worse} worse", fontsize="medium")
+        counts = f"{better} better, {len(ordered) - better - worse} equal, {worse} worse"
+        axes.set_title(f"against {name}: {counts}", fontsize="medium")
         axes.set(xlabel="questions, sorted", ylabel=f"average precision, {model} minus {name}")
     return figure
 
@@ -165,51 +198,60 @@ def quality_against_speed(points: Mapping[str, Sequence[float]]) -> "Figure":
     """
     figure, (axes,) = new_figure(1, 7.0, 4.2)
     front = best_trade_offs(points)
-    axes.plot(*zip(*(points[name][:2] for name in front), strict=True), color=ORANGE, label="best trade-offs")
+    speeds, qualities = np.array([points[name][:2] for name in front]).T
+    axes.plot(speeds, qualities, color=ORANGE, label="best trade-offs")
     for name, (speed, quality, half_width) in points.items():
         colour = ORANGE if name in front else BLUE
-        axes.errorbar(speed, quality, yerr=half_width, fmt="o", color=colour, capsize=3, markersize=5)
-    speeds = [speed for speed, *_ in points.values()]
-    decades = 10.0 ** np.floor(np.log10(min(speeds))), 10.0 ** np.ceil(np.log10(max(speeds)) + 0.1)
+        axes.errorbar(speed, quality, half_width, fmt="o", color=colour, capsize=3, markersize=5)
+    every_speed = np.log10([point[0] for point in points.values()])
+    decades = 10.0 ** np.floor(every_speed.min()), 10.0 ** np.ceil(every_speed.max() + 0.1)
     axes.set(xscale="log", xlim=decades, xlabel="questions per second, one core", ylabel="MAP on test")
     axes.legend(frameon=False, fontsize="small")
-    _label(axes, {name: point[:2] for name, point in points.items()})
+    _label(axes, points)
     return figure
+
+
+_SIDES = (
+    (6, 4, "left"),
+    (6, -11, "left"),
+    (-6, 4, "right"),
+    (-6, -11, "right"),
+    (6, 14, "left"),
+    (6, -21, "left"),
+)
+"""Where a name may stand beside its point, in points, and its alignment; the first is the best."""
 
 
 def _label(axes: "Axes", points: Mapping[str, Sequence[float]]) -> None:
     """Write names beside points, where they cover no other name or point as far as that is possible."""
-    figure = axes.figure
-    figure.draw_without_rendering()
-    taken = [axes.transData.transform(point) for point in points.values()]
+    axes.figure.draw_without_rendering()
+    taken = axes.transData.transform([point[:2] for point in points.values()])
     boxes: list[Any] = []
-    sides = [
-        (6, 4, "left"),
-        (6, -11, "left"),
-        (-6, 4, "right"),
-        (-6, -11, "right"),
-        (6, 14, "left"),
-        (6, -21, "left"),
-    ]
     for name, point in points.items():
-        tried = []
-        for x, y, side in sides:
-            label = axes.annotate(
-                name, point, xytext=(x, y), textcoords="offset points", fontsize="small", ha=side
-            )
-            box = label.get_window_extent()
-            covered = sum(box.overlaps(other) for other in boxes) + sum(box.contains(*each) for each in taken)
-            tried.append((covered, label, box))
+        best, fewest = None, np.inf
+        for x, y, side in _SIDES:
+            place = {"xytext": (x, y), "textcoords": "offset points", "ha": side}
+            label = axes.annotate(name, point[:2], fontsize="small", **place)
+            covered = _covered(label.get_window_extent(), boxes, taken)
+            if covered >= fewest:
+                label.remove()
+                continue
+            if best:
+                best.remove()
+            best, fewest = label, covered
             if not covered:
                 break
-        _, kept, box = min(tried, key=lambda each: each[0])
-        boxes.append(box)
-        for _, label, _ in tried:
-            if label is not kept:
-                label.remove()
+        boxes.append(best.get_window_extent())
 
 
-def quality_by_questions(panels: Mapping[str, Mapping[str, Sequence[Sequence[float]]]]) -> "Figure":
+def _covered(box: Any, boxes: Sequence[Any], places: np.ndarray) -> int:
+    """Count the boxes and places that a box covers."""
+    return box.count_overlaps(boxes) + sum(box.contains(x, y) for x, y in places)
+
+
+def quality_by_questions(
+    panels: Mapping[str, Mapping[str, Sequence[Sequence[float]]]],
+) -> "Figure":
     """Draw MAP against the number of training questions, a panel per data set.
 
     `panels` has by data set and line, "model, way": questions, MAP and the half width of its interval.
@@ -217,24 +259,18 @@ def quality_by_questions(panels: Mapping[str, Mapping[str, Sequence[Sequence[flo
     columns = min(len(panels), 2)
     rows = -(-len(panels) // columns)
     figure, found = new_figure(columns, 5.0 * columns, 3.6 * rows, rows=rows)
-    names = list(dict.fromkeys(name.rpartition(", ")[0] for lines in panels.values() for name in lines))
-    colours = dict(zip(names, (BLUE, ORANGE, GREEN, GREY, "#7a4fa3", "#b03a48"), strict=False))
+    palette = iter((BLUE, ORANGE, GREEN, GREY, "#7a4fa3", "#b03a48"))
+    colours: dict[str, str] = {}
     for axes, (title, lines) in zip(found, panels.items(), strict=False):
         for name, points in lines.items():
             model, _, way = name.rpartition(", ")
-            style = {"linestyle": "--", "markerfacecolor": "white"} if way == "from scratch" else {}
-            questions, quality, half_widths = zip(*points, strict=True)
-            axes.errorbar(
-                questions,
-                quality,
-                yerr=half_widths,
-                marker="o",
-                markersize=4,
-                capsize=2,
-                color=colours.get(model, GREY),
-                label=name,
-                **style,
-            )
+            if model not in colours:
+                colours[model] = next(palette, GREY)
+            questions, quality, half_widths = np.transpose(points)
+            style = {"color": colours[model], "marker": "o", "markersize": 4, "capsize": 2}
+            if way == "from scratch":
+                style |= {"linestyle": "--", "markerfacecolor": "white"}
+            axes.errorbar(questions, quality, yerr=half_widths, label=name, **style)
         axes.set_xscale("symlog", linthresh=10, linscale=0.5)
         axes.set(xlim=(-1, None), xlabel="training questions of the data set", ylabel="MAP on test")
         axes.set_title(title, fontsize="medium")

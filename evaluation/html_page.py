@@ -33,25 +33,24 @@ class HtmlPage:
     def paragraph(self, text: str) -> None:
         self._parts.append(f"<p>{html.escape(text)}</p>")
 
-    def words(self, words: Sequence[str], titles: Sequence[str], styles: Sequence[str]) -> None:
+    def words(
+        self,
+        words: Sequence[str],
+        titles: Sequence[str],
+        styles: Sequence[str],
+    ) -> None:
         """Add a paragraph of words with a style each; pointing at a word shows its title."""
-        spans = (
-            f'<span title="{title}" style="{style}">{html.escape(word)}</span>'
-            for word, title, style in zip(words, titles, styles, strict=True)
-        )
+        spans = []
+        for word, title, style in zip(words, titles, styles, strict=True):
+            spans.append(f'<span title="{title}" style="{style}">{html.escape(word)}</span>')
         self._parts.append(f"<p>{' '.join(spans)}</p>")
 
     def code(self, text: str) -> None:
         self._parts.append(f"<pre>{html.escape(text)}</pre>")
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        def line(cells: Sequence[str], tag: str) -> str:
-            # Some languages run from right to left, whatever the language of the page.
-            direction = "" if all(map(str.isascii, cells)) else ' dir="auto"'
-            return "".join(f"<{tag}{direction}>{html.escape(cell)}</{tag}>" for cell in cells)
-
-        body = "\n".join(f"<tr>{line(row, 'td')}</tr>" for row in rows)
-        self._parts.append(f"<table>\n<tr>{line(header, 'th')}</tr>\n{body}\n</table>")
+        lines = [_table_row(header, "th"), *(_table_row(row, "td") for row in rows)]
+        self._parts.append("<table>\n" + "\n".join(lines) + "\n</table>")
 
     def figure(self, figure: "Figure", caption: str) -> None:
         image = io.BytesIO()
@@ -69,3 +68,10 @@ class HtmlPage:
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             f"<title>{self._title}</title>\n<style>\n{_STYLE}\n</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
         )
+
+
+def _table_row(cells: Sequence[str], tag: str) -> str:
+    # Some languages run from right to left, whatever the language of the page.
+    direction = "" if all(map(str.isascii, cells)) else ' dir="auto"'
+    filled = [f"<{tag}{direction}>{html.escape(cell)}</{tag}>" for cell in cells]
+    return f"<tr>{''.join(filled)}</tr>"

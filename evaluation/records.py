@@ -2,89 +2,24 @@
 
 import json
 import math
-import os
-import platform
 import re
-import subprocess
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from functools import cache, partial
-from importlib import metadata
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin, get_type_hints
 
 import numpy as np
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write, decode_text, read_content
+from answer_ranking.evaluation.environment import environment, package_versions
 
 STUDIES = ("claims.json", "eq9", "fair", "norms", "retrieval", "transfer")
 """What in the results belongs to studies; `load_records` leaves it out."""
 
-_PACKAGES = (
-    "keras",
-    "tensorflow",
-    "tensorflow-cpu",
-    "numpy",
-    "pandas",
-    "pytrec_eval-terrier",
-    "spacy",
-    "bm25s",
-)
 _DIGITS = 6
-_ROOT = Path(__file__).resolve().parents[1]
-# Files that a run writes, or that are written from its records, do not change the code.
-_NOT_CODE = (":!reproduce/results", ":!reproduce/searches", ":!ranking/presets", ":!*.md")
-
-
-def package_versions() -> dict[str, str]:
-    """Return the versions of Python and of the installed packages that can change a result."""
-    versions = {"python": platform.python_version()}
-    for name in _PACKAGES:
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return versions
-
-
-@cache
-def environment() -> dict[str, Any]:
-    """Describe the code and the machine of this process.
-
-    `commit` and `clean_tree` (no uncommitted changes of the code) are "" and None outside of this package's
-    repository; `threads` are the CPUs that this process may use, or TF_NUM_INTRAOP_THREADS.
-    """
-    # An installed copy may lie inside the repository of another project.
-    inside = Path(_git("rev-parse", "--show-toplevel") or os.devnull).resolve() == _ROOT
-    commit = (_git("rev-parse", "HEAD") or "") if inside else ""
-    changes = _git("status", "--porcelain", "--", ".", *_NOT_CODE) if commit else None
-    available = getattr(os, "sched_getaffinity", None)
-    threads = len(available(0)) if available else os.cpu_count() or 1
-    return {
-        "commit": commit,
-        "clean_tree": None if changes is None else not changes,
-        "processor": _processor(),
-        "threads": int(os.environ.get("TF_NUM_INTRAOP_THREADS") or threads),
-    }
-
-
-def _git(*words: str) -> str | None:
-    """Ask git about the folder of this package; None where it is not installed or has no answer."""
-    try:
-        done = subprocess.run(["git", "-C", _ROOT, *words], capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    return done.stdout.strip()
-
-
-def _processor() -> str:
-    try:
-        found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
-    except OSError:
-        found = None
-    return found[1] if found else platform.processor() or platform.machine()
 
 
 _NEEDED = (
@@ -207,20 +142,24 @@ def save_study(record: Mapping[str, Any], path: str | Path) -> None:
     """
     created = datetime.now(UTC).isoformat(timespec="seconds")
     record = {"versions": package_versions(), **environment(), "created": created, **record}
-    lines = [f"{_json(key)}: {_json(value)}" for key, value in record.items() if key != "conditions"]
-    if "conditions" in record:
-        conditions = ",\n".join(f"    {_json(_rounded(each))}" for each in record["conditions"])
-        lines.append(f'"conditions": [\n{conditions}\n  ]')
+    conditions = record.pop("conditions", None)
+    lines = [f"{_json(key)}: {_json(value)}" for key, value in record.items()]
+    if conditions is not None:
+        rows = [f"    {_json(_rounded(each))}" for each in conditions]
+        lines.append('"conditions": [\n' + ",\n".join(rows) + "\n  ]")
     _write(path, lines)
 
 
 def read_trials(path: Path, needed: Sequence[str]) -> list[dict[str, Any]]:
     """Read the trials of a search, a JSON object with the `needed` keys a line; the file may be missing."""
     lines = decode_text(read_content(path), path).splitlines() if path.exists() else []
+    trials = []
     try:
-        trials = [json.loads(line) for line in lines]
-        if not all(trial.keys() >= set(needed) for trial in trials):
-            raise ValueError("a line is no trial")
+        for line in lines:
+            trial = json.loads(line)
+            if not trial.keys() >= set(needed):
+                raise ValueError("a line is not a trial")
+            trials.append(trial)
     except (ValueError, AttributeError) as error:
         raise UserError(f"{path} is damaged ({error}). Remove it to search again.") from error
     return trials
@@ -259,12 +198,24 @@ def _read(path: str | Path) -> dict[str, Any]:
     return values
 
 
-def read_study(path: str | Path, needed: Collection[str] = ("command",)) -> dict[str, Any]:
+def read_study(
+    path: str | Path,
+    needed: Collection[str] = ("command",),
+) -> dict[str, Any]:
     """Read the record of a study, which must have the needed keys; else a UserError names the file."""
     record = _read(path)
     if missing := set(needed) - record.keys():
         raise UserError(f"{path} is no record of its study: {sorted(missing)} missing. Run the study again.")
     return record
+
+
+def read_studies(
+    folder: str | Path,
+    needed: Collection[str] = ("command",),
+    pattern: str = "*.json",
+) -> dict[Path, dict[str, Any]]:
+    """Read the records of a study in a folder, which may be missing, by their paths in order."""
+    return {path: read_study(path, needed) for path in sorted(Path(folder).glob(pattern))}
 
 
 def read_record(path: str | Path) -> ResultRecord:
@@ -310,65 +261,85 @@ def load_records(folder: str | Path) -> list[ResultRecord]:
     return [record for _, record in read.values()]
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-# By the annotation of a field; the other fields are checked one by one.
-_KINDS = {
-    "<class 'str'>": (str, "text"),
-    "<class 'bool'>": (bool, "true or false"),
-    "bool | None": (bool | None, "true or false"),
-    "dict": (dict, "an object"),
+_KINDS: dict[Any, str] = {
+    str: "text",
+    bool: "true or false",
+    bool | None: "true or false",
+    dict: "an object",
 }
+"""What a field of a kind should be; fields of other kinds are checked one by one."""
 
 
 def _check(values: dict[str, Any], path: str | Path) -> None:
-    """Check a record's keys, kinds and inner agreement."""
+    """Check a record's keys, kinds and inner agreement; a UserError names the first problem."""
+    for key, problem in _problems(values):
+        raise UserError(f"{path}: key {key!r} {problem}. Run the experiment again or correct the file.")
 
-    def need(condition: Any, key: str, problem: str) -> None:
-        if not condition:
-            raise UserError(f"{path}: key {key!r} {problem}. Run the experiment again or correct the file.")
 
-    known = {each.name: str(each.type) for each in fields(ResultRecord)}
-    for key in {**dict.fromkeys(_NEEDED), **values}:
-        need(key in known, key, "is not one of a record's")
-        need(key in values, key, "is missing")
-        kind, called = _KINDS.get(known[key].partition("[")[0], (object, ""))
-        need(isinstance(values[key], kind), key, f"should be {called}, not {values[key]!r}")
+def _problems(values: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield a key and what is wrong with it. Only the first counts: later checks rely on the earlier ones."""
+    kinds = get_type_hints(ResultRecord)
+    for key in dict.fromkeys([*_NEEDED, *values]):
+        if key not in kinds:
+            yield key, "is not one of a record's"
+        if key not in values:
+            yield key, "is missing"
+        kind = dict if get_origin(kinds[key]) is dict else kinds[key]
+        if kind in _KINDS and not isinstance(values[key], kind):
+            yield key, f"should be {_KINDS[kind]}, not {values[key]!r}"
     for key in ("paper", "dataset", "protocol", "split", "model", "command", "metrics"):
-        need(values[key], key, "is empty")
-    seeds, parameters, seconds = (values[key] for key in ("seeds", "parameters", "seconds_per_epoch"))
-    sound = isinstance(seeds, list) and seeds and all(type(seed) is int for seed in seeds)
-    need(sound, "seeds", f"should be a list of whole numbers, not {seeds!r}")
-    sound = type(parameters) is int and parameters >= 0
-    need(sound, "parameters", f"should be a whole number from 0, not {parameters!r}")
-    sound = seconds is None or (_is_number(seconds) and seconds >= 0)
-    need(sound, "seconds_per_epoch", f"should be a number from 0 or null, not {seconds!r}")
+        if not values[key]:
+            yield key, "is empty"
+    yield from _number_problems(values)
+    n_seeds = len(values["seeds"])
     for group in ("metrics", "metrics_count_all", "metrics_dev"):
         for metric, summary in values.get(group, {}).items():
-            _check_summary(f"{group}.{metric}", summary, len(seeds), need)
-    per_question = values.get("per_question", {})
-    ids = per_question.get("question_ids", [])
-    need(isinstance(ids, list), "per_question.question_ids", "should be a list")
-    n_questions = len(ids)
-    for metric, rows in per_question.items():
-        sound = isinstance(rows, list) and (
-            metric == "question_ids"
-            or [isinstance(row, list) and len(row) for row in rows] == [n_questions] * len(seeds)
-        )
-        need(sound, f"per_question.{metric}", f"should hold {len(seeds)} lists of {n_questions} values")
+            yield from _summary_problems(f"{group}.{metric}", summary, n_seeds)
+    yield from _question_problems(values.get("per_question", {}), n_seeds)
 
 
-def _check_summary(key: str, summary: Any, n_seeds: int, need: Callable[[Any, str, str], None]) -> None:
-    sound = isinstance(summary, dict) and set(summary) == {"mean", "ci95", "per_seed"}
-    need(sound, key, "should have the keys mean, ci95 and per_seed")
+def _number_problems(values: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    seeds, parameters, seconds = (values[key] for key in ("seeds", "parameters", "seconds_per_epoch"))
+    if not isinstance(seeds, list) or not seeds or any(type(seed) is not int for seed in seeds):
+        yield "seeds", f"should be a list of whole numbers, not {seeds!r}"
+    if type(parameters) is not int or parameters < 0:
+        yield "parameters", f"should be a whole number from 0, not {parameters!r}"
+    if seconds is not None and not (_is_number(seconds) and seconds >= 0):
+        yield "seconds_per_epoch", f"should be a number from 0 or null, not {seconds!r}"
+
+
+def _summary_problems(key: str, summary: Any, n_seeds: int) -> Iterator[tuple[str, str]]:
+    if not isinstance(summary, dict) or set(summary) != {"mean", "ci95", "per_seed"}:
+        yield key, "should have the keys mean, ci95 and per_seed"
     mean, interval, per_seed = summary["mean"], summary["ci95"], summary["per_seed"]
-    sound = isinstance(per_seed, list) and len(per_seed) == n_seeds
-    need(sound, f"{key}.per_seed", f"should hold {n_seeds} values, one per seed")
-    sound = all(_is_number(value) and 0 <= value <= 1 for value in [mean, *per_seed])
-    need(sound, key, "should hold fractions from 0 to 1")
-    sound = abs(mean - sum(per_seed) / n_seeds) <= 2 * 10**-_DIGITS
-    need(sound, f"{key}.mean", f"is {mean}, not the mean of per_seed")
+    if not isinstance(per_seed, list) or len(per_seed) != n_seeds:
+        yield f"{key}.per_seed", f"should hold {n_seeds} values, one per seed"
+    if not all(_is_number(value) and 0 <= value <= 1 for value in [mean, *per_seed]):
+        yield key, "should hold fractions from 0 to 1"
+    if abs(mean - sum(per_seed) / n_seeds) > 2 * 10**-_DIGITS:
+        yield f"{key}.mean", f"is {mean}, not the mean of per_seed"
     sound = interval is None if n_seeds == 1 else _is_number(interval)
-    need(sound, f"{key}.ci95", "should be a number, or null for a single seed")
+    if not sound:
+        yield f"{key}.ci95", "should be a number, or null for a single seed"
+
+
+def _question_problems(
+    per_question: dict[str, Any],
+    n_seeds: int,
+) -> Iterator[tuple[str, str]]:
+    ids = per_question.get("question_ids", [])
+    if not isinstance(ids, list):
+        yield "per_question.question_ids", "should be a list"
+    for metric, rows in per_question.items():
+        if metric != "question_ids" and not _is_table(rows, n_seeds, len(ids)):
+            yield f"per_question.{metric}", f"should hold {n_seeds} lists of {len(ids)} values"
+
+
+def _is_table(rows: Any, n_rows: int, n_columns: int) -> bool:
+    if not isinstance(rows, list) or len(rows) != n_rows:
+        return False
+    return all(isinstance(row, list) and len(row) == n_columns for row in rows)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -13,6 +13,7 @@ candidates: they say nothing on a data set that lists its correct answers first.
 import itertools
 import math
 import sys
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
 import numpy as np
@@ -28,9 +29,14 @@ Rule = Callable[[Texts, Texts, ArrayLike], np.ndarray]
 
 LEAK = "file order: do not use"
 WORST_WO = "WO, every tie against the correct answer"
+_AT_ONCE = 10_000  # texts
 
 
-def _question_of_row(questions: Texts, candidates: Texts, offsets: ArrayLike) -> np.ndarray:
+def _question_of_row(
+    questions: Texts,
+    candidates: Texts,
+    offsets: ArrayLike,
+) -> np.ndarray:
     bounds = np.asarray(offsets, dtype=np.int64)
     sizes = np.diff(bounds)
     ends = (len(bounds), bounds[0], bounds[-1])
@@ -49,14 +55,20 @@ def _position(questions: Texts, candidates: Texts, offsets: ArrayLike) -> np.nda
 
 
 def _overlap(
-    questions: Texts, candidates: Texts, offsets: ArrayLike, weight: Callable[[Hashable], float]
+    questions: Texts,
+    candidates: Texts,
+    offsets: ArrayLike,
+    weight: Callable[[Hashable], float],
 ) -> np.ndarray:
     """Sum of the weights of the distinct words that question and candidate share."""
     rows = _question_of_row(questions, candidates, offsets)
-    words = [frozenset(tokens) for tokens in questions]
-    shared = (words[row].intersection(tokens) for row, tokens in zip(rows, candidates, strict=True))
-    # fsum is exact, whatever the set's order.
-    return np.array([math.fsum(map(weight, each)) for each in shared], dtype=np.float64)
+    words = list(map(frozenset, questions))
+    scores = np.zeros(len(candidates))
+    for number, (row, tokens) in enumerate(zip(rows, candidates, strict=True)):
+        shared = words[row].intersection(tokens)
+        # fsum is exact, whatever the set's order.
+        scores[number] = math.fsum(map(weight, shared))
+    return scores
 
 
 def constant(questions: Texts, candidates: Texts, offsets: ArrayLike) -> np.ndarray:
@@ -64,7 +76,11 @@ def constant(questions: Texts, candidates: Texts, offsets: ArrayLike) -> np.ndar
     return np.zeros(len(_question_of_row(questions, candidates, offsets)))
 
 
-def reciprocal_rank(questions: Texts, candidates: Texts, offsets: ArrayLike) -> np.ndarray:
+def reciprocal_rank(
+    questions: Texts,
+    candidates: Texts,
+    offsets: ArrayLike,
+) -> np.ndarray:
     """RR: the reciprocal of each candidate's place in the original order."""
     return 1.0 / (1 + _position(questions, candidates, offsets))
 
@@ -74,7 +90,11 @@ def word_overlap(questions: Texts, candidates: Texts, offsets: ArrayLike) -> np.
     return _overlap(questions, candidates, offsets, lambda word: 1)
 
 
-def word_overlap_then_rank(questions: Texts, candidates: Texts, offsets: ArrayLike) -> np.ndarray:
+def word_overlap_then_rank(
+    questions: Texts,
+    candidates: Texts,
+    offsets: ArrayLike,
+) -> np.ndarray:
     """WO+RR: word overlap, ties broken by the original order."""
     overlap = word_overlap(questions, candidates, offsets)
     position = _position(questions, candidates, offsets)
@@ -82,15 +102,17 @@ def word_overlap_then_rank(questions: Texts, candidates: Texts, offsets: ArrayLi
     return overlap - position / max(position.max(initial=0) + 1, 1)
 
 
-def idf_word_overlap(questions: Texts, candidates: Texts, offsets: ArrayLike) -> np.ndarray:
+def idf_word_overlap(
+    questions: Texts,
+    candidates: Texts,
+    offsets: ArrayLike,
+) -> np.ndarray:
     """IDF-WO: word overlap with the weight ln((N + 1) / (n_w + 1)) for a word in n_w of the N candidates."""
-    frequency: dict[Hashable, int] = {}
+    frequency: Counter[Hashable] = Counter()
     for tokens in candidates:
-        for word in set(tokens):
-            frequency[word] = frequency.get(word, 0) + 1
+        frequency.update(set(tokens))
     n = len(candidates)
-    idf = {word: math.log((n + 1) / (count + 1)) for word, count in frequency.items()}
-    return _overlap(questions, candidates, offsets, lambda word: idf[word])
+    return _overlap(questions, candidates, offsets, lambda word: math.log((n + 1) / (frequency[word] + 1)))
 
 
 def bm25(questions: Texts, candidates: Texts, offsets: ArrayLike) -> np.ndarray:
@@ -100,10 +122,10 @@ def bm25(questions: Texts, candidates: Texts, offsets: ArrayLike) -> np.ndarray:
 
     _question_of_row(questions, candidates, offsets)
     index = bm25s.BM25()
-    index.index([[str(word) for word in tokens] for tokens in candidates], show_progress=False)
+    index.index([list(map(str, tokens)) for tokens in candidates], show_progress=False)
     scores = np.zeros(len(candidates))
     for tokens, (start, end) in zip(questions, itertools.pairwise(np.asarray(offsets)), strict=True):
-        known = index.get_tokens_ids([str(word) for word in tokens])
+        known = index.get_tokens_ids(list(map(str, tokens)))
         if len(known):
             scores[start:end] = index.get_scores_from_ids(known)[start:end]
     return scores
@@ -121,14 +143,19 @@ RULES: dict[str, Rule] = {
 
 
 def rule_scores(
-    table: pd.DataFrame, description: DatasetDescription, names: Collection[str] = tuple(RULES)
+    table: pd.DataFrame,
+    description: DatasetDescription,
+    names: Collection[str] = tuple(RULES),
 ) -> dict[str, np.ndarray]:
     """Score the candidates of a split by rules: per rule one float64 score per row."""
     texts = texts_of(table, description)
     return {name: RULES[name](*texts) for name in names}
 
 
-def texts_of(table: pd.DataFrame, description: DatasetDescription) -> tuple[Texts, Texts, np.ndarray]:
+def texts_of(
+    table: pd.DataFrame,
+    description: DatasetDescription,
+) -> tuple[Texts, Texts, np.ndarray]:
     """Split the texts of a table of candidates into words: what every rule takes."""
     tokenizer = Tokenizer(pretokenised=description.pretokenised)
     first = np.flatnonzero(~table["question_id"].duplicated())
@@ -139,9 +166,10 @@ def texts_of(table: pd.DataFrame, description: DatasetDescription) -> tuple[Text
 def _tokens(tokenizer: Tokenizer, texts: pd.Series) -> list[list[str]]:
     """Split each distinct text once, in parts, and keep each word once, which saves most of the memory."""
     numbers, distinct = pd.factorize(texts)
-    at_once = 10_000
-    parts = (tokenizer(distinct[i : i + at_once].tolist()) for i in range(0, len(distinct), at_once))
-    split = [list(map(sys.intern, tokens)) for part in parts for tokens in part]
+    split: list[list[str]] = []
+    for start in range(0, len(distinct), _AT_ONCE):
+        for tokens in tokenizer(distinct[start : start + _AT_ONCE].tolist()):
+            split.append(list(map(sys.intern, tokens)))
     return [split[number] for number in numbers]
 
 
@@ -157,26 +185,40 @@ def measure_rules(
     answers first are named so (`LEAK`). Two more rows show what the ties of WO are worth where they are not
     broken at random.
     """
-    question_ids, labels = table["question_id"].to_numpy(object), table["label"].to_numpy()
-
-    def mean_over_ties(scores: np.ndarray, seeds: int = 1) -> pd.DataFrame:
-        return sum(evaluate_ranking(question_ids, labels, scores, tie_seed=s) for s in range(seeds)) / seeds
-
     scores = rule_scores(table, description) if scores is None else scores
     rows = {}
     for name, values in scores.items():
         if name == "Random":
-            counts = evaluate_ranking(question_ids, labels, values)
+            counts = _measured(table, values)
             expected = expected_random_ranking(counts["n_correct"], counts["n_wrong"])
             rows[name] = expected.set_index(counts.index)
         elif name in ("RR", "WO+RR"):
-            rows[f"{name}, {LEAK}" if description.lists_correct_first else name] = mean_over_ties(values)
+            title = f"{name}, {LEAK}" if description.lists_correct_first else name
+            rows[title] = _mean_over_ties(table, values)
         else:
-            rows[name] = mean_over_ties(values, tie_seeds)
+            rows[name] = _mean_over_ties(table, values, tie_seeds)
     if "WO" in scores and description.lists_correct_first:
         step = np.arange(len(table)) / len(table)
-        rows[f"WO, ties in {LEAK}"] = mean_over_ties(scores["WO"] - step)
-        rows["WO, ties in reversed file order: do not use"] = mean_over_ties(scores["WO"] + step)
+        rows[f"WO, ties in {LEAK}"] = _mean_over_ties(table, scores["WO"] - step)
+        title = "WO, ties in reversed file order: do not use"
+        rows[title] = _mean_over_ties(table, scores["WO"] + step)
     elif "WO" in scores:
-        rows[WORST_WO] = mean_over_ties(scores["WO"] - 0.5 * labels)
+        against = scores["WO"] - 0.5 * table["label"].to_numpy()
+        rows[WORST_WO] = _mean_over_ties(table, against)
     return rows
+
+
+def _mean_over_ties(
+    table: pd.DataFrame,
+    scores: np.ndarray,
+    seeds: int = 1,
+) -> pd.DataFrame:
+    total = _measured(table, scores)
+    for seed in range(1, seeds):
+        total = total + _measured(table, scores, seed)
+    return total / seeds
+
+
+def _measured(table: pd.DataFrame, scores: np.ndarray, tie_seed: int = 0) -> pd.DataFrame:
+    question_ids, labels = table["question_id"].to_numpy(object), table["label"].to_numpy()
+    return evaluate_ranking(question_ids, labels, scores, tie_seed=tie_seed)

@@ -275,7 +275,7 @@ accuracy_by_answer_length(shown, lengths, fewest=5, title=f"{DATASET}, test")
 
 # %%
 from answer_ranking.evaluation import load_records
-from answer_ranking.evaluation.results_document import paper_tables
+from answer_ranking.reports.results import paper_tables
 from IPython.display import Markdown
 
 Markdown(paper_tables("attentive_pooling", load_records("../reproduce/results")))

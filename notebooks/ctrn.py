@@ -281,7 +281,7 @@ ranking.sort_values("probability", ascending=False, ignore_index=True).round(3)
 
 # %%
 from answer_ranking.evaluation import load_records
-from answer_ranking.evaluation.results_document import paper_tables
+from answer_ranking.reports.results import paper_tables
 from IPython.display import Markdown
 
 Markdown(paper_tables("ctrn", load_records("../reproduce/results")))

@@ -397,7 +397,7 @@ plt.show()
 
 # %%
 from answer_ranking.evaluation import load_records
-from answer_ranking.evaluation.results_document import paper_tables
+from answer_ranking.reports.results import paper_tables
 from IPython.display import Markdown
 
 Markdown(paper_tables("hyperqa", load_records("../reproduce/results")))

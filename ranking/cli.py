@@ -44,7 +44,7 @@ def card(
         data_home: the folder that holds wikiqa/, trecqa/ and so on; else QA_DATA_HOME, else the user's cache.
     """
     from answer_ranking.data_prep import load_dataset
-    from answer_ranking.evaluation.data_card import data_card
+    from answer_ranking.reports.data_card import data_card
 
     print(data_card(load_dataset(dataset, variant, data_home)))
 

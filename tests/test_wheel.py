@@ -59,7 +59,8 @@ def test_the_wheel_installs_one_top_level_name(wheel):
     assert {name for name in top if not name.endswith(".dist-info")} == {"answer_ranking"}
     assert "answer_ranking/data_prep/sample/sample-train.tsv" in names
     assert "answer_ranking/evaluation/papers.toml" in names
-    assert "answer_ranking/reports/templates/search.md.j2" in names
+    assert "answer_ranking/reports/search.md.j2" in names
+    assert "answer_ranking/reports/studies/eq9.md.j2" in names
     assert "answer_ranking/ranking/presets/hyperqa_squad/ranker.keras" in names
     code = {path.relative_to(ROOT).as_posix() for room in ROOMS for path in (ROOT / room).rglob("*.py")}
     assert {f"answer_ranking/{path}" for path in code} <= set(names)

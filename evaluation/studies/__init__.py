@@ -1,1 +1,1 @@
-"""The pages of the studies: their tables, written from the records."""
+"""The statistics of single studies."""

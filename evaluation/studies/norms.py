@@ -1,24 +1,9 @@
 """Do questions have larger norms than answers? Effects with intervals, also corrected for length."""
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-
-from answer_ranking.evaluation.records import read_study
-from answer_ranking.evaluation.tables import markdown_table, short_vectors
-
-EFFECTS = {
-    "ratio": "norm of a question / of its candidates",
-    "standardised": "standardised difference",
-    "share_longer": "questions with the larger norm",
-    "length_exponent": "norm grows as length to the power",
-    "ratio_at_equal_length": "question / answer at equal length",
-}
-_KEYS = {"title", "embeddings", "seed", "norms", "words_by_level", "figures", "command"}
 
 
 @dataclass(frozen=True)
@@ -77,77 +62,106 @@ def compare_norms(
     """
     from scipy import stats
 
-    norms = [np.asarray(x, np.float64) for x in (question_norms, answer_norms)]
-    lengths = [np.asarray(x, np.float64) for x in (question_lengths, answer_lengths)]
-    owner = np.asarray(question_of_answer)
-    if [len(x) for x in norms] != [len(x) for x in lengths] or len(owner) != len(norms[1]):
-        raise ValueError(
-            "norms, lengths and question_of_answer must go together. "
-            f"Received: {[len(x) for x in (*norms, *lengths, owner)]} values."
-        )
-    if any(not np.isfinite(x).all() or (x < 0).any() for x in (*norms, *lengths)):
-        raise ValueError("norms and lengths must be finite and not negative.")
-    usable = [(n > 0) & (size > 0) for n, size in zip(norms, lengths, strict=True)]
-    usable[1] = usable[1] & usable[0][owner]
-    kept = usable[0] & (np.bincount(owner[usable[1]], minlength=len(norms[0])) > 0)
-    if kept.sum() < 3:
-        raise ValueError(f"at least three questions with answers are needed. Received: {int(kept.sum())}.")
-    owner = (np.cumsum(kept) - 1)[owner[usable[1]]]
-    (q, a), (q_length, a_length) = (
-        [np.log(values[mask]) for values, mask in zip(each, (kept, usable[1]), strict=True)]
-        for each in (norms, lengths)
+    questions, answers, owner = _usable(
+        _Texts(np.asarray(question_norms, np.float64), np.asarray(question_lengths, np.float64)),
+        _Texts(np.asarray(answer_norms, np.float64), np.asarray(answer_lengths, np.float64)),
+        np.asarray(question_of_answer),
     )
-    n = len(q)
-    difference = q - np.bincount(owner, a) / np.bincount(owner)
-    # Sums per question of x x^T and x y; those of a sample of questions add up to its normal equations.
-    equations = np.zeros((n, 3, 4))
-    for length, is_question, y, question in ((q_length, 1.0, q, np.arange(n)), (a_length, 0.0, a, owner)):
-        x = np.stack([np.ones_like(length), length, np.full_like(length, is_question)], axis=1)
-        products = x[:, :, None] * np.concatenate([x, y[:, None]], axis=1)[:, None, :]
-        np.add.at(equations, question, products)
+    differences = questions.log_norms - np.bincount(owner, answers.log_norms) / np.bincount(owner)
+    equations = _equations_of_questions(questions, answers, owner)
 
-    def estimates(questions: np.ndarray) -> np.ndarray:
-        of_sample, total = difference[questions], equations[questions].sum(axis=0)
-        _, exponent, shift = np.linalg.lstsq(total[:, :3], total[:, 3], rcond=None)[0]
-        spread = of_sample.std(ddof=1)
-        standardised = of_sample.mean() / spread if spread > 0 else 0.0
-        return np.array(
-            [np.exp(of_sample.mean()), standardised, (of_sample > 0).mean(), exponent, np.exp(shift)]
+    def estimates(sample: np.ndarray) -> np.ndarray:
+        return _estimates(differences[sample], equations[sample].sum(axis=0))
+
+    everyone = np.arange(len(differences))
+    bounds = stats.bootstrap(
+        (everyone,),
+        estimates,
+        vectorized=False,
+        method="percentile",
+        n_resamples=resamples,
+        rng=np.random.default_rng(seed),
+    ).confidence_interval
+    values = zip(estimates(everyone), bounds.low, bounds.high, strict=True)
+    effects = [Effect(*map(float, each)) for each in values]
+    low, high = np.quantile(answers.log_lengths, [0.05, 0.95])
+    in_common = (questions.log_lengths >= low) & (questions.log_lengths <= high)
+    return NormComparison(*effects, lengths_in_common=float(in_common.mean()), n_questions=len(differences))
+
+
+@dataclass(frozen=True)
+class _Texts:
+    """Norms and lengths of the texts of one side."""
+
+    norms: np.ndarray
+    lengths: np.ndarray
+
+    @property
+    def log_norms(self) -> np.ndarray:
+        return np.log(self.norms)
+
+    @property
+    def log_lengths(self) -> np.ndarray:
+        return np.log(self.lengths)
+
+    @property
+    def sizes(self) -> list[int]:
+        return [len(self.norms), len(self.lengths)]
+
+    def check(self) -> None:
+        for values in (self.norms, self.lengths):
+            if not np.isfinite(values).all() or (values < 0).any():
+                raise ValueError("norms and lengths must be finite and not negative.")
+
+    def at(self, rows: np.ndarray) -> "_Texts":
+        return _Texts(self.norms[rows], self.lengths[rows])
+
+
+def _usable(
+    questions: _Texts,
+    answers: _Texts,
+    owner: np.ndarray,
+) -> tuple[_Texts, _Texts, np.ndarray]:
+    """Check the texts and leave out those of norm or length 0, and questions without answers.
+
+    `owner` has the number of each answer's question; it is returned for the texts that are left.
+    """
+    sizes = [*questions.sizes, *answers.sizes, len(owner)]
+    if len(set(questions.sizes)) > 1 or len({*answers.sizes, len(owner)}) > 1:
+        raise ValueError(f"norms, lengths and question_of_answer must go together. Received: {sizes} values.")
+    questions.check()
+    answers.check()
+    question_counts = (questions.norms > 0) & (questions.lengths > 0)
+    answer_counts = (answers.norms > 0) & (answers.lengths > 0) & question_counts[owner]
+    question_counts &= np.bincount(owner[answer_counts], minlength=len(question_counts)) > 0
+    if question_counts.sum() < 3:
+        raise ValueError(
+            f"at least three questions with answers are needed. Received: {question_counts.sum()}."
         )
-
-    everyone, options = np.arange(n), {"n_resamples": resamples, "rng": np.random.default_rng(seed)}
-    found = stats.bootstrap((everyone,), estimates, vectorized=False, method="percentile", **options)
-    bounds = found.confidence_interval
-    effects = [
-        Effect(*map(float, values))
-        for values in zip(estimates(everyone), bounds.low, bounds.high, strict=True)
-    ]
-    low, high = np.quantile(a_length, [0.05, 0.95])
-    in_common = float(((q_length >= low) & (q_length <= high)).mean())
-    return NormComparison(*effects, lengths_in_common=in_common, n_questions=n)
+    numbers = np.cumsum(question_counts) - 1
+    return questions.at(question_counts), answers.at(answer_counts), numbers[owner[answer_counts]]
 
 
-def norms_block(folder: str | Path) -> str:
-    """Write what HyperQA's page says about the records in a folder: a table, figures, commands."""
-    records = [read_study(path, _KEYS) for path in sorted(Path(folder).glob("*.json"))]
-    if not records:
-        return "No comparison is recorded yet."
-    header = ["", *EFFECTS.values(), "lengths in common", "questions"]
-    return "\n\n".join([markdown_table(header, map(_row, records)), *map(_section, records)])
+def _equations_of_questions(
+    questions: _Texts,
+    answers: _Texts,
+    owner: np.ndarray,
+) -> np.ndarray:
+    """Sum x x^T and x y for each question; those of a sample of questions add up to its normal equations."""
+    n = len(questions.norms)
+    equations = np.zeros((n, 3, 4))
+    for texts, is_question, question in ((questions, 1.0, np.arange(n)), (answers, 0.0, owner)):
+        length = texts.log_lengths
+        x = np.stack([np.ones_like(length), length, np.full_like(length, is_question)], axis=1)
+        x_and_y = np.concatenate([x, texts.log_norms[:, None]], axis=1)
+        np.add.at(equations, question, x[:, :, None] * x_and_y[:, None, :])
+    return equations
 
 
-def _row(record: Mapping[str, Any]) -> list[str]:
-    found = record["norms"]
-    effects = [str(Effect(**found[name])) for name in EFFECTS]
-    return [record["title"], *effects, f"{found['lengths_in_common']:.0%}", f"{found['n_questions']}"]
-
-
-def _section(record: Mapping[str, Any]) -> str:
-    levels = [
-        [level["norms"], f"{level['words']:,}", " ".join(level["most_frequent"])]
-        for level in record["words_by_level"]
-    ]
-    figures = "\n".join(f"![{record['title']}]({name})" for name in record["figures"])
-    table = markdown_table(["norms of words", "words", "the most frequent"], levels)
-    run = f"Word vectors {short_vectors(record['embeddings'])}, seed {record['seed']}:"
-    return "\n\n".join([f"### {record['title']}", figures, table, f"{run}\n`{record['command']}`."])
+def _estimates(differences: np.ndarray, equations: np.ndarray) -> np.ndarray:
+    """Estimate the five effects of a sample of questions, in the order of `NormComparison`."""
+    _, exponent, shift = np.linalg.lstsq(equations[:, :3], equations[:, 3], rcond=None)[0]
+    mean, spread = differences.mean(), differences.std(ddof=1)
+    standardised = mean / spread if spread > 0 else 0.0
+    share_longer = (differences > 0).mean()
+    return np.array([np.exp(mean), standardised, share_longer, exponent, np.exp(shift)])

@@ -102,7 +102,7 @@ def parameter_rows() -> list[dict[str, str]]:
     """Count the parameters of every model; a mapping per model with the columns of the table."""
     import numpy as np
 
-    from answer_ranking.evaluation.tables import read_papers
+    from answer_ranking.evaluation.papers import read_papers
 
     printed = read_papers().printed
     printed = printed[printed["metric"] == "params"].set_index(["paper", "dataset", "model"])["value"]

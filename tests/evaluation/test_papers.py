@@ -1,7 +1,7 @@
 import pytest
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.evaluation.tables import PAPERS_FILE, read_papers
+from answer_ranking.evaluation.papers import PAPERS_FILE, read_papers
 
 
 def test_all_printed_values_are_there_and_their_units_make_fractions():

@@ -9,12 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.evaluation import records
+from answer_ranking.evaluation import environment as module
+from answer_ranking.evaluation.environment import environment, package_versions
 from answer_ranking.evaluation.records import (
     ResultRecord,
-    environment,
     load_records,
-    package_versions,
     read_record,
     record_path,
     save_record,
@@ -207,7 +206,7 @@ def test_a_record_knows_commit_changes_processor_and_threads(tmp_path, monkeypat
     git(tmp_path, "init", "-q")
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "-q", "-m", "first")
-    monkeypatch.setattr(records, "_ROOT", tmp_path)
+    monkeypatch.setattr(module, "_ROOT", tmp_path)
 
     def here():
         environment.cache_clear()
@@ -224,6 +223,6 @@ def test_a_record_knows_commit_changes_processor_and_threads(tmp_path, monkeypat
     assert here()["clean_tree"] is False
     # An installed copy inside another project's repository is not that project's code.
     (tmp_path / "site-packages").mkdir()
-    monkeypatch.setattr(records, "_ROOT", tmp_path / "site-packages")
+    monkeypatch.setattr(module, "_ROOT", tmp_path / "site-packages")
     assert (here()["commit"], here()["clean_tree"]) == ("", None)
     environment.cache_clear()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.evaluation.tables import read_papers
+from answer_ranking.evaluation.papers import read_papers
 from answer_ranking.models.catalogue import CATALOGUE, find_entry, of_paper
 from answer_ranking.training.methods import METHODS
 

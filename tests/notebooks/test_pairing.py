@@ -12,7 +12,7 @@ import nbformat
 import pytest
 from jupytext.compare import compare_notebooks
 
-from answer_ranking.evaluation.tables import read_papers
+from answer_ranking.evaluation.papers import read_papers
 
 PAPERS = ("hyperqa", "ctrn", "attentive_pooling", "cosinet")
 ROOT = Path(__file__).parents[2]

@@ -11,8 +11,8 @@ import pytest
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation import load_records
+from answer_ranking.evaluation.papers import read_papers
 from answer_ranking.evaluation.records import record_path
-from answer_ranking.evaluation.tables import read_papers
 from answer_ranking.models.catalogue import of_paper
 from answer_ranking.reproduce.experiment_list import LIST, read_list
 from answer_ranking.reproduce.experiments.data_options import DataOptions

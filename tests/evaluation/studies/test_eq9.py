@@ -9,13 +9,9 @@ from scipy import stats
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation.records import save_study
-from answer_ranking.evaluation.studies.eq9 import (
-    choose_rate,
-    eq9_block,
-    load_studies,
-    study_figure,
-    summarise_conditions,
-)
+from answer_ranking.evaluation.studies.eq9 import choose_rate, summarise_conditions
+from answer_ranking.reports.studies.eq9 import eq9_block, load_studies
+from answer_ranking.reports.studies.eq9_figure import study_figure
 
 N_QUESTIONS = 9
 TUNED = {"learning_rate": 0.1, "at_edge": False, "rates": []}

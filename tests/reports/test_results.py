@@ -4,19 +4,20 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation import ResultRecord, paired_randomisation_test, save_record
 from answer_ranking.evaluation.comparisons import reference
-from answer_ranking.evaluation.results_document import results_document
-from answer_ranking.evaluation.tables import PAPERS_FILE, paper_ours_table, read_papers
+from answer_ranking.evaluation.papers import PAPERS_FILE, read_papers
+from answer_ranking.evaluation.tables import paper_ours_table
 from answer_ranking.reports.documents import documents, main
+from answer_ranking.reports.results import results_document
 
 PAPERS = read_papers()
-ROOT = Path(__file__).parents[2]
+
+HEADLINE = "<!-- headline:begin -->\n<!-- headline:end -->"
 BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
 
 
@@ -58,7 +59,7 @@ A_RULE = {"parameters": 0, "seconds_per_epoch": None}
 @pytest.fixture
 def root(tmp_path):
     (tmp_path / "reproduce" / "results").mkdir(parents=True)
-    (tmp_path / "README.md").write_text(f"# Title\n\n{BEGIN}\nold\n{END}\n\nmore\n")
+    (tmp_path / "README.md").write_text(f"# Title\n{HEADLINE}\n\n{BEGIN}\nold\n{END}\n\nmore\n")
     return tmp_path
 
 
@@ -258,7 +259,7 @@ def test_the_command_writes_and_checks_all_documents(root):
     assert not (root / "reproduce" / "RESULTS.md").exists()
     main(["--root", str(root)])
     readme = (root / "README.md").read_text()
-    assert readme.startswith("# Title\n\n") and readme.endswith(f"{END}\n\nmore\n")
+    assert readme.startswith("# Title\n") and readme.endswith(f"{END}\n\nmore\n")
     assert page.read_text() == f"# Eq. 9\n\n{BEGIN}\nThe study has not been run yet.\n{END}\n\nmore\n"
     assert main(["--root", str(root), "--check"]) == 0
     save_record(make_record(notes="A remark."), path)

@@ -7,13 +7,13 @@ import pytest
 from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation.figures import quality_by_questions
 from answer_ranking.evaluation.records import save_study
-from answer_ranking.evaluation.studies.transfer import (
+from answer_ranking.reports.studies.transfer import (
     SCRATCH,
+    TITLES,
     TRAINED_ON,
     UNSEEN,
     curves,
     transfer_block,
-    transfer_sentence,
 )
 
 
@@ -68,11 +68,11 @@ def test_the_ways_side_by_side(folder):
     ]
 
 
-def test_the_curves_begin_unseen(folder):
+def test_the_curves_begin_without_questions(folder):
     found = curves(folder)
     assert json.loads(json.dumps(found)) == {
         "TrecQA TRAIN": {
-            f"HyperQA, {TRAINED_ON}": [[0, 0.5, 0.01], [10, 0.55, 0.01], [80, 0.7, 0.01]],
+            f"HyperQA, {TITLES[TRAINED_ON]}": [[0, 0.5, 0.01], [10, 0.55, 0.01], [80, 0.7, 0.01]],
             f"HyperQA, {SCRATCH}": [[10, 0.3, 0.01], [80, 0.6, 0.01]],
         }
     }
@@ -91,29 +91,5 @@ def test_a_file_of_something_else_is_named(tmp_path):
 def test_a_study_without_conditions_is_named(folder):
     path = folder / "trecqa" / "hyperqa.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"conditions": []}))
-    with pytest.raises(UserError, match=r"hyperqa\.json is no record of its study: it has no conditions"):
+    with pytest.raises(UserError, match=r"hyperqa\.json has no conditions"):
         transfer_block(folder)
-
-
-@pytest.mark.parametrize("title", ["TrecQA TRAIN", "TrecQA TRAIN-ALL"])
-def test_of_a_data_set_the_sentence_has_the_study_that_is_best_on_dev(folder, title):
-    study = json.loads((folder / "trecqa" / "hyperqa.json").read_text())
-    better = [each | {"way": TRAINED_ON} for each in study["conditions"] if each["way"] == TRAINED_ON]
-    for each in better:
-        each["metrics_dev"] = {"map": {"mean": 0.9}}
-    conditions = [each for each in study["conditions"] if each["way"] != TRAINED_ON] + better
-    study |= {"title": title, "model": "Cosinet", "conditions": conditions}
-    save_study(study, folder / "trecqa" / "cosinet.json")
-    said = transfer_sentence(folder)
-    # Holm over six tests: 0.02, the third smallest with its equal, becomes 0.08 and does not count.
-    assert said.endswith(f"(without): none. No significant difference: {title}.")
-    assert "HyperQA" not in said
-    for each in study["comparisons"]:
-        each["p"] = 0.001  # 0.006 after Holm
-    save_study(study, folder / "trecqa" / "cosinet.json")
-    said = transfer_sentence(folder)
-    assert said.endswith(f"{title}, clean, Cosinet 0.700 (0.600). No significant difference: none.")
-
-
-def test_no_study_no_sentence(tmp_path):
-    assert transfer_sentence(tmp_path) == ""

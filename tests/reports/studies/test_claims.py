@@ -1,7 +1,7 @@
 """The claims on made-up records: differences, tests, verdicts, and what is refused."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -10,17 +10,19 @@ from scipy import stats
 from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation import ResultRecord, save_record
 from answer_ranking.evaluation.figures import drawn_from
-from answer_ranking.evaluation.studies.claims import (
+from answer_ranking.evaluation.papers import read_papers
+from answer_ranking.reports.documents import documents, main
+from answer_ranking.reports.studies.claims import (
+    NOT_SIGNIFICANT,
+    REVERSED,
     claims,
     claims_block,
     claims_file,
-    models_table,
-    read_fair,
+    models,
+    read_equal_budget,
     speed_points,
     verdict,
 )
-from answer_ranking.evaluation.tables import read_papers
-from answer_ranking.reports.documents import documents, main
 
 PAPERS = read_papers()
 TITLES = {
@@ -77,7 +79,7 @@ def fair_of(dataset="wikiqa", **records):
 
 
 def on_wikiqa(**records):
-    return {each["claim"].split(":")[0]: each for each in claims(fair_of(**records), PAPERS)}
+    return {each.claim.split(":")[0]: each for each in claims(fair_of(**records), PAPERS)}
 
 
 def test_a_claim_without_both_records_is_left_out():
@@ -97,40 +99,37 @@ def test_differences_tests_and_verdicts():
     # The claims about these models, and two tests of which nothing is recorded.
     missing = PAPERS.claims[1] | {"data": ["trecqa-train", "semevalcqa"]}
     found = claims(fair_of(**records), replace(PAPERS, claims=[missing, *here]))
-    by_pair = {each["claim"]: each for each in found}
+    by_pair = {each.claim: each for each in found}
     assert len(found) == len(by_pair) == len(here) > 4
     planned = len(here) + 2
     cosine = by_pair["Hyperbolic distance against cosine: HyperQA beats CosineQA"]
     differences = np.subtract(HIGH, LOW)
-    assert cosine["ours"] == pytest.approx(differences.mean(), abs=1e-6)
+    assert cosine.ours == pytest.approx(differences.mean(), abs=1e-6)
     interval = stats.t.interval(0.95, 15, differences.mean(), stats.sem(differences))
-    assert cosine["ci95"] == pytest.approx((interval[1] - interval[0]) / 2, abs=1e-6)
-    assert all((each["trials"], each["seeds"]) == (24, 2) for each in found)
+    assert cosine.ci95 == pytest.approx((interval[1] - interval[0]) / 2, abs=1e-6)
+    assert all((each.trials, each.seeds) == (24, 2) for each in found)
     # Sixteen differences of one sign: 2 of 2^16 patterns, least of all tests.
-    assert cosine["p"] == pytest.approx(planned * 2 / 2**16, abs=1e-6) and cosine["verdict"] == "holds"
+    assert cosine.p == pytest.approx(planned * 2 / 2**16, abs=1e-6) and cosine.verdict == "holds"
     attention = by_pair["Attention against none, over a convolution: AP-CNN beats QA-CNN"]
-    assert attention["ours"] == pytest.approx(-differences.mean(), abs=1e-6)
-    assert (
-        attention["p"] == pytest.approx(planned * 2 / 2**16, abs=1e-6)
-        and attention["verdict"] == "turns round"
-    )
+    assert attention.ours == pytest.approx(-differences.mean(), abs=1e-6)
+    assert attention.p == pytest.approx(planned * 2 / 2**16, abs=1e-6) and attention.verdict == REVERSED
     # The paper prints 0.688 and 0.670; CosineQA is in none of its tables.
-    assert attention["printed_difference"] == pytest.approx(0.018)
-    assert cosine["printed_difference"] is None
+    assert attention.printed_difference == pytest.approx(0.018)
+    assert cosine.printed_difference is None
     crossing = by_pair["Crossing against none: CTRN beats QRNN"]
-    assert crossing["verdict"] == "does not show" and crossing["p"] > 0.5
+    assert crossing.verdict == NOT_SIGNIFICANT and crossing.p > 0.5
     # Two-sided at 0.05 / planned in four of five repetitions.
     errors = stats.norm.ppf(1 - 0.05 / 2 / planned) + stats.norm.ppf(0.8)
-    assert crossing["detectable"] == pytest.approx(errors * stats.sem(np.subtract(MIXED, LOW)), abs=1e-6)
-    assert json.loads(claims_file(found)) == found
+    assert crossing.detectable == pytest.approx(errors * stats.sem(np.subtract(MIXED, LOW)), abs=1e-6)
+    assert json.loads(claims_file(found)) == [asdict(each) for each in found]
 
 
 def test_verdicts():
     assert [verdict(d, p) for d, p in ((0.1, 0.049), (-0.1, 0.049), (0.1, 0.05), (-0.1, 1.0))] == [
         "holds",
-        "turns round",
-        "does not show",
-        "does not show",
+        REVERSED,
+        NOT_SIGNIFICANT,
+        NOT_SIGNIFICANT,
     ]
 
 
@@ -141,10 +140,10 @@ def test_of_several_protocols_the_printed_one_counts_once():
         for name, values in pairs.items()
     }
     found = claims(fair_of("trecqa-train", **records), PAPERS)
-    crossing, distance = sorted(found, key=lambda each: each["claim"])
+    crossing, distance = sorted(found, key=lambda each: each.claim)
     # Table 6 prints 0.7582 and 0.7000, raw.
-    assert (crossing["protocol"], crossing["printed_difference"]) == ("raw", pytest.approx(0.0582))
-    assert (distance["protocol"], distance["printed_difference"]) == ("clean", None)
+    assert (crossing.protocol, crossing.printed_difference) == ("raw", pytest.approx(0.0582))
+    assert (distance.protocol, distance.printed_difference) == ("clean", None)
 
 
 def test_the_printed_difference_is_of_the_paper_that_claims():
@@ -153,10 +152,10 @@ def test_the_printed_difference_is_of_the_paper_that_claims():
         name: record(name, values, "semevalcqa", "answerable", variant="original")
         for name, values in pairs.items()
     }
-    found = {each["paper"]: each for each in claims(fair_of("semevalcqa", **records), PAPERS)}
+    found = {each.paper: each for each in claims(fair_of("semevalcqa", **records), PAPERS)}
     # Table 4 of HyperQA prints 0.795 and 0.771, Table 5 of CTRN 0.794 and 0.771; AP-CNN's own paper nothing.
-    assert found["hyperqa"]["printed_difference"] == pytest.approx(0.024)
-    assert found["ctrn"]["printed_difference"] == pytest.approx(0.023)
+    assert found["hyperqa"].printed_difference == pytest.approx(0.024)
+    assert found["ctrn"].printed_difference == pytest.approx(0.023)
 
 
 @pytest.mark.parametrize(
@@ -184,7 +183,9 @@ def test_the_page_and_the_file(tmp_path):
         again = record(name, values, search=SEARCH | {"search_seed": 1})
         save_record(again, results / "fair" / "wikiqa" / f"{name}-search-1.json")
     found = documents(tmp_path)
-    assert json.loads(found[results / "claims.json"]) == claims(read_fair(results / "fair"), PAPERS)
+    assert json.loads(found[results / "claims.json"]) == [
+        asdict(each) for each in claims(read_equal_budget(results / "fair"), PAPERS)
+    ]
     lines = found[page].splitlines()
     claim = next(line for line in lines if line.startswith("| Hyperbolic distance"))
     cells = [cell.strip() for cell in claim.strip("|").split("|")]
@@ -195,7 +196,7 @@ def test_the_page_and_the_file(tmp_path):
         "24 trials, 2 seeds",
         "**holds**",
     ]
-    assert "Of 1 tests: holds 1, does not show 0, turns round 0. Not run yet: " in found[page]
+    assert "Of 1 tests: holds 1, " in found[page]
     untested = " ".join(found[page].partition("Not run yet: ")[2].partition("\n\n")[0].split())
     assert "HyperQA beats CosineQA (semevalcqa, trecqa-train); Conversion" in untested
     (model,) = [line for line in lines if line.startswith("| wikiqa | cosineqa |")]
@@ -230,12 +231,13 @@ def test_rules_stand_beside_the_models_and_variants_only_in_the_table():
     rule = {"model": "BM25", "training_seconds": None, "search": {}}
     rules = [on_trecqa("hyperqa", HIGH, "raw", **rule), on_trecqa("hyperqa", LOW, "clean", **rule)]
     rules.append(record("hyperqa", LOW, **rule))  # of another data set
-    rows = [line for line in models_table(fair, rules).splitlines() if "trecqa" in line]
-    found = {line.split("|")[2].strip(): line for line in rows}
+    found = {each.name: each for each in models(fair, rules)}
     # LOW and MIXED have the same mean.
     assert next(iter(found)) == "hyperqa" and set(found) == {"hyperqa", "BM25", "hyperqa-eq9-none"}
+    assert (found["BM25"].record, found["BM25"].laxer) == (rules[1], rules[0])
     # Nothing is trained for BM25.
-    assert found["BM25"].endswith("| 0.587 ± 0.100 | 0.335 ± 0.100 | 12,345 | – | 2,346 | – |")
+    page = claims_block([], fair, PAPERS, rules)
+    assert "| BM25 | 0.587 ± 0.100 | 0.335 ± 0.100 | 12,345 | – | 2,346 | – |" in page
     points = speed_points(fair["trecqa-train"], rules)
     assert {name: point[1] for name, point in points.items()} == pytest.approx(
         {"HyperQA": 0.5875, "BM25": 0.335}
@@ -244,9 +246,9 @@ def test_rules_stand_beside_the_models_and_variants_only_in_the_table():
 
 def test_other_records_are_refused(tmp_path):
     save_record(replace(record("hyperqa", HIGH), search={}), tmp_path / "wikiqa" / "hyperqa.json")
-    with pytest.raises(UserError, match=r"hyperqa\.json is no record of reproduce/studies/fair\.py"):
-        read_fair(tmp_path)
+    with pytest.raises(UserError, match=r"hyperqa\.json is not a record of reproduce/studies/fair\.py"):
+        read_equal_budget(tmp_path)
     save_record(replace(record("hyperqa", HIGH), search={"trials": 3}), tmp_path / "wikiqa" / "hyperqa.json")
-    with pytest.raises(UserError, match=r"hyperqa\.json is no record of reproduce/studies/fair\.py"):
-        read_fair(tmp_path)
+    with pytest.raises(UserError, match=r"hyperqa\.json is not a record of reproduce/studies/fair\.py"):
+        read_equal_budget(tmp_path)
     assert claims_block([], {}, PAPERS) == "No claim has been tested yet."

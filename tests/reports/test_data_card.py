@@ -3,7 +3,7 @@ import pandas as pd
 from answer_ranking.data_prep import Dataset, load_dataset
 from answer_ranking.data_prep.dataset import OWN_TABLES
 from answer_ranking.data_prep.tables import check_table
-from answer_ranking.evaluation.data_card import data_card
+from answer_ranking.reports.data_card import data_card
 
 
 def test_a_card_counts_by_hand():

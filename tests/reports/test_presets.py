@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from answer_ranking.evaluation.presets import advice, compare, correct_for_number, fuse
+from answer_ranking.evaluation.presets import compare, correct_for_number, fuse
+from answer_ranking.reports.presets import best_rankers
 
 
 def test_the_fusion_by_hand():
@@ -28,11 +29,11 @@ def test_the_advice_names_what_no_other_beats(bm25, best):
     correct_for_number(conditions)
     # Holm: the least of three p-values is multiplied by three.
     assert min(conditions[0]["p"].values()) == pytest.approx(3 * min(once.values()))
-    assert advice({"conditions": conditions}).startswith(f"**What to take:** Ours: {best}; no other")
+    assert best_rankers({"conditions": conditions}) == {best: ["Ours"]}
     # Of raw and clean, clean speaks; rankers of the same figures stand together.
     alike = dict.fromkeys(tables, tables["fusion"])
     others = [{**compare(alike, "clean"), "title": "Other", "protocol": "clean"}]
     others.append({**compare(tables, "answerable"), "title": "Other", "protocol": "raw"})
-    said = advice({"conditions": [*conditions, *others]})
-    assert f"Ours: {best}; Other: the preset or BM25 or the fusion of both; no other" in said
+    found = best_rankers({"conditions": [*conditions, *others]})
+    assert found == {best: ["Ours"], "the preset or BM25 or the fusion of both": ["Other"]}
     assert conditions[0]["metrics"]["bm25"]["map"]["mean"] == pytest.approx(bm25, abs=0.02)

@@ -3,8 +3,8 @@
 import pytest
 
 from answer_ranking.evaluation import ResultRecord
-from answer_ranking.evaluation.studies.causes import OPEN, RULED_OUT, SUPPORTED, WORSE, causes_block, verdict
-from answer_ranking.evaluation.tables import read_papers
+from answer_ranking.evaluation.papers import read_papers
+from answer_ranking.reports.studies.causes import OPEN, RULED_OUT, SUPPORTED, WORSE, causes_block, verdict
 
 PAPERS = read_papers()
 

@@ -1,0 +1,73 @@
+"""What a result was measured with: versions of packages, the commit of the code, and the machine."""
+
+import os
+import platform
+import re
+import subprocess
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+_PACKAGES = (
+    "keras",
+    "tensorflow",
+    "tensorflow-cpu",
+    "numpy",
+    "pandas",
+    "pytrec_eval-terrier",
+    "spacy",
+    "bm25s",
+)
+_ROOT = Path(__file__).resolve().parents[1]
+# Files that a run writes, or that are written from its records, do not change the code.
+_NOT_CODE = (":!reproduce/results", ":!reproduce/searches", ":!ranking/presets", ":!*.md")
+
+
+def package_versions() -> dict[str, str]:
+    """Return the versions of Python and of the installed packages that can change a result."""
+    versions = {"python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+@cache
+def environment() -> dict[str, Any]:
+    """Describe the code and the machine of this process.
+
+    `commit` and `clean_tree` (no uncommitted changes of the code) are "" and None outside of this package's
+    repository; `threads` are the CPUs that this process may use, or TF_NUM_INTRAOP_THREADS.
+    """
+    # An installed copy may lie inside the repository of another project.
+    inside = Path(_git("rev-parse", "--show-toplevel") or os.devnull).resolve() == _ROOT
+    commit = (_git("rev-parse", "HEAD") or "") if inside else ""
+    changes = _git("status", "--porcelain", "--", ".", *_NOT_CODE) if commit else None
+    available = getattr(os, "sched_getaffinity", None)
+    threads = len(available(0)) if available else os.cpu_count() or 1
+    return {
+        "commit": commit,
+        "clean_tree": None if changes is None else not changes,
+        "processor": _processor(),
+        "threads": int(os.environ.get("TF_NUM_INTRAOP_THREADS") or threads),
+    }
+
+
+def _git(*words: str) -> str | None:
+    """Ask git about the folder of this package; None where it is not installed or has no answer."""
+    try:
+        done = subprocess.run(["git", "-C", _ROOT, *words], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()
+
+
+def _processor() -> str:
+    try:
+        found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    except OSError:
+        found = None
+    return found[1] if found else platform.processor() or platform.machine()

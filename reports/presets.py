@@ -1,0 +1,89 @@
+"""The cards of the rankers that come with the package: their figures beside BM25, and which to take."""
+
+from collections.abc import Mapping
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+from answer_ranking.evaluation.comparisons import SIGNIFICANT
+from answer_ranking.evaluation.metrics import strictest
+from answer_ranking.evaluation.presets import FUSION
+from answer_ranking.evaluation.records import read_studies
+from answer_ranking.reports.pages import render
+
+RANKERS = {"preset": "the preset", "bm25": "BM25", "fusion": "the fusion of both"}
+"""What a card compares, in the order of its tables."""
+_NEEDED = ("command", "name", "model", "data", "word_vectors", "trials", "chosen", "conditions", "size")
+
+Card = Mapping[str, Any]
+
+
+def read_cards(folder: Path) -> dict[Path, dict[str, Any]]:
+    """Read the cards of a folder of presets, by their paths."""
+    return read_studies(folder, _NEEDED, "*/card.json")
+
+
+def card_page(card: Card) -> str:
+    """Write a card as a page."""
+    varied = [name for name in card["trials"][0] if name not in ("seed", "epoch", "dev_map")]
+    page = render(
+        "preset_card.md.j2",
+        card=card,
+        best=best_rankers(card),
+        rankers=RANKERS | {"preset": card["name"]},
+        varied=varied,
+        seen={each["title"]: each["seen"] for each in card["conditions"]},
+        significant=SIGNIFICANT,
+        fusion=FUSION,
+    )
+    return f"{page}\n"
+
+
+def presets_block(folder: Path) -> str:
+    """Write the part of the page on the presets that comes from their cards.
+
+    Example:
+        >>> presets_block(Path("/nowhere"))
+        'There are no presets.'
+    """
+    cards = list(read_cards(folder).values())
+    # All cards have the same questions.
+    conditions = list(zip(*(card["conditions"] for card in cards), strict=True))
+    return render(
+        "presets.md.j2",
+        cards=cards,
+        conditions=conditions,
+        best={card["name"]: best_rankers(card) for card in cards},
+        significant=SIGNIFICANT,
+    )
+
+
+def best_rankers(card: Card) -> dict[str, list[str]]:
+    """Find the rankers that no other one beats significantly, and the data sets where they are the same ones.
+
+    Of a data set with several protocols the strictest speaks.
+    """
+    by_title: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for each in card["conditions"]:
+        by_title.setdefault(each["title"], {})[each["protocol"]] = each
+    titles: dict[str, list[str]] = {}
+    for title, conditions in by_title.items():
+        best = _unbeaten(conditions[strictest(conditions)])
+        titles.setdefault(" or ".join(best), []).append(title)
+    return titles
+
+
+def _unbeaten(condition: Mapping[str, Any]) -> list[str]:
+    found = dict(RANKERS)
+    for a, b in permutations(RANKERS, 2):
+        if _beats(condition, a, b):
+            found.pop(b, None)
+    return list(found.values())
+
+
+def _beats(condition: Mapping[str, Any], a: str, b: str) -> bool:
+    """Tell whether the first ranker is significantly better than the second."""
+    tests = condition["p"]
+    p = tests[f"{a} - {b}"] if f"{a} - {b}" in tests else tests[f"{b} - {a}"]
+    metrics = condition["metrics"]
+    return metrics[a]["map"]["mean"] > metrics[b]["map"]["mean"] and p < SIGNIFICANT
