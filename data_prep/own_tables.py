@@ -1,7 +1,6 @@
 """Reading, splitting and writing a user's own table."""
 
 import re
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
@@ -9,10 +8,10 @@ from typing import IO, Any
 import numpy as np
 import pandas as pd
 
-from answer_ranking.base.errors import UserError
+from answer_ranking.base.errors import UserError, say
 from answer_ranking.data_prep.column_names import ColumnNames
 from answer_ranking.data_prep.table_files import read_table_file
-from answer_ranking.data_prep.tables import Faults, check_table, counts_under, is_missing, same_text
+from answer_ranking.data_prep.tables import Faults, check_table, counts_under, is_blank, is_missing, same_text
 
 # What a spreadsheet takes for a formula.
 _FORMULA = re.compile("[=+@\t\r-]")
@@ -50,11 +49,8 @@ def load_table(
         drop_duplicates: of the rows that have question and candidate in common keep one, a correct one if
             there is any, and print how many are left out.
 
-    Raises:
-        UserError: the file cannot be read, or rows are wrong; the message names their lines.
-
-    Returns:
-        The table, as `check_table` describes it. Its `attrs["separator"]` is the separator of the file.
+    Returns the table, as `check_table` describes it. Its `attrs["separator"]` is the separator of the file.
+    A UserError says that the file cannot be read, or names the lines of the rows that are wrong.
 
     Example:
         >>> from pathlib import Path
@@ -62,30 +58,33 @@ def load_table(
         >>> load_table("faq.csv")[["question_id", "candidate", "label"]].values.tolist()
         [['q1', 'Me.', 1], ['q1', 'There.', 0]]
     """
-    names = ColumnNames(columns, labelled=labelled)
-    # Nothing here holds on to the raw table while the checked one is made: half a million rows would fill the
-    # memory once more.
-    if isinstance(table, pd.DataFrame):
-        names.require(table.columns, where)
-        raw, lines = table.set_axis(names.standard(table.columns), axis=1), None
-        faults = Faults(where, "row", drop_bad_rows)
-    else:
-        raw, lines, faults = read_table_file(Path(table), names, drop_bad_rows)
+    raw, lines, faults = _read(table, where, ColumnNames(columns, labelled=labelled), drop_bad_rows)
     if labelled and len(raw):
         raw = _all_labelled_if_none(raw, faults.where)
+    # Nothing here holds on to the raw table while the checked one is made: half a million rows would
+    # fill the memory once more.
     attrs, parts = {"separator": ","} | raw.attrs, [raw]
     del raw
     checked = check_table(
         parts.pop(),
         faults.where,
         lines,
-        unit=faults.unit,
         labelled=labelled,
         faults=faults,
         drop_duplicates=drop_duplicates,
     )
     checked.attrs = attrs
     return checked
+
+
+def _read(
+    table: str | Path | pd.DataFrame, where: str, names: ColumnNames, drop_bad_rows: bool
+) -> tuple[pd.DataFrame, list[int] | None, Faults]:
+    if not isinstance(table, pd.DataFrame):
+        return read_table_file(Path(table), names, drop_bad_rows)
+    names.require(table.columns, where)
+    renamed = table.set_axis(names.standard(table.columns), axis=1)
+    return renamed, None, Faults(where, "row", drop_bad_rows)
 
 
 def _all_labelled_if_none(table: pd.DataFrame, where: str | Path) -> pd.DataFrame:
@@ -95,11 +94,11 @@ def _all_labelled_if_none(table: pd.DataFrame, where: str | Path) -> pd.DataFram
     if "label" not in table.columns:
         found = ", ".join(map(str, table.columns))
         why = f"no column 'label' (found: {found:.200}; --label-column names another)"
-    elif all(is_missing(value) or not str(value).strip() for value in table["label"]):
+    elif all(is_missing(value) or is_blank(str(value)) for value in table["label"]):
         why = "the labels are empty"
     else:
         return table
-    print(f"{where}: {why}, so every candidate is taken as correct.", file=sys.stderr)
+    say(f"{where}: {why}, so every candidate is taken as correct.")
     return table.assign(label=1)
 
 
@@ -111,6 +110,7 @@ def write_csv(table: pd.DataFrame, file: IO[str], separator: str = ",", *, bom: 
     Excel tells UTF-8.
 
     Example:
+        >>> import sys
         >>> write_csv(pd.DataFrame({"text": ["=1+1", "a;b"], "score": [-0.5, 1.0]}), sys.stdout, ";")
         text;score
         '=1+1;-0.5

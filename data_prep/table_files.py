@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from answer_ranking.base import files
-from answer_ranking.base.errors import UserError
+from answer_ranking.base.errors import UserError, say
 from answer_ranking.base.files import decode_text, read_content
 from answer_ranking.data_prep.column_names import ColumnNames
 from answer_ranking.data_prep.length_of_texts import LengthOfTexts
@@ -80,10 +80,7 @@ def _text(path: Path, suffix: str) -> str:
             if suffix == ".jsonl" or not _is_windows_1252(content):
                 raise
             text = content.decode("cp1252").replace("\r\n", "\n")
-            print(
-                f"{path}: not UTF-8, so read as Windows-1252. If letters are wrong, save it as UTF-8.",
-                file=sys.stderr,
-            )
+            say(f"{path}: not UTF-8, so read as Windows-1252. If letters are wrong, save it as UTF-8.")
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise UserError(f"{path}, line {line}: NUL bytes, which no text has. Save it as UTF-8.")

@@ -13,7 +13,7 @@ import pytest
 
 from answer_ranking.base import files
 from answer_ranking.base.errors import UserError
-from answer_ranking.data_prep import length_of_texts
+from answer_ranking.data_prep import length_of_texts, load_table
 from answer_ranking.data_prep.column_names import ColumnNames, EveryColumn
 from answer_ranking.data_prep.table_files import read_table_file
 from answer_ranking.data_prep.tables import check_table
@@ -196,3 +196,22 @@ def test_a_sheet_that_unpacks_to_too_much_is_refused(tmp_path):
         archive.writestr("xl/worksheets/sheet1.xml", b" " * (files.MOST_BYTES + 1))
     with pytest.raises(UserError, match="unpacks to more than"):
         read_table_file(path, ColumnNames())
+
+
+@pytest.mark.parametrize("value", [None, np.float32("nan"), pd.NaT, pd.NA, "\u200b", " \u200b\ufeff ", ""])
+def test_a_question_that_shows_nothing_is_empty(value):
+    table = pd.DataFrame({"question": ["Who?", value], "candidate": ["a", "b"]}, dtype=object)
+    with pytest.raises(UserError, match="row 2: the question is empty"):
+        load_table(table)
+    table.iloc[1, 0] = "\u200bWho\u200b?"
+    assert load_table(table)["question"].tolist() == ["Who?", "\u200bWho\u200b?"]
+
+
+def test_no_message_commands_the_terminal(tmp_path, capsys):
+    path = tmp_path / "a.csv"
+    path.write_text("question,answer,\x1b[31mred\nWho?,Ann,1\n")
+    load_table(path)
+    with pytest.raises(UserError) as error:
+        load_table(path, columns={"candidate": "Reply"})
+    for said in (capsys.readouterr().err, str(error.value)):
+        assert "\x1b" not in said and r"\x1b[31mred" in said
