@@ -265,66 +265,85 @@ def _read_text(
     word_of = {word.encode(): word for word in wanted}
     found: dict[str, np.ndarray] = {}
     promised = dimensions = None
-    n_vectors = number = 0
-    whole = True
+    n_vectors, number, whole = 0, 0, True
+    for number, line, whole in _text_lines(stream, where):
+        header = _text_header(line, where) if number == 1 else None
+        if header:
+            promised, dimensions = header
+        if header or not line:
+            continue
+        place = f"{where}, line {number}"
+        if not n_vectors and line.lstrip().lower().startswith((b"<!doctype", b"<html", b"<?xml")):
+            raise UserError(f"{place}: a web page, not word vectors. Fetch the file itself.")
+        n_vectors += 1
+        dimensions = dimensions or line.count(b" ")
+        word = _word_of_line(line, dimensions, place)
+        if word is None:
+            continue
+        if tell:
+            tell(word)
+        known = word_of.get(word)
+        # Whatever is wanted, the first line shows whether these are numbers.
+        if n_vectors == 1 or (known is not None and known not in found):
+            vector = _vector_of_line(line, place)
+            if known is not None:
+                found[known] = vector
+    if promised is None and not whole:
+        raise UserError(
+            f"{where}, line {number}: cut short, for it ends without a line feed. "
+            "Fetch the file again, or add a line feed if it is whole."
+        )
+    if not n_vectors or (promised is not None and n_vectors != promised):
+        than = f", not the {promised} it promises" if promised else ""
+        raise UserError(f"{where} holds {n_vectors} vectors{than}. Fetch the file again.")
+    return list(found), np.array(list(found.values()), np.float32).reshape(-1, dimensions or 0)
+
+
+def _text_lines(stream: IO[bytes], where: str) -> Iterator[tuple[int, bytes, bool]]:
+    """Give the lines without what is blank at their end, numbered, and whether a line feed ends each."""
+    number = 0
     while line := stream.readline(_LONGEST_LINE + 1):
         number += 1
         if len(line) > _LONGEST_LINE:
             raise UserError(f"{where}, line {number}: longer than {_LONGEST_LINE:,} bytes. Fetch it again.")
         if b"\0" in line or line.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise UserError(f"{where}, line {number}: binary or UTF-16. Save it as text with encoding UTF-8.")
-        whole = line.endswith(b"\n")
-        line = line.rstrip()
-        if number == 1:
-            line = line.removeprefix(b"\xef\xbb\xbf")
-            header = line.split()
-            if len(header) == 2 and all(field.isdigit() and len(field) < 16 for field in header):
-                promised, dimensions = map(int, header)
-                if not dimensions:
-                    raise UserError(f"{where}, line 1: vectors of 0 dimensions. Fetch the file again.")
-                continue
-        if not line:
-            continue
-        if not n_vectors and line.lstrip().lower().startswith((b"<!doctype", b"<html", b"<?xml")):
-            raise UserError(f"{where}, line {number}: a web page, not word vectors. Fetch the file itself.")
-        n_vectors += 1
-        word, *rest = line.split(b" ", 2)
-        fields = line.count(b" ")
-        dimensions = dimensions or fields
-        if fields != dimensions or not fields:
-            # GloVe 840B has words with blanks ("at name@domain.com"); no token of ours is one.
-            if fields > dimensions and not _is_number(rest[0]):
-                continue
-            raise UserError(
-                f"{where}, line {number}: {fields} numbers, not {dimensions or 'any'}. Fetch the file again."
-            )
-        word = word.removeprefix(b"/c/en/")
-        if tell:
-            tell(word)
-        known = word_of.get(word)
-        if (known is None or known in found) and n_vectors > 1:
-            continue
-        try:
-            vector = np.array([float(value) for value in line.split(b" ")[1:]], np.float32)
-        except ValueError as error:
-            raise UserError(
-                f"{where}, line {number}: not a number ({error}). Fetch the file again."
-            ) from error
-        if not np.isfinite(vector).all():
-            raise UserError(f"{where}, line {number}: the vector is not finite. Fetch the file again.")
-        if known is not None:
-            found[known] = vector
-    if promised is None and not whole:
-        raise UserError(
-            f"{where}, line {number}: cut short, for it ends without a line feed. Fetch the file again, or "
-            "add a line feed if it is whole."
-        )
-    if not n_vectors or (promised is not None and n_vectors != promised):
-        raise UserError(
-            f"{where} holds {n_vectors} vectors{f', not the {promised} it promises' if promised else ''}. "
-            "Fetch the file again."
-        )
-    return list(found), np.array(list(found.values()), np.float32).reshape(-1, dimensions or 0)
+        text = line.rstrip()
+        yield number, text.removeprefix(codecs.BOM_UTF8) if number == 1 else text, line.endswith(b"\n")
+
+
+def _text_header(line: bytes, where: str) -> tuple[int, int] | None:
+    """Read the numbers of vectors and of dimensions, where the first line has these."""
+    fields = line.split()
+    if len(fields) != 2 or not all(field.isdigit() and len(field) < 16 for field in fields):
+        return None
+    n_vectors, dimensions = map(int, fields)
+    if not dimensions:
+        raise UserError(f"{where}, line 1: vectors of 0 dimensions. Fetch the file again.")
+    return n_vectors, dimensions
+
+
+def _word_of_line(line: bytes, dimensions: int, place: str) -> bytes | None:
+    """Give a line's word; None where it has blanks in it, as some of GloVe 840B have and no token of ours."""
+    word, *rest = line.split(b" ", 2)
+    fields = line.count(b" ")
+    if fields == dimensions and fields:
+        return word.removeprefix(b"/c/en/")
+    if fields > dimensions and not _is_number(rest[0]):
+        return None
+    raise UserError(f"{place}: {fields} numbers, not {dimensions or 'any'}. Fetch the file again.")
+
+
+def _vector_of_line(line: bytes, place: str) -> np.ndarray:
+    word, *numbers = line.split(b" ")
+    try:
+        vector = np.array(list(map(float, numbers)), np.float32)
+    except ValueError as error:
+        raise UserError(f"{place}: not a number ({error}). Fetch the file again.") from error
+    if not np.isfinite(vector).all():
+        shown = word.decode(errors="replace")
+        raise UserError(f"{place}: the vector of {shown!r:.80} is not finite. Fetch the file again.")
+    return vector
 
 
 def _is_number(text: bytes) -> bool:

@@ -53,7 +53,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_word(tmp_path):
         ("a.txt", b"the 1 2\nof 1\n", "line 2: 1 numbers, not 2"),
         ("a.txt", b"the 1 2\nof 1 2 3 4\n", "line 2: 4 numbers, not 2"),
         ("a.txt", b"the 1 2\nof 1 x\n", "line 2: not a number"),
-        ("a.txt", b"the 1 2\nof 1 nan\n", "line 2: the vector is not finite"),
+        ("a.txt", b"the 1 2\nof 1 nan\n", "line 2: the vector of 'of' is not finite"),
         ("a.txt", b"the\n", "line 1: 0 numbers, not any"),
         ("a.txt", b"", "holds 0 vectors"),
         ("a.txt", b"3 2\nthe 1 2\nof 1 2\n", "holds 2 vectors, not the 3 it promises"),
