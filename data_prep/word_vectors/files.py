@@ -266,7 +266,7 @@ def _read_text(
     found: dict[str, np.ndarray] = {}
     promised = dimensions = None
     n_vectors, number, whole = 0, 0, True
-    for number, line, whole in _text_lines(stream, where):
+    for number, line, whole in _text_lines(stream, where):  # noqa: B007 (read behind the loop)
         header = _text_header(line, where) if number == 1 else None
         if header:
             promised, dimensions = header

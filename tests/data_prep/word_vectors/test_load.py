@@ -99,7 +99,7 @@ def test_options_that_make_no_sense_are_a_user_error():
 def test_vectors_that_are_all_zero_are_refused_by_file_and_word(tmp_path):
     (tmp_path / "zero.txt").write_text("the 0 0\ncat 0 0\ndog 0 1\n")
     source = [str(tmp_path / "zero.txt")]
-    with pytest.raises(UserError, match=r"zero\.txt: those of 'cat' and of all other words found are zero"):
+    with pytest.raises(UserError, match=r"zero\.txt: those of 'the' and of all other words found are zero"):
         load_word_vectors(source, Vocabulary(["cat", "the", "absent"]))
     assert load_word_vectors(source, Vocabulary(["cat", "dog"])).known.tolist() == [False, False, True, True]
     # A service asks for the few words of a question that are new.
