@@ -65,8 +65,8 @@ def _paragraphs(record: dict, tokens: list[str], html: list[bool]) -> tuple[dict
     paragraphs = {}
     left = _MOST_NESTED * len(tokens)
     for index, candidate in enumerate(record["long_answer_candidates"]):
-        begin, end = int(candidate["start_token"]), int(candidate["end_token"])
-        if not 0 <= begin < end <= len(tokens):
+        begin, end = candidate["start_token"], candidate["end_token"]
+        if not (type(begin) is type(end) is int and 0 <= begin < end <= len(tokens)):
             raise ValueError(f"candidate {index} lies outside the page")
         if tokens[begin].upper() == "<P>":
             left -= end - begin

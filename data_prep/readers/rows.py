@@ -68,12 +68,15 @@ class TableRows:
         return table
 
 
+_MALFORMED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+
+
 @contextmanager
 def refuse_malformed(what: str) -> Iterator[None]:
     """Turn the errors of taking a value of another form apart into a UserError that begins with `what`."""
     try:
         yield
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
+    except _MALFORMED as error:
         raise UserError(f"{what} ({error!r:.100}). Fetch the file again.") from error
 
 

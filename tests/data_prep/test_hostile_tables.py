@@ -179,6 +179,16 @@ def test_damaged_files_end_in_one_kind_of_error(tmp_path, suffix, make):
     assert refused > 50
 
 
+def test_no_byte_of_what_a_parquet_file_says_of_itself_ends_the_process(tmp_path):
+    sound, path = a_parquet(), tmp_path / "a.parquet"
+    for place in range(len(sound) - 1_000, len(sound)):
+        path.write_bytes(sound[:place] + bytes([70]) + sound[place + 1 :])
+        try:
+            read_table_file(path, EveryColumn("candidate"))
+        except UserError as error:
+            assert str(path) in str(error)
+
+
 def test_too_little_memory_is_no_damage(tmp_path, monkeypatch):
     path = parquet(tmp_path / "t.parquet", candidate=pa.array(["a"]))
 

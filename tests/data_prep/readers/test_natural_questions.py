@@ -91,6 +91,8 @@ def test_answers_that_are_tables_and_pages_without_paragraphs_are_left_out_and_c
         nq([0], example_id=None),
         nq([0], long_answer_candidates=[{"start_token": 3, "end_token": 900}]),
         nq([0], long_answer_candidates=[{"start_token": -3, "end_token": 4}]),
+        nq([0], long_answer_candidates=[{"start_token": 0, "end_token": 1e999}]),
+        nq([0], long_answer_candidates=[{"start_token": 0, "end_token": 2.5}]),
         nq([0], document_text=7),
     ],
 )

@@ -1,0 +1,26 @@
+"""Texts that a spreadsheet would take for formulas, in the CSV files that the program writes."""
+
+import re
+from typing import Any
+
+_FORMULA = re.compile("'*[=+@\t\r\n-]")
+
+
+def with_formula_mark(value: Any) -> Any:
+    """Put an apostrophe before a text that would be a formula, or that could be mistaken for a marked one.
+
+    Example:
+        >>> with_formula_mark("=1+1"), with_formula_mark("'=1"), with_formula_mark("1+1")
+        ("'=1+1", "''=1", '1+1')
+    """
+    return f"'{value}" if _FORMULA.match(str(value)) else value
+
+
+def without_formula_mark(text: str) -> str:
+    """Take the apostrophe away that `with_formula_mark` put there.
+
+    Example:
+        >>> without_formula_mark("'=1+1"), without_formula_mark("'tis")
+        ('=1+1', "'tis")
+    """
+    return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
