@@ -35,3 +35,8 @@ class UserError(Exception):
 
 class DamagedFileError(UserError):
     """A file of an index that cannot be read."""
+
+
+def damaged(place: object, what: str, files: str = "the file") -> UserError:
+    """Make the error for a fetched file that is not what it should be; `place` names it, and the line."""
+    return UserError(f"{place}: {what}. Fetch {files} again.")

@@ -60,9 +60,7 @@ def load_table(
     """
     names = ColumnNames(columns, labelled=labelled)
     if isinstance(table, pd.DataFrame):
-        names.require(table.columns, where)
-        raw, lines = table.set_axis(names.standard(table.columns), axis=1), None
-        faults = Faults(where, "row", drop_bad_rows)
+        raw, lines, faults = _frame(table, where, names), None, Faults(where, "row", drop_bad_rows)
     else:
         raw, lines, faults = read_table_file(Path(table), names, drop_bad_rows, sheet)
     if labelled and len(raw):
@@ -71,16 +69,15 @@ def load_table(
     # fill the memory once more.
     attrs, parts = {"separator": ","} | raw.attrs, [raw]
     del raw
-    checked = check_table(
-        parts.pop(),
-        faults.where,
-        lines,
-        labelled=labelled,
-        faults=faults,
-        drop_duplicates=drop_duplicates,
-    )
+    options = {"labelled": labelled, "faults": faults, "drop_duplicates": drop_duplicates}
+    checked = check_table(parts.pop(), faults.where, lines, **options)
     checked.attrs = attrs
     return checked
+
+
+def _frame(table: pd.DataFrame, where: str, names: ColumnNames) -> pd.DataFrame:
+    names.require(table.columns, where)
+    return table.set_axis(names.standard(table.columns), axis=1)
 
 
 def _all_labelled_if_none(table: pd.DataFrame, where: str | Path) -> pd.DataFrame:

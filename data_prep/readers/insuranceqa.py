@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from answer_ranking.base.errors import UserError
+from answer_ranking.base.errors import damaged
 from answer_ranking.data_prep.dataset import github_urls
 from answer_ranking.data_prep.description import DataFile, DatasetDescription
 from answer_ranking.data_prep.readers.rows import read_pairs
-from answer_ranking.data_prep.tables import numbered_lines
+from answer_ranking.data_prep.tables import COLUMNS, numbered_lines
 
 
 @dataclass(frozen=True)
@@ -39,25 +39,26 @@ def read_questions(text: str, where: str | Path, fields: Sequence[str]) -> list[
     questions = []
     for number, line in numbered_lines(text):
         parts = line.split("\t")
-        if len(parts) != len(fields) or not all(part.strip() for part in parts):
-            raise UserError(
-                f"{where}, line {number}: not the fields {', '.join(fields)}. Fetch the file again."
-            )
-        values = dict(zip(fields, parts, strict=True))
-        # V1 names some correct answers twice.
-        correct, pool = (tuple(dict.fromkeys(values.get(name, "").split())) for name in ("correct", "pool"))
-        questions.append(PooledQuestion(values["question"], correct, pool, values.get("domain", "")))
+        if len(parts) != len(fields) or not all(map(str.strip, parts)):
+            raise damaged(f"{where}, line {number}", f"not the fields {', '.join(fields)}")
+        values = {"pool": "", "domain": ""} | dict(zip(fields, parts, strict=True))
+        correct, pool = _distinct(values["correct"]), _distinct(values["pool"])
+        questions.append(PooledQuestion(values["question"], correct, pool, values["domain"]))
     return questions
+
+
+def _distinct(labels: str) -> tuple[str, ...]:
+    # V1 names some correct answers twice.
+    return tuple(dict.fromkeys(labels.split()))
 
 
 def spell_out(tokens: str, vocabulary: Mapping[str, str], where: str | Path) -> str:
     """Turn `idx_` numbers into words, a blank between two tokens."""
     try:
-        return " ".join([vocabulary[token] for token in tokens.split()])
+        return " ".join(map(vocabulary.__getitem__, tokens.split()))
     except KeyError as error:
-        raise UserError(
-            f"{where}: {error.args[0]} is not in the vocabulary. Fetch both files again."
-        ) from error
+        what = f"{error.args[0]} is not in the vocabulary"
+        raise damaged(where, what, "both files") from error
 
 
 def pooled_table(
@@ -72,42 +73,29 @@ def pooled_table(
     of a million rows.
     """
     if not questions:
-        raise UserError(f"{where}: there are no questions. Fetch the file again.")
-    # Labels are whole numbers: of two the longer one is the larger.
-    ordered = sorted(answers, key=lambda label: (len(label), label))
-    number_of = {label: number for number, label in enumerate(ordered)}
-    numbers: list[int] = []
-    labels: list[bool] = []
-    sizes = []
+        raise damaged(where, "there are no questions")
+    known = {label: label for label in answers}
+    columns: dict[str, list] = {name: [] for name in COLUMNS}
     for line, question in enumerate(questions, start=1):
-        correct = set(question.correct)
-        wrong = [label for label in question.pool if label not in correct]
-        pool = [*question.correct, *wrong[: max(0, len(question.pool) - len(correct))]]
-        missing = next((label for label in pool if label not in number_of), None)
-        if missing is not None:
-            raise UserError(
-                f"{where}, line {line}: no answer has the label {missing}. Fetch both files again."
-            )
-        found = sorted([number_of[label] for label in pool])
-        own = {number_of[label] for label in question.correct}
-        numbers += found
-        labels += [number in own for number in found]
-        sizes.append(len(pool))
+        for label in _full_pool(question):
+            if label not in known:
+                what = f"no answer has the label {label}"
+                raise damaged(f"{where}, line {line}", what, "both files")
+            columns["candidate_id"].append(known[label])
+            columns["candidate"].append(answers[label])
+            columns["label"].append(int(label in question.correct))
+        n_more = len(columns["label"]) - len(columns["question"])
+        columns["question_id"] += [f"{split}-{line}"] * n_more
+        columns["question"] += [question.question] * n_more
+    return pd.DataFrame(columns, dtype=object).astype({"label": np.int64})
 
-    def repeated(values: list[str]) -> np.ndarray:
-        return np.repeat(np.array(values, object), sizes)
 
-    def of_rows(values: Sequence[str]) -> np.ndarray:
-        return np.array(values, object)[np.array(numbers)]
-
-    columns = {
-        "question_id": repeated([f"{split}-{line}" for line in range(1, len(questions) + 1)]),
-        "question": repeated([question.question for question in questions]),
-        "candidate_id": of_rows(ordered),
-        "candidate": of_rows([answers[label] for label in ordered]),
-        "label": np.array(labels, np.int64),
-    }
-    return pd.DataFrame({name: pd.Series(values, dtype=values.dtype) for name, values in columns.items()})
+def _full_pool(question: PooledQuestion) -> list[str]:
+    wrong = [label for label in question.pool if label not in question.correct]
+    n_wrong = max(0, len(question.pool) - len(question.correct))
+    pool = [*question.correct, *wrong[:n_wrong]]
+    # Labels are whole numbers: of two the longer one is the larger.
+    return sorted(pool, key=lambda label: (len(label), label))
 
 
 def _with_texts(
@@ -115,13 +103,14 @@ def _with_texts(
 ) -> list[PooledQuestion]:
     """Give the questions of an encoded file their texts, which another file holds in the same order."""
     if len(pooled) != len(texts):
-        raise UserError(f"{where}: {len(texts)} questions, not {len(pooled)}. Fetch both files again.")
+        raise damaged(where, f"{len(texts)} questions, not {len(pooled)}", "both files")
+    questions = []
     for line, (one, other) in enumerate(zip(pooled, texts, strict=True), start=1):
         if (one.domain, one.correct) != (other.domain, other.correct):
-            raise UserError(
-                f"{where}, line {line}: another question than in the encoded file. Fetch both again."
-            )
-    return [replace(each, question=text.question) for each, text in zip(pooled, texts, strict=True)]
+            what = "another question than in the encoded file"
+            raise damaged(f"{where}, line {line}", what, "both files")
+        questions.append(replace(one, question=other.question))
+    return questions
 
 
 def _read_v2(variant: str, text_of: Callable[[str], str]) -> tuple[pd.DataFrame, ...]:

@@ -34,7 +34,7 @@ def read_natural_questions(lines: Iterable[str], where: str | Path) -> pd.DataFr
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
-        with refuse_malformed(f"{where}, line {number}: not a question of Natural Questions"):
+        with refuse_malformed(f"{where}, line {number}", "not a question of Natural Questions"):
             record = json.loads(line)
             paragraphs, correct, has_other = _paragraphs(record, *_tokens(record))
             identifier = as_identifier(record["example_id"])

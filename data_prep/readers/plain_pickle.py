@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from answer_ranking.base.errors import UserError
+from answer_ranking.base.errors import UserError, damaged
 
 _MOST_BYTES = 2**28
 # What may be built whatever the length of the file, and what each thing costs, in bytes of the file.
@@ -47,7 +47,7 @@ def load_plain_pickle(content: bytes, where: str | Path) -> object:
             "reading it could run a program. Fetch the file from its source."
         ) from error
     except Exception as error:  # what the standard library raises for a damaged file may be anything
-        raise UserError(f"{where}: not a whole pickle ({error!r:.100}). Fetch the file again.") from error
+        raise damaged(where, f"not a whole pickle ({error!r:.100})") from error
     return value
 
 

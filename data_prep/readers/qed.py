@@ -30,7 +30,7 @@ def read_qed(text: str, where: str | Path) -> pd.DataFrame:
     """
     rows = TableRows(where)
     for number, line in numbered_lines(text):
-        with refuse_malformed(f"{where}, line {number}: not an example of QED"):
+        with refuse_malformed(f"{where}, line {number}", "not an example of QED"):
             record = json.loads(line)
             if not record["sentence_starts"]:
                 rows.skipped["questions about a paragraph without sentence boundaries"] += 1

@@ -12,7 +12,7 @@ import defusedxml.ElementTree
 import pandas as pd
 from defusedxml.ElementTree import ParseError
 
-from answer_ranking.base.errors import UserError
+from answer_ranking.base.errors import UserError, damaged
 from answer_ranking.base.files import DAMAGED, bounded, open_content
 from answer_ranking.data_prep.dataset import github_urls
 from answer_ranking.data_prep.description import DataFile, DatasetDescription
@@ -46,22 +46,18 @@ def read_semeval_xml(text: str, where: str | Path) -> pd.DataFrame:
         element = thread.find("RelQuestion")
         identifier = None if element is None else element.get("RELQ_ID")
         if element is None or not identifier:
-            raise UserError(
-                f"{where}, thread {name}: no <RelQuestion RELQ_ID=...>. "
-                "Is this a file of subtask A? Fetch it again."
-            )
+            what = "no <RelQuestion RELQ_ID=...>, as files of subtask A have"
+            raise damaged(f"{where}, thread {name}", what)
         comments = thread.findall("RelComment")
         if thread.tag != "Thread" or len(comments) + 1 != len(thread):
-            raise UserError(
-                f"{where}, thread {name}: not a <Thread> of one <RelQuestion> and <RelComment>s alone. "
-                "Fetch the file again."
-            )
+            what = "not a <Thread> of one <RelQuestion> and <RelComment>s alone"
+            raise damaged(f"{where}, thread {name}", what)
         question = _joined(
             _text_of(element, "RelQSubject", f"{where}, question {identifier}"),
             _text_of(element, "RelQBody", f"{where}, question {identifier}"),
         )
         if not question:
-            raise UserError(f"{where}: question {identifier} has no text. Fetch the file again.")
+            raise damaged(where, f"question {identifier} has no text")
         rows.n_questions += 1
         for place, comment in enumerate(comments, start=1):
             label = comment.get("RELC_RELEVANCE2RELQ")
@@ -83,16 +79,15 @@ def _parse(text: str, where: str | Path) -> "Element":
     try:
         return defusedxml.ElementTree.fromstring(text)
     except ParseError as error:
-        raise UserError(
-            f"{where}, line {error.position[0]}: not well-formed XML ({error}). Fetch the file again."
-        ) from error
+        line = f"{where}, line {error.position[0]}"
+        raise damaged(line, f"not well-formed XML ({error})") from error
     except defusedxml.DefusedXmlException as error:
         raise UserError(
             f"{where}: the file declares XML entities, which the published files do not ({error!r}). "
             "It is not read. Fetch the file from its source."
         ) from error
     except ValueError as error:
-        raise UserError(f"{where}: not XML that can be read ({error}). Fetch the file again.") from error
+        raise damaged(where, f"not XML that can be read ({error})") from error
 
 
 def read_lemmatised(text: str, where: str | Path, left_out: frozenset[str] = frozenset()) -> pd.DataFrame:
@@ -103,7 +98,7 @@ def read_lemmatised(text: str, where: str | Path, left_out: frozenset[str] = fro
     """
     rows = TableRows(where)
     for line_number, line in numbered_lines(text):
-        with refuse_malformed(f"{where}, line {line_number}: not a thread with its comments"):
+        with refuse_malformed(f"{where}, line {line_number}", "not a thread with its comments"):
             record = json.loads(line)
             identifier = as_identifier(record["qid"])
             question = _joined(record["subject"], record["body"])
@@ -122,9 +117,7 @@ def read_lemmatised(text: str, where: str | Path, left_out: frozenset[str] = fro
 def _text_of(element: "Element", tag: str, where: str) -> str:
     found = element.findall(tag)
     if len(found) != 1:
-        raise UserError(
-            f"{where}: {len(found) or 'no'} <{tag}>, not one. Is this a file of subtask A? Fetch it again."
-        )
+        raise damaged(where, f"{len(found) or 'no'} <{tag}>, and files of subtask A have one")
     return "".join(found[0].itertext())
 
 
@@ -196,9 +189,9 @@ def _unannotated_texts(source: Path) -> Iterator[str]:
                 yield from _texts(bounded(packed, source))
     # LookupError: an encoding that there is none of.
     except (ParseError, LookupError, UnicodeError, defusedxml.DefusedXmlException) as error:
-        raise UserError(f"{source}: not the task's XML ({error!r:.100}). Fetch it again.") from error
+        raise damaged(source, f"not the task's XML ({error!r:.100})") from error
     except DAMAGED as error:
-        raise UserError(f"{source} is damaged or cut short ({error}). Fetch it again.") from error
+        raise damaged(source, f"it is damaged or cut short ({error})") from error
 
 
 def _texts(stream: Any) -> Iterator[str]:

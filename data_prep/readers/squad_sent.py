@@ -23,7 +23,7 @@ def read_squad(text: str, where: str | Path, cache_home: str | Path | None = Non
     question. An unanswerable question of version 2.0 has no correct candidate, but counts. The table has a
     further column `article`, the article's title.
     """
-    with refuse_malformed(f"{where}: not SQuAD's JSON"):
+    with refuse_malformed(where, "not SQuAD's JSON"):
         paragraphs = [
             (_string(article["title"]), _string(paragraph["context"]), paragraph["qas"])
             for article in json.loads(text)["data"]
@@ -37,7 +37,8 @@ def read_squad(text: str, where: str | Path, cache_home: str | Path | None = Non
         number_in[title] += 1
         texts = [context[begin:end] for begin, end in boundaries]
         begins = [begin for begin, _ in boundaries]
-        with refuse_malformed(f"{where}, article {title!r}, paragraph {number + 1}: not SQuAD's questions"):
+        place = f"{where}, article {title!r}, paragraph {number + 1}"
+        with refuse_malformed(place, "not SQuAD's questions"):
             asked = [
                 (_string(each["id"]), " ".join(_string(each["question"]).split()), _answer(each, context))
                 for each in questions

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from answer_ranking.base.errors import UserError
+from answer_ranking.base.errors import UserError, damaged
 from answer_ranking.data_prep.dataset import github_urls
 from answer_ranking.data_prep.description import DataFile, DatasetDescription
 from answer_ranking.data_prep.readers.rows import TableRows, refuse_malformed
@@ -31,7 +31,7 @@ def read_pseudo_xml(text: str, where: str | Path) -> pd.DataFrame:
     source = text.split("\n")
 
     def fail(number: int, what: str) -> UserError:
-        return UserError(f"{where}, line {number}: {what}. The file is damaged: fetch it again.")
+        return damaged(f"{where}, line {number}", what)
 
     for number, line in enumerate(source, start=1):
         tag = line.strip()
@@ -78,20 +78,18 @@ def read_train_all(questions: str, labels: str, identifiers: str, where: str | P
     label_list, identifier_list = labels.split(), identifiers.split()
     rows = TableRows(where)
     for number, line in numbered_lines(questions):
-        with refuse_malformed(f"{where}, line {number}: not a question with candidates"):
+        with refuse_malformed(f"{where}, line {number}", "not a question with candidates"):
             record = json.loads(line)
             question, sentences = record["question"], [each["sentence"] for each in record["candidates"]]
         own = identifier_list[len(rows) : len(rows) + len(sentences)]
         if len(own) != len(sentences) or len(set(own)) > 1 or len(rows) + len(own) > len(label_list):
-            raise UserError(
-                f"{where}, line {number}: sim.txt or id.txt does not belong to it. Fetch all three again."
-            )
+            what = "sim.txt or id.txt does not belong to it"
+            raise damaged(f"{where}, line {number}", what, "all three")
         for position, sentence in enumerate(sentences, start=1):
             rows.add(number, own[0], question, f"{own[0]}-{position}", sentence, label_list[len(rows)])
     if not len(rows) == len(label_list) == len(identifier_list):
-        raise UserError(
-            f"{where}: {len(rows)} candidates but {len(label_list)} labels. Fetch all three files again."
-        )
+        what = f"{len(rows)} candidates but {len(label_list)} labels"
+        raise damaged(where, what, "all three files")
     return rows.table()
 
 

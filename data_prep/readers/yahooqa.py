@@ -45,7 +45,8 @@ def read_yahooqa(content: bytes, where: str | Path) -> dict[str, pd.DataFrame]:
             raise UserError(f"{where}: there is no dictionary {split!r} in it. Is this the released env.pkl?")
         rows = TableRows(f"{where}, {split}", unit="pair")
         for number, (question, answers) in enumerate(value[split].items(), start=1):
-            with refuse_malformed(f"{where}, {split}, question {number}: not a text with its answers"):
+            place = f"{where}, {split}, question {number}"
+            with refuse_malformed(place, "not a text with its answers"):
                 left -= _ROW * len(answers)
                 pairs = [(text_of(answer), label) for answer, label in answers]
                 if not all(isinstance(label, str | int | float) for _, label in pairs):

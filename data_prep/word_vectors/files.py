@@ -15,7 +15,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from answer_ranking.base.errors import UserError
+from answer_ranking.base.errors import UserError, damaged
 from answer_ranking.base.files import DAMAGED, bounded, cache_folder, cached_arrays, open_content
 
 DEFAULT_SOURCE = "glove-6b-50d"
@@ -184,7 +184,7 @@ def _read_file(
         with _open(path, member) as stream:
             return read(stream, where, wanted, tell)
     except DAMAGED as error:
-        raise UserError(f"{path} is damaged or cut short, or encrypted ({error}). Fetch it again.") from error
+        raise damaged(path, f"it is damaged or cut short, or encrypted ({error})") from error
 
 
 @contextmanager
@@ -214,16 +214,15 @@ def _read_binary(
     must be plausible, a word in UTF-8 and numbers of a possible size.
     """
 
-    def damaged(place: str, what: str) -> UserError:
-        what = f"{where}, {place}: not {what}. The file is damaged or not in word2vec's binary form."
-        return UserError(f"{what} Fetch it again.")
+    def wrong(place: str, what: str) -> UserError:
+        return damaged(f"{where}, {place}", f"not {what}, as word2vec's binary form has")
 
     header = stream.readline(_LONGEST_WORD).split()
     if len(header) != 2 or not all(field.isdigit() and 0 < len(field) < 16 for field in header):
-        raise damaged("line 1", "the numbers of vectors and of dimensions")
+        raise wrong("line 1", "the numbers of vectors and of dimensions")
     n_vectors, dimensions = map(int, header)
     if not n_vectors or not 0 < dimensions <= _MOST_DIMENSIONS:
-        raise damaged("line 1", f"1 vector or more of 1 to {_MOST_DIMENSIONS:,} dimensions")
+        raise wrong("line 1", f"1 vector or more of 1 to {_MOST_DIMENSIONS:,} dimensions")
     word_of = {word.encode(): word for word in wanted}
     found: dict[str, np.ndarray] = {}
     row_size = _LONGEST_WORD + 2 + 4 * dimensions
@@ -244,14 +243,16 @@ def _read_binary(
         except ValueError:
             whole = False
         if not whole or min(word) < 32 or ((bits > _LARGEST) | ((bits < _SMALLEST) & (bits > 0))).any():
-            raise damaged(f"row {row}", f"a word and {dimensions} numbers of a possible size")
+            shown = word.decode(errors="replace")
+            what = f"a word and {dimensions} numbers of a possible size"
+            raise wrong(f"row {row}, the word {shown!r:.80}", what)
         if tell:
             tell(word)
         known = word_of.get(word)
         if known is not None and known not in found:
             found[known] = np.frombuffer(part, "<f4", dimensions, end + 1).astype(np.float32)
     if (part[at:] + stream.read(9)).removeprefix(line_end if n_vectors > 1 else b"\n"):
-        raise damaged(f"row {n_vectors}", "the last one, as line 1 promises")
+        raise wrong(f"row {n_vectors}", "the last one, as line 1 promises")
     return list(found), np.array(list(found.values()), np.float32).reshape(-1, dimensions)
 
 
@@ -274,7 +275,7 @@ def _read_text(
             continue
         place = f"{where}, line {number}"
         if not n_vectors and line.lstrip().lower().startswith((b"<!doctype", b"<html", b"<?xml")):
-            raise UserError(f"{place}: a web page, not word vectors. Fetch the file itself.")
+            raise damaged(place, "a web page, not word vectors", "the file itself")
         n_vectors += 1
         dimensions = dimensions or line.count(b" ")
         word = _word_of_line(line, dimensions, place)
@@ -295,7 +296,7 @@ def _read_text(
         )
     if not n_vectors or (promised is not None and n_vectors != promised):
         than = f", not the {promised} it promises" if promised else ""
-        raise UserError(f"{where} holds {n_vectors} vectors{than}. Fetch the file again.")
+        raise damaged(where, f"it holds {n_vectors} vectors{than}")
     return list(found), np.array(list(found.values()), np.float32).reshape(-1, dimensions or 0)
 
 
@@ -305,7 +306,7 @@ def _text_lines(stream: IO[bytes], where: str) -> Iterator[tuple[int, bytes, boo
     while line := stream.readline(_LONGEST_LINE + 1):
         number += 1
         if len(line) > _LONGEST_LINE:
-            raise UserError(f"{where}, line {number}: longer than {_LONGEST_LINE:,} bytes. Fetch it again.")
+            raise damaged(f"{where}, line {number}", f"longer than {_LONGEST_LINE:,} bytes")
         if b"\0" in line or line.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise UserError(f"{where}, line {number}: binary or UTF-16. Save it as text with encoding UTF-8.")
         text = line.rstrip()
@@ -319,7 +320,7 @@ def _text_header(line: bytes, where: str) -> tuple[int, int] | None:
         return None
     n_vectors, dimensions = map(int, fields)
     if not dimensions:
-        raise UserError(f"{where}, line 1: vectors of 0 dimensions. Fetch the file again.")
+        raise damaged(f"{where}, line 1", "vectors of 0 dimensions")
     return n_vectors, dimensions
 
 
@@ -331,7 +332,7 @@ def _word_of_line(line: bytes, dimensions: int, place: str) -> bytes | None:
         return word.removeprefix(b"/c/en/")
     if fields > dimensions and not _is_number(rest[0]):
         return None
-    raise UserError(f"{place}: {fields} numbers, not {dimensions or 'any'}. Fetch the file again.")
+    raise damaged(place, f"{fields} numbers, not {dimensions or 'any'}")
 
 
 def _vector_of_line(line: bytes, place: str) -> np.ndarray:
@@ -339,10 +340,10 @@ def _vector_of_line(line: bytes, place: str) -> np.ndarray:
     try:
         vector = np.array(list(map(float, numbers)), np.float32)
     except ValueError as error:
-        raise UserError(f"{place}: not a number ({error}). Fetch the file again.") from error
+        raise damaged(place, f"not a number ({error})") from error
     if not np.isfinite(vector).all():
         shown = word.decode(errors="replace")
-        raise UserError(f"{place}: the vector of {shown!r:.80} is not finite. Fetch the file again.")
+        raise damaged(place, f"the vector of {shown!r:.80} is not finite")
     return vector
 
 

@@ -114,11 +114,7 @@ def load_word_vectors(
     if identity_dimensions:
         _fill_identities(matrix, n_real, known, words, seed)
         names.append(f"identity{identity_dimensions}")
-    coverage = float("nan")
-    if counts is not None:
-        coverage = float(known[2:] @ np.asarray(counts)[2:] / max(1, np.sum(counts[2:])))
-    types = float(known[2:].mean()) if len(words) > 2 else 0.0
-    return WordVectors(matrix, "+".join(names), types, coverage, known)
+    return WordVectors(matrix, "+".join(names), *_coverage(known, counts), known)
 
 
 @dataclass(frozen=True)
@@ -163,6 +159,14 @@ def _rows_of(words: Sequence[str], found: Sequence[str]) -> np.ndarray:
                 rows[number] = row_of[spelling]
                 break
     return rows
+
+
+def _coverage(known: np.ndarray, counts: np.ndarray | None) -> tuple[float, float]:
+    """Give the shares of the words and of the running words that are known."""
+    types = float(known[2:].mean()) if len(known) > 2 else 0.0
+    if counts is None:
+        return types, float("nan")
+    return types, float(known[2:] @ np.asarray(counts)[2:] / max(1, np.sum(counts[2:])))
 
 
 def _fill_known(matrix: np.ndarray, parts: list[_Part]) -> list[tuple[np.ndarray, slice]]:
