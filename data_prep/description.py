@@ -1,8 +1,10 @@
 """What is particular about a data set, and where its files are."""
 
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 
@@ -27,6 +29,36 @@ class DataFile:
     archives: tuple[str, ...] = ()
     variants: tuple[str, ...] = ()
     substitute: "DataFile | None" = None
+
+
+def known_files(*paths: str) -> tuple[DataFile, ...]:
+    """Describe the files of these paths by what `files.toml` knows of them."""
+    return tuple(map(_known_file, paths))
+
+
+def _known_file(path: str) -> DataFile:
+    known = dict(_files_toml().get(path, {}))
+    urls = known.pop("urls", [])
+    if "github" in known:
+        urls = [*github_urls(*known.pop("github")), *urls]
+    substitute = known.pop("substitute", None)
+    lists = {name: tuple(known.pop(name, ())) for name in ("archives", "variants")}
+    other = _known_file(substitute) if substitute else None
+    return DataFile(path, urls=tuple(urls), substitute=other, **lists, **known)
+
+
+@cache
+def _files_toml() -> dict[str, dict[str, Any]]:
+    return tomllib.loads(Path(__file__).with_name("files.toml").read_text(encoding="utf-8"))
+
+
+def github_urls(repository: str, commit: str, path: str) -> tuple[str, ...]:
+    """Give the public addresses of a file of a GitHub repository: two of GitHub's and a mirror's."""
+    return (
+        f"https://raw.githubusercontent.com/{repository}/{commit}/{path}",
+        f"https://cdn.jsdelivr.net/gh/{repository}@{commit}/{path}",
+        f"https://github.com/{repository}/raw/{commit}/{path}",
+    )
 
 
 @dataclass(frozen=True)

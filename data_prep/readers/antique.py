@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from answer_ranking.base.errors import UserError, damaged
-from answer_ranking.data_prep.description import DataFile, DatasetDescription
+from answer_ranking.data_prep.description import DatasetDescription, known_files
 from answer_ranking.data_prep.downloads.data_files import DataFiles
 from answer_ranking.data_prep.readers.rows import TableRows, read_pairs
 from answer_ranking.data_prep.tables import numbered_lines
@@ -67,15 +67,12 @@ ANTIQUE = DatasetDescription(
     title="ANTIQUE",
     source="Hashemi et al. 2020, https://ciir.cs.umass.edu/downloads/Antique/",
     licence="for research, see the readme.txt at its source",
-    files=tuple(
-        DataFile(f"{_FOLDER}/{name}")
-        for name in (
-            "antique-collection.txt",
-            "antique-train-queries.txt",
-            "antique-train.qrel",
-            "antique-test-queries.txt",
-            "antique-test.qrel",
-        )
+    files=known_files(
+        _COLLECTION,
+        f"{_FOLDER}/antique-train-queries.txt",
+        f"{_FOLDER}/antique-train.qrel",
+        f"{_FOLDER}/antique-test-queries.txt",
+        f"{_FOLDER}/antique-test.qrel",
     ),
     read=_read,
     notes=(

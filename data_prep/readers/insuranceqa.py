@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from answer_ranking.base.errors import damaged
-from answer_ranking.data_prep.dataset import github_urls
-from answer_ranking.data_prep.description import DataFile, DatasetDescription
+from answer_ranking.data_prep.description import DatasetDescription, known_files
 from answer_ranking.data_prep.readers.rows import read_pairs
 from answer_ranking.data_prep.tables import COLUMNS, numbered_lines
 
@@ -166,7 +165,6 @@ def _split_table(
     return pooled_table(questions, answers, split, path)
 
 
-_REPOSITORY = ("shuzi/insuranceQA", "5c380dd086067adacc2fec3bfa920a78e57bdcf6")
 _ADDRESS = "https://github.com/shuzi/insuranceQA"
 _LICENCE = '"provided as is and for research purpose only"'
 
@@ -192,17 +190,6 @@ _V1_QUESTIONS = {
 }
 
 
-def _file(path: str, sha256: str = "", size: int = 0) -> DataFile:
-    """Describe a file of the authors' repository; without a checksum nothing is fetched."""
-    place = path.replace("insuranceqa/v", "V") + (".gz" if path.endswith(".encoded") else "")
-    return DataFile(path, sha256, size, github_urls(*_REPOSITORY, place) if sha256 else ())
-
-
-_V2_POOL_FILES = (
-    _file(_V2_POOLS["train"], "3f799710407529478e98eb2ec84b557f2799bc17a23aefca230a2aed7a0d5488", 8488394),
-    _file(_V2_POOLS["dev"], "29766c25247b438bfe379fc05a74e74f8ccb8f030c4fb9d6b56752a738e5069c", 5792775),
-    _file(_V2_POOLS["test"], "283d6a018b371cd56a0a9f39615dd371579279d649974901719f3c0a8bcf7c39", 5791371),
-)
 _V2_NOTES = (
     "InsuranceQA V2 is not the V1 of the papers, and numbers on the two cannot be compared: V2 has 12,889 / "
     "2,000 / 2,000 questions where V1 has 12,887 / 1,000 / 1,800 and another 1,800, 27,413 answers where V1 "
@@ -221,19 +208,7 @@ INSURANCEQA = DatasetDescription(
     source=f"Feng et al. 2015, {_ADDRESS}; English text of the questions and answers: the field `en` of the "
     "data of https://github.com/chatopera/insuranceqa-corpus-zh",
     licence=f"{_LICENCE}; the package that carries the English text is under GPL 3.0",
-    files=(
-        *_V2_POOL_FILES,
-        DataFile(
-            _V2_TEXTS["train"], "435409602c96eb1844851cfeeee47460bfcfb6d2fb23e55c206e9ec27fddf1cd", 902006
-        ),
-        DataFile(
-            _V2_TEXTS["dev"], "1f43341dbbb5738c3b7f6e4dfc5b7f46aa80157c582f795261fc9eecf6c2e3e4", 140446
-        ),
-        DataFile(
-            _V2_TEXTS["test"], "f4883c271011d76eb182e9fc489f95e7728fa52f806d9d33ba665aaffd822dd7", 140377
-        ),
-        DataFile(_V2_ANSWERS, "5861d21e47eefb098596e3cefd7376a5e15fb75d1d448dae776930203f9fe486", 16071388),
-    ),
+    files=known_files(*_V2_POOLS.values(), *_V2_TEXTS.values(), _V2_ANSWERS),
     read=_read_v2,
     notes=_V2_NOTES,
 )
@@ -246,11 +221,7 @@ INSURANCEQA_TOKENS = DatasetDescription(
     pretokenised=True,
     source=f"Feng et al. 2015, {_ADDRESS}",
     licence=_LICENCE,
-    files=(
-        *_V2_POOL_FILES,
-        _file(_V2_TOKENS),
-        _file(_V2_VOCABULARY, "087ad8bd0254b57711082856b24d3526178b407d6f849798af1e34f599b2557d", 1303358),
-    ),
+    files=known_files(*_V2_POOLS.values(), _V2_TOKENS, _V2_VOCABULARY),
     read=_read_v2_tokens,
     notes=_V2_NOTES,
 )
@@ -262,18 +233,7 @@ INSURANCEQA_V1 = DatasetDescription(
     pretokenised=True,
     source=f"Feng et al. 2015, {_ADDRESS}, folder V1",
     licence=_LICENCE,
-    files=(
-        _file(
-            _V1_QUESTIONS["train"], "6fa43dc5283bd3746d4ab071710e0ba08c2e5914eb186dec1e9f2858badc5e15", 967467
-        ),
-        _file(
-            _V1_QUESTIONS["dev"], "943e1ea0145624b3fa7553b66288df4375671803dc4bb11de47ec8cb94388f01", 2853492
-        ),
-        _file(_V1_QUESTIONS["test"]),
-        _file(_V1_QUESTIONS["test2"]),
-        _file(_V1_ANSWERS),
-        _file(_V1_VOCABULARY, "b8584a5e59bbe77adf7aa57b53ee90a0502fb91ea2c34f18f6ba6207653ff4d7", 408722),
-    ),
+    files=known_files(*_V1_QUESTIONS.values(), _V1_ANSWERS, _V1_VOCABULARY),
     read=_read_v1,
     notes=(
         "InsuranceQA V1 is the version of the papers. Its training questions come without pools: their "

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from answer_ranking.data_prep.description import DataFile, DatasetDescription
+from answer_ranking.data_prep.description import DatasetDescription, known_files
 from answer_ranking.data_prep.downloads.data_files import DataFiles
 from answer_ranking.data_prep.readers.rows import (
     TableRows,
@@ -106,7 +106,7 @@ NQ_LA = DatasetDescription(
     pretokenised=True,
     source="Kwiatkowski et al. 2019, https://ai.google.com/research/NaturalQuestions/download",
     licence="CC BY-SA 3.0",
-    files=tuple(DataFile(path) for path in (_TRAIN, *_DEV_PARTS)),
+    files=known_files(_TRAIN, *_DEV_PARTS),
     read=_read,
     notes=(
         "Written against the published description of the files, which were not at hand: no count was "
