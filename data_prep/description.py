@@ -37,14 +37,16 @@ def known_files(*paths: str) -> tuple[DataFile, ...]:
 
 
 def _known_file(path: str) -> DataFile:
-    known = dict(_files_toml().get(path, {}))
-    urls = known.pop("urls", [])
-    if "github" in known:
-        urls = [*github_urls(*known.pop("github")), *urls]
-    substitute = known.pop("substitute", None)
-    lists = {name: tuple(known.pop(name, ())) for name in ("archives", "variants")}
-    other = _known_file(substitute) if substitute else None
-    return DataFile(path, urls=tuple(urls), substitute=other, **lists, **known)
+    known = _files_toml().get(path, {})
+    return DataFile(
+        path,
+        sha256=known.get("sha256", ""),
+        bytes=known.get("bytes", 0),
+        urls=(*(github_urls(*known["github"]) if "github" in known else ()), *known.get("urls", ())),
+        archives=tuple(known.get("archives", ())),
+        variants=tuple(known.get("variants", ())),
+        substitute=_known_file(known["substitute"]) if "substitute" in known else None,
+    )
 
 
 @cache

@@ -18,9 +18,7 @@ from answer_ranking.data_prep.tables import Faults, is_blank, is_missing
 _MOST_ROWS = 2**20
 # The cells of a sheet are written at length and pack well.
 _TIMES = 20
-_ERRORS = {
-    *("#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#SPILL!", "#CALC!"),
-}
+_ERRORS = ["#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#SPILL!", "#CALC!"]
 _IF_EMPTY = (
     " A merged cell has its text in its first row alone: unmerge it and fill every row. "
     "A formula has no value before Excel has saved it."
@@ -75,15 +73,18 @@ def _refuse_bomb(path: Path) -> None:
 
 
 def _chosen(book: Any, path: Path, sheet: str | None) -> Any:
-    sheets = {each.title: each for each in book.worksheets}
     shown = ", ".join(map(_with_state, book.worksheets))
+    first = None
+    for each in book.worksheets:
+        if each.title == sheet:
+            return each
+        if first is None and each.sheet_state == "visible":
+            first = each
     if sheet is not None:
-        if sheet not in sheets:
-            raise UserError(f"{path}: no sheet is called {sheet!r}. Choose one of {shown:.500}.")
-        return sheets[sheet]
-    visible = [each for each in book.worksheets if each.sheet_state == "visible"]
-    first = (visible or book.worksheets)[0]
-    if len(sheets) > 1:
+        raise UserError(f"{path}: no sheet is called {sheet!r}. Choose one of {shown:.500}.")
+    if first is None:
+        first = book.worksheets[0]
+    if len(book.worksheets) > 1:
         say(f"{path}: the sheet {first.title!r} is read, of {shown:.500}. Choose with --sheet.")
     return first
 
@@ -98,29 +99,34 @@ def _read_sheet(sheet: Any, names: ColumnNames, faults: Faults) -> tuple[pd.Data
     first, header = next(_filled_rows(sheet), (0, ()))
     if not first:
         raise UserError(f"{faults.where}: the sheet {sheet.title!r} is empty.")
-    found = {i: str(_unescaped(name)) for i, name in enumerate(header) if _is_filled(name)}
-    names.require(found.values(), faults.where)
-    ours = [i for i, name in found.items() if name in names]
-    columns: list[list] = [[] for _ in ours]
+    found = [str(_unescaped(name)) if _is_filled(name) else "" for name in header]
+    names.require(filter(None, found), faults.where)
+    ours = [place for place, name in enumerate(found) if name and name in names]
+    columns: dict[int, list] = {place: [] for place in ours}
     lines: list[int] = []
     lengths = LengthOfTexts(Path(faults.where))
     for line, row in _filled_rows(sheet, first + 1, max(ours) + 1):
-        wrong = next((i for i in ours if row[i] in _ERRORS), None)
-        if wrong is not None:
-            error = f"the {found[wrong]} is Excel's error {row[wrong]}"
-            faults.add(line, f"{error}. Correct its formula.")
+        if wrong := _error_of(row, found, ours):
+            faults.add(line, wrong)
             continue
-        for column, i in zip(columns, ours, strict=True):
-            value = _unescaped(row[i])
+        for place, column in columns.items():
+            value = _unescaped(row[place])
             if type(value) is str:
                 lengths.add(len(value))
                 # The rows of a question follow each other: what they repeat is kept once.
                 value = column[-1] if column and value == column[-1] else value
             column.append(value)
         lines.append(line)
-    table = pd.DataFrame(dict(enumerate(columns)), dtype=object)
-    table.columns = [found[i] for i in ours]
+    table = pd.DataFrame(columns, dtype=object)
+    table.columns = [found[place] for place in ours]
     return table, lines
+
+
+def _error_of(row: tuple, found: list[str], ours: list[int]) -> str | None:
+    for place in ours:
+        if row[place] in _ERRORS:
+            return f"the {found[place]} is Excel's error {row[place]}. Correct its formula."
+    return None
 
 
 def _filled_rows(sheet: Any, first: int = 1, n_columns: int | None = None) -> Iterator[tuple[int, tuple]]:

@@ -69,8 +69,9 @@ def load_table(
     # fill the memory once more.
     attrs, parts = {"separator": ","} | raw.attrs, [raw]
     del raw
-    options = {"labelled": labelled, "faults": faults, "drop_duplicates": drop_duplicates}
-    checked = check_table(parts.pop(), faults.where, lines, **options)
+    checked = check_table(
+        parts.pop(), faults.where, lines, labelled=labelled, faults=faults, drop_duplicates=drop_duplicates
+    )
     checked.attrs = attrs
     return checked
 

@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -186,7 +187,8 @@ def _measured(ranked: pd.DataFrame, judged: pd.DataFrame, questions: pd.Index) -
     """Measure the ranking of every question, 0 where there is none."""
     rows = judged.merge(ranked, how="outer", on=["question_id", "candidate_id"])
     rows["id"] = tie_ids(len(rows))
-    found = trec_eval(_by_question(rows, "label", int), _by_question(rows, "score", float), RUN_METRICS)
+    qrels, run = _by_question(rows, "label", int), _by_question(rows, "score", float)
+    found = trec_eval(qrels, run, RUN_METRICS)
     nothing = [0.0] * len(RUN_METRICS)
     values = [found.get(question, nothing) for question in questions]
     table = pd.DataFrame(values, index=questions, columns=list(RUN_METRICS))
@@ -196,8 +198,8 @@ def _measured(ranked: pd.DataFrame, judged: pd.DataFrame, questions: pd.Index) -
     return table
 
 
-def _by_question(rows: pd.DataFrame, column: str, kind: type) -> dict[str, dict[str, float]]:
-    values: dict[str, dict[str, float]] = {}
+def _by_question(rows: pd.DataFrame, column: str, kind: type) -> dict[str, dict[str, Any]]:
+    values: dict[str, dict[str, Any]] = {}
     given = rows[rows[column].notna()]
     for question, group in given.groupby("question_id", sort=False):
         values[str(question)] = dict(zip(group["id"], group[column].astype(kind), strict=True))

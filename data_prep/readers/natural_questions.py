@@ -75,18 +75,24 @@ def _paragraphs(record: dict, tokens: list[str], html: list[bool]) -> tuple[dict
             words = [tokens[i] for i in range(begin, end) if not html[i]]
             if text := " ".join(" ".join(words).split()):
                 paragraphs[index] = text
+    chosen = _chosen(record)
+    return paragraphs, chosen.intersection(paragraphs), not chosen.issubset(paragraphs)
+
+
+def _chosen(record: dict) -> set[int]:
+    """Give the candidates that annotators chose; none where fewer than two of several did."""
     annotations = record["annotations"]
     if not annotations:
         raise ValueError("there are no annotations")
-    chosen = [each["long_answer"]["candidate_index"] for each in annotations]
-    for index in chosen:
+    chosen = []
+    for annotation in annotations:
+        index = annotation["long_answer"]["candidate_index"]
         # -1 is the release's mark of no answer.
         if type(index) is not int or not -1 <= index < len(record["long_answer_candidates"]):
             raise ValueError(f"candidate_index {index!r} is none of the candidates")
-    chosen = [index for index in chosen if index >= 0]
-    if len(chosen) < min(2, len(annotations)):
-        chosen = []
-    return paragraphs, {index for index in chosen if index in paragraphs}, bool(set(chosen) - set(paragraphs))
+        if index >= 0:
+            chosen.append(index)
+    return set(chosen) if len(chosen) >= min(2, len(annotations)) else set()
 
 
 _TRAIN = "natural-questions/v1.0-simplified_simplified-nq-train.jsonl"

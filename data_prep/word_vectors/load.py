@@ -194,7 +194,7 @@ def _fill_unknown(
     """Draw what the sources lack; padding stays zero."""
     drawn: dict[int, np.ndarray] = {}
     for lacks, columns in lacking:
-        for number in np.flatnonzero(lacks[1:]) + 1:
+        for number in (np.flatnonzero(lacks[1:]) + 1).tolist():
             if number not in drawn:
                 drawn[number] = scale * _normal(words[number], seed, b"unknown", matrix.shape[1])
             matrix[number, columns] = drawn[number][columns]
