@@ -16,6 +16,11 @@ def with_formula_mark(value: Any) -> Any:
     return f"'{value}" if _FORMULA.match(str(value)) else value
 
 
+def has_formula_marks(text: str, separator: str) -> bool:
+    """Say whether there may be marked texts in a file; most files have none."""
+    return "'" in text and any(f"{before}'" in text for before in (separator, '"', "\n", "\r"))
+
+
 def without_formula_mark(text: str) -> str:
     """Take the apostrophe away that `with_formula_mark` put there.
 

@@ -14,7 +14,7 @@ from answer_ranking.base.errors import UserError, say
 from answer_ranking.base.files import decode_text, read_content
 from answer_ranking.data_prep.column_names import ColumnNames
 from answer_ranking.data_prep.excel_tables import read_excel
-from answer_ranking.data_prep.formulas import without_formula_mark
+from answer_ranking.data_prep.formulas import has_formula_marks, without_formula_mark
 from answer_ranking.data_prep.parquet_tables import read_parquet
 from answer_ranking.data_prep.tables import Faults, numbered_lines, read_tsv, to_table
 
@@ -73,6 +73,8 @@ def _text(path: Path, suffix: str) -> str:
     content = read_content(path)
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         text = _utf_16(content, path)
+    elif _is("utf-8", content):
+        text = decode_text(content, path)
     elif suffix != ".jsonl" and _is_windows_1252(content):
         text = content.decode("cp1252").replace("\r\n", "\n")
         say(f"{path}: not UTF-8, so read as Windows-1252. If letters are wrong, save it as UTF-8.")
@@ -110,7 +112,7 @@ def _is(encoding: str, content: bytes) -> bool:
 def _is_windows_1252(content: bytes) -> bool:
     """Say whether what is not UTF-8 may be Windows-1252; not so where its first special letters are UTF-8."""
     letters = _NOT_ASCII.search(content)
-    if letters is None or b"\0" in content or _is("utf-8", letters[0]) or _is("utf-8", content):
+    if letters is None or b"\0" in content or _is("utf-8", letters[0]):
         return False
     return _is("cp1252", content) and not _is_double_byte(content)
 
@@ -125,7 +127,7 @@ def _is_double_byte(content: bytes) -> bool:
         special += len(run[0])
         if len(run[0]) >= _TOGETHER or run[0].startswith(_KANA):
             together += len(run[0])
-    return 3 * together > special and not _is("utf-8", content)
+    return 3 * together > special
 
 
 def read_csv(text: str, faults: Faults, names: ColumnNames) -> tuple[pd.DataFrame, list[int]]:
@@ -144,8 +146,6 @@ def read_csv(text: str, faults: Faults, names: ColumnNames) -> tuple[pd.DataFram
         table, lines = to_table(_csv_rows(text, begin, separator, faults), faults)
     finally:
         csv.field_size_limit(usual_limit)
-    for name in table.columns.unique():
-        table[name] = table[name].map(without_formula_mark)
     table.attrs["separator"] = separator
     return table, lines
 
@@ -159,13 +159,14 @@ def _csv_rows(text: str, begin: int, separator: str, faults: Faults) -> Iterator
         strict=True,
         skipinitialspace=_has_blanks_before_quotes(text, separator),
     )
+    marked = has_formula_marks(text, separator)
     before = 1 if begin else 0
     line = before + 1
     while True:
         try:
             for fields in reader:
                 if fields:
-                    yield line, fields
+                    yield line, list(map(without_formula_mark, fields)) if marked else fields
                 line = before + reader.line_num + 1
             return
         except csv.Error as error:
@@ -182,6 +183,8 @@ def _csv_rows(text: str, begin: int, separator: str, faults: Faults) -> Iterator
 
 def _has_blanks_before_quotes(text: str, separator: str) -> bool:
     """Say whether texts in quotes begin behind a blank; inside a quoted text no quote stands alone."""
+    if f"{separator} " not in text or ' "' not in text:
+        return False
     other = re.escape(separator)
     return re.search(f'{other} +"[^"{other}\r\n]', text) is not None
 

@@ -214,9 +214,13 @@ def _require_columns(table: pd.DataFrame, where: str | Path, labelled: bool) -> 
 
 def _checked_texts(name: str, values: list, rows: _Rows) -> list[str]:
     texts = []
+    is_id = name.endswith("_id")
     for row, value in enumerate(values):
-        text = "" if is_missing(value) else str(value)
+        text = value if type(value) is str else "" if is_missing(value) else str(value)
         texts.append(text)
+        # Most texts need no further look.
+        if text is value and text[:1].isalnum() and text.isascii() and not is_id:
+            continue
         if what := _fault_of_text(name, value, text, rows.faults.if_empty):
             rows.mark(row, what)
     return texts
