@@ -116,12 +116,3 @@ def load_own_tables(train: str | Path, dev: str | Path, test: str | Path) -> Dat
         2
     """
     return Dataset(load_table(train), load_table(dev), load_table(test), description=OWN_TABLES)
-
-
-def github_urls(repository: str, commit: str, path: str) -> tuple[str, ...]:
-    """Give the public addresses of a file of a GitHub repository: two of GitHub's and a mirror's."""
-    return (
-        f"https://raw.githubusercontent.com/{repository}/{commit}/{path}",
-        f"https://cdn.jsdelivr.net/gh/{repository}@{commit}/{path}",
-        f"https://github.com/{repository}/raw/{commit}/{path}",
-    )

@@ -1,8 +1,10 @@
 """What is particular about a data set, and where its files are."""
 
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 
@@ -27,6 +29,38 @@ class DataFile:
     archives: tuple[str, ...] = ()
     variants: tuple[str, ...] = ()
     substitute: "DataFile | None" = None
+
+
+def known_files(*paths: str) -> tuple[DataFile, ...]:
+    """Describe the files of these paths by what `files.toml` knows of them."""
+    return tuple(map(_known_file, paths))
+
+
+def _known_file(path: str) -> DataFile:
+    known = _files_toml().get(path, {})
+    return DataFile(
+        path,
+        sha256=known.get("sha256", ""),
+        bytes=known.get("bytes", 0),
+        urls=(*(github_urls(*known["github"]) if "github" in known else ()), *known.get("urls", ())),
+        archives=tuple(known.get("archives", ())),
+        variants=tuple(known.get("variants", ())),
+        substitute=_known_file(known["substitute"]) if "substitute" in known else None,
+    )
+
+
+@cache
+def _files_toml() -> dict[str, dict[str, Any]]:
+    return tomllib.loads(Path(__file__).with_name("files.toml").read_text(encoding="utf-8"))
+
+
+def github_urls(repository: str, commit: str, path: str) -> tuple[str, ...]:
+    """Give the public addresses of a file of a GitHub repository: two of GitHub's and a mirror's."""
+    return (
+        f"https://raw.githubusercontent.com/{repository}/{commit}/{path}",
+        f"https://cdn.jsdelivr.net/gh/{repository}@{commit}/{path}",
+        f"https://github.com/{repository}/raw/{commit}/{path}",
+    )
 
 
 @dataclass(frozen=True)

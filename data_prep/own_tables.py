@@ -1,21 +1,18 @@
 """Reading, splitting and writing a user's own table."""
 
-import re
-import sys
+import csv
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Literal
 
 import numpy as np
 import pandas as pd
 
-from answer_ranking.base.errors import UserError
+from answer_ranking.base.errors import UserError, say
 from answer_ranking.data_prep.column_names import ColumnNames
+from answer_ranking.data_prep.formulas import with_formula_mark
 from answer_ranking.data_prep.table_files import read_table_file
-from answer_ranking.data_prep.tables import Faults, check_table, counts_under, is_missing, same_text
-
-# What a spreadsheet takes for a formula.
-_FORMULA = re.compile("[=+@\t\r-]")
+from answer_ranking.data_prep.tables import Faults, check_table, counts_under, is_blank, is_missing, same_text
 
 
 def load_table(
@@ -26,14 +23,15 @@ def load_table(
     columns: Mapping[str, str] | None = None,
     drop_bad_rows: bool = False,
     drop_duplicates: bool = False,
+    sheet: str | None = None,
 ) -> pd.DataFrame:
     r"""Read a user's own table of questions and candidate answers.
 
     The format follows from the name: `.csv` (ordinary CSV quoting; separated by commas, or by what a first
     line such as `sep=;` or the header shows), `.tsv` (tab-separated without quoting, so that a quote is a
-    character like any other), `.jsonl` (one object a line), `.xlsx` (the first sheet; needs the extra
-    `excel`) or `.parquet`; `.csv`, `.tsv` and `.jsonl` may be gzipped (`.csv.gz`). Text is UTF-8, or UTF-16
-    with a byte order mark; `.csv` and `.tsv` may be Windows-1252, which is then printed.
+    character like any other), `.jsonl` (one object a line), `.xlsx` (needs the extra `excel`) or `.parquet`;
+    `.csv`, `.tsv` and `.jsonl` may be gzipped (`.csv.gz`). Text is UTF-8, or UTF-16 with a byte order mark;
+    `.csv` and `.tsv` may be Windows-1252, which is then printed.
 
     The columns `question` and `candidate` (or `answer`), in capitals or not, are required. A `label` is 1,
     true or yes for a correct candidate, 0, false or no for a wrong one, also in some other languages; without
@@ -49,12 +47,10 @@ def load_table(
         drop_bad_rows: leave out the rows that are wrong, and print how many.
         drop_duplicates: of the rows that have question and candidate in common keep one, a correct one if
             there is any, and print how many are left out.
+        sheet: the sheet to read of an Excel file; None for the first that is not hidden.
 
-    Raises:
-        UserError: the file cannot be read, or rows are wrong; the message names their lines.
-
-    Returns:
-        The table, as `check_table` describes it. Its `attrs["separator"]` is the separator of the file.
+    Returns the table, as `check_table` describes it. Its `attrs["separator"]` is the separator of the file.
+    A UserError says that the file cannot be read, or names the lines of the rows that are wrong.
 
     Example:
         >>> from pathlib import Path
@@ -63,29 +59,26 @@ def load_table(
         [['q1', 'Me.', 1], ['q1', 'There.', 0]]
     """
     names = ColumnNames(columns, labelled=labelled)
-    # Nothing here holds on to the raw table while the checked one is made: half a million rows would fill the
-    # memory once more.
     if isinstance(table, pd.DataFrame):
-        names.require(table.columns, where)
-        raw, lines = table.set_axis(names.standard(table.columns), axis=1), None
-        faults = Faults(where, "row", drop_bad_rows)
+        raw, lines, faults = _frame(table, where, names), None, Faults(where, "row", drop_bad_rows)
     else:
-        raw, lines, faults = read_table_file(Path(table), names, drop_bad_rows)
+        raw, lines, faults = read_table_file(Path(table), names, drop_bad_rows, sheet)
     if labelled and len(raw):
         raw = _all_labelled_if_none(raw, faults.where)
+    # Nothing here holds on to the raw table while the checked one is made: half a million rows would
+    # fill the memory once more.
     attrs, parts = {"separator": ","} | raw.attrs, [raw]
     del raw
     checked = check_table(
-        parts.pop(),
-        faults.where,
-        lines,
-        unit=faults.unit,
-        labelled=labelled,
-        faults=faults,
-        drop_duplicates=drop_duplicates,
+        parts.pop(), faults.where, lines, labelled=labelled, faults=faults, drop_duplicates=drop_duplicates
     )
     checked.attrs = attrs
     return checked
+
+
+def _frame(table: pd.DataFrame, where: str, names: ColumnNames) -> pd.DataFrame:
+    names.require(table.columns, where)
+    return table.set_axis(names.standard(table.columns), axis=1)
 
 
 def _all_labelled_if_none(table: pd.DataFrame, where: str | Path) -> pd.DataFrame:
@@ -95,38 +88,43 @@ def _all_labelled_if_none(table: pd.DataFrame, where: str | Path) -> pd.DataFram
     if "label" not in table.columns:
         found = ", ".join(map(str, table.columns))
         why = f"no column 'label' (found: {found:.200}; --label-column names another)"
-    elif all(is_missing(value) or not str(value).strip() for value in table["label"]):
+    elif all(is_missing(value) or is_blank(str(value)) for value in table["label"]):
         why = "the labels are empty"
     else:
         return table
-    print(f"{where}: {why}, so every candidate is taken as correct.", file=sys.stderr)
+    say(f"{where}: {why}, so every candidate is taken as correct.")
     return table.assign(label=1)
 
 
-def write_csv(table: pd.DataFrame, file: IO[str], separator: str = ",", *, bom: bool = False) -> None:
+def write_csv(
+    table: pd.DataFrame,
+    file: IO[str],
+    separator: str = ",",
+    *,
+    bom: bool = False,
+    quoting: Literal[0, 1, 2, 3] = csv.QUOTE_MINIMAL,
+) -> None:
     r"""Write a table for spreadsheets, with ordinary CSV quoting.
 
     An apostrophe is put before a text that a spreadsheet would take for a formula: one that begins with =, +,
-    -, @, a tab or a carriage return. Numbers stay numbers. With `bom` a byte order mark comes first, by which
-    Excel tells UTF-8.
+    -, @, a tab or a line end, behind apostrophes or not. `load_table` takes it away again. Numbers
+    stay numbers. With `bom` a byte order mark comes first, by which Excel tells UTF-8;
+    `quoting` is one of the constants of `csv`.
 
     Example:
+        >>> import sys
         >>> write_csv(pd.DataFrame({"text": ["=1+1", "a;b"], "score": [-0.5, 1.0]}), sys.stdout, ";")
         text;score
         '=1+1;-0.5
         "a;b";1.0
     """
-
-    def safe(value: Any) -> Any:
-        return f"'{value}" if _FORMULA.match(str(value)) else value
-
-    columns = {
-        safe(name): column if pd.api.types.is_numeric_dtype(column) else column.map(safe)
-        for name, column in table.items()
-    }
+    columns = {}
+    for name, column in table.items():
+        is_number = pd.api.types.is_numeric_dtype(column)
+        columns[with_formula_mark(name)] = column if is_number else column.map(with_formula_mark)
     if bom:
         file.write("\ufeff")
-    pd.DataFrame(columns).to_csv(file, sep=separator, index=False)
+    pd.DataFrame(columns).to_csv(file, sep=separator, index=False, quoting=quoting)
 
 
 def split_by_question(

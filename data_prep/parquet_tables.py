@@ -1,5 +1,6 @@
 """Tables in Parquet, whose few bytes may stand for very many."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -66,37 +67,48 @@ def _parquet_columns(
             lengths.add(kind.byte_width * metadata.num_rows)
     most = max(files.MOST_BYTES, files.MOST_TIMES * path.stat().st_size)
     size, rows_of = 0, dict[str, int]()
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        for place in range(group.num_columns):
-            column = group.column(place)
-            if column.path_in_schema in ours:
-                size += column.total_uncompressed_size
-                if "DELTA_BYTE_ARRAY" in column.encodings:
-                    # Each value may begin with all that stands before it.
-                    fit = MOST_TEXT // (4 * column.total_uncompressed_size + 1)
-                    rows_of[column.path_in_schema] = min(
-                        rows_of.get(column.path_in_schema, _ROWS), max(fit, 1)
-                    )
+    for name, column in _chunks(file, ours):
+        size += column.total_uncompressed_size
+        if "DELTA_BYTE_ARRAY" in column.encodings:
+            # Each value may begin with all that stands before it.
+            fit = max(1, MOST_TEXT // (4 * column.total_uncompressed_size + 1))
+            rows_of[name] = min(rows_of.get(name, _ROWS), fit)
     # A value that recurs has one place, and takes a pointer in each row.
     if max(8 * metadata.num_rows, size) > most:
         raise UserError(f"{path} unpacks to more than {most:,} bytes. Write it as .csv.")
     return ours, rows_of
 
 
+def _chunks(file: Any, ours: list[str]) -> Iterator[tuple[str, Any]]:
+    """Give what the file says of the parts in which our columns are stored."""
+    paths = [file.schema.column(place).path for place in range(file.metadata.num_columns)]
+    places = [place for place, name in enumerate(paths) if name in ours]
+    for group in range(file.metadata.num_row_groups):
+        # pyarrow ends the process where it is asked for what is damaged. To begin reading checks it.
+        next(file.reader.iter_batches(0, [group], column_indices=places, use_threads=False), None)
+        for place in places:
+            yield paths[place], file.metadata.row_group(group).column(place)
+
+
 def _values(column: Any, lengths: LengthOfTexts) -> list:
     import pyarrow
     import pyarrow.compute
 
-    kind = column.type.value_type if pyarrow.types.is_dictionary(column.type) else column.type
-    has_length = pyarrow.types.is_large_string(kind) or pyarrow.types.is_large_binary(kind)
-    has_length = has_length or pyarrow.types.is_string(kind) or pyarrow.types.is_binary(kind)
-    if not pyarrow.types.is_dictionary(column.type):
-        if has_length:
-            lengths.add(pyarrow.compute.sum(pyarrow.compute.binary_length(column)).as_py() or 0)
+    is_dictionary = pyarrow.types.is_dictionary(column.type)
+    texts = column.dictionary if is_dictionary else column
+    if _has_length(texts.type):
+        length = pyarrow.compute.binary_length(texts)
+        # A place that the dictionary does not have is an error here.
+        length = length.take(column.indices) if is_dictionary else length
+        lengths.add(pyarrow.compute.sum(length).as_py() or 0)
+    if not is_dictionary:
         return column.to_pylist()
-    if has_length:
-        of_each = pyarrow.compute.binary_length(column.dictionary).take(column.indices)
-        lengths.add(pyarrow.compute.sum(of_each).as_py() or 0)
-    distinct = [*column.dictionary.to_pylist(), None]
+    distinct = [*texts.to_pylist(), None]
     return [distinct[-1 if place is None else place] for place in column.indices.to_pylist()]
+
+
+def _has_length(kind: Any) -> bool:
+    from pyarrow import types
+
+    tests = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    return any(test(kind) for test in tests)

@@ -5,99 +5,129 @@ import csv
 import json
 import re
 import sys
-import warnings
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
 
-from answer_ranking.base import files
-from answer_ranking.base.errors import UserError
+from answer_ranking.base.errors import UserError, say
 from answer_ranking.base.files import decode_text, read_content
 from answer_ranking.data_prep.column_names import ColumnNames
-from answer_ranking.data_prep.length_of_texts import LengthOfTexts
+from answer_ranking.data_prep.excel_tables import read_excel
+from answer_ranking.data_prep.formulas import has_formula_marks, without_formula_mark
 from answer_ranking.data_prep.parquet_tables import read_parquet
-from answer_ranking.data_prep.tables import Faults, is_missing, numbered_lines, read_tsv, to_table
+from answer_ranking.data_prep.tables import Faults, numbered_lines, read_tsv, to_table
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".xlsx", ".parquet")
 _CSV_LINE = re.compile("[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 _SEPARATOR_LINE = re.compile('"?sep=([^"\r\n])"?[\r\n]', re.IGNORECASE)
 _NOT_ASCII = re.compile(b"[\x80-\xff]+")
+_TOGETHER = 3
+_KANA = (b"\x82", b"\x83")  # of Shift-JIS; in Windows-1252 a low quotation mark and a florin sign
 _MOST_COLUMNS = 1_000
 _MOST_OTHERS = 10  # of columns that are not asked for, to be named in an error
-_SHEET_ROWS = 2**20
-# The cells of a sheet are written at length and pack well.
-_SHEET_TIMES = 20
-_SHEET_ERRORS = {"#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#SPILL!", "#CALC!"}
 
 
 def read_table_file(
-    path: Path, names: ColumnNames, drop_bad_rows: bool | None = None
+    path: Path, names: ColumnNames, drop_bad_rows: bool | None = None, sheet: str | None = None
 ) -> tuple[pd.DataFrame, list[int] | None, Faults]:
     """Read the rows of a file as they are; the name tells the format, and a UserError refuses another one.
 
     Returns the table, with our names for our columns; the number of every row (None: from 1); and the rows
     that cannot be read, of which `drop_bad_rows` says what becomes of them (`Faults`). The table's `attrs`
-    hold the `separator` of the fields.
+    hold the `separator` of the fields. `sheet` is the one to read of an Excel file (None: the first that is
+    not hidden).
     """
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     if suffix not in SUFFIXES:
         raise UserError(f"{path}: the name must end in {', '.join(SUFFIXES)} (.gz may follow).")
+    if sheet is not None and suffix != ".xlsx":
+        raise UserError(f"{path} has no sheets: leave --sheet out.")
     faults = Faults(path, "row" if suffix in (".parquet", ".xlsx") else "line", drop_bad_rows)
-    lines: list[int] | None
+    table, lines = _read(path, suffix, names, faults, sheet)
+    names.require(table.columns, path)
+    table.columns = names.standard(table.columns)
+    table.attrs.setdefault("separator", "\t" if suffix == ".tsv" else ",")
+    return table, lines, faults
+
+
+def _read(
+    path: Path, suffix: str, names: ColumnNames, faults: Faults, sheet: str | None
+) -> tuple[pd.DataFrame, list[int] | None]:
     if suffix in (".parquet", ".xlsx"):
         if not path.is_file():
             raise UserError(f"{path} is no file, or does not exist. Check the path.")
-        table, lines = read_parquet(path, names) if suffix == ".parquet" else _read_excel(path, names, faults)
-    elif suffix == ".csv":
-        table, lines = read_csv(_text(path, suffix), faults, names)
-    elif suffix == ".tsv":
-        table, lines = read_tsv(_text(path, suffix), path, faults)
-        table.attrs["separator"] = "\t"
-    else:
-        table, lines = read_json_lines(_text(path, suffix), faults, names)
-    names.require(table.columns, path)
-    table.columns = names.standard(table.columns)
-    table.attrs.setdefault("separator", ",")
-    return table, lines, faults
+        if suffix == ".parquet":
+            return read_parquet(path, names)
+        return read_excel(path, names, faults, sheet)
+    text = _text(path, suffix)
+    if suffix == ".csv":
+        return read_csv(text, faults, names)
+    if suffix == ".tsv":
+        return read_tsv(text, path, faults)
+    return read_json_lines(text, faults, names)
 
 
 def _text(path: Path, suffix: str) -> str:
     """Read a file's text: UTF-8; UTF-16 with a byte order mark; or, not for JSON lines, Windows-1252."""
     content = read_content(path)
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        try:
-            text = content.decode("utf-16").replace("\r\n", "\n")
-        except UnicodeDecodeError as error:
-            raise UserError(
-                f"{path}: damaged UTF-16 text ({error}). Save the file with the encoding UTF-8."
-            ) from error
+        text = _utf_16(content, path)
+    elif _is("utf-8", content):
+        text = decode_text(content, path)
+    elif suffix != ".jsonl" and _is_windows_1252(content):
+        text = content.decode("cp1252").replace("\r\n", "\n")
+        say(f"{path}: not UTF-8, so read as Windows-1252. If letters are wrong, save it as UTF-8.")
+    elif _is_double_byte(content):
+        raise UserError(
+            f"{path}: not UTF-8, but an encoding with two bytes a character, such as Shift-JIS, GBK, "
+            "Big5 or EUC-KR. Save the file with the encoding UTF-8, or convert it: "
+            "iconv -f GBK -t UTF-8."
+        )
     else:
-        try:
-            text = decode_text(content, path)
-        except UserError:
-            if suffix == ".jsonl" or not _is_windows_1252(content):
-                raise
-            text = content.decode("cp1252").replace("\r\n", "\n")
-            print(
-                f"{path}: not UTF-8, so read as Windows-1252. If letters are wrong, save it as UTF-8.",
-                file=sys.stderr,
-            )
+        text = decode_text(content, path)
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise UserError(f"{path}, line {line}: NUL bytes, which no text has. Save it as UTF-8.")
     return text
 
 
+def _utf_16(content: bytes, path: Path) -> str:
+    try:
+        return content.decode("utf-16").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{path}: damaged UTF-16 text ({error}). Save the file with the encoding UTF-8."
+        ) from error
+
+
+def _is(encoding: str, content: bytes) -> bool:
+    try:
+        content.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def _is_windows_1252(content: bytes) -> bool:
     """Say whether what is not UTF-8 may be Windows-1252; not so where its first special letters are UTF-8."""
     letters = _NOT_ASCII.search(content)
-    try:
-        content.decode("cp1252")
-        return letters is not None and b"\0" not in content and not letters[0].decode("utf-8")
-    except UnicodeDecodeError as error:
-        return error.encoding == "utf-8"
+    if letters is None or b"\0" in content or _is("utf-8", letters[0]):
+        return False
+    return _is("cp1252", content) and not _is_double_byte(content)
+
+
+def _is_double_byte(content: bytes) -> bool:
+    """Say whether what is not UTF-8 may have two bytes a character: most special letters stand together.
+
+    In Windows-1252 nearly all of them stand alone.
+    """
+    special = together = 0
+    for run in _NOT_ASCII.finditer(content):
+        special += len(run[0])
+        if len(run[0]) >= _TOGETHER or run[0].startswith(_KANA):
+            together += len(run[0])
+    return 3 * together > special
 
 
 def read_csv(text: str, faults: Faults, names: ColumnNames) -> tuple[pd.DataFrame, list[int]]:
@@ -123,14 +153,20 @@ def read_csv(text: str, faults: Faults, names: ColumnNames) -> tuple[pd.DataFram
 def _csv_rows(text: str, begin: int, separator: str, faults: Faults) -> Iterator[tuple[int, list[str]]]:
     # Line by line: io.StringIO would hold the text once more, in four bytes a character.
     lines = (match[0] for match in _CSV_LINE.finditer(text, begin))
-    reader = csv.reader(lines, delimiter=separator, strict=True)
+    reader = csv.reader(
+        lines,
+        delimiter=separator,
+        strict=True,
+        skipinitialspace=_has_blanks_before_quotes(text, separator),
+    )
+    marked = has_formula_marks(text, separator)
     before = 1 if begin else 0
     line = before + 1
     while True:
         try:
             for fields in reader:
                 if fields:
-                    yield line, fields
+                    yield line, list(map(without_formula_mark, fields)) if marked else fields
                 line = before + reader.line_num + 1
             return
         except csv.Error as error:
@@ -143,6 +179,14 @@ def _csv_rows(text: str, begin: int, separator: str, faults: Faults) -> Iterator
                 raise UserError(f"{faults.where}, line {line}: {what}") from error
             faults.add(line, what)
             line = before + reader.line_num + 1
+
+
+def _has_blanks_before_quotes(text: str, separator: str) -> bool:
+    """Say whether texts in quotes begin behind a blank; inside a quoted text no quote stands alone."""
+    if f"{separator} " not in text or ' "' not in text:
+        return False
+    other = re.escape(separator)
+    return re.search(f'{other} +"[^"{other}\r\n]', text) is not None
 
 
 def _separator(header: str, names: ColumnNames) -> str:
@@ -191,76 +235,3 @@ def read_json_lines(text: str, faults: Faults, names: ColumnNames) -> tuple[pd.D
         faults.settle(0)
         raise UserError(f"{faults.where}: the file is empty.")
     return pd.DataFrame({name: pd.Series(column, dtype=object) for name, column in columns.items()}), lines
-
-
-def _read_excel(path: Path, names: ColumnNames, faults: Faults) -> tuple[pd.DataFrame, list[int]]:
-    """Read the first sheet; the first row that is not blank is the header."""
-    try:
-        import openpyxl
-    except ImportError as error:
-        raise UserError(
-            f"{path}: Excel files need openpyxl: pip install 'answer-ranking[excel]'. Or save it as .csv."
-        ) from error
-    try:
-        most = max(files.MOST_BYTES, _SHEET_TIMES * path.stat().st_size)
-        with zipfile.ZipFile(path) as archive:
-            if sum(member.file_size for member in archive.infolist()) > most:
-                raise UserError(f"{path} unpacks to more than {most:,} bytes. Save the sheet as .csv.")
-            # The sizes may be lies: reading in small parts shows it.
-            if damaged := archive.testzip():
-                raise ValueError(f"{damaged} is damaged")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-            try:
-                return _first_sheet(book, names, faults)
-            finally:
-                book.close()
-    except UserError:
-        raise
-    except MemoryError as error:
-        raise UserError(f"{path} needs more memory than there is. Split it into several files.") from error
-    except Exception as error:  # what openpyxl raises for a damaged file may be anything
-        raise UserError(
-            f"{path} is not a readable Excel file ({error!s:.200}). "
-            "Save it again as .xlsx, without a password."
-        ) from error
-
-
-def _first_sheet(book, names: ColumnNames, faults: Faults) -> tuple[pd.DataFrame, list[int]]:
-    faults.if_empty += (
-        " A merged cell has its text in its first row alone: unmerge it and fill every row. A formula has no "
-        "value before Excel has saved it."
-    )
-    sheet = book.worksheets[0]
-    # What the file says of its size may be wrong.
-    sheet.reset_dimensions()
-    rows = enumerate(sheet.iter_rows(max_row=_SHEET_ROWS, values_only=True), start=1)
-    first, header = next(((n, row) for n, row in rows if any(map(_is_filled, row))), (0, ()))
-    if not first:
-        raise UserError(f"{faults.where}: the first sheet is empty.")
-    found = {i: str(name) for i, name in enumerate(header) if _is_filled(name)}
-    names.require(found.values(), faults.where)
-    ours = [i for i, name in found.items() if name in names]
-    columns: list[list] = [[] for _ in ours]
-    lines: list[int] = []
-    lengths = LengthOfTexts(Path(faults.where))
-    rest = sheet.iter_rows(first + 1, _SHEET_ROWS, max_col=max(ours) + 1, values_only=True)
-    for line, row in enumerate(rest, start=first + 1):
-        if not any(map(_is_filled, row)):
-            continue
-        wrong = next((i for i in ours if row[i] in _SHEET_ERRORS), None)
-        if wrong is not None:
-            faults.add(line, f"the {found[wrong]} is Excel's error {row[wrong]}. Correct its formula.")
-            continue
-        for column, i in zip(columns, ours, strict=True):
-            lengths.add(len(row[i]) if type(row[i]) is str else 0)
-            column.append(column[-1] if column and type(row[i]) is str and row[i] == column[-1] else row[i])
-        lines.append(line)
-    table = pd.DataFrame(dict(enumerate(columns)), dtype=object)
-    table.columns = [found[i] for i in ours]
-    return table, lines
-
-
-def _is_filled(value: object) -> bool:
-    return not is_missing(value) and bool(str(value).strip())

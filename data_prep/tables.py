@@ -1,17 +1,16 @@
 """The one table that every data set becomes, and which of its questions count."""
 
 import re
-import sys
 import unicodedata
 from bisect import insort
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from answer_ranking.base.errors import UserError
+from answer_ranking.base.errors import UserError, say
 
 COLUMNS = ("question_id", "question", "candidate_id", "candidate", "label")
 
@@ -33,6 +32,9 @@ _LINE = re.compile("[^\n]+|(?<=\n)(?=\n)|^(?=\n)")
 _WHITE_SPACE = re.compile(r"\s+")
 _LONGEST_ID = 1_000  # characters; a run file repeats an identifier in every row
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
+# Formatting and control characters.
+_INVISIBLE = ("Cf", "Cc")
 
 RULES = ("all", "answerable", "clean")
 
@@ -109,10 +111,7 @@ class Faults:
             raise UserError(self._message())
         lines = ", ".join(str(line) for line, _ in self._first)
         more = ", ..." if self._count > _SHOWN else ""
-        print(
-            f"{self.where}: {self._count:,} bad rows are left out ({self.unit} {lines}{more}).",
-            file=sys.stderr,
-        )
+        say(f"{self.where}: {self._count:,} bad rows are left out ({self.unit} {lines}{more}).")
 
     def _message(self) -> str:
         cure = "" if self._drop is None else "Correct what is wrong, or leave it out with --drop-bad-rows."
@@ -145,117 +144,125 @@ def check_table(
     common one stays, a correct one if there is any, and how many do not is printed.
     """
     faults = faults or Faults(where, unit)
-    twice = [name for name in COLUMNS if list(table.columns).count(name) > 1]
-    if twice:
-        raise UserError(f"{where}: the column {twice[0]!r} occurs twice. Name every column once.")
-    required = ("question", "candidate", "label")[: 3 if labelled else 2]
-    missing = [column for column in required if column not in table.columns]
-    if missing:
-        found = ", ".join(map(str, table.columns)) or "none"
-        raise UserError(
-            f"{where}: the column {missing[0]!r} is missing (found: {found}). "
-            f"The columns {', '.join(required)} are needed; question_id and candidate_id may be added."
-        )
+    _require_columns(table, where, labelled)
     if not len(table):
         faults.settle(0)
         raise UserError(f"{where}: there are no rows.")
-    numbers: Sequence[int] = range(1, len(table) + 1) if lines is None else lines
-    keep = bytearray(b"\1") * len(table)
-
-    def mark(row: int, what: str) -> None:
-        if keep[row]:
-            keep[row] = 0
-            faults.add(numbers[row], what)
-
-    columns: dict[str, list] = {}
+    rows = _Rows(len(table), lines, faults)
     for name in COLUMNS[:-1]:
-        if name not in table.columns:
-            continue
-        values = shared(table[name])
-        columns[name] = texts = ["" if is_missing(value) else str(value) for value in values]
-        for row, text in enumerate(texts):
-            if not text.strip():
-                mark(row, f"the {name} is empty. {faults.if_empty}")
-            elif not isinstance(values[row], (str, int, float, np.number)):
-                mark(row, f"the {name} is no text but {text[:40]!r}. Write it as a text.")
-            elif not text.isascii() and not text.isprintable() and _SURROGATE.search(text):
-                mark(row, f"the {name} holds half of a character (a lone surrogate). Save it as UTF-8.")
-            elif name.endswith("_id") and len(text) > _LONGEST_ID:
-                mark(row, f"the {name} has {len(text):,} characters, more than {_LONGEST_ID}. Shorten it.")
-            elif name.endswith("_id") and _WHITE_SPACE.search(text):
-                without = _WHITE_SPACE.sub("_", text.strip())
-                what = f"the {name} {text!r:.80} holds white space, which run files cannot."
-                mark(row, f"{what} Write {without!r:.80}, say.")
-    raw_labels = table["label"].tolist() if labelled else []
-    labels = [_LABELS.get(str(value).strip().lower()) for value in raw_labels]
-    if None in labels:
-        for row, (label, value) in enumerate(zip(labels, raw_labels, strict=True)):
-            if label is None:
-                empty = is_missing(value) or not str(value).strip()
-                what = "is empty" if empty else f"{value!r:.40} is not 0 or 1"
-                mark(row, f"the label {what}. Write 1 for a correct answer, 0 for a wrong one.")
-    # The caller may have let it go, too: then a column's texts are freed as soon as it is made anew.
-    del table, texts, values, raw_labels
+        if name in table.columns:
+            rows.columns[name] = _checked_texts(name, shared(table[name]), rows)
     if labelled:
-        columns["label"] = labels
-    numbers = _leave_out(columns, numbers, keep)
+        rows.columns["label"] = _checked_labels(table["label"].tolist(), rows)
+    # The caller may have let it go, too: then its texts are freed as soon as a column is made anew.
+    del table
+    rows.leave_out_marked()
     if drop_duplicates:
-        keep = _one_of_equals(columns)
-        if n_repeats := keep.count(0):
-            print(f"{where}: {n_repeats:,} rows that repeat another are left out.", file=sys.stderr)
-        numbers = _leave_out(columns, numbers, keep)
-    if "question_id" not in columns:
-        number = {question: f"q{i}" for i, question in enumerate(dict.fromkeys(columns["question"]), start=1)}
-        columns["question_id"] = [number[question] for question in columns["question"]]
-    own_identifiers = "candidate_id" in columns
-    if not own_identifiers:
-        columns["candidate_id"] = [f"c{i}" for i in range(1, len(numbers) + 1)]
+        _leave_out_repeats(rows, where)
+    own_identifiers = "candidate_id" in rows.columns
+    _add_identifiers(rows.columns)
+    _check_identifiers(rows, own_identifiers)
+    rows.leave_out_marked()
+    faults.settle(len(rows))
+    return _to_frame(rows.columns)
 
-    keep = bytearray(b"\1") * len(numbers)
-    question_of: dict[str, str] = {}
-    seen: set[tuple[str, str]] = set()
-    for row, (identifier, question, candidate) in enumerate(
-        zip(columns["question_id"], columns["question"], columns["candidate_id"], strict=True)
-    ):
-        if question_of.setdefault(identifier, question) != question:
-            what = f"the question_id {identifier!r:.80} had another question before."
-            mark(row, f"{what} Give every question its own.")
-        elif not own_identifiers:
+
+class _Rows:
+    """The columns of a table while it is checked: rows are marked as wrong, and then left out."""
+
+    def __init__(self, n_rows: int, lines: Sequence[int] | None, faults: Faults) -> None:
+        self.columns: dict[str, list] = {}
+        self.faults = faults
+        self._lines: Sequence[int] = range(1, n_rows + 1) if lines is None else lines
+        self._keep = bytearray(b"\1") * n_rows
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def mark(self, row: int, what: str) -> None:
+        """Note the first that is wrong with a row."""
+        if self._keep[row]:
+            self._keep[row] = 0
+            self.faults.add(self._lines[row], what)
+
+    def leave_out_marked(self) -> None:
+        self.keep_only(self._keep)
+
+    def keep_only(self, keep: bytearray) -> None:
+        if 0 in keep:
+            for name, values in self.columns.items():
+                self.columns[name] = list(compress(values, keep))
+            self._lines = list(compress(self._lines, keep))
+        self._keep = bytearray(b"\1") * len(self._lines)
+
+
+def _require_columns(table: pd.DataFrame, where: str | Path, labelled: bool) -> None:
+    found = list(table.columns)
+    for name in COLUMNS:
+        if found.count(name) > 1:
+            raise UserError(f"{where}: the column {name!r} occurs twice. Name every column once.")
+    required = ["question", "candidate", "label"] if labelled else ["question", "candidate"]
+    for name in required:
+        if name not in found:
+            raise UserError(
+                f"{where}: the column {name!r} is missing "
+                f"(found: {', '.join(map(str, found)) or 'none'}). "
+                f"The columns {', '.join(required)} are needed; "
+                "question_id and candidate_id may be added."
+            )
+
+
+def _checked_texts(name: str, values: list, rows: _Rows) -> list[str]:
+    texts = []
+    is_id = name.endswith("_id")
+    for row, value in enumerate(values):
+        text = value if type(value) is str else "" if is_missing(value) else str(value)
+        texts.append(text)
+        # Most texts need no further look.
+        if text is value and text[:1].isalnum() and text.isascii() and not is_id:
             continue
-        elif (identifier, candidate) in seen:
-            what = f"the candidate_id {candidate!r:.80} occurs twice in question {identifier!r:.80}."
-            mark(row, f"{what} Make it unique.")
-        else:
-            seen.add((identifier, candidate))
-    n_rows = len(_leave_out(columns, numbers, keep))
-    faults.settle(n_rows)
-    first_row = {identifier: i for i, identifier in enumerate(question_of)}
-    place = np.fromiter(map(first_row.get, columns["question_id"]), np.int32, n_rows)
-    order = None if (np.diff(place) >= 0).all() else np.argsort(place, kind="stable")
-    del seen, question_of, first_row
-    # Column by column, so that no text is held in both forms for longer than it has to be.
-    for name in COLUMNS[: len(columns)]:
-        values = columns.pop(name)
-        columns[name] = pd.Series(values if order is None else [values[row] for row in order])
-    return pd.DataFrame(columns)
+        if what := _fault_of_text(name, value, text, rows.faults.if_empty):
+            rows.mark(row, what)
+    return texts
 
 
-def _leave_out(columns: dict[str, list], lines: Sequence[int], keep: bytearray) -> Sequence[int]:
-    """Keep the marked rows of the columns, and return their lines."""
-    if 0 not in keep:
-        return lines
-    for name, values in columns.items():
-        columns[name] = list(compress(values, keep))
-    return list(compress(lines, keep))
+def _fault_of_text(name: str, value: object, text: str, if_empty: str) -> str | None:
+    if is_blank(text):
+        return f"the {name} is empty. {if_empty}"
+    if not isinstance(value, (str, int, float, np.number)):
+        return f"the {name} is no text but {text[:40]!r}. Write it as a text."
+    if not text.isascii() and not text.isprintable() and _SURROGATE.search(text):
+        return f"the {name} holds half of a character (a lone surrogate). Save it as UTF-8."
+    if not name.endswith("_id"):
+        return None
+    if len(text) > _LONGEST_ID:
+        return f"the {name} has {len(text):,} characters, more than {_LONGEST_ID}. Shorten it."
+    if _WHITE_SPACE.search(text):
+        without = _WHITE_SPACE.sub("_", text.strip())
+        what = f"the {name} {text!r:.80} holds white space, which run files cannot."
+        return f"{what} Write {without!r:.80}, say."
+    return None
 
 
-def _one_of_equals(columns: Mapping[str, list]) -> bytearray:
-    """Mark one row of those that have question and candidate in common: the first that is correct, if any."""
-    keep = bytearray(b"\1") * len(columns["question"])
+def _checked_labels(values: list, rows: _Rows) -> list[int | None]:
+    labels = []
+    for row, value in enumerate(values):
+        label = _LABELS.get(str(value).strip().lower())
+        labels.append(label)
+        if label is None:
+            empty = is_missing(value) or is_blank(str(value))
+            what = "is empty" if empty else f"{value!r:.40} is not 0 or 1"
+            rows.mark(row, f"the label {what}. Write 1 for a correct answer, 0 for a wrong one.")
+    return labels
+
+
+def _leave_out_repeats(rows: _Rows, where: str | Path) -> None:
+    """Keep one row of those that have question and candidate in common: the first that is correct, if any."""
+    columns, keep = rows.columns, bytearray(b"\1") * len(rows)
     labels = columns.get("label", keep)  # without labels all of them are alike
     stays: dict[tuple[str, str], int] = {}
-    for row, texts in enumerate(zip(columns["question"], columns["candidate"], strict=True)):
-        question, candidate = texts
+    pairs = zip(columns["question"], columns["candidate"], strict=True)
+    for row, (question, candidate) in enumerate(pairs):
         pair = question.strip(), candidate.strip()
         other = stays.setdefault(pair, row)
         if other == row:
@@ -263,7 +270,50 @@ def _one_of_equals(columns: Mapping[str, list]) -> bytearray:
         if labels[row] > labels[other]:
             stays[pair], row = row, other
         keep[row] = 0
-    return keep
+    if n_repeats := keep.count(0):
+        say(f"{where}: {n_repeats:,} rows that repeat another are left out.")
+    rows.keep_only(keep)
+
+
+def _add_identifiers(columns: dict[str, list]) -> None:
+    """Number the distinct questions, and the candidates, where they have no identifiers of their own."""
+    questions = columns["question"]
+    if "question_id" not in columns:
+        name_of: dict[str, str] = {}
+        for question in questions:
+            name_of.setdefault(question, f"q{len(name_of) + 1}")
+        columns["question_id"] = list(map(name_of.__getitem__, questions))
+    if "candidate_id" not in columns:
+        columns["candidate_id"] = [f"c{i}" for i in range(1, len(questions) + 1)]
+
+
+def _check_identifiers(rows: _Rows, own_identifiers: bool) -> None:
+    question_of: dict[str, str] = {}
+    seen: set[tuple[str, str]] = set()
+    names = ("question_id", "question", "candidate_id")
+    values = zip(*(rows.columns[name] for name in names), strict=True)
+    for row, (identifier, question, candidate) in enumerate(values):
+        if question_of.setdefault(identifier, question) != question:
+            what = f"the question_id {identifier!r:.80} had another question before."
+            rows.mark(row, f"{what} Give every question its own.")
+        elif not own_identifiers:
+            continue
+        elif (identifier, candidate) in seen:
+            what = f"the candidate_id {candidate!r:.80} occurs twice in question {identifier!r:.80}."
+            rows.mark(row, f"{what} Make it unique.")
+        else:
+            seen.add((identifier, candidate))
+
+
+def _to_frame(columns: dict[str, list]) -> pd.DataFrame:
+    """Make a frame in which the rows of a question follow each other."""
+    place, _ = pd.factorize(np.array(columns["question_id"], object))
+    order = None if (np.diff(place) >= 0).all() else np.argsort(place, kind="stable")
+    # Column by column, so that no text is held in both forms for longer than it has to be.
+    for name in COLUMNS[: len(columns)]:
+        values = columns.pop(name)
+        columns[name] = pd.Series(values if order is None else [values[row] for row in order])
+    return pd.DataFrame(columns)
 
 
 def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
@@ -325,4 +375,20 @@ def shared(column: Iterable) -> list:
 
 
 def is_missing(value: object) -> bool:
-    return value is None or value is pd.NA or (isinstance(value, float) and value != value)
+    """Say whether a cell has no value: None, or not a number or time of any library's kind."""
+    if type(value) is str:
+        return False
+    return value is None or (pd.api.types.is_scalar(value) and bool(pd.isna(value)))
+
+
+def is_blank(text: str) -> bool:
+    r"""Say whether a text shows nothing: it is white space and invisible characters, such as U+200B, alone.
+
+    Example:
+        >>> is_blank(" \u200b"), is_blank("\u200ba")
+        (True, False)
+    """
+    shown = text.strip()
+    if not shown or shown[0].isprintable():
+        return not shown
+    return all(each.isspace() or unicodedata.category(each) in _INVISIBLE for each in shown)

@@ -15,8 +15,9 @@ NUMBER = "<num>"
 """What a masked number becomes."""
 
 _NUMBER = re.compile(r"[0-9][0-9.,]*")
-# spaCy's time grows with the square of such a run. No text of the data sets has one of 200.
-_LONG_RUN = re.compile(r"(\S{500})(?=\S)")
+# spaCy's time grows with the square of such runs: of signs that it takes off one by one, such as apostrophes,
+# and of anything but blanks. No text of the data sets has a run of 20 such signs, or one of 200.
+_LONG_RUNS = (re.compile(r"([^\w\s.\-/*=~#!?_+]{30})(?=\S)"), re.compile(r"(\S{500})(?=\S)"))
 # spaCy keeps every word that it has seen, which a service would fill the memory with.
 _MOST_KEPT = 1_000_000
 
@@ -57,21 +58,21 @@ class Tokenizer:
         return [list(tokens_of[text]) for text in texts]
 
     def _split(self, text: str) -> list[str]:
-        if self.pretokenised:
-            tokens = text.split()
-        else:
-            nlp = self._nlp
-            if nlp is None or len(nlp.vocab.strings) > _MOST_KEPT:
-                import spacy
-
-                nlp = self._nlp = spacy.blank("en")
-                # spaCy's limit protects its parser, which is not used here.
-                nlp.max_length = sys.maxsize
-            doc = nlp.make_doc(_LONG_RUN.sub(r"\1 ", text))
-            tokens = [token.text for token in doc if not token.is_space]
+        tokens = text.split() if self.pretokenised else self._by_rules(text)
         if self.mask_numbers:
             tokens = [NUMBER if _NUMBER.fullmatch(token) else token for token in tokens]
         return [token.lower() for token in tokens] if self.lowercase else tokens
+
+    def _by_rules(self, text: str) -> list[str]:
+        if self._nlp is None or len(self._nlp.vocab.strings) > _MOST_KEPT:
+            import spacy
+
+            self._nlp = spacy.blank("en")
+            # spaCy's limit protects its parser, which is not used here.
+            self._nlp.max_length = sys.maxsize
+        for run in _LONG_RUNS:
+            text = run.sub(r"\1 ", text)
+        return [token.text for token in self._nlp.make_doc(text) if not token.is_space]
 
 
 class Vocabulary:

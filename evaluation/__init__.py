@@ -11,7 +11,8 @@ from answer_ranking.evaluation.metrics import (
     summarise,
 )
 from answer_ranking.evaluation.records import ResultRecord, load_records, read_record, save_record
-from answer_ranking.evaluation.runs import compare_runs, read_qrels, read_run, write_qrels, write_run
+from answer_ranking.evaluation.run_comparison import compare_runs
+from answer_ranking.evaluation.runs import read_qrels, read_run, write_qrels, write_run
 from answer_ranking.evaluation.significance import holm_correction, paired_randomisation_test
 
 __all__ = [

@@ -22,7 +22,18 @@ if TYPE_CHECKING:
 METRICS = ("map", "mrr", "p@1", "ndcg@10")
 """Names of the metrics: mean average precision, mean reciprocal rank, precision at 1, nDCG at rank 10."""
 
-_TREC_NAMES = ("map", "recip_rank", "P_1", "ndcg_cut_10")
+_TREC_NAMES = {
+    "map": "map",
+    "mrr": "recip_rank",
+    "p@1": "P_1",
+    "ndcg@10": "ndcg_cut_10",
+    "recall@10": "recall_10",
+    "recall@100": "recall_100",
+    "success@5": "success_5",
+    "success@10": "success_10",
+}
+RUN_METRICS = tuple(_TREC_NAMES)
+"""What a run file is measured by: also recall, and success, whether a correct answer is found, by rank."""
 
 
 def scores_as_trec_eval_reads(scores: ArrayLike) -> np.ndarray:
@@ -49,10 +60,15 @@ def tie_ids(n_rows: int, tie_seed: int = 0) -> np.ndarray:
     return np.char.zfill(tie_order(n_rows, tie_seed).astype(str), len(str(n_rows)))
 
 
-def trec_eval(qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]]) -> dict[str, list[float]]:
-    """Return the metrics of every ranked question in the order of `METRICS`, by trec_eval's own code."""
-    measured = pytrec_eval.RelevanceEvaluator(qrels, _TREC_NAMES).evaluate(run)
-    return {question: [metrics[name] for name in _TREC_NAMES] for question, metrics in measured.items()}
+def trec_eval(
+    qrels: dict[str, dict[str, int]],
+    run: dict[str, dict[str, float]],
+    metrics: Sequence[str] = METRICS,
+) -> dict[str, list[float]]:
+    """Return the metrics of every ranked question in their order, by trec_eval's own code."""
+    names = [_TREC_NAMES[metric] for metric in metrics]
+    measured = pytrec_eval.RelevanceEvaluator(qrels, names).evaluate(run)
+    return {question: [found[name] for name in names] for question, found in measured.items()}
 
 
 def evaluate_ranking(

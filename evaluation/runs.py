@@ -1,8 +1,7 @@
-"""Run and relevance files in TREC's format, which every ranking tool reads, and their comparison."""
+"""Run and relevance files in TREC's format, which every ranking tool reads."""
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -12,22 +11,11 @@ from numpy.typing import ArrayLike
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write, decode_text, read_content
-from answer_ranking.evaluation.metrics import (
-    METRICS,
-    mean_confidence_interval,
-    scores_as_trec_eval_reads,
-    tie_ids,
-    tie_order,
-    trec_eval,
-)
-from answer_ranking.evaluation.significance import paired_randomisation_test
-from answer_ranking.evaluation.tables import METRIC_TITLES, text_table
+from answer_ranking.evaluation.metrics import scores_as_trec_eval_reads, tie_order
 
 if TYPE_CHECKING:
     from answer_ranking.data_prep import EncodedSplit
 
-# trec_eval counts the labels of every grade.
-_MOST_RELEVANT = 1_000
 _RUN, _QRELS = "question Q0 candidate rank score tag", "question 0 candidate label"
 
 Ids: TypeAlias = Sequence[str] | np.ndarray
@@ -54,11 +42,12 @@ def _checked_pairs(
         raise ValueError(f"{', '.join(columns)} must be parallel. Received: lengths {lengths}.")
     questions = _checked_ids(question_ids, "question id", path)
     candidates = _checked_ids(candidate_ids, "candidate id", path)
-    _refuse_repeated(questions, candidates, path)
+    refuse_repeated(questions, candidates, path)
     return questions, candidates
 
 
-def _refuse_repeated(question_ids: Ids, candidate_ids: Ids, path: str | Path) -> None:
+def refuse_repeated(question_ids: Ids, candidate_ids: Ids, path: str | Path) -> None:
+    """Raise a UserError that names a candidate which a question has twice."""
     pairs = pd.MultiIndex.from_arrays([question_ids, candidate_ids])
     if pairs.has_duplicates:
         question, candidate = pairs[pairs.duplicated()][0]
@@ -112,17 +101,18 @@ def write_run(
 def read_run(path: str | Path) -> pd.DataFrame:
     """Read a TREC run file.
 
-    Returns the columns `question_id`, `candidate_id` (str), `rank` (int), `score` (float64) and `tag` (str),
-    in the order of the file. A UserError names a line that has not the six fields.
+    Returns the columns `question_id`, `candidate_id` (str), `rank`, `score` (float64) and `tag` (str), in the
+    order of the file. Nothing depends on the ranks: as in trec_eval the scores tell, and a rank that is not a
+    number is NaN. A UserError names a line that has not the six fields.
 
     Example:
         >>> write_run("example.run", ["q1", "q1"], ["a", "b"], [0.5, 0.75])
         >>> read_run("example.run")["candidate_id"].tolist()
         ['b', 'a']
     """
-    return _read(
-        path, _RUN, {"question_id": str, "candidate_id": str, "rank": int, "score": float, "tag": str}
-    )
+    kinds = {"question_id": str, "candidate_id": str, "rank": str, "score": float, "tag": str}
+    run = _read(path, _RUN, kinds)
+    return run.assign(rank=pd.to_numeric(run["rank"], errors="coerce"))
 
 
 def read_qrels(path: str | Path) -> pd.DataFrame:
@@ -197,112 +187,3 @@ def write_split(
         write_qrels(folder / f"{name}.{protocol}.qrels", ids[rows], candidates[rows], split.labels[rows])
     for seed, of_seed in scores.items():
         write_run(folder / f"{name}-seed-{seed}.run", ids, candidates, of_seed[name])
-
-
-@dataclass(frozen=True)
-class RunComparison:
-    """The metrics of a run, and its difference from another one; `str` gives a table for the terminal.
-
-    `table` has a row per metric with the columns `run` and `run_ci95` (half width of the 95 % t interval over
-    the questions) and, with another run, `against`, `against_ci95`, `difference`, `difference_ci95` (run
-    minus other) and `p` (paired randomisation test over the questions).
-    """
-
-    questions: int  # that count
-    unranked: tuple[int, ...]  # how many of them the run, and the other one, leave out; they count as 0
-    tied: tuple[int, ...]  # in how many of them each gives two candidates the same score
-    table: pd.DataFrame
-
-    def __str__(self) -> str:
-        shown = [name for name in ("run", "against", "difference") if name in self.table]
-        columns = [
-            [
-                f"{mean:.4f}" if np.isnan(half) else f"{mean:.4f} ± {half:.4f}"
-                for mean, half in self.table[[name, f"{name}_ci95"]].to_numpy()
-            ]
-            for name in shown
-        ]
-        if "p" in self.table:
-            shown, columns = [*shown, "p"], [*columns, [f"{p:.3g}" for p in self.table["p"]]]
-        titles = [METRIC_TITLES[metric] for metric in self.table.index]
-        table = text_table(["", *shown], list(zip(titles, *columns, strict=True)))
-        said = [
-            f"{name}: {f'{unranked} not ranked (counted as 0), ' if unranked else ''}ties in {tied}, ordered "
-            "at random."
-            for name, unranked, tied in zip(("run", "against"), self.unranked, self.tied, strict=False)
-        ]
-        said.append("±: half width of the 95 % t interval over the questions.")
-        return f"{table}\n{self.questions} questions. {' '.join(said)}"
-
-
-def compare_runs(run: str | Path, qrels: str | Path, against: str | Path | None = None) -> RunComparison:
-    """Measure a TREC run file, and test it against another one.
-
-    Metrics are trec_eval's: labels above 0 are correct, and nDCG takes them as gains. Candidates of the same
-    score are ordered at random (seeded), so that the order of the file cannot matter. A candidate that is not
-    in the relevance file counts as wrong, and a correct one that the run leaves out as never found. Questions
-    without a correct answer in the relevance file are left out.
-
-    `against` is another run file. A UserError names a file that is missing, or a malformed line, or says that
-    a question has a candidate twice, that no question has a correct answer, or that a run ranks none of the
-    questions.
-
-    Example:
-        >>> write_qrels("example.qrels", ["q1", "q1", "q2", "q2"], list("abab"), [1, 0, 1, 0])
-        >>> write_run("example.run", ["q1", "q1", "q2", "q2"], list("abab"), [0.5, 0.75, 1.0, 0.0])
-        >>> compare_runs("example.run", "example.qrels").table["run"].round(3).to_dict()
-        {'map': 0.75, 'mrr': 0.75, 'p@1': 0.5, 'ndcg@10': 0.815}
-    """
-    judged = read_qrels(qrels)
-    _refuse_repeated(judged["question_id"].tolist(), judged["candidate_id"].tolist(), qrels)
-    if (most := judged["label"].max()) > _MOST_RELEVANT:
-        raise UserError(f"{qrels}: the label {most} is too large: at most {_MOST_RELEVANT:,}.")
-    answerable = (judged["label"] > 0).groupby(judged["question_id"], sort=False).any()
-    questions = answerable.index[answerable]
-    if questions.empty:
-        raise UserError(f"{qrels}: no question has a correct answer. Check the labels.")
-    judged = judged[judged["question_id"].isin(questions)].assign(label=judged["label"].clip(lower=0))
-    rankings = [_read_ranking(path, questions, qrels) for path in (run, against) if path is not None]
-    measured = [_measured(ranked, judged, questions) for ranked in rankings]
-    parts = dict(zip(("run", "against"), measured, strict=False))
-    if against is not None:
-        parts["difference"] = parts["run"] - parts["against"]
-    table = pd.DataFrame(index=pd.Index(METRICS, name="metric"))
-    for name, values in parts.items():
-        intervals = [mean_confidence_interval(values[metric]) for metric in METRICS]
-        table[[name, f"{name}_ci95"]] = intervals
-    if against is not None:
-        table["p"] = [paired_randomisation_test(parts["run"][m], parts["against"][m]) for m in METRICS]
-    unranked = tuple(len(questions.difference(each["question_id"])) for each in rankings)
-    tied = tuple(
-        each[each.duplicated(["question_id", "score"])]["question_id"].nunique() for each in rankings
-    )
-    return RunComparison(len(questions), unranked, tied, table)
-
-
-def _read_ranking(path: str | Path, questions: pd.Index, qrels: str | Path) -> pd.DataFrame:
-    ranked = read_run(path)
-    _refuse_repeated(ranked["question_id"].tolist(), ranked["candidate_id"].tolist(), path)
-    ranked = ranked[ranked["question_id"].isin(questions)]
-    if ranked.empty:
-        raise UserError(f"{path} ranks no question that counts in {qrels}. Check that they belong together.")
-    try:
-        return ranked.assign(score=scores_as_trec_eval_reads(ranked["score"]))
-    except ValueError as error:
-        raise UserError(f"{path}: {error}") from error
-
-
-def _measured(ranked: pd.DataFrame, judged: pd.DataFrame, questions: pd.Index) -> pd.DataFrame:
-    """Measure the ranking of every question, 0 where there is none."""
-    rows = judged.merge(ranked, how="outer", on=["question_id", "candidate_id"])
-    rows["id"] = tie_ids(len(rows))
-    qrels, run = (
-        {
-            question: dict(zip(group["id"], group[column].astype(kind), strict=True))
-            for question, group in rows[rows[column].notna()].groupby("question_id", sort=False)
-        }
-        for column, kind in (("label", int), ("score", float))
-    )
-    found = trec_eval(qrels, run)
-    values = [found.get(question, [0.0] * len(METRICS)) for question in questions]
-    return pd.DataFrame(values, index=questions, columns=list(METRICS))

@@ -236,6 +236,8 @@ def evaluate(
     run: Annotated[Path, tyro.conf.arg(metavar="RUN")],
     qrels: Annotated[Path, tyro.conf.arg(metavar="QRELS")],
     against: Path | None = None,
+    format: Literal["text", "json", "csv"] = "text",
+    per_question: bool = False,
 ) -> None:
     """Measure a TREC run file, with intervals over the questions, and test it against another one.
 
@@ -243,10 +245,21 @@ def evaluate(
         run: the run file: question Q0 candidate rank score tag.
         qrels: the relevance file: question 0 candidate label.
         against: another run file, for a paired randomisation test.
+        format: of what is printed.
+        per_question: print the values of every question, too; as csv, these alone.
     """
+    from answer_ranking.data_prep.own_tables import write_csv
     from answer_ranking.evaluation import compare_runs
 
-    print(compare_runs(run, qrels, against))
+    found = compare_runs(run, qrels, against)
+    if format == "json":
+        print(found.to_json(per_question=per_question))
+    elif format == "csv":
+        write_csv(found.per_question if per_question else found.table.reset_index(), sys.stdout)
+    else:
+        if per_question:
+            print(printable(found.per_question.to_string(index=False)), end="\n\n")
+        print(found)
 
 
 def reproduce(

@@ -15,7 +15,7 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write, remove_leftovers
 from answer_ranking.data_prep import Dataset, load_table
 from answer_ranking.data_prep.dataset import OWN_TABLES
-from answer_ranking.data_prep.own_tables import split_by_question
+from answer_ranking.data_prep.own_tables import split_by_question, write_csv
 from answer_ranking.data_prep.tables import same_text
 from answer_ranking.engine import TrainingData, TrainingRun, encode, training_key
 from answer_ranking.evaluation.records import environment, package_versions
@@ -167,8 +167,7 @@ def _write(trained: TrainedRanker, run: TrainingRun, examples: int) -> None:
     run.write_runs({})
     for name, table in run.data.dataset.splits.items():
         with atomic_write(folder / "split" / f"{name}.csv") as file:
-            # Not for spreadsheets (`write_csv`): the same texts are to be read again.
-            table.to_csv(file, index=False, quoting=csv.QUOTE_NONNUMERIC)
+            write_csv(table, file, quoting=csv.QUOTE_NONNUMERIC)
     with atomic_write(folder / "result.json") as file:
         json.dump(trained.result, file, indent=1, ensure_ascii=False)
     with atomic_write(folder / "report.html") as file:

@@ -17,7 +17,7 @@ from urllib.parse import urljoin
 
 from tqdm import tqdm
 
-from answer_ranking.base.errors import UserError
+from answer_ranking.base.errors import UserError, say
 from answer_ranking.base.files import DAMAGED, atomic_write, bounded, remove_leftovers
 from answer_ranking.data_prep.description import DataFile, DatasetDescription
 from answer_ranking.data_prep.downloads.data_files import (
@@ -73,7 +73,7 @@ def get_dataset(
             except UserError as error:
                 if not file.variants or description.variants[0] in file.variants:
                     raise
-                print(error, file=sys.stderr)
+                say(str(error))
                 continue
         paths[file.path] = found
     return paths

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from answer_ranking.base.errors import UserError
-from answer_ranking.data_prep.description import DataFile, DatasetDescription
+from answer_ranking.base.errors import UserError, damaged
+from answer_ranking.data_prep.description import DatasetDescription, known_files
 from answer_ranking.data_prep.downloads.data_files import DataFiles
 from answer_ranking.data_prep.readers.rows import TableRows, read_pairs
 from answer_ranking.data_prep.tables import numbered_lines
@@ -27,16 +27,13 @@ def read_antique(collection: str, queries: str, qrels: str, where: Sequence[str]
     for number, line in numbered_lines(qrels):
         fields = line.split()
         if len(fields) != 4 or fields[3] not in ("1", "2", "3", "4"):
-            raise UserError(
-                f"{where[2]}, line {number}: not a question, a word, an answer and a grade from 1 to 4. "
-                "Fetch the file again."
-            )
+            what = "not a question, a word, an answer and a grade from 1 to 4"
+            raise damaged(f"{where[2]}, line {number}", what)
         question, _, answer, grade = fields
         for name, known, file in ((question, questions, where[1]), (answer, answers, where[0])):
             if name not in known:
-                raise UserError(
-                    f"{where[2]}, line {number}: {name!r} is not in {file}. Fetch both files again."
-                )
+                what = f"{name!r} is not in {file}"
+                raise damaged(f"{where[2]}, line {number}", what, "both files")
         if answers[answer]:
             rows.add(number, question, questions[question], answer, answers[answer], grade in "34")
         else:
@@ -70,15 +67,12 @@ ANTIQUE = DatasetDescription(
     title="ANTIQUE",
     source="Hashemi et al. 2020, https://ciir.cs.umass.edu/downloads/Antique/",
     licence="for research, see the readme.txt at its source",
-    files=tuple(
-        DataFile(f"{_FOLDER}/{name}")
-        for name in (
-            "antique-collection.txt",
-            "antique-train-queries.txt",
-            "antique-train.qrel",
-            "antique-test-queries.txt",
-            "antique-test.qrel",
-        )
+    files=known_files(
+        _COLLECTION,
+        f"{_FOLDER}/antique-train-queries.txt",
+        f"{_FOLDER}/antique-train.qrel",
+        f"{_FOLDER}/antique-test-queries.txt",
+        f"{_FOLDER}/antique-test.qrel",
     ),
     read=_read,
     notes=(

@@ -7,11 +7,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from answer_ranking.base.errors import UserError
-from answer_ranking.data_prep.dataset import github_urls
-from answer_ranking.data_prep.description import DataFile, DatasetDescription
+from answer_ranking.base.errors import damaged
+from answer_ranking.data_prep.description import DatasetDescription, known_files
 from answer_ranking.data_prep.readers.rows import read_pairs
-from answer_ranking.data_prep.tables import numbered_lines
+from answer_ranking.data_prep.tables import COLUMNS, numbered_lines
 
 
 @dataclass(frozen=True)
@@ -39,25 +38,26 @@ def read_questions(text: str, where: str | Path, fields: Sequence[str]) -> list[
     questions = []
     for number, line in numbered_lines(text):
         parts = line.split("\t")
-        if len(parts) != len(fields) or not all(part.strip() for part in parts):
-            raise UserError(
-                f"{where}, line {number}: not the fields {', '.join(fields)}. Fetch the file again."
-            )
-        values = dict(zip(fields, parts, strict=True))
-        # V1 names some correct answers twice.
-        correct, pool = (tuple(dict.fromkeys(values.get(name, "").split())) for name in ("correct", "pool"))
-        questions.append(PooledQuestion(values["question"], correct, pool, values.get("domain", "")))
+        if len(parts) != len(fields) or not all(map(str.strip, parts)):
+            raise damaged(f"{where}, line {number}", f"not the fields {', '.join(fields)}")
+        values = {"pool": "", "domain": ""} | dict(zip(fields, parts, strict=True))
+        correct, pool = _distinct(values["correct"]), _distinct(values["pool"])
+        questions.append(PooledQuestion(values["question"], correct, pool, values["domain"]))
     return questions
+
+
+def _distinct(labels: str) -> tuple[str, ...]:
+    # V1 names some correct answers twice.
+    return tuple(dict.fromkeys(labels.split()))
 
 
 def spell_out(tokens: str, vocabulary: Mapping[str, str], where: str | Path) -> str:
     """Turn `idx_` numbers into words, a blank between two tokens."""
     try:
-        return " ".join([vocabulary[token] for token in tokens.split()])
+        return " ".join(map(vocabulary.__getitem__, tokens.split()))
     except KeyError as error:
-        raise UserError(
-            f"{where}: {error.args[0]} is not in the vocabulary. Fetch both files again."
-        ) from error
+        what = f"{error.args[0]} is not in the vocabulary"
+        raise damaged(where, what, "both files") from error
 
 
 def pooled_table(
@@ -72,42 +72,29 @@ def pooled_table(
     of a million rows.
     """
     if not questions:
-        raise UserError(f"{where}: there are no questions. Fetch the file again.")
-    # Labels are whole numbers: of two the longer one is the larger.
-    ordered = sorted(answers, key=lambda label: (len(label), label))
-    number_of = {label: number for number, label in enumerate(ordered)}
-    numbers: list[int] = []
-    labels: list[bool] = []
-    sizes = []
+        raise damaged(where, "there are no questions")
+    known = {label: label for label in answers}
+    columns: dict[str, list] = {name: [] for name in COLUMNS}
     for line, question in enumerate(questions, start=1):
-        correct = set(question.correct)
-        wrong = [label for label in question.pool if label not in correct]
-        pool = [*question.correct, *wrong[: max(0, len(question.pool) - len(correct))]]
-        missing = next((label for label in pool if label not in number_of), None)
-        if missing is not None:
-            raise UserError(
-                f"{where}, line {line}: no answer has the label {missing}. Fetch both files again."
-            )
-        found = sorted([number_of[label] for label in pool])
-        own = {number_of[label] for label in question.correct}
-        numbers += found
-        labels += [number in own for number in found]
-        sizes.append(len(pool))
+        for label in _full_pool(question):
+            if label not in known:
+                what = f"no answer has the label {label}"
+                raise damaged(f"{where}, line {line}", what, "both files")
+            columns["candidate_id"].append(known[label])
+            columns["candidate"].append(answers[label])
+            columns["label"].append(int(label in question.correct))
+        n_more = len(columns["label"]) - len(columns["question"])
+        columns["question_id"] += [f"{split}-{line}"] * n_more
+        columns["question"] += [question.question] * n_more
+    return pd.DataFrame(columns, dtype=object).astype({"label": np.int64})
 
-    def repeated(values: list[str]) -> np.ndarray:
-        return np.repeat(np.array(values, object), sizes)
 
-    def of_rows(values: Sequence[str]) -> np.ndarray:
-        return np.array(values, object)[np.array(numbers)]
-
-    columns = {
-        "question_id": repeated([f"{split}-{line}" for line in range(1, len(questions) + 1)]),
-        "question": repeated([question.question for question in questions]),
-        "candidate_id": of_rows(ordered),
-        "candidate": of_rows([answers[label] for label in ordered]),
-        "label": np.array(labels, np.int64),
-    }
-    return pd.DataFrame({name: pd.Series(values, dtype=values.dtype) for name, values in columns.items()})
+def _full_pool(question: PooledQuestion) -> list[str]:
+    wrong = [label for label in question.pool if label not in question.correct]
+    n_wrong = max(0, len(question.pool) - len(question.correct))
+    pool = [*question.correct, *wrong[:n_wrong]]
+    # Labels are whole numbers: of two the longer one is the larger.
+    return sorted(pool, key=lambda label: (len(label), label))
 
 
 def _with_texts(
@@ -115,13 +102,14 @@ def _with_texts(
 ) -> list[PooledQuestion]:
     """Give the questions of an encoded file their texts, which another file holds in the same order."""
     if len(pooled) != len(texts):
-        raise UserError(f"{where}: {len(texts)} questions, not {len(pooled)}. Fetch both files again.")
+        raise damaged(where, f"{len(texts)} questions, not {len(pooled)}", "both files")
+    questions = []
     for line, (one, other) in enumerate(zip(pooled, texts, strict=True), start=1):
         if (one.domain, one.correct) != (other.domain, other.correct):
-            raise UserError(
-                f"{where}, line {line}: another question than in the encoded file. Fetch both again."
-            )
-    return [replace(each, question=text.question) for each, text in zip(pooled, texts, strict=True)]
+            what = "another question than in the encoded file"
+            raise damaged(f"{where}, line {line}", what, "both files")
+        questions.append(replace(one, question=other.question))
+    return questions
 
 
 def _read_v2(variant: str, text_of: Callable[[str], str]) -> tuple[pd.DataFrame, ...]:
@@ -177,7 +165,6 @@ def _split_table(
     return pooled_table(questions, answers, split, path)
 
 
-_REPOSITORY = ("shuzi/insuranceQA", "5c380dd086067adacc2fec3bfa920a78e57bdcf6")
 _ADDRESS = "https://github.com/shuzi/insuranceQA"
 _LICENCE = '"provided as is and for research purpose only"'
 
@@ -203,17 +190,6 @@ _V1_QUESTIONS = {
 }
 
 
-def _file(path: str, sha256: str = "", size: int = 0) -> DataFile:
-    """Describe a file of the authors' repository; without a checksum nothing is fetched."""
-    place = path.replace("insuranceqa/v", "V") + (".gz" if path.endswith(".encoded") else "")
-    return DataFile(path, sha256, size, github_urls(*_REPOSITORY, place) if sha256 else ())
-
-
-_V2_POOL_FILES = (
-    _file(_V2_POOLS["train"], "3f799710407529478e98eb2ec84b557f2799bc17a23aefca230a2aed7a0d5488", 8488394),
-    _file(_V2_POOLS["dev"], "29766c25247b438bfe379fc05a74e74f8ccb8f030c4fb9d6b56752a738e5069c", 5792775),
-    _file(_V2_POOLS["test"], "283d6a018b371cd56a0a9f39615dd371579279d649974901719f3c0a8bcf7c39", 5791371),
-)
 _V2_NOTES = (
     "InsuranceQA V2 is not the V1 of the papers, and numbers on the two cannot be compared: V2 has 12,889 / "
     "2,000 / 2,000 questions where V1 has 12,887 / 1,000 / 1,800 and another 1,800, 27,413 answers where V1 "
@@ -232,19 +208,7 @@ INSURANCEQA = DatasetDescription(
     source=f"Feng et al. 2015, {_ADDRESS}; English text of the questions and answers: the field `en` of the "
     "data of https://github.com/chatopera/insuranceqa-corpus-zh",
     licence=f"{_LICENCE}; the package that carries the English text is under GPL 3.0",
-    files=(
-        *_V2_POOL_FILES,
-        DataFile(
-            _V2_TEXTS["train"], "435409602c96eb1844851cfeeee47460bfcfb6d2fb23e55c206e9ec27fddf1cd", 902006
-        ),
-        DataFile(
-            _V2_TEXTS["dev"], "1f43341dbbb5738c3b7f6e4dfc5b7f46aa80157c582f795261fc9eecf6c2e3e4", 140446
-        ),
-        DataFile(
-            _V2_TEXTS["test"], "f4883c271011d76eb182e9fc489f95e7728fa52f806d9d33ba665aaffd822dd7", 140377
-        ),
-        DataFile(_V2_ANSWERS, "5861d21e47eefb098596e3cefd7376a5e15fb75d1d448dae776930203f9fe486", 16071388),
-    ),
+    files=known_files(*_V2_POOLS.values(), *_V2_TEXTS.values(), _V2_ANSWERS),
     read=_read_v2,
     notes=_V2_NOTES,
 )
@@ -257,11 +221,7 @@ INSURANCEQA_TOKENS = DatasetDescription(
     pretokenised=True,
     source=f"Feng et al. 2015, {_ADDRESS}",
     licence=_LICENCE,
-    files=(
-        *_V2_POOL_FILES,
-        _file(_V2_TOKENS),
-        _file(_V2_VOCABULARY, "087ad8bd0254b57711082856b24d3526178b407d6f849798af1e34f599b2557d", 1303358),
-    ),
+    files=known_files(*_V2_POOLS.values(), _V2_TOKENS, _V2_VOCABULARY),
     read=_read_v2_tokens,
     notes=_V2_NOTES,
 )
@@ -273,18 +233,7 @@ INSURANCEQA_V1 = DatasetDescription(
     pretokenised=True,
     source=f"Feng et al. 2015, {_ADDRESS}, folder V1",
     licence=_LICENCE,
-    files=(
-        _file(
-            _V1_QUESTIONS["train"], "6fa43dc5283bd3746d4ab071710e0ba08c2e5914eb186dec1e9f2858badc5e15", 967467
-        ),
-        _file(
-            _V1_QUESTIONS["dev"], "943e1ea0145624b3fa7553b66288df4375671803dc4bb11de47ec8cb94388f01", 2853492
-        ),
-        _file(_V1_QUESTIONS["test"]),
-        _file(_V1_QUESTIONS["test2"]),
-        _file(_V1_ANSWERS),
-        _file(_V1_VOCABULARY, "b8584a5e59bbe77adf7aa57b53ee90a0502fb91ea2c34f18f6ba6207653ff4d7", 408722),
-    ),
+    files=known_files(*_V1_QUESTIONS.values(), _V1_ANSWERS, _V1_VOCABULARY),
     read=_read_v1,
     notes=(
         "InsuranceQA V1 is the version of the papers. Its training questions come without pools: their "

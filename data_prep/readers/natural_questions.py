@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from answer_ranking.data_prep.description import DataFile, DatasetDescription
+from answer_ranking.data_prep.description import DatasetDescription, known_files
 from answer_ranking.data_prep.downloads.data_files import DataFiles
 from answer_ranking.data_prep.readers.rows import (
     TableRows,
@@ -34,7 +34,7 @@ def read_natural_questions(lines: Iterable[str], where: str | Path) -> pd.DataFr
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
-        with refuse_malformed(f"{where}, line {number}: not a question of Natural Questions"):
+        with refuse_malformed(f"{where}, line {number}", "not a question of Natural Questions"):
             record = json.loads(line)
             paragraphs, correct, has_other = _paragraphs(record, *_tokens(record))
             identifier = as_identifier(record["example_id"])
@@ -65,8 +65,8 @@ def _paragraphs(record: dict, tokens: list[str], html: list[bool]) -> tuple[dict
     paragraphs = {}
     left = _MOST_NESTED * len(tokens)
     for index, candidate in enumerate(record["long_answer_candidates"]):
-        begin, end = int(candidate["start_token"]), int(candidate["end_token"])
-        if not 0 <= begin < end <= len(tokens):
+        begin, end = candidate["start_token"], candidate["end_token"]
+        if not (type(begin) is type(end) is int and 0 <= begin < end <= len(tokens)):
             raise ValueError(f"candidate {index} lies outside the page")
         if tokens[begin].upper() == "<P>":
             left -= end - begin
@@ -75,18 +75,24 @@ def _paragraphs(record: dict, tokens: list[str], html: list[bool]) -> tuple[dict
             words = [tokens[i] for i in range(begin, end) if not html[i]]
             if text := " ".join(" ".join(words).split()):
                 paragraphs[index] = text
+    chosen = _chosen(record)
+    return paragraphs, chosen.intersection(paragraphs), not chosen.issubset(paragraphs)
+
+
+def _chosen(record: dict) -> set[int]:
+    """Give the candidates that annotators chose; none where fewer than two of several did."""
     annotations = record["annotations"]
     if not annotations:
         raise ValueError("there are no annotations")
-    chosen = [each["long_answer"]["candidate_index"] for each in annotations]
-    for index in chosen:
+    chosen = []
+    for annotation in annotations:
+        index = annotation["long_answer"]["candidate_index"]
         # -1 is the release's mark of no answer.
         if type(index) is not int or not -1 <= index < len(record["long_answer_candidates"]):
             raise ValueError(f"candidate_index {index!r} is none of the candidates")
-    chosen = [index for index in chosen if index >= 0]
-    if len(chosen) < min(2, len(annotations)):
-        chosen = []
-    return paragraphs, {index for index in chosen if index in paragraphs}, bool(set(chosen) - set(paragraphs))
+        if index >= 0:
+            chosen.append(index)
+    return set(chosen) if len(chosen) >= min(2, len(annotations)) else set()
 
 
 _TRAIN = "natural-questions/v1.0-simplified_simplified-nq-train.jsonl"
@@ -106,7 +112,7 @@ NQ_LA = DatasetDescription(
     pretokenised=True,
     source="Kwiatkowski et al. 2019, https://ai.google.com/research/NaturalQuestions/download",
     licence="CC BY-SA 3.0",
-    files=tuple(DataFile(path) for path in (_TRAIN, *_DEV_PARTS)),
+    files=known_files(_TRAIN, *_DEV_PARTS),
     read=_read,
     notes=(
         "Written against the published description of the files, which were not at hand: no count was "

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from answer_ranking.base.errors import UserError
+from answer_ranking.base.errors import UserError, damaged
 from answer_ranking.data_prep.tables import COLUMNS, check_table, numbered_lines
 
 
@@ -20,9 +20,7 @@ def read_pairs(text: str, where: str | Path, *, may_be_empty: bool = False) -> d
         name, tab, content = line.partition("\t")
         name, content = name.strip(), " ".join(content.split())
         if not tab or not name or name in texts or not (content or may_be_empty):
-            raise UserError(
-                f"{where}, line {number}: not a name of its own, a tab and a text. Fetch the file again."
-            )
+            raise damaged(f"{where}, line {number}", "not a name of its own, a tab and a text")
         texts[name] = content
     return texts
 
@@ -68,13 +66,16 @@ class TableRows:
         return table
 
 
+_MALFORMED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+
+
 @contextmanager
-def refuse_malformed(what: str) -> Iterator[None]:
-    """Turn the errors of taking a value of another form apart into a UserError that begins with `what`."""
+def refuse_malformed(place: object, what: str) -> Iterator[None]:
+    """Turn the errors of taking a value of another form apart into a UserError: at `place` is `what`."""
     try:
         yield
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
-        raise UserError(f"{what} ({error!r:.100}). Fetch the file again.") from error
+    except _MALFORMED as error:
+        raise damaged(place, f"{what} ({error!r:.100})") from error
 
 
 def as_identifier(value: Any) -> str:

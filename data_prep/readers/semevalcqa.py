@@ -12,10 +12,9 @@ import defusedxml.ElementTree
 import pandas as pd
 from defusedxml.ElementTree import ParseError
 
-from answer_ranking.base.errors import UserError
+from answer_ranking.base.errors import UserError, damaged
 from answer_ranking.base.files import DAMAGED, bounded, open_content
-from answer_ranking.data_prep.dataset import github_urls
-from answer_ranking.data_prep.description import DataFile, DatasetDescription
+from answer_ranking.data_prep.description import DatasetDescription, known_files
 from answer_ranking.data_prep.downloads.data_files import DataFiles, data_folders, find_file
 from answer_ranking.data_prep.readers.rows import TableRows, as_identifier, join_tables, refuse_malformed
 from answer_ranking.data_prep.tables import numbered_lines
@@ -46,22 +45,18 @@ def read_semeval_xml(text: str, where: str | Path) -> pd.DataFrame:
         element = thread.find("RelQuestion")
         identifier = None if element is None else element.get("RELQ_ID")
         if element is None or not identifier:
-            raise UserError(
-                f"{where}, thread {name}: no <RelQuestion RELQ_ID=...>. "
-                "Is this a file of subtask A? Fetch it again."
-            )
+            what = "no <RelQuestion RELQ_ID=...>, as files of subtask A have"
+            raise damaged(f"{where}, thread {name}", what)
         comments = thread.findall("RelComment")
         if thread.tag != "Thread" or len(comments) + 1 != len(thread):
-            raise UserError(
-                f"{where}, thread {name}: not a <Thread> of one <RelQuestion> and <RelComment>s alone. "
-                "Fetch the file again."
-            )
+            what = "not a <Thread> of one <RelQuestion> and <RelComment>s alone"
+            raise damaged(f"{where}, thread {name}", what)
         question = _joined(
             _text_of(element, "RelQSubject", f"{where}, question {identifier}"),
             _text_of(element, "RelQBody", f"{where}, question {identifier}"),
         )
         if not question:
-            raise UserError(f"{where}: question {identifier} has no text. Fetch the file again.")
+            raise damaged(where, f"question {identifier} has no text")
         rows.n_questions += 1
         for place, comment in enumerate(comments, start=1):
             label = comment.get("RELC_RELEVANCE2RELQ")
@@ -83,16 +78,15 @@ def _parse(text: str, where: str | Path) -> "Element":
     try:
         return defusedxml.ElementTree.fromstring(text)
     except ParseError as error:
-        raise UserError(
-            f"{where}, line {error.position[0]}: not well-formed XML ({error}). Fetch the file again."
-        ) from error
+        line = f"{where}, line {error.position[0]}"
+        raise damaged(line, f"not well-formed XML ({error})") from error
     except defusedxml.DefusedXmlException as error:
         raise UserError(
             f"{where}: the file declares XML entities, which the published files do not ({error!r}). "
             "It is not read. Fetch the file from its source."
         ) from error
     except ValueError as error:
-        raise UserError(f"{where}: not XML that can be read ({error}). Fetch the file again.") from error
+        raise damaged(where, f"not XML that can be read ({error})") from error
 
 
 def read_lemmatised(text: str, where: str | Path, left_out: frozenset[str] = frozenset()) -> pd.DataFrame:
@@ -103,7 +97,7 @@ def read_lemmatised(text: str, where: str | Path, left_out: frozenset[str] = fro
     """
     rows = TableRows(where)
     for line_number, line in numbered_lines(text):
-        with refuse_malformed(f"{where}, line {line_number}: not a thread with its comments"):
+        with refuse_malformed(f"{where}, line {line_number}", "not a thread with its comments"):
             record = json.loads(line)
             identifier = as_identifier(record["qid"])
             question = _joined(record["subject"], record["body"])
@@ -122,9 +116,7 @@ def read_lemmatised(text: str, where: str | Path, left_out: frozenset[str] = fro
 def _text_of(element: "Element", tag: str, where: str) -> str:
     found = element.findall(tag)
     if len(found) != 1:
-        raise UserError(
-            f"{where}: {len(found) or 'no'} <{tag}>, not one. Is this a file of subtask A? Fetch it again."
-        )
+        raise damaged(where, f"{len(found) or 'no'} <{tag}>, and files of subtask A have one")
     return "".join(found[0].itertext())
 
 
@@ -140,7 +132,7 @@ _TEST = f"{_FOLDER}/SemEval2016-Task3-CQA-QL-test-subtaskA.xml"
 _TEST_2015 = f"{_FOLDER}/SemEval2015-Task3-CQA-QL-train-reformatted-excluding-2016-questions-cleansed.xml"
 _DEV_2015 = f"{_FOLDER}/SemEval2015-Task3-CQA-QL-dev-reformatted-excluding-2016-questions-cleansed.xml"
 _LEMMATISED = f"{_FOLDER}/SemEval2015-Task3-CQA-QL-all3090.lemmatised.jsonl"
-UNANNOTATED = DataFile(f"{_FOLDER}/QL-unannotated-data-subtaskA.xml")
+(UNANNOTATED,) = known_files(f"{_FOLDER}/QL-unannotated-data-subtaskA.xml")
 """The task's texts without labels, 189,941 questions and 1,894,456 comments; not needed for any split."""
 
 
@@ -196,9 +188,9 @@ def _unannotated_texts(source: Path) -> Iterator[str]:
                 yield from _texts(bounded(packed, source))
     # LookupError: an encoding that there is none of.
     except (ParseError, LookupError, UnicodeError, defusedxml.DefusedXmlException) as error:
-        raise UserError(f"{source}: not the task's XML ({error!r:.100}). Fetch it again.") from error
+        raise damaged(source, f"not the task's XML ({error!r:.100})") from error
     except DAMAGED as error:
-        raise UserError(f"{source} is damaged or cut short ({error}). Fetch it again.") from error
+        raise damaged(source, f"it is damaged or cut short ({error})") from error
 
 
 def _texts(stream: Any) -> Iterator[str]:
@@ -223,27 +215,6 @@ def _texts(stream: Any) -> Iterator[str]:
             parents[-1].clear()
 
 
-_V32 = ("whiskeyromeo/CommunityQuestionAnswering", "56b1b9d1fc5f026e46cc5caa568f141161c472e3")
-_GOLD = ("fanmengdan/reranking", "68b87ad1a6a3bc41089f6d7d694ac72e191e1d88")
-_UPLOADS = "http://alt.qcri.org/semeval2016/task3/data/uploads"
-
-
-_PLACES = {
-    _PART_2: (*_V32, "Data/train"),
-    _DEV_2015: (*_V32, "Data/train-more-for-subtaskA-from-2015"),
-    _TEST_2015: (*_V32, "Data/train-more-for-subtaskA-from-2015"),
-    _DEV: (*_V32, "Data/dev"),
-    _TEST: (*_GOLD, "test/2016/data"),
-}
-
-
-def _xml(path: str, sha256: str, size: int) -> DataFile:
-    repository, commit, folder = _PLACES[path]
-    archive = "semeval2016_task3_test.zip" if path == _TEST else "semeval2016-task3-cqa-ql-traindev-v3.2.zip"
-    urls = github_urls(repository, commit, f"{folder}/{Path(path).name}")
-    return DataFile(path, sha256, size, urls, archives=(f"{_UPLOADS}/{archive}",))
-
-
 SEMEVALCQA = DatasetDescription(
     name="semevalcqa",
     title="SemEvalCQA",
@@ -251,19 +222,7 @@ SEMEVALCQA = DatasetDescription(
     order_is_signal=True,
     source="SemEval-2016 Task 3 subtask A, distribution 3.2, http://alt.qcri.org/semeval2016/task3/",
     licence="free for general research use",
-    files=(
-        _xml(_PART_2, "2df4209306b54047849c3ba30d18413b4685b45d3700f4cdc17daa39e9ea4619", 1563500),
-        _xml(_DEV_2015, "93417473e2f43c644fb6289525e1977f5c8d255f3bace6fbfbdf952e66c15f87", 667017),
-        _xml(_TEST_2015, "a26596cd9a220560c3bf1aee012e760697fc699b4d26cb489e1c3fc0e84b28ac", 809680),
-        _xml(_DEV, "a93659ab2ea7373fde86959edbc76d5ed713dc0ca758852d136838f7e85102a6", 998329),
-        _xml(_TEST, "13c4d9af276a503c77b454b6a5589554c87e03c46e2e5ac7ae88243ae5cdf13d", 1358060),
-        DataFile(
-            path=_LEMMATISED,
-            sha256="23d0a293c9554c456e1224663d7423674f426c07c687f4f630515139fc2ba35c",
-            bytes=4054662,
-            variants=("with-lemmatised",),
-        ),
-    ),
+    files=known_files(_PART_2, _DEV_2015, _TEST_2015, _DEV, _TEST, _LEMMATISED),
     read=_read,
     unlabelled_texts=unlabelled_texts,
     notes=(

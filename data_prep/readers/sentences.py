@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from importlib.metadata import version
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -32,14 +33,13 @@ def split_sentences(
 
     def make() -> dict[str, np.ndarray]:
         found = _find(distinct)
-        boundaries = np.array([pair for pairs in found for pair in pairs], np.int64).reshape(-1, 2)
-        return {"boundaries": boundaries, "counts": np.array([len(pairs) for pairs in found], np.int64)}
+        boundaries = np.array(list(chain.from_iterable(found)), np.int64).reshape(-1, 2)
+        return {"boundaries": boundaries, "counts": np.array(list(map(len, found)), np.int64)}
 
     def restore(arrays: dict[str, np.ndarray]) -> dict[str, list[tuple[int, int]]]:
-        pairs = [(begin, end) for begin, end in arrays["boundaries"].tolist()]
+        pairs = map(tuple, arrays["boundaries"].tolist())
         counts = arrays["counts"].tolist()
-        ends = np.cumsum(counts).tolist()
-        return {text: pairs[end - n : end] for text, end, n in zip(distinct, ends, counts, strict=True)}
+        return {text: list(islice(pairs, n)) for text, n in zip(distinct, counts, strict=True)}
 
     of_text = cached_arrays(path, make, restore)
     return [of_text[text] for text in texts]

@@ -4,11 +4,10 @@ import json
 from bisect import bisect_right
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
-from answer_ranking.data_prep.description import DataFile, DatasetDescription
+from answer_ranking.data_prep.description import DatasetDescription, known_files
 from answer_ranking.data_prep.downloads.data_files import DataFiles
 from answer_ranking.data_prep.readers.rows import TableRows, refuse_malformed, split_by_article
 from answer_ranking.data_prep.readers.sentences import split_sentences
@@ -23,7 +22,7 @@ def read_squad(text: str, where: str | Path, cache_home: str | Path | None = Non
     question. An unanswerable question of version 2.0 has no correct candidate, but counts. The table has a
     further column `article`, the article's title.
     """
-    with refuse_malformed(f"{where}: not SQuAD's JSON"):
+    with refuse_malformed(where, "not SQuAD's JSON"):
         paragraphs = [
             (_string(article["title"]), _string(paragraph["context"]), paragraph["qas"])
             for article in json.loads(text)["data"]
@@ -37,7 +36,8 @@ def read_squad(text: str, where: str | Path, cache_home: str | Path | None = Non
         number_in[title] += 1
         texts = [context[begin:end] for begin, end in boundaries]
         begins = [begin for begin, _ in boundaries]
-        with refuse_malformed(f"{where}, article {title!r}, paragraph {number + 1}: not SQuAD's questions"):
+        place = f"{where}, article {title!r}, paragraph {number + 1}"
+        with refuse_malformed(place, "not SQuAD's questions"):
             asked = [
                 (_string(each["id"]), " ".join(_string(each["question"]).split()), _answer(each, context))
                 for each in questions
@@ -73,19 +73,6 @@ def _read(variant: str, files: DataFiles) -> tuple[pd.DataFrame, ...]:
     return train, dev, read_squad(files("squad/dev-v2.0.json"), "squad/dev-v2.0.json")
 
 
-_SITE = "https://rajpurkar.github.io/SQuAD-explorer/dataset"
-_MIRROR = "https://raw.githubusercontent.com/rajpurkar/SQuAD-explorer/master/dataset"
-
-
-def _file(name: str, sha256: str, size: int, **others: Any) -> DataFile:
-    urls = (f"{_SITE}/{name}.json", f"{_MIRROR}/{name}.json")
-    return DataFile(f"squad/{name}.json", sha256, size, urls, **others)
-
-
-def _rebuilt(name: str, sha256: str, size: int) -> DataFile:
-    return DataFile(f"squad/{name}.rebuilt.json", sha256, size)
-
-
 SQUAD_SENT = DatasetDescription(
     name="squad-sent",
     title="SQuAD-sent",
@@ -93,31 +80,7 @@ SQUAD_SENT = DatasetDescription(
     order_is_signal=True,
     source="Rajpurkar et al. 2016 and 2018, https://rajpurkar.github.io/SQuAD-explorer/",
     licence="CC BY-SA 4.0",
-    files=(
-        _file(
-            "train-v1.1",
-            sha256="3527663986b8295af4f7fcdff1ba1ff3f72d07d61a20f487cb238a6ef92fd955",
-            size=30288272,
-            variants=("v1.1",),
-            substitute=_rebuilt(
-                "train-v1.1", "b2f89bc0d3c238a36a9d5d380c81e28baa617201a521112865708af432282a53", 31593593
-            ),
-        ),
-        _file(
-            "train-v2.0",
-            sha256="68dcfbb971bd3e96d5b46c7177b16c1a4e7d4bdef19fb204502738552dede002",
-            size=42123633,
-            variants=("v2.0",),
-        ),
-        _file(
-            "dev-v2.0",
-            sha256="80a5225e94905956a6446d296ca1093975c4d3b3260f1d6c8f68bc2ab77182d8",
-            size=4370528,
-            substitute=_rebuilt(
-                "dev-v2.0", "bec18e9fa2688e1fe4a4ee4f33b1b2d218eda1090cbb3ebb5d4ae12f3f073ade", 3892306
-            ),
-        ),
-    ),
+    files=known_files("squad/train-v1.1.json", "squad/train-v2.0.json", "squad/dev-v2.0.json"),
     read=_read,
     notes=(
         "Test is the development set of v2.0, unanswerable questions included; dev is 10 % of the training "

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from answer_ranking.base.errors import UserError
-from answer_ranking.data_prep.dataset import github_urls
-from answer_ranking.data_prep.description import DataFile, DatasetDescription
+from answer_ranking.base.errors import UserError, damaged
+from answer_ranking.data_prep.description import DatasetDescription, known_files
 from answer_ranking.data_prep.readers.rows import TableRows, refuse_malformed
 from answer_ranking.data_prep.tables import numbered_lines
 
@@ -31,7 +30,7 @@ def read_pseudo_xml(text: str, where: str | Path) -> pd.DataFrame:
     source = text.split("\n")
 
     def fail(number: int, what: str) -> UserError:
-        return UserError(f"{where}, line {number}: {what}. The file is damaged: fetch it again.")
+        return damaged(f"{where}, line {number}", what)
 
     for number, line in enumerate(source, start=1):
         tag = line.strip()
@@ -78,20 +77,18 @@ def read_train_all(questions: str, labels: str, identifiers: str, where: str | P
     label_list, identifier_list = labels.split(), identifiers.split()
     rows = TableRows(where)
     for number, line in numbered_lines(questions):
-        with refuse_malformed(f"{where}, line {number}: not a question with candidates"):
+        with refuse_malformed(f"{where}, line {number}", "not a question with candidates"):
             record = json.loads(line)
             question, sentences = record["question"], [each["sentence"] for each in record["candidates"]]
         own = identifier_list[len(rows) : len(rows) + len(sentences)]
         if len(own) != len(sentences) or len(set(own)) > 1 or len(rows) + len(own) > len(label_list):
-            raise UserError(
-                f"{where}, line {number}: sim.txt or id.txt does not belong to it. Fetch all three again."
-            )
+            what = "sim.txt or id.txt does not belong to it"
+            raise damaged(f"{where}, line {number}", what, "all three")
         for position, sentence in enumerate(sentences, start=1):
             rows.add(number, own[0], question, f"{own[0]}-{position}", sentence, label_list[len(rows)])
     if not len(rows) == len(label_list) == len(identifier_list):
-        raise UserError(
-            f"{where}: {len(rows)} candidates but {len(label_list)} labels. Fetch all three files again."
-        )
+        what = f"{len(rows)} candidates but {len(label_list)} labels"
+        raise damaged(where, what, "all three files")
     return rows.table()
 
 
@@ -105,19 +102,6 @@ def _read(variant: str, text_of: Callable[[str], str]) -> tuple[pd.DataFrame, ..
 
 
 _ARCHIVE = "http://cs.jhu.edu/~xuchen/packages/jacana-qa-naacl2013-data-results.tar.bz2"
-_CASTOR = ("castorini/data", "056cbbcbf997cc0b35032430110c5e5e5525700a")
-_NCE = ("castorini/NCE-CNN-Torch", "9f57a6aa1be493d0bc385a75a690378c9b951b4f")
-_LEXDECOMP = ("mcrisc/lexdecomp", "9b781db8cac9a132b6e97e7a21946a66c945aedf")
-
-
-def _xml(split: str, sha256: str, size: int) -> DataFile:
-    urls = github_urls(*_CASTOR, f"TrecQA/data/{split}.xml")
-    return DataFile(f"trecqa/{split}.xml", sha256, size, urls, archives=(_ARCHIVE,))
-
-
-def _column(name: str, sha256: str, size: int) -> DataFile:
-    urls = github_urls(*_NCE, f"data/TrecQA/train-all/{name}.txt")
-    return DataFile(f"trecqa/train-all.{name}.txt", sha256, size, urls)
 
 
 TRECQA = DatasetDescription(
@@ -129,18 +113,9 @@ TRECQA = DatasetDescription(
     lists_correct_first=True,
     source=f"Wang, Smith and Mitamura 2007, in the distribution of Yao et al. 2013, {_ARCHIVE}",
     licence="none stated; sentences of the TREC newswire, for research",
-    files=(
-        _xml("TRAIN", "8c36007a23b754807344f08b52bc1baeaa6fa5dc85b8ad49f340cc8acc438b66", 2463979),
-        _xml("DEV", "87f6ed5818fcb885dc8e8206c83cce658d7187118d1e093d841629a08d9291bc", 610306),
-        _xml("TEST", "fb96ee795015c98299fe78f1e697eb9e74789b1db6b1bbc0203416dedc0c467f", 837966),
-        DataFile(
-            path="trecqa/train-all.jsonl",
-            sha256="c1a7d93807a8499c2d9672363eabf6a698b761062d4a141cbffe255bb7440c5d",
-            bytes=10195054,
-            urls=github_urls(*_LEXDECOMP, "trec-qa/train-all.jsonl.gz"),
-        ),
-        _column("sim", "942f03ad4a2cfa46abfca2f879cfaf478308f50c1eefa0713844cd470cf44bff", 106834),
-        _column("id", "f78db231a6674ad298e9401e5602041ee0a594a1bbdcf3c5a235d502dc7ab49b", 226568),
+    files=known_files(
+        *("trecqa/TRAIN.xml", "trecqa/DEV.xml", "trecqa/TEST.xml"),
+        *("trecqa/train-all.jsonl", "trecqa/train-all.sim.txt", "trecqa/train-all.id.txt"),
     ),
     read=_read,
 )

@@ -7,8 +7,7 @@ import pandas as pd
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import decode_text, read_content
-from answer_ranking.data_prep.dataset import github_urls
-from answer_ranking.data_prep.description import DataFile, DatasetDescription
+from answer_ranking.data_prep.description import DatasetDescription, known_files
 from answer_ranking.data_prep.tables import check_table, read_tsv
 
 _COLUMNS = {
@@ -39,29 +38,6 @@ def _read(variant: str, text_of: Callable[[str], str]) -> tuple[pd.DataFrame, ..
     return tuple(read_wikiqa_tsv(text_of(path), path) for path in paths)
 
 
-_MIRROR = github_urls(
-    "rohantilva/Google-Like-Question-Answering-System",
-    "33b4bc236eebccb53dcfb396bfcccf3f88cf48dd",
-    "data/WikiQA/{name}.gz",
-)
-
-
-def _file(split: str, sha256: str, size: int) -> DataFile:
-    name = f"WikiQA-{split}.tsv"
-    return DataFile(
-        path=f"wikiqa/{name}",
-        sha256=sha256,
-        bytes=size,
-        urls=(
-            *(url.format(name=name) for url in _MIRROR),
-            f"https://raw.githubusercontent.com/tjurczyk/WikiQA/master/WikiQA_data/{name}",
-        ),
-        archives=(
-            "https://download.microsoft.com/download/E/5/F/E5FCFCEE-7005-4814-853D-DAA7C66507E0/WikiQACorpus.zip",
-        ),
-    )
-
-
 WIKIQA = DatasetDescription(
     name="wikiqa",
     title="WikiQA",
@@ -69,11 +45,7 @@ WIKIQA = DatasetDescription(
     order_is_signal=True,
     source="Yang, Yih and Meek 2015, https://www.microsoft.com/en-us/download/details.aspx?id=52419",
     licence="Microsoft Research Data License Agreement",
-    files=(
-        _file("train", "baf373f4c1003e3d383e1217a3fa76ee248e1f0a1b70e23359e619b9b1389999", 4358942),
-        _file("dev", "c44fb3a52182b95f0c48e49ae1f63b6159047cb5812e514d19ae6f069d09297a", 577103),
-        _file("test", "c035f0db5685dcfe1b2f256ff204528752a1e06f6d1bcae9a1aefac05079b24c", 1304776),
-    ),
+    files=known_files("wikiqa/WikiQA-train.tsv", "wikiqa/WikiQA-dev.tsv", "wikiqa/WikiQA-test.tsv"),
     read=_read,
 )
 

@@ -6,7 +6,7 @@ import pandas as pd
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import MOST_TIMES
-from answer_ranking.data_prep.description import DataFile, DatasetDescription
+from answer_ranking.data_prep.description import DatasetDescription, known_files
 from answer_ranking.data_prep.downloads.data_files import DataFiles
 from answer_ranking.data_prep.readers.plain_pickle import load_plain_pickle
 from answer_ranking.data_prep.readers.rows import TableRows, refuse_malformed
@@ -45,7 +45,8 @@ def read_yahooqa(content: bytes, where: str | Path) -> dict[str, pd.DataFrame]:
             raise UserError(f"{where}: there is no dictionary {split!r} in it. Is this the released env.pkl?")
         rows = TableRows(f"{where}, {split}", unit="pair")
         for number, (question, answers) in enumerate(value[split].items(), start=1):
-            with refuse_malformed(f"{where}, {split}, question {number}: not a text with its answers"):
+            place = f"{where}, {split}, question {number}"
+            with refuse_malformed(place, "not a text with its answers"):
                 left -= _ROW * len(answers)
                 pairs = [(text_of(answer), label) for answer, label in answers]
                 if not all(isinstance(label, str | int | float) for _, label in pairs):
@@ -72,7 +73,7 @@ YAHOOQA = DatasetDescription(
     title="YahooQA",
     source="Tay et al. 2017, env.pkl of https://github.com/vanzytay/YahooQA_Splits",
     licence="none stated; from Yahoo Webscope, for research",
-    files=(DataFile("yahooqa/env.pkl"),),
+    files=known_files("yahooqa/env.pkl"),
     read=_read,
     notes=(
         "Written against the published description of the file, which was not at hand: no count was checked. "

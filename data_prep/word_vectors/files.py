@@ -15,7 +15,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from answer_ranking.base.errors import UserError
+from answer_ranking.base.errors import UserError, damaged
 from answer_ranking.base.files import DAMAGED, bounded, cache_folder, cached_arrays, open_content
 
 DEFAULT_SOURCE = "glove-6b-50d"
@@ -184,7 +184,7 @@ def _read_file(
         with _open(path, member) as stream:
             return read(stream, where, wanted, tell)
     except DAMAGED as error:
-        raise UserError(f"{path} is damaged or cut short, or encrypted ({error}). Fetch it again.") from error
+        raise damaged(path, f"it is damaged or cut short, or encrypted ({error})") from error
 
 
 @contextmanager
@@ -214,16 +214,15 @@ def _read_binary(
     must be plausible, a word in UTF-8 and numbers of a possible size.
     """
 
-    def damaged(place: str, what: str) -> UserError:
-        what = f"{where}, {place}: not {what}. The file is damaged or not in word2vec's binary form."
-        return UserError(f"{what} Fetch it again.")
+    def wrong(place: str, what: str) -> UserError:
+        return damaged(f"{where}, {place}", f"not {what}, as word2vec's binary form has")
 
     header = stream.readline(_LONGEST_WORD).split()
     if len(header) != 2 or not all(field.isdigit() and 0 < len(field) < 16 for field in header):
-        raise damaged("line 1", "the numbers of vectors and of dimensions")
+        raise wrong("line 1", "the numbers of vectors and of dimensions")
     n_vectors, dimensions = map(int, header)
     if not n_vectors or not 0 < dimensions <= _MOST_DIMENSIONS:
-        raise damaged("line 1", f"1 vector or more of 1 to {_MOST_DIMENSIONS:,} dimensions")
+        raise wrong("line 1", f"1 vector or more of 1 to {_MOST_DIMENSIONS:,} dimensions")
     word_of = {word.encode(): word for word in wanted}
     found: dict[str, np.ndarray] = {}
     row_size = _LONGEST_WORD + 2 + 4 * dimensions
@@ -244,14 +243,16 @@ def _read_binary(
         except ValueError:
             whole = False
         if not whole or min(word) < 32 or ((bits > _LARGEST) | ((bits < _SMALLEST) & (bits > 0))).any():
-            raise damaged(f"row {row}", f"a word and {dimensions} numbers of a possible size")
+            shown = word.decode(errors="replace")
+            what = f"a word and {dimensions} numbers of a possible size"
+            raise wrong(f"row {row}, the word {shown!r:.80}", what)
         if tell:
             tell(word)
         known = word_of.get(word)
         if known is not None and known not in found:
             found[known] = np.frombuffer(part, "<f4", dimensions, end + 1).astype(np.float32)
     if (part[at:] + stream.read(9)).removeprefix(line_end if n_vectors > 1 else b"\n"):
-        raise damaged(f"row {n_vectors}", "the last one, as line 1 promises")
+        raise wrong(f"row {n_vectors}", "the last one, as line 1 promises")
     return list(found), np.array(list(found.values()), np.float32).reshape(-1, dimensions)
 
 
@@ -265,66 +266,85 @@ def _read_text(
     word_of = {word.encode(): word for word in wanted}
     found: dict[str, np.ndarray] = {}
     promised = dimensions = None
-    n_vectors = number = 0
-    whole = True
-    while line := stream.readline(_LONGEST_LINE + 1):
-        number += 1
-        if len(line) > _LONGEST_LINE:
-            raise UserError(f"{where}, line {number}: longer than {_LONGEST_LINE:,} bytes. Fetch it again.")
-        if b"\0" in line or line.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise UserError(f"{where}, line {number}: binary or UTF-16. Save it as text with encoding UTF-8.")
-        whole = line.endswith(b"\n")
-        line = line.rstrip()
-        if number == 1:
-            line = line.removeprefix(b"\xef\xbb\xbf")
-            header = line.split()
-            if len(header) == 2 and all(field.isdigit() and len(field) < 16 for field in header):
-                promised, dimensions = map(int, header)
-                if not dimensions:
-                    raise UserError(f"{where}, line 1: vectors of 0 dimensions. Fetch the file again.")
-                continue
-        if not line:
+    n_vectors, number, whole = 0, 0, True
+    for number, line, whole in _text_lines(stream, where):  # noqa: B007 (read behind the loop)
+        header = _text_header(line, where) if number == 1 else None
+        if header:
+            promised, dimensions = header
+        if header or not line:
             continue
+        place = f"{where}, line {number}"
         if not n_vectors and line.lstrip().lower().startswith((b"<!doctype", b"<html", b"<?xml")):
-            raise UserError(f"{where}, line {number}: a web page, not word vectors. Fetch the file itself.")
+            raise damaged(place, "a web page, not word vectors", "the file itself")
         n_vectors += 1
-        word, *rest = line.split(b" ", 2)
-        fields = line.count(b" ")
-        dimensions = dimensions or fields
-        if fields != dimensions or not fields:
-            # GloVe 840B has words with blanks ("at name@domain.com"); no token of ours is one.
-            if fields > dimensions and not _is_number(rest[0]):
-                continue
-            raise UserError(
-                f"{where}, line {number}: {fields} numbers, not {dimensions or 'any'}. Fetch the file again."
-            )
-        word = word.removeprefix(b"/c/en/")
+        dimensions = dimensions or line.count(b" ")
+        word = _word_of_line(line, dimensions, place)
+        if word is None:
+            continue
         if tell:
             tell(word)
         known = word_of.get(word)
-        if (known is None or known in found) and n_vectors > 1:
-            continue
-        try:
-            vector = np.array([float(value) for value in line.split(b" ")[1:]], np.float32)
-        except ValueError as error:
-            raise UserError(
-                f"{where}, line {number}: not a number ({error}). Fetch the file again."
-            ) from error
-        if not np.isfinite(vector).all():
-            raise UserError(f"{where}, line {number}: the vector is not finite. Fetch the file again.")
-        if known is not None:
-            found[known] = vector
+        # Whatever is wanted, the first line shows whether these are numbers.
+        if n_vectors == 1 or (known is not None and known not in found):
+            vector = _vector_of_line(line, place)
+            if known is not None:
+                found[known] = vector
     if promised is None and not whole:
         raise UserError(
-            f"{where}, line {number}: cut short, for it ends without a line feed. Fetch the file again, or "
-            "add a line feed if it is whole."
+            f"{where}, line {number}: cut short, for it ends without a line feed. "
+            "Fetch the file again, or add a line feed if it is whole."
         )
     if not n_vectors or (promised is not None and n_vectors != promised):
-        raise UserError(
-            f"{where} holds {n_vectors} vectors{f', not the {promised} it promises' if promised else ''}. "
-            "Fetch the file again."
-        )
+        than = f", not the {promised} it promises" if promised else ""
+        raise damaged(where, f"it holds {n_vectors} vectors{than}")
     return list(found), np.array(list(found.values()), np.float32).reshape(-1, dimensions or 0)
+
+
+def _text_lines(stream: IO[bytes], where: str) -> Iterator[tuple[int, bytes, bool]]:
+    """Give the lines without what is blank at their end, numbered, and whether a line feed ends each."""
+    number = 0
+    while line := stream.readline(_LONGEST_LINE + 1):
+        number += 1
+        if len(line) > _LONGEST_LINE:
+            raise damaged(f"{where}, line {number}", f"longer than {_LONGEST_LINE:,} bytes")
+        if b"\0" in line or line.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise UserError(f"{where}, line {number}: binary or UTF-16. Save it as text with encoding UTF-8.")
+        text = line.rstrip()
+        yield number, text.removeprefix(codecs.BOM_UTF8) if number == 1 else text, line.endswith(b"\n")
+
+
+def _text_header(line: bytes, where: str) -> tuple[int, int] | None:
+    """Read the numbers of vectors and of dimensions, where the first line has these."""
+    fields = line.split()
+    if len(fields) != 2 or not all(field.isdigit() and len(field) < 16 for field in fields):
+        return None
+    n_vectors, dimensions = map(int, fields)
+    if not dimensions:
+        raise damaged(f"{where}, line 1", "vectors of 0 dimensions")
+    return n_vectors, dimensions
+
+
+def _word_of_line(line: bytes, dimensions: int, place: str) -> bytes | None:
+    """Give a line's word; None where it has blanks in it, as some of GloVe 840B have and no token of ours."""
+    word, *rest = line.split(b" ", 2)
+    fields = line.count(b" ")
+    if fields == dimensions and fields:
+        return word.removeprefix(b"/c/en/")
+    if fields > dimensions and not _is_number(rest[0]):
+        return None
+    raise damaged(place, f"{fields} numbers, not {dimensions or 'any'}")
+
+
+def _vector_of_line(line: bytes, place: str) -> np.ndarray:
+    word, *numbers = line.split(b" ")
+    try:
+        vector = np.array(list(map(float, numbers)), np.float32)
+    except ValueError as error:
+        raise damaged(place, f"not a number ({error})") from error
+    if not np.isfinite(vector).all():
+        shown = word.decode(errors="replace")
+        raise damaged(place, f"the vector of {shown!r:.80} is not finite")
+    return vector
 
 
 def _is_number(text: bytes) -> bool:

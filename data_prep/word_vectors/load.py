@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -104,54 +103,111 @@ def load_word_vectors(
         raise UserError("word vectors need a vocabulary and at least one source.")
     if unknown_scale < 0 or identity_dimensions < 0:
         raise UserError("unknown_scale and identity_dimensions must not be negative.")
-    n_words, words = len(vocabulary.words), vocabulary.words[2:]
-    wanted = {spelling for word in words for spelling in _spellings(word)}
-    names, parts = [], []
-    for source in (part for each in sources for part in SHORT_NAMES.get(each, (each,))):
-        name, found, vectors = read_vectors(source, wanted, embeddings_home, cache_home, keep)
-        row_of = {word: row for row, word in enumerate(found)}
-        known_as = (next((s for s in _spellings(word) if s in row_of), None) for word in words)
-        found_rows = (-1 if spelling is None else row_of[spelling] for spelling in known_as)
-        names.append(name)
-        parts.append((vectors, np.fromiter(found_rows, np.int64, len(words))))
-        del row_of, found
-    del wanted
-
-    n_real = sum(vectors.shape[1] for vectors, _ in parts)
-    matrix = np.zeros((n_words, n_real + identity_dimensions), np.float32)
-    known = np.zeros(n_words, bool)
-    edges = np.cumsum([0, *(vectors.shape[1] for vectors, _ in parts)])
-    drawn: dict[int, np.ndarray] = {}
-    for begin, end in pairwise(edges):
-        # Each source's own array is let go before the next one's turn: they are most of the memory.
-        vectors, rows = parts.pop(0)
-        here = np.concatenate([[-1, -1], rows])
-        known |= here >= 0
-        for number in range(1, n_words):
-            if here[number] >= 0:
-                matrix[number, begin:end] = vectors[here[number]]
-                continue
-            if number not in drawn:
-                drawn[number] = unknown_scale * _normal(vocabulary.words[number], seed, b"unknown", n_real)
-            matrix[number, begin:end] = drawn[number][begin:end]
+    words = vocabulary.words
+    parts = _read_parts(sources, words, embeddings_home, cache_home, keep)
+    names = [part.name for part in parts]
+    n_real = sum(part.vectors.shape[1] for part in parts)
+    matrix = np.zeros((len(words), n_real + identity_dimensions), np.float32)
+    lacking = _fill_known(matrix, parts)
+    _fill_unknown(matrix[:, :n_real], lacking, words, seed, unknown_scale)
+    known = ~np.all([lacks for lacks, _ in lacking], axis=0)
     if identity_dimensions:
-        norms = np.linalg.norm(matrix[known], axis=1)
-        scale = (norms.mean() if len(norms) else 1.0) / identity_dimensions**0.5
-        for number in range(1, n_words):
-            identity = _normal(vocabulary.words[number], seed, b"identity", identity_dimensions)
-            matrix[number, n_real:] = scale * identity
+        _fill_identities(matrix, n_real, known, words, seed)
         names.append(f"identity{identity_dimensions}")
+    return WordVectors(matrix, "+".join(names), *_coverage(known, counts), known)
 
-    coverage = float("nan")
-    if counts is not None:
-        coverage = float(known[2:] @ np.asarray(counts)[2:] / max(1, np.sum(counts[2:])))
-    return WordVectors(
-        matrix=matrix,
-        name="+".join(names),
-        coverage_types=float(known[2:].mean()) if words else 0.0,
-        coverage_tokens=coverage,
-        known=known,
-    )
+
+@dataclass(frozen=True)
+class _Part:
+    """What a source has: its name, the vectors found, and the row of every word's, -1 where there is none."""
+
+    name: str
+    vectors: np.ndarray
+    rows: np.ndarray
+
+
+def _read_parts(
+    sources: Sequence[str],
+    words: Sequence[str],
+    embeddings_home: str | Path | None,
+    cache_home: str | Path | None,
+    keep: bool,
+) -> list[_Part]:
+    wanted: set[str] = set()
+    for word in words[2:]:
+        wanted.update(_spellings(word))
+    parts = []
+    for source in sources:
+        for each in SHORT_NAMES.get(source, (source,)):
+            name, found, vectors = read_vectors(each, wanted, embeddings_home, cache_home, keep)
+            # Of the few new words of a text all may be zero, of a data set's words not.
+            if keep and found and not vectors.any():
+                raise UserError(
+                    f"the word vectors {each}: those of {found[0]!r:.40} and of all other words found are "
+                    "zero, and nothing can be learnt from them. Choose another file."
+                )
+            parts.append(_Part(name, vectors, _rows_of(words, found)))
+    return parts
+
+
+def _rows_of(words: Sequence[str], found: Sequence[str]) -> np.ndarray:
+    row_of = {word: row for row, word in enumerate(found)}
+    rows = np.full(len(words), -1)
+    for number, word in enumerate(words[2:], start=2):
+        for spelling in _spellings(word):
+            if spelling in row_of:
+                rows[number] = row_of[spelling]
+                break
+    return rows
+
+
+def _coverage(known: np.ndarray, counts: np.ndarray | None) -> tuple[float, float]:
+    """Give the shares of the words and of the running words that are known."""
+    types = float(known[2:].mean()) if len(known) > 2 else 0.0
+    if counts is None:
+        return types, float("nan")
+    return types, float(known[2:] @ np.asarray(counts)[2:] / max(1, np.sum(counts[2:])))
+
+
+def _fill_known(matrix: np.ndarray, parts: list[_Part]) -> list[tuple[np.ndarray, slice]]:
+    """Write the sources' vectors side by side; give which words each lacks, and its columns."""
+    lacking = []
+    begin = 0
+    while parts:
+        # Each source's own array is let go before the next one's turn: they are most of the memory.
+        part = parts.pop(0)
+        columns = slice(begin, begin + part.vectors.shape[1])
+        for number in np.flatnonzero(part.rows >= 0):
+            matrix[number, columns] = part.vectors[part.rows[number]]
+        lacking.append((part.rows < 0, columns))
+        begin = columns.stop
+    return lacking
+
+
+def _fill_unknown(
+    matrix: np.ndarray,
+    lacking: list[tuple[np.ndarray, slice]],
+    words: Sequence[str],
+    seed: int,
+    scale: float,
+) -> None:
+    """Draw what the sources lack; padding stays zero."""
+    drawn: dict[int, np.ndarray] = {}
+    for lacks, columns in lacking:
+        for number in (np.flatnonzero(lacks[1:]) + 1).tolist():
+            if number not in drawn:
+                drawn[number] = scale * _normal(words[number], seed, b"unknown", matrix.shape[1])
+            matrix[number, columns] = drawn[number][columns]
+
+
+def _fill_identities(
+    matrix: np.ndarray, n_real: int, known: np.ndarray, words: Sequence[str], seed: int
+) -> None:
+    size = matrix.shape[1] - n_real
+    norms = np.linalg.norm(matrix[known], axis=1)
+    scale = (norms.mean() if len(norms) else 1.0) / size**0.5
+    for number in range(1, len(words)):
+        matrix[number, n_real:] = scale * _normal(words[number], seed, b"identity", size)
 
 
 def resolve_task_vectors(

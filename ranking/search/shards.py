@@ -58,8 +58,9 @@ def tables_in(table: Table | Sequence[Table]) -> list[Path | pd.DataFrame]:
         found = sorted(
             each
             for each in path.iterdir()
-            # Spark and others mark their folders by files such as _SUCCESS and .part-0.parquet.crc.
-            if not each.name.startswith((".", "_"))
+            # Spark and others mark their folders by files such as _SUCCESS and .part-0.parquet.crc, and
+            # Excel the files that are open, ~$faq.xlsx.
+            if not each.name.startswith((".", "_", "~$"))
             and each.name.lower().removesuffix(".gz").endswith(SUFFIXES)
         )
         if not found:

@@ -35,7 +35,7 @@ def _interrupted_by_sigint():
         (None, 0, ""),
         (3, 3, ""),
         (UserError("a.csv, line 2: wrong."), 2, "error: a.csv, line 2: wrong.\n"),
-        (UserError("a\x1b[2Jb\nc"), 2, "error: a\ufffd[2Jb\nc\n"),
+        (UserError("a\x1b[2Jb\nc"), 2, "error: a\\x1b[2Jb\nc\n"),
         (
             PermissionError(13, "Permission denied", "/a/b"),
             2,

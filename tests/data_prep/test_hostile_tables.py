@@ -13,7 +13,7 @@ import pytest
 
 from answer_ranking.base import files
 from answer_ranking.base.errors import UserError
-from answer_ranking.data_prep import length_of_texts
+from answer_ranking.data_prep import length_of_texts, load_table
 from answer_ranking.data_prep.column_names import ColumnNames, EveryColumn
 from answer_ranking.data_prep.table_files import read_table_file
 from answer_ranking.data_prep.tables import check_table
@@ -179,6 +179,16 @@ def test_damaged_files_end_in_one_kind_of_error(tmp_path, suffix, make):
     assert refused > 50
 
 
+def test_no_byte_of_what_a_parquet_file_says_of_itself_ends_the_process(tmp_path):
+    sound, path = a_parquet(), tmp_path / "a.parquet"
+    for place in range(len(sound) - 1_000, len(sound)):
+        path.write_bytes(sound[:place] + bytes([70]) + sound[place + 1 :])
+        try:
+            read_table_file(path, EveryColumn("candidate"))
+        except UserError as error:
+            assert str(path) in str(error)
+
+
 def test_too_little_memory_is_no_damage(tmp_path, monkeypatch):
     path = parquet(tmp_path / "t.parquet", candidate=pa.array(["a"]))
 
@@ -196,3 +206,22 @@ def test_a_sheet_that_unpacks_to_too_much_is_refused(tmp_path):
         archive.writestr("xl/worksheets/sheet1.xml", b" " * (files.MOST_BYTES + 1))
     with pytest.raises(UserError, match="unpacks to more than"):
         read_table_file(path, ColumnNames())
+
+
+@pytest.mark.parametrize("value", [None, np.float32("nan"), pd.NaT, pd.NA, "\u200b", " \u200b\ufeff ", ""])
+def test_a_question_that_shows_nothing_is_empty(value):
+    table = pd.DataFrame({"question": ["Who?", value], "candidate": ["a", "b"]}, dtype=object)
+    with pytest.raises(UserError, match="row 2: the question is empty"):
+        load_table(table)
+    table.iloc[1, 0] = "\u200bWho\u200b?"
+    assert load_table(table)["question"].tolist() == ["Who?", "\u200bWho\u200b?"]
+
+
+def test_no_message_commands_the_terminal(tmp_path, capsys):
+    path = tmp_path / "a.csv"
+    path.write_text("question,answer,\x1b[31mred\nWho?,Ann,1\n")
+    load_table(path)
+    with pytest.raises(UserError) as error:
+        load_table(path, columns={"candidate": "Reply"})
+    for said in (capsys.readouterr().err, str(error.value)):
+        assert "\x1b" not in said and r"\x1b[31mred" in said

@@ -1,5 +1,6 @@
 """Own tables as spreadsheets save them: encodings, names, labels, bad rows, Excel."""
 
+import csv
 import io
 import re
 import sys
@@ -8,10 +9,13 @@ import zipfile
 import openpyxl
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from answer_ranking.base import files
 from answer_ranking.data_prep import UserError, load_table
 from answer_ranking.data_prep.own_tables import write_csv
+from answer_ranking.ranking.search.shards import tables_in
 
 ROWS = [["Größe?", "groß – 5 €", 1], ["Größe?", "klein", 0]]
 
@@ -243,3 +247,85 @@ def test_what_a_spreadsheet_would_take_for_a_formula_is_written_as_a_text():
     assert read["score"].tolist() == [-0.5] * 9
     write_csv(pd.DataFrame({"=1+1": ["a"]}), file := io.StringIO())
     assert file.getvalue() == "'=1+1\na\n"
+
+
+@given(st.lists(st.text("'=+@-\t\rab ,;\"\n").filter(str.strip), min_size=1, max_size=6, unique=True))
+@settings(deadline=None)
+def test_texts_like_formulas_are_marked_in_a_file_and_read_again_as_they_were(tmp_path_factory, texts):
+    path = tmp_path_factory.mktemp("marked") / "a.csv"
+    table = pd.DataFrame({"question": texts, "candidate": texts})
+    with path.open("w", newline="") as file:
+        write_csv(table, file, quoting=csv.QUOTE_NONNUMERIC)
+    with path.open(newline="") as file:
+        cells = {cell for row in csv.reader(file) for cell in row}
+    assert not any(cell.startswith(tuple("=+@-\t\r")) for cell in cells)
+    expected = [text.replace("\r\n", "\n") for text in texts]
+    assert sorted(load_table(path)["candidate"]) == sorted(expected)
+
+
+def test_a_blank_before_a_quote(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text('question, candidate, label\n"Who, then?", "Me, of course", 1\nWho?, "She, ""Ann""", 0\n')
+    assert read(path) == [["Who, then?", "Me, of course", 1], ["Who?", 'She, "Ann"', 0]]
+    # Blanks and quotes inside a text in quotes are its own.
+    path.write_text('question,candidate,label\n"a, ""b""", x,1\n"c, ",y,0\n')
+    assert read(path) == [['a, "b"', " x", 1], ["c, ", "y", 0]]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp932", "\u3069\u3053\u3067\u3059\u304b,\u6771\u4eac\u3067\u3059"),
+        ("cp932", "\u30b3\u30d4\u30fc,\u30bd\u30d5\u30c8"),
+        ("gbk", "\u4f60\u5728\u54ea\u91cc,\u6211\u5728\u5317\u4eac"),
+        ("big5", "\u4f60\u5728\u54ea\u88e1,\u6211\u5728\u53f0\u5317"),
+        ("euc-kr", "\uc5b4\ub514\uc5d0 \uc788\ub098,\uc11c\uc6b8\uc5d0 \uc788\ub2e4"),
+    ],
+)
+def test_encodings_with_two_bytes_a_character_are_refused_by_name(tmp_path, encoding, text):
+    path = tmp_path / "a.csv"
+    path.write_bytes(f"question,candidate\n{text}\n".encode(encoding))
+    with pytest.raises(UserError, match=r"a\.csv: not UTF-8.*Shift-JIS, GBK.*UTF-8"):
+        load_table(path)
+
+
+def book_of(path, **sheets):
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    return book
+
+
+def test_the_first_sheet_that_is_not_hidden_is_read_and_the_others_are_named(tmp_path, capsys):
+    header = ["question", "candidate", "label"]
+    path = tmp_path / "a.xlsx"
+    book = book_of(path, Old=[header, ["q", "old", 1]], Now=[header, ["q", "now", 1]], More=[header])
+    book["Old"].sheet_state = "hidden"
+    book.active = 1
+    book.save(path)
+    assert read(path) == [["q", "now", 1]]
+    said = capsys.readouterr().err
+    assert "'Now' is read" in said and "'Old' (hidden)" in said and "'More'" in said and "--sheet" in said
+    assert load_table(path, sheet="Old")["candidate"].tolist() == ["old"]
+    assert not capsys.readouterr().err
+    with pytest.raises(UserError, match="no sheet is called 'Olds'"):
+        load_table(path, sheet="Olds")
+    (tmp_path / "a.csv").write_text("question,candidate\nq,a\n")
+    with pytest.raises(UserError, match="has no sheets"):
+        load_table(tmp_path / "a.csv", sheet="Old")
+
+
+def test_control_characters_as_excel_escapes_them(tmp_path):
+    rows = [["question", "candidate", "label"], ["q", "one_x000D_\ntwo", 1], ["q", "_x005F_x000D_", 0]]
+    assert read(save_excel(tmp_path / "a.xlsx", *rows)) == [["q", "one\ntwo", 1], ["q", "_x000D_", 0]]
+
+
+def test_the_mark_of_an_open_file_is_no_table(tmp_path):
+    save_excel(tmp_path / "a.xlsx", ["candidate"], ["Ann"])
+    (tmp_path / "~$a.xlsx").write_bytes(b"\x04user")
+    with pytest.raises(UserError, match="open"):
+        load_table(tmp_path / "~$a.xlsx")
+    assert tables_in(tmp_path) == [tmp_path / "a.xlsx"]

@@ -14,7 +14,7 @@ from answer_ranking.base.files import read_content
 from answer_ranking.data_prep import UserError, apply_protocol, load_table, table_files
 from answer_ranking.data_prep.column_names import ColumnNames, EveryColumn
 from answer_ranking.data_prep.parquet_tables import read_parquet
-from answer_ranking.data_prep.tables import Faults, check_table
+from answer_ranking.data_prep.tables import Faults, check_table, is_blank
 
 ROWS = [
     dict(zip(("question_id", "question", "candidate_id", "candidate", "label"), row, strict=True))
@@ -163,7 +163,7 @@ cell = st.text(
     st.characters(codec="utf-8", exclude_characters="\r\0", exclude_categories=("Cs",)),
     min_size=1,
     max_size=20,
-).filter(str.strip)
+).filter(lambda text: not is_blank(text))
 
 
 @given(st.lists(st.tuples(cell, cell, st.integers(0, 1)), min_size=1, max_size=8))

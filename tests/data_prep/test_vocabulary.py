@@ -1,3 +1,5 @@
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -90,3 +92,20 @@ def test_masked_train_is_part_of_train_all(real_data_home):
     # 2,130 is written so in TRAIN and as <num> in TRAIN-ALL; a few sentences differ in other ways.
     assert len(here & there) > 0.95 * len(here)
     assert not number_patterns(plain, small)
+
+
+@pytest.mark.parametrize("sign", ["'", "\u2019", "\u2014", ":)"])
+def test_a_long_run_of_signs_takes_about_as_long_as_many_short_ones(sign):
+    tokenizer = Tokenizer(pretokenised=False)
+
+    def seconds(text):
+        tokenizer([text])
+        start = time.perf_counter()
+        tokens = tokenizer([text])[0]
+        return time.perf_counter() - start, "".join(tokens)
+
+    short, n_runs = sign * (20 // len(sign)), 1_000
+    apart, _ = seconds(f"{short} " * n_runs)
+    together, kept = seconds(short * n_runs)
+    assert kept == short * n_runs
+    assert together < 5 * apart

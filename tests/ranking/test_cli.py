@@ -200,7 +200,12 @@ def test_evaluate(command, tmp_path):
     out = command(
         "evaluate", tmp_path / "one.run", tmp_path / "q.qrels", "--against", tmp_path / "two.run"
     ).out
-    assert re.search(r"MAP +0\.7500 ± \S+ +0\.5000 ± 0\.0000 +0\.2500 ± \S+ +1", out)
+    assert re.search(r"MAP +0\.7500 +0\.5000 +0\.2500 +1", out)
+    files = tmp_path / "one.run", tmp_path / "q.qrels", "--format"
+    found = json.loads(command("evaluate", *files, "json").out)
+    assert found["metrics"]["map"] == {"run": 0.75, "run_ci95": None}
+    rows = pd.read_csv(io.StringIO(command("evaluate", *files, "csv", "--per-question").out))
+    assert rows["map"].tolist() == [1, 0.5]
 
 
 def test_reproduce_says_where_the_records_are_missing(command, monkeypatch, tmp_path):

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from answer_ranking.data_prep import UserError
+from answer_ranking.data_prep.readers import plain_pickle
 from answer_ranking.data_prep.readers.plain_pickle import load_plain_pickle
 from answer_ranking.data_prep.readers.yahooqa import read_yahooqa
 
@@ -146,6 +147,12 @@ def test_a_far_place_in_the_memo_and_deep_lists_cost_little():
     assert load_plain_pickle(b"\x95" + struct.pack("<Q", 1 << 62) + b"N.", "a.pkl") is None  # a frame
     value = load_plain_pickle(b"]" * 200_000 + b"a" * 199_999 + b".", "a.pkl")
     assert isinstance(value, list)
+
+
+def test_a_file_has_a_size(monkeypatch):
+    monkeypatch.setattr(plain_pickle, "_MOST_BYTES", 10)
+    with pytest.raises(UserError, match=r"a\.pkl has more than 10 bytes"):
+        load_plain_pickle(b"N." + b" " * 9, "a.pkl")
 
 
 @given(st.binary(max_size=60) | st.text("NK()[]{}.aelsu012hqrtR\x85\x86", max_size=30).map(str.encode))

@@ -178,7 +178,7 @@ def test_unannotated_texts_are_preferred(tmp_path, kind):
 def test_damaged_unannotated_texts_are_a_user_error(tmp_path, kind, content):
     (tmp_path / "semeval2016-task3").mkdir()
     (tmp_path / "semeval2016-task3" / f"QL-unannotated-data-subtaskA.xml{kind}").write_bytes(content)
-    with pytest.raises(UserError, match=r"etch it again"):
+    with pytest.raises(UserError, match=r"QL-unannotated.*etch"):
         list(unlabelled_texts(None, tmp_path, lowercase=True)[0])
 
 

@@ -96,6 +96,16 @@ def test_options_that_make_no_sense_are_a_user_error():
         load_word_vectors(["glove-6b-50d"], Vocabulary(["the"]), unknown_scale=-1.0)
 
 
+def test_vectors_that_are_all_zero_are_refused_by_file_and_word(tmp_path):
+    (tmp_path / "zero.txt").write_text("the 0 0\ncat 0 0\ndog 0 1\n")
+    source = [str(tmp_path / "zero.txt")]
+    with pytest.raises(UserError, match=r"zero\.txt: those of 'the' and of all other words found are zero"):
+        load_word_vectors(source, Vocabulary(["cat", "the", "absent"]))
+    assert load_word_vectors(source, Vocabulary(["cat", "dog"])).known.tolist() == [False, False, True, True]
+    # A service asks for the few words of a question that are new.
+    assert not load_word_vectors(source, Vocabulary(["cat"]), keep=False).matrix[2].any()
+
+
 def test_brackets_and_masked_numbers_have_vectors():
     words = ["-lrb-", "(", "<num>", "10", "-unheard-of-"]
     vectors = load_word_vectors(["glove-6b-50d"], Vocabulary(words)).matrix[2:]
