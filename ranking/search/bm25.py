@@ -14,6 +14,7 @@ import numpy as np
 
 from answer_ranking.ranking.search.checked_array import CheckedArray, read_checked, write_sums
 from answer_ranking.ranking.search.manifest import damaged
+from answer_ranking.ranking.search.results import Candidates
 
 _WORD = re.compile(r"\w+")
 WORDS = "words.npz"
@@ -72,29 +73,34 @@ class WordIndex:
         except ValueError as error:
             raise damaged(self._folder, error) from error
 
-    def search(
-        self, questions: Sequence[str], k: int, keep: np.ndarray | None = None
-    ) -> list[tuple[np.ndarray, np.ndarray]]:
+    def search(self, questions: Sequence[str], k: int, keep: np.ndarray | None = None) -> Candidates:
         """Find the `k` best texts for each question, among those of `keep`, bool `(texts,)`.
 
-        Returns rows, int64, and scores, float32, the best first; only rows that share a word.
+        Only texts that share a word are found; their scores are float32.
         """
-        found = []
+        found, best_scores = [], []
         for question in questions:
-            scores = np.zeros(self._n_texts, np.float32)
-            try:
-                for word in words_of(question):
-                    if (number := self._numbers.get(word)) is not None:
-                        start, stop = self._starts.slice(number, number + 2)
-                        scores[self._indices.slice(start, stop)] += self._data.slice(start, stop)
-            except (IndexError, ValueError) as error:
-                raise damaged(self._folder, error) from error
+            scores = self._scores(question)
             if keep is not None:
                 scores[~keep] = 0
             rows = best(scores, k)
             rows = rows[scores[rows] > 0]
-            found.append((rows, scores[rows]))
-        return found
+            found.append(rows)
+            best_scores.append(scores[rows])
+        return Candidates(found, best_scores, np.zeros(len(questions), bool))
+
+    def _scores(self, question: str) -> np.ndarray:
+        """Add up the scores of all texts, word by word."""
+        scores = np.zeros(self._n_texts, np.float32)
+        try:
+            for word in words_of(question):
+                number = self._numbers.get(word)
+                if number is not None:
+                    start, stop = self._starts.slice(number, number + 2)
+                    scores[self._indices.slice(start, stop)] += self._data.slice(start, stop)
+        except (IndexError, ValueError) as error:
+            raise damaged(self._folder, error) from error
+        return scores
 
 
 def counts_of(texts: Sequence[str]) -> dict[str, np.ndarray]:

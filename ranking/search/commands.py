@@ -110,11 +110,12 @@ def search(
         wanted.setdefault(name, []).append(value)
     asked = question if questions is None else _questions(questions)
     from answer_ranking.data_prep.own_tables import write_csv
-    from answer_ranking.ranking.search.index import AnswerIndex, unknown_words
+    from answer_ranking.ranking.search.index import AnswerIndex
 
-    found = AnswerIndex.open(index).search(asked, k, first_stage, rerank, depth, wanted, warn=False)
-    if warning := unknown_words(found):
-        print(f"warning: {printable(warning)}", file=sys.stderr)
+    results = AnswerIndex.open(index).find(asked, k, first_stage, rerank, depth, wanted)
+    if results.warning:
+        print(f"warning: {printable(results.warning)}", file=sys.stderr)
+    found = results.table
     if output is not None:
         _write(found, output)
         print(f"{len(found):,} answers to {found['question_id'].nunique():,} questions: {output}")

@@ -17,7 +17,8 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write
 from answer_ranking.ranking.search.building import commit, copy_model, held, load, similarity, with_rows
 from answer_ranking.ranking.search.manifest import BUILDING, NAME, Manifest, damaged, sha256_of_model
-from answer_ranking.ranking.search.questions import questions_of
+from answer_ranking.ranking.search.questions import Questions, questions_of
+from answer_ranking.ranking.search.results import Candidates, Results, ranked, rescored
 from answer_ranking.ranking.search.shards import Shard, Table, read_shards, tables_in
 from answer_ranking.ranking.search.state import State, deleted_name
 
@@ -28,8 +29,6 @@ FIRST_STAGES = ("ball", "bm25", "both")
 _CHUNK = 50_000
 _FUSED, _FUSION = 100, 60
 """Reciprocal rank fusion adds up 1 / (60 + rank) over the first 100 of both (Cormack et al., 2009)."""
-
-Found = list[tuple[np.ndarray, np.ndarray]]
 
 
 class AnswerIndex:
@@ -146,14 +145,12 @@ class AnswerIndex:
 
     def search(
         self,
-        questions: "str | Sequence[str] | Path | pd.DataFrame",
+        questions: Questions,
         k: int = 10,
         first_stage: str | None = None,
         rerank: "Ranker | str | Path | None" = None,
         rerank_depth: int = 100,
         where: Mapping[str, Any] | None = None,
-        *,
-        warn: bool = True,
     ) -> pd.DataFrame:
         """Find the best answers to questions.
 
@@ -167,65 +164,72 @@ class AnswerIndex:
                 `k` where these are more.
             rerank_depth: see `rerank`.
             where: only answers whose columns have the given value, or one of the given list.
-            warn: whether to warn of questions of which the model knows no word (`unknown_words`).
 
         Returns:
             The columns `question_id`, `question`, `rank` (from 1), `score` (that of the ranker which came
             last, of BM25, or of the fusion), `candidate_id`, `candidate`, the further columns of the table,
-            and `first_stage`. A question that finds nothing has no row. A warning, and the table's
-            `attrs["unknown"]`, name the questions of which the model knows no word: they have nothing but
-            BM25's answers.
+            and `first_stage`. A question that finds nothing has no row. A warning names the questions of
+            which the model knows no word: they have nothing but BM25's answers.
 
         Raises:
             UserError: a question is empty, or a column or first stage unknown.
         """
+        found = self.find(questions, k, first_stage, rerank, rerank_depth, where)
+        if found.warning:
+            warnings.warn(found.warning, stacklevel=2)
+        return found.table
+
+    def find(
+        self,
+        questions: Questions,
+        k: int = 10,
+        first_stage: str | None = None,
+        rerank: "Ranker | str | Path | None" = None,
+        rerank_depth: int = 100,
+        where: Mapping[str, Any] | None = None,
+    ) -> Results:
+        """Search as `search` does; gives the questions of unknown words as a value, not as a warning."""
         state, asked = self._state, questions_of(questions)
-        texts = asked["question"].tolist()
-        first_stage = first_stage or state.manifest.first_stages[0]
         for name, value in (("k", k), ("rerank_depth", rerank_depth)):
             if value < 1:
                 raise UserError(f"{name} must be at least 1. Received: {value}")
-        if first_stage not in state.manifest.first_stages:
-            raise UserError(
-                f"the index has no first stage {first_stage!r}: choose one of "
-                f"{', '.join(state.manifest.first_stages)}. One with a model has {', '.join(FIRST_STAGES)}."
-            )
-        keep = state.kept(where or {})
-        depth = max(k, rerank_depth) if rerank is not None else k
-        found: Found
-        unknown: list[str] = []
-        if first_stage == "both":
-            n = max(depth, _FUSED)
-            by_points, unknown = self._by_points(state, asked, n, keep)
-            parts = [by_points, state.words.search(texts, n, keep)]
-            found = [_fused([rows for rows, _ in each], depth) for each in zip(*parts, strict=True)]
-        elif first_stage == "ball":
-            found, unknown = self._by_points(state, asked, depth, keep)
-        else:
-            found = state.words.search(texts, depth, keep)
-        lengths = [len(rows) for rows, _ in found]
-        rows = np.concatenate([rows for rows, _ in found]).astype(np.int64)
-        distinct, place = np.unique(rows, return_inverse=True)
-        # Taken once for all questions, since many of them have answers in common.
-        result = state.segments.take(distinct).iloc[place].reset_index(drop=True)
-        number = np.repeat(np.arange(len(asked)), lengths)
-        scores = np.concatenate([scores for _, scores in found]).astype(float)
+        stage = self._stage(state, first_stage)
+        depth = k if rerank is None else max(k, rerank_depth)
+        texts = asked["question"].tolist()
+        found = self._candidates(state, stage, texts, depth, state.kept(where or {}))
+        n_found = [len(rows) for rows in found.rows]
+        answers = state.segments.take(np.concatenate(found.rows).astype(np.int64))
+        scores = np.concatenate(found.scores).astype(float)
         if rerank is not None:
-            other = load(Path(rerank)) if isinstance(rerank, (str, Path)) else rerank
-            pairs = list(zip(np.array(texts, object)[number], result["candidate"], strict=True))
-            scores = _scores(other, pairs, lengths)
+            ranker = load(Path(rerank)) if isinstance(rerank, (str, Path)) else rerank
+            scores = rescored(ranker, texts, n_found, answers["candidate"].tolist())
         if not np.isfinite(scores).all():
             raise damaged(self.folder, ValueError("a score is not a finite number"))
-        order = np.lexsort((-scores, number))
-        rank = np.concatenate([np.arange(1, n + 1) for n in lengths]).astype(int)
-        head = asked[["question_id", "question"]].iloc[number[order]].reset_index(drop=True)
-        head = head.assign(rank=rank, score=scores[order])
-        result = pd.concat([head, result.iloc[order].reset_index(drop=True)], axis=1)
-        result = result.assign(first_stage=first_stage)[rank <= k].reset_index(drop=True)
-        result.attrs |= {"unknown": unknown, "questions": len(texts)}
-        if unknown and warn:
-            warnings.warn(unknown_words(result), stacklevel=2)
-        return result
+        table = ranked(asked, n_found, answers, scores).assign(first_stage=stage)
+        table = table[table["rank"] <= k].reset_index(drop=True)
+        return Results(table, asked["question_id"][found.unknown].tolist(), len(asked))
+
+    def _stage(self, state: State, name: str | None) -> str:
+        """Check the name of a first stage, or give the index's own."""
+        own = state.manifest.first_stages
+        if name and name not in own:
+            raise UserError(
+                f"the index has no first stage {name!r}: choose one of {', '.join(own)}. "
+                f"One with a model has {', '.join(FIRST_STAGES)}."
+            )
+        return name or own[0]
+
+    def _candidates(
+        self, state: State, stage: str, texts: list[str], k: int, keep: np.ndarray | None
+    ) -> Candidates:
+        if stage == "bm25":
+            return state.words.search(texts, k, keep)
+        if stage == "ball":
+            return self._nearest(state, texts, k, keep)
+        n = max(k, _FUSED)
+        near, words = self._nearest(state, texts, n, keep), state.words.search(texts, n, keep)
+        fused = [_fused(each, k) for each in zip(near.rows, words.rows, strict=True)]
+        return Candidates([rows for rows, _ in fused], [sums for _, sums in fused], near.unknown)
 
     def add(self, table: Table | Sequence[Table], *, ray: str | None = None) -> None:
         """Add answers, read as in `build`; all are there afterwards, or none.
@@ -263,27 +267,16 @@ class AnswerIndex:
         """The index's model; None where it searches by words alone."""
         return load(self.folder / "model") if self.manifest.model else None
 
-    def _by_points(
-        self, state: State, asked: pd.DataFrame, k: int, keep: np.ndarray | None
-    ) -> tuple[Found, list[str]]:
-        """Find the nearest points, and score them by the model; name the questions of unknown words."""
-        ranker, texts = self.ranker, asked["question"].tolist()
+    def _nearest(self, state: State, texts: list[str], k: int, keep: np.ndarray | None) -> Candidates:
+        """Find the nearest points, scored by the model; none for a question of unknown words."""
+        ranker = self.ranker
         assert state.points is not None and ranker is not None
-        # All new words are looked up at once.
-        every = np.asarray(ranker.encode_query(texts), np.float32)
-        known = [len(ranker.unknown_words(text)) < len(set(ranker.tokenizer([text])[0])) for text in texts]
-        found: Found = [(np.empty(0, np.int64), np.empty(0))] * len(texts)
-        numbers = np.flatnonzero(known)
-        if len(numbers):
-            points = every[numbers]
-            near = state.points.nearest(points, k, keep)
-            for number, point, (rows, _) in zip(numbers, points, near, strict=True):
-                place = np.argsort(rows)
-                scores = np.empty(len(rows))
-                scores[place] = ranker.score_points(point[None], state.segments.points(rows[place]))
-                order = np.argsort(-scores, kind="stable")
-                found[number] = rows[order], scores[order]
-        return found, asked["question_id"][~np.array(known)].tolist()
+        points, known = ranker.encode_and_tell_known(texts)
+        near = state.points.nearest(np.asarray(points, np.float32)[known], k, ranker.score_points, keep)
+        rows, scores = [np.empty(0, np.int64)] * len(texts), [np.empty(0)] * len(texts)
+        for number, (nearest_rows, their_scores) in zip(np.flatnonzero(known), near, strict=True):
+            rows[number], scores[number] = nearest_rows, their_scores
+        return Candidates(rows, scores, ~known)
 
 
 def _check_new(folder: Path) -> None:
@@ -309,21 +302,3 @@ def _fused(ranked: Sequence[np.ndarray], k: int) -> tuple[np.ndarray, np.ndarray
     sums = np.bincount(place, 1 / (_FUSION + ranks), len(rows))
     order = np.argsort(-sums, kind="stable")[:k]
     return rows[order], sums[order]
-
-
-def _scores(ranker: "Ranker", pairs: list[tuple[str, str]], lengths: Sequence[int]) -> np.ndarray:
-    """Score pairs by a ranker; those of one question are a list of their own."""
-    bounds = np.cumsum([0, *lengths])
-    parts = [ranker.score(pairs[a:b]) for a, b in itertools.pairwise(bounds) if b > a]
-    return np.concatenate(parts).astype(float) if parts else np.empty(0)
-
-
-def unknown_words(found: pd.DataFrame) -> str:
-    """Say of which questions of a search the model knows no word; "" where there are none."""
-    unknown = found.attrs["unknown"]
-    if not unknown:
-        return ""
-    return (
-        f"the model knows no word of {len(unknown)} of {found.attrs['questions']} questions "
-        f"({', '.join(unknown[:5])}), and finds no answers to them. BM25 may: first_stage='bm25' or 'both'."
-    )

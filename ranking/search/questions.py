@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import pandas as pd
 
@@ -9,8 +10,10 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep.tables import check_table
 from answer_ranking.ranking.search.answers import plain_names, read_rows
 
+Questions: TypeAlias = str | Sequence[str] | Path | pd.DataFrame
 
-def questions_of(questions: "str | Sequence[str] | Path | pd.DataFrame") -> pd.DataFrame:
+
+def questions_of(questions: Questions) -> pd.DataFrame:
     """Check questions and give their identifiers, q1, q2, ... unless they have their own."""
     if isinstance(questions, Path):
         return _of_table(*read_rows(questions), str(questions))

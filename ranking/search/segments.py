@@ -80,14 +80,16 @@ class Segments:
         return pa.concat_tables(parts).column(0)
 
     def take(self, rows: np.ndarray) -> pd.DataFrame:
-        """Read some rows, whose numbers rise, in their order."""
+        """Read some rows, in their order; one that occurs several times is read once."""
+        distinct, place_of_row = np.unique(rows, return_inverse=True)
         parts = []
-        for i, local in self._split(rows):
+        for i, local in self._split(distinct):
             groups, place = np.unique(local // _GROUP, return_inverse=True)
             table = pa.concat_tables(self._groups(i, groups.tolist())).combine_chunks()
             # Only a segment's last group may be shorter, and no other follows it.
             parts.append(table.take(pa.array(place * _GROUP + local % _GROUP)))
-        return (pa.concat_tables(parts) if parts else self.schema.empty_table()).to_pandas()
+        table = pa.concat_tables(parts) if parts else self.schema.empty_table()
+        return table.to_pandas().iloc[place_of_row].reset_index(drop=True)
 
     def _groups(self, i: int, groups: list[int]) -> list[pa.Table]:
         """Read groups of rows of a segment; those that were read last are kept."""

@@ -124,15 +124,15 @@ class Engine:
     def _search(self, questions: list[str], k: int, way: str) -> list[Results]:
         stage, _, second = way.partition("+")
         assert self.index is not None
-        table = self.index.search(questions, k, stage or None, self._second if second else None, warn=False)
+        results = self.index.find(questions, k, stage or None, self._second if second else None)
+        table = results.table
         # The index calls the questions q1, q2 and so on.
         found: dict[str, list[Found]] = {f"q{number}": [] for number in range(1, len(questions) + 1)}
         names = ("rank", "score", "candidate", "candidate_id")
         rows = zip(*(table[name].tolist() for name in names), strict=True)
         for name, row in zip(table["question_id"].tolist(), rows, strict=True):
             found[name].append(Found(*row))
-        unknown = table.attrs["unknown"]
-        return [Results(each, _UNKNOWN if name in unknown else "") for name, each in found.items()]
+        return [Results(each, _UNKNOWN if name in results.unknown else "") for name, each in found.items()]
 
     def ranker(self, name: str = "") -> Ranker:
         """Give a ranker: "model" or "second"; the first by default."""

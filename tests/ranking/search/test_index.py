@@ -73,15 +73,19 @@ class Array:
         yield self.all[first:]
 
     def distances(self, question):
-        points, question = self.all.astype(float), question.astype(float)
+        return -self.score(question, self.all)
+
+    @staticmethod
+    def score(question, points):
+        points, question = points.astype(float), question.astype(float)
         apart = np.square(points - question).sum(axis=1)
         edge = (1 - question @ question) * (1 - np.square(points).sum(axis=1))
-        return np.arccosh(1 + 2 * apart / edge)
+        return -np.arccosh(1 + 2 * apart / edge)
 
 
 def test_points_near_the_edge_are_found_exactly():
     points = Array([0.3, 0.9, 1 - 1e-5])
-    found = ball.Ball(points, "hyperbolic").nearest(points.questions, 10)
+    found = ball.Ball(points, "hyperbolic").nearest(points.questions, 10, points.score)
     for question, (rows, near) in zip(points.questions, found, strict=True):
         distances = points.distances(question)
         assert rows.tolist() == np.argsort(distances)[:10].tolist()
@@ -94,7 +98,7 @@ def test_recall_of_quantised_points(tmp_path, monkeypatch):
     quantiser = ball.train_quantiser(points, "hyperbolic")
     codes = (ball.quantise((quantiser, "hyperbolic"), block) for block in points.blocks())
     ball.write_quantised(tmp_path, quantiser, codes)
-    found = ball.Ball(points, "hyperbolic", tmp_path, 5000).nearest(points.questions, 10)
+    found = ball.Ball(points, "hyperbolic", tmp_path, 5000).nearest(points.questions, 10, points.score)
     hits = [
         len(set(rows) & set(np.argsort(points.distances(question))[:10]))
         for question, (rows, _) in zip(points.questions, found, strict=True)
