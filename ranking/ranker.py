@@ -314,6 +314,12 @@ class Ranker:
             scores[part] = score(queries[part], documents[part])
         return scores
 
+    @property
+    def similarity(self) -> str:
+        """What compares the vectors of two texts: "hyperbolic" (the Poincare distance) or "cosine"."""
+        self.check_encodes_apart()
+        return "cosine" if self._numpy is None or self._numpy.distance == "cosine" else "hyperbolic"
+
     def check_encodes_apart(self) -> None:
         """Refuse a model that has no vector of a text alone, by a UserError."""
         if self._numpy is not None:

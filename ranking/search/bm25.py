@@ -1,9 +1,9 @@
-"""The best texts by their words: BM25 of bm25s."""
+"""The first stage `bm25`: the best texts by their words, with the scores of bm25s."""
 
 import itertools
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -11,10 +11,14 @@ from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
+import pyarrow as pa
 
 from answer_ranking.ranking.search.checked_array import CheckedArray, read_checked, write_sums
-from answer_ranking.ranking.search.manifest import damaged
+from answer_ranking.ranking.search.manifest import StageFolder, damaged
+from answer_ranking.ranking.search.protocol import IndexFiles, Searcher
 from answer_ranking.ranking.search.results import Candidates
+from answer_ranking.ranking.search.tasks import Model
+from answer_ranking.ranking.search.writing import atomic_folder, saved
 
 _WORD = re.compile(r"\w+")
 WORDS = "words.npz"
@@ -44,6 +48,32 @@ def best(scores: np.ndarray, k: int) -> np.ndarray:
     return places[np.argsort(-scores[places], kind="stable")][:k]
 
 
+class BM25:
+    """Counts the words of every segment, and makes one index of all."""
+
+    name = "bm25"
+    needs_model = False
+
+    def encode(self, texts: list[str], model: Model | None) -> dict[str, pa.Buffer]:
+        """Count the words of texts."""
+        return {WORDS: saved(np.savez, **counts_of(texts))}
+
+    def build(self, files: IndexFiles, name: str, ray: Any) -> StageFolder:
+        """Compute the scores of all words in all texts."""
+        folder = files.folder / f"bm25-{name}"
+        if not folder.is_dir():
+            with atomic_folder(folder) as new:
+                write_bm25(new, [segment / WORDS for segment in files.segments])
+        return StageFolder(folder.name, files.manifest.rows)
+
+    def open(self, files: IndexFiles, others: Mapping[str, Searcher]) -> Searcher:
+        """Open the scores."""
+        if self.name not in files.manifest.stages:
+            raise damaged(files.folder, ValueError("it has no files of bm25"))
+        folder, rows = files.manifest.stages[self.name]
+        return WordIndex(files.folder / folder, rows)
+
+
 class WordIndex:
     """BM25 of all texts of an index (Lucene's variant, k1 = 1.5, b = 0.75), deleted ones included.
 
@@ -54,16 +84,18 @@ class WordIndex:
         UserError: a file is damaged.
     """
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, n_texts: int):
         try:
             self._data, self._indices, self._starts = (
                 CheckedArray(folder / f"{name}.csc.index.npy") for name in _ARRAYS
             )
             self._content = read_checked(folder / _VOCABULARY)
-            self._n_texts = json.loads((folder / "params.index.json").read_bytes())["num_docs"]
-        except (OSError, ValueError, KeyError) as error:
+            found = json.loads((folder / "params.index.json").read_bytes())["num_docs"]
+            if found != n_texts:
+                raise ValueError(f"{found} texts instead of {n_texts}")
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise damaged(folder, error) from error
-        self._folder = folder
+        self._folder, self._n_texts = folder, n_texts
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
@@ -98,7 +130,7 @@ class WordIndex:
                 if number is not None:
                     start, stop = self._starts.slice(number, number + 2)
                     scores[self._indices.slice(start, stop)] += self._data.slice(start, stop)
-        except (IndexError, ValueError) as error:
+        except (IndexError, ValueError, TypeError, AttributeError, OverflowError) as error:
             raise damaged(self._folder, error) from error
         return scores
 

@@ -15,20 +15,18 @@ import pandas as pd
 from answer_ranking.base.cluster import cluster
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write
-from answer_ranking.ranking.search.building import commit, copy_model, held, load, similarity, with_rows
+from answer_ranking.ranking.search.building import commit, copy_model, held, load, with_rows
+from answer_ranking.ranking.search.first_stages import names_of
 from answer_ranking.ranking.search.manifest import BUILDING, NAME, Manifest, damaged, sha256_of_model
 from answer_ranking.ranking.search.questions import Questions, questions_of
-from answer_ranking.ranking.search.results import Candidates, Results, ranked, rescored
+from answer_ranking.ranking.search.results import Results, ranked, rescored
 from answer_ranking.ranking.search.shards import Shard, Table, read_shards, tables_in
 from answer_ranking.ranking.search.state import State, deleted_name
 
 if TYPE_CHECKING:
     from answer_ranking.ranking.ranker import Ranker
 
-FIRST_STAGES = ("ball", "bm25", "both")
 _CHUNK = 50_000
-_FUSED, _FUSION = 100, 60
-"""Reciprocal rank fusion adds up 1 / (60 + rank) over the first 100 of both (Cormack et al., 2009)."""
 
 
 class AnswerIndex:
@@ -51,7 +49,9 @@ class AnswerIndex:
     def __init__(self, folder: Path, manifest: Manifest):
         self.folder = folder
         # All at once, so that a search in another thread sees one state, too.
-        self._state = State(folder, manifest)
+        self._own = own = _OwnRanker(folder / "model" if manifest.model else None)
+        # Not by way of this object: a circle would keep the files open for longer.
+        self._state = State(folder, manifest, lambda: own.ranker)
 
     @property
     def manifest(self) -> Manifest:
@@ -93,19 +93,20 @@ class AnswerIndex:
         folder = Path(folder)
         # What is wrong with the folder, the model or the first table is said before anything is written.
         _check_new(folder)
-        if ranker is not None:
-            (load(Path(ranker)) if isinstance(ranker, (str, Path)) else ranker).check_nearest_is_best()
+        similarity = "" if ranker is None else _similarity(ranker)
         with _connected(ray) as module:
             shards = read_shards(tables_in(table), chunk_rows, module)
             first = next(shards)
-            return cls._build(ranker, folder, first, itertools.chain([first], shards), module)
+            shards = itertools.chain([first], shards)
+            return cls._build(ranker, similarity, folder, first.schema.names, shards, module)
 
     @classmethod
     def _build(
         cls,
         ranker: "Ranker | str | Path | None",
+        similarity: str,
         folder: Path,
-        first: Shard,
+        columns: list[str],
         shards: Iterator[Shard],
         ray: Any,
     ) -> "AnswerIndex":
@@ -113,9 +114,9 @@ class AnswerIndex:
             _check_new(folder)  # another process may have built it meanwhile
             (folder / BUILDING).touch()
             model = copy_model(ranker, folder / "model")
-            columns = [name for name in first.schema.names if name not in ("candidate_id", "candidate")]
-            manifest = Manifest([], model, similarity(folder / "model") if model else "", columns)
-            manifest = replace(manifest, first_stages=list(FIRST_STAGES) if model else ["bm25"])
+            others = [name for name in columns if name not in ("candidate_id", "candidate")]
+            first_stages = names_of(with_model=ranker is not None)
+            manifest = Manifest([], model, similarity, others, first_stages)
             manifest = with_rows(folder, manifest, shards, ray)
             commit(folder, manifest)
             (folder / BUILDING).unlink()
@@ -158,8 +159,8 @@ class AnswerIndex:
             questions: one, several, or a table, or a `Path` to one, with `question` and optionally
                 `question_id`.
             k: the most answers to each; less come where there are no more.
-            first_stage: "ball", the model's nearest points; "bm25", texts that share words; "both", the
-                fusion of their ranks. Default: "ball", or "bm25" where the index has no model.
+            first_stage: "nearest", the model's nearest points; "bm25", texts that share words; "both", the
+                fusion of their ranks. Default: "nearest", or "bm25" where the index has no model.
             rerank: a ranker of any kind, or its folder, that re-ranks the first `rerank_depth`, or the first
                 `k` where these are more.
             rerank_depth: see `rerank`.
@@ -193,10 +194,10 @@ class AnswerIndex:
         for name, value in (("k", k), ("rerank_depth", rerank_depth)):
             if value < 1:
                 raise UserError(f"{name} must be at least 1. Received: {value}")
-        stage = self._stage(state, first_stage)
+        stage = first_stage or state.manifest.first_stages[0]
         depth = k if rerank is None else max(k, rerank_depth)
         texts = asked["question"].tolist()
-        found = self._candidates(state, stage, texts, depth, state.kept(where or {}))
+        found = state.searcher(stage).search(texts, depth, state.kept(where or {}))
         n_found = [len(rows) for rows in found.rows]
         answers = state.segments.take(np.concatenate(found.rows).astype(np.int64))
         scores = np.concatenate(found.scores).astype(float)
@@ -209,28 +210,6 @@ class AnswerIndex:
         table = table[table["rank"] <= k].reset_index(drop=True)
         return Results(table, asked["question_id"][found.unknown].tolist(), len(asked))
 
-    def _stage(self, state: State, name: str | None) -> str:
-        """Check the name of a first stage, or give the index's own."""
-        own = state.manifest.first_stages
-        if name and name not in own:
-            raise UserError(
-                f"the index has no first stage {name!r}: choose one of {', '.join(own)}. "
-                f"One with a model has {', '.join(FIRST_STAGES)}."
-            )
-        return name or own[0]
-
-    def _candidates(
-        self, state: State, stage: str, texts: list[str], k: int, keep: np.ndarray | None
-    ) -> Candidates:
-        if stage == "bm25":
-            return state.words.search(texts, k, keep)
-        if stage == "ball":
-            return self._nearest(state, texts, k, keep)
-        n = max(k, _FUSED)
-        near, words = self._nearest(state, texts, n, keep), state.words.search(texts, n, keep)
-        fused = [_fused(each, k) for each in zip(near.rows, words.rows, strict=True)]
-        return Candidates([rows for rows, _ in fused], [sums for _, sums in fused], near.unknown)
-
     def add(self, table: Table | Sequence[Table], *, ray: str | None = None) -> None:
         """Add answers, read as in `build`; all are there afterwards, or none.
 
@@ -242,7 +221,7 @@ class AnswerIndex:
             shards = read_shards(tables_in(table), _CHUNK, module, now)
             manifest = with_rows(self.folder, now.manifest, shards, module)
             commit(self.folder, manifest, now.manifest)
-        self._state = type(self).open(self.folder)._state
+        self._reopen()
 
     def delete(self, ids: Sequence[str]) -> None:
         """Delete answers by their `candidate_id`; a UserError names those that the index does not have.
@@ -260,23 +239,35 @@ class AnswerIndex:
             with atomic_write(self.folder / name, "wb") as file:
                 np.save(file, deleted)
             commit(self.folder, replace(now.manifest, deleted=name, n_deleted=len(deleted)), now.manifest)
-        self._state = type(self).open(self.folder)._state
+        self._reopen()
+
+    def _reopen(self) -> None:
+        """Go on with the newest state, and with the model that is loaded."""
+        newest = type(self).open(self.folder)
+        if "ranker" in vars(self._own):
+            newest.ranker = self.ranker
+        self._state, self._own = newest._state, newest._own
+
+    @property
+    def ranker(self) -> "Ranker | None":
+        """The index's model, loaded when it is needed; None where it searches by words alone."""
+        return self._own.ranker
+
+    @ranker.setter
+    def ranker(self, ranker: "Ranker | None") -> None:
+        """Take the model that another state of this index has loaded."""
+        self._own.ranker = ranker
+
+
+class _OwnRanker:
+    """A model that is loaded when it is first needed."""
+
+    def __init__(self, folder: Path | None):
+        self._folder = folder
 
     @cached_property
-    def ranker(self) -> "Ranker | None":
-        """The index's model; None where it searches by words alone."""
-        return load(self.folder / "model") if self.manifest.model else None
-
-    def _nearest(self, state: State, texts: list[str], k: int, keep: np.ndarray | None) -> Candidates:
-        """Find the nearest points, scored by the model; none for a question of unknown words."""
-        ranker = self.ranker
-        assert state.points is not None and ranker is not None
-        points, known = ranker.encode_and_tell_known(texts)
-        near = state.points.nearest(np.asarray(points, np.float32)[known], k, ranker.score_points, keep)
-        rows, scores = [np.empty(0, np.int64)] * len(texts), [np.empty(0)] * len(texts)
-        for number, (nearest_rows, their_scores) in zip(np.flatnonzero(known), near, strict=True):
-            rows[number], scores[number] = nearest_rows, their_scores
-        return Candidates(rows, scores, ~known)
+    def ranker(self) -> Any:
+        return None if self._folder is None else load(self._folder)
 
 
 def _check_new(folder: Path) -> None:
@@ -289,16 +280,13 @@ def _check_new(folder: Path) -> None:
         raise UserError(f"{folder} is not empty ({others[0]}). Choose a new folder for the index.")
 
 
+def _similarity(ranker: "Ranker | str | Path") -> str:
+    """Ask a ranker what its nearest answers are nearest by; a UserError says that they are not its best."""
+    loaded = load(Path(ranker)) if isinstance(ranker, (str, Path)) else ranker
+    loaded.check_nearest_is_best()
+    return loaded.similarity
+
+
 def _connected(address: str | None) -> AbstractContextManager[Any]:
     """Connect to a Ray cluster, if there is an address; gives the module, or None."""
     return nullcontext() if address is None else cluster(address)
-
-
-def _fused(ranked: Sequence[np.ndarray], k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Add up the reciprocal ranks of the rows of several rankings; the best `k`, and their sums."""
-    every = np.concatenate(ranked).astype(np.int64)
-    rows, place = np.unique(every, return_inverse=True)
-    ranks = np.concatenate([np.arange(1, len(each) + 1) for each in ranked])
-    sums = np.bincount(place, 1 / (_FUSION + ranks), len(rows))
-    order = np.argsort(-sums, kind="stable")[:k]
-    return rows[order], sums[order]

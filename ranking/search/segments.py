@@ -1,13 +1,8 @@
-"""The rows of an index: texts in Parquet, points in memory-mapped arrays, some ten thousand rows a folder."""
+"""The texts and columns of an index in Parquet, some ten thousand rows a folder."""
 
 import hashlib
-import io
-import os
-import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,13 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import allow_files
-from answer_ranking.ranking.search.bm25 import WORDS, counts_of
-from answer_ranking.ranking.search.checked_array import CheckedArray
 from answer_ranking.ranking.search.manifest import FORMAT, Manifest, damaged, name_of
-from answer_ranking.ranking.search.tasks import Model
 
+TEXTS = "texts.parquet"
+"""The file of a segment that holds its texts and columns."""
 _GROUP = 128  # rows: the least that is read for one text
 _KEPT = 1_024  # groups, or a hundred thousand texts, that stay in memory: read again at ten times the speed
 
@@ -41,24 +33,15 @@ class Segments:
         self._lock = threading.Lock()
         self._kept: dict[tuple[int, int], pa.Table] = {}
         self._files: list[tuple[Path, pq.ParquetFile]] = []
-        self._points: list[tuple[Path, CheckedArray]] = []
-        allow_files(2 * len(manifest.segments))
         for name, rows in manifest.segments:
-            path = folder / "segments" / name / "texts.parquet"
+            path = folder / "segments" / name / TEXTS
             try:
                 file = pq.ParquetFile(path, memory_map=True, page_checksum_verification=True)
                 if file.metadata.num_rows != rows:
                     raise ValueError(f"{file.metadata.num_rows} rows instead of {rows}")
-                self._files.append((path, file))
-                if manifest.similarity:
-                    path = path.with_name("points.npy")
-                    points = CheckedArray(path)
-                    shape, dtype = points.array.shape, points.array.dtype
-                    if dtype != np.float32 or len(shape) != 2 or shape[0] != rows:
-                        raise ValueError(f"{dtype} {shape} instead of float32 ({rows}, d)")
-                    self._points.append((path, points))
             except (OSError, ValueError, EOFError, pa.ArrowException) as error:
                 raise damaged(path, error) from error
+            self._files.append((path, file))
         self._starts = np.cumsum([0, *(rows for _, rows in manifest.segments)])
 
     def __len__(self) -> int:
@@ -69,11 +52,6 @@ class Segments:
         """The columns and their types."""
         return self._files[0][1].schema_arrow.remove_metadata()
 
-    @property
-    def dimension(self) -> int:
-        """How many numbers a point has."""
-        return self._points[0][1].array.shape[1]
-
     def column(self, name: str) -> pa.ChunkedArray:
         """Read a whole column."""
         parts = [self._reading(i, lambda file: file.read([name])) for i in range(len(self._files))]
@@ -83,7 +61,7 @@ class Segments:
         """Read some rows, in their order; one that occurs several times is read once."""
         distinct, place_of_row = np.unique(rows, return_inverse=True)
         parts = []
-        for i, local in self._split(distinct):
+        for i, local in of_segments(distinct, self._starts):
             groups, place = np.unique(local // _GROUP, return_inverse=True)
             table = pa.concat_tables(self._groups(i, groups.tolist())).combine_chunks()
             # Only a segment's last group may be shorter, and no other follows it.
@@ -104,32 +82,6 @@ class Segments:
                 self._kept.update({(i, group): found[group] for group in missing})
         return list(found.values())
 
-    def points(self, rows: np.ndarray) -> np.ndarray:
-        """Copy the points of some rows, whose numbers rise: float32 `(rows, d)`."""
-        parts = []
-        for i, local in self._split(rows):
-            parts.append(self._read_points(i, partial(CheckedArray.rows, rows=local)))
-        return np.concatenate(parts) if parts else np.empty((0, self.dimension), np.float32)
-
-    def blocks(self, first: int = 0) -> Iterator[np.ndarray]:
-        """Give all points from a row on, float32 `(rows of the segment, d)`, memory-mapped."""
-        for i, (_, every) in enumerate(self._points):
-            begin = max(first - int(self._starts[i]), 0)
-            if begin < len(every):
-                yield self._read_points(i, partial(CheckedArray.slice, start=begin, stop=len(every)))
-
-    def _split(self, rows: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-        bounds = np.searchsorted(rows, self._starts)
-        for i in np.flatnonzero(np.diff(bounds)):
-            yield int(i), rows[bounds[i] : bounds[i + 1]] - self._starts[i]
-
-    def _read_points(self, i: int, read: Callable[[CheckedArray], np.ndarray]) -> np.ndarray:
-        path, points = self._points[i]
-        try:
-            return read(points)
-        except (OSError, ValueError) as error:
-            raise damaged(path, error) from error
-
     def _reading(self, i: int, read: Callable[[pq.ParquetFile], pa.Table]) -> pa.Table:
         path, file = self._files[i]
         try:
@@ -137,6 +89,13 @@ class Segments:
                 return read(file)
         except (OSError, ValueError, pa.ArrowException) as error:
             raise damaged(path, error) from error
+
+
+def of_segments(rows: np.ndarray, starts: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """Give the numbers of segments, and which of some rows lie in each; `starts` are their first rows."""
+    bounds = np.searchsorted(rows, starts)
+    for i in np.flatnonzero(np.diff(bounds)):
+        yield int(i), rows[bounds[i] : bounds[i + 1]] - starts[i]
 
 
 def matching(column: pa.ChunkedArray, values: Sequence) -> np.ndarray:
@@ -157,61 +116,22 @@ class Part(NamedTuple):
     shift: int = 0
     """What is added to the numbers in `candidate_id`, where the rows are named by these alone."""
 
-    def name(self, model: str) -> str:
-        """Name the segment by rows and model, so that what was finished before a kill is known again."""
-        return name_of(str(FORMAT), model, str(self.shift), hashlib.sha256(self.content).hexdigest())
+    def name(self, model: str, stages: Sequence[str]) -> str:
+        """Name the segment by what it is made of, so that what was finished before a kill is known again."""
+        sha256 = hashlib.sha256(self.content).hexdigest()
+        return name_of(str(FORMAT), model, *stages, str(self.shift), sha256)
+
+    def table(self) -> pa.Table:
+        """Read the rows, and number on those that are named by numbers alone."""
+        rows = pq.read_table(self.content)
+        if not self.shift:
+            return rows
+        numbers = [int(name[1:]) + self.shift for name in rows["candidate_id"].to_pylist()]
+        ids = pa.array([f"c{number}" for number in numbers], pa.string())
+        return rows.set_column(rows.schema.get_field_index("candidate_id"), "candidate_id", ids)
 
 
 def to_parquet(rows: pa.Table) -> pa.Buffer:
     sink = pa.BufferOutputStream()
     pq.write_table(rows, sink, row_group_size=_GROUP, compression="zstd", write_page_checksum=True)
     return sink.getvalue()
-
-
-def make_segment(model: Model | None, part: Part) -> dict[str, pa.Buffer]:
-    """Make the files of a segment: its texts, the counts of their words and, with a model, their points."""
-    content, rows = part.content, pq.read_table(part.content)
-    if part.shift:
-        numbers = [int(each[1:]) + part.shift for each in rows["candidate_id"].to_pylist()]
-        ids = pa.array([f"c{number}" for number in numbers], pa.string())
-        content = to_parquet(
-            rows.set_column(rows.schema.get_field_index("candidate_id"), "candidate_id", ids)
-        )
-    texts = rows["candidate"].to_pylist()
-    files = {"texts.parquet": content, WORDS: _file(np.savez, **counts_of(texts))}
-    if model is not None:
-        points = model.encode(texts)
-        if points.ndim != 2 or len(points) != len(rows) or not np.isfinite(points).all():
-            raise ValueError(f"the model must give {len(rows)} finite points. Received: {points.shape}")
-        files["points.npy"] = _file(np.save, points)
-    return files
-
-
-def _file(save: Callable[..., None], *arrays: np.ndarray, **named: np.ndarray) -> pa.Buffer:
-    sink = io.BytesIO()
-    save(sink, *arrays, **named)
-    return pa.py_buffer(sink.getbuffer())
-
-
-@contextmanager
-def atomic_folder(path: Path) -> Iterator[Path]:
-    """Give a new folder beside `path`, which takes its name when the block ends without an error.
-
-    The caller holds the lock of the index. A UserError says that the disk is full.
-    """
-    part = path.with_name(f".{path.name}.part")
-    shutil.rmtree(part, ignore_errors=True)
-    try:
-        part.mkdir(parents=True)
-        yield part
-        for each in part.iterdir():
-            with each.open("rb+") as file:
-                os.fsync(file.fileno())
-        part.rename(path)
-    except OSError as error:
-        raise UserError(
-            f"cannot write {path}: {error.strerror or error}. Free space, then run the same command again: "
-            "what is finished is kept."
-        ) from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)

@@ -105,7 +105,7 @@ class Engine:
     @property
     def ways(self) -> dict[str, str]:
         """The ways to search by their names, and what they are called on the page."""
-        stages = {"ball": "nearest points", "bm25": "BM25", "both": "points and BM25"}
+        stages = {"nearest": "nearest points", "bm25": "BM25", "both": "points and BM25"}
         own = [] if self.index is None else self.index.manifest.first_stages
         ways = {name: stages[name] for name in own}
         if self._second is not None:

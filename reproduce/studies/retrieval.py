@@ -281,7 +281,7 @@ def by_words(task: Task, folder: Path) -> System:
 
 def by_points(name: str, apart: Systems, task: Task, data: TrainingData, config: Config) -> dict[str, System]:
     """Find the nearest points of a model, and, for HyperQA, the fusion with BM25."""
-    stages = {name: "ball"} | ({FUSION: "both"} if name == "HyperQA" else {})
+    stages = {name: "nearest"} | ({FUSION: "both"} if name == "HyperQA" else {})
     found: dict[str, System] = {}
     for place in trained(name, apart, data, config):
         ranker = Ranker.load(place / "model")

@@ -13,7 +13,7 @@ WORDS = [f"w{i}" for i in range(300)]
 
 
 class StubRanker:
-    def __init__(self, similarity="HyperbolicDistance", seed=0):
+    def __init__(self, similarity="hyperbolic", seed=0):
         self.similarity, self.seed = similarity, seed
         self.vocabulary, self.tokenizer = Vocabulary(WORDS), Tokenizer(pretokenised=True)
         self.vectors = np.random.default_rng(seed).normal(size=(len(self.vocabulary), D)).astype(np.float32)
@@ -42,7 +42,7 @@ class StubRanker:
         """They are."""
 
     def distance(self, q, a):
-        if self.similarity == "HyperbolicDistance":
+        if self.similarity == "hyperbolic":
             apart = np.square(q - a).sum(axis=-1)
             edge = (1 - np.square(q).sum(axis=-1)) * (1 - np.square(a).sum(axis=-1))
             return np.arccosh(1 + 2 * apart / edge)

@@ -85,7 +85,7 @@ def test_search_and_rank_give_what_the_index_and_the_ranker_give(client, folder,
         ("search", {"question": "a " * 101}, 422, "At most 100 words"),
         ("search", {"question": "!" * 101}, 422, "At most 100 words"),
         ("search", {"question": "_" * 101}, 422, "At most 100 words"),
-        ("search", {"question": QUESTION, "way": "magic"}, 422, "way must be one of ball, bm25, both"),
+        ("search", {"question": QUESTION, "way": "magic"}, 422, "way must be one of nearest, bm25, both"),
         ("search", {"question": " "}, 422, "is empty"),
         ("rank", {"question": QUESTION, "candidates": []}, 422, "at least 1 item"),
         ("rank", {"question": QUESTION, "candidates": ["a"] * 51}, 422, "At most 50 answers"),
@@ -123,11 +123,11 @@ def test_a_long_address_is_refused_and_the_page_grows_with_the_candidates_alone(
 
 def test_a_question_of_unknown_words_is_told_so(client, recwarn):
     asked = {"question": "xyzzyx", "k": 3}
-    for way, n_found in (("ball", 0), ("bm25", 0)):
+    for way, n_found in (("nearest", 0), ("bm25", 0)):
         answer = client.post("/api/search", json=asked | {"way": way}).json()
         assert len(answer["answers"]) == n_found
-        assert ("knows no word" in answer["note"]) == (way == "ball")
-    assert "knows no word" in client.get("/", params={"q": "xyzzyx", "left": "ball"}).text
+        assert ("knows no word" in answer["note"]) == (way == "nearest")
+    assert "knows no word" in client.get("/", params={"q": "xyzzyx", "left": "nearest"}).text
     assert not [each for each in recwarn if "knows no word" in str(each.message)]
 
 
@@ -164,7 +164,7 @@ class Page(HTMLParser):
 
 def test_the_page_shows_texts_as_texts(client):
     answer = client.get(
-        "/", params={"q": 'Is "radium" <b>?', "left": "ball", "right": "bm25", "why": ANSWERS[2]}
+        "/", params={"q": 'Is "radium" <b>?', "left": "nearest", "right": "bm25", "why": ANSWERS[2]}
     )
     page = Page(answer.text)
     assert all(text in page.text for text in ANSWERS)

@@ -122,7 +122,7 @@ def test_everybody_can_read_it(browser, address, scheme):
     axe = pytest.importorskip("axe_core_python.selenium", reason="needs axe-core-python").Axe()
     media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
-    view = {"q": QUESTION, "left": "ball", "right": "bm25", "candidates": ""}
+    view = {"q": QUESTION, "left": "nearest", "right": "bm25", "candidates": ""}
     for more in ({"q": ""}, {}, {"why": "It glows."}, {"candidates": "\n".join(OWN), "left": ""}):
         browser.get(f"{address}?{urllib.parse.urlencode(view | more)}")
         found = axe.run(browser)
