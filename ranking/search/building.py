@@ -18,7 +18,7 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import held_folder, refuse_links, remove_leftovers
 from answer_ranking.ranking.model_folder import find_model
 from answer_ranking.ranking.search.first_stages import stages_of
-from answer_ranking.ranking.search.manifest import OWN, Manifest, name_of, sha256_of_model
+from answer_ranking.ranking.search.manifest import BUILDING, OWN, Manifest, name_of, sha256_of_model
 from answer_ranking.ranking.search.protocol import IndexFiles
 from answer_ranking.ranking.search.segments import TEXTS, Part, to_parquet
 from answer_ranking.ranking.search.shards import Shard
@@ -110,6 +110,8 @@ def commit(folder: Path, manifest: Manifest, before: Manifest | None = None) -> 
     as a part of an index is somebody else's, and stays.
     """
     manifest.write(folder)
+    # An addition to an index whose build was killed just here ends the build.
+    (folder / BUILDING).unlink(missing_ok=True)
     needed = manifest.parts | (before.parts if before else set())
     for path in (*folder.glob("*"), *folder.glob("segments/*")):
         name = path.relative_to(folder).as_posix()

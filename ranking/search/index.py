@@ -119,7 +119,6 @@ class AnswerIndex:
             manifest = Manifest([], model, similarity, others, first_stages)
             manifest = with_rows(folder, manifest, shards, ray)
             commit(folder, manifest)
-            (folder / BUILDING).unlink()
         return cls.open(folder)
 
     @classmethod
@@ -271,8 +270,12 @@ class _OwnRanker:
 
 
 def _check_new(folder: Path) -> None:
-    """Refuse a folder that holds anything but an unfinished index."""
-    if (folder / NAME).exists():
+    """Refuse a folder that holds anything but an unfinished index.
+
+    A build that was killed between its manifest and its end is whole; the same call finds all its parts, and
+    ends it.
+    """
+    if (folder / NAME).exists() and not (folder / BUILDING).exists():
         raise UserError(f"{folder} is an index already. Choose another folder, or add to it.")
     found = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     others = [name for name in found if name != "lock"]

@@ -202,7 +202,8 @@ def _list(value: Any) -> list:
 
 def damaged(path: Path, error: Exception) -> DamagedFileError:
     """Make the error for a file that cannot be read although its fingerprint is right."""
-    return DamagedFileError(f"{path} is damaged ({error!s:.100}). {_AGAIN}")
+    said = " ".join(str(error).split())  # pyarrow's go over several lines
+    return DamagedFileError(f"{path} is damaged ({said:.100}). {_AGAIN}")
 
 
 def sha256_of_model(folder: Path) -> str:

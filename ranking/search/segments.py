@@ -2,7 +2,8 @@
 
 import hashlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,18 +13,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from answer_ranking.base.errors import UserError
+from answer_ranking.data_prep.length_of_texts import MOST_TEXT, LengthOfTexts
 from answer_ranking.ranking.search.manifest import FORMAT, Manifest, damaged, name_of
 
 TEXTS = "texts.parquet"
 """The file of a segment that holds its texts and columns."""
 _GROUP = 128  # rows: the least that is read for one text
-_KEPT = 1_024  # groups, or a hundred thousand texts, that stay in memory: read again at ten times the speed
+_KEPT = 2**26  # bytes of groups that stay in memory: read again at ten times the speed
+_ENCODINGS = {"PLAIN", "RLE", "RLE_DICTIONARY", "PLAIN_DICTIONARY", "BIT_PACKED"}
+_DAMAGED = (OSError, ValueError, EOFError, KeyError, IndexError, OverflowError, pa.ArrowException)
+"""What pyarrow raises for a damaged file."""
 
 
 class Segments:
     """The rows of one state of an index, numbered from 0 over all segments; its files are opened at once.
 
-    Safe to use from several threads. A state that is open stays readable while others replace it.
+    Safe to use from several threads. A state that is open stays readable while others replace it. What a
+    received file expands to is bounded before it is expanded.
 
     Raises:
         UserError: a file is damaged.
@@ -32,15 +39,14 @@ class Segments:
     def __init__(self, folder: Path, manifest: Manifest):
         self._lock = threading.Lock()
         self._kept: dict[tuple[int, int], pa.Table] = {}
+        self._kept_bytes = 0
         self._files: list[tuple[Path, pq.ParquetFile]] = []
         for name, rows in manifest.segments:
             path = folder / "segments" / name / TEXTS
-            try:
-                file = pq.ParquetFile(path, memory_map=True, page_checksum_verification=True)
-                if file.metadata.num_rows != rows:
-                    raise ValueError(f"{file.metadata.num_rows} rows instead of {rows}")
-            except (OSError, ValueError, EOFError, pa.ArrowException) as error:
-                raise damaged(path, error) from error
+            with _reading(path):
+                file = _opened(path, rows)
+                if self._files and _plain(file.schema_arrow) != self.schema:
+                    raise ValueError("its columns are not those of the first segment")
             self._files.append((path, file))
         self._starts = np.cumsum([0, *(rows for _, rows in manifest.segments)])
 
@@ -50,11 +56,13 @@ class Segments:
     @property
     def schema(self) -> pa.Schema:
         """The columns and their types."""
-        return self._files[0][1].schema_arrow.remove_metadata()
+        return _plain(self._files[0][1].schema_arrow)
 
     def column(self, name: str) -> pa.ChunkedArray:
         """Read a whole column."""
-        parts = [self._reading(i, lambda file: file.read([name])) for i in range(len(self._files))]
+        parts = []
+        for i, (_, file) in enumerate(self._files):
+            parts.append(self._read(i, list(range(file.num_row_groups)), [name]))
         return pa.concat_tables(parts).column(0)
 
     def take(self, rows: np.ndarray) -> pd.DataFrame:
@@ -74,21 +82,108 @@ class Segments:
         found = {group: self._kept.get((i, group)) for group in groups}
         missing = [group for group, table in found.items() if table is None]
         if missing:
-            read = self._reading(i, lambda file: file.read_row_groups(missing))
-            found |= {group: read.slice(n * _GROUP, _GROUP) for n, group in enumerate(missing)}
-            if len(self._kept) > _KEPT:
-                self._kept.clear()
-            if len(missing) <= _KEPT:
-                self._kept.update({(i, group): found[group] for group in missing})
+            read = self._read(i, missing)
+            for n, group in enumerate(missing):
+                found[group] = read.slice(n * _GROUP, _GROUP)
+            self._keep(i, {group: found[group] for group in missing}, read.nbytes)
         return list(found.values())
 
-    def _reading(self, i: int, read: Callable[[pq.ParquetFile], pa.Table]) -> pa.Table:
+    def _keep(self, i: int, groups: dict[int, pa.Table], size: int) -> None:
+        if self._kept_bytes + size > _KEPT:
+            self._kept.clear()
+            self._kept_bytes = 0
+        if size <= _KEPT:
+            self._kept_bytes += size
+            for group, table in groups.items():
+                self._kept[i, group] = table
+
+    def _read(self, i: int, groups: list[int], columns: list[str] | None = None) -> pa.Table:
         path, file = self._files[i]
-        try:
+        with _reading(path):
+            _check_groups(path, file, groups, columns or file.schema_arrow.names)
             with self._lock:
-                return read(file)
-        except (OSError, ValueError, pa.ArrowException) as error:
-            raise damaged(path, error) from error
+                packed = file.read_row_groups(groups, columns)
+            _check_texts(path, packed)
+            return packed.cast(_plain(packed.schema))
+
+
+def _opened(path: Path, rows: int) -> pq.ParquetFile:
+    """Open a file so that a text that recurs is read once, and not once for each row of a group."""
+    options = {"memory_map": True, "page_checksum_verification": True}
+    file = pq.ParquetFile(path, **options)
+    found, n_groups = file.metadata.num_rows, file.num_row_groups
+    if found != rows or n_groups != -(-rows // _GROUP):
+        raise ValueError(f"{found} rows in {n_groups} groups instead of {rows}")
+    for name in ("candidate_id", "candidate"):
+        if file.schema_arrow.field(name).type != pa.string():
+            raise ValueError(f"the column {name!r} is not text")
+    names = [each.name for each in file.schema_arrow if _has_length(each.type)]
+    return pq.ParquetFile(path, metadata=file.metadata, read_dictionary=names, **options)
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except UserError as error:
+        raise damaged(path, ValueError("it expands to far more than an index does")) from error
+    except MemoryError as error:
+        what = "needs more memory than there is. Free some, or ask for fewer answers at a time."
+        raise UserError(f"{path} {what}") from error
+    except _DAMAGED as error:
+        raise damaged(path, error) from error
+
+
+def _check_groups(path: Path, file: pq.ParquetFile, groups: list[int], columns: list[str]) -> None:
+    """Refuse groups that this package does not write, or that say that they are very large."""
+    lengths, metadata = LengthOfTexts(path), file.metadata
+    for number in groups:
+        group = metadata.row_group(number)
+        expected = min(_GROUP, metadata.num_rows - number * _GROUP)
+        if group.num_rows != expected:
+            raise ValueError(f"{group.num_rows} rows in a group instead of {expected}")
+        for place in range(group.num_columns):
+            column = group.column(place)
+            if not _ENCODINGS.issuperset(column.encodings):
+                raise ValueError(f"{column.encodings} are not all encodings of an index")
+            name, in_list, _ = column.path_in_schema.partition(".")
+            if column.path_in_schema in columns:
+                lengths.add(column.total_uncompressed_size)
+            elif in_list and name in columns:
+                # A list may hold a value any number of times.
+                lengths.add(column.total_uncompressed_size * column.num_values)
+    for name in columns:
+        kind = file.schema_arrow.field(name).type
+        if pa.types.is_fixed_size_binary(kind):
+            # pyarrow expands these as it reads.
+            lengths.add(kind.byte_width * _GROUP * len(groups))
+
+
+def _check_texts(path: Path, packed: pa.Table) -> None:
+    """Refuse texts that take far more memory, one in each row, than the file has bytes."""
+    chunks = []
+    for column in packed.columns:
+        if pa.types.is_dictionary(column.type):
+            chunks += column.chunks
+    if sum(chunk.dictionary.nbytes * len(chunk) for chunk in chunks) <= MOST_TEXT:
+        return
+    lengths = LengthOfTexts(path)
+    for chunk in chunks:
+        of_each = pc.binary_length(chunk.dictionary).take(chunk.indices)
+        lengths.add(pc.sum(of_each).as_py() or 0)
+
+
+def _plain(schema: pa.Schema) -> pa.Schema:
+    """Give the types of the columns as they were written."""
+    fields = []
+    for each in schema.remove_metadata():
+        packed = pa.types.is_dictionary(each.type)
+        fields.append(each.with_type(each.type.value_type) if packed else each)
+    return pa.schema(fields)
+
+
+def _has_length(kind: pa.DataType) -> bool:
+    return kind in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
 
 
 def of_segments(rows: np.ndarray, starts: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
