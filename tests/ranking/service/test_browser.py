@@ -87,7 +87,7 @@ def test_ask_compare_and_see_why(browser, address):
     browser.find_element("id", "q").send_keys(QUESTION)
     browser.find_element("css selector", "#right option[value=bm25]").click()
     follow(browser, "button")
-    assert texts(browser, "h2") == ["nearest points", "BM25"]
+    assert texts(browser, "h2") == ["nearest", "bm25"]
     assert len(texts(browser, "li")) == 20
     shared = browser.current_url
     follow(browser, "li .why")
