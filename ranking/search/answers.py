@@ -14,6 +14,7 @@ from answer_ranking.data_prep.tables import check_table
 TEXT_COLUMNS = ("candidate", "answer", "text")
 _RESULT = {"question_id", "question", "rank", "score", "first_stage"}
 _NAMED_AT_MOST = 5
+_ONCE = "Name every column once."
 
 
 def read_rows(path: str | Path) -> tuple[pd.DataFrame, list[int] | None]:
@@ -26,12 +27,14 @@ def read_rows(path: str | Path) -> tuple[pd.DataFrame, list[int] | None]:
 def plain_names(table: pd.DataFrame, where: str | Path, names: Sequence[str]) -> pd.DataFrame:
     """Give those columns of these names, in capitals or not, that the table has; an exact one goes first."""
     found = {}
+    plain = table.columns.map(str).str.strip().str.lower()
     for name in names:
-        same = [each for each in table.columns if each == name]
-        same = same or [each for each in table.columns if str(each).strip().lower() == name]
+        same = table.columns[table.columns == name]
+        if not len(same):
+            same = table.columns[plain == name]
         if len(same) > 1:
-            raise UserError(f"{where}: the column {name!r} occurs twice. Name every column once.")
-        if same:
+            raise UserError(f"{where}: the column {name!r} occurs twice. {_ONCE}")
+        if len(same):
             found[name] = table[same[0]]
     return pd.DataFrame(found, index=table.index)
 
@@ -73,9 +76,8 @@ def _with_our_names(table: pd.DataFrame, where: str) -> pd.DataFrame:
     text = next((name for name in TEXT_COLUMNS if name in plain.values()), None)
     if text is None:
         found = ", ".join(map(str, table.columns)) or "none"
-        raise UserError(
-            f"{where}: no column is called {', '.join(TEXT_COLUMNS)} (found: {found}). Rename one."
-        )
+        wanted = ", ".join(TEXT_COLUMNS)
+        raise UserError(f"{where}: no column is called {wanted} (found: {found}). Rename one.")
     names = {}
     for name, lower in plain.items():
         names[name] = str(name).strip()
@@ -89,7 +91,7 @@ def _with_our_names(table: pd.DataFrame, where: str) -> pd.DataFrame:
     table = table.rename(columns=names)
     twice = table.columns[table.columns.duplicated()]
     if len(twice):
-        raise UserError(f"{where}: the column {twice[0]!r} occurs twice. Name every column once.")
+        raise UserError(f"{where}: the column {twice[0]!r} occurs twice. {_ONCE}")
     return table
 
 
@@ -100,28 +102,26 @@ def _checked(table: pd.DataFrame, where: str, lines: Sequence[int] | None) -> di
     pairs = table[["candidate_id", "candidate"]].assign(question="-", question_id="-")
     unit = "line" if lines is not None else "row"
     checked = check_table(pairs, where, lines, unit=unit, labelled=False)
-    ids, texts = (pa.array(checked[name].tolist(), pa.string()) for name in ("candidate_id", "candidate"))
-    return {"candidate_id": ids, "candidate": texts}
+    columns = {}
+    for name in ("candidate_id", "candidate"):
+        columns[name] = pa.array(checked[name].tolist(), pa.string())
+    return columns
 
 
 def _as_in(schema: pa.Schema, rows: pa.Table, where: str) -> pa.Table:
     """Give the rows the columns and types of an index."""
     for name in rows.column_names:
         if name not in schema.names:
-            raise UserError(
-                f"{where}: the index, or the first table, has no column {name!r}. Leave it out, or build a "
-                "new index."
-            )
+            what = f"the index, or the first table, has no column {name!r}"
+            raise UserError(f"{where}: {what}. Leave it out, or build a new index.")
     for each in schema:
         if each.name not in rows.column_names:
             rows = rows.append_column(each.name, pa.nulls(len(rows), each.type))
     try:
         return rows.select(schema.names).cast(schema)
     except pa.ArrowException as error:
-        raise UserError(
-            f"{where}: a column is of another type than the index's, or the first table's ({error!s:.100}). "
-            "Write it as there."
-        ) from error
+        what = "a column is of another type than the index's, or the first table's"
+        raise UserError(f"{where}: {what} ({error!s:.100}). Write it as there.") from error
 
 
 def named(first: int, n: int) -> list[str]:
@@ -133,8 +133,9 @@ def refuse_ids(ids: Sequence, what: str) -> None:
     """Raise a UserError that names identifiers, if there are any."""
     if len(ids):
         named = list(dict.fromkeys(map(str, ids)))
-        more = f" and {len(named) - _NAMED_AT_MOST:,} more" if len(named) > _NAMED_AT_MOST else ""
-        shown = ", ".join(f"{name!r:.80}" for name in named[:_NAMED_AT_MOST]) + more
+        shown = ", ".join(f"{name!r:.80}" for name in named[:_NAMED_AT_MOST])
+        if len(named) > _NAMED_AT_MOST:
+            shown += f" and {len(named) - _NAMED_AT_MOST:,} more"
         raise UserError(f"{what} the candidate_id {shown}. Give every answer its own.")
 
 
@@ -142,7 +143,8 @@ def _array(column: pd.Series, where: str) -> pa.Array:
     try:
         try:
             array = pa.Array.from_pandas(column)
-        except (pa.ArrowException, OverflowError):  # Values of several types, or of more than 64 bits.
+        except (pa.ArrowException, OverflowError):
+            # Values of several types, or of more than 64 bits.
             array = pa.Array.from_pandas(column.map(str, na_action="ignore"))
     except UnicodeEncodeError as error:
         what = "holds half of a character (a lone surrogate). Save it as UTF-8."

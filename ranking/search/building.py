@@ -42,8 +42,9 @@ def with_rows(folder: Path, manifest: Manifest, shards: Iterable[Shard], ray: An
     manifest = replace(manifest, segments=segments)
     name = name_of(*(segment for segment, _ in segments))
     stages = dict(manifest.stages)
+    files = IndexFiles(folder, manifest, partial(load, folder / "model"))
     for stage in stages_of(manifest.first_stages):
-        made = stage.build(IndexFiles(folder, manifest, partial(load, folder / "model")), name, ray)
+        made = stage.build(files, name, ray)
         if made is not None:
             stages[stage.name] = made
     return replace(manifest, stages=stages)
@@ -71,8 +72,9 @@ def _write_segments(
                     waiting.append((name, part.rows))
                     yield part
 
+    shared = (model, manifest.first_stages)
     with progress("answers", "text") as bar:
-        for files in spread(make_segment, (model, manifest.first_stages), unfinished(), ray):
+        for files in spread(make_segment, shared, unfinished(), ray):
             name, rows = waiting.popleft()
             with atomic_folder(folder / "segments" / name) as new:
                 for file, content in files.items():

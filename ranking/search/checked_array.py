@@ -78,8 +78,9 @@ class CheckedArray:
             return
         numbers = np.asarray(blocks)
         for block in numbers[unread[numbers]].tolist():
-            if zlib.crc32(self._bytes[block * _BLOCK : (block + 1) * _BLOCK].data) != self._sums[block]:
-                raise ValueError(f"its bytes from {block * _BLOCK:,} on are not what was written")
+            start = block * _BLOCK
+            if zlib.crc32(self._bytes[start : start + _BLOCK].data) != self._sums[block]:
+                raise ValueError(f"its bytes from {start:,} on are not what was written")
             unread[block] = False
         if not unread.any():
             self._unread = None
@@ -106,7 +107,8 @@ def sums_of(content: Buffer) -> bytes:
     """Compute the check sums of the blocks of a file's content."""
     view = memoryview(content)
     starts = range(0, len(view), _BLOCK)
-    return np.array([zlib.crc32(view[start : start + _BLOCK]) for start in starts], "<u4").tobytes()
+    sums = [zlib.crc32(view[start : start + _BLOCK]) for start in starts]
+    return np.array(sums, "<u4").tobytes()
 
 
 def sums_path(path: Path) -> Path:

@@ -20,5 +20,6 @@ def stages_of(names: Iterable[str]) -> list[FirstStage]:
     by_name = {stage.name: stage for stage in FIRST_STAGES}
     for name in names:
         if name not in by_name:
-            raise ValueError(f"its first stage {name!r:.40} is none of {', '.join(by_name)}")
+            known = ", ".join(by_name)
+            raise ValueError(f"its first stage {name!r:.40} is none of {known}")
     return [stage for stage in FIRST_STAGES if stage.name in names]

@@ -133,9 +133,8 @@ class AnswerIndex:
             try:
                 manifest.check(folder)
                 if manifest.model and sha256_of_model(folder / "model") != manifest.model:
-                    raise UserError(
-                        f"{folder / 'model'} is another model than the index's. Build the index again."
-                    )
+                    what = "is another model than the index's. Build the index again."
+                    raise UserError(f"{folder / 'model'} {what}")
                 return cls(folder, manifest)
             except UserError:
                 # Somebody may just have added to it.
@@ -232,12 +231,14 @@ class AnswerIndex:
             names = pd.Series(list(dict.fromkeys(map(str, ids))), dtype=object)
             rows = now.rows_of(names)
             if (rows < 0).any():
-                raise UserError(f"{self.folder} has no answer {', '.join(map(repr, names[rows < 0][:5]))}.")
+                unknown = ", ".join(map(repr, names[rows < 0][:5]))
+                raise UserError(f"{self.folder} has no answer {unknown}.")
             deleted = np.sort(np.append(now.deleted, rows))
             name = deleted_name(deleted)
             with atomic_write(self.folder / name, "wb") as file:
                 np.save(file, deleted)
-            commit(self.folder, replace(now.manifest, deleted=name, n_deleted=len(deleted)), now.manifest)
+            manifest = replace(now.manifest, deleted=name, n_deleted=len(deleted))
+            commit(self.folder, manifest, now.manifest)
         self._reopen()
 
     def _reopen(self) -> None:

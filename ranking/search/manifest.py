@@ -71,18 +71,21 @@ class Manifest:
     @property
     def parts(self) -> set[str]:
         """The files and folders of this state."""
-        named = {folder for folder, _ in self.stages.values()}
-        named |= {f"segments/{name}" for name, _ in self.segments}
-        named |= {self.deleted, "model" if self.model else ""}
+        named = {self.deleted, "model" if self.model else ""}
+        named.update(stage.folder for stage in self.stages.values())
+        named.update(f"segments/{name}" for name, _ in self.segments)
         return named - {""}
 
     def write(self, folder: Path) -> None:
         """Replace the manifest of an index by this one, with fingerprints of the files as they are now."""
-        files = [path for part in sorted(self.parts) for path in _files(folder / part)]
-        prints = {path.relative_to(folder).as_posix(): _fingerprint(path) for path in files}
+        prints = {}
+        for part in sorted(self.parts):
+            for path in _files(folder / part):
+                prints[path.relative_to(folder).as_posix()] = _fingerprint(path)
         facts = {"format": FORMAT, **asdict(self), "files": prints}
+        signed = {**facts, "sha256": _sha256_of(facts)}
         with atomic_write(folder / NAME) as file:
-            json.dump({**facts, "sha256": _sha256_of(facts)}, file, indent=1, ensure_ascii=False)
+            json.dump(signed, file, indent=1, ensure_ascii=False)
 
     @classmethod
     def read(cls, folder: Path) -> "Manifest":
@@ -124,8 +127,9 @@ class Manifest:
         for part in self.parts - {"model"}:
             if not OWN.fullmatch(part):
                 raise ValueError(f"it names {part!r:.60}, which is no part of an index")
+        parts = self.parts
         for name in self.files:
-            if not any(name.startswith(part) and _BELOW.fullmatch(name[len(part) :]) for part in self.parts):
+            if not any(_is_below(name, part) for part in parts):
                 raise ValueError(f"it names {name!r:.60}, which is no file of an index")
 
     def check(self, folder: Path) -> None:
@@ -145,7 +149,9 @@ class Manifest:
 def _of_format_2(facts: dict[str, Any]) -> dict[str, Any]:
     """Rewrite what versions up to 0.1 wrote, where `nearest` was called `ball`."""
     facts = dict(facts)
-    n_rows = sum(_count(rows) for _, rows in _list(facts["segments"]))
+    n_rows = 0
+    for _, rows in _list(facts["segments"]):
+        n_rows += _count(rows)
     facts["stages"] = {"bm25": [facts.pop("bm25"), n_rows]}
     ball, rows = facts.pop("ball"), facts.pop("ball_rows")
     if ball:
@@ -160,26 +166,34 @@ def _checked(facts: dict[str, Any]) -> dict[str, Any]:
 
     Whoever can compute the hash may have written anything.
     """
-    fields = {name: facts[name] for name in ("model", "similarity", "deleted", "package")}
-    fields = {name: _text(value) for name, value in fields.items()}
-    fields["segments"] = [(_text(name), _count(rows)) for name, rows in _list(facts["segments"])]
-    fields["columns"] = [_text(name) for name in _list(facts["columns"])]
-    fields["first_stages"] = [_text(name) for name in _list(facts["first_stages"])]
-    fields["n_deleted"] = _count(facts["n_deleted"])
-    fields["stages"], fields["files"] = {}, {}
+    fields: dict[str, Any] = {"n_deleted": _count(facts["n_deleted"])}
+    for name in ("model", "similarity", "deleted", "package"):
+        fields[name] = _text(facts[name])
+    for name in ("columns", "first_stages"):
+        fields[name] = list(map(_text, _list(facts[name])))
+    n_rows, n_within = 0, [fields["n_deleted"]]
+    fields["segments"], fields["stages"], fields["files"] = [], {}, {}
+    for name, rows in _list(facts["segments"]):
+        fields["segments"].append((_text(name), _count(rows)))
+        n_rows += rows
     for name, (folder, rows) in facts["stages"].items():
         fields["stages"][name] = StageFolder(_text(folder), _count(rows))
+        n_within.append(rows)
     for name, (size, print_) in facts["files"].items():
         fields["files"][name] = (_count(size), _text(print_))
     if unknown := facts.keys() - fields.keys():
         raise ValueError(f"it has the unknown field {min(unknown)!r:.40}")
-    n_rows = sum(rows for _, rows in fields["segments"])
-    needed = [fields["n_deleted"], *(stage.rows for stage in fields["stages"].values())]
-    if not 0 < n_rows <= _MOST_ROWS or max(needed) > n_rows:
-        raise ValueError(f"it counts {n_rows:,} rows, and {max(needed):,} of them")
-    if fields["similarity"] not in ("", "hyperbolic", "cosine") or not fields["first_stages"]:
-        raise ValueError("its similarity or its first stages are none that an index has")
+    if not 0 < n_rows <= _MOST_ROWS or max(n_within) > n_rows:
+        raise ValueError(f"it counts {n_rows:,} rows, and {max(n_within):,} of them")
+    if fields["similarity"] not in ("", "hyperbolic", "cosine"):
+        raise ValueError("its similarity is none that an index has")
+    if not fields["first_stages"]:
+        raise ValueError("it has no first stage")
     return fields
+
+
+def _is_below(name: str, part: str) -> bool:
+    return name.startswith(part) and bool(_BELOW.fullmatch(name[len(part) :]))
 
 
 def _text(value: Any) -> str:
@@ -227,7 +241,9 @@ def name_of(*parts: str) -> str:
 
 
 def _files(path: Path) -> Iterable[Path]:
-    return sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+    if not path.is_dir():
+        return [path]
+    return sorted(each for each in path.rglob("*") if each.is_file())
 
 
 def _fingerprint(path: Path) -> tuple[int, str]:

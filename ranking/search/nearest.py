@@ -42,9 +42,10 @@ class Nearest:
         assert model is not None
         points = model.encode(texts)
         if points.ndim != 2 or len(points) != len(texts) or not np.isfinite(points).all():
-            raise ValueError(f"the model must give {len(texts)} finite points. Received: {points.shape}")
+            raise ValueError(f"{len(texts)} finite points are needed. Received: {points.shape}")
         content = saved(np.save, points)
-        return {POINTS: content, sums_path(Path(POINTS)).name: pa.py_buffer(sums_of(content))}
+        sums = sums_path(Path(POINTS)).name
+        return {POINTS: content, sums: pa.py_buffer(sums_of(content))}
 
     def build(self, files: IndexFiles, name: str, ray: Any) -> StageFolder | None:
         """Quantise all points where too many are not quantised yet."""
@@ -54,7 +55,8 @@ class Nearest:
             return None
         folder = files.folder / f"ball-{name}"
         if not folder.is_dir():
-            _quantise(folder, StoredPoints(files.folder, manifest), manifest.similarity, ray)
+            points = StoredPoints(files.folder, manifest)
+            _quantise(folder, points, manifest.similarity, ray)
         return StageFolder(folder.name, manifest.rows)
 
     def open(self, files: IndexFiles, others: Mapping[str, Searcher]) -> Searcher:
@@ -69,24 +71,30 @@ class Nearest:
 
 
 class _Searcher:
-    def __init__(self, search: NearestPoints, points: Points, ranker: Callable[[], "Ranker"], folder: Path):
-        self._search, self._points, self._ranker, self._folder = search, points, ranker, folder
+    def __init__(
+        self,
+        search: NearestPoints,
+        points: Points,
+        ranker: Callable[[], "Ranker"],
+        folder: Path,
+    ):
+        self._search, self._points = search, points
+        self._ranker, self._folder = ranker, folder
 
     def search(self, questions: Sequence[str], k: int, keep: np.ndarray | None) -> Candidates:
         """Find the nearest points, scored by the model; none for a question of unknown words."""
         ranker = self._ranker()
         points, known = ranker.encode_and_tell_known(questions)
-        if points.shape[1] != self._points.dimension:
-            error = ValueError(
-                f"{self._points.dimension} numbers a point, and the model gives {points.shape[1]}"
-            )
+        own, given = self._points.dimension, points.shape[1]
+        if own != given:
+            error = ValueError(f"points of {own} numbers, and a model of {given}")
             raise damaged(self._folder, error)
-        found = iter(
-            self._search.nearest(np.asarray(points, np.float32)[known], k, ranker.score_points, keep)
-        )
+        readable = np.asarray(points, np.float32)[known]
+        found = iter(self._search.nearest(readable, k, ranker.score_points, keep))
+        nothing = np.empty(0, np.int64), np.empty(0)
         rows, scores = [], []
         for is_known in known:
-            near, their_scores = next(found) if is_known else (np.empty(0, np.int64), np.empty(0))
+            near, their_scores = next(found) if is_known else nothing
             rows.append(near)
             scores.append(their_scores)
         return Candidates(rows, scores, ~known)
@@ -101,7 +109,8 @@ def _quantise(path: Path, every: Points, similarity: str, ray: Any) -> None:
     quantiser = _load(trained)
     files = [codes / f"{number}.npy" for number, _ in enumerate(every.blocks())]
     missing = [file for file in files if not file.is_file()]
-    blocks = (block for file, block in zip(files, every.blocks(), strict=True) if file in missing)
+    pairs = zip(files, every.blocks(), strict=True)
+    blocks = (block for file, block in pairs if file in missing)
     made = spread(quantise, (quantiser, similarity), blocks, ray)
     with progress("points", "segment", len(missing)) as bar:
         for file, part in zip(missing, made, strict=True):

@@ -70,13 +70,14 @@ class NearestPoints:
         if keep is not None and np.count_nonzero(keep) <= max(_FEW, k):
             rows = np.flatnonzero(keep)
             points = self._points.points(rows)
-            return [self._best(question, rows, points, k, score) for question in questions]
+            return [self._best(each, rows, points, k, score) for each in questions]
         found = []
         for start in range(0, len(questions), _AT_ONCE):
             part = questions[start : start + _AT_ONCE]
             for question, rows in zip(part, self._chosen(part, k, keep), strict=True):
                 rows = np.unique(rows[rows >= 0])
-                found.append(self._best(question, rows, self._points.points(rows), k, score))
+                points = self._points.points(rows)
+                found.append(self._best(question, rows, points, k, score))
         return found
 
     def _chosen(self, questions: np.ndarray, k: int, keep: np.ndarray | None) -> np.ndarray:
@@ -87,7 +88,8 @@ class NearestPoints:
         first = self._quantised_rows
         if len(self._points) > first:
             among = None if keep is None else keep[first:]
-            rows = _largest(asked(questions, self._similarity), self._flat(), k + _MARGIN, among)
+            vectors = asked(questions, self._similarity)
+            rows = _largest(vectors, self._flat(), k + _MARGIN, among)
             chosen.append(np.where(rows < 0, rows, rows + first))
         return np.concatenate(chosen, axis=1)
 
@@ -110,7 +112,8 @@ class NearestPoints:
         """Score rows, whose numbers rise, by their points, and give the `k` best."""
         if len(rows) > 4 * (k + _MARGIN):
             # One product with a thousand points takes a fraction of the time of their exact scores.
-            one, several = asked(question[None], self._similarity), lifted(points, self._similarity)
+            one = asked(question[None], self._similarity)
+            several = lifted(points, self._similarity)
             few = np.sort(_largest(one, several, k + _MARGIN, None)[0])
             rows, points = rows[few], points[few]
         scores = score(question, points).astype(float)
@@ -118,12 +121,12 @@ class NearestPoints:
         return rows[order], scores[order]
 
 
-def _largest(asked: np.ndarray, points: np.ndarray, n: int, keep: np.ndarray | None) -> np.ndarray:
+def _largest(vectors: np.ndarray, points: np.ndarray, n: int, keep: np.ndarray | None) -> np.ndarray:
     """Find the rows of the `n` largest inner products, in any order, `(questions, n)`; -1 for none."""
     n, found = min(n, len(points)), []
     at_once = max(1, _PRODUCTS // len(points))
-    for start in range(0, len(asked), at_once):
-        products = _products(asked[start : start + at_once], points)
+    for start in range(0, len(vectors), at_once):
+        products = _products(vectors[start : start + at_once], points)
         if keep is not None:
             products[:, ~keep] = -np.inf
         rows = np.argpartition(products, len(points) - n, axis=1)[:, len(points) - n :]
@@ -132,15 +135,15 @@ def _largest(asked: np.ndarray, points: np.ndarray, n: int, keep: np.ndarray | N
     return np.concatenate(found)
 
 
-def _products(asked: np.ndarray, points: np.ndarray) -> np.ndarray:
+def _products(vectors: np.ndarray, points: np.ndarray) -> np.ndarray:
     """Compute all inner products, float32 `(questions, points)`."""
-    products = np.empty((len(asked), len(points)), np.float32)
-    if len(asked) < 4:  # Up to twice as fast as one product for two or three questions.
-        for product, question in zip(products, asked, strict=True):
+    products = np.empty((len(vectors), len(points)), np.float32)
+    if len(vectors) < 4:  # Up to twice as fast as one product for two or three questions.
+        for product, question in zip(products, vectors, strict=True):
             np.matmul(points, question, out=product)
         return products
     # One matrix product for several questions takes a third of the time of faiss' search.
     for first in range(0, len(points), _BLOCK):
         block = slice(first, first + _BLOCK)
-        products[:, block] = (points[block] @ asked.T).T
+        products[:, block] = (points[block] @ vectors.T).T
     return products

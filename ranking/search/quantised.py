@@ -80,8 +80,9 @@ def train_quantiser(points: Points, similarity: str) -> np.ndarray:
     parts = next(m for m in range(math.ceil(d / 4), d + 1) if d % m == 0)
     metric = faiss.METRIC_L2 if similarity == "hyperbolic" else faiss.METRIC_INNER_PRODUCT
     index = faiss.index_factory(d, f"IVF{lists},PQ{parts}x4fs", metric)
-    sample = np.sort(np.random.default_rng(0).choice(n, min(n, _PER_LIST * lists), replace=False))
-    index.train(in_place(points.points(sample), similarity))
+    draw = np.random.default_rng(0)
+    sample = draw.choice(n, min(n, _PER_LIST * lists), replace=False)
+    index.train(in_place(points.points(np.sort(sample)), similarity))
     return faiss.serialize_index(index)
 
 

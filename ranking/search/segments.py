@@ -22,7 +22,8 @@ TEXTS = "texts.parquet"
 _GROUP = 128  # rows: the least that is read for one text
 _KEPT = 2**26  # bytes of groups that stay in memory: read again at ten times the speed
 _ENCODINGS = {"PLAIN", "RLE", "RLE_DICTIONARY", "PLAIN_DICTIONARY", "BIT_PACKED"}
-_DAMAGED = (OSError, ValueError, EOFError, KeyError, IndexError, OverflowError, pa.ArrowException)
+_PLAIN = (OSError, ValueError, EOFError, KeyError, IndexError, OverflowError)
+_DAMAGED = (*_PLAIN, pa.ArrowException)
 """What pyarrow raises for a damaged file."""
 
 
@@ -128,8 +129,8 @@ def _reading(path: Path) -> Iterator[None]:
     except UserError as error:
         raise damaged(path, ValueError("it expands to far more than an index does")) from error
     except MemoryError as error:
-        what = "needs more memory than there is. Free some, or ask for fewer answers at a time."
-        raise UserError(f"{path} {what}") from error
+        cure = "Free some, or ask for fewer answers at a time."
+        raise UserError(f"{path} needs more memory than there is. {cure}") from error
     except _DAMAGED as error:
         raise damaged(path, error) from error
 
@@ -223,7 +224,8 @@ class Part(NamedTuple):
             return rows
         numbers = [int(name[1:]) + self.shift for name in rows["candidate_id"].to_pylist()]
         ids = pa.array([f"c{number}" for number in numbers], pa.string())
-        return rows.set_column(rows.schema.get_field_index("candidate_id"), "candidate_id", ids)
+        place = rows.schema.get_field_index("candidate_id")
+        return rows.set_column(place, "candidate_id", ids)
 
 
 def to_parquet(rows: pa.Table) -> pa.Buffer:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from answer_ranking.ranking.ranker import Ranker
 
 
+_SEVERAL = (Sequence, np.ndarray, set, pd.Series)
+
+
 def deleted_name(rows: np.ndarray) -> str:
     """Name the file of the numbers of deleted rows by its content."""
     return f"deleted-{name_of(rows.tobytes().hex())}.npy"
@@ -35,7 +38,8 @@ class State:
         self.manifest = manifest
         allow_files(2 * len(manifest.segments))
         self.segments = Segments(folder, manifest)
-        files, self._searchers = IndexFiles(folder, manifest, ranker), dict[str, Searcher]()
+        files = IndexFiles(folder, manifest, ranker)
+        self._searchers: dict[str, Searcher] = {}
         for stage in _stages(folder, manifest):
             self._searchers[stage.name] = stage.open(files, self._searchers)
         self.deleted = np.empty(0, np.int64)
@@ -45,9 +49,9 @@ class State:
     def searcher(self, name: str) -> Searcher:
         """Give a first stage; a UserError lists those that the index has."""
         if name not in self._searchers:
+            own, every = ", ".join(self._searchers), ", ".join(names_of(with_model=True))
             raise UserError(
-                f"the index has no first stage {name!r}: choose one of {', '.join(self._searchers)}. "
-                f"One with a model has {', '.join(names_of(with_model=True))}."
+                f"the index has no first stage {name!r}: choose one of {own}. One with a model has {every}."
             )
         return self._searchers[name]
 
@@ -60,12 +64,15 @@ class State:
         known = self.segments.schema.names
         for name, value in where.items():
             if name not in known:
-                raise UserError(f"the index has no column {name!r}: it has {', '.join(known)}.")
-            several = not isinstance(value, str) and isinstance(value, (Sequence, np.ndarray, set, pd.Series))
+                columns = ", ".join(known)
+                raise UserError(f"the index has no column {name!r}: it has {columns}.")
+            several = isinstance(value, _SEVERAL) and not isinstance(value, str)
+            wanted = list(value) if several else [value]
             try:
-                keep &= matching(self.segments.column(name), list(value) if several else [value])
+                keep &= matching(self.segments.column(name), wanted)
             except (pa.ArrowException, OverflowError) as error:
-                raise UserError(f"the column {name!r} cannot be compared with {value!r}: {error}.") from error
+                what = f"the column {name!r} cannot be compared with {value!r}"
+                raise UserError(f"{what}: {error}.") from error
         return keep
 
     def ids(self) -> pd.Series:
@@ -94,10 +101,13 @@ def _deleted(path: Path, manifest: Manifest) -> np.ndarray:
     try:
         # As it lies in the file: what it says of its size may be wrong.
         rows = np.array(np.load(path, mmap_mode="r"))
-        if rows.dtype != np.int64 or rows.shape != (manifest.n_deleted,):
-            raise ValueError(f"{rows.dtype} {rows.shape} instead of int64 ({manifest.n_deleted},)")
-        if deleted_name(rows) != path.name or rows.min() < 0 or rows.max() >= manifest.rows:
+        n = manifest.n_deleted
+        if rows.dtype != np.int64 or rows.shape != (n,):
+            raise ValueError(f"{rows.dtype} {rows.shape} instead of int64 ({n},)")
+        if deleted_name(rows) != path.name:
             raise ValueError("it is not what was written")
+        if rows.min() < 0 or rows.max() >= manifest.rows:
+            raise ValueError("it names rows that do not exist")
     except (OSError, ValueError, EOFError) as error:
         raise damaged(path, error) from error
     return rows
