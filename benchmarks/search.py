@@ -6,8 +6,8 @@ The answers are halves of two sentences of --datasets, drawn at random and put t
 --length words each; the questions are those of the data sets' dev parts; the ranker is `hyperqa_squad`.
 
 1. The index: from a Parquet table to the finished index (texts, points, quantised points, BM25), and one
-   question at a time from its text to ten answers: by the ball, by BM25, by both, and with the first 100
-   re-ranked by Cosinet, CTRN and AP-CNN (of the papers' sizes; CTRN and AP-CNN are not trained).
+   question at a time from its text to ten answers: by each first stage, and with the first 100 re-ranked by
+   Cosinet, CTRN and AP-CNN (of the papers' sizes; CTRN and AP-CNN are not trained).
 2. The points alone, beside faiss' IndexFlatIP on the lifted points (exact search, the same threads):
    recall@10 against the exact distances in float64 and milliseconds, for several numbers of lists that are
    looked through and of points that are compared exactly. Every point of that ranker has the ball's largest
@@ -37,8 +37,11 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import load_dataset, load_word_vectors
 from answer_ranking.evaluation.figures import BLUE, ORANGE, new_figure, save_figure
 from answer_ranking.ranking import Ranker
-from answer_ranking.ranking.search import ball
+from answer_ranking.ranking.search import quantised
+from answer_ranking.ranking.search.geometry import lift
 from answer_ranking.ranking.search.index import AnswerIndex
+from answer_ranking.ranking.search.nearest import EXACT_UP_TO
+from answer_ranking.ranking.search.nearest_points import NearestPoints
 
 K = 10
 SETTINGS = ((300, 32), (1_000, 32), (1_000, 16), (1_000, 8), (1_000, 4), (3_000, 4), (3_000, 2), (10_000, 1))
@@ -81,7 +84,7 @@ def main() -> None:
         "ranker": "hyperqa_squad",
         "datasets": options.datasets,
         **{name: points["chosen"][name] for name in ("recall_at_10", "speed_against_flat")},
-        **{name: index["searches"]["ball"][name] for name in ("median_ms", "p95_ms")},
+        **{name: index["searches"]["nearest"][name] for name in ("median_ms", "p95_ms")},
         **{name: index.pop(name) for name in ("build_seconds", "build_peak_bytes")},
         **index,
         "of_points": {"norms of the ranker": points, "norms 0.3 to 0.7": parts["spread"]},
@@ -130,13 +133,13 @@ def measure_index(folder: Path) -> dict[str, Any]:
     encoded = len(texts) / (time.perf_counter() - start)
     searches = {
         stage: timed(lambda text: index.search(text, K, stage), questions)  # noqa: B023
-        for stage in ("ball", "bm25", "both")
+        for stage in ("nearest", "bm25", "both")
     }
     for name, other in rerankers().items():
         few = questions[:30]
         alone = timed(lambda text: other.rank(text, texts[:100]), few)  # noqa: B023
-        whole = timed(lambda text: index.search(text, K, "ball", rerank=other), few)  # noqa: B023
-        searches[f"ball, then {name}"] = {**whole, "ranks_100_ms": alone["median_ms"]}
+        whole = timed(lambda text: index.search(text, K, "nearest", rerank=other), few)  # noqa: B023
+        searches[f"nearest, then {name}"] = {**whole, "ranks_100_ms": alone["median_ms"]}
     sizes: dict[str, int] = {}
     for path in (folder / "index").rglob("*"):
         if path.is_file():
@@ -216,7 +219,7 @@ def measure_points(folder: Path, norms: tuple[float, float] | None) -> dict[str,
     truth = exact(points, questions)
     flat = faiss.IndexFlatIP(points.dimension + 1)
     for block in points.blocks():
-        flat.add(ball.lift(block))
+        flat.add(lift(block))
     flat_times = []
     for question in questions[:50]:
         last = np.float32(-(1 + question @ question))
@@ -228,29 +231,31 @@ def measure_points(folder: Path, norms: tuple[float, float] | None) -> dict[str,
         "flat_ms": float(np.median(flat_times)),
         "threads": faiss.omp_get_max_threads(),
     }
-    first = Points(points.points(slice(0, ball.EXACT_UP_TO)))
-    exact_search = ball.Ball(first, "hyperbolic")
+    first = Points(points.points(slice(0, EXACT_UP_TO)))
+    exact_search = NearestPoints(first, "hyperbolic")
     figures["exact"] = {
         "points": len(first),
         **found(exact_search, ranker, texts, questions, exact(first, questions)),
     }
-    if len(points) <= ball.EXACT_UP_TO:
-        chosen = ball.Ball(points, "hyperbolic")
+    if len(points) <= EXACT_UP_TO:
+        chosen = NearestPoints(points, "hyperbolic")
         figures["chosen"] = found(chosen, ranker, texts, questions, truth)
     else:
         start = time.perf_counter()
-        quantiser = ball.train_quantiser(points, "hyperbolic")
-        codes = (ball.quantise((quantiser, "hyperbolic"), block) for block in points.blocks())
-        ball.write_quantised(folder, quantiser, codes)
+        quantiser = quantised.train_quantiser(points, "hyperbolic")
+        codes = (quantised.quantise((quantiser, "hyperbolic"), block) for block in points.blocks())
+        quantised.write_quantised(folder, quantiser, codes)
         figures["quantised_in_seconds"] = time.perf_counter() - start
         figures["sweep"] = []
-        settings = ball._CHOSEN, ball._PROBED_SHARE
-        for ball._CHOSEN, ball._PROBED_SHARE in SETTINGS:
-            row = found(ball.Ball(points, "hyperbolic", folder, len(points)), ranker, texts, questions, truth)
+        settings = quantised._CHOSEN, quantised._PROBED_SHARE
+        for quantised._CHOSEN, quantised._PROBED_SHARE in SETTINGS:
+            codes = quantised.QuantisedPoints(folder, len(points), "hyperbolic")
+            search = NearestPoints(points, "hyperbolic", codes, len(points))
+            row = found(search, ranker, texts, questions, truth)
             figures["sweep"].append(
-                {"compared": ball._CHOSEN, "share_of_lists": 1 / ball._PROBED_SHARE, **row}
+                {"compared": quantised._CHOSEN, "share_of_lists": 1 / quantised._PROBED_SHARE, **row}
             )
-            if settings == (ball._CHOSEN, ball._PROBED_SHARE):
+            if settings == (quantised._CHOSEN, quantised._PROBED_SHARE):
                 figures["chosen"] = figures["sweep"][-1]
     for row in (figures["chosen"], *figures.get("sweep", ())):
         row["speed_against_flat"] = figures["flat_ms"] / row["median_ms"]
@@ -258,17 +263,17 @@ def measure_points(folder: Path, norms: tuple[float, float] | None) -> dict[str,
 
 
 def found(
-    search: ball.Ball, ranker: Ranker, texts: list[str], questions: np.ndarray, truth: np.ndarray
+    search: NearestPoints, ranker: Ranker, texts: list[str], questions: np.ndarray, truth: np.ndarray
 ) -> dict[str, float]:
     """Measure recall@10 and the milliseconds from a question's text to its rows."""
     hits = 0
     for question, best in zip(questions, truth, strict=True):
-        hits += len(set(search.nearest(question[None], K)[0][0]) & set(best))
+        hits += len(set(search.nearest(question[None], K, ranker.score_points)[0][0]) & set(best))
     times = []
     for text, question in zip(texts, questions, strict=True):
         start = time.perf_counter()
         ranker.encode_query([text])
-        search.nearest(question[None], K)
+        search.nearest(question[None], K, ranker.score_points)
         times.append(1e3 * (time.perf_counter() - start))
     times_of = {"median_ms": float(np.median(times)), "p95_ms": float(np.quantile(times, 0.95))}
     return {"recall_at_10": hits / truth.size, **times_of}

@@ -181,7 +181,7 @@ def faults(service: Service, expected: dict[str, list[str]], number: int) -> dic
                     {"question": rng.choice((None, 7, [], {"a": 1}, "", " ", "\ud800", "x" * 2_000_000))}
                 ).encode(),
                 json.dumps({"question": question, "k": rng.choice((-1, 0, 1e99, "many", None))}).encode(),
-                json.dumps({"question": question, "way": "/etc/passwd"}).encode(),
+                json.dumps({"question": question, "first_stage": "/etc/passwd"}).encode(),
                 b"[" * rng.randrange(100_000),
             )
         )
@@ -237,7 +237,7 @@ def mixed(service: Service, expected: dict[str, list[str]], seconds: float) -> d
             question = rng.choice(questions)
             kind = rng.choice(("search", "search", "both", "rank", "explain", "page", "drawing"))
             if kind in ("search", "both"):
-                body = {"question": question, "k": K, "way": "both" if kind == "both" else ""}
+                body = {"question": question, "k": K, "first_stage": "both" if kind == "both" else ""}
                 status, content = service.ask(connection, "POST", "/api/search", body)
                 wrong[0] += status == 200 and kind == "search" and ids(content) != expected[question]
             elif kind == "rank":

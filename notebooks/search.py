@@ -61,13 +61,13 @@ print(f"{len(index)} answers;", ", ".join(sorted(path.name for path in Path("ind
 #
 # ## 2. Search
 #
-# By the ball (the nearest points), by BM25 (words in common), or by both: the sum of 1 / (60 + rank).
+# By the nearest points, by BM25 (words in common), or by both: the sum of 1 / (60 + rank).
 
 # %%
 question = sample.test["question"].iloc[0]
 print(question)
 columns = ["rank", "score", "candidate_id", "candidate"]
-for stage in ("ball", "bm25", "both"):
+for stage in ("nearest", "bm25", "both"):
     print(stage)
     display(index.search(question, 3, stage)[columns])
 
@@ -85,7 +85,7 @@ display(index.search(question, 3, "both", rerank="cosinet_squad", rerank_depth=2
 asked = sample.test[["question_id", "question"]].drop_duplicates()
 right = sample.test[sample.test["label"] == 1].groupby("question_id")["candidate"].agg(set)
 rows = []
-for stage in ("ball", "bm25", "both"):
+for stage in ("nearest", "bm25", "both"):
     start = time.perf_counter()
     found = index.search(asked, 10, stage)
     per_question = 1e3 * (time.perf_counter() - start) / len(asked)

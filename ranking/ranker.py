@@ -295,10 +295,26 @@ class Ranker:
 
     def encode_document(self, texts: Sequence[str]) -> np.ndarray:
         """Encode answers, float32 `(n, d)`; see `encode_query`. For the scores of points: `score_points`."""
+        return self._points_of(self._numbered(texts))
+
+    def encode_and_tell_known(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Encode questions as `encode_query`, and say which have a word that the ranker knows, bool `(n,)`.
+
+        The points of texts without one are all alike: what is near to them says nothing.
+        """
+        encoded = self._numbered(texts)
+        text_of_word = np.repeat(np.arange(len(encoded)), encoded.lengths)
+        known_words = encoded.words != Vocabulary.UNKNOWN
+        n_known = np.bincount(text_of_word[known_words], minlength=len(encoded))
+        return self._points_of(encoded), n_known > 0
+
+    def _numbered(self, texts: Sequence[str]) -> EncodedTexts:
         self.check_encodes_apart()
         if isinstance(texts, str):
             raise UserError(f"texts are given as a list. Write [{texts!r:.40}].")
-        encoded = self.known_words.encode(texts)
+        return self.known_words.encode(texts)
+
+    def _points_of(self, encoded: EncodedTexts) -> np.ndarray:
         points = np.empty((0, 0), np.float32)
         with tqdm(
             total=len(encoded), desc="encoding", unit="text", leave=False, delay=2, disable=None
@@ -325,6 +341,12 @@ class Ranker:
             part = slice(start, start + _PAIRS_AT_ONCE)
             scores[part] = score(queries[part], documents[part])
         return scores
+
+    @property
+    def similarity(self) -> str:
+        """What compares the vectors of two texts: "hyperbolic" (the Poincare distance) or "cosine"."""
+        self.check_encodes_apart()
+        return "cosine" if self._numpy is None or self._numpy.distance == "cosine" else "hyperbolic"
 
     def check_encodes_apart(self) -> None:
         """Refuse a model that has no vector of a text alone, by a UserError."""

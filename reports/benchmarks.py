@@ -7,7 +7,8 @@ import pandas as pd
 from answer_ranking.evaluation.records import read_study
 from answer_ranking.reports.pages import render
 
-_STAGES = {"ball": "nearest points", "bm25": "BM25", "both": "both, fused"}
+# The record of version 0.1 calls the first stage by another name.
+_STAGES = {"nearest": "nearest points", "ball": "nearest points", "bm25": "BM25", "both": "both, fused"}
 
 
 def search_block(path: Path) -> str:

@@ -14,6 +14,7 @@ from answer_ranking.data_prep.tables import check_table
 TEXT_COLUMNS = ("candidate", "answer", "text")
 _RESULT = {"question_id", "question", "rank", "score", "first_stage"}
 _NAMED_AT_MOST = 5
+_ONCE = "Name every column once."
 
 
 def read_rows(path: str | Path) -> tuple[pd.DataFrame, list[int] | None]:
@@ -26,12 +27,14 @@ def read_rows(path: str | Path) -> tuple[pd.DataFrame, list[int] | None]:
 def plain_names(table: pd.DataFrame, where: str | Path, names: Sequence[str]) -> pd.DataFrame:
     """Give those columns of these names, in capitals or not, that the table has; an exact one goes first."""
     found = {}
+    plain = table.columns.map(str).str.strip().str.lower()
     for name in names:
-        same = [each for each in table.columns if each == name]
-        same = same or [each for each in table.columns if str(each).strip().lower() == name]
+        same = table.columns[table.columns == name]
+        if not len(same):
+            same = table.columns[plain == name]
         if len(same) > 1:
-            raise UserError(f"{where}: the column {name!r} occurs twice. Name every column once.")
-        if same:
+            raise UserError(f"{where}: the column {name!r} occurs twice. {_ONCE}")
+        if len(same):
             found[name] = table[same[0]]
     return pd.DataFrame(found, index=table.index)
 
@@ -54,60 +57,71 @@ def answers_of(table: str | Path | pd.DataFrame, schema: pa.Schema | None = None
     if isinstance(table, (str, Path)):
         where = str(table)
         table, lines = read_rows(table)
-    # Spreadsheets leave empty columns without a name behind.
-    table = table.loc[:, [bool(str(name).strip()) for name in table.columns]]
-    plain = {name: str(name).strip().lower() for name in table.columns}
-    known = {name: plain[name] for name in table.columns if plain[name] in ("candidate_id", *TEXT_COLUMNS)}
-    text = next((name for name in TEXT_COLUMNS if name in known.values()), None)
-    if text is None:
-        found = ", ".join(map(str, table.columns)) or "none"
-        raise UserError(
-            f"{where}: no column is called {', '.join(TEXT_COLUMNS)} (found: {found}). Rename one."
-        )
-    # A name of the result's own would stand there twice.
-    names = {
-        name: f"indexed_{plain[name]}" if plain[name] in _RESULT else str(name).strip()
-        for name in table.columns
-    }
-    names |= {name: "candidate" if plain[name] == text else plain[name] for name in known}
-    table = table.rename(columns=names)
-    twice = table.columns[table.columns.duplicated()]
-    if len(twice):
-        raise UserError(f"{where}: the column {twice[0]!r} occurs twice. Name every column once.")
+    table = _with_our_names(table, where)
     numbered = "candidate_id" not in table.columns
     if numbered:
         table = table.assign(candidate_id=named(1, len(table)))
+    columns = _checked(table, where, lines)
+    for name in table.columns.difference(list(columns), sort=False):
+        columns[name] = _array(table[name], where)
+    made = pa.table(columns)
+    return made if schema is None else _as_in(schema, made, where), numbered
+
+
+def _with_our_names(table: pd.DataFrame, where: str) -> pd.DataFrame:
+    """Rename the columns that an index knows to `candidate_id` and `candidate`; others keep their names."""
+    # Spreadsheets leave empty columns without a name behind.
+    table = table.loc[:, [bool(str(name).strip()) for name in table.columns]]
+    plain = {name: str(name).strip().lower() for name in table.columns}
+    text = next((name for name in TEXT_COLUMNS if name in plain.values()), None)
+    if text is None:
+        found = ", ".join(map(str, table.columns)) or "none"
+        wanted = ", ".join(TEXT_COLUMNS)
+        raise UserError(f"{where}: no column is called {wanted} (found: {found}). Rename one.")
+    names = {}
+    for name, lower in plain.items():
+        names[name] = str(name).strip()
+        if lower == text:
+            names[name] = "candidate"
+        elif lower in ("candidate_id", *TEXT_COLUMNS):
+            names[name] = lower
+        elif lower in _RESULT:
+            # A name of the result's own would stand there twice.
+            names[name] = f"indexed_{lower}"
+    table = table.rename(columns=names)
+    twice = table.columns[table.columns.duplicated()]
+    if len(twice):
+        raise UserError(f"{where}: the column {twice[0]!r} occurs twice. {_ONCE}")
+    return table
+
+
+def _checked(table: pd.DataFrame, where: str, lines: Sequence[int] | None) -> dict[str, pa.Array]:
+    """Give the identifiers and texts; a UserError names a row where one is wrong."""
     ids = table["candidate_id"].dropna().astype(str)
     refuse_ids(ids[ids.duplicated()], f"{where}: more than one row has")
     pairs = table[["candidate_id", "candidate"]].assign(question="-", question_id="-")
     unit = "line" if lines is not None else "row"
     checked = check_table(pairs, where, lines, unit=unit, labelled=False)
-    columns = {name: pa.array(checked[name].tolist(), pa.string()) for name in ("candidate_id", "candidate")}
-    for name in table.columns.difference(list(columns), sort=False):
-        try:
-            columns[name] = _array(table[name])
-        except UnicodeEncodeError as error:
-            what = "holds half of a character (a lone surrogate). Save it as UTF-8."
-            raise UserError(f"{where}: the column {name!r} {what}") from error
-    if schema is None:
-        return pa.table(columns), numbered
-    unknown = [name for name in columns if name not in schema.names]
-    if unknown:
-        raise UserError(
-            f"{where}: the index, or the first table, has no column {unknown[0]!r}. Leave it out, or build a "
-            "new index."
-        )
+    columns = {}
+    for name in ("candidate_id", "candidate"):
+        columns[name] = pa.array(checked[name].tolist(), pa.string())
+    return columns
+
+
+def _as_in(schema: pa.Schema, rows: pa.Table, where: str) -> pa.Table:
+    """Give the rows the columns and types of an index."""
+    for name in rows.column_names:
+        if name not in schema.names:
+            what = f"the index, or the first table, has no column {name!r}"
+            raise UserError(f"{where}: {what}. Leave it out, or build a new index.")
+    for each in schema:
+        if each.name not in rows.column_names:
+            rows = rows.append_column(each.name, pa.nulls(len(rows), each.type))
     try:
-        columns = {
-            each.name: columns.get(each.name, pa.nulls(len(table), each.type)).cast(each.type)
-            for each in schema
-        }
+        return rows.select(schema.names).cast(schema)
     except pa.ArrowException as error:
-        raise UserError(
-            f"{where}: a column is of another type than the index's, or the first table's ({error!s:.100}). "
-            "Write it as there."
-        ) from error
-    return pa.table(columns), numbered
+        what = "a column is of another type than the index's, or the first table's"
+        raise UserError(f"{where}: {what} ({error!s:.100}). Write it as there.") from error
 
 
 def named(first: int, n: int) -> list[str]:
@@ -119,15 +133,21 @@ def refuse_ids(ids: Sequence, what: str) -> None:
     """Raise a UserError that names identifiers, if there are any."""
     if len(ids):
         named = list(dict.fromkeys(map(str, ids)))
-        more = f" and {len(named) - _NAMED_AT_MOST:,} more" if len(named) > _NAMED_AT_MOST else ""
-        shown = ", ".join(f"{name!r:.80}" for name in named[:_NAMED_AT_MOST]) + more
+        shown = ", ".join(f"{name!r:.80}" for name in named[:_NAMED_AT_MOST])
+        if len(named) > _NAMED_AT_MOST:
+            shown += f" and {len(named) - _NAMED_AT_MOST:,} more"
         raise UserError(f"{what} the candidate_id {shown}. Give every answer its own.")
 
 
-def _array(column: pd.Series) -> pa.Array:
+def _array(column: pd.Series, where: str) -> pa.Array:
     try:
-        array = pa.Array.from_pandas(column)
-    except (pa.ArrowException, OverflowError):  # Values of several types, or of more than 64 bits.
-        array = pa.Array.from_pandas(column.map(str, na_action="ignore"))
+        try:
+            array = pa.Array.from_pandas(column)
+        except (pa.ArrowException, OverflowError):
+            # Values of several types, or of more than 64 bits.
+            array = pa.Array.from_pandas(column.map(str, na_action="ignore"))
+    except UnicodeEncodeError as error:
+        what = "holds half of a character (a lone surrogate). Save it as UTF-8."
+        raise UserError(f"{where}: the column {column.name!r} {what}") from error
     array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     return array.cast(pa.string()) if pa.types.is_null(array.type) else array

@@ -1,46 +1,69 @@
-"""The best texts by their words: BM25 of bm25s."""
+"""The first stage `bm25`: the best texts by their words, with the scores of bm25s."""
 
-import itertools
 import json
-import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
+import pyarrow as pa
 
 from answer_ranking.ranking.search.checked_array import CheckedArray, read_checked, write_sums
-from answer_ranking.ranking.search.manifest import damaged
+from answer_ranking.ranking.search.manifest import StageFolder, damaged
+from answer_ranking.ranking.search.protocol import IndexFiles, Searcher
+from answer_ranking.ranking.search.results import Candidates
+from answer_ranking.ranking.search.tasks import Model
+from answer_ranking.ranking.search.word_counts import (
+    WORDS,
+    AllWords,
+    counts_of,
+    read_all_words,
+    reading,
+    words_of,
+)
+from answer_ranking.ranking.search.writing import atomic_folder, saved
 
-_WORD = re.compile(r"\w+")
-WORDS = "words.npz"
-"""The file of a segment that holds what `counts_of` gives."""
 _ARRAYS = ("data", "indices", "indptr")
 _VOCABULARY = "vocab.index.json"
-
-
-def words_of(text: str) -> list[str]:
-    """Split a text into words: runs of letters, digits and underscores, in lower case.
-
-    That suits languages that put spaces between words and write letters without combining marks.
-
-    Example:
-        >>> words_of("Où est-il ?")
-        ['où', 'est', 'il']
-    """
-    return _WORD.findall(text.lower())
+_DAMAGED = (IndexError, ValueError, TypeError, AttributeError, OverflowError)
+"""What Python and NumPy raise for numbers that are none of an index."""
 
 
 def best(scores: np.ndarray, k: int) -> np.ndarray:
     """Give the places of the `k` largest scores, the largest first; the earlier of equal ones first."""
     if k < len(scores):
-        places = np.flatnonzero(scores >= np.partition(scores, len(scores) - k)[len(scores) - k])
+        at = len(scores) - k
+        places = np.flatnonzero(scores >= np.partition(scores, at)[at])
     else:
         places = np.arange(len(scores))
     return places[np.argsort(-scores[places], kind="stable")][:k]
+
+
+class BM25:
+    """Counts the words of every segment, and makes one index of all."""
+
+    name = "bm25"
+    needs_model = False
+
+    def encode(self, texts: list[str], model: Model | None) -> dict[str, pa.Buffer]:
+        """Count the words of texts."""
+        return {WORDS: saved(np.savez, **counts_of(texts))}
+
+    def build(self, files: IndexFiles, name: str, ray: Any) -> StageFolder:
+        """Compute the scores of all words in all texts."""
+        folder = files.folder / f"bm25-{name}"
+        if not folder.is_dir():
+            with atomic_folder(folder) as new:
+                write_bm25(new, [segment / WORDS for segment in files.segments])
+        return StageFolder(folder.name, files.manifest.rows)
+
+    def open(self, files: IndexFiles, others: Mapping[str, Searcher]) -> Searcher:
+        """Open the scores."""
+        if self.name not in files.manifest.stages:
+            raise damaged(files.folder, ValueError("it has no files of bm25"))
+        folder, rows = files.manifest.stages[self.name]
+        return WordIndex(files.folder / folder, rows)
 
 
 class WordIndex:
@@ -53,16 +76,18 @@ class WordIndex:
         UserError: a file is damaged.
     """
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, n_texts: int):
         try:
             self._data, self._indices, self._starts = (
                 CheckedArray(folder / f"{name}.csc.index.npy") for name in _ARRAYS
             )
             self._content = read_checked(folder / _VOCABULARY)
-            self._n_texts = json.loads((folder / "params.index.json").read_bytes())["num_docs"]
-        except (OSError, ValueError, KeyError) as error:
+            found = json.loads((folder / "params.index.json").read_bytes())["num_docs"]
+            if found != n_texts:
+                raise ValueError(f"{found} texts instead of {n_texts}")
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise damaged(folder, error) from error
-        self._folder = folder
+        self._folder, self._n_texts = folder, n_texts
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
@@ -72,52 +97,34 @@ class WordIndex:
         except ValueError as error:
             raise damaged(self._folder, error) from error
 
-    def search(
-        self, questions: Sequence[str], k: int, keep: np.ndarray | None = None
-    ) -> list[tuple[np.ndarray, np.ndarray]]:
+    def search(self, questions: Sequence[str], k: int, keep: np.ndarray | None = None) -> Candidates:
         """Find the `k` best texts for each question, among those of `keep`, bool `(texts,)`.
 
-        Returns rows, int64, and scores, float32, the best first; only rows that share a word.
+        Only texts that share a word are found; their scores are float32.
         """
-        found = []
+        found, best_scores = [], []
         for question in questions:
-            scores = np.zeros(self._n_texts, np.float32)
-            try:
-                for word in words_of(question):
-                    if (number := self._numbers.get(word)) is not None:
-                        start, stop = self._starts.slice(number, number + 2)
-                        scores[self._indices.slice(start, stop)] += self._data.slice(start, stop)
-            except (IndexError, ValueError) as error:
-                raise damaged(self._folder, error) from error
+            scores = self._scores(question)
             if keep is not None:
                 scores[~keep] = 0
             rows = best(scores, k)
             rows = rows[scores[rows] > 0]
-            found.append((rows, scores[rows]))
-        return found
+            found.append(rows)
+            best_scores.append(scores[rows])
+        return Candidates(found, best_scores, np.zeros(len(questions), bool))
 
-
-def counts_of(texts: Sequence[str]) -> dict[str, np.ndarray]:
-    """Count the words of some texts; `write_bm25` makes the index of several such counts.
-
-    Returns `words` (UTF-8, a line each, as bytes), in how many of the texts each occurs (`texts`), in which,
-    word by word (`rows`), how often in each of these (`times`), and how many words each text has (`lengths`).
-    """
-    numbers: dict[str, int] = {}
-    ids = [[numbers.setdefault(word, len(numbers)) for word in words_of(text)] for text in texts]
-    lengths = np.array([len(each) for each in ids], np.int32)
-    of_word = np.fromiter(itertools.chain.from_iterable(ids), np.int64, int(lengths.sum()))
-    pairs, times = np.unique(
-        of_word * len(texts) + np.repeat(np.arange(len(texts)), lengths), return_counts=True
-    )
-    words, rows = np.divmod(pairs, len(texts))
-    return {
-        "words": np.frombuffer("\n".join(numbers).encode(), np.uint8),
-        "texts": np.bincount(words, minlength=len(numbers)).astype(np.int32),
-        "rows": rows.astype(np.min_scalar_type(len(texts))),
-        "times": times.astype(np.min_scalar_type(int(times.max(initial=0)))),
-        "lengths": lengths,
-    }
+    def _scores(self, question: str) -> np.ndarray:
+        """Add up the scores of all texts, word by word."""
+        scores = np.zeros(self._n_texts, np.float32)
+        try:
+            for word in words_of(question):
+                number = self._numbers.get(word)
+                if number is not None:
+                    start, stop = self._starts.slice(number, number + 2)
+                    scores[self._indices.slice(start, stop)] += self._data.slice(start, stop)
+        except _DAMAGED as error:
+            raise damaged(self._folder, error) from error
+        return scores
 
 
 def write_bm25(folder: Path, counted: Sequence[Path]) -> None:
@@ -127,51 +134,40 @@ def write_bm25(folder: Path, counted: Sequence[Path]) -> None:
     """
     # Imported here because it loads JAX where that is installed.
     import bm25s
+
+    index, words = bm25s.BM25(), read_all_words(counted)
+    data, indices, starts = _scores_of(index, words, counted)
+    index.scores = {"data": data, "indices": indices, "indptr": starts, "num_docs": words.n_texts}
+    index.vocab_dict, index.nonoccurrence_array = words.numbers, None
+    index.save(folder, show_progress=False)
+    for name in _ARRAYS:
+        write_sums(folder / f"{name}.csc.index.npy")
+    write_sums(folder / _VOCABULARY)
+
+
+def _scores_of(
+    index: Any, words: AllWords, counted: Sequence[Path]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Compute each word's scores in the texts that have it, the rows of these, and where a word begins."""
     from bm25s import scoring
 
-    numbers: dict[str, int] = {}
-    in_texts, places, n_texts, n_words = np.empty(0, np.int64), [], 0, 0
-    for path in counted:
-        with reading(path) as counts:
-            words = counts["words"].tobytes().decode().split("\n") if len(counts["words"]) else []
-            place = np.fromiter(
-                (numbers.setdefault(word, len(numbers)) for word in words), np.int32, len(words)
-            )
-            in_texts = np.pad(in_texts, (0, len(numbers) - len(in_texts)))
-            in_texts[place] += counts["texts"]
-            n_texts, n_words = n_texts + len(counts["lengths"]), n_words + int(counts["lengths"].sum())
-            places.append(place)
-    index = bm25s.BM25()
-    idf_of, part_of = scoring._select_idf_scorer(index.idf_method), scoring._select_tfc_scorer(index.method)
-    idf = np.array([idf_of(n, N=n_texts) for n in in_texts.tolist()], index.dtype)
-    starts = np.concatenate([[0], np.cumsum(in_texts)])
-    # Arrays without a number could not be memory-mapped.
-    data, indices = np.zeros(max(starts[-1], 1), index.dtype), np.zeros(max(starts[-1], 1), index.int_dtype)
+    idf_of = scoring._select_idf_scorer(index.idf_method)
+    part_of = scoring._select_tfc_scorer(index.method)
+    mean_length = words.n_words / words.n_texts
+    idf = np.array([idf_of(n, N=words.n_texts) for n in words.in_texts.tolist()], index.dtype)
+    starts = np.concatenate([[0], np.cumsum(words.in_texts)])
+    size = max(starts[-1], 1)  # Arrays without a number could not be memory-mapped.
+    data, indices = np.zeros(size, index.dtype), np.zeros(size, index.int_dtype)
     free, n_before = starts[:-1].copy(), 0
-    for path, place in zip(counted, places, strict=True):
+    for path, place in zip(counted, words.places, strict=True):
         with reading(path) as counts:
-            texts, rows, lengths = counts["texts"], counts["rows"], counts["lengths"].astype(np.float64)
-            within = np.arange(len(rows)) - np.repeat(np.cumsum(texts) - texts, texts)
-            to = np.repeat(free[place], texts) + within
-            part = part_of(
-                counts["times"].astype(index.dtype), lengths[rows], n_words / n_texts, index.k1, index.b
-            )
-            data[to] = np.repeat(idf[place], texts) * part
-            indices[to] = rows.astype(index.int_dtype) + n_before
-            free[place] += texts
-            n_before += len(lengths)
-    index.scores = {"data": data, "indices": indices, "indptr": starts, "num_docs": n_texts}
-    index.vocab_dict, index.nonoccurrence_array = numbers, None
-    index.save(folder, show_progress=False)
-    for name in (*(f"{array}.csc.index.npy" for array in _ARRAYS), _VOCABULARY):
-        write_sums(folder / name)
-
-
-@contextmanager
-def reading(path: Path) -> Iterator[Any]:
-    """Open what `counts_of` counted."""
-    try:
-        with np.load(path) as counts:
-            yield counts
-    except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
-        raise damaged(path, error) from error
+            texts, rows = counts["texts"], counts["rows"]
+            times, lengths = counts["times"].astype(index.dtype), counts["lengths"].astype(float)
+        within = np.arange(len(rows)) - np.repeat(np.cumsum(texts) - texts, texts)
+        to = np.repeat(free[place], texts) + within
+        part = part_of(times, lengths[rows], mean_length, index.k1, index.b)
+        data[to] = np.repeat(idf[place], texts) * part
+        indices[to] = rows.astype(index.int_dtype) + n_before
+        free[place] += texts
+        n_before += len(lengths)
+    return data, indices, starts

@@ -6,31 +6,30 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zipfile import BadZipFile, ZipFile
 
-import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
-from tqdm import tqdm
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import atomic_write, locked_folder, refuse_links, remove_leftovers
+from answer_ranking.base.files import locked_folder, refuse_links, remove_leftovers
 from answer_ranking.ranking.model_folder import find_model
-from answer_ranking.ranking.search import ball
-from answer_ranking.ranking.search.bm25 import WORDS, write_bm25
-from answer_ranking.ranking.search.checked_array import write_sums
-from answer_ranking.ranking.search.manifest import OWN, Manifest, name_of, sha256_of_model
-from answer_ranking.ranking.search.segments import Part, Segments, atomic_folder, make_segment
+from answer_ranking.ranking.search.first_stages import stages_of
+from answer_ranking.ranking.search.manifest import BUILDING, OWN, Manifest, name_of, sha256_of_model
+from answer_ranking.ranking.search.protocol import IndexFiles
+from answer_ranking.ranking.search.segments import TEXTS, Part, to_parquet
 from answer_ranking.ranking.search.shards import Shard
 from answer_ranking.ranking.search.tasks import PROBED, Model, spread
+from answer_ranking.ranking.search.writing import atomic_folder, progress
 
 if TYPE_CHECKING:
     from answer_ranking.ranking.ranker import Ranker
 
 # What a kill leaves of `atomic_folder` and `copy_model`.
-_UNFINISHED = re.compile("[.](model|((bm25|ball)-)?[0-9a-f]{24})[.]part")
+_UNFINISHED = re.compile("[.](model|([a-z0-9]+-)?[0-9a-f]{24})[.]part")
 
 
 def with_rows(folder: Path, manifest: Manifest, shards: Iterable[Shard], ray: Any = None) -> Manifest:
@@ -39,86 +38,71 @@ def with_rows(folder: Path, manifest: Manifest, shards: Iterable[Shard], ray: An
     With `ray`, the module, segments are made and quantised in tasks of a cluster (`spread`). Their files come
     back to this machine, so that nothing else needs to see the folder.
     """
-    segments = list(manifest.segments)
-    waiting: deque[tuple[str, int]] = deque()
+    segments = [*manifest.segments, *_write_segments(folder, manifest, shards, ray)]
+    manifest = replace(manifest, segments=segments)
+    name = name_of(*(segment for segment, _ in segments))
+    stages = dict(manifest.stages)
+    files = IndexFiles(folder, manifest, partial(load, folder / "model"))
+    for stage in stages_of(manifest.first_stages):
+        made = stage.build(files, name, ray)
+        if made is not None:
+            stages[stage.name] = made
+    return replace(manifest, stages=stages)
+
+
+def _write_segments(
+    folder: Path, manifest: Manifest, shards: Iterable[Shard], ray: Any
+) -> list[tuple[str, int]]:
+    """Write the rows of tables, and give the names of their segments, and how many rows each has."""
     shards = iter(shards)
     first = next(shards)
-    model = Model.read(folder / "model") if manifest.model else None
-    if model is not None and ray is not None:
-        texts = pq.read_table(first.parts[0].content, columns=["candidate"]).column(0)
-        model = model.with_probe(texts.slice(0, PROBED).to_pylist())
+    model = _model(folder, manifest, first, ray)
+    segments: list[tuple[str, int]] = []
+    waiting: deque[tuple[str, int]] = deque()
 
     def unfinished() -> Iterator[Part]:
         for shard in chain([first], shards):
             bar.total += shard.rows
             for part in shard.parts:
-                segments.append((part.name(manifest.model), part.rows))
-                if (folder / "segments" / segments[-1][0]).is_dir():
+                name = part.name(manifest.model, manifest.first_stages)
+                segments.append((name, part.rows))
+                if (folder / "segments" / name).is_dir():
                     bar.update(part.rows)
                 else:
-                    waiting.append(segments[-1])
+                    waiting.append((name, part.rows))
                     yield part
 
-    with _bar("answers", "text") as bar:
-        for files in spread(make_segment, model, unfinished(), ray):
+    shared = (model, manifest.first_stages)
+    with progress("answers", "text") as bar:
+        for files in spread(make_segment, shared, unfinished(), ray):
             name, rows = waiting.popleft()
             with atomic_folder(folder / "segments" / name) as new:
                 for file, content in files.items():
                     (new / file).write_bytes(content)
-                if model is not None:
-                    write_sums(new / "points.npy")
             bar.update(rows)
-    manifest = replace(manifest, segments=segments)
-    name = name_of(*(name for name, _ in segments))
-    bm25 = folder / f"bm25-{name}"
-    if not bm25.is_dir():
-        with atomic_folder(bm25) as new:
-            write_bm25(new, [folder / "segments" / each / WORDS for each, _ in segments])
-    manifest = replace(manifest, bm25=bm25.name)
-    if manifest.similarity and manifest.rows - manifest.ball_rows > ball.EXACT_UP_TO:
-        path = folder / f"ball-{name}"
-        if not path.is_dir():
-            _quantise(path, Segments(folder, manifest), manifest.similarity, ray)
-        manifest = replace(manifest, ball=path.name, ball_rows=manifest.rows)
-    return manifest
+    return segments
 
 
-def _quantise(path: Path, every: Segments, similarity: str, ray: Any) -> None:
-    """Quantise all points; what is finished, after a kill, is taken from the folder of the codes."""
-    codes = path.with_name(f"{path.name}-codes")
-    trained = codes / "trained.npy"
-    if not trained.is_file():
-        _save(trained, ball.train_quantiser(every, similarity))
-    quantiser = _load(trained)
-    files = [codes / f"{number}.npy" for number, _ in enumerate(every.blocks())]
-    missing = [file for file in files if not file.is_file()]
-    blocks = (block for file, block in zip(files, every.blocks(), strict=True) if not file.is_file())
-    with _bar("points", "segment", len(missing)) as bar:
-        for file, made in zip(
-            missing, spread(ball.quantise, (quantiser, similarity), blocks, ray), strict=True
-        ):
-            _save(file, made)
-            bar.update()
-    with atomic_folder(path) as new:
-        ball.write_quantised(new, quantiser, map(_load, files))
+def _model(folder: Path, manifest: Manifest, first: Shard, ray: Any) -> Model | None:
+    """Read the model as it is sent to other machines, with points to compare theirs with."""
+    if not manifest.model:
+        return None
+    model = Model.read(folder / "model")
+    if ray is None:
+        return model
+    texts = pq.read_table(first.parts[0].content, columns=["candidate"]).column(0)
+    return model.with_probe(texts.slice(0, PROBED).to_pylist())
 
 
-def _save(path: Path, array: np.ndarray) -> None:
-    with atomic_write(path, "wb") as file:
-        np.save(file, array)
-
-
-def _load(path: Path) -> np.ndarray:
-    try:
-        return np.load(path)
-    except (OSError, ValueError, EOFError) as error:
-        raise UserError(
-            f"{path} is damaged ({error!s:.100}). Delete {path.parent}, then run the same command again."
-        ) from error
-
-
-def _bar(what: str, unit: str, total: int = 0) -> tqdm:
-    return tqdm(total=total, desc=what, unit=unit, leave=False, disable=None)
+def make_segment(shared: tuple[Model | None, list[str]], part: Part) -> dict[str, pa.Buffer]:
+    """Make the files of a segment: its texts, and what each first stage keeps of them."""
+    model, first_stages = shared
+    rows = part.table()
+    texts = rows["candidate"].to_pylist()
+    files = {TEXTS: to_parquet(rows) if part.shift else part.content}
+    for stage in stages_of(first_stages):
+        files |= stage.encode(texts, model)
+    return files
 
 
 def commit(folder: Path, manifest: Manifest, before: Manifest | None = None) -> None:
@@ -128,6 +112,8 @@ def commit(folder: Path, manifest: Manifest, before: Manifest | None = None) -> 
     as a part of an index is somebody else's, and stays.
     """
     manifest.write(folder)
+    # An addition to an index whose build was killed just here ends the build.
+    (folder / BUILDING).unlink(missing_ok=True)
     needed = manifest.parts | (before.parts if before else set())
     for path in (*folder.glob("*"), *folder.glob("segments/*")):
         name = path.relative_to(folder).as_posix()
@@ -173,18 +159,8 @@ def copy_model(ranker: "Ranker | str | Path | None", folder: Path) -> str:
     return sha256
 
 
-def similarity(model: Path) -> str:
-    """Say what a saved model compares its points by."""
-    path = model / "ranker.keras"
-    try:
-        with ZipFile(path) as archive:
-            config = archive.read("config.json")
-    except (OSError, KeyError, BadZipFile) as error:
-        raise UserError(f"{path} cannot be read ({error!s:.100}). Train the model again.") from error
-    return "hyperbolic" if b'"HyperbolicDistance"' in config else "cosine"
-
-
 def load(folder: Path) -> "Ranker":
+    """Load a ranker, whose module takes longer to import than most commands to run."""
     from answer_ranking.ranking.ranker import Ranker
 
     return Ranker.load(folder)

@@ -2,11 +2,15 @@
 
 import zlib
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
+import pyarrow as pa
 
 _BLOCK = 1 << 14  # bytes: a thousand points of a million lie in a thousand blocks, which take 15 ms once
 _SUFFIX = ".sums"
+
+Buffer: TypeAlias = bytes | pa.Buffer
 
 
 class CheckedArray:
@@ -32,7 +36,7 @@ class CheckedArray:
         if not self.array.flags.c_contiguous or not self.array.ndim:
             raise ValueError("the array is not in one piece")
         self._bytes = np.memmap(path, np.uint8, "r")
-        sums = _sums_of(path)
+        sums = sums_path(path)
         self._sums = np.fromfile(sums, "<u4") if sums.is_file() else None
         # The blocks that nobody has read; None once there are none.
         self._unread: np.ndarray | None = None
@@ -60,10 +64,12 @@ class CheckedArray:
 
     def slice(self, start: int, stop: int) -> np.ndarray:
         """Give the rows from `start` to before `stop`, not copied."""
+        if not 0 <= start <= stop <= len(self):
+            raise ValueError(f"it has no rows from {start} to {stop}")
         if self._unread is not None and stop > start:
             first = (self._start + start * self._row) // _BLOCK
             last = (self._start + stop * self._row - 1) // _BLOCK
-            self._check(range(int(first), min(int(last) + 1, len(self._unread))))
+            self._check(range(int(first), int(last) + 1))
         return self.array[start:stop]
 
     def _check(self, blocks: "range | np.ndarray") -> None:
@@ -72,8 +78,9 @@ class CheckedArray:
             return
         numbers = np.asarray(blocks)
         for block in numbers[unread[numbers]].tolist():
-            if zlib.crc32(self._bytes[block * _BLOCK : (block + 1) * _BLOCK].data) != self._sums[block]:
-                raise ValueError(f"its bytes from {block * _BLOCK:,} on are not what was written")
+            start = block * _BLOCK
+            if zlib.crc32(self._bytes[start : start + _BLOCK].data) != self._sums[block]:
+                raise ValueError(f"its bytes from {start:,} on are not what was written")
             unread[block] = False
         if not unread.any():
             self._unread = None
@@ -81,23 +88,29 @@ class CheckedArray:
 
 def write_sums(path: Path) -> None:
     """Write the check sums of a file's blocks into a file beside it."""
-    sums = []
+    sums = bytearray()
     with path.open("rb") as file:
         while block := file.read(_BLOCK):
-            sums.append(zlib.crc32(block))
-    _sums_of(path).write_bytes(np.array(sums, "<u4").tobytes())
+            sums += sums_of(block)
+    sums_path(path).write_bytes(sums)
 
 
 def read_checked(path: Path) -> bytes:
     """Read a whole file; a ValueError says that it is not what was written."""
-    content, sums = path.read_bytes(), _sums_of(path)
-    if sums.is_file():
-        blocks = range(0, len(content), _BLOCK)
-        found = [zlib.crc32(content[start : start + _BLOCK]) for start in blocks]
-        if np.array(found, "<u4").tobytes() != sums.read_bytes():
-            raise ValueError("it is not what was written")
+    content, sums = path.read_bytes(), sums_path(path)
+    if sums.is_file() and sums_of(content) != sums.read_bytes():
+        raise ValueError("it is not what was written")
     return content
 
 
-def _sums_of(path: Path) -> Path:
+def sums_of(content: Buffer) -> bytes:
+    """Compute the check sums of the blocks of a file's content."""
+    view = memoryview(content)
+    starts = range(0, len(view), _BLOCK)
+    sums = [zlib.crc32(view[start : start + _BLOCK]) for start in starts]
+    return np.array(sums, "<u4").tobytes()
+
+
+def sums_path(path: Path) -> Path:
+    """Name the file of the check sums of a file."""
     return path.with_name(path.name + _SUFFIX)

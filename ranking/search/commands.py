@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 from tyro.conf import Positional
@@ -72,7 +72,7 @@ def search(
     question: Question = None,
     questions: Path | None = None,
     k: Annotated[int, tyro.conf.arg(aliases=["-k"])] = 10,
-    first_stage: Literal["ball", "bm25", "both"] | None = None,
+    first_stage: str | None = None,
     rerank: Path | None = None,
     rerank_depth: int | None = None,
     where: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = (),
@@ -86,8 +86,8 @@ def search(
         questions: a file instead: .txt, one question per line, or a table with the column question and
             optionally question_id.
         k: how many answers to each.
-        first_stage: ball, the nearest by the model; bm25, by common words; both, their fusion. Unless given,
-            ball where the index has a model, else bm25.
+        first_stage: nearest, by the model; bm25, by common words; both, their fusion. Unless given,
+            nearest where the index has a model, else bm25.
         rerank: another model, which re-ranks the first of each question: a folder, or cosinet_squad, which
             comes with the package.
         rerank_depth: with rerank, how many; 100 unless given.
@@ -110,11 +110,12 @@ def search(
         wanted.setdefault(name, []).append(value)
     asked = question if questions is None else _questions(questions)
     from answer_ranking.data_prep.own_tables import write_csv
-    from answer_ranking.ranking.search.index import AnswerIndex, unknown_words
+    from answer_ranking.ranking.search.index import AnswerIndex
 
-    found = AnswerIndex.open(index).search(asked, k, first_stage, rerank, depth, wanted, warn=False)
-    if warning := unknown_words(found):
-        print(f"warning: {printable(warning)}", file=sys.stderr)
+    results = AnswerIndex.open(index).find(asked, k, first_stage, rerank, depth, wanted)
+    if results.warning:
+        print(f"warning: {printable(results.warning)}", file=sys.stderr)
+    found = results.table
     if output is not None:
         _write(found, output)
         print(f"{len(found):,} answers to {found['question_id'].nunique():,} questions: {output}")

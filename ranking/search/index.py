@@ -15,21 +15,18 @@ import pandas as pd
 from answer_ranking.base.cluster import cluster
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write
-from answer_ranking.ranking.search.building import commit, copy_model, held, load, similarity, with_rows
+from answer_ranking.ranking.search.building import commit, copy_model, held, load, with_rows
+from answer_ranking.ranking.search.first_stages import names_of
 from answer_ranking.ranking.search.manifest import BUILDING, NAME, Manifest, damaged, sha256_of_model
-from answer_ranking.ranking.search.questions import questions_of
+from answer_ranking.ranking.search.questions import Questions, questions_of
+from answer_ranking.ranking.search.results import Results, ranked, rescored
 from answer_ranking.ranking.search.shards import Shard, Table, read_shards, tables_in
 from answer_ranking.ranking.search.state import State, deleted_name
 
 if TYPE_CHECKING:
     from answer_ranking.ranking.ranker import Ranker
 
-FIRST_STAGES = ("ball", "bm25", "both")
 _CHUNK = 50_000
-_FUSED, _FUSION = 100, 60
-"""Reciprocal rank fusion adds up 1 / (60 + rank) over the first 100 of both (Cormack et al., 2009)."""
-
-Found = list[tuple[np.ndarray, np.ndarray]]
 
 
 class AnswerIndex:
@@ -52,7 +49,9 @@ class AnswerIndex:
     def __init__(self, folder: Path, manifest: Manifest):
         self.folder = folder
         # All at once, so that a search in another thread sees one state, too.
-        self._state = State(folder, manifest)
+        self._own = own = _OwnRanker(folder / "model" if manifest.model else None)
+        # Not by way of this object: a circle would keep the files open for longer.
+        self._state = State(folder, manifest, lambda: own.ranker)
 
     @property
     def manifest(self) -> Manifest:
@@ -94,19 +93,20 @@ class AnswerIndex:
         folder = Path(folder)
         # What is wrong with the folder, the model or the first table is said before anything is written.
         _check_new(folder)
-        if ranker is not None:
-            (load(Path(ranker)) if isinstance(ranker, (str, Path)) else ranker).check_nearest_is_best()
+        similarity = "" if ranker is None else _similarity(ranker)
         with _connected(ray) as module:
             shards = read_shards(tables_in(table), chunk_rows, module)
             first = next(shards)
-            return cls._build(ranker, folder, first, itertools.chain([first], shards), module)
+            shards = itertools.chain([first], shards)
+            return cls._build(ranker, similarity, folder, first.schema.names, shards, module)
 
     @classmethod
     def _build(
         cls,
         ranker: "Ranker | str | Path | None",
+        similarity: str,
         folder: Path,
-        first: Shard,
+        columns: list[str],
         shards: Iterator[Shard],
         ray: Any,
     ) -> "AnswerIndex":
@@ -114,12 +114,11 @@ class AnswerIndex:
             _check_new(folder)  # another process may have built it meanwhile
             (folder / BUILDING).touch()
             model = copy_model(ranker, folder / "model")
-            columns = [name for name in first.schema.names if name not in ("candidate_id", "candidate")]
-            manifest = Manifest([], model, similarity(folder / "model") if model else "", columns)
-            manifest = replace(manifest, first_stages=list(FIRST_STAGES) if model else ["bm25"])
+            others = [name for name in columns if name not in ("candidate_id", "candidate")]
+            first_stages = names_of(with_model=ranker is not None)
+            manifest = Manifest([], model, similarity, others, first_stages)
             manifest = with_rows(folder, manifest, shards, ray)
             commit(folder, manifest)
-            (folder / BUILDING).unlink()
         return cls.open(folder)
 
     @classmethod
@@ -134,9 +133,8 @@ class AnswerIndex:
             try:
                 manifest.check(folder)
                 if manifest.model and sha256_of_model(folder / "model") != manifest.model:
-                    raise UserError(
-                        f"{folder / 'model'} is another model than the index's. Build the index again."
-                    )
+                    what = "is another model than the index's. Build the index again."
+                    raise UserError(f"{folder / 'model'} {what}")
                 return cls(folder, manifest)
             except UserError:
                 # Somebody may just have added to it.
@@ -146,14 +144,12 @@ class AnswerIndex:
 
     def search(
         self,
-        questions: "str | Sequence[str] | Path | pd.DataFrame",
+        questions: Questions,
         k: int = 10,
         first_stage: str | None = None,
         rerank: "Ranker | str | Path | None" = None,
         rerank_depth: int = 100,
         where: Mapping[str, Any] | None = None,
-        *,
-        warn: bool = True,
     ) -> pd.DataFrame:
         """Find the best answers to questions.
 
@@ -161,71 +157,56 @@ class AnswerIndex:
             questions: one, several, or a table, or a `Path` to one, with `question` and optionally
                 `question_id`.
             k: the most answers to each; less come where there are no more.
-            first_stage: "ball", the model's nearest points; "bm25", texts that share words; "both", the
-                fusion of their ranks. Default: "ball", or "bm25" where the index has no model.
+            first_stage: "nearest", the model's nearest points; "bm25", texts that share words; "both", the
+                fusion of their ranks. Default: "nearest", or "bm25" where the index has no model.
             rerank: a ranker of any kind, or its folder, that re-ranks the first `rerank_depth`, or the first
                 `k` where these are more.
             rerank_depth: see `rerank`.
             where: only answers whose columns have the given value, or one of the given list.
-            warn: whether to warn of questions of which the model knows no word (`unknown_words`).
 
         Returns:
             The columns `question_id`, `question`, `rank` (from 1), `score` (that of the ranker which came
             last, of BM25, or of the fusion), `candidate_id`, `candidate`, the further columns of the table,
-            and `first_stage`. A question that finds nothing has no row. A warning, and the table's
-            `attrs["unknown"]`, name the questions of which the model knows no word: they have nothing but
-            BM25's answers.
+            and `first_stage`. A question that finds nothing has no row. A warning names the questions of
+            which the model knows no word: they have nothing but BM25's answers.
 
         Raises:
             UserError: a question is empty, or a column or first stage unknown.
         """
+        found = self.find(questions, k, first_stage, rerank, rerank_depth, where)
+        if found.warning:
+            warnings.warn(found.warning, stacklevel=2)
+        return found.table
+
+    def find(
+        self,
+        questions: Questions,
+        k: int = 10,
+        first_stage: str | None = None,
+        rerank: "Ranker | str | Path | None" = None,
+        rerank_depth: int = 100,
+        where: Mapping[str, Any] | None = None,
+    ) -> Results:
+        """Search as `search` does; gives the questions of unknown words as a value, not as a warning."""
         state, asked = self._state, questions_of(questions)
-        texts = asked["question"].tolist()
-        first_stage = first_stage or state.manifest.first_stages[0]
         for name, value in (("k", k), ("rerank_depth", rerank_depth)):
             if value < 1:
                 raise UserError(f"{name} must be at least 1. Received: {value}")
-        if first_stage not in state.manifest.first_stages:
-            raise UserError(
-                f"the index has no first stage {first_stage!r}: choose one of "
-                f"{', '.join(state.manifest.first_stages)}. One with a model has {', '.join(FIRST_STAGES)}."
-            )
-        keep = state.kept(where or {})
-        depth = max(k, rerank_depth) if rerank is not None else k
-        found: Found
-        unknown: list[str] = []
-        if first_stage == "both":
-            n = max(depth, _FUSED)
-            by_points, unknown = self._by_points(state, asked, n, keep)
-            parts = [by_points, state.words.search(texts, n, keep)]
-            found = [_fused([rows for rows, _ in each], depth) for each in zip(*parts, strict=True)]
-        elif first_stage == "ball":
-            found, unknown = self._by_points(state, asked, depth, keep)
-        else:
-            found = state.words.search(texts, depth, keep)
-        lengths = [len(rows) for rows, _ in found]
-        rows = np.concatenate([rows for rows, _ in found]).astype(np.int64)
-        distinct, place = np.unique(rows, return_inverse=True)
-        # Taken once for all questions, since many of them have answers in common.
-        result = state.segments.take(distinct).iloc[place].reset_index(drop=True)
-        number = np.repeat(np.arange(len(asked)), lengths)
-        scores = np.concatenate([scores for _, scores in found]).astype(float)
+        stage = first_stage or state.manifest.first_stages[0]
+        depth = k if rerank is None else max(k, rerank_depth)
+        texts = asked["question"].tolist()
+        found = state.searcher(stage).search(texts, depth, state.kept(where or {}))
+        n_found = [len(rows) for rows in found.rows]
+        answers = state.segments.take(np.concatenate(found.rows).astype(np.int64))
+        scores = np.concatenate(found.scores).astype(float)
         if rerank is not None:
-            other = load(Path(rerank)) if isinstance(rerank, (str, Path)) else rerank
-            pairs = list(zip(np.array(texts, object)[number], result["candidate"], strict=True))
-            scores = _scores(other, pairs, lengths)
+            ranker = load(Path(rerank)) if isinstance(rerank, (str, Path)) else rerank
+            scores = rescored(ranker, texts, n_found, answers["candidate"].tolist())
         if not np.isfinite(scores).all():
             raise damaged(self.folder, ValueError("a score is not a finite number"))
-        order = np.lexsort((-scores, number))
-        rank = np.concatenate([np.arange(1, n + 1) for n in lengths]).astype(int)
-        head = asked[["question_id", "question"]].iloc[number[order]].reset_index(drop=True)
-        head = head.assign(rank=rank, score=scores[order])
-        result = pd.concat([head, result.iloc[order].reset_index(drop=True)], axis=1)
-        result = result.assign(first_stage=first_stage)[rank <= k].reset_index(drop=True)
-        result.attrs |= {"unknown": unknown, "questions": len(texts)}
-        if unknown and warn:
-            warnings.warn(unknown_words(result), stacklevel=2)
-        return result
+        table = ranked(asked, n_found, answers, scores).assign(first_stage=stage)
+        table = table[table["rank"] <= k].reset_index(drop=True)
+        return Results(table, asked["question_id"][found.unknown].tolist(), len(asked))
 
     def add(self, table: Table | Sequence[Table], *, ray: str | None = None) -> None:
         """Add answers, read as in `build`; all are there afterwards, or none.
@@ -238,7 +219,7 @@ class AnswerIndex:
             shards = read_shards(tables_in(table), _CHUNK, module, now)
             manifest = with_rows(self.folder, now.manifest, shards, module)
             commit(self.folder, manifest, now.manifest)
-        self._state = type(self).open(self.folder)._state
+        self._reopen()
 
     def delete(self, ids: Sequence[str]) -> None:
         """Delete answers by their `candidate_id`; a UserError names those that the index does not have.
@@ -250,45 +231,52 @@ class AnswerIndex:
             names = pd.Series(list(dict.fromkeys(map(str, ids))), dtype=object)
             rows = now.rows_of(names)
             if (rows < 0).any():
-                raise UserError(f"{self.folder} has no answer {', '.join(map(repr, names[rows < 0][:5]))}.")
+                unknown = ", ".join(map(repr, names[rows < 0][:5]))
+                raise UserError(f"{self.folder} has no answer {unknown}.")
             deleted = np.sort(np.append(now.deleted, rows))
             name = deleted_name(deleted)
             with atomic_write(self.folder / name, "wb") as file:
                 np.save(file, deleted)
-            commit(self.folder, replace(now.manifest, deleted=name, n_deleted=len(deleted)), now.manifest)
-        self._state = type(self).open(self.folder)._state
+            manifest = replace(now.manifest, deleted=name, n_deleted=len(deleted))
+            commit(self.folder, manifest, now.manifest)
+        self._reopen()
+
+    def _reopen(self) -> None:
+        """Go on with the newest state, and with the model that is loaded."""
+        newest = type(self).open(self.folder)
+        if "ranker" in vars(self._own):
+            newest.ranker = self.ranker
+        self._state, self._own = newest._state, newest._own
+
+    @property
+    def ranker(self) -> "Ranker | None":
+        """The index's model, loaded when it is needed; None where it searches by words alone."""
+        return self._own.ranker
+
+    @ranker.setter
+    def ranker(self, ranker: "Ranker | None") -> None:
+        """Take the model that another state of this index has loaded."""
+        self._own.ranker = ranker
+
+
+class _OwnRanker:
+    """A model that is loaded when it is first needed."""
+
+    def __init__(self, folder: Path | None):
+        self._folder = folder
 
     @cached_property
-    def ranker(self) -> "Ranker | None":
-        """The index's model; None where it searches by words alone."""
-        return load(self.folder / "model") if self.manifest.model else None
-
-    def _by_points(
-        self, state: State, asked: pd.DataFrame, k: int, keep: np.ndarray | None
-    ) -> tuple[Found, list[str]]:
-        """Find the nearest points, and score them by the model; name the questions of unknown words."""
-        ranker, texts = self.ranker, asked["question"].tolist()
-        assert state.points is not None and ranker is not None
-        # All new words are looked up at once.
-        every = np.asarray(ranker.encode_query(texts), np.float32)
-        known = [len(ranker.unknown_words(text)) < len(set(ranker.tokenizer([text])[0])) for text in texts]
-        found: Found = [(np.empty(0, np.int64), np.empty(0))] * len(texts)
-        numbers = np.flatnonzero(known)
-        if len(numbers):
-            points = every[numbers]
-            near = state.points.nearest(points, k, keep)
-            for number, point, (rows, _) in zip(numbers, points, near, strict=True):
-                place = np.argsort(rows)
-                scores = np.empty(len(rows))
-                scores[place] = ranker.score_points(point[None], state.segments.points(rows[place]))
-                order = np.argsort(-scores, kind="stable")
-                found[number] = rows[order], scores[order]
-        return found, asked["question_id"][~np.array(known)].tolist()
+    def ranker(self) -> Any:
+        return None if self._folder is None else load(self._folder)
 
 
 def _check_new(folder: Path) -> None:
-    """Refuse a folder that holds anything but an unfinished index."""
-    if (folder / NAME).exists():
+    """Refuse a folder that holds anything but an unfinished index.
+
+    A build that was killed between its manifest and its end is whole; the same call finds all its parts, and
+    ends it.
+    """
+    if (folder / NAME).exists() and not (folder / BUILDING).exists():
         raise UserError(f"{folder} is an index already. Choose another folder, or add to it.")
     found = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     others = [name for name in found if name != "lock"]
@@ -296,34 +284,13 @@ def _check_new(folder: Path) -> None:
         raise UserError(f"{folder} is not empty ({others[0]}). Choose a new folder for the index.")
 
 
+def _similarity(ranker: "Ranker | str | Path") -> str:
+    """Ask a ranker what its nearest answers are nearest by; a UserError says that they are not its best."""
+    loaded = load(Path(ranker)) if isinstance(ranker, (str, Path)) else ranker
+    loaded.check_nearest_is_best()
+    return loaded.similarity
+
+
 def _connected(address: str | None) -> AbstractContextManager[Any]:
     """Connect to a Ray cluster, if there is an address; gives the module, or None."""
     return nullcontext() if address is None else cluster(address)
-
-
-def _fused(ranked: Sequence[np.ndarray], k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Add up the reciprocal ranks of the rows of several rankings; the best `k`, and their sums."""
-    every = np.concatenate(ranked).astype(np.int64)
-    rows, place = np.unique(every, return_inverse=True)
-    ranks = np.concatenate([np.arange(1, len(each) + 1) for each in ranked])
-    sums = np.bincount(place, 1 / (_FUSION + ranks), len(rows))
-    order = np.argsort(-sums, kind="stable")[:k]
-    return rows[order], sums[order]
-
-
-def _scores(ranker: "Ranker", pairs: list[tuple[str, str]], lengths: Sequence[int]) -> np.ndarray:
-    """Score pairs by a ranker; those of one question are a list of their own."""
-    bounds = np.cumsum([0, *lengths])
-    parts = [ranker.score(pairs[a:b]) for a, b in itertools.pairwise(bounds) if b > a]
-    return np.concatenate(parts).astype(float) if parts else np.empty(0)
-
-
-def unknown_words(found: pd.DataFrame) -> str:
-    """Say of which questions of a search the model knows no word; "" where there are none."""
-    unknown = found.attrs["unknown"]
-    if not unknown:
-        return ""
-    return (
-        f"the model knows no word of {len(unknown)} of {found.attrs['questions']} questions "
-        f"({', '.join(unknown[:5])}), and finds no answers to them. BM25 may: first_stage='bm25' or 'both'."
-    )

@@ -7,18 +7,29 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any, NamedTuple
 from zipfile import BadZipFile, ZipFile
 
 from answer_ranking.base.errors import DamagedFileError, UserError
 from answer_ranking.base.files import atomic_write, read_content, refuse_links
 
 NAME, BUILDING = "manifest.json", "building"
-FORMAT = 2
+FORMAT = 3
 _WHOLE, _END = 2**20, 2**18  # bytes: files up to the first are read whole, of larger ones both ends
+_MOST_ROWS = 2**40
 # The files and folders of an index, which are called by what `name_of` gives.
-OWN = re.compile("segments/[0-9a-f]{24}|(bm25|ball)-[0-9a-f]{24}(-codes)?|deleted-[0-9a-f]{24}[.]npy")
+OWN = re.compile("segments/[0-9a-f]{24}|[a-z0-9]+-[0-9a-f]{24}(-codes)?|deleted-[0-9a-f]{24}[.]npy")
 _BELOW = re.compile("(/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*")
+_WRONG = (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError)
 _AGAIN = "Build the index again: answer-ranking index ANSWERS --model MODEL --output INDEX."
+
+
+class StageFolder(NamedTuple):
+    """What a first stage wrote for all rows."""
+
+    folder: str
+    rows: int
+    """How many rows it holds: the first ones."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +53,9 @@ class Manifest:
     columns: list[str] = field(default_factory=list)
     """The columns beside `candidate_id` and `candidate`."""
     first_stages: list[str] = field(default_factory=lambda: ["bm25"])
-    bm25: str = ""
-    """The folder of the BM25 index."""
-    ball: str = ""
-    """The folder of the quantised points; empty where all points are searched exactly."""
-    ball_rows: int = 0
-    """The first so many rows lie in `ball`; the others are searched exactly."""
+    """The first stages that can search it, the default one first."""
+    stages: dict[str, StageFolder] = field(default_factory=dict)
+    """By the name of a first stage, its folder, where it has one."""
     deleted: str = ""
     """The file of the numbers of deleted rows; empty where there are none."""
     n_deleted: int = 0
@@ -63,16 +71,21 @@ class Manifest:
     @property
     def parts(self) -> set[str]:
         """The files and folders of this state."""
-        named = {self.bm25, self.ball, self.deleted, "model" if self.model else ""}
-        return (named | {f"segments/{name}" for name, _ in self.segments}) - {""}
+        named = {self.deleted, "model" if self.model else ""}
+        named.update(stage.folder for stage in self.stages.values())
+        named.update(f"segments/{name}" for name, _ in self.segments)
+        return named - {""}
 
     def write(self, folder: Path) -> None:
         """Replace the manifest of an index by this one, with fingerprints of the files as they are now."""
-        files = [path for part in sorted(self.parts) for path in _files(folder / part)]
-        prints = {path.relative_to(folder).as_posix(): _fingerprint(path) for path in files}
+        prints = {}
+        for part in sorted(self.parts):
+            for path in _files(folder / part):
+                prints[path.relative_to(folder).as_posix()] = _fingerprint(path)
         facts = {"format": FORMAT, **asdict(self), "files": prints}
+        signed = {**facts, "sha256": _sha256_of(facts)}
         with atomic_write(folder / NAME) as file:
-            json.dump({**facts, "sha256": _sha256_of(facts)}, file, indent=1, ensure_ascii=False)
+            json.dump(signed, file, indent=1, ensure_ascii=False)
 
     @classmethod
     def read(cls, folder: Path) -> "Manifest":
@@ -90,18 +103,18 @@ class Manifest:
         try:
             facts = json.loads(content)
             sha256 = facts.pop("sha256")
-            if facts["format"] != FORMAT:
+            if facts["format"] not in (FORMAT, 2):
                 raise UserError(
                     f"{folder} was made by answer-ranking {facts['package']:.40} in format "
                     f"{facts['format']}; this version reads format {FORMAT}. {_AGAIN}"
                 )
             if sha256 != _sha256_of(facts):
                 raise ValueError("it is not what was written")
-            del facts["format"]
-            facts["segments"] = [(name, rows) for name, rows in facts["segments"]]
-            manifest = cls(**facts)
+            if facts.pop("format") == 2:
+                facts = _of_format_2(facts)
+            manifest = cls(**_checked(facts))
             manifest.check_names()
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        except _WRONG as error:
             raise UserError(f"{path} is damaged ({error!s:.100}). {_AGAIN}") from error
         refuse_links(folder)
         return manifest
@@ -114,8 +127,9 @@ class Manifest:
         for part in self.parts - {"model"}:
             if not OWN.fullmatch(part):
                 raise ValueError(f"it names {part!r:.60}, which is no part of an index")
+        parts = self.parts
         for name in self.files:
-            if not any(name.startswith(part) and _BELOW.fullmatch(name[len(part) :]) for part in self.parts):
+            if not any(_is_below(name, part) for part in parts):
                 raise ValueError(f"it names {name!r:.60}, which is no file of an index")
 
     def check(self, folder: Path) -> None:
@@ -132,9 +146,78 @@ class Manifest:
                 raise UserError(f"{path} is damaged: it is not what was written. {_AGAIN}")
 
 
+def _of_format_2(facts: dict[str, Any]) -> dict[str, Any]:
+    """Rewrite what versions up to 0.1 wrote, where `nearest` was called `ball`."""
+    facts = dict(facts)
+    n_rows = 0
+    for _, rows in _list(facts["segments"]):
+        n_rows += _count(rows)
+    facts["stages"] = {"bm25": [facts.pop("bm25"), n_rows]}
+    ball, rows = facts.pop("ball"), facts.pop("ball_rows")
+    if ball:
+        facts["stages"]["nearest"] = [ball, rows]
+    names = _list(facts["first_stages"])
+    facts["first_stages"] = ["nearest" if name == "ball" else name for name in names]
+    return facts
+
+
+def _checked(facts: dict[str, Any]) -> dict[str, Any]:
+    """Give the fields of a manifest; raises one of `_WRONG` where a value is of another type or out of range.
+
+    Whoever can compute the hash may have written anything.
+    """
+    fields: dict[str, Any] = {"n_deleted": _count(facts["n_deleted"])}
+    for name in ("model", "similarity", "deleted", "package"):
+        fields[name] = _text(facts[name])
+    for name in ("columns", "first_stages"):
+        fields[name] = list(map(_text, _list(facts[name])))
+    n_rows, n_within = 0, [fields["n_deleted"]]
+    fields["segments"], fields["stages"], fields["files"] = [], {}, {}
+    for name, rows in _list(facts["segments"]):
+        fields["segments"].append((_text(name), _count(rows)))
+        n_rows += rows
+    for name, (folder, rows) in facts["stages"].items():
+        fields["stages"][name] = StageFolder(_text(folder), _count(rows))
+        n_within.append(rows)
+    for name, (size, print_) in facts["files"].items():
+        fields["files"][name] = (_count(size), _text(print_))
+    if unknown := facts.keys() - fields.keys():
+        raise ValueError(f"it has the unknown field {min(unknown)!r:.40}")
+    if not 0 < n_rows <= _MOST_ROWS or max(n_within) > n_rows:
+        raise ValueError(f"it counts {n_rows:,} rows, and {max(n_within):,} of them")
+    if fields["similarity"] not in ("", "hyperbolic", "cosine"):
+        raise ValueError("its similarity is none that an index has")
+    if not fields["first_stages"]:
+        raise ValueError("it has no first stage")
+    return fields
+
+
+def _is_below(name: str, part: str) -> bool:
+    return name.startswith(part) and bool(_BELOW.fullmatch(name[len(part) :]))
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r:.40} is not a text")
+    return value
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise TypeError(f"{value!r:.40} is not a number of rows or bytes")
+    return value
+
+
+def _list(value: Any) -> list:
+    if not isinstance(value, list):
+        raise TypeError(f"{value!r:.40} is not a list")
+    return value
+
+
 def damaged(path: Path, error: Exception) -> DamagedFileError:
     """Make the error for a file that cannot be read although its fingerprint is right."""
-    return DamagedFileError(f"{path} is damaged ({error!s:.100}). {_AGAIN}")
+    said = " ".join(str(error).split())  # pyarrow's go over several lines
+    return DamagedFileError(f"{path} is damaged ({said:.100}). {_AGAIN}")
 
 
 def sha256_of_model(folder: Path) -> str:
@@ -158,7 +241,9 @@ def name_of(*parts: str) -> str:
 
 
 def _files(path: Path) -> Iterable[Path]:
-    return sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+    if not path.is_dir():
+        return [path]
+    return sorted(each for each in path.rglob("*") if each.is_file())
 
 
 def _fingerprint(path: Path) -> tuple[int, str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import pandas as pd
 
@@ -9,8 +10,10 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep.tables import check_table
 from answer_ranking.ranking.search.answers import plain_names, read_rows
 
+Questions: TypeAlias = str | Sequence[str] | Path | pd.DataFrame
 
-def questions_of(questions: "str | Sequence[str] | Path | pd.DataFrame") -> pd.DataFrame:
+
+def questions_of(questions: Questions) -> pd.DataFrame:
     """Check questions and give their identifiers, q1, q2, ... unless they have their own."""
     if isinstance(questions, Path):
         return _of_table(*read_rows(questions), str(questions))
@@ -22,7 +25,8 @@ def questions_of(questions: "str | Sequence[str] | Path | pd.DataFrame") -> pd.D
     for number, text in enumerate(texts, start=1):
         if not isinstance(text, str) or not text.strip():
             raise UserError(f"question {number} is empty. Write it or leave it out.")
-    return pd.DataFrame({"question_id": _numbered(len(texts)), "question": texts}, dtype=object)
+    columns = {"question_id": _numbered(len(texts)), "question": texts}
+    return pd.DataFrame(columns, dtype=object)
 
 
 def _of_table(table: pd.DataFrame, lines: Sequence[int] | None, where: str) -> pd.DataFrame:
@@ -33,7 +37,8 @@ def _of_table(table: pd.DataFrame, lines: Sequence[int] | None, where: str) -> p
     if "question_id" not in asked.columns:
         asked = asked.assign(question_id=_numbered(len(asked)))
     asked = asked.assign(candidate="-", candidate_id=range(len(asked)))
-    checked = check_table(asked, where, lines, unit="row" if lines is None else "line", labelled=False)
+    unit = "row" if lines is None else "line"
+    checked = check_table(asked, where, lines, unit=unit, labelled=False)
     return checked[["question_id", "question"]].drop_duplicates().reset_index(drop=True)
 
 

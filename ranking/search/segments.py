@@ -1,13 +1,9 @@
-"""The rows of an index: texts in Parquet, points in memory-mapped arrays, some ten thousand rows a folder."""
+"""The texts and columns of an index in Parquet, some ten thousand rows a folder."""
 
 import hashlib
-import io
-import os
-import shutil
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,20 +14,24 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import allow_files
-from answer_ranking.ranking.search.bm25 import WORDS, counts_of
-from answer_ranking.ranking.search.checked_array import CheckedArray
+from answer_ranking.data_prep.length_of_texts import MOST_TEXT, LengthOfTexts
 from answer_ranking.ranking.search.manifest import FORMAT, Manifest, damaged, name_of
-from answer_ranking.ranking.search.tasks import Model
 
+TEXTS = "texts.parquet"
+"""The file of a segment that holds its texts and columns."""
 _GROUP = 128  # rows: the least that is read for one text
-_KEPT = 1_024  # groups, or a hundred thousand texts, that stay in memory: read again at ten times the speed
+_KEPT = 2**26  # bytes of groups that stay in memory: read again at ten times the speed
+_ENCODINGS = {"PLAIN", "RLE", "RLE_DICTIONARY", "PLAIN_DICTIONARY", "BIT_PACKED"}
+_PLAIN = (OSError, ValueError, EOFError, KeyError, IndexError, OverflowError)
+_DAMAGED = (*_PLAIN, pa.ArrowException)
+"""What pyarrow raises for a damaged file."""
 
 
 class Segments:
     """The rows of one state of an index, numbered from 0 over all segments; its files are opened at once.
 
-    Safe to use from several threads. A state that is open stays readable while others replace it.
+    Safe to use from several threads. A state that is open stays readable while others replace it. What a
+    received file expands to is bounded before it is expanded.
 
     Raises:
         UserError: a file is damaged.
@@ -40,25 +40,15 @@ class Segments:
     def __init__(self, folder: Path, manifest: Manifest):
         self._lock = threading.Lock()
         self._kept: dict[tuple[int, int], pa.Table] = {}
+        self._kept_bytes = 0
         self._files: list[tuple[Path, pq.ParquetFile]] = []
-        self._points: list[tuple[Path, CheckedArray]] = []
-        allow_files(2 * len(manifest.segments))
         for name, rows in manifest.segments:
-            path = folder / "segments" / name / "texts.parquet"
-            try:
-                file = pq.ParquetFile(path, memory_map=True, page_checksum_verification=True)
-                if file.metadata.num_rows != rows:
-                    raise ValueError(f"{file.metadata.num_rows} rows instead of {rows}")
-                self._files.append((path, file))
-                if manifest.similarity:
-                    path = path.with_name("points.npy")
-                    points = CheckedArray(path)
-                    shape, dtype = points.array.shape, points.array.dtype
-                    if dtype != np.float32 or len(shape) != 2 or shape[0] != rows:
-                        raise ValueError(f"{dtype} {shape} instead of float32 ({rows}, d)")
-                    self._points.append((path, points))
-            except (OSError, ValueError, EOFError, pa.ArrowException) as error:
-                raise damaged(path, error) from error
+            path = folder / "segments" / name / TEXTS
+            with _reading(path):
+                file = _opened(path, rows)
+                if self._files and _plain(file.schema_arrow) != self.schema:
+                    raise ValueError("its columns are not those of the first segment")
+            self._files.append((path, file))
         self._starts = np.cumsum([0, *(rows for _, rows in manifest.segments)])
 
     def __len__(self) -> int:
@@ -67,74 +57,141 @@ class Segments:
     @property
     def schema(self) -> pa.Schema:
         """The columns and their types."""
-        return self._files[0][1].schema_arrow.remove_metadata()
-
-    @property
-    def dimension(self) -> int:
-        """How many numbers a point has."""
-        return self._points[0][1].array.shape[1]
+        return _plain(self._files[0][1].schema_arrow)
 
     def column(self, name: str) -> pa.ChunkedArray:
         """Read a whole column."""
-        parts = [self._reading(i, lambda file: file.read([name])) for i in range(len(self._files))]
+        parts = []
+        for i, (_, file) in enumerate(self._files):
+            parts.append(self._read(i, list(range(file.num_row_groups)), [name]))
         return pa.concat_tables(parts).column(0)
 
     def take(self, rows: np.ndarray) -> pd.DataFrame:
-        """Read some rows, whose numbers rise, in their order."""
+        """Read some rows, in their order; one that occurs several times is read once."""
+        distinct, place_of_row = np.unique(rows, return_inverse=True)
         parts = []
-        for i, local in self._split(rows):
+        for i, local in of_segments(distinct, self._starts):
             groups, place = np.unique(local // _GROUP, return_inverse=True)
             table = pa.concat_tables(self._groups(i, groups.tolist())).combine_chunks()
             # Only a segment's last group may be shorter, and no other follows it.
             parts.append(table.take(pa.array(place * _GROUP + local % _GROUP)))
-        return (pa.concat_tables(parts) if parts else self.schema.empty_table()).to_pandas()
+        table = pa.concat_tables(parts) if parts else self.schema.empty_table()
+        return table.to_pandas().iloc[place_of_row].reset_index(drop=True)
 
     def _groups(self, i: int, groups: list[int]) -> list[pa.Table]:
         """Read groups of rows of a segment; those that were read last are kept."""
         found = {group: self._kept.get((i, group)) for group in groups}
         missing = [group for group, table in found.items() if table is None]
         if missing:
-            read = self._reading(i, lambda file: file.read_row_groups(missing))
-            found |= {group: read.slice(n * _GROUP, _GROUP) for n, group in enumerate(missing)}
-            if len(self._kept) > _KEPT:
-                self._kept.clear()
-            if len(missing) <= _KEPT:
-                self._kept.update({(i, group): found[group] for group in missing})
+            read = self._read(i, missing)
+            for n, group in enumerate(missing):
+                found[group] = read.slice(n * _GROUP, _GROUP)
+            self._keep(i, {group: found[group] for group in missing}, read.nbytes)
         return list(found.values())
 
-    def points(self, rows: np.ndarray) -> np.ndarray:
-        """Copy the points of some rows, whose numbers rise: float32 `(rows, d)`."""
-        parts = []
-        for i, local in self._split(rows):
-            parts.append(self._read_points(i, partial(CheckedArray.rows, rows=local)))
-        return np.concatenate(parts) if parts else np.empty((0, self.dimension), np.float32)
+    def _keep(self, i: int, groups: dict[int, pa.Table], size: int) -> None:
+        if self._kept_bytes + size > _KEPT:
+            self._kept.clear()
+            self._kept_bytes = 0
+        if size <= _KEPT:
+            self._kept_bytes += size
+            for group, table in groups.items():
+                self._kept[i, group] = table
 
-    def blocks(self, first: int = 0) -> Iterator[np.ndarray]:
-        """Give all points from a row on, float32 `(rows of the segment, d)`, memory-mapped."""
-        for i, (_, every) in enumerate(self._points):
-            begin = max(first - int(self._starts[i]), 0)
-            if begin < len(every):
-                yield self._read_points(i, partial(CheckedArray.slice, start=begin, stop=len(every)))
-
-    def _split(self, rows: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-        bounds = np.searchsorted(rows, self._starts)
-        for i in np.flatnonzero(np.diff(bounds)):
-            yield int(i), rows[bounds[i] : bounds[i + 1]] - self._starts[i]
-
-    def _read_points(self, i: int, read: Callable[[CheckedArray], np.ndarray]) -> np.ndarray:
-        path, points = self._points[i]
-        try:
-            return read(points)
-        except (OSError, ValueError) as error:
-            raise damaged(path, error) from error
-
-    def _reading(self, i: int, read: Callable[[pq.ParquetFile], pa.Table]) -> pa.Table:
+    def _read(self, i: int, groups: list[int], columns: list[str] | None = None) -> pa.Table:
         path, file = self._files[i]
-        try:
+        with _reading(path):
+            _check_groups(path, file, groups, columns or file.schema_arrow.names)
             with self._lock:
-                return read(file)
-        except (OSError, ValueError, pa.ArrowException) as error:
-            raise damaged(path, error) from error
+                packed = file.read_row_groups(groups, columns)
+            _check_texts(path, packed)
+            return packed.cast(_plain(packed.schema))
+
+
+def _opened(path: Path, rows: int) -> pq.ParquetFile:
+    """Open a file so that a text that recurs is read once, and not once for each row of a group."""
+    options = {"memory_map": True, "page_checksum_verification": True}
+    file = pq.ParquetFile(path, **options)
+    found, n_groups = file.metadata.num_rows, file.num_row_groups
+    if found != rows or n_groups != -(-rows // _GROUP):
+        raise ValueError(f"{found} rows in {n_groups} groups instead of {rows}")
+    for name in ("candidate_id", "candidate"):
+        if file.schema_arrow.field(name).type != pa.string():
+            raise ValueError(f"the column {name!r} is not text")
+    names = [each.name for each in file.schema_arrow if _has_length(each.type)]
+    return pq.ParquetFile(path, metadata=file.metadata, read_dictionary=names, **options)
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except UserError as error:
+        raise damaged(path, ValueError("it expands to far more than an index does")) from error
+    except MemoryError as error:
+        cure = "Free some, or ask for fewer answers at a time."
+        raise UserError(f"{path} needs more memory than there is. {cure}") from error
+    except _DAMAGED as error:
+        raise damaged(path, error) from error
+
+
+def _check_groups(path: Path, file: pq.ParquetFile, groups: list[int], columns: list[str]) -> None:
+    """Refuse groups that this package does not write, or that say that they are very large."""
+    lengths, metadata = LengthOfTexts(path), file.metadata
+    for number in groups:
+        group = metadata.row_group(number)
+        expected = min(_GROUP, metadata.num_rows - number * _GROUP)
+        if group.num_rows != expected:
+            raise ValueError(f"{group.num_rows} rows in a group instead of {expected}")
+        for place in range(group.num_columns):
+            column = group.column(place)
+            if not _ENCODINGS.issuperset(column.encodings):
+                raise ValueError(f"{column.encodings} are not all encodings of an index")
+            name, in_list, _ = column.path_in_schema.partition(".")
+            if column.path_in_schema in columns:
+                lengths.add(column.total_uncompressed_size)
+            elif in_list and name in columns:
+                # A list may hold a value any number of times.
+                lengths.add(column.total_uncompressed_size * column.num_values)
+    for name in columns:
+        kind = file.schema_arrow.field(name).type
+        if pa.types.is_fixed_size_binary(kind):
+            # pyarrow expands these as it reads.
+            lengths.add(kind.byte_width * _GROUP * len(groups))
+
+
+def _check_texts(path: Path, packed: pa.Table) -> None:
+    """Refuse texts that take far more memory, one in each row, than the file has bytes."""
+    chunks = []
+    for column in packed.columns:
+        if pa.types.is_dictionary(column.type):
+            chunks += column.chunks
+    if sum(chunk.dictionary.nbytes * len(chunk) for chunk in chunks) <= MOST_TEXT:
+        return
+    lengths = LengthOfTexts(path)
+    for chunk in chunks:
+        of_each = pc.binary_length(chunk.dictionary).take(chunk.indices)
+        lengths.add(pc.sum(of_each).as_py() or 0)
+
+
+def _plain(schema: pa.Schema) -> pa.Schema:
+    """Give the types of the columns as they were written."""
+    fields = []
+    for each in schema.remove_metadata():
+        packed = pa.types.is_dictionary(each.type)
+        fields.append(each.with_type(each.type.value_type) if packed else each)
+    return pa.schema(fields)
+
+
+def _has_length(kind: pa.DataType) -> bool:
+    return kind in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
+
+
+def of_segments(rows: np.ndarray, starts: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """Give the numbers of segments, and which of some rows lie in each; `starts` are their first rows."""
+    bounds = np.searchsorted(rows, starts)
+    for i in np.flatnonzero(np.diff(bounds)):
+        yield int(i), rows[bounds[i] : bounds[i + 1]] - starts[i]
 
 
 def matching(column: pa.ChunkedArray, values: Sequence) -> np.ndarray:
@@ -155,61 +212,23 @@ class Part(NamedTuple):
     shift: int = 0
     """What is added to the numbers in `candidate_id`, where the rows are named by these alone."""
 
-    def name(self, model: str) -> str:
-        """Name the segment by rows and model, so that what was finished before a kill is known again."""
-        return name_of(str(FORMAT), model, str(self.shift), hashlib.sha256(self.content).hexdigest())
+    def name(self, model: str, stages: Sequence[str]) -> str:
+        """Name the segment by what it is made of, so that what was finished before a kill is known again."""
+        sha256 = hashlib.sha256(self.content).hexdigest()
+        return name_of(str(FORMAT), model, *stages, str(self.shift), sha256)
+
+    def table(self) -> pa.Table:
+        """Read the rows, and number on those that are named by numbers alone."""
+        rows = pq.read_table(self.content)
+        if not self.shift:
+            return rows
+        numbers = [int(name[1:]) + self.shift for name in rows["candidate_id"].to_pylist()]
+        ids = pa.array([f"c{number}" for number in numbers], pa.string())
+        place = rows.schema.get_field_index("candidate_id")
+        return rows.set_column(place, "candidate_id", ids)
 
 
 def to_parquet(rows: pa.Table) -> pa.Buffer:
     sink = pa.BufferOutputStream()
     pq.write_table(rows, sink, row_group_size=_GROUP, compression="zstd", write_page_checksum=True)
     return sink.getvalue()
-
-
-def make_segment(model: Model | None, part: Part) -> dict[str, pa.Buffer]:
-    """Make the files of a segment: its texts, the counts of their words and, with a model, their points."""
-    content, rows = part.content, pq.read_table(part.content)
-    if part.shift:
-        numbers = [int(each[1:]) + part.shift for each in rows["candidate_id"].to_pylist()]
-        ids = pa.array([f"c{number}" for number in numbers], pa.string())
-        content = to_parquet(
-            rows.set_column(rows.schema.get_field_index("candidate_id"), "candidate_id", ids)
-        )
-    texts = rows["candidate"].to_pylist()
-    files = {"texts.parquet": content, WORDS: _file(np.savez, **counts_of(texts))}
-    if model is not None:
-        points = model.encode(texts)
-        if points.ndim != 2 or len(points) != len(rows) or not np.isfinite(points).all():
-            raise ValueError(f"the model must give {len(rows)} finite points. Received: {points.shape}")
-        files["points.npy"] = _file(np.save, points)
-    return files
-
-
-def _file(save: Callable[..., None], *arrays: np.ndarray, **named: np.ndarray) -> pa.Buffer:
-    sink = io.BytesIO()
-    save(sink, *arrays, **named)
-    return pa.py_buffer(sink.getbuffer())
-
-
-@contextmanager
-def atomic_folder(path: Path) -> Iterator[Path]:
-    """Give a new folder beside `path`, which takes its name when the block ends without an error.
-
-    The caller holds the lock of the index. A UserError says that the disk is full.
-    """
-    part = path.with_name(f".{path.name}.part")
-    shutil.rmtree(part, ignore_errors=True)
-    try:
-        part.mkdir(parents=True)
-        yield part
-        for each in part.iterdir():
-            with each.open("rb+") as file:
-                os.fsync(file.fileno())
-        part.rename(path)
-    except OSError as error:
-        raise UserError(
-            f"cannot write {path}: {error.strerror or error}. Free space, then run the same command again: "
-            "what is finished is kept."
-        ) from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)

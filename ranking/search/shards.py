@@ -64,7 +64,8 @@ def tables_in(table: Table | Sequence[Table]) -> list[Path | pd.DataFrame]:
             and each.name.lower().removesuffix(".gz").endswith(SUFFIXES)
         )
         if not found:
-            raise UserError(f"{path} holds no table: none of its files ends in {', '.join(SUFFIXES)}.")
+            suffixes = ", ".join(SUFFIXES)
+            raise UserError(f"{path} holds no table: none of its files ends in {suffixes}.")
         return list(found)
     return [path]
 
@@ -89,7 +90,8 @@ def read_shards(
     runs: list[np.ndarray] = []
     n_rows, shifts = 0, []
     if now is not None:
-        runs, n_rows = [np.sort(np.delete(_hashes(now.ids()), now.deleted))], now.manifest.rows
+        left = np.delete(_hashes(now.ids()), now.deleted)
+        runs, n_rows = [np.sort(left)], now.manifest.rows
     sent = ((table, _content(table) if ray is not None else None) for table in tables)
     first: list[Shard] = []
     schema = now.segments.schema if now is not None else None
@@ -150,7 +152,8 @@ def _hashes(ids: Sequence[str] | pd.Series) -> np.ndarray:
 
 def _has(run: np.ndarray, hashes: np.ndarray) -> bool:
     """Say whether a sorted run has one of some hashes."""
-    return bool((np.searchsorted(run, hashes, "right") > np.searchsorted(run, hashes)).any())
+    before, after = np.searchsorted(run, hashes), np.searchsorted(run, hashes, "right")
+    return bool((after > before).any())
 
 
 def _refuse_known(tables: Sequence[Path | pd.DataFrame], shifts: Sequence[int], now: State | None) -> None:
@@ -158,7 +161,8 @@ def _refuse_known(tables: Sequence[Path | pd.DataFrame], shifts: Sequence[int], 
     ids = []
     for table, shift in zip(tables, shifts, strict=True):
         rows, _ = answers_of(table)
-        ids.append(pd.Series(named(shift + 1, len(rows)) if shift else rows["candidate_id"].to_pandas()))
+        own = named(shift + 1, len(rows)) if shift else rows["candidate_id"].to_pandas()
+        ids.append(pd.Series(own))
     where = "the table" if isinstance(tables[-1], pd.DataFrame) else tables[-1]
     if now is not None:
         refuse_ids(ids[-1][now.rows_of(ids[-1]) >= 0], f"{where}: the index has already")

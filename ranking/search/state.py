@@ -1,18 +1,25 @@
 """One state of an index, which stays as it is while others are written."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.ranking.search.ball import Ball
-from answer_ranking.ranking.search.bm25 import WordIndex
-from answer_ranking.ranking.search.manifest import Manifest, damaged, name_of
+from answer_ranking.base.files import allow_files
+from answer_ranking.ranking.search.first_stages import names_of, stages_of
+from answer_ranking.ranking.search.manifest import NAME, Manifest, damaged, name_of
+from answer_ranking.ranking.search.protocol import FirstStage, IndexFiles, Searcher
 from answer_ranking.ranking.search.segments import Segments, matching
+
+if TYPE_CHECKING:
+    from answer_ranking.ranking.ranker import Ranker
+
+
+_SEVERAL = (Sequence, np.ndarray, set, pd.Series)
 
 
 def deleted_name(rows: np.ndarray) -> str:
@@ -27,22 +34,26 @@ class State:
         UserError: a file is damaged.
     """
 
-    def __init__(self, folder: Path, manifest: Manifest):
+    def __init__(self, folder: Path, manifest: Manifest, ranker: "Callable[[], Ranker]"):
         self.manifest = manifest
+        allow_files(2 * len(manifest.segments))
         self.segments = Segments(folder, manifest)
-        self.words = WordIndex(folder / manifest.bm25)
-        self.points: Ball | None = None
-        if manifest.similarity:
-            quantised = folder / manifest.ball if manifest.ball else None
-            self.points = Ball(self.segments, manifest.similarity, quantised, manifest.ball_rows)
+        files = IndexFiles(folder, manifest, ranker)
+        self._searchers: dict[str, Searcher] = {}
+        for stage in _stages(folder, manifest):
+            self._searchers[stage.name] = stage.open(files, self._searchers)
         self.deleted = np.empty(0, np.int64)
         if manifest.deleted:
-            try:
-                self.deleted = np.load(folder / manifest.deleted)
-                if deleted_name(self.deleted) != manifest.deleted:
-                    raise ValueError("it is not what was written")
-            except (OSError, ValueError, EOFError) as error:
-                raise damaged(folder / manifest.deleted, error) from error
+            self.deleted = _deleted(folder / manifest.deleted, manifest)
+
+    def searcher(self, name: str) -> Searcher:
+        """Give a first stage; a UserError lists those that the index has."""
+        if name not in self._searchers:
+            own, every = ", ".join(self._searchers), ", ".join(names_of(with_model=True))
+            raise UserError(
+                f"the index has no first stage {name!r}: choose one of {own}. One with a model has {every}."
+            )
+        return self._searchers[name]
 
     def kept(self, where: Mapping[str, Any]) -> np.ndarray | None:
         """Say which rows may be found, bool `(rows,)`; None for all."""
@@ -53,12 +64,15 @@ class State:
         known = self.segments.schema.names
         for name, value in where.items():
             if name not in known:
-                raise UserError(f"the index has no column {name!r}: it has {', '.join(known)}.")
-            several = not isinstance(value, str) and isinstance(value, (Sequence, np.ndarray, set, pd.Series))
+                columns = ", ".join(known)
+                raise UserError(f"the index has no column {name!r}: it has {columns}.")
+            several = isinstance(value, _SEVERAL) and not isinstance(value, str)
+            wanted = list(value) if several else [value]
             try:
-                keep &= matching(self.segments.column(name), list(value) if several else [value])
+                keep &= matching(self.segments.column(name), wanted)
             except (pa.ArrowException, OverflowError) as error:
-                raise UserError(f"the column {name!r} cannot be compared with {value!r}: {error}.") from error
+                what = f"the column {name!r} cannot be compared with {value!r}"
+                raise UserError(f"{what}: {error}.") from error
         return keep
 
     def ids(self) -> pd.Series:
@@ -71,3 +85,29 @@ class State:
         rows = np.delete(np.arange(len(own)), self.deleted)
         place = pd.Index(own.to_numpy()[rows]).get_indexer(pd.Index(ids.astype(object)))
         return np.where(place < 0, -1, rows[place] if len(rows) else -1)
+
+
+def _stages(folder: Path, manifest: Manifest) -> list[FirstStage]:
+    try:
+        stages = stages_of(manifest.first_stages)
+        if not manifest.similarity and any(stage.needs_model for stage in stages):
+            raise ValueError("a first stage needs a model")
+    except ValueError as error:
+        raise damaged(folder / NAME, error) from error
+    return stages
+
+
+def _deleted(path: Path, manifest: Manifest) -> np.ndarray:
+    try:
+        # As it lies in the file: what it says of its size may be wrong.
+        rows = np.array(np.load(path, mmap_mode="r"))
+        n = manifest.n_deleted
+        if rows.dtype != np.int64 or rows.shape != (n,):
+            raise ValueError(f"{rows.dtype} {rows.shape} instead of int64 ({n},)")
+        if deleted_name(rows) != path.name:
+            raise ValueError("it is not what was written")
+        if rows.min() < 0 or rows.max() >= manifest.rows:
+            raise ValueError("it names rows that do not exist")
+    except (OSError, ValueError, EOFError) as error:
+        raise damaged(path, error) from error
+    return rows

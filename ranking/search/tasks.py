@@ -89,7 +89,8 @@ class Model(NamedTuple):
     @classmethod
     def read(cls, folder: Path) -> "Model":
         """Read a ranker's folder."""
-        return cls(tuple((path.name, path.read_bytes()) for path in sorted(folder.iterdir())))
+        paths = sorted(folder.iterdir())
+        return cls(tuple((path.name, path.read_bytes()) for path in paths))
 
     def with_probe(self, texts: list[str]) -> "Model":
         """Encode some texts here, so that other machines can be compared with this one."""
@@ -111,7 +112,8 @@ def _ranker(model: Model) -> "Ranker":
     if model.points:
         with redirect_stderr(io.StringIO()) as said:
             points = np.asarray(ranker.encode_document(list(model.texts)), np.float32)
-        if not np.allclose(points, np.frombuffer(model.points, np.float32).reshape(points.shape), atol=1e-5):
+        expected = np.frombuffer(model.points, np.float32).reshape(points.shape)
+        if not np.allclose(points, expected, atol=1e-5):
             raise UserError(
                 "a node gives other points to the same texts than this machine. Make the model's word "
                 f"vectors available on all nodes. {said.getvalue()}".strip()

@@ -61,7 +61,8 @@ class SearchRequest(BaseModel):
 
     question: Text
     k: int = Field(10, ge=1)
-    way: str = ""
+    first_stage: str = ""
+    rerank: bool = False
 
 
 class ExplainRequest(BaseModel):
@@ -87,7 +88,9 @@ class Answers(BaseModel):
 
     answers: list[Answer]
     milliseconds: float
-    way: str = ""
+    first_stage: str = ""
+    rerank: bool = False
+    ranker: str = ""
     note: str = ""
 
 
@@ -98,7 +101,7 @@ class Health(BaseModel):
     problem: str
     answers: int
     rankers: list[str]
-    ways: list[str]
+    first_stages: list[str]
 
 
 def make_app(
@@ -205,25 +208,30 @@ def make_app(
         except UserError as error:
             raise HTTPException(422, str(error)) from error
 
-    async def searched(question: str, k: int, way: str) -> Answers:
+    async def searched(question: str, k: int, first_stage: str, rerank: bool) -> Answers:
         check([question], k)
         start = time.perf_counter()
-        found = await work(engine.search, question, k, way)
+        found = await work(engine.search, question, k, first_stage, rerank)
         answers = [Answer(**each._asdict()) for each in found.answers]
-        seconds = time.perf_counter() - start
-        return Answers(answers=answers, milliseconds=1e3 * seconds, way=way, note=found.note)
+        return Answers(
+            answers=answers,
+            milliseconds=1e3 * (time.perf_counter() - start),
+            first_stage=first_stage,
+            rerank=rerank,
+            note=found.note,
+        )
 
     async def ranked(question: str, candidates: list[str], ranker: str) -> Answers:
         check([question, *candidates], len(candidates))
         start = time.perf_counter()
         found = await work(engine.rank, question, candidates, ranker)
         answers = [Answer(rank=row.rank, score=row.score, text=row.text) for row in found.itertuples()]
-        return Answers(answers=answers, milliseconds=1e3 * (time.perf_counter() - start), way=ranker)
+        return Answers(answers=answers, milliseconds=1e3 * (time.perf_counter() - start), ranker=ranker)
 
     @app.post("/api/search")
     async def search(asked: SearchRequest) -> Answers:
         """Find the best answers of the index."""
-        return await searched(asked.question, asked.k, asked.way)
+        return await searched(asked.question, asked.k, asked.first_stage, asked.rerank)
 
     @app.post("/api/rank")
     async def rank(asked: RankRequest) -> Answers:
@@ -270,14 +278,16 @@ def make_app(
         why: str = "",
     ) -> HTMLResponse:
         own = [line.strip() for line in candidates.splitlines() if line.strip()]
-        names = {name: name for name in engine.rankers} if own or not engine.ways else engine.ways
+        names = {name: name for name in engine.rankers}
+        if engine.first_stages and not own:
+            names = _ways_to_search(engine)
         left = left if left in names else next(iter(names), "")
         chosen = [name for name in (left, right) if name in names] or [left]
         columns, problem, reason = [], "", None
         if q.strip():
             try:
                 for name in chosen:
-                    found = await (ranked(q, own, name) if own else searched(q, k, name))
+                    found = await (ranked(q, own, name) if own else searched(q, k, *_way(name)))
                     columns.append((names.get(name, name), found))
                 if why:
                     reason = await reasons(q, why)
@@ -375,3 +385,17 @@ def _problem(status: int, detail: str, headers: Any = None) -> JSONResponse:
     """Answer with problem details (RFC 9457)."""
     content = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
     return JSONResponse(content, status, headers, media_type="application/problem+json")
+
+
+def _ways_to_search(engine: Engine) -> dict[str, str]:
+    """Name the first stages, alone and with `rerank`, as values of the page and in words."""
+    names = {name: name for name in engine.first_stages}
+    if engine.can_rerank:
+        names |= {f"{name}+rerank": f"{name}, rerank" for name in engine.first_stages}
+    return names
+
+
+def _way(name: str) -> tuple[str, bool]:
+    """Read a name that `_ways_to_search` gives: the first stage, and whether to re-rank."""
+    first_stage, _, rerank = name.partition("+")
+    return first_stage, bool(rerank)

@@ -103,36 +103,39 @@ class Engine:
         return None if found is None else (found.st_mtime_ns, found.st_size)
 
     @property
-    def ways(self) -> dict[str, str]:
-        """The ways to search by their names, and what they are called on the page."""
-        stages = {"ball": "nearest points", "bm25": "BM25", "both": "points and BM25"}
-        own = [] if self.index is None else self.index.manifest.first_stages
-        ways = {name: stages[name] for name in own}
-        if self._second is not None:
-            ways |= {f"{name}+second": f"{stages[name]}, re-ranked" for name in own}
-        return ways
+    def first_stages(self) -> list[str]:
+        """The first stages of the index, the default one first."""
+        return [] if self.index is None else self.index.manifest.first_stages
 
-    def search(self, question: str, k: int, way: str = "") -> Results:
-        """Find the best answers, the best first; see `AnswerIndex.search`."""
+    @property
+    def can_rerank(self) -> bool:
+        """Whether there is a second ranker."""
+        return self._second is not None
+
+    def search(self, question: str, k: int, first_stage: str = "", rerank: bool = False) -> Results:
+        """Find the best answers, the best first; see `AnswerIndex.search`. `rerank`: by the second ranker."""
         if self.index is None:
             raise UserError("there is no index here: give candidates to rank.")
         self.refresh()
-        if way and way not in self.ways:
-            raise UserError(f"way must be one of {', '.join(self.ways)}. Received: {way!r:.40}")
-        return self._together(question, k, way)
+        if first_stage and first_stage not in self.first_stages:
+            known = ", ".join(self.first_stages)
+            raise UserError(f"first_stage must be one of {known}. Received: {first_stage!r:.40}")
+        if rerank and not self.can_rerank:
+            raise UserError("there is no second ranker here: leave rerank out.")
+        return self._together(question, k, first_stage, rerank)
 
-    def _search(self, questions: list[str], k: int, way: str) -> list[Results]:
-        stage, _, second = way.partition("+")
+    def _search(self, questions: list[str], k: int, first_stage: str, rerank: bool) -> list[Results]:
         assert self.index is not None
-        table = self.index.search(questions, k, stage or None, self._second if second else None, warn=False)
+        second = self._second if rerank else None
+        results = self.index.find(questions, k, first_stage or None, second)
+        table = results.table
         # The index calls the questions q1, q2 and so on.
         found: dict[str, list[Found]] = {f"q{number}": [] for number in range(1, len(questions) + 1)}
         names = ("rank", "score", "candidate", "candidate_id")
         rows = zip(*(table[name].tolist() for name in names), strict=True)
         for name, row in zip(table["question_id"].tolist(), rows, strict=True):
             found[name].append(Found(*row))
-        unknown = table.attrs["unknown"]
-        return [Results(each, _UNKNOWN if name in unknown else "") for name, each in found.items()]
+        return [Results(each, _UNKNOWN if name in results.unknown else "") for name, each in found.items()]
 
     def ranker(self, name: str = "") -> Ranker:
         """Give a ranker: "model" or "second"; the first by default."""
@@ -176,5 +179,5 @@ class Engine:
             "problem": self.problem,
             "answers": 0 if self.index is None else len(self.index),
             "rankers": list(self.rankers),
-            "ways": list(self.ways),
+            "first_stages": self.first_stages,
         }

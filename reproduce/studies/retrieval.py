@@ -324,7 +324,7 @@ class Retrieval:
         stated = [{"key": "bm25", "system": BASELINE, "stage": "bm25"}]
         for name, experiment in self.apart.items():
             key = training_key(experiment.configuration, self._data)
-            stated.append({"key": key, "system": name, "model": name, "stage": "ball"})
+            stated.append({"key": key, "system": name, "model": name, "stage": "nearest"})
             if name == "HyperQA":
                 stated.append({"key": key, "system": FUSION, "model": name, "stage": "both"})
         return [{**each, "content": self._content} for each in stated]

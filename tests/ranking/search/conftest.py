@@ -1,4 +1,6 @@
+import hashlib
 import importlib.util
+import json
 import shutil
 from pathlib import Path
 
@@ -53,3 +55,18 @@ def index(index_folder):
 @pytest.fixture
 def copy(index_folder, tmp_path):
     return shutil.copytree(index_folder, tmp_path / "copy")
+
+
+@pytest.fixture(scope="session")
+def signed():
+    """Change a manifest as somebody does who can compute its hash."""
+
+    def change_and_sign(folder, change):
+        path = folder / "manifest.json"
+        facts = json.loads(path.read_text())
+        del facts["sha256"]
+        change(facts)
+        sha256 = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+        path.write_text(json.dumps({**facts, "sha256": sha256}))
+
+    return change_and_sign

@@ -13,7 +13,7 @@ WORDS = [f"w{i}" for i in range(300)]
 
 
 class StubRanker:
-    def __init__(self, similarity="HyperbolicDistance", seed=0):
+    def __init__(self, similarity="hyperbolic", seed=0):
         self.similarity, self.seed = similarity, seed
         self.vocabulary, self.tokenizer = Vocabulary(WORDS), Tokenizer(pretokenised=True)
         self.vectors = np.random.default_rng(seed).normal(size=(len(self.vocabulary), D)).astype(np.float32)
@@ -28,6 +28,10 @@ class StubRanker:
 
     encode_document = encode_query
 
+    def encode_and_tell_known(self, texts):
+        known = [any(word in self.vocabulary.index for word in text.split()) for text in texts]
+        return self.encode_query(texts), np.array(known)
+
     def score(self, pairs):
         return self.score_points(*(self.encode_query(side) for side in zip(*pairs, strict=True)))
 
@@ -37,11 +41,8 @@ class StubRanker:
     def check_nearest_is_best(self):
         """They are."""
 
-    def unknown_words(self, text):
-        return [word for word in dict.fromkeys(text.split()) if word not in self.vocabulary.index]
-
     def distance(self, q, a):
-        if self.similarity == "HyperbolicDistance":
+        if self.similarity == "hyperbolic":
             apart = np.square(q - a).sum(axis=-1)
             edge = (1 - np.square(q).sum(axis=-1)) * (1 - np.square(a).sum(axis=-1))
             return np.arccosh(1 + 2 * apart / edge)

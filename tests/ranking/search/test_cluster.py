@@ -13,7 +13,7 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import Vocabulary
 from answer_ranking.ranking import AnswerIndex
 from answer_ranking.ranking.ranker import Ranker
-from answer_ranking.ranking.search import ball
+from answer_ranking.ranking.search import nearest
 
 pytestmark = pytest.mark.slow
 N, N_SHARDS = 200_000, 10
@@ -99,10 +99,10 @@ def one_thread():
 
 
 def test_a_driver_and_a_node_are_killed(real_ranker, cluster, tmp_path, monkeypatch, one_thread):
-    monkeypatch.setattr(ball, "EXACT_UP_TO", N // 2)
+    monkeypatch.setattr(nearest, "EXACT_UP_TO", N // 2)
     shards = write_shards(tmp_path / "shards")
     alone = AnswerIndex.build(real_ranker, shards, tmp_path / "alone")
-    assert alone.manifest.ball and len(alone) == N
+    assert "nearest" in alone.manifest.stages and len(alone) == N
 
     folder = tmp_path / "index"
     code = "from answer_ranking.ranking.cli import main; main()"
@@ -131,7 +131,7 @@ def test_a_driver_and_a_node_are_killed(real_ranker, cluster, tmp_path, monkeypa
     assert own[0] == own[1] and len(set(own[0])) == N
     assert own[0][19_999:20_001] == ["c20000", "own-1-0"] and own[0][40_000] == "c40001"
     questions = texts(50, seed=99)
-    for stage in ("ball", "bm25", "both"):
+    for stage in ("nearest", "bm25", "both"):
         found, expected = (each.search(questions, first_stage=stage) for each in (index, alone))
         assert found["candidate_id"].tolist() == expected["candidate_id"].tolist()
         np.testing.assert_allclose(found["score"], expected["score"], atol=1e-6, rtol=0)

@@ -13,10 +13,11 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import Vocabulary
 from answer_ranking.models import hyperqa
 from answer_ranking.ranking import AnswerIndex, Ranker
-from answer_ranking.ranking.search import ball
+from answer_ranking.ranking.search import nearest as nearest_stage
+from answer_ranking.ranking.search import nearest_points, quantised
 from answer_ranking.ranking.search.bm25 import words_of
 
-SIMILARITIES = ("HyperbolicDistance", "CosineSimilarity")
+SIMILARITIES = ("hyperbolic", "cosine")
 
 
 def nearest(ranker, question, texts, k):
@@ -29,14 +30,14 @@ def nearest(ranker, question, texts, k):
 
 @pytest.mark.parametrize("similarity", SIMILARITIES)
 @pytest.mark.parametrize("exact_up_to", [200_000, 500])
-def test_ball_finds_the_nearest(stub, answers, tmp_path, monkeypatch, similarity, exact_up_to):
-    monkeypatch.setattr(ball, "EXACT_UP_TO", exact_up_to)
-    monkeypatch.setattr(ball, "_FEW", 10)
+def test_it_finds_the_nearest(stub, answers, tmp_path, monkeypatch, similarity, exact_up_to):
+    monkeypatch.setattr(nearest_stage, "EXACT_UP_TO", exact_up_to)
+    monkeypatch.setattr(nearest_points, "_FEW", 10)
     # Points without neighbourhoods lie in any list.
-    monkeypatch.setattr(ball, "_PROBED_SHARE", 1)
+    monkeypatch.setattr(quantised, "_PROBED_SHARE", 1)
     ranker = stub.StubRanker(similarity)
     index = AnswerIndex.build(ranker, answers, tmp_path / "index", chunk_rows=300)
-    assert bool(index.manifest.ball) == (exact_up_to == 500)
+    assert ("nearest" in index.manifest.stages) == (exact_up_to == 500)
     index.add(pd.DataFrame({"text": stub.texts(300, seed=2)}))
     index.delete(["a7", "a400", "c1001"])
     texts = answers["answer"].tolist() + stub.texts(300, seed=2)
@@ -73,15 +74,19 @@ class Array:
         yield self.all[first:]
 
     def distances(self, question):
-        points, question = self.all.astype(float), question.astype(float)
+        return -self.score(question, self.all)
+
+    @staticmethod
+    def score(question, points):
+        points, question = points.astype(float), question.astype(float)
         apart = np.square(points - question).sum(axis=1)
         edge = (1 - question @ question) * (1 - np.square(points).sum(axis=1))
-        return np.arccosh(1 + 2 * apart / edge)
+        return -np.arccosh(1 + 2 * apart / edge)
 
 
 def test_points_near_the_edge_are_found_exactly():
     points = Array([0.3, 0.9, 1 - 1e-5])
-    found = ball.Ball(points, "hyperbolic").nearest(points.questions, 10)
+    found = nearest_points.NearestPoints(points, "hyperbolic").nearest(points.questions, 10, points.score)
     for question, (rows, near) in zip(points.questions, found, strict=True):
         distances = points.distances(question)
         assert rows.tolist() == np.argsort(distances)[:10].tolist()
@@ -89,12 +94,14 @@ def test_points_near_the_edge_are_found_exactly():
 
 
 def test_recall_of_quantised_points(tmp_path, monkeypatch):
-    monkeypatch.setattr(ball, "_PROBED_SHARE", 1)  # Points without neighbourhoods lie in any list.
+    monkeypatch.setattr(quantised, "_PROBED_SHARE", 1)  # Points without neighbourhoods lie in any list.
     points = Array(np.linspace(0.3, 0.7, 50))
-    quantiser = ball.train_quantiser(points, "hyperbolic")
-    codes = (ball.quantise((quantiser, "hyperbolic"), block) for block in points.blocks())
-    ball.write_quantised(tmp_path, quantiser, codes)
-    found = ball.Ball(points, "hyperbolic", tmp_path, 5000).nearest(points.questions, 10)
+    quantiser = quantised.train_quantiser(points, "hyperbolic")
+    codes = (quantised.quantise((quantiser, "hyperbolic"), block) for block in points.blocks())
+    quantised.write_quantised(tmp_path, quantiser, codes)
+    codes = quantised.QuantisedPoints(tmp_path, 5000, "hyperbolic")
+    search = nearest_points.NearestPoints(points, "hyperbolic", codes, 5000)
+    found = search.nearest(points.questions, 10, points.score)
     hits = [
         len(set(rows) & set(np.argsort(points.distances(question))[:10]))
         for question, (rows, _) in zip(points.questions, found, strict=True)
@@ -116,7 +123,7 @@ def test_bm25_is_that_of_bm25s(index, answers, stub):
 def test_both_is_the_fusion_of_the_first_hundred(index, stub):
     question = stub.texts(1, seed=3)[0]
     sums = {}
-    for stage in ("ball", "bm25"):
+    for stage in ("nearest", "bm25"):
         for row in index.search(question, k=100, first_stage=stage).itertuples():
             sums[row.candidate_id] = sums.get(row.candidate_id, 0) + 1 / (60 + row.rank)
     found = index.search(question, k=30, first_stage="both")
@@ -137,7 +144,7 @@ def test_another_ranker_reranks_the_first(index, stub):
     assert found["rank"].tolist() == [1, 2, 3, 4, 5]
 
 
-@pytest.mark.parametrize("stage", ["ball", "bm25", "both"])
+@pytest.mark.parametrize("stage", ["nearest", "bm25", "both"])
 @pytest.mark.parametrize(
     ("where", "rows"),
     [
@@ -152,7 +159,7 @@ def test_filters(index, answers, stub, stage, where, rows):
     found = index.search(question, k=1000, first_stage=stage, where=where)
     expected = answers[rows(answers)]
     assert set(found["candidate_id"]) <= set(expected["candidate_id"])
-    if stage == "ball":
+    if stage == "nearest":
         places, _ = (
             nearest(stub.StubRanker(), question, expected["answer"].tolist(), 1000)
             if len(expected)
@@ -340,7 +347,7 @@ def test_an_index_of_which_all_is_deleted_finds_nothing(copy, answers):
     index = AnswerIndex.open(copy)
     index.delete(answers["candidate_id"])
     assert len(index) == 0
-    for stage in ("ball", "bm25", "both"):
+    for stage in ("nearest", "bm25", "both"):
         assert len(index.search(["w1", "w2"], first_stage=stage)) == 0
 
 

@@ -47,7 +47,9 @@ def run(code, *arguments, kill_after=None):
 
 def found(index, stub):
     questions = stub.texts(5, seed=3)
-    return pd.concat([index.search(questions, k=50, first_stage=stage) for stage in ("ball", "bm25", "both")])
+    return pd.concat(
+        [index.search(questions, k=50, first_stage=stage) for stage in ("nearest", "bm25", "both")]
+    )
 
 
 def test_a_killed_build_goes_on(stub, tmp_path, kills):

@@ -57,7 +57,7 @@ def test_shards_and_chunks_give_what_one_table_gives(stub, answers, tmp_path):
     cut = AnswerIndex.build(stub.StubRanker(), parts, tmp_path / "cut", chunk_rows=333)
     assert [rows for _, rows in cut.manifest.segments] == [10, 333, 333, 24, 300]
     questions = stub.texts(20, seed=3)
-    for stage in ("ball", "bm25", "both"):
+    for stage in ("nearest", "bm25", "both"):
         found, expected = (index.search(questions, first_stage=stage) for index in (cut, whole))
         pd.testing.assert_frame_equal(found, expected, rtol=1e-6)
 

@@ -62,7 +62,7 @@ def client(folder, preset):
 
 
 def test_search_and_rank_give_what_the_index_and_the_ranker_give(client, folder, preset):
-    found = client.post("/api/search", json={"question": QUESTION, "k": 3, "way": "both"}).json()
+    found = client.post("/api/search", json={"question": QUESTION, "k": 3, "first_stage": "both"}).json()
     expected = AnswerIndex.open(folder).search(QUESTION, 3, "both")
     assert [each["text"] for each in found["answers"]] == expected["candidate"].tolist()
     assert [each["id"] for each in found["answers"]] == expected["candidate_id"].tolist()
@@ -72,7 +72,8 @@ def test_search_and_rank_give_what_the_index_and_the_ranker_give(client, folder,
     np.testing.assert_allclose([each["score"] for each in ranked], expected["score"], rtol=1e-6)
     why = client.post("/api/explain", json={"question": QUESTION, "answer": ANSWERS[0]}).json()
     assert why["kind"] == "shares" and why["answer"][:2] == ["marie", "curie"]
-    again = client.post("/api/search", json={"question": QUESTION, "way": "bm25+second"}).json()["answers"]
+    asked = {"question": QUESTION, "first_stage": "bm25", "rerank": True}
+    again = client.post("/api/search", json=asked).json()["answers"]
     scores = {row.text: row.score for row in expected.itertuples()}
     assert [each["score"] for each in again] == pytest.approx([scores[each["text"]] for each in again])
 
@@ -85,7 +86,7 @@ def test_search_and_rank_give_what_the_index_and_the_ranker_give(client, folder,
         ("search", {"question": "a " * 101}, 422, "At most 100 words"),
         ("search", {"question": "!" * 101}, 422, "At most 100 words"),
         ("search", {"question": "_" * 101}, 422, "At most 100 words"),
-        ("search", {"question": QUESTION, "way": "magic"}, 422, "way must be one of ball, bm25, both"),
+        ("search", {"question": QUESTION, "first_stage": "x"}, 422, "one of nearest, bm25, both"),
         ("search", {"question": " "}, 422, "is empty"),
         ("rank", {"question": QUESTION, "candidates": []}, 422, "at least 1 item"),
         ("rank", {"question": QUESTION, "candidates": ["a"] * 51}, 422, "At most 50 answers"),
@@ -123,11 +124,11 @@ def test_a_long_address_is_refused_and_the_page_grows_with_the_candidates_alone(
 
 def test_a_question_of_unknown_words_is_told_so(client, recwarn):
     asked = {"question": "xyzzyx", "k": 3}
-    for way, n_found in (("ball", 0), ("bm25", 0)):
-        answer = client.post("/api/search", json=asked | {"way": way}).json()
-        assert len(answer["answers"]) == n_found
-        assert ("knows no word" in answer["note"]) == (way == "ball")
-    assert "knows no word" in client.get("/", params={"q": "xyzzyx", "left": "ball"}).text
+    for stage in ("nearest", "bm25"):
+        answer = client.post("/api/search", json=asked | {"first_stage": stage}).json()
+        assert answer["answers"] == [] and answer["first_stage"] == stage
+        assert ("knows no word" in answer["note"]) == (stage == "nearest")
+    assert "knows no word" in client.get("/", params={"q": "xyzzyx", "left": "nearest"}).text
     assert not [each for each in recwarn if "knows no word" in str(each.message)]
 
 
@@ -164,7 +165,7 @@ class Page(HTMLParser):
 
 def test_the_page_shows_texts_as_texts(client):
     answer = client.get(
-        "/", params={"q": 'Is "radium" <b>?', "left": "ball", "right": "bm25", "why": ANSWERS[2]}
+        "/", params={"q": 'Is "radium" <b>?', "left": "nearest", "right": "bm25", "why": ANSWERS[2]}
     )
     page = Page(answer.text)
     assert all(text in page.text for text in ANSWERS)
@@ -365,9 +366,9 @@ class Held(Engine):
         super().__init__(folder)
         self.go = threading.Event()
 
-    def search(self, question, k, way=""):
+    def search(self, *asked):
         assert self.go.wait(60)
-        return super().search(question, k, way)
+        return super().search(*asked)
 
 
 def ask(client):

@@ -1,0 +1,62 @@
+"""The first stage `both`: the ranks of `nearest` and `bm25`, fused."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from answer_ranking.ranking.search.protocol import IndexFiles, Searcher
+from answer_ranking.ranking.search.results import Candidates
+from answer_ranking.ranking.search.tasks import Model
+
+_FUSED, _FUSION = 100, 60
+"""Reciprocal rank fusion adds up 1 / (60 + rank) over the first 100 of both (Cormack et al., 2009)."""
+
+
+class Both:
+    """Fuses two first stages; has no files of its own."""
+
+    name = "both"
+    needs_model = True
+
+    def encode(self, texts: list[str], model: Model | None) -> dict[str, pa.Buffer]:
+        return {}
+
+    def build(self, files: IndexFiles, name: str, ray: Any) -> None:
+        return None
+
+    def open(self, files: IndexFiles, others: Mapping[str, Searcher]) -> Searcher:
+        return Fusion([others["nearest"], others["bm25"]])
+
+
+class Fusion:
+    """Adds up the reciprocal ranks of what several stages find."""
+
+    def __init__(self, stages: Sequence[Searcher]):
+        self._stages = stages
+
+    def search(self, questions: Sequence[str], k: int, keep: np.ndarray | None) -> Candidates:
+        found = [stage.search(questions, max(k, _FUSED), keep) for stage in self._stages]
+        rows, sums = [], []
+        for rankings in zip(*(each.rows for each in found), strict=True):
+            fused_rows, their_sums = fused(rankings, k)
+            rows.append(fused_rows)
+            sums.append(their_sums)
+        return Candidates(rows, sums, np.any([each.unknown for each in found], axis=0))
+
+
+def fused(rankings: Sequence[np.ndarray], k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Add up the reciprocal ranks of the rows of several rankings; the best `k`, and their sums.
+
+    Example:
+        >>> rows, sums = fused([np.array([7, 8]), np.array([8])], k=2)
+        >>> rows.tolist(), (1 / sums).round(1).tolist()
+        ([8, 7], [30.7, 61.0])
+    """
+    every = np.concatenate(rankings).astype(np.int64)
+    rows, place = np.unique(every, return_inverse=True)
+    ranks = np.concatenate([np.arange(1, len(each) + 1) for each in rankings])
+    sums = np.bincount(place, 1 / (_FUSION + ranks), len(rows))
+    order = np.argsort(-sums, kind="stable")[:k]
+    return rows[order], sums[order]

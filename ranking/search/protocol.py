@@ -1,0 +1,66 @@
+"""What a first stage of a search is: see `FirstStage`. `first_stages.py` lists them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from answer_ranking.ranking.search.manifest import Manifest, StageFolder
+from answer_ranking.ranking.search.results import Candidates
+from answer_ranking.ranking.search.tasks import Model
+
+if TYPE_CHECKING:
+    from answer_ranking.ranking.ranker import Ranker
+
+
+@dataclass(frozen=True)
+class IndexFiles:
+    """One state of an index on disk, as a first stage sees it."""
+
+    folder: Path
+    manifest: Manifest
+    ranker: Callable[[], "Ranker"]
+    """Loads the index's model when a search needs it."""
+
+    @property
+    def segments(self) -> list[Path]:
+        """The folders of the segments, in order."""
+        return [self.folder / "segments" / name for name, _ in self.manifest.segments]
+
+
+class Searcher(Protocol):
+    """An open first stage. Safe to use from several threads."""
+
+    def search(self, questions: Sequence[str], k: int, keep: np.ndarray | None) -> Candidates:
+        """Find the `k` best rows for each question, among those of `keep`, bool `(rows,)`; None for all."""
+        ...
+
+
+class FirstStage(Protocol):
+    """A way to find some answers among very many.
+
+    Building calls `encode` for every new segment, maybe on another machine, then `build` once. A new first
+    stage is a file with such a class, and an entry in `first_stages.py`.
+    """
+
+    name: str
+    needs_model: bool
+
+    def encode(self, texts: list[str], model: Model | None) -> dict[str, pa.Buffer]:
+        """Make the files of a segment from its texts, by their names."""
+        ...
+
+    def build(self, files: IndexFiles, name: str, ray: Any) -> StageFolder | None:
+        """Write what depends on all rows into a new folder.
+
+        `name` tells these rows from others: a folder that bears it was finished before. None: the folder
+        of before, if there was one, is still right.
+        """
+        ...
+
+    def open(self, files: IndexFiles, others: Mapping[str, Searcher]) -> Searcher:
+        """Open the files; `others` are the stages listed before this one."""
+        ...
