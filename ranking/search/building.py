@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write, held_folder, refuse_links, remove_leftovers
-from answer_ranking.ranking.model_folder import find_model
+from answer_ranking.ranking import model_folder
 from answer_ranking.ranking.search import ball
 from answer_ranking.ranking.search.bm25 import WORDS, write_bm25
 from answer_ranking.ranking.search.checked_array import write_sums
@@ -162,9 +162,7 @@ def copy_model(ranker: "Ranker | str | Path | None", folder: Path) -> str:
         return ""
     if isinstance(ranker, (str, Path)):
         part.mkdir()
-        for path in find_model(ranker).iterdir():
-            if path.is_file():
-                shutil.copy(path, part)
+        model_folder.copy(model_folder.find_model(ranker), part)
     else:
         ranker.save(part)
     sha256 = sha256_of_model(part)
