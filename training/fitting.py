@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -95,6 +96,7 @@ def fit(
     began = time.perf_counter()
     if any(layer.compute_dtype == "float16" for layer in ranker.layers):
         raise UserError("gradients in float16 fall to zero: use mixed_bfloat16 or float32.")
+    _check_weights(ranker)
     options, path = way.options, None if state is None else Path(state)
     optimizer = _optimizer(options)
     optimizer.build(ranker.trainable_variables)
@@ -144,6 +146,23 @@ def fit(
         if verbose:
             around[-1].bar.close()
     return FitResult(reached.history, reached.best_epoch, time.perf_counter() - began)
+
+
+def _check_weights(ranker: keras.Model) -> None:
+    """Raise a UserError for weights from which no rate could train: they come from the word vectors."""
+    for variable in ranker.weights:
+        values = variable.numpy()
+        if not np.issubdtype(values.dtype, np.floating):
+            continue
+        if not np.isfinite(values).all():
+            raise UserError(
+                f"the weights {variable.path} are not finite before the first step. Check the word vectors."
+            )
+        if variable.name == "embeddings" and not values.any():
+            raise UserError(
+                f"the word vectors ({variable.path}) are all zero: every text would be the same. "
+                "Choose other --embeddings."
+            )
 
 
 def _optimizer(options: FitOptions) -> keras.optimizers.Optimizer:
@@ -278,11 +297,14 @@ class DevSelection(keras.callbacks.Callback):
 
 
 class ProgressLine(keras.callbacks.Callback):
-    """One line for a whole training: share done, epoch, loss, dev MAP, time left."""
+    """One line for a whole training: share done, epoch, loss, dev MAP, time left.
+
+    Where nobody looks, in a log, it is one line per epoch.
+    """
 
     def __init__(self, label: str, epochs: int, steps: int, history: list[dict[str, float]]):
         super().__init__()
-        self.epochs, self.steps = epochs, steps
+        self.label, self.epochs, self.steps = label, epochs, steps
         self.best = max((epoch["dev_map"] for epoch in history), default=-math.inf)
         self.bar = tqdm(
             total=epochs * steps,
@@ -291,20 +313,27 @@ class ProgressLine(keras.callbacks.Callback):
             bar_format="{desc}: {percentage:3.0f}%|{bar:20}| {elapsed}<{remaining} left{postfix}",
             mininterval=0.2,
             dynamic_ncols=True,
+            disable=None,
         )
 
     def on_train_batch_end(self, batch, logs=None):
+        if self.bar.disable:
+            return
         self.bar.n = self.bar.initial // self.steps * self.steps + batch + 1
         self.bar.refresh(nolock=True) if self.bar.n == self.bar.total else self.bar.update(0)
 
     def on_epoch_end(self, epoch, logs=None):
         self.best = max(self.best, logs["dev_map"])
-        self.bar.initial = (epoch + 1) * self.steps
-        self.bar.n = self.bar.initial
-        self.bar.set_postfix_str(
+        reached = (
             f"epoch {epoch + 1}/{self.epochs}, loss {logs['loss']:.4f}, "
             f"dev map {logs['dev_map']:.4f} (best {self.best:.4f})"
         )
+        if self.bar.disable:
+            print(f"{self.label}: {reached}", file=sys.stderr, flush=True)
+            return
+        self.bar.initial = (epoch + 1) * self.steps
+        self.bar.n = self.bar.initial
+        self.bar.set_postfix_str(reached)
 
 
 def _assign(variables: list[keras.Variable], values: list[np.ndarray]) -> None:
