@@ -206,6 +206,9 @@ def _keras_model(path: Path, config: dict[str, Any]) -> "keras.Model":
     if 4 * n_weights > path.stat().st_size:
         raise ValueError("its weights are larger than the file")
     model = keras.models.load_model(path, compile=False)
+    types = {str(v.dtype) for v in model.weights} | {layer.compute_dtype for layer in model.layers}
+    if "float16" in types:  # In which no ranker is trained: its scores would be others.
+        raise ValueError("it is in float16")
     if not all(np.isfinite(weight).all() for weight in model.get_weights()):
         raise ValueError("a weight is not finite")
     return model
