@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # pip byte-compiles while it installs, which takes longer than Python needs to do it on first use.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: help demo page test lint notebooks lab results report docs benchmarks clean
+.PHONY: help demo page test lint lock audit notebooks lab results report docs benchmarks clean
 
 help:  ## Say what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -32,6 +32,14 @@ test: $(VENV)/installed-test  ## Run all tests, two at a time; those on real dat
 lint: $(VENV)/installed-test  ## Check style, format and types
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	@$(BIN)/python -m mypy -p answer_ranking
+
+lock: $(VENV)/installed-test  ## Write the releases that are installed here, and were tested, to constraints.txt
+	@{ echo '# Tested together (make lock). Use: pip install -c constraints.txt -e .[test]'; \
+	  $(BIN)/python -m pip freeze --exclude-editable; } | grep -v ' @ ' | sed 's,+[a-z0-9.]*$$,,' > constraints.txt
+
+audit: $(VENV)/installed  ## Look for known flaws in constraints.txt (asks a public database: needs a network)
+	@$(PIP) pip-audit
+	@$(BIN)/python -m pip_audit --no-deps --disable-pip --requirement constraints.txt
 
 page: $(VENV)/installed  ## Ask the bundled sample's answers on a page of this machine
 	@$(PIP) -e '.[serve]'

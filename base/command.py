@@ -16,6 +16,10 @@ from answer_ranking.base.errors import UserError
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 
+_NO_MEMORY = (
+    "there is too little memory{}. Close other programs, give less at a time (a part of the table, a "
+    "smaller --batch-size), or use a machine with more."
+)
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
@@ -48,9 +52,9 @@ def printable(text: str) -> str:
 def run_command(main: Callable[[], object]) -> None:
     """Run a command line's main function and exit.
 
-    The exit code is 2 after a `UserError`, or an `OSError` that names a file, printed as `error: ...`; 130
-    after an interruption from the keyboard and 143 after SIGTERM, which end the program in the same orderly
-    way; else the number that `main` returns, or 0 for anything that is no number.
+    The exit code is 2 after a `UserError`, too little memory, or an `OSError` that names a file, printed as
+    `error: ...`; 130 after an interruption from the keyboard and 143 after SIGTERM, which end the program in
+    the same orderly way; else the number that `main` returns, or 0 for anything that is no number.
     """
     received: list[int] = []
 
@@ -86,6 +90,10 @@ def run_command(main: Callable[[], object]) -> None:
         if full and sys.stdout is not None:  # which Python flushes at the end
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 2
+    except MemoryError as error:  # pyarrow's and NumPy's are MemoryErrors, too
+        why = " ".join(printable(str(error)).split())
+        print(f"error: {_NO_MEMORY.format(f' ({why:.200})' if why else '')}", file=sys.stderr)
+        code = 2
     except UnicodeEncodeError as error:
         if error.encoding == "utf-8":  # half a character, in no output's encoding
             raise
@@ -93,6 +101,9 @@ def run_command(main: Callable[[], object]) -> None:
         print(f"error: {what}: set PYTHONIOENCODING=utf-8.", file=sys.stderr)
         code = 2
     except BaseException as error:
+        if type(error).__name__ == "ResourceExhaustedError":  # TensorFlow's, which is not imported for it
+            print(f"error: {_NO_MEMORY.format('')}", file=sys.stderr)
+            sys.exit(2)
         # TensorFlow's libraries turn an interruption of their import into an ImportError.
         if not received and not isinstance(error, KeyboardInterrupt):
             raise

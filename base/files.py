@@ -59,10 +59,6 @@ def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO]:
     text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
     with atomic_path(path) as temporary, temporary.open(mode, **text) as file:
         yield file
-        file.flush()
-        # Renaming without this may leave an empty file behind a power cut. A pipe has no disk.
-        if temporary.is_file():
-            os.fsync(file.fileno())
 
 
 @contextmanager
@@ -84,7 +80,10 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         temporary = path.with_name(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
+        # Renaming without this may leave an empty file behind a power cut.
+        _to_disk(temporary)
         temporary.replace(path)
+        _to_disk(path.parent)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -96,6 +95,18 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         with suppress(OSError):
             if temporary is not None:
                 temporary.unlink()
+
+
+def _to_disk(path: Path) -> None:
+    """Wait until a file's content, or a folder's names, are on the disk; Windows opens no folders."""
+    if os.name == "nt" and path.is_dir():
+        return
+    # For some systems a file must be open for writing.
+    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def check_writable(folder: str | Path) -> None:

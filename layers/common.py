@@ -42,16 +42,36 @@ def first_mask(mask: Any) -> Any:
 def real_steps(text: Any, mask: Any) -> Any:
     """Returns the mask of a text `(..., time, features)` as booleans `(..., time)`, all true for `None`.
 
-    Raises ValueError if the mask has another number of dimensions.
+    Raises ValueError if the mask has another number of dimensions or another length, or the text is ragged.
+    Its other dimensions may be 1.
     """
+    refuse_ragged(text)
+    everything = ops.ones_like(text[..., 0], dtype="bool")
     if mask is None:
-        return ops.ones_like(text[..., 0], dtype="bool")
-    if len(mask.shape) != len(text.shape) - 1:
+        return everything
+    sizes, of_mask = tuple(text.shape[:-1]), tuple(mask.shape)
+    fits = len(sizes) == len(of_mask) and all(
+        None in pair or pair[0] == pair[1] or (pair[1] == 1 and axis < len(sizes) - 1)
+        for axis, pair in enumerate(zip(sizes, of_mask, strict=True))
+    )
+    if not fits:
         raise ValueError(
             "A mask must have the shape of its text without the last axis. "
-            f"Received: text.shape={tuple(text.shape)}, mask.shape={tuple(mask.shape)}"
+            f"Received: text.shape={tuple(text.shape)}, mask.shape={of_mask}"
         )
-    return ops.cast(mask, "bool")
+    mask = ops.cast(mask, "bool")
+    # A mask that is repeated would else be counted once.
+    return mask if sizes == of_mask and None not in sizes else ops.logical_and(mask, everything)
+
+
+def refuse_ragged(*tensors: Any) -> None:
+    """Raises ValueError for a ragged tensor of TensorFlow, whose texts have no common length."""
+    for tensor in tensors:
+        if type(tensor).__name__ == "RaggedTensor":
+            raise ValueError(
+                "Ragged tensors are not supported: pad them with `to_tensor()`, and give the mask of the "
+                f"real steps. Received: a RaggedTensor of shape {tuple(tensor.shape)}"
+            )
 
 
 def max_or_initial(x: Any, axis: int, initial: float, keepdims: bool = False) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from .common import Shape, check_option
+from .common import Shape, check_option, real_steps
 from .concatenated_texts import concatenate_texts
 from .cross_temporal_gate import ALIGNMENTS
 from .quasi_recurrent_gates import QuasiRecurrentGates
@@ -87,10 +87,7 @@ class CrossTemporalEncoder(keras.layers.Layer):
         self.gates.build(input_shape[0])
 
     def call(self, inputs: list[Any], mask: Any = None) -> list[Any]:
-        masks = [
-            ops.ones_like(text[..., 0], dtype="bool") if text_mask is None else text_mask
-            for text, text_mask in zip(inputs, mask or (None, None), strict=True)
-        ]
+        masks = [real_steps(*side) for side in zip(inputs, mask or (None, None), strict=True)]
         concatenated = concatenate_texts(masks, self.skip_padding and keras.backend.backend() != "jax")
         texts = [ops.reshape(text, (-1, text.shape[-1])) for text in inputs]
         nothing = ops.zeros((1, inputs[0].shape[-1]), texts[0].dtype)

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from .common import Shape, check_option, first_mask
+from .common import Shape, check_option, first_mask, real_steps
 from .recurrent_pooling import METHODS, recurrent_pooling
 
 ALIGNMENTS = ("index", "scaled")
@@ -112,7 +112,7 @@ def _lengths(candidate: Any, mask: Any) -> Any:
     """Counts the real steps of each text, shape `(batch, 1, 1)`."""
     steps = ops.ones_like(candidate[..., :1], dtype="int32")
     if mask is not None:
-        steps = steps * ops.expand_dims(ops.cast(mask, "int32"), axis=-1)
+        steps = steps * ops.expand_dims(ops.cast(real_steps(candidate, mask), "int32"), axis=-1)
     return ops.sum(steps, axis=1, keepdims=True)
 
 

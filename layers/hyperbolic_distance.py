@@ -20,11 +20,16 @@ class HyperbolicDistance(keras.layers.Layer):
     d(q, a) = arcosh(1 + 2 |q - a|^2 / ((1 - |q|^2) (1 - |a|^2)))
     ```
 
-    computed as `poincare_distance` describes. The layer has no weights and takes a pair `[question, answer]`
-    of shapes `(..., dimensions)`, whose leading dimensions broadcast: questions of shape
-    `(batch, 1, dimensions)` and answers of shape `(batch, candidates, dimensions)` give distances of shape
-    `(batch, candidates)`. The distance is computed and returned in float32 under every dtype policy but
-    float64's, and the inputs are not cast down. A distance is masked where one of its points is.
+    computed as `poincare_distance` describes. The points lie in the open unit ball, norms below 1, into which
+    `UnitBall` brings them. The layer does not check that: each factor `1 - |x|^2` is kept at or above 1e-5
+    (1e-12 in float64), so that a point on the edge or outside gets a finite distance, which has no meaning
+    outside.
+
+    The layer has no weights and takes a pair `[question, answer]` of shapes `(..., dimensions)`, whose
+    leading dimensions broadcast: questions of shape `(batch, 1, dimensions)` and answers of shape `(batch,
+    candidates, dimensions)` give distances of shape `(batch, candidates)`. The distance is computed and
+    returned in float32 under every dtype policy but float64's, and the inputs are not cast down. A distance
+    is masked where one of its points is.
 
     Example:
     >>> import numpy as np

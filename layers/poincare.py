@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from .common import check_option
+from .common import check_option, refuse_ragged
 
 FORMS = ("asinh", "released")
 _RELEASED_EPSILON = 1e-6
@@ -39,6 +39,7 @@ def check_projection(max_norm: float, projection: str) -> None:
 
 
 def _float32_or_wider(*tensors: Any) -> list[Any]:
+    refuse_ragged(*tensors)
     converted = [ops.convert_to_tensor(tensor) for tensor in tensors]
     dtype = keras.backend.result_type(*(tensor.dtype for tensor in converted), "float32")
     return [ops.cast(tensor, dtype) for tensor in converted]

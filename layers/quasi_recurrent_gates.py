@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from .common import Shape, check_option
+from .common import Shape, check_option, real_steps, refuse_ragged
 from .pooling_cell import POOLINGS
 
 _NAMES = ("candidate", "forget", "output", "input")
@@ -98,8 +98,9 @@ class QuasiRecurrentGates(keras.layers.Layer):
         ]
 
     def call(self, inputs: Any, mask: Any = None) -> list[Any]:
+        refuse_ragged(inputs)
         if mask is not None:
-            inputs = ops.where(ops.expand_dims(ops.cast(mask, "bool"), axis=-1), inputs, 0.0)
+            inputs = ops.where(ops.expand_dims(real_steps(inputs, mask), axis=-1), inputs, 0.0)
         # The windows side by side make each convolution one matrix product.
         padded = ops.pad(inputs, ((0, 0), (self.kernel_size - 1, 0), (0, 0)))
         length = ops.shape(inputs)[1]

@@ -6,7 +6,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from .common import Shape, check_option, first_mask
+from .common import Shape, check_option, first_mask, real_steps
 
 METHODS = ("auto", "unrolled", "blocked", "doubling")
 
@@ -177,7 +177,7 @@ def recurrent_pooling(
     decay = ops.cast(forget, wide)
     update = ops.cast(candidate, wide) * (1.0 - decay if input is None else ops.cast(input, wide))
     if mask is not None:
-        real = ops.expand_dims(ops.cast(mask, "bool"), axis=-1)
+        real = ops.expand_dims(real_steps(candidate, mask), axis=-1)
         decay, update = ops.where(real, decay, 1.0), ops.where(real, update, 0.0)
     result = linear_recurrence(decay, update, method)
     if output is not None:

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,13 +14,18 @@ import numpy as np
 
 from answer_ranking.base.command import import_tensorflow, printable
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import refuse_links
+from answer_ranking.base.files import atomic_path, atomic_write, refuse_links, remove_leftovers
 from answer_ranking.models.catalogue import find_entry, recognise
 from answer_ranking.ranking.numpy_hyperqa import NumpyHyperQA, layer_configs
 
 if TYPE_CHECKING:
     import keras
 
+MODEL, WORDS = "ranker.keras", "vocabulary.json"
+"""The two files of a ranker's folder."""
+_CARDS = ("card.json", "card.md")
+_WAITING = "vocabulary.*.json"
+"""A vocabulary that `save` wrote, under its hash, and has not yet put in the place of the old one."""
 _VOCABULARY_HASH = "vocabulary.sha256"
 """The part of a model's file that holds the SHA-256 of the `vocabulary.json` with which it was saved."""
 _LONGEST_CONFIG = 1_000_000  # bytes; a paper's model has some ten thousand
@@ -48,7 +54,7 @@ def find_model(model: str | Path) -> Path:
     """
     names = preset_names()
     folder = PRESETS / model if str(model) in names and not Path(model).is_dir() else Path(model)
-    for path in (folder / "vocabulary.json", folder / "ranker.keras"):
+    for path in (vocabulary_file(folder), folder / MODEL):
         if not path.is_file():
             choice = f", or one of the presets {', '.join(names)}" if names else ""
             raise UserError(
@@ -56,6 +62,52 @@ def find_model(model: str | Path) -> Path:
             )
     refuse_links(folder)
     return folder
+
+
+def vocabulary_file(folder: Path) -> Path:
+    """Give the file of the words of the model there: vocabulary.json, but where a save was killed."""
+    waiting = set(folder.glob(_WAITING))
+    if waiting:
+        beside = folder / f"vocabulary.{_hash_in(folder / MODEL)}.json"
+        if beside in waiting:
+            return beside
+    return folder / WORDS
+
+
+def _hash_in(path: Path) -> str:
+    with reading(path), ZipFile(path) as archive:
+        if archive.getinfo(_VOCABULARY_HASH).file_size != hashlib.sha256().digest_size * 2:
+            raise ValueError("what binds it to its vocabulary is no hash")
+        return archive.read(_VOCABULARY_HASH).decode()
+
+
+def save(folder: Path, model: "keras.Model | Path", vocabulary: bytes) -> None:
+    """Write a model, or copy that of another file, and its vocabulary; a kill leaves the old or the new one.
+
+    The words wait under their hash, which the model's file holds: the moment at which that file takes its
+    place is the moment at which the new model counts.
+    """
+    waiting = folder / f"vocabulary.{hashlib.sha256(vocabulary).hexdigest()}.json"
+    _write(waiting, vocabulary)
+    with atomic_path(folder / MODEL) as temporary:
+        write_model(temporary, model, vocabulary)
+    _write(folder / WORDS, vocabulary)
+    for path in folder.glob(_WAITING):
+        path.unlink(missing_ok=True)
+    remove_leftovers(folder)
+
+
+def _write(path: Path, content: bytes) -> None:
+    with atomic_write(path, "wb") as file:
+        file.write(content)
+
+
+def copy(source: Path, target: Path) -> None:
+    """Copy a ranker's files and its cards into a folder, and nothing that else lies beside them."""
+    shutil.copy(vocabulary_file(source), target / WORDS)
+    for name in (MODEL, *_CARDS):
+        if (source / name).is_file():
+            shutil.copy(source / name, target / name)
 
 
 def write_model(path: Path, model: "keras.Model | Path", vocabulary: bytes) -> None:
@@ -160,6 +212,9 @@ def _keras_model(path: Path, config: dict[str, Any]) -> "keras.Model":
     if 4 * n_weights > path.stat().st_size:
         raise ValueError("its weights are larger than the file")
     model = keras.models.load_model(path, compile=False)
+    types = {str(v.dtype) for v in model.weights} | {layer.compute_dtype for layer in model.layers}
+    if "float16" in types:  # In which no ranker is trained: its scores would be others.
+        raise ValueError("it is in float16")
     if not all(np.isfinite(weight).all() for weight in model.get_weights()):
         raise ValueError("a weight is not finite")
     return model
@@ -170,7 +225,7 @@ def reading(path: Path) -> Iterator[None]:
     """Turn whatever is raised while a file is read into a UserError that names it."""
     try:
         yield
-    except UserError:
+    except (UserError, MemoryError):
         raise
     # A damaged file makes Keras, HDF5 and TensorFlow raise almost anything.
     except Exception as error:

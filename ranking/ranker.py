@@ -12,7 +12,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import atomic_path, atomic_write, read_content
+from answer_ranking.base.files import read_content
 from answer_ranking.data_prep import EncodedSplit, EncodedTexts, SharedTexts, Tokenizer, Vocabulary
 from answer_ranking.data_prep.overlap_features import inverse_document_frequencies, overlap_features
 from answer_ranking.data_prep.tables import check_table
@@ -226,7 +226,10 @@ class Ranker:
         return Disk.of(asked, points, list(answers), by_angle=self._numpy.distance == "cosine")
 
     def save(self, folder: str | Path) -> None:
-        """Write the model, its vocabulary and its way of making tokens into a folder, which is made."""
+        """Write the model, its vocabulary and its way of making tokens into a folder, which is made.
+
+        A process that is killed while it saves leaves the model that was there, or the new one.
+        """
         folder = Path(folder)
         facts = {"words": self.vocabulary.words[2:], **self._tokens, "name": self.name, "kind": self.kind}
         if self.vectors:
@@ -235,12 +238,9 @@ class Ranker:
         if self.idf is not None:
             facts["idf"] = self.idf.tolist()
         content = json.dumps(facts, ensure_ascii=False).encode()
-        with atomic_path(folder / "ranker.keras") as temporary:
-            # A model that was only read for NumPy is copied from its file, without Keras.
-            copied = self._stored[0] if self._stored and self._model is None else self.model
-            model_folder.write_model(temporary, copied, content)
-        with atomic_write(folder / "vocabulary.json", "wb") as file:
-            file.write(content)
+        # A model that was only read for NumPy is copied from its file, without Keras.
+        model = self._stored[0] if self._stored and self._model is None else self.model
+        model_folder.save(folder, model, content)
 
     @classmethod
     def from_preset(cls, name: str) -> "Ranker":
@@ -265,7 +265,7 @@ class Ranker:
         TensorFlow nor Keras is imported for HyperQA and CosineQA.
         """
         folder = model_folder.find_model(folder)
-        words_path, model_path = folder / "vocabulary.json", folder / "ranker.keras"
+        words_path, model_path = model_folder.vocabulary_file(folder), folder / model_folder.MODEL
         with model_folder.reading(words_path):
             content = read_content(words_path)
             facts = json.loads(content)

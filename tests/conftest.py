@@ -2,7 +2,6 @@
 
 import importlib.util
 import os
-import random
 import shutil
 import subprocess
 import sys
@@ -10,6 +9,9 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "benchmarks"))
+import damage
 
 if sys.dont_write_bytecode:
     # Many tests start processes, and each would compile all of TensorFlow again.
@@ -92,16 +94,9 @@ def damaged(request):
 
     def copies(content):
         for seed in range(request.config.getoption("--fuzz")):
-            draw = random.Random(seed)
-            copy = bytearray(content)
-            for _ in range(draw.choice((1, 1, 1, 2, 5))):
-                at, length = draw.randrange(len(copy) + 1), draw.choice((0, 1, 1, 2, 9, 99))
-                noise = draw.choice((b"", draw.randbytes(1), draw.randbytes(9), b"\xff" * 4, b"[" * 99))
-                copy[at : at + length] = noise
-            if draw.random() < 0.1:
-                del copy[draw.randrange(len(copy) + 1) :]
+            copy = damage.damaged(content, seed)
             if copy != content:
-                yield bytes(copy)
+                yield copy
 
     return copies
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -122,6 +123,7 @@ def _prepared(ranker: keras.Model, way: Way) -> tuple[keras.Model, BatchStream]:
     """Compile the training step of a ranker, and lay out its batches."""
     if any(layer.compute_dtype == "float16" for layer in ranker.layers):
         raise UserError("gradients in float16 fall to zero: use mixed_bfloat16 or float32.")
+    _check_weights(ranker)
     optimizer = _optimizer(way.options)
     optimizer.build(ranker.trainable_variables)
     trainer = way.trainer(ranker)
@@ -158,6 +160,23 @@ def _first_epoch(reached: "TrainingState", options: FitOptions) -> int:
     if options.patience is not None and done - 1 - reached.best_epoch >= options.patience:
         return options.epochs
     return done
+
+
+def _check_weights(ranker: keras.Model) -> None:
+    """Raise a UserError for weights from which no rate could train: they come from the word vectors."""
+    for variable in ranker.weights:
+        values = variable.numpy()
+        if not np.issubdtype(values.dtype, np.floating):
+            continue
+        if not np.isfinite(values).all():
+            raise UserError(
+                f"the weights {variable.path} are not finite before the first step. Check the word vectors."
+            )
+        if variable.name == "embeddings" and not values.any():
+            raise UserError(
+                f"the word vectors ({variable.path}) are all zero: every text would be the same. "
+                "Choose other --embeddings."
+            )
 
 
 def _optimizer(options: FitOptions) -> keras.optimizers.Optimizer:
@@ -292,11 +311,14 @@ class DevSelection(keras.callbacks.Callback):
 
 
 class ProgressLine(keras.callbacks.Callback):
-    """One line for a whole training: share done, epoch, loss, dev MAP, time left."""
+    """One line for a whole training: share done, epoch, loss, dev MAP, time left.
+
+    Where nobody looks, in a log, it is one line per epoch.
+    """
 
     def __init__(self, label: str, epochs: int, steps: int, history: list[dict[str, float]]):
         super().__init__()
-        self.epochs, self.steps = epochs, steps
+        self.label, self.epochs, self.steps = label, epochs, steps
         self.best = max((epoch["dev_map"] for epoch in history), default=-math.inf)
         self.bar = tqdm(
             total=epochs * steps,
@@ -305,20 +327,27 @@ class ProgressLine(keras.callbacks.Callback):
             bar_format="{desc}: {percentage:3.0f}%|{bar:20}| {elapsed}<{remaining} left{postfix}",
             mininterval=0.2,
             dynamic_ncols=True,
+            disable=None,
         )
 
     def on_train_batch_end(self, batch, logs=None):
+        if self.bar.disable:
+            return
         self.bar.n = self.bar.initial // self.steps * self.steps + batch + 1
         self.bar.refresh(nolock=True) if self.bar.n == self.bar.total else self.bar.update(0)
 
     def on_epoch_end(self, epoch, logs=None):
         self.best = max(self.best, logs["dev_map"])
-        self.bar.initial = (epoch + 1) * self.steps
-        self.bar.n = self.bar.initial
-        self.bar.set_postfix_str(
+        reached = (
             f"epoch {epoch + 1}/{self.epochs}, loss {logs['loss']:.4f}, "
             f"dev map {logs['dev_map']:.4f} (best {self.best:.4f})"
         )
+        if self.bar.disable:
+            print(f"{self.label}: {reached}", file=sys.stderr, flush=True)
+            return
+        self.bar.initial = (epoch + 1) * self.steps
+        self.bar.n = self.bar.initial
+        self.bar.set_postfix_str(reached)
 
 
 def _assign(variables: list[keras.Variable], values: list[np.ndarray]) -> None:

@@ -109,6 +109,22 @@ class RiemannianOptimizer(keras.optimizers.Optimizer):
         return self.inner.variables
 
     @property
+    def inner_optimizer(self) -> keras.optimizers.Optimizer:
+        """The optimizer that takes the step: where Keras' callbacks look for moving averages and rates."""
+        inner = self.inner
+        while hasattr(inner, "inner_optimizer"):
+            inner = inner.inner_optimizer
+        return inner
+
+    @property
+    def _model_variables_moving_average(self) -> list[keras.Variable]:
+        # `SwapEMAWeights` looks here where a `LossScaleOptimizer` stands around this one.
+        return self.inner_optimizer._model_variables_moving_average
+
+    def exclude_from_weight_decay(self, var_list=None, var_names=None):
+        self.inner_optimizer.exclude_from_weight_decay(var_list, var_names)
+
+    @property
     def iterations(self) -> keras.Variable:
         return self.inner.iterations
 

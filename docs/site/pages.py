@@ -16,7 +16,7 @@ def on_files(files, config):
         "index.md": (ROOT / "README.md").read_text(encoding="utf-8"),
         **{
             f"{name}.md": (ROOT / f"{name}.md").read_text(encoding="utf-8")
-            for name in ("CONTRIBUTING", "CHANGELOG")
+            for name in ("CONTRIBUTING", "CHANGELOG", "SECURITY")
         },
         "RESULTS.md": (ROOT / "reproduce" / "RESULTS.md").read_text(encoding="utf-8"),
         **{f"api/{room}.md": docstrings(room) for room in ROOMS},
@@ -52,9 +52,10 @@ def exported(room: str) -> list[str]:
 def on_page_markdown(markdown, page, config, files):
     """Lead links to files of the repository to their pages; links to other files become plain text."""
     markdown = re.sub(r"\]\((?:\.\./)?reproduce/RESULTS\.md", "](RESULTS.md", markdown)
-    markdown = re.sub(r"\]\(\.\./(README|CONTRIBUTING|CHANGELOG)\.md", r"](\1.md", markdown)
+    markdown = re.sub(r"\]\(\.\./(README|CONTRIBUTING|CHANGELOG|SECURITY)\.md", r"](\1.md", markdown)
     markdown = re.sub(r"\]\(README\.md", "](index.md", markdown)
     markdown = re.sub(r"\]\(docs/", "](", markdown)
+    markdown = re.sub(r'(<img src=")docs/', r"\1", markdown)
     return re.sub(
         r"\[([^\]]+)\]\((?:\.\./)*(?:LICENSE|CITATION\.cff|[\w/]+\.(?:py|txt|toml))\)", r"\1", markdown
     )

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import locked_folder, refuse_links, remove_leftovers
-from answer_ranking.ranking.model_folder import find_model
+from answer_ranking.ranking import model_folder
 from answer_ranking.ranking.search.first_stages import stages_of
 from answer_ranking.ranking.search.manifest import BUILDING, OWN, Manifest, name_of, sha256_of_model
 from answer_ranking.ranking.search.protocol import IndexFiles
@@ -148,9 +148,7 @@ def copy_model(ranker: "Ranker | str | Path | None", folder: Path) -> str:
         return ""
     if isinstance(ranker, (str, Path)):
         part.mkdir()
-        for path in find_model(ranker).iterdir():
-            if path.is_file():
-                shutil.copy(path, part)
+        model_folder.copy(model_folder.find_model(ranker), part)
     else:
         ranker.save(part)
     sha256 = sha256_of_model(part)

@@ -115,3 +115,35 @@ def test_output_to_a_full_disk():
 
 def test_no_standard_output_is_no_error():
     assert in_a_shell("import sys; sys.stdout = None; run_command(lambda: 3)").returncode == 3
+
+
+LITTLE = """
+import resource, sys
+import numpy as np, pandas, pyarrow as pa
+from answer_ranking.base.command import run_command
+from answer_ranking.data_prep.own_tables import load_table
+
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + 50_000_000,) * 2)
+kind, path = sys.argv[1:]
+ways = {
+    "python": lambda: bytearray(10**9),
+    "numpy": lambda: np.ones(10**9),
+    "arrow": lambda: pa.allocate_buffer(10**9),
+    "table": lambda: load_table(path, labelled=False),
+}
+run_command(ways[kind])
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="tells the memory in use by Linux's /proc")
+@pytest.mark.parametrize("kind", ["python", "numpy", "arrow", "table"])
+def test_too_little_memory_is_one_line_with_the_cure(kind, tmp_path):
+    path = tmp_path / "table.csv"
+    rows = "".join(f"who {i}?,the answer {i}\n" for i in range(400_000))
+    path.write_text("question,candidate\n" + rows)
+    words = [sys.executable, "-c", LITTLE, kind, path]
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == 2, ended.stderr
+    assert ended.stderr.startswith("error: ") and "memory" in ended.stderr
+    assert ended.stderr.count("\n") == 1

@@ -76,3 +76,13 @@ def test_figures_say_on_what_they_were_measured(shell, tmp_path):
     assert measured["threads"] == int(threads)
     assert measured["versions"]["python"] == sys.version.split()[0]
     assert measured["processor"]
+
+
+@pytest.mark.slow
+def test_damaged_files_and_kills_do_no_harm(shell, tmp_path):
+    words = ("--output", tmp_path / "faults.json", "--work", tmp_path / "work")
+    done = shell("faults", "--files", "13", "--kills", "4", *words)
+    assert done.returncode == 0, done.stderr
+    counts = json.loads((tmp_path / "faults.json").read_text())
+    assert (counts["damaged_files"], counts["kills"]) == (13, 4)
+    assert not any(counts[name] for name in ("tracebacks", "wrong", "over_2gb", "over_60s", "lost"))

@@ -1,6 +1,7 @@
 """Model folders with damage anywhere in them: refused with a message, or of no consequence."""
 
 import itertools
+import zipfile
 
 import numpy as np
 import pytest
@@ -28,3 +29,23 @@ def test_a_damaged_folder_is_refused_or_ranks_as_before(build, share, file, dama
             assert str(tmp_path) in str(error)
         else:
             np.testing.assert_allclose(scores, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("build", [hyperqa, ctrn])
+def test_a_folder_edited_to_float16_is_refused_or_ranks_as_before(build, tmp_path):
+    vectors = np.random.default_rng(0).normal(size=(len(WORDS), 6)).astype("float32")
+    Ranker(build(vectors, 4), WORDS).save(tmp_path)
+    expected = Ranker.load(tmp_path).score(PAIRS)
+    path = tmp_path / "ranker.keras"
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    parts["config.json"] = parts["config.json"].replace(b'"float32"', b'"float16"')
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    try:
+        scores = Ranker.load(tmp_path).score(PAIRS)
+    except UserError as error:
+        assert str(path) in str(error)
+    else:
+        np.testing.assert_allclose(scores, expected, rtol=1e-6)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from dataclasses import replace
 from functools import partial
 
@@ -295,7 +296,27 @@ def test_a_user_s_callback_sees_every_epoch_and_may_end_the_training(shown):
     assert all(0 <= epoch["edge_share"] <= 1 for epoch in result.history)
 
 
-def test_the_progress_line_tells_epoch_loss_best_and_time_left(shown, tmp_path, capsys):
+def test_a_log_has_one_line_per_epoch(shown, capsys):
+    history = shown(verbose=True).history
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 3
+    for number, (line, epoch) in enumerate(zip(lines, history, strict=True), start=1):
+        assert line.startswith(f"HyperQA, seed 0: epoch {number}/3, loss {epoch['loss']:.4f}")
+
+
+@pytest.mark.parametrize(("value", "message"), [(np.nan, "not finite before"), (0.0, "all zero")])
+def test_word_vectors_without_a_meaning_are_refused_before_the_first_step(
+    make_split, make_vectors, value, message
+):
+    vectors = make_vectors()
+    vectors[1 if np.isnan(value) else slice(None)] = value
+    way = Pairwise(make_split(), PairwiseOptions(epochs=1))
+    with pytest.raises(UserError, match=rf"{message}.*vectors|vectors.*{message}"):
+        fit(hyperqa(vectors, 4), way, dev=make_split(6, seed=1))
+
+
+def test_the_progress_line_tells_epoch_loss_best_and_time_left(shown, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     state = tmp_path / "state.npz"
     shown(epochs=2, state=state)
     assert capsys.readouterr().err == ""

@@ -1,5 +1,9 @@
 """Eq. 9 around any Keras optimizer, on every backend."""
 
+import os
+import subprocess
+import sys
+
 import keras
 import numpy as np
 import pytest
@@ -125,3 +129,91 @@ def test_the_other_backends(backend, under_backend):
     run = under_backend(backend, "-m", "pytest", "-q", "-x", "-k", "not other_backends", __file__)
     assert run.returncode == 0, run.stdout[-6000:] + run.stderr[-2000:]
     assert " passed" in run.stdout
+
+
+class Seen(keras.callbacks.Callback):
+    """Keeps the weights of each evaluation and epoch's end, as a checkpoint would."""
+
+    def __init__(self):
+        super().__init__()
+        self.weights = []
+
+    def on_test_batch_end(self, batch, logs=None):
+        self.weights.append(self.model.get_weights())
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.weights.append(self.model.get_weights())
+
+
+@pytest.mark.parametrize("on_epoch", [False, True])
+@pytest.mark.parametrize("nesting", ["plain", "scale inside", "scale outside"])
+def test_moving_averages_are_swapped_in_as_in_float64(nesting, on_epoch):
+    seen, model = Seen(), network()
+    inner = keras.optimizers.SGD(RATE, use_ema=True, ema_momentum=0.5)
+    model.compile(NESTINGS[nesting](inner, "parameters"), loss="mse", auto_scale_loss=False)
+    swap = keras.callbacks.SwapEMAWeights(swap_on_epoch=on_epoch)
+    x, y = data()
+    options = {"batch_size": 20, "shuffle": False, "verbose": 0}
+    start = [each.astype("float64") for each in model.get_weights()]
+    model.fit(
+        x, y, epochs=2, validation_data=(x, y), validation_batch_size=20, callbacks=[swap, seen], **options
+    )
+    steps = []
+    for n in (1, 2):
+        moved, before = moves(RiemannianOptimizer(keras.optimizers.SGD(RATE), "parameters"), n)
+        steps.append([w.astype("float64") - m for w, m in zip(before, moved, strict=True)])
+    assert np.abs(start[0] - steps[0][0]).max() > 1e-3
+    # The average is that of the steps, from the first one on: m_1 = w_1, m_2 = (w_1 + w_2) / 2.
+    averages = [steps[0], [(a + b) / 2 for a, b in zip(*steps, strict=True)]]
+    for evaluated, expected in zip(seen.weights[::2], averages, strict=True):
+        for ours, theirs in zip(evaluated, expected, strict=True):
+            np.testing.assert_allclose(ours, theirs, atol=1e-6)
+    for ended, expected in zip(seen.weights[1::2], averages if on_epoch else steps, strict=True):
+        for ours, theirs in zip(ended, expected, strict=True):
+            np.testing.assert_allclose(ours, theirs, atol=1e-6)
+
+
+def test_keras_callbacks_read_and_set_the_rate(tmp_path):
+    model = network()
+    model.compile(RiemannianOptimizer(keras.optimizers.SGD(0.5), "parameters"), loss="mse")
+    callbacks = [
+        keras.callbacks.LearningRateScheduler(lambda epoch, rate: rate / 2),
+        keras.callbacks.ReduceLROnPlateau(monitor="loss", factor=0.1, patience=1, min_delta=1e9),
+        keras.callbacks.TensorBoard(tmp_path),
+        keras.callbacks.BackupAndRestore(tmp_path / "backup"),
+    ]
+    model.fit(*data(), epochs=3, callbacks=callbacks, verbose=0)
+    # Halved three times; the plateau divides by ten after the second and the third epoch.
+    assert float(model.optimizer.inner.learning_rate) == pytest.approx(0.5 / 8 / 100)
+
+
+def test_weights_can_be_left_out_of_the_decay():
+    model = network()
+    optimizer = RiemannianOptimizer(keras.optimizers.SGD(RATE, weight_decay=0.5), "parameters")
+    optimizer.exclude_from_weight_decay(var_names=["embeddings"])
+    optimizer.build(model.trainable_variables)
+    before = model.get_weights()
+    optimizer.apply([keras.ops.zeros(v.shape) for v in model.trainable_variables], model.trainable_variables)
+    embeddings, kernel, _ = model.get_weights()
+    np.testing.assert_array_equal(embeddings, before[0])
+    np.testing.assert_allclose(kernel, before[1].astype("float64") * (1 - RATE * 0.5), atol=1e-6)
+
+
+def test_a_compiled_model_loads_after_an_import_without_tensorflow(tmp_path):
+    model = network()
+    model.compile(RiemannianOptimizer(keras.optimizers.SGD(0.5), "parameters"), loss="mse")
+    model.fit(*data(), verbose=0)
+    model.save(tmp_path / "model.keras")
+    code = (
+        "import sys, keras\n"
+        "from answer_ranking.training import RiemannianOptimizer\n"
+        f"model = keras.saving.load_model({str(tmp_path / 'model.keras')!r})\n"
+        "assert type(model.optimizer) is RiemannianOptimizer and 'tensorflow' not in sys.modules\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"KERAS_BACKEND": "jax"},
+        capture_output=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr.decode()
