@@ -1,5 +1,6 @@
 """How the explanations of the rankers are computed."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,36 +12,46 @@ from answer_ranking.ranking.explanation import Explanation
 if TYPE_CHECKING:
     import keras
 
-    from answer_ranking.ranking.ranker import Ranker
-
 METHODS = ("own", "occlusion")
 
 
-def explain(ranker: "Ranker", question: str, answer: str, method: str) -> Explanation:
-    """See `Ranker.explain`."""
+def explain(
+    words: list[list[str]],
+    encoded: EncodedTexts,
+    method: str,
+    model: "Callable[[], keras.Model] | None",
+    score: Callable[[EncodedSplit], np.ndarray],
+) -> Explanation:
+    """See `Ranker.explain`: of two texts, their words and numbers; `model` is None where NumPy scores."""
     if method not in METHODS:
         raise UserError(f"method must be one of {', '.join(METHODS)}. Received: {method!r}")
-    encoded = ranker.known_words.encode([question, answer])
-    words = ranker.tokenizer([question, answer])
     texts = [encoded.words[: encoded.offsets[1]], encoded.words[encoded.offsets[1] :]]
-    if method == "own" and not ranker.by_numpy:
-        model = ranker.grown_model()
-        layers = {layer.name: layer for layer in model.layers}
-        if "word_relatedness" in layers:
-            return _relatedness(model, words, texts)
-        if getattr(layers.get("encoder"), "pooling", "f") != "f":  # f-pooling has no output gate
-            return _gates(model, words, texts)
-        if "matcher" in layers and model.name.startswith("AP"):
-            from answer_ranking.models.attentive_pooling import attention_weights
-
-            weights = attention_weights(model, *(text[None] for text in texts))
-            return Explanation(words[0], weights[0][0], words[1], weights[1][0])
-    losses = _losses(ranker, *texts)
-    kind = "shares" if method == "own" and ranker.by_numpy else "occlusion"
+    if method == "own" and model is not None:
+        reason = _reason(model(), words, texts)
+        if reason is not None:
+            return reason
+    losses = _losses(score, *texts)
+    kind = "shares" if method == "own" and model is None else "occlusion"
     return Explanation(words[0], losses[: len(texts[0])], words[1], losses[len(texts[0]) :], kind)
 
 
-def _losses(ranker: "Ranker", question: np.ndarray, answer: np.ndarray) -> np.ndarray:
+def _reason(model: "keras.Model", words: list[list[str]], texts: list[np.ndarray]) -> Explanation | None:
+    layers = {layer.name: layer for layer in model.layers}
+    if "word_relatedness" in layers:
+        return _relatedness(model, words, texts)
+    if getattr(layers.get("encoder"), "pooling", "f") != "f":  # f-pooling has no output gate
+        return _gates(model, words, texts)
+    if "matcher" in layers and model.name.startswith("AP"):
+        from answer_ranking.models.attentive_pooling import attention_weights
+
+        weights = attention_weights(model, *(text[None] for text in texts))
+        return Explanation(words[0], weights[0][0], words[1], weights[1][0])
+    return None
+
+
+def _losses(
+    score: Callable[[EncodedSplit], np.ndarray], question: np.ndarray, answer: np.ndarray
+) -> np.ndarray:
     """Compute the score minus that without each word, first those of the question, then of the answer."""
     n, m = len(question), len(answer)
     questions = [question, *(np.delete(question, i) for i in range(n)), *[question] * m]
@@ -54,7 +65,7 @@ def _losses(ranker: "Ranker", question: np.ndarray, answer: np.ndarray) -> np.nd
         question_ids=[f"q{i}" for i in range(rows)],
         candidate_ids=[f"c{i}" for i in range(rows)],
     )
-    scores = ranker.score_encoded(split)
+    scores = score(split)
     return scores[0] - scores[1:]
 
 
