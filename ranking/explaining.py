@@ -12,29 +12,34 @@ from answer_ranking.ranking.explanation import Explanation
 if TYPE_CHECKING:
     import keras
 
-    from answer_ranking.ranking.ranker import Ranker
-
 METHODS = ("own", "occlusion")
 
 
-def explain(ranker: "Ranker", question: str, answer: str, method: str) -> Explanation:
-    """See `Ranker.explain`."""
+def explain(
+    words: list[list[str]],
+    encoded: EncodedTexts,
+    method: str,
+    reason: str,
+    model: "Callable[[], keras.Model]",
+    score: Callable[[EncodedSplit], np.ndarray],
+) -> Explanation:
+    """See `Ranker.explain`: of two texts, their words and numbers; `reason` is that of the catalogue."""
     if method not in METHODS:
         raise UserError(f"method must be one of {', '.join(METHODS)}. Received: {method!r}")
-    encoded = ranker.known_words.encode([question, answer])
-    words = ranker.tokenizer([question, answer])
     texts = [encoded.words[: encoded.offsets[1]], encoded.words[encoded.offsets[1] :]]
-    reason = "occlusion" if method != "own" or ranker.entry is None else ranker.entry.reason
+    reason = reason if method == "own" else "occlusion"
     if reason in _REASONS:
-        found = _REASONS[reason](ranker.grown_model(), words, texts)
+        found = _REASONS[reason](model(), words, texts)
         if found is not None:
             return found
-    losses = _losses(ranker, *texts)
+    losses = _losses(score, *texts)
     kind = "shares" if reason == "shares" else "occlusion"
     return Explanation(words[0], losses[: len(texts[0])], words[1], losses[len(texts[0]) :], kind)
 
 
-def _losses(ranker: "Ranker", question: np.ndarray, answer: np.ndarray) -> np.ndarray:
+def _losses(
+    score: Callable[[EncodedSplit], np.ndarray], question: np.ndarray, answer: np.ndarray
+) -> np.ndarray:
     """Compute the score minus that without each word, first those of the question, then of the answer."""
     n, m = len(question), len(answer)
     questions = [question, *(np.delete(question, i) for i in range(n)), *[question] * m]
@@ -48,7 +53,7 @@ def _losses(ranker: "Ranker", question: np.ndarray, answer: np.ndarray) -> np.nd
         question_ids=[f"q{i}" for i in range(rows)],
         candidate_ids=[f"c{i}" for i in range(rows)],
     )
-    scores = ranker.score_encoded(split)
+    scores = score(split)
     return scores[0] - scores[1:]
 
 

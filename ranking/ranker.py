@@ -216,7 +216,10 @@ class Ranker:
         from answer_ranking.ranking.explaining import explain
 
         with self._lock:
-            return explain(self, question, answer, method)
+            encoded = self.known_words.encode([question, answer])
+            words = self.tokenizer([question, answer])
+            reason = "occlusion" if self.entry is None else self.entry.reason
+            return explain(words, encoded, method, reason, self.grown_model, self.score_encoded)
 
     def disk(self, question: str, answers: Sequence[str]) -> Disk:
         """Place answers around a question in the Poincaré disk (HyperQA) or on the circle (CosineQA)."""

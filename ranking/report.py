@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,9 +20,6 @@ from answer_ranking.evaluation.comparisons import SIGNIFICANT
 from answer_ranking.evaluation.metrics import scores_as_trec_eval_reads, tie_order
 from answer_ranking.evaluation.rules import measure_rules, rule_scores
 from answer_ranking.evaluation.tables import METRIC_TITLES, text_table
-
-if TYPE_CHECKING:
-    from answer_ranking.ranking.train import TrainedRanker
 
 RIVALS = ("BM25", "WO")
 """The rules against which a ranker is tested."""
@@ -149,12 +146,16 @@ def _one_line(text: str) -> str:
     return printable(" ".join(text.split()))
 
 
-def html_report(trained: "TrainedRanker", examples: int) -> str:
-    """Make the report of a training, one HTML file with its figures in it."""
+def html_report(
+    comparison: "RuleComparison",
+    result: dict[str, Any],
+    histories: list[list[dict[str, float]]],
+    examples: int,
+) -> str:
+    """Make the report of a training, one HTML file with its figures in it; see `train.TrainedRanker`."""
     from answer_ranking.evaluation.figures import learning_curves, wins_and_losses
     from answer_ranking.evaluation.html_page import HtmlPage
 
-    comparison, result = trained.comparison, trained.result
     page = HtmlPage(f"{comparison.model} on {result['table']}")
     page.paragraph(comparison.verdict())
     for sentence in result["remarks"]:
@@ -179,7 +180,7 @@ def html_report(trained: "TrainedRanker", examples: int) -> str:
                 page.table([kind, *titles], cells)
     page.heading("Training")
     page.figure(
-        learning_curves(trained.histories, title=comparison.model),
+        learning_curves(histories, title=comparison.model),
         "Training loss and mean average precision on dev by epoch.",
     )
     if result["command"]:

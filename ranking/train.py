@@ -171,7 +171,7 @@ def _write(trained: TrainedRanker, run: TrainingRun, examples: int) -> None:
     with atomic_write(folder / "result.json") as file:
         json.dump(trained.result, file, indent=1, ensure_ascii=False)
     with atomic_write(folder / "report.html") as file:
-        file.write(html_report(trained, examples))
+        file.write(html_report(trained.comparison, trained.result, trained.histories, examples))
     print_comparison(trained.comparison, examples)
     model = shlex.quote(str(folder / "model"))
     print(f"\nReport: {folder / 'report.html'}\nRun files: {folder / 'runs'}\nSplit: {folder / 'split'}")

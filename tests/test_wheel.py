@@ -22,6 +22,7 @@ ROOMS = (
     "reports",
     "ranking",
     "reproduce",
+    "cli",
 )
 
 USE = """

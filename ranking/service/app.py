@@ -368,6 +368,8 @@ def _is_foreign(request: Request) -> bool:
     """
     if request.headers.get("sec-fetch-site") not in ("cross-site", "same-site"):
         return False
+    if "prefetch" in request.headers.get("sec-purpose", ""):
+        return True  # the page asked for it, and its reader has followed nothing yet
     link = request.headers.get("sec-fetch-mode") == "navigate"
     link = link and request.headers.get("sec-fetch-dest") == "document"
     return not (link and request.method == "GET" and request.url.path == "/")

@@ -15,6 +15,7 @@ from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.search.index import AnswerIndex
 from answer_ranking.ranking.search.manifest import BUILDING, NAME
 from answer_ranking.ranking.service.app import make_app
+from answer_ranking.ranking.service.connections import Connection
 from answer_ranking.ranking.service.engine import Engine
 from answer_ranking.ranking.service.options import ServiceOptions
 
@@ -65,6 +66,7 @@ def serve(
             log_level="warning",
             server_header=False,
             timeout_graceful_shutdown=max(1, round(options.seconds)),
+            http=Connection,
             timeout_keep_alive=5,
             h11_max_incomplete_event_size=64_000,
         )

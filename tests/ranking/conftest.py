@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
+from answer_ranking.cli.main import main
 from answer_ranking.data_prep import load_dataset
-from answer_ranking.ranking.cli import main
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -40,7 +40,7 @@ def command(monkeypatch, capsys):
 def shell(environment, tmp_path_factory):
     """Run `answer-ranking` as from a shell, in a folder that is not the repository's."""
     elsewhere = tmp_path_factory.mktemp("elsewhere")
-    program = [sys.executable, "-c", "from answer_ranking.ranking.cli import main; main()"]
+    program = [sys.executable, "-c", "from answer_ranking.cli.main import main; main()"]
 
     def run(*arguments):
         return subprocess.run(

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from answer_ranking.cli.main import _COMMANDS
 from answer_ranking.data_prep import Vocabulary, load_table
 from answer_ranking.evaluation import write_qrels, write_run
 from answer_ranking.models import ap_cnn
 from answer_ranking.ranking import Ranker
-from answer_ranking.ranking.cli import _COMMANDS
 
 QUESTION = "Who painted the ceiling of the chapel?"
 ANSWERS = ["It rained in the city.", "A famous painter painted it over four years.", "The chapel is in Rome."]
@@ -28,7 +28,7 @@ ANSWERS = ["It rained in the city.", "A famous painter painted it over four year
 def test_help_comes_without_heavy_imports(environment, command):
     code = (
         "import sys; sys.argv[1:] = sys.argv[1:] + ['--help']\n"
-        "from answer_ranking.ranking.cli import main\n"
+        "from answer_ranking.cli.main import main\n"
         "try: main()\n"
         "finally: print([m for m in ('tensorflow', 'keras', 'spacy') if m in sys.modules])"
     )

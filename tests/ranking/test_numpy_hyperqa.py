@@ -171,7 +171,7 @@ def test_tensorflow_is_not_imported(model, tmp_path, environment):
     candidates.write_text("It rained.\nA xylophonist of Liechtenstein.\n")
     code = (
         "import sys\n"
-        "from answer_ranking.ranking.cli import main\n"
+        "from answer_ranking.cli.main import main\n"
         "try: main()\n"
         "except SystemExit as end: assert not end.code\n"
         "print(sorted({'tensorflow', 'keras', 'matplotlib', 'gensim'} & set(sys.modules)))"

@@ -104,7 +104,7 @@ def test_the_shell_ranks_by_a_preset_without_tensorflow(environment, tmp_path):
     arguments = ["answer-ranking", "rank", "hyperqa_squad", QUESTION, "answers.txt"]
     lines = [
         "import sys",
-        "from answer_ranking.ranking.cli import main",
+        "from answer_ranking.cli.main import main",
         f"sys.argv = {arguments}",
         "try:",
         "    main()",

@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from answer_ranking.cli import main as cli
 from answer_ranking.data_prep import DATASETS, load_dataset
 from answer_ranking.data_prep.dataset import find_description
 from answer_ranking.engine import Seed, build
-from answer_ranking.ranking import Ranker, cli
+from answer_ranking.ranking import Ranker
 from answer_ranking.reproduce import (
     attentive_pooling_insuranceqa,
     attentive_pooling_semevalcqa,

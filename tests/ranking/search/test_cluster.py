@@ -105,7 +105,7 @@ def test_a_driver_and_a_node_are_killed(real_ranker, cluster, tmp_path, monkeypa
     assert "nearest" in alone.manifest.stages and len(alone) == N
 
     folder = tmp_path / "index"
-    code = "from answer_ranking.ranking.cli import main; main()"
+    code = "from answer_ranking.cli.main import main; main()"
     options = [shards, "--model", real_ranker, "--output", folder, "--ray", cluster.address]
     driver = subprocess.Popen([sys.executable, "-c", code, "index", *map(str, options)])
     when_finished(folder, 2, driver.kill).join()

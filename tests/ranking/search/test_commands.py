@@ -145,7 +145,7 @@ def test_what_the_user_can_correct(command, tmp_path, monkeypatch, arguments, me
 
 def test_neither_command_imports_tensorflow(real_ranker, table, tmp_path, environment):
     code = (
-        "import sys\nfrom answer_ranking.ranking.cli import main\n"
+        "import sys\nfrom answer_ranking.cli.main import main\n"
         "try: main()\nfinally: print([m for m in ('tensorflow', 'keras') if m in sys.modules])"
     )
     index = ["index", table, "--model", real_ranker / "hyperbolic", "--output", tmp_path / "index"]

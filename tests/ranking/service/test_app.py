@@ -338,6 +338,13 @@ def test_another_site_s_page_may_do_no_more_than_link_to_the_page(client, path, 
     assert client.get(path, headers=headers).status_code == (200 if allowed else 403)
 
 
+@pytest.mark.parametrize("purpose", ["prefetch", "prefetch;prerender"])
+def test_another_site_s_page_cannot_have_the_page_fetched_ahead(client, purpose):
+    headers = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+    assert client.get("/", headers={**headers, "sec-purpose": purpose}).status_code == 403
+    assert client.get("/", headers=headers).status_code == 200
+
+
 def test_another_site_s_page_cannot_search(client):
     headers = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "cors", "sec-fetch-dest": "empty"}
     asked = {"question": QUESTION}

@@ -9,6 +9,8 @@ from answer_ranking.base.errors import UserError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from answer_ranking.data_prep.dataset import Dataset
+
 
 Name = Annotated[str, tyro.conf.arg(metavar="DATASET")]
 
@@ -72,39 +74,23 @@ def stats(
     from json import dumps
     from pathlib import Path
 
-    from answer_ranking.data_prep.dataset import load_dataset
-    from answer_ranking.data_prep.own_tables import load_table
-    from answer_ranking.data_prep.statistics import dataset_statistics, table_statistics
-    from answer_ranking.data_prep.tables import RULES
-    from answer_ranking.data_prep.vocabulary import Tokenizer
-
-    notes: list[str] = []
     named = {"question": question_column, "candidate": candidate_column, "label": label_column}
     columns = {ours: name for ours, name in named.items() if name != ours}
     if Path(dataset).suffix or Path(dataset).is_file():
         if variant or data_home:
             raise UserError("--variant and --data-home are for the papers' data sets, not for a table.")
-        title, variant = Path(dataset).name, ""
-        tables = {"table": load_table(dataset, columns=columns, drop_bad_rows=drop_bad_rows)}
-        rows = table_statistics(tables, {rule: rule for rule in RULES}, Tokenizer(pretokenised=False))
+        title, variant, notes = Path(dataset).name, "", []
+        rows = _count_table(dataset, columns, drop_bad_rows)
     else:
         if columns or drop_bad_rows:
             raise UserError("--drop-bad-rows and the names of columns are for a table of your own.")
+        from answer_ranking.data_prep.dataset import load_dataset
+        from answer_ranking.data_prep.statistics import dataset_statistics
+
         loaded = load_dataset(dataset, variant, data_home)
-        title, variant = loaded.description.title, loaded.variant
+        title, variant, notes = loaded.description.title, loaded.variant, _notes(loaded)
         rows = dataset_statistics(loaded)
-        notes += loaded.description.notes
-        for split, table in loaded.splits.items():
-            if empty := table.attrs.get("questions_without_candidates"):
-                notes.append(f"{split}: {empty} of the questions under 'all' have no candidates.")
-            for reason, count in table.attrs.get("skipped", {}).items():
-                notes.append(f"{split}: left out, {reason}: {count:,}.")
-    for row in rows[(rows["order"] != "") & (rows["protocol"] == "all")].itertuples():
-        share = row.correct_first if row.order == "correct first" else row.correct_last
-        notes.append(
-            f"{row.split}: THE ORDER GIVES THE LABEL AWAY ({row.order} in {share:.1%} of the questions with "
-            "both kinds). Break ties at random, and shuffle the candidates before a model sees their order."
-        )
+    notes += _order_warnings(rows)
     if json:
         record = {"dataset": title, "variant": variant, "rows": rows.to_dict("records"), "notes": notes}
         print(dumps(record, indent=1))
@@ -112,6 +98,56 @@ def stats(
     print(f"{title}{f', training set {variant}' if variant else ''}")
     print(_text_table(rows))
     print("\n".join(notes))
+
+
+def card(
+    dataset: Name,
+    variant: str | None = None,
+    data_home: str | None = None,
+) -> None:
+    """Print a data set's card: where it comes from, its licence, counts and lengths.
+
+    Args:
+        dataset: the data set's name.
+        variant: the training set.
+        data_home: the folder that holds wikiqa/, trecqa/ and so on; else QA_DATA_HOME, else the user's cache.
+    """
+    from answer_ranking.data_prep import load_dataset
+    from answer_ranking.reports.data_card import data_card
+
+    print(data_card(load_dataset(dataset, variant, data_home)))
+
+
+def _count_table(path: str, columns: dict[str, str], drop_bad_rows: bool) -> "pd.DataFrame":
+    from answer_ranking.data_prep.own_tables import load_table
+    from answer_ranking.data_prep.statistics import table_statistics
+    from answer_ranking.data_prep.tables import RULES
+    from answer_ranking.data_prep.vocabulary import Tokenizer
+
+    tables = {"table": load_table(path, columns=columns, drop_bad_rows=drop_bad_rows)}
+    return table_statistics(tables, {rule: rule for rule in RULES}, Tokenizer(pretokenised=False))
+
+
+def _notes(loaded: "Dataset") -> list[str]:
+    """List what the description says, and what reading the files left out."""
+    notes = list(loaded.description.notes)
+    for split, table in loaded.splits.items():
+        if empty := table.attrs.get("questions_without_candidates"):
+            notes.append(f"{split}: {empty} of the questions under 'all' have no candidates.")
+        for reason, count in table.attrs.get("skipped", {}).items():
+            notes.append(f"{split}: left out, {reason}: {count:,}.")
+    return notes
+
+
+def _order_warnings(rows: "pd.DataFrame") -> list[str]:
+    warnings = []
+    for row in rows[(rows["order"] != "") & (rows["protocol"] == "all")].itertuples():
+        share = row.correct_first if row.order == "correct first" else row.correct_last
+        warnings.append(
+            f"{row.split}: THE ORDER GIVES THE LABEL AWAY ({row.order} in {share:.1%} of the questions with "
+            "both kinds). Break ties at random, and shuffle the candidates before a model sees their order."
+        )
+    return warnings
 
 
 def _text_table(rows: "pd.DataFrame") -> str:

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
+from answer_ranking.cli.data import get, stats
 from answer_ranking.data_prep import UserError
-from answer_ranking.data_prep.commands import get, stats
 
 
 def test_stats_of_the_sample_says_sample(capsys):

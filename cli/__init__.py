@@ -1,0 +1,1 @@
+"""The console command `answer-ranking`: a file per group of subcommands."""

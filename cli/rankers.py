@@ -1,0 +1,192 @@
+"""The subcommands that train, use and explain one ranker. Everything slow is imported when one runs."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+from tyro.conf import OmitArgPrefixes, Positional
+
+from answer_ranking import ranking
+from answer_ranking.base.command import printable
+from answer_ranking.base.errors import UserError
+from answer_ranking.ranking.options import TrainOptions
+
+Table = Annotated[Path, tyro.conf.arg(metavar="TABLE")]
+Model = Annotated[Path, tyro.conf.arg(metavar="MODEL")]
+Text = Annotated[str, tyro.conf.arg(metavar="TEXT")]
+
+_EITHER = "give either a question and a file of candidates, or --table FILE."
+
+
+def train(
+    table: Table,
+    dev: Path | None = None,
+    test: Path | None = None,
+    *,
+    training: OmitArgPrefixes[TrainOptions],
+) -> None:
+    """Train a ranker on a table of your own and compare it with rules that need no training.
+
+    The table has the columns question, candidate and label (1 for a correct candidate), as .csv, .tsv, .xlsx,
+    .jsonl or .parquet. Where all answers are correct, the column label may be missing: wrong answers are
+    drawn among those to other questions. A report, the model, the run files and the split are left in a
+    folder that is printed. After an interruption the same command goes on.
+
+    Args:
+        table: the table to train on.
+        dev: the table that chooses the best epoch; unless given, a share of the questions of the first.
+        test: the table to report on; unless given, a share of the questions of the first.
+    """
+    ranking.train_ranker(table, dev, test, **vars(training))
+
+
+def rank(
+    model: Model,
+    question: Positional[Annotated[str | None, tyro.conf.arg(metavar="QUESTION")]] = None,
+    candidates: Positional[Annotated[str | None, tyro.conf.arg(metavar="CANDIDATES")]] = None,
+    table: Path | None = None,
+    output: Path | None = None,
+    top: int | None = None,
+    question_column: str = "question",
+    candidate_column: str = "candidate",
+    drop_bad_rows: bool = False,
+    bom: bool = False,
+) -> None:
+    """Rank candidate answers with a trained model, best first.
+
+    Args:
+        model: the folder model/ that a training left, or a ranker that comes with the package, such as
+            hyperqa_squad.
+        question: the question.
+        candidates: a file with one candidate per line, or "-" for standard input.
+        table: rank the questions of this table instead; it has the columns question and candidate.
+        output: with a table, the .csv file to write, separated as the table; else the ranking is printed.
+            Texts that a spreadsheet would take for formulas get an apostrophe.
+        top: only the first so many of each question.
+        question_column: the table's column of questions.
+        candidate_column: the table's column of candidate answers.
+        drop_bad_rows: leave out the table's rows that cannot be read, and say how many.
+        bom: begin the output with a byte order mark, by which Excel tells UTF-8.
+    """
+    if top is not None and top < 1:
+        raise UserError(f"--top must be at least 1. Received: {top}")
+    if table is not None:
+        if question is not None:
+            raise UserError(_EITHER)
+        columns = {"question": question_column, "candidate": candidate_column}
+        _rank_table(model, table, output, top, columns, drop_bad_rows, bom)
+        return
+    if question is None or candidates is None:
+        raise UserError(_EITHER)
+    if output is not None:
+        raise UserError("--output goes with --table. Redirect the output instead.")
+    if bom or drop_bad_rows or (question_column, candidate_column) != ("question", "candidate"):
+        raise UserError("--bom, --drop-bad-rows and the names of columns go with --table.")
+    _rank_lines(model, question, candidates, top)
+
+
+def explain(
+    model: Model,
+    question: Text,
+    answer: Text,
+    output: Path = Path("why.png"),
+    method: Literal["own", "occlusion"] = "own",
+    disk: Path | None = None,
+) -> None:
+    """Show what the words of a question and an answer do to the score.
+
+    HyperQA and CosineQA show each word's share of the score, AP-CNN and AP-BiLSTM their attention, Cosinet
+    the relatedness of words, CTRN and QRNN their gates; others what the score loses without each word.
+
+    Args:
+        model: the folder model/ that a training left, or a ranker that comes with the package.
+        question: the question.
+        answer: an answer.
+        output: the file to write: .png, .svg or .html. A .png has Latin, Greek and Cyrillic letters alone.
+        method: own, the model's own reason; occlusion, what the score loses without each word.
+        disk: a file of further answers, one per line: draw all of them around the question in the Poincaré
+            disk instead (HyperQA and CosineQA).
+    """
+    if output.suffix.lower() not in (".png", ".svg", ".html"):
+        raise UserError(f"--output must end in .png, .svg or .html. Received: {output}")
+    if disk is not None and method != "own":
+        raise UserError("--method says how words are weighed, and --disk shows no words. Leave one out.")
+    from answer_ranking.base.files import atomic_write, read_lines
+
+    ranker = ranking.Ranker.load(model)
+    why: ranking.Disk | ranking.Explanation
+    if disk is not None:
+        why = ranker.disk(question, list(dict.fromkeys([answer, *read_lines(disk, "answers")])))
+    else:
+        why = ranker.explain(question, answer, method)
+    with atomic_write(output, "wb") as file:
+        if output.suffix.lower() == ".png":
+            why.figure().savefig(file, format="png")
+        else:
+            file.write((why.svg() if output.suffix.lower() == ".svg" else why.html()).encode())
+    print(printable(why.summary))
+    if isinstance(why, ranking.Explanation):
+        for side, words in why.strongest().items():
+            print(f"{side:9}", printable(", ".join(f"{word} {weight:.3f}" for word, weight in words)))
+    print(output)
+
+
+def export(model: Model, output: Path = Path("model.onnx"), texts: Path | None = None) -> None:
+    """Write a model as ONNX, checked with onnxruntime against Keras, and its words beside it.
+
+    Args:
+        model: the folder model/ that a training left, or a ranker that comes with the package.
+        output: the file to write, ending in .onnx.
+        texts: a file of texts, one per line, whose words the file shall have beside those of the training;
+            all others are one unknown word to it.
+    """
+    from answer_ranking.base.files import read_lines
+    from answer_ranking.ranking.export import export_onnx
+
+    lines = read_lines(texts, "texts") if texts is not None else []
+    difference = export_onnx(ranking.Ranker.load(model), output, lines)
+    print(f"{output}, words: {output.with_suffix('.words.json')}")
+    print(f"Scores of random pairs differ from Keras' by at most {difference:.1e}.")
+
+
+def _rank_lines(model: Path, question: str, candidates: str, top: int | None) -> None:
+    from answer_ranking.base.files import read_lines
+
+    texts = read_lines(candidates, "candidates")
+    ranker = ranking.Ranker.load(model)
+    ranked = ranker.rank(question, texts, top)
+    words, unknown = set(ranker.tokenizer([question])[0]), ranker.unknown_words(question)
+    if 2 * len(unknown) >= len(words):
+        what = f"{len(unknown)} of {len(words)} words of the question are unknown"
+        print(printable(f"{what}: {', '.join(unknown)}"), file=sys.stderr)
+    for row in ranked.itertuples():
+        print(f"{row.rank:3}  {row.score:9.4f}  {printable(row.text)}")
+
+
+def _rank_table(
+    model: Path,
+    table: Path,
+    output: Path | None,
+    top: int | None,
+    named: dict[str, str],
+    drop_bad_rows: bool,
+    bom: bool,
+) -> None:
+    """Rank the questions of a table, whose columns have these names, and print or write the ranking."""
+    if output is not None and output.suffix.lower() != ".csv":
+        raise UserError(f"--output must end in .csv. Received: {output}")
+    from answer_ranking.base.files import atomic_write
+    from answer_ranking.data_prep.own_tables import load_table, write_csv
+
+    columns = {ours: name for ours, name in named.items() if name != ours}
+    rows = load_table(table, labelled=False, columns=columns, drop_bad_rows=drop_bad_rows)
+    ranked = ranking.Ranker.load(model).rank_table(rows)
+    if top is not None:
+        ranked = ranked[ranked["rank"] <= top]
+    if output is None:
+        write_csv(ranked, sys.stdout, rows.attrs["separator"], bom=bom)
+        return
+    with atomic_write(output) as file:
+        write_csv(ranked, file, rows.attrs["separator"], bom=bom)
+    print(f"{len(ranked):,} candidates of {ranked['question_id'].nunique():,} questions: {output}")
