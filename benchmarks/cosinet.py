@@ -71,17 +71,17 @@ def train_and_rank(options: argparse.Namespace) -> dict:
     # The paper's highest rates and three epochs.
     if listwise:
         rate = 2e-4
-        way = Listwise(train, ListwiseOptions(epochs=options.epochs, learning_rate=rate))
+        method = Listwise(train, ListwiseOptions(epochs=options.epochs, learning_rate=rate))
     else:
         rate, without = 2e-3, {"l2": 0.0, "patience": None}
-        way = Pointwise(train, PointwiseOptions(epochs=options.epochs, learning_rate=rate, **without))
+        method = Pointwise(train, PointwiseOptions(epochs=options.epochs, learning_rate=rate, **without))
     start = time.perf_counter()
     ranker = (cosinet if encoder == "Cosinet" else compare_aggregate)(
         vectors.matrix,
         objective="listwise" if listwise else "pointwise",
         across=listwise[1].lower() if len(listwise) > 1 else "none",
     )
-    result = fit(ranker, way, dev=data.dev, callbacks=[SlantedTriangularRate(rate)])
+    result = fit(ranker, method, dev=data.dev, callbacks=[SlantedTriangularRate(rate)])
     training = time.perf_counter() - start
     score = Scorer(ranker, data.test)
     score()

@@ -130,7 +130,7 @@ def _triples(batches, tf):
     """The same pairs in the same batches, as padded triples."""
     import numpy as np
 
-    sampler, size = batches.way.sampler, batches.way.options.batch_size
+    sampler, size = batches.method.sampler, batches.method.options.batch_size
     split = sampler.split
 
     def generate():

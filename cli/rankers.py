@@ -10,7 +10,7 @@ from tyro.conf import OmitArgPrefixes, Positional
 from answer_ranking import ranking
 from answer_ranking.base.command import printable
 from answer_ranking.base.errors import UserError
-from answer_ranking.ranking.options import TrainOptions
+from answer_ranking.ranking.train_options import TrainOptions
 
 Table = Annotated[Path, tyro.conf.arg(metavar="TABLE")]
 Model = Annotated[Path, tyro.conf.arg(metavar="MODEL")]

@@ -56,7 +56,7 @@ def _read(
 ) -> tuple[pd.DataFrame, list[int] | None]:
     if suffix in (".parquet", ".xlsx"):
         if not path.is_file():
-            raise UserError(f"{path} is no file, or does not exist. Check the path.")
+            raise UserError(f"{path} is not a file, or does not exist. Check the path.")
         if suffix == ".parquet":
             return read_parquet(path, names)
         return read_excel(path, names, faults, sheet)

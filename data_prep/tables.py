@@ -230,7 +230,7 @@ def _fault_of_text(name: str, value: object, text: str, if_empty: str) -> str | 
     if is_blank(text):
         return f"the {name} is empty. {if_empty}"
     if not isinstance(value, (str, int, float, np.number)):
-        return f"the {name} is no text but {text[:40]!r}. Write it as a text."
+        return f"the {name} is not a text but {text[:40]!r}. Write it as a text."
     if not text.isascii() and not text.isprintable() and _SURROGATE.search(text):
         return f"the {name} holds half of a character (a lone surrogate). Save it as UTF-8."
     if not name.endswith("_id"):

@@ -22,7 +22,7 @@ from answer_ranking.evaluation.runs import write_split
 if TYPE_CHECKING:
     import keras
 
-    from answer_ranking.training.fitting import FitResult, Way
+    from answer_ranking.training.fitting import FitResult, TrainingMethod
 
 TRAINED = "trained.json"
 """In a seed's folder when its training has ended: what trained it."""
@@ -42,7 +42,7 @@ class Seed:
     callbacks: tuple["keras.callbacks.Callback", ...] = ()
     start: Sequence[np.ndarray] | None = None
 
-    def fit(self, model: "keras.Model", way: "Way", dev: EncodedSplit) -> "FitResult":
+    def fit(self, model: "keras.Model", method: "TrainingMethod", dev: EncodedSplit) -> "FitResult":
         """Train a model, or go on with its training; see `answer_ranking.training.fit`."""
         from answer_ranking.training.fitting import fit
 
@@ -51,7 +51,7 @@ class Seed:
                 variable.assign(value)
         return fit(
             model,
-            way,
+            method,
             dev,
             callbacks=self.callbacks,
             verbose=self.state is not None,

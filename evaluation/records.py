@@ -205,7 +205,7 @@ def read_study(
     """Read the record of a study, which must have the needed keys; else a UserError names the file."""
     record = _read(path)
     if missing := set(needed) - record.keys():
-        raise UserError(f"{path} is no record of its study: {sorted(missing)} missing. Run the study again.")
+        raise UserError(f"{path} is not a record of its study: {sorted(missing)} missing. Run it again.")
     return record
 
 

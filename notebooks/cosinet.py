@@ -225,14 +225,14 @@ EPOCHS = 3 if FAST else 12
 def train(name, seed):
     model = cosinet(vectors.matrix, filters=50, seed=seed, **MODELS[name])
     if name == "Cosinet":
-        way = Pointwise(
+        method = Pointwise(
             data.train, PointwiseOptions(epochs=EPOCHS, learning_rate=2e-3, batch_size=32), seed=seed
         )
     else:
-        way = Listwise(
+        method = Listwise(
             data.train, ListwiseOptions(epochs=EPOCHS, learning_rate=2e-3, batch_size=8), seed=seed
         )
-    return model, fit(model, way, dev=data.dev, verbose=False)
+    return model, fit(model, method, dev=data.dev, verbose=False)
 
 
 runs = {name: [train(name, seed) for seed in SEEDS] for name in MODELS}

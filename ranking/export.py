@@ -49,8 +49,8 @@ def export_onnx(ranker: "Ranker", path: str | Path, texts: Sequence[str] = ()) -
     if missing:
         raise UserError(f"{' and '.join(missing)} missing: pip install 'answer-ranking[onnx]'.")
     import_tensorflow()
-    ranker.known_words.encode(texts)
-    model, added, words = ranker.model, ranker.known_words.added, ranker.known_words.words
+    ranker.open_vocabulary.encode(texts)
+    model, added, words = ranker.model, ranker.open_vocabulary.added, ranker.open_vocabulary.words
     if len(added):
         from answer_ranking.ranking.keras_texts import with_word_vectors, word_layer
 

@@ -77,7 +77,7 @@ def vocabulary_file(folder: Path) -> Path:
 def _hash_in(path: Path) -> str:
     with reading(path), ZipFile(path) as archive:
         if archive.getinfo(_VOCABULARY_HASH).file_size != hashlib.sha256().digest_size * 2:
-            raise ValueError("what binds it to its vocabulary is no hash")
+            raise ValueError("what binds it to its vocabulary is not a hash")
         return archive.read(_VOCABULARY_HASH).decode()
 
 

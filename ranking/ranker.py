@@ -20,8 +20,8 @@ from answer_ranking.models.catalogue import CATALOGUE, find_entry
 from answer_ranking.ranking import model_folder
 from answer_ranking.ranking.disk import Disk
 from answer_ranking.ranking.explanation import Explanation
-from answer_ranking.ranking.known_words import KnownWords, by_whole_path
 from answer_ranking.ranking.numpy_hyperqa import NumpyHyperQA, cosine
+from answer_ranking.ranking.open_vocabulary import OpenVocabulary, by_whole_path
 
 if TYPE_CHECKING:
     import keras
@@ -42,8 +42,8 @@ class Ranker:
     order in which they are given: give sentences of one text in the text's order.
 
     Where `vectors` names what the model's word vectors were read from, words that the vocabulary lacks are
-    looked up there (`KnownWords`); a word that is not found either is unknown, and all unknown words are the
-    same to a model. Vectors trained on the training table itself, and vectors that the model trained, have
+    looked up there (`OpenVocabulary`); a word that is not found either is unknown, and all unknown words are
+    the same to a model. Vectors trained on the training table itself, and those that the model trained, have
     no other words. A ranker may be called from several threads; Keras models take turns.
 
     Args:
@@ -127,7 +127,9 @@ class Ranker:
         # A trained layer's vectors are no file's; a word without its document frequency has no features.
         frozen = self._numpy is not None or (n_vectors is not None and not self._word_layer().trainable)
         sources = self.vectors if frozen and not self.needs_features else ()
-        self.known_words = KnownWords(vocabulary, self.tokenizer, sources, self._own_vectors, embeddings_home)
+        self.open_vocabulary = OpenVocabulary(
+            vocabulary, self.tokenizer, sources, self._own_vectors, embeddings_home
+        )
         self._stored: tuple[Path, bytes] | None = None
         self._growing: GrowingModel | None = None
         self._encoder: tuple[Any, Callable[[EncodedTexts], np.ndarray] | None] = (None, None)
@@ -216,7 +218,7 @@ class Ranker:
         from answer_ranking.ranking.explaining import explain
 
         with self._lock:
-            encoded = self.known_words.encode([question, answer])
+            encoded = self.open_vocabulary.encode([question, answer])
             words = self.tokenizer([question, answer])
             reason = "occlusion" if self.entry is None else self.entry.reason
             return explain(words, encoded, method, reason, self.grown_model, self.score_encoded)
@@ -236,7 +238,7 @@ class Ranker:
         folder = Path(folder)
         facts = {"words": self.vocabulary.words[2:], **self._tokens, "name": self.name, "kind": self.kind}
         if self.vectors:
-            home = self.known_words.embeddings_home
+            home = self.open_vocabulary.embeddings_home
             facts["vectors"] = [path for each in self.vectors for path in by_whole_path(each, home)]
         if self.idf is not None:
             facts["idf"] = self.idf.tolist()
@@ -274,7 +276,7 @@ class Ranker:
             facts = json.loads(content)
             vocabulary = Vocabulary(facts.pop("words"))
             if not all(isinstance(word, str) for word in vocabulary.index):
-                raise TypeError("a word is no text")
+                raise TypeError("a word is not a text")
             idf = facts.pop("idf", None)
         model, kind = model_folder.read_model(model_path, content, facts.pop("kind", None))
         with model_folder.reading(folder):
@@ -285,7 +287,7 @@ class Ranker:
 
     def unknown_words(self, text: str) -> list[str]:
         """Give the distinct words of a text that the ranker does not know, in their order."""
-        return self.known_words.unknown(text)
+        return self.open_vocabulary.unknown(text)
 
     def encode_query(self, texts: Sequence[str]) -> np.ndarray:
         """Encode questions, float32 `(n, d)`, for models that see a text apart from what it is compared with.
@@ -315,7 +317,7 @@ class Ranker:
         self.check_encodes_apart()
         if isinstance(texts, str):
             raise UserError(f"texts are given as a list. Write [{texts!r:.40}].")
-        return self.known_words.encode(texts)
+        return self.open_vocabulary.encode(texts)
 
     def _points_of(self, encoded: EncodedTexts) -> np.ndarray:
         points = np.empty((0, 0), np.float32)
@@ -373,7 +375,7 @@ class Ranker:
 
     def _encode(self, texts: EncodedTexts) -> np.ndarray:
         if self._numpy is not None:
-            return self._numpy.encode(texts, self.known_words.added)
+            return self._numpy.encode(texts, self.open_vocabulary.added)
         from answer_ranking.ranking.keras_texts import text_encoder
 
         with self._lock:
@@ -389,9 +391,9 @@ class Ranker:
         return self._numpy is not None
 
     def score_encoded(self, split: EncodedSplit) -> np.ndarray:
-        """Score every candidate of texts that `known_words` encoded, float32 `(rows,)`."""
+        """Score every candidate of texts that `open_vocabulary` encoded, float32 `(rows,)`."""
         if self._numpy is not None:
-            return self._numpy.score(split, self.known_words.added)
+            return self._numpy.score(split, self.open_vocabulary.added)
         # Here, since it takes seconds: what is wrong with the texts is said before.
         from answer_ranking.training import score
 
@@ -405,7 +407,7 @@ class Ranker:
         index, texts = pd.factorize(table["candidate"].to_numpy(object))
         changes = identifiers[1:] != identifiers[:-1]
         first = np.flatnonzero(np.concatenate([[True], changes]))
-        encoded = self.known_words.encode([*table["question"].iloc[first], *texts])
+        encoded = self.open_vocabulary.encode([*table["question"].iloc[first], *texts])
         return EncodedSplit(
             questions=encoded.take(np.arange(len(first))),
             candidates=SharedTexts(encoded.take(np.arange(len(first), len(encoded))), index.astype(np.int32)),
@@ -417,7 +419,7 @@ class Ranker:
 
     def grown_model(self) -> "keras.Model":
         """Give the Keras model with the vectors of all words found so far."""
-        if not len(added := self.known_words.added):
+        if not len(added := self.open_vocabulary.added):
             return self.model
         if self._growing is None:
             from answer_ranking.ranking.keras_texts import GrowingModel
@@ -428,7 +430,7 @@ class Ranker:
     def _word_layer(self) -> Any:
         from answer_ranking.ranking.keras_texts import word_layer
 
-        # Not `model`, whose lock the caller of `known_words` may wait for while it holds that of the words.
+        # Not `model`: a caller of `open_vocabulary` may wait for its lock while it holds that of the words.
         return word_layer(self._model)
 
     def _n_vectors(self) -> int | None:

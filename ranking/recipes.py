@@ -7,8 +7,8 @@ import numpy as np
 from answer_ranking.data_prep import Vocabulary
 from answer_ranking.data_prep.word_vectors.load import WordVectors
 from answer_ranking.engine import Seed, TrainingData, options_of, train
-from answer_ranking.ranking.options import FROM_PRESETS, TrainOptions
 from answer_ranking.ranking.ranker import Ranker
+from answer_ranking.ranking.train_options import FROM_PRESETS, TrainOptions
 
 if TYPE_CHECKING:
     import keras

@@ -19,10 +19,10 @@ from answer_ranking.data_prep.own_tables import split_by_question, write_csv
 from answer_ranking.data_prep.tables import same_text
 from answer_ranking.engine import TrainingData, TrainingRun, encode, training_key
 from answer_ranking.evaluation.records import environment, package_versions
-from answer_ranking.ranking.options import TrainOptions
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.recipes import train_seed
 from answer_ranking.ranking.report import RuleComparison, compare_with_rules, html_report, print_comparison
+from answer_ranking.ranking.train_options import TrainOptions
 from answer_ranking.ranking.wrong_answers import draw_wrong_answers
 
 Table: TypeAlias = str | Path | pd.DataFrame
@@ -64,8 +64,8 @@ def train_ranker(
         test: the table to report on.
         model: "hyperqa" (the fastest), "ctrn", "ap-cnn", "cosinet", "ca-list-birnn" (the best on WikiQA), or
             a preset to go on with, "hyperqa_squad" or "cosinet_squad".
-        **options: the fields of `ranking.options.TrainOptions`, such as `epochs`, `seeds`, `embeddings`,
-            `output`.
+        **options: the fields of `ranking.train_options.TrainOptions`, such as `epochs`, `seeds`,
+            `embeddings`, `output`.
 
     Raises:
         UserError: a table cannot be read or is too small, an option is out of range, or a file cannot be

@@ -2,7 +2,7 @@
 
 import os
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import keras
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from answer_ranking.training.ranker_trainer import RankerTrainer
 
 
-class Way(Protocol):
-    """A way of training: its data, options, batches and loss, for any ranker."""
+class TrainingMethod(Protocol):
+    """A method of training: its data, options, batches and loss, for any ranker."""
 
     options: Any
     order_seed: int | None
@@ -27,27 +27,24 @@ class Way(Protocol):
         """Return what computes the training step for a ranker."""
 
     def signature(self, trainer: "RankerTrainer") -> dict[str, tf.TensorSpec]:
-        """Return types and shapes of a batch's arrays, without the axis of the replicas."""
+        """Return types and shapes of a batch's arrays."""
 
-    def batches(
-        self, trainer: "RankerTrainer", epoch: int, replicas: int = 1
-    ) -> Iterator[dict[str, np.ndarray]]:
-        """Make the batches of an epoch, which depend on seed and epoch; the first axis is the replicas'."""
+    def batches(self, trainer: "RankerTrainer", epoch: int) -> Iterator[dict[str, np.ndarray]]:
+        """Make the batches of an epoch, which depend on seed and epoch."""
 
 
 class BatchStream:
-    """Gives a way's batches to `keras.Model.fit`, ahead of the step where there are cores to spare."""
+    """Gives the batches of a training method to `keras.Model.fit`, ahead of the step where cores are free."""
 
-    def __init__(self, way: Way, trainer: "RankerTrainer"):
-        self.way, self.trainer, self.epoch = way, trainer, 0
-        self.n_batches = len(way)
-        self.replicas = tf.distribute.get_strategy().num_replicas_in_sync
+    def __init__(self, method: TrainingMethod, trainer: "RankerTrainer"):
+        self.method, self.trainer, self.epoch = method, trainer, 0
+        self.n_batches = len(method)
 
     def __len__(self) -> int:
         return self.n_batches
 
     def __iter__(self) -> Iterator[dict[str, np.ndarray]]:
-        return self.way.batches(self.trainer, self.epoch, self.replicas)
+        return self.method.batches(self.trainer, self.epoch)
 
     def start(self, epoch: int, logs: dict | None = None) -> None:
         """Let the next iteration give the batches of an epoch."""
@@ -55,10 +52,7 @@ class BatchStream:
 
     def dataset(self) -> tf.data.Dataset:
         """Return a dataset of one epoch; each iteration gives the epoch that has started."""
-        signature = {
-            name: tf.TensorSpec([self.replicas, *spec.shape], spec.dtype)
-            for name, spec in self.way.signature(self.trainer).items()
-        }
+        signature = self.method.signature(self.trainer)
         batches: Iterator[dict[str, np.ndarray]] = iter(())
         # TensorFlow never frees a function given to `numpy_function`; a weak reference lets the data go.
         source: Any = weakref.ref(self)
@@ -111,30 +105,3 @@ def batches_of_like_length(
         order = order[np.lexsort((lengths[order], window))]
     groups = [order[i : i + batch_size] for i in range(0, len(order), batch_size)]
     return [groups[i] for i in rng.permutation(len(groups))]
-
-
-def share_among(items: np.ndarray, replicas: int) -> tuple[np.ndarray, np.ndarray]:
-    """Repeat the first item until all replicas have as many; weight the real ones so that they sum to 1."""
-    filled = np.concatenate([items, np.full(-len(items) % replicas, items[0])])
-    weight = (np.arange(len(filled)) < len(items)) / len(items)
-    return filled, weight.astype(np.float32)
-
-
-def stack_replicas(
-    parts: list[dict[str, np.ndarray]], fill: Callable[[str, np.ndarray], Any] = lambda name, value: 0
-) -> dict[str, np.ndarray]:
-    """Stack the arrays of the replicas' parts; `fill` gives what the smaller ones are filled up with."""
-    stacked = {}
-    for name in parts[0]:
-        values = [np.asarray(part[name]) for part in parts]
-        shape = np.max([value.shape for value in values], axis=0).astype(int)
-        stacked[name] = np.empty((len(parts), *shape), values[0].dtype)
-        for i, value in enumerate(values):
-            stacked[name][i] = fill(name, value)
-            stacked[name][i, ...][tuple(map(slice, value.shape))] = value
-    return stacked
-
-
-def by_replica(arrays: dict[str, np.ndarray], replicas: int) -> dict[str, np.ndarray]:
-    """Split the first axis of a batch's arrays into replicas and their items."""
-    return {name: x.reshape(replicas, -1, *x.shape[1:]) for name, x in arrays.items()}

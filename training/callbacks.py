@@ -62,7 +62,7 @@ class SlantedTriangularRate(keras.callbacks.Callback):
 
     Example:
         >>> rate = SlantedTriangularRate(2e-3)
-        >>> fit(model, way, dev=data.dev, callbacks=[rate])  # doctest: +SKIP
+        >>> fit(model, method, dev=data.dev, callbacks=[rate])  # doctest: +SKIP
     """
 
     def __init__(self, peak: float, *, cut_fraction: float = 0.1, ratio: float = 32.0):
@@ -97,7 +97,7 @@ class NormTracker(keras.callbacks.Callback):
 
     Example:
         >>> tracker = NormTracker(data.dev, edge_norm=0.7)  # doctest: +SKIP
-        >>> fit(model, way, dev=data.dev, callbacks=[tracker])  # doctest: +SKIP
+        >>> fit(model, method, dev=data.dev, callbacks=[tracker])  # doctest: +SKIP
         >>> tracker.rows[-1]["questions"]["before"]  # doctest: +SKIP
         [12.1, 31.7, 80.2]
     """

@@ -11,12 +11,13 @@ from typing import Any
 
 import keras
 import numpy as np
+import tensorflow as tf
 from tqdm import tqdm
 
 from answer_ranking.base.files import atomic_write
 from answer_ranking.data_prep import EncodedSplit, UserError
 from answer_ranking.evaluation import measure
-from answer_ranking.training.batch_stream import BatchStream, Way
+from answer_ranking.training.batch_stream import BatchStream, TrainingMethod
 from answer_ranking.training.options import FitOptions
 from answer_ranking.training.scoring import Scorer
 
@@ -47,7 +48,7 @@ class FitResult:
 
 def fit(
     ranker: keras.Model,
-    way: Way,
+    method: TrainingMethod,
     dev: EncodedSplit,
     *,
     state: str | Path | None = None,
@@ -58,12 +59,9 @@ def fit(
 ) -> FitResult:
     """Train a ranker and leave it with the weights of its best epoch on dev.
 
-    Call it in the scope of a `tf.distribute.MirroredStrategy`, in which the ranker was built, to train on
-    several devices.
-
     Args:
         ranker: the model to train.
-        way: `Pairwise`, `Pointwise`, `Listwise` or `HardestNegative`, with the training data and options.
+        method: `Pairwise`, `Pointwise`, `Listwise` or `HardestNegative`, with the training data and options.
         dev: the questions that choose the best epoch, by MAP over those with a correct answer.
         state: a file that keeps the state after every epoch; a training that finds its state there goes on.
         key: names the configuration; a state under another key is refused.
@@ -78,8 +76,8 @@ def fit(
         TrainingDivergedError: the loss, its gradient, a weight or a score of dev is no longer finite; the
             ranker then has the best weights of the epochs before, and the saved state is theirs.
         UserError: the saved state is damaged or another configuration's, the optimizer is unknown, no dev
-            question has a correct answer, the way of training does not fit the ranker, or the ranker computes
-            in float16, whose gradients need a scaled loss.
+            question has a correct answer, the method does not fit the ranker, or the ranker computes in
+            float16, whose gradients need a scaled loss.
         ValueError: the ranker wants features that a split does not have.
 
     Example:
@@ -88,24 +86,24 @@ def fit(
         >>> from answer_ranking.training import Pairwise, PairwiseOptions
         >>> data = encode_dataset(load_dataset("sample"))
         >>> vectors = np.random.default_rng(0).normal(size=(len(data.vocabulary), 8))
-        >>> way = Pairwise(data.train, PairwiseOptions(epochs=2))
-        >>> len(fit(hyperqa(vectors, dimension=4), way, dev=data.dev, verbose=False).history)
+        >>> method = Pairwise(data.train, PairwiseOptions(epochs=2))
+        >>> len(fit(hyperqa(vectors, dimension=4), method, dev=data.dev, verbose=False).history)
         2
     """
     began = time.perf_counter()
     path = None if state is None else Path(state)
-    trainer, batches = _prepared(ranker, way)
+    trainer, batches = _prepared(ranker, method)
     reached = TrainingState.load(path, key)
-    selection = DevSelection(_measurement(ranker, way, dev), reached, path, way.options.patience)
+    selection = DevSelection(_measurement(ranker, method, dev), reached, path, method.options.patience)
     start = keras.callbacks.LambdaCallback(on_epoch_begin=batches.start)
-    around = [start, StopOnDivergence(), selection, *way.callbacks, *callbacks]
+    around = [start, StopOnDivergence(), selection, *method.callbacks, *callbacks]
     if verbose:
-        around.append(ProgressLine(label, way.options.epochs, batches.n_batches, reached.history))
+        around.append(ProgressLine(label, method.options.epochs, batches.n_batches, reached.history))
     try:
         trainer.fit(
             batches.dataset(),
-            epochs=way.options.epochs,
-            initial_epoch=_first_epoch(reached, way.options),
+            epochs=method.options.epochs,
+            initial_epoch=_first_epoch(reached, method.options),
             callbacks=around,
             shuffle=False,
             verbose=0,
@@ -119,23 +117,27 @@ def fit(
     return FitResult(reached.history, reached.best_epoch, time.perf_counter() - began)
 
 
-def _prepared(ranker: keras.Model, way: Way) -> tuple[keras.Model, BatchStream]:
+def _prepared(ranker: keras.Model, method: TrainingMethod) -> tuple[keras.Model, BatchStream]:
     """Compile the training step of a ranker, and lay out its batches."""
     if any(layer.compute_dtype == "float16" for layer in ranker.layers):
         raise UserError("gradients in float16 fall to zero: use mixed_bfloat16 or float32.")
+    if tf.distribute.get_strategy().num_replicas_in_sync > 1:
+        raise UserError("a training has one device. Train seeds side by side: --jobs or --ray.")
     _check_weights(ranker)
-    optimizer = _optimizer(way.options)
+    optimizer = _optimizer(method.options)
     optimizer.build(ranker.trainable_variables)
-    trainer = way.trainer(ranker)
-    batches = BatchStream(way, trainer)
+    trainer = method.trainer(ranker)
+    batches = BatchStream(method, trainer)
     # Several steps run as one call into TensorFlow, since the call itself costs as much as a small step.
-    # Keras' loop over steps does not compile for several replicas. The step does not scale its loss.
-    steps = min(batches.n_batches, 32) if batches.replicas == 1 else 1
+    # The step does not scale its loss.
+    steps = min(batches.n_batches, 32)
     trainer.compile(optimizer, steps_per_execution=steps, jit_compile=False, auto_scale_loss=False)
     return trainer, batches
 
 
-def _measurement(ranker: keras.Model, way: Way, dev: EncodedSplit) -> Callable[[], dict[str, float]]:
+def _measurement(
+    ranker: keras.Model, method: TrainingMethod, dev: EncodedSplit
+) -> Callable[[], dict[str, float]]:
     """Make the function that measures the ranker on the questions of dev with a correct answer."""
     # The other questions have no average precision.
     dev = dev.keep_questions(dev.counts_under("answerable"))
@@ -143,7 +145,7 @@ def _measurement(ranker: keras.Model, way: Way, dev: EncodedSplit) -> Callable[[
         raise UserError(
             "no dev question has a correct answer: nothing can choose the epoch. Check its labels."
         )
-    score_dev = Scorer(ranker, dev, way.order_seed)
+    score_dev = Scorer(ranker, dev, method.order_seed)
 
     def measured() -> dict[str, float]:
         scores = score_dev()

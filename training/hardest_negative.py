@@ -1,6 +1,5 @@
 """Training against the wrong answer that the current model scores highest of those drawn (dos Santos)."""
 
-import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +11,6 @@ from answer_ranking.data_prep import EncodedSplit, UserError
 from answer_ranking.data_prep.encoded_split import runs
 from answer_ranking.models.encodings import encoding_of
 from answer_ranking.models.networks.matchers import broadcast_scores, project_questions
-from answer_ranking.training.batch_stream import stack_replicas
 from answer_ranking.training.options import HardestNegativeOptions
 from answer_ranking.training.ranker_trainer import RankerTrainer, encoder_of
 
@@ -43,8 +41,8 @@ class HardestNegative:
         UserError: no question has both a correct and a wrong answer to train on.
 
     Example:
-        >>> way = HardestNegative(data.train, HardestNegativeOptions(epochs=5))  # doctest: +SKIP
-        >>> fit(ap_cnn(vectors), way, dev=data.dev)  # doctest: +SKIP
+        >>> method = HardestNegative(data.train, HardestNegativeOptions(epochs=5))  # doctest: +SKIP
+        >>> fit(ap_cnn(vectors), method, dev=data.dev)  # doctest: +SKIP
     """
 
     order_seed = None
@@ -87,19 +85,16 @@ class HardestNegative:
         return dict.fromkeys(matrices, _MATRIX) | dict.fromkeys(rows, _ROW) | weight
 
     def batches(
-        self, trainer: "HardestNegativeTrainer | None" = None, epoch: int = 0, replicas: int = 1
+        self, trainer: "HardestNegativeTrainer | None" = None, epoch: int = 0
     ) -> Iterator[dict[str, np.ndarray]]:
         order = np.random.default_rng([self.seed, epoch]).permutation(len(self.sampler))
         for number, start in enumerate(range(0, len(order), self.options.batch_size)):
             pairs = order[start : start + self.options.batch_size]
             drawn = self.sampler.draw(pairs, np.random.default_rng([self.seed, epoch, number]))
-            # A replica without a pair gets an empty share of the batch.
-            bounds = np.linspace(0, len(pairs), replicas + 1).round().astype(int)
             weight = 1 / len(pairs) if self.options.reduction == "mean" else 1.0
-            parts = [self._part(pairs[a:b], drawn[a:b], weight) for a, b in itertools.pairwise(bounds)]
-            yield stack_replicas(parts, _filling)
+            yield self._batch(pairs, drawn, weight)
 
-    def _part(self, pairs: np.ndarray, drawn: np.ndarray, weight: float) -> dict[str, np.ndarray]:
+    def _batch(self, pairs: np.ndarray, drawn: np.ndarray, weight: float) -> dict[str, np.ndarray]:
         texts = self.sampler.texts
         owner, column = np.nonzero(drawn >= 0)
         numbers, text_of_drawn = np.unique(drawn[owner, column], return_inverse=True)
@@ -217,9 +212,7 @@ class HardestNegativeTrainer(RankerTrainer):
             (0, tf.TensorArray(tf.float32, n_chunks, infer_shape=False, element_shape=(None,))),
             parallel_iterations=1,
         )
-        found = scores.concat()
-        # A replica's share may be filled up with pairs that are in no chunk.
-        return tf.pad(found, [[0, tf.shape(batch["pair_text"])[0] - tf.shape(found)[0]]])
+        return scores.concat()
 
     def _encode_for_training(
         self, questions: tf.Tensor, answers: tf.Tensor
@@ -310,11 +303,6 @@ class AnswerSampler:
 
     def _without_replacement(self, rng: np.random.Generator, n: int) -> np.ndarray:
         return rng.choice(n, min(self.count, n), replace=False)
-
-
-def _filling(name: str, value: np.ndarray) -> int:
-    """Fill up with what does not count: no choice, and chunks without texts, where the last one ends."""
-    return -1 if name == "choice" else value[-1] if name in ("chunk_texts", "chunk_pairs") else 0
 
 
 def _stack_texts(*groups: tf.Tensor) -> tf.Tensor:

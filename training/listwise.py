@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from answer_ranking.data_prep import EncodedSplit, UserError
-from answer_ranking.training.batch_stream import batches_of_like_length, by_replica, share_among
+from answer_ranking.training.batch_stream import batches_of_like_length
 from answer_ranking.training.callbacks import SlantedTriangularRate
 from answer_ranking.training.options import ListwiseOptions
 from answer_ranking.training.ranker_trainer import RankerTrainer
@@ -44,8 +44,8 @@ class Listwise:
         UserError: no training question has both a correct and a wrong candidate.
 
     Example:
-        >>> way = Listwise(data.train, ListwiseOptions(batch_size=8))  # doctest: +SKIP
-        >>> fit(cosinet(vectors, objective="listwise"), way, dev=data.dev)  # doctest: +SKIP
+        >>> method = Listwise(data.train, ListwiseOptions(batch_size=8))  # doctest: +SKIP
+        >>> fit(cosinet(vectors, objective="listwise"), method, dev=data.dev)  # doctest: +SKIP
     """
 
     def __init__(
@@ -93,25 +93,24 @@ class Listwise:
         }
 
     def batches(
-        self, trainer: "ListwiseTrainer | None" = None, epoch: int = 0, replicas: int = 1
+        self, trainer: "ListwiseTrainer | None" = None, epoch: int = 0
     ) -> Iterator[dict[str, np.ndarray]]:
         rng, lengths = np.random.default_rng([self.seed, epoch]), self.split.candidates.lengths
         longest = np.array([lengths[rows].max() for rows in self.lists])
         counts = np.array([len(rows) for rows in self.lists])
         sortings = ((longest, _WINDOW), (counts, _STRIP))
         for places in batches_of_like_length(rng, self.options.batch_size, *sortings):
-            filled, weight = share_among(places, replicas)
-            lists = [self.lists[i] for i in filled]
+            lists = [self.lists[i] for i in places]
             real = real_candidates(lists)
             label = np.zeros(real.shape, np.float32)
             label[real] = self.split.labels[np.concatenate(lists)]
             arrays = {
-                "question": self.split.questions.padded(self.questions[filled]),
+                "question": self.split.questions.padded(self.questions[places]),
                 "answers": padded_lists(self.split, lists),
                 "label": label / label.sum(axis=1, keepdims=True),
-                "weight": weight,
+                "weight": np.full(len(places), 1 / len(places), np.float32),
             }
-            yield by_replica(arrays, replicas)
+            yield arrays
 
 
 class ListwiseTrainer(RankerTrainer):
@@ -119,7 +118,7 @@ class ListwiseTrainer(RankerTrainer):
 
     def losses(self, batch: dict[str, tf.Tensor]) -> tf.Tensor:
         scores = self.ranker([batch["question"], batch["answers"]], training=True)
-        # Every candidate has a word. (Distribution strategies split no booleans: the batch has no mask.)
+        # Every candidate has a word.
         real = tf.reduce_any(batch["answers"] > 0, axis=-1)
         return divergence(scores, batch["label"], real)
 

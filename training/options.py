@@ -1,4 +1,4 @@
-"""The options of the ways of training, without TensorFlow, so that command lines read them quickly."""
+"""The options of the methods of training, without TensorFlow, so that command lines read them quickly."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -16,7 +16,7 @@ _RATES_OF_SGD = (1.1, 0.05)
 
 @dataclass(frozen=True, kw_only=True)
 class FitOptions:
-    """The options that every way of training has.
+    """The options that every method of training has.
 
     Raises:
         UserError: an option is out of range.

@@ -1,6 +1,5 @@
 """Pairwise training (HyperQA): the hinge of every correct answer against drawn wrong ones."""
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +12,6 @@ from answer_ranking.data_prep import EncodedSplit, UserError
 from answer_ranking.layers import UnitBall
 from answer_ranking.layers.riemannian_gradient import riemannian_gradient
 from answer_ranking.models.encodings import PaddedTexts, encoding_of
-from answer_ranking.training.batch_stream import stack_replicas
 from answer_ranking.training.options import PairwiseOptions
 from answer_ranking.training.ranker_trainer import RankerTrainer, encoder_of
 
@@ -40,8 +38,8 @@ class Pairwise:
         UserError: no question has both a correct and a wrong answer to train on.
 
     Example:
-        >>> way = Pairwise(data.train, PairwiseOptions(epochs=5))  # doctest: +SKIP
-        >>> fit(hyperqa(vectors), way, dev=data.dev)  # doctest: +SKIP
+        >>> method = Pairwise(data.train, PairwiseOptions(epochs=5))  # doctest: +SKIP
+        >>> fit(hyperqa(vectors), method, dev=data.dev)  # doctest: +SKIP
     """
 
     order_seed = None
@@ -63,33 +61,22 @@ class Pairwise:
         scalar, vector = tf.TensorSpec((), tf.int32), tf.TensorSpec((None,), tf.int32)
         return trainer.encoding.signature | {
             "n_questions": scalar,
-            "n_answers": scalar,
-            "n_pairs": scalar,
             "question_of_answer": vector,
             "correct": vector,
             "wrong": vector,
         }
 
-    def batches(
-        self, trainer: "PairwiseTrainer", epoch: int, replicas: int = 1
-    ) -> Iterator[dict[str, np.ndarray]]:
+    def batches(self, trainer: "PairwiseTrainer", epoch: int) -> Iterator[dict[str, np.ndarray]]:
         drawn = self.sampler.draw(epoch)
         for number, start in enumerate(range(0, len(drawn.questions), self.options.batch_size)):
             stop = min(start + self.options.batch_size, len(drawn.questions))
-            # A replica without a question gets an empty share of the batch.
-            bounds = np.linspace(start, stop, replicas + 1).round().astype(int)
-            texts, pairs = [], []
-            for replica, (a, b) in enumerate(itertools.pairwise(bounds)):
-                rows = drawn.rows[drawn.offsets[a] : drawn.offsets[b]]
-                texts.append(
-                    trainer.encoding.pack(
-                        self.split.questions.take(drawn.questions[a:b]),
-                        self.split.candidates.take(rows),
-                        rng=np.random.default_rng([self.seed, epoch, number, replica]),
-                    )
-                )
-                pairs.append(self._pairs(drawn, a, b))
-            yield trainer.encoding.stack(texts) | stack_replicas(pairs)
+            rows = drawn.rows[drawn.offsets[start] : drawn.offsets[stop]]
+            texts = trainer.encoding.pack(
+                self.split.questions.take(drawn.questions[start:stop]),
+                self.split.candidates.take(rows),
+                rng=np.random.default_rng([self.seed, epoch, number, 0]),
+            )
+            yield texts | self._pairs(drawn, start, stop)
 
     def _pairs(self, drawn: "DrawnAnswers", start: int, stop: int) -> dict[str, np.ndarray]:
         """Pair the answers of some questions, each correct one with each wrong one of its question."""
@@ -102,8 +89,6 @@ class Pairwise:
         base, correct, wrong = (np.repeat(x, n_pairs) for x in (offsets[:-1], n_correct, n_wrong))
         return {
             "n_questions": np.int32(stop - start),
-            "n_answers": np.int32(offsets[-1]),
-            "n_pairs": np.int32(len(within)),
             "question_of_answer": np.repeat(np.arange(stop - start), n_answers).astype(np.int32),
             "correct": (base + within // np.maximum(wrong, 1)).astype(np.int32),
             "wrong": (base + correct + within % np.maximum(wrong, 1)).astype(np.int32),
@@ -135,13 +120,11 @@ class PairwiseTrainer(RankerTrainer):
         self, batch: dict[str, tf.Tensor], weights: list[tf.Tensor]
     ) -> tuple[tf.Tensor, tf.Tensor, list[tf.Tensor]]:
         matcher_weights = weights[len(self.ranker.get_layer("encoder").trainable_variables) :]
-        # A replica's share may be filled up with pairs of answers that it does not have.
-        pairs = {name: batch[name][: batch["n_pairs"]] for name in ("correct", "wrong")}
         points, pull_back = self.encoding.with_pull_back(batch)
         with tf.GradientTape() as tape:
             tape.watch(points)
             scores = self._scores(points, batch)
-            gap = tf.gather(scores, pairs["correct"]) - tf.gather(scores, pairs["wrong"])
+            gap = tf.gather(scores, batch["correct"]) - tf.gather(scores, batch["wrong"])
             losses = tf.nn.relu(self.options.margin - gap)
             loss = tf.reduce_sum(losses)
         at_points, at_matcher = tape.gradient(loss, (points, matcher_weights), unconnected_gradients="zero")
@@ -149,17 +132,15 @@ class PairwiseTrainer(RankerTrainer):
             at_points = tf.nest.map_structure(riemannian_gradient, at_points, points)
         at_encoder = pull_back(at_points)
         if self.edge_norm is not None:
-            norms = tf.norm(points[: batch["n_questions"] + batch["n_answers"]], axis=-1)
+            norms = tf.norm(points, axis=-1)
             self.edge_share.update_state(tf.cast(norms >= self.edge_norm * (1 - 1e-5), tf.float32))
         return losses, tf.ones_like(losses), [*at_encoder, *at_matcher]
 
     def _scores(self, points: Any, batch: dict[str, tf.Tensor]) -> tf.Tensor:
-        n_questions, n_answers = batch["n_questions"], batch["n_answers"]
-        owner = batch["question_of_answer"][:n_answers]
-        points = tf.nest.flatten(points)
-        filling = tf.shape(points[0])[0] - n_questions - n_answers
+        owner = batch["question_of_answer"]
+        sizes = [batch["n_questions"], tf.shape(owner)[0]]
         # The gradients of slices are padded and added up, where those of a split are concatenated.
-        parts = [tf.split(x, [n_questions, n_answers, filling]) for x in points]
+        parts = [tf.split(x, sizes) for x in tf.nest.flatten(points)]
         questions = [tf.gather(part[0], owner) for part in parts]
         return self.ranker.get_layer("matcher")([*questions, *(part[1] for part in parts)], training=True)
 

@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from answer_ranking.data_prep import EncodedSplit, UserError
-from answer_ranking.training.batch_stream import batches_of_like_length, by_replica, share_among
+from answer_ranking.training.batch_stream import batches_of_like_length
 from answer_ranking.training.options import PointwiseOptions
 from answer_ranking.training.ranker_trainer import RankerTrainer
 
@@ -31,8 +31,8 @@ class Pointwise:
         UserError: the labels are all the same.
 
     Example:
-        >>> way = Pointwise(data.train, PointwiseOptions(epochs=5))  # doctest: +SKIP
-        >>> fit(ctrn(vectors, 128), way, dev=data.dev)  # doctest: +SKIP
+        >>> method = Pointwise(data.train, PointwiseOptions(epochs=5))  # doctest: +SKIP
+        >>> fit(ctrn(vectors, 128), method, dev=data.dev)  # doctest: +SKIP
     """
 
     order_seed = None
@@ -67,21 +67,20 @@ class Pointwise:
         return signature
 
     def batches(
-        self, trainer: "PointwiseTrainer | None" = None, epoch: int = 0, replicas: int = 1
+        self, trainer: "PointwiseTrainer | None" = None, epoch: int = 0
     ) -> Iterator[dict[str, np.ndarray]]:
         split, rng = self.split, np.random.default_rng([self.seed, epoch])
         sorting = (split.candidates.lengths, _WINDOW)
         for rows in batches_of_like_length(rng, self.options.batch_size, sorting):
-            filled, weight = share_among(rows, replicas)
             arrays = {
-                "question": split.questions.padded(split.question_of_row[filled]),
-                "answer": split.candidates.padded(filled),
-                "label": split.labels[filled].astype(np.float32),
-                "weight": weight,
+                "question": split.questions.padded(split.question_of_row[rows]),
+                "answer": split.candidates.padded(rows),
+                "label": split.labels[rows].astype(np.float32),
+                "weight": np.full(len(rows), 1 / len(rows), np.float32),
             }
             if split.features is not None:
-                arrays["features"] = split.features[filled]
-            yield by_replica(arrays, replicas)
+                arrays["features"] = split.features[rows]
+            yield arrays
 
 
 class PointwiseTrainer(RankerTrainer):

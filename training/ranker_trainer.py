@@ -17,12 +17,11 @@ class RankerTrainer(keras.Model):
     """A Keras model whose training step trains a ranker.
 
     ```
-    loss and gradient (the subclass) -> sum over replicas -> L2 -> Eq. 9 -> clip -> finite? -> update
+    loss and gradient (the subclass) -> L2 -> Eq. 9 -> clip -> finite? -> update
     ```
 
     A subclass may set `eq9` and `further_metrics`. It implements `losses`, or `losses_and_gradients` where it
-    computes its gradient itself. A batch holds the `weight` of every loss, and every array of it has a
-    leading axis of the replicas.
+    computes its gradient itself. A batch holds the `weight` of every loss.
 
     `failed_step` keeps the number of the first step whose loss or gradient is not finite, and `failed_values`
     its loss and gradient norm. From that step on the optimizer gets zeros in place of gradients.
@@ -66,11 +65,10 @@ class RankerTrainer(keras.Model):
         return losses, batch["weight"], [tf.convert_to_tensor(g) for g in gradients]
 
     def train_step(self, batch: dict[str, tf.Tensor]) -> dict[str, Any]:
-        batch = {name: tf.squeeze(value, 0) for name, value in batch.items()}
         variables = self.ranker.trainable_variables
         weights = [variable.value for variable in variables]
         losses, counts, gradients = self.losses_and_gradients(batch, weights)
-        *gradients, loss = _sum_over_replicas([*gradients, tf.reduce_sum(counts * losses)])
+        loss = tf.reduce_sum(counts * losses)
         if self.options.l2:
             gradients = [
                 g + 2 * self.options.l2 * w if w.shape.rank > 1 else g
@@ -100,9 +98,7 @@ class RankerTrainer(keras.Model):
         step = tf.cast(self.optimizer.iterations.value, tf.int64)
         self.failed_step.assign(tf.where(first, step, self.failed_step.value))
         self.failed_values.assign(tf.where(first, tf.stack([loss, norm]), self.failed_values.value))
-        # The optimizer adds up the replicas' gradients, and these are the whole batch's already.
-        share = 1.0 / tf.distribute.get_strategy().num_replicas_in_sync
-        return [tf.where(finite & ~failed, g * share, 0.0) for g in gradients]
+        return [tf.where(finite & ~failed, g, 0.0) for g in gradients]
 
 
 def encoder_of(ranker: keras.Model) -> keras.Model:
@@ -113,9 +109,3 @@ def encoder_of(ranker: keras.Model) -> keras.Model:
             f"{ranker.name} reads question and answer together: train it with Pointwise or Listwise."
         )
     return encoder
-
-
-def _sum_over_replicas(tensors: list[tf.Tensor]) -> list[tf.Tensor]:
-    if tf.distribute.get_strategy().num_replicas_in_sync == 1:
-        return tensors
-    return tf.distribute.get_replica_context().all_reduce("SUM", tensors)

@@ -81,7 +81,7 @@ def refuse_malformed(place: object, what: str) -> Iterator[None]:
 def as_identifier(value: Any) -> str:
     """Give a record's own name, a text or a whole number, as text; a ValueError if it is anything else."""
     if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
-        raise ValueError(f"{value!r:.50} is no identifier")
+        raise ValueError(f"{value!r:.50} is not an identifier")
     return str(value)
 
 

@@ -6,7 +6,7 @@ An entry is plain data: nothing here imports Keras.
 from answer_ranking.base.errors import UserError
 from answer_ranking.models.catalogue import attentive_pooling, cosinet, ctrn, hyperqa
 from answer_ranking.models.catalogue.entry import Entry
-from answer_ranking.models.catalogue.options import ModelOptions
+from answer_ranking.models.catalogue.model_options import ModelOptions
 from answer_ranking.models.catalogue.recognise import recognise
 
 __all__ = ["CATALOGUE", "Entry", "ModelOptions", "find_entry", "of_paper", "recognise"]

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.models.catalogue.entry import Entry
-from answer_ranking.models.catalogue.options import ModelOptions
+from answer_ranking.models.catalogue.model_options import ModelOptions
 
 
 @dataclass(frozen=True, kw_only=True)

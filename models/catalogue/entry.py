@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
-from answer_ranking.models.catalogue.options import ModelOptions
+from answer_ranking.models.catalogue.model_options import ModelOptions
 
 if TYPE_CHECKING:
     import keras
@@ -52,7 +52,7 @@ class Entry:
     reason: Reason = "occlusion"
     """What of the model itself explains a score; "occlusion" where nothing does."""
     method: Method
-    """The way of training, a name of `training.METHODS`."""
+    """The method of training, a name of `training.METHODS`."""
     training: Mapping[str, Any] = field(default_factory=dict)
     """Options of the training in the paper that differ from the method's defaults."""
     space: Mapping[str, tuple] = field(default_factory=dict)

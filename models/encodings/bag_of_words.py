@@ -1,6 +1,6 @@
 """The fast way through a bag of projected words: every distinct word of a batch is projected once."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import keras
@@ -83,23 +83,6 @@ class BagOfWords:
             "kept_of_texts": _draw(rng, len(lengths), d, self.text_dropout),
         }
 
-    def stack(self, parts: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-        """Stack the batches of several replicas; the padding of the shorter ones refers to an unused text."""
-        if len(parts) == 1:
-            return {name: value[None] for name, value in parts[0].items()}
-        n_words = max(len(part["words"]) for part in parts) + 1
-        n_tokens = max(len(part["word_of_token"]) for part in parts)
-        n_texts = max(part["n_texts"] for part in parts) + 1
-        height: dict[str, tuple[Any, Any]] = {
-            "words": (n_words, 0),
-            "kept_of_words": (n_words, 1),
-            "kept_of_texts": (n_texts, 1),
-        }
-        height["word_of_token"] = (n_tokens, [n_texts - 1, n_words - 1])
-        height["text_of_token"] = (n_tokens, [n_words - 1, n_texts - 1])
-        stacked = {name: np.stack([_pad(part[name], *height[name]) for part in parts]) for name in height}
-        return stacked | {"n_texts": np.full(len(parts), n_texts, np.int32)}
-
     def sums(self, packed: dict[str, tf.Tensor]) -> tf.Tensor:
         """Return the sums of projected words before the ball, without dropout, float32 `(n_texts, d)`."""
         return self._sums(packed, dropout=0.0)[0]
@@ -174,19 +157,10 @@ def _kept_share(rate: float) -> float:
 
 
 def _draw(rng: np.random.Generator | None, rows: int, columns: int, rate: float) -> np.ndarray:
-    """Draw which entries of a matrix dropout keeps; a matrix without rows stands for all of them.
-
-    The type is uint8 because distribution strategies cannot split booleans.
-    """
+    """Draw which entries of a matrix dropout keeps; a matrix without rows stands for all of them."""
     if rng is None or rate == 0:
         return np.empty((0, columns), np.uint8)
     # Whole 64-bit numbers are several times faster than `rng.bytes`, which draws 32 bits at a time.
     numbers = rng.integers(2**64 - 1, size=-(-rows * columns // 8), dtype=np.uint64, endpoint=True)
     drawn = numbers.view(np.uint8)[: rows * columns].reshape(rows, columns)
     return (drawn >= _dropped_of_256(rate)).view(np.uint8)
-
-
-def _pad(values: np.ndarray, length: int, filling: Any) -> np.ndarray:
-    """Lengthen an array to `length` rows of `filling`."""
-    rows = np.broadcast_to(np.asarray(filling, values.dtype), (length - len(values), *values.shape[1:]))
-    return np.concatenate([values, rows])

@@ -1,6 +1,6 @@
 """The plain way to encode many texts of one batch: padded to one length, through the Keras encoder."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import keras
@@ -39,14 +39,6 @@ class PaddedTexts:
         longest = max(int(np.diff(group.offsets).max(initial=1)) for group in groups)
         padded = [group.padded() for group in groups]
         return {"words": np.concatenate([np.pad(w, ((0, 0), (0, longest - w.shape[1]))) for w in padded])}
-
-    def stack(self, parts: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-        """Stack the batches of several replicas, padding texts and words to the largest of them."""
-        height, width = np.max([part["words"].shape for part in parts], axis=0)
-        words = [part["words"] for part in parts]
-        return {
-            "words": np.stack([np.pad(w, ((0, height - len(w)), (0, width - w.shape[1]))) for w in words])
-        }
 
     def __call__(self, packed: dict[str, tf.Tensor]) -> Any:
         """Return what the encoder makes of the texts, without dropout."""

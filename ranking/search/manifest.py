@@ -97,7 +97,7 @@ class Manifest:
                     f"{folder} is not finished. Run the command that builds it again: it goes on."
                 )
             raise UserError(
-                f"{folder} is no index: it has no {NAME}. Check the path, or copy the whole folder."
+                f"{folder} is not an index: it has no {NAME}. Check the path, or copy the whole folder."
             )
         content = read_content(path)
         try:
@@ -126,11 +126,11 @@ class Manifest:
         """
         for part in self.parts - {"model"}:
             if not OWN.fullmatch(part):
-                raise ValueError(f"it names {part!r:.60}, which is no part of an index")
+                raise ValueError(f"it names {part!r:.60}, which is not a part of an index")
         parts = self.parts
         for name in self.files:
             if not any(_is_below(name, part) for part in parts):
-                raise ValueError(f"it names {name!r:.60}, which is no file of an index")
+                raise ValueError(f"it names {name!r:.60}, which is not a file of an index")
 
     def check(self, folder: Path) -> None:
         """Compare all files with what was written; a UserError names the first that is missing or damaged.

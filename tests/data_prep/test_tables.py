@@ -313,8 +313,8 @@ def test_text_in_other_scripts_and_cells_with_line_breaks(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"question": {"a": 1}, "candidate": "y", "label": 1}', "line 1: the question is no text"),
-        ('{"question": "x", "candidate": ["y"], "label": 1}', "line 1: the candidate is no text"),
+        ('{"question": {"a": 1}, "candidate": "y", "label": 1}', "line 1: the question is not a text"),
+        ('{"question": "x", "candidate": ["y"], "label": 1}', "line 1: the candidate is not a text"),
         ('{"question": "x", "candidate": "\\ud800", "label": 1}', "half of a character"),
         ('{"question": "x", "candidate": "y", "label": [1]}', r"label \[1\] is not 0 or 1"),
         ("[" * 100_000, "line 1: not JSON"),

@@ -285,7 +285,7 @@ def test_a_file_of_word_vectors_is_found_from_any_folder(tmp_path, monkeypatch, 
     ranker = Ranker.load(tmp_path / "model")
     assert ranker.unknown_words("radium xyzzy who") == ["xyzzy"]
     assert ranker.unknown_words("xyzzyx radium") == ["xyzzyx"]
-    np.testing.assert_array_equal(ranker.known_words.added, np.ones((1, VECTORS.shape[1])))
+    np.testing.assert_array_equal(ranker.open_vocabulary.added, np.ones((1, VECTORS.shape[1])))
 
 
 def test_two_locks_are_taken_in_one_order(tmp_path):
@@ -293,7 +293,7 @@ def test_two_locks_are_taken_in_one_order(tmp_path):
     Ranker(ap_cnn(VECTORS, 5, seed=3), VOCABULARY, vectors=("glove-6b-50d",)).save(tmp_path)
     ranker = Ranker.load(tmp_path)
     with ranker._lock:
-        thread = threading.Thread(target=ranker.known_words.encode, args=(["radium"],), daemon=True)
+        thread = threading.Thread(target=ranker.open_vocabulary.encode, args=(["radium"],), daemon=True)
         thread.start()
         thread.join(60)
         assert not thread.is_alive()

@@ -15,9 +15,9 @@ from answer_ranking.data_prep import UserError, encode_dataset, load_dataset, lo
 from answer_ranking.evaluation import per_question
 from answer_ranking.evaluation.rules import measure_rules, rule_scores
 from answer_ranking.ranking import Ranker, train_ranker
-from answer_ranking.ranking.options import TrainOptions
 from answer_ranking.ranking.report import compare_with_rules
 from answer_ranking.ranking.train import _command, load_own_dataset, remarks, table_name
+from answer_ranking.ranking.train_options import TrainOptions
 
 ROWS = [
     (f"Question {i}, please?", f"Answer {j} to {i}", label)

@@ -268,7 +268,7 @@ def test_the_command_writes_and_checks_all_documents(root):
     # The records of a study lie in a folder of their own, which the other documents do not read.
     (root / "reproduce" / "results" / "eq9").mkdir()
     (root / "reproduce" / "results" / "eq9" / "a.json").write_text("{}")
-    with pytest.raises(UserError, match=r"a\.json is no record of its study"):
+    with pytest.raises(UserError, match=r"a\.json is not a record of its study"):
         main(["--root", str(root), "--check"])
 
 

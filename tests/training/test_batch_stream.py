@@ -13,7 +13,7 @@ from answer_ranking.training.batch_stream import BatchStream, batches_ahead
 
 
 class Numbers:
-    """A way of training whose batches tell their number."""
+    """A method of training whose batches tell their number."""
 
     def __len__(self):
         return 7
@@ -21,10 +21,10 @@ class Numbers:
     def signature(self, trainer):
         return {"number": tf.TensorSpec((), tf.int64), "row": tf.TensorSpec((None,), tf.float32)}
 
-    def batches(self, trainer, epoch, replicas=1):
+    def batches(self, trainer, epoch):
         rng = np.random.default_rng(epoch)
         for number in range(len(self)):
-            yield {"number": np.int64([number]), "row": np.float32(rng.random((1, rng.integers(1, 5))))}
+            yield {"number": np.int64(number), "row": np.float32(rng.random(rng.integers(1, 5)))}
 
 
 @pytest.mark.parametrize("ahead", [0, 4])

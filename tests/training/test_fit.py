@@ -36,7 +36,7 @@ HARDEST = {"batch_size": 6, "sampled_negatives": 5, "learning_rate": 0.5, "margi
 
 
 def build(kind, vectors, split, dropout, seed, options):
-    """Make a small ranker, and a way of training of the kind."""
+    """Make a small ranker, and a method of training of the kind."""
     both = {"embedding_dropout": dropout, "dropout": dropout, "seed": seed}
     if kind == "pairwise":
         ranker = hyperqa(vectors, 5, max_norm=0.9, **both)

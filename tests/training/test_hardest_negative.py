@@ -135,8 +135,7 @@ def way_of(split, seed=2, **options):
 
 
 def batch_of(way):
-    """The first batch, without the axis of the replicas."""
-    return {name: value[0] for name, value in next(way.batches()).items()}
+    return next(way.batches())
 
 
 def ranker_of(name, vectors, **options):

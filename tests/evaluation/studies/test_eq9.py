@@ -157,7 +157,7 @@ def test_runs_on_other_questions_and_files_that_are_no_records_are_refused(runs,
     with pytest.raises(ValueError, match="same test questions"):
         summarise(runs)
     (tmp_path / "b.json").write_text("{}")
-    with pytest.raises(UserError, match=r"b\.json is no record of its study"):
+    with pytest.raises(UserError, match=r"b\.json is not a record of its study"):
         load_studies(tmp_path)
 
 

@@ -79,21 +79,3 @@ def test_dropout_keeps_the_stated_share_and_the_seed_decides(make_texts, make_ve
     assert abs(masks[0].mean() - (1 - 77 / 256)) < 5 * (0.21 / 160_000) ** 0.5
     assert np.array_equal(masks[0], masks[1])
     assert not np.array_equal(masks[0], masks[2])
-
-
-@pytest.mark.parametrize("dropout", [0.0, 0.5])
-def test_padding_for_replicas_changes_nothing(make_texts, make_vectors, dropout):
-    encoder = hyperqa(make_vectors(), 5, embedding_dropout=dropout, dropout=dropout).get_layer("encoder")
-    encoding = BagOfWords(encoder)
-    rng = np.random.default_rng(0)
-    parts = [encoding.pack(make_texts(n), rng=rng) for n in (12, 60)]
-    stacked = encoding.stack(parts)
-    for i, part in enumerate(parts):
-        padded, pull_padded = encoding.with_pull_back(tensors({k: v[i] for k, v in stacked.items()}))
-        points, pull_back = encoding.with_pull_back(tensors(part))
-        n = part["n_texts"]
-        np.testing.assert_allclose(padded[:n], points, rtol=1e-6)
-        upstream = np.zeros(padded.shape, "float32")
-        upstream[:n] = points
-        for ours, expected in zip(pull_padded(tf.constant(upstream)), pull_back(points), strict=True):
-            np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-6)

@@ -123,11 +123,11 @@ def test_a_table_of_questions_is_named_with_its_line(command, table, tmp_path, t
     [
         (["index", "a.csv", "--output", "i", "--add", "--delete"], "are two commands"),
         (["index", "a.csv", "--output", "i", "--add", "--model", "m"], "leave --model out"),
-        (["index", "a.csv", "--output", "i", "--add"], "i is no index"),
+        (["index", "a.csv", "--output", "i", "--add"], "i is not an index"),
         (["index", "a.csv"], "give the folder of the index: --output INDEX"),
         (["index", "absent.csv", "--output", "i"], "absent.csv does not exist"),
         (["index", "absent.xls", "--output", "i"], "must end in .csv"),
-        (["search", "absent", "Who?"], "absent is no index"),
+        (["search", "absent", "Who?"], "absent is not an index"),
         (["search", "i"], "give either a question, or --questions FILE"),
         (["search", "i", "Who?", "--questions", "q.txt"], "give either a question"),
         (["search", "i", "Who?", "--where", "topic"], "--where needs column=value"),

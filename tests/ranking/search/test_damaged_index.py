@@ -20,7 +20,7 @@ def test_a_folder_of_other_things_is_left_alone(stub, answers, copy, tmp_path):
     assert sorted(path.name for path in (tmp_path / "mine").iterdir()) == [".letter.part", "letter.txt"]
     with pytest.raises(UserError, match="is an index already"):
         AnswerIndex.build(None, answers, copy)
-    with pytest.raises(UserError, match="is no index"):
+    with pytest.raises(UserError, match="is not an index"):
         AnswerIndex.open(tmp_path / "mine")
 
 

@@ -61,7 +61,7 @@ def test_a_killed_build_goes_on(stub, tmp_path, kills):
         run(BUILD, tmp_path / "index", tmp_path / "answers.csv", kill_after=draw.uniform(0, longest))
         if (tmp_path / "index" / "manifest.json").exists():  # Killed after its end.
             break
-        with pytest.raises(UserError, match=r"is not finished|is no index"):
+        with pytest.raises(UserError, match=r"is not finished|is not an index"):
             AnswerIndex.open(tmp_path / "index")
     else:
         run(BUILD, tmp_path / "index", tmp_path / "answers.csv")

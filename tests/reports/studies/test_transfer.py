@@ -84,7 +84,7 @@ def test_the_curves_begin_without_questions(folder):
 def test_a_file_of_something_else_is_named(tmp_path):
     (tmp_path / "wikiqa").mkdir()
     (tmp_path / "wikiqa" / "hyperqa.json").write_text("{}")
-    with pytest.raises(UserError, match=r"hyperqa\.json is no record of its study"):
+    with pytest.raises(UserError, match=r"hyperqa\.json is not a record of its study"):
         transfer_block(tmp_path)
 
 

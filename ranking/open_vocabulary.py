@@ -21,7 +21,7 @@ _COMPARED = 200
 _MOST_MISSING = 1_000_000
 
 
-class KnownWords:
+class OpenVocabulary:
     """Turns texts into numbers, and finds the vectors of words that the training did not have.
 
     Word vectors are frozen, so a word that the training table lacks is as good as any other: its vector is
@@ -44,7 +44,7 @@ class KnownWords:
 
     Example:
         >>> def none(numbers): return np.empty((0, 0))
-        >>> words = KnownWords(Vocabulary(["the"]), Tokenizer(pretokenised=False), (), none)
+        >>> words = OpenVocabulary(Vocabulary(["the"]), Tokenizer(pretokenised=False), (), none)
         >>> words.encode(["The xyzzy."]).words.tolist(), words.unknown("The xyzzy.")
         ([2, 1, 1], ['xyzzy', '.'])
     """
