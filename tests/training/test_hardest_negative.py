@@ -255,7 +255,7 @@ def test_a_step_is_that_of_the_plain_ranker(make_vectors, name, train_word_vecto
         for v, g in zip(ranker.trainable_variables, gradients, strict=True)
     ]
     trainer.compile(optimizer=keras.optimizers.SGD(0.3), jit_compile=False)
-    trainer.train_step({k: v[None] for k, v in batch.items()})
+    trainer.train_step(batch)
     for ours, theirs in zip(ranker.trainable_variables, expected, strict=True):
         np.testing.assert_allclose(ours.numpy(), theirs, atol=1e-6)
 
@@ -269,7 +269,7 @@ def test_dropout_falls_on_what_is_trained_on_and_not_on_the_search(make_vectors,
         trainer = way.trainer(ranker)
         trainer.compile(optimizer=keras.optimizers.SGD(0.3), jit_compile=False)
         found.append([trainer.hardest(batch).numpy().tolist() for _ in range(2)])
-        trainer.train_step({k: v[None] for k, v in batch.items()})
+        trainer.train_step(batch)
         updates.append(ranker.trainable_variables[0].numpy())
     assert found[0] == found[1]
     assert found[0][0] == found[0][1]
