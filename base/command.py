@@ -73,42 +73,49 @@ def run_command(main: Callable[[], object]) -> None:
         code = main()
         if sys.stdout is not None:
             sys.stdout.flush()
-    except UserError as error:
-        print(f"error: {printable(str(error))}", file=sys.stderr)
-        code = 2
     except BrokenPipeError:
-        # `... | head` closed the pipe; without this, Python would fail again while it flushes.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # `... | head` closed the pipe.
+        _give_up_output()
         code = 141
-    except OSError as error:
-        full = error.errno == errno.ENOSPC
-        if not (full or error.filename):
-            raise
-        place = f"{error.filename}: {error.strerror}. Check the path and who may use it."
-        what = f"cannot write: {error.strerror}. Free space." if full else place
-        print(f"error: {printable(what)}", file=sys.stderr)
-        if full and sys.stdout is not None:  # which Python flushes at the end
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 2
-    except MemoryError as error:  # pyarrow's and NumPy's are MemoryErrors, too
-        why = " ".join(printable(str(error)).split())
-        print(f"error: {_NO_MEMORY.format(f' ({why:.200})' if why else '')}", file=sys.stderr)
-        code = 2
-    except UnicodeEncodeError as error:
-        if error.encoding == "utf-8":  # half a character, in no output's encoding
-            raise
-        what = f"cannot write {error.object[error.start]!a} in the output's encoding"
-        print(f"error: {what}: set PYTHONIOENCODING=utf-8.", file=sys.stderr)
-        code = 2
     except BaseException as error:
-        if type(error).__name__ == "ResourceExhaustedError":  # TensorFlow's, which is not imported for it
-            print(f"error: {_NO_MEMORY.format('')}", file=sys.stderr)
-            sys.exit(2)
+        message = _message(error)
         # TensorFlow's libraries turn an interruption of their import into an ImportError.
-        if not received and not isinstance(error, KeyboardInterrupt):
+        if message is None and not received and not isinstance(error, KeyboardInterrupt):
             raise
-        code = 128 + (received or [signal.SIGINT])[0]
+        if message is None:
+            code = 128 + (received or [signal.SIGINT])[0]
+        else:
+            print(f"error: {printable(message)}", file=sys.stderr)
+            code = 2
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _message(error: BaseException) -> str | None:
+    """Say of an error that the user can mend what to do; None for another one."""
+    if isinstance(error, UserError):
+        return str(error)
+    # pyarrow's and NumPy's are MemoryErrors, too; TensorFlow is not imported for the name of its own.
+    if isinstance(error, MemoryError):
+        why = " ".join(str(error).split())
+        return _NO_MEMORY.format(f" ({why:.200})" if why else "")
+    if type(error).__name__ == "ResourceExhaustedError":
+        return _NO_MEMORY.format("")
+    # In UTF-8 it is half a character, which no output's encoding has.
+    if isinstance(error, UnicodeEncodeError) and error.encoding != "utf-8":
+        what = f"cannot write {error.object[error.start]!a} in the output's encoding"
+        return f"{what}: set PYTHONIOENCODING=utf-8."
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        _give_up_output()
+        return f"cannot write: {error.strerror}. Free space."
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {error.strerror}. Check the path and who may use it."
+    return None
+
+
+def _give_up_output() -> None:
+    """Lead the output nowhere: Python flushes it at the end, and would fail again."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -29,7 +29,7 @@ from tqdm import tqdm
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import atomic_write, held_folder
+from answer_ranking.base.files import atomic_write, locked_folder
 from answer_ranking.data_prep import Vocabulary, load_word_vectors
 from answer_ranking.data_prep.own_tables import load_table
 from answer_ranking.evaluation import compare_runs
@@ -53,7 +53,7 @@ def main() -> None:
     check_options(options, "files", "kills", output=options.output)
     # As in an index of a million answers: only the ends of its files are compared when it is opened.
     manifest._WHOLE, manifest._END = 1_000, 128
-    with held_folder(options.work), tempfile.TemporaryDirectory() as place:
+    with locked_folder(options.work), tempfile.TemporaryDirectory() as place:
         done = _reached(options.work)
         make_sound(Path(place))
         damage_files(Path(place), options.files, options.work, done)

@@ -86,8 +86,7 @@ def search(
         questions: a file instead: .txt, one question per line, or a table with the column question and
             optionally question_id.
         k: how many answers to each.
-        first_stage: nearest, by the model; bm25, by common words; both, their fusion. Unless given,
-            nearest where the index has a model, else bm25.
+        first_stage: nearest, by the model; bm25, by common words; both. Unless given, nearest or else bm25.
         rerank: another model, which re-ranks the first of each question: a folder, or cosinet_squad, which
             comes with the package.
         rerank_depth: with rerank, how many; 100 unless given.

@@ -37,11 +37,9 @@ def compare_aggregate(
 
     The paper's comparison to Cosinet, its reading of Wang & Jiang (2016):
 
-    * preprocessing of each word, the same for both texts: x = sigmoid(W_i z + b_i) * tanh(W_u z + b_u);
-    * dot-product attention both ways (`SoftAlignment`), and the element-wise product of each word with what
-      stands opposite it;
-    * convolutions of several widths over the products, one set for each text, each followed by the maximum
-      over the words and concatenated;
+    * each word becomes x = sigmoid(W_i z + b_i) * tanh(W_u z + b_u), with the same weights in both texts;
+    * dot-product attention both ways (`SoftAlignment`), and each word's product with what stands opposite;
+    * convolutions of several widths over the products, one set per text, and their maxima over the words;
     * the pair [q * a ; q - a], and scores as those of `models.cosinet`.
 
     Args:
@@ -62,8 +60,7 @@ def compare_aggregate(
     Example:
         >>> vectors = np.random.default_rng(0).normal(size=(1000, 50)).astype("float32")
         >>> model = compare_aggregate(vectors, dimension=20, filters=20)
-        >>> scores = model([np.array([[5, 7, 0]]), np.array([[5, 9, 11, 0]])])
-        >>> scores.shape
+        >>> model([np.array([[5, 7, 0]]), np.array([[5, 9, 11, 0]])]).shape
         TensorShape([1])
     """
     hidden = 2 * filters if hidden is None else hidden

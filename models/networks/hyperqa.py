@@ -37,12 +37,10 @@ def hyperqa(
 
     On SemEvalCQA the paper also "concatenated the raw QA embeddings before passing into the final layer":
     `raw_embeddings=True` has s = w_f d(q, a) + w_q . q + w_a . a + b_f, q and a being the two points that d
-    compares. w_q . q is the same for all answers to a question; what ranks is w_a . a, how good a text looks
-    as an answer to anything. w_q and w_a start at 0.
+    compares; w_q and w_a start at 0.
 
-    The model is `matcher([encoder(question), encoder(answer)])`, and both parts are layers of it under these
-    names: the encoder maps words to points of the ball, the matcher maps pairs of points to scores. Training
-    takes it apart there, so that a text is encoded once, however many pairs it stands in.
+    The model is `matcher([encoder(question), encoder(answer)])`, two layers of these names. Training takes it
+    apart there, so that a text is encoded once, however many pairs it stands in.
 
     Args:
         word_vectors: float32 `(words, n)`, frozen, row 0 belonging to padding; or a layer to share, see
@@ -59,17 +57,15 @@ def hyperqa(
 
     Returns:
         A model with the int32 inputs `question` `(batch, length)` and `answer` `(batch, length)`, 0 being
-        padding, and float32 scores `(batch,)`. Trainable parameters: n d + d + 2, that is 90,302 for
-        300 -> 300 and 45,152 for 300 -> 150, as the paper's "90K" and "45K"; 2 d more with
-        `raw_embeddings`.
+        padding, and float32 scores `(batch,)`. Trainable parameters: n d + d + 2, as the paper's "90K" for
+        300 -> 300 and "45K" for 300 -> 150; 2 d more with `raw_embeddings`.
 
     Raises:
         ValueError: `similarity` is unknown, or `word_vectors` is not a matrix.
 
     Example:
         >>> model = hyperqa(np.random.default_rng(0).normal(size=(1000, 50)).astype("float32"), dimension=100)
-        >>> scores = model([np.array([[5, 7, 0]]), np.array([[5, 9, 11, 0]])])
-        >>> scores.shape
+        >>> model([np.array([[5, 7, 0]]), np.array([[5, 9, 11, 0]])]).shape
         TensorShape([1])
     """
     check_option("similarity", similarity, SIMILARITIES)

@@ -16,6 +16,7 @@ from answer_ranking.data_prep import DATASETS, load_dataset
 from answer_ranking.data_prep.dataset import find_description
 from answer_ranking.engine import TRAINED
 from answer_ranking.evaluation import load_records, measure, per_question, save_record
+from answer_ranking.models.catalogue import CATALOGUE
 from answer_ranking.ranking import Ranker
 from answer_ranking.reproduce import demo
 from answer_ranking.reproduce.experiments.data_options import DataOptions
@@ -336,8 +337,9 @@ if __name__ == "__main__":
 '''
 
 
-def test_a_fifth_paper_is_one_script(script_in_process, tmp_path):
+def test_a_fifth_paper_is_one_script(script_in_process, tmp_path, monkeypatch):
     """With its model in the script; the facts about a paper are an entry of papers.toml."""
+    monkeypatch.delitem(CATALOGUE, "toy", raising=False)  # taken back afterwards
     script = tmp_path / "toy_sample.py"
     script.write_text(TOY)
     options = ["--size", "4", "--record", "toy/sample/toy", "--seeds", "2", "--results", tmp_path / "results"]

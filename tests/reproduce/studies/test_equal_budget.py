@@ -100,7 +100,7 @@ def trained(monkeypatch):
         variable = SimpleNamespace(shape=(3, 4))
         return SimpleNamespace(trainable_variables=[variable]), SimpleNamespace(history=history)
 
-    monkeypatch.setattr(equal_budget, "train", train)
+    monkeypatch.setattr("answer_ranking.reproduce.studies.equal_budget.train", train)
     return calls
 
 

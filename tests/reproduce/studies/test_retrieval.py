@@ -64,7 +64,7 @@ def test_the_record_holds_what_the_run_files_say(tmp_path, monkeypatch, capsys):
     record = json.loads((tmp_path / "retrieval" / "sample.json").read_text())
     rows = {row["system"]: row for row in record["conditions"]}
     assert list(rows)[:3] == ["BM25", "HyperQA", "BM25 and HyperQA"] and len(rows) == 4
-    run = read_run(next(tmp_path.glob("outputs/retrieval/sample/*/seed-0/test-ball-*.run")))
+    run = read_run(next(tmp_path.glob("outputs/retrieval/sample/*/seed-0/test-nearest-*.run")))
     task = make_task(options)
     reciprocal = [
         max(
@@ -92,9 +92,9 @@ def test_a_kept_ranking_answers_the_same_questions_only(tmp_path):
         return pd.DataFrame(rows)
 
     few, many = ranking("ab"), ranking("abc")
-    assert len(kept(tmp_path, "test-ball", few, lambda: few)) == 2
-    assert len(kept(tmp_path, "test-ball", many, lambda: many)) == 3
-    assert len(kept(tmp_path, "test-ball", few, lambda: pytest.fail("it is there"))) == 2
+    assert len(kept(tmp_path, "test-nearest", few, lambda: few)) == 2
+    assert len(kept(tmp_path, "test-nearest", many, lambda: many)) == 3
+    assert len(kept(tmp_path, "test-nearest", few, lambda: pytest.fail("it is there"))) == 2
 
 
 def test_an_index_is_of_these_answers(tmp_path):
