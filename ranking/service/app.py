@@ -64,4 +64,4 @@ def make_app(
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     yield
-    app.state.serving.workers.close()
+    app.state.serving.close()

@@ -157,11 +157,11 @@ class Engine:
         """Place answers around the question; see `Ranker.disk`."""
         return self.ranker(MODEL).disk(question, answers)
 
-    def drawing(self, question: str, answers: tuple[str, ...], ranker: str, method: str) -> str:
-        """Draw a reason as SVG: the "disk" of several answers, or another method's of the first."""
+    def reason(self, question: str, answers: tuple[str, ...], ranker: str, method: str) -> Explanation | Disk:
+        """Give what is drawn: the "disk" of several answers, or another method's of the first."""
         if method == "disk":
-            return self.disk(question, list(answers)).svg()
-        return self.explain(question, answers[0], ranker, method).svg()
+            return self.disk(question, list(answers))
+        return self.explain(question, answers[0], ranker, method)
 
     def health(self) -> dict[str, Any]:
         """Say whether all is well."""

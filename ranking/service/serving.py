@@ -8,7 +8,7 @@ from fastapi import Request
 from prometheus_client import CollectorRegistry, Gauge
 
 from answer_ranking.ranking.explanation import Explanation
-from answer_ranking.ranking.service.drawings import Drawings
+from answer_ranking.ranking.service.drawings import Drawer, Drawings
 from answer_ranking.ranking.service.engine import Engine
 from answer_ranking.ranking.service.options import ServiceOptions
 from answer_ranking.ranking.service.schemas import Answers
@@ -24,6 +24,7 @@ class Serving:
     limits: ServiceOptions
     workers: Workers
     kept: Drawings = field(default_factory=Drawings)
+    drawer: Drawer = field(default_factory=Drawer)
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
 
     def __post_init__(self) -> None:
@@ -58,9 +59,17 @@ class Serving:
         state = self.engine.state  # before it is drawn: a drawing of a later one is only made again
         drawn = self.kept.get((state, *asked))
         if not drawn:
-            drawn = await self.workers.draw(self.engine.drawing, *asked)
+            drawn = await self.workers.draw(self._draw, *asked)
             self.kept.put((state, *asked), drawn)
         return drawn
+
+    def _draw(self, question: str, answers: tuple[str, ...], ranker: str, method: str) -> str:
+        return self.drawer(self.engine.reason(question, answers, ranker, method))
+
+    def close(self) -> None:
+        """Take no more work."""
+        self.workers.close()
+        self.drawer.close()
 
 
 def serving_of(request: Request) -> Serving:

@@ -10,7 +10,7 @@ from fastapi import HTTPException
 from answer_ranking.ranking.service.options import ServiceOptions
 
 Result = TypeVar("Result")
-# Matplotlib holds the interpreter: a second drawing at once would only slow down the searches beside it.
+# A drawing takes a processor for a second; a second one at once would slow down the searches beside it.
 _DRAWN_AT_ONCE, _MOST_DRAWINGS = 1, 3
 
 

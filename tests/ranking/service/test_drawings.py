@@ -1,9 +1,17 @@
 """Drawings: bounded, kept, and never in the way of others."""
 
+import multiprocessing
 import shutil
 import threading
 import time
 
+import pytest
+
+pytest.importorskip("fastapi", reason="the service needs pip install -e '.[serve]'")
+
+from starlette.exceptions import HTTPException
+
+from answer_ranking.ranking.service.drawings import Drawer
 from answer_ranking.ranking.service.engine import Engine
 
 QUESTION = "Who discovered radium?"
@@ -32,16 +40,17 @@ def test_drawings_are_bounded_by_their_cells_and_their_answers(client):
         assert client.post("/api/explain", json=asked).status_code == 200
 
 
-def test_drawings_hold_up_neither_searches_nor_health(folder, served):
-    engine, goes_on = Engine(folder), threading.Event()
-    engine.explain = lambda *asked: goes_on.wait(60)
-    statuses = []
+def test_drawings_hold_up_neither_searches_nor_health_nor_kept_drawings(folder, served):
+    engine, goes_on, statuses = Engine(folder), threading.Event(), []
+    kept = {"question": QUESTION, "answer": "It glows."}
 
     def draw(number):
         asked = {"question": QUESTION, "answer": f"radium {number}"}
         statuses.append(client.get("/why.svg", params=asked).status_code)
 
     with served(engine, concurrent=1, waiting=1) as client:
+        first = client.get("/why.svg", params=kept).text
+        engine.explain = lambda *asked: goes_on.wait(60)
         asking = [threading.Thread(target=draw, args=(number,)) for number in range(12)]
         try:
             for thread in asking:
@@ -54,6 +63,7 @@ def test_drawings_hold_up_neither_searches_nor_health(folder, served):
             found = client.post("/api/search", json={"question": QUESTION})
             assert found.status_code == 200 and found.json()["answers"]
             assert client.get("/api/health").json()["status"] == "ok"
+            assert client.get("/why.svg", params=kept).text == first
         finally:
             goes_on.set()
             for thread in asking:
@@ -74,25 +84,17 @@ def test_a_drawing_is_made_once_until_the_index_changes(folder, tmp_path, answer
         assert client.get("/why.svg", params=asked).status_code == 200 and len(drawn) == 3
 
 
-def test_a_kept_drawing_waits_for_no_other(folder, answers, served):
-    engine, goes_on = Engine(folder), threading.Event()
-    with served(engine) as client:
-        asked = {"question": QUESTION, "answer": answers[0]}
-        first = client.get("/why.svg", params=asked).text
-        engine.explain = lambda *_: goes_on.wait(60)
-        others = [{**asked, "answer": f"radium {number}"} for number in range(4)]
-        asking = [
-            threading.Thread(target=client.get, args=("/why.svg",), kwargs={"params": each})
-            for each in others
-        ]
-        try:
-            for thread in asking:
-                thread.start()
-            deadline = time.monotonic() + 30
-            while client.get("/why.svg", params=others[0]).status_code != 503:
-                assert time.monotonic() < deadline
-            assert client.get("/why.svg", params=asked).text == first
-        finally:
-            goes_on.set()
-            for thread in asking:
-                thread.join()
+def test_the_process_of_drawings_starts_again_after_it_was_ended(preset, answers):
+    reason, drawer = preset.explain(QUESTION, answers[0]), Drawer()
+    others = multiprocessing.active_children()
+    try:
+        assert drawer(reason).startswith("<svg")
+        (process,) = [each for each in multiprocessing.active_children() if each not in others]
+        process.kill()
+        process.join(30)
+        with pytest.raises(HTTPException) as refused:
+            drawer(reason)
+        assert refused.value.status_code == 503
+        assert drawer(reason).startswith("<svg")
+    finally:
+        drawer.close()
