@@ -16,6 +16,7 @@ from answer_ranking.ranking.service.problems import problem
 MOST_QUERY = 64_000  # bytes of an address behind its "?"
 _WINDOW = 10.0  # seconds
 _MOST_CLIENTS = 10_000
+_SMALL = 8_000  # bytes of a body
 
 
 class Hosts:
@@ -114,25 +115,38 @@ class Rates:
 
 
 class Bodies:
-    """Reads the whole body, within its size (413) and its time (408), and hands it on in one piece."""
+    """Reads the whole body, and hands it on in one piece.
+
+    Bounds are its size (413), its time (408), and the size of all that are there at once (503), from which
+    small ones are exempt: large ones of others must not keep them out.
+    """
 
     def __init__(self, app: ASGIApp, limits: ServiceOptions):
         self.app, self.limits = app, limits
+        self.held = 0  # bytes of all bodies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        body, app = bytearray(), self.app
+        body = bytearray()
+        try:
+            app = await self._refusal(scope, receive, body) or self.app
+            await app(scope, _replay(body, receive), send)
+        finally:
+            self.held -= len(body)
+
+    async def _refusal(self, scope: Scope, receive: Receive, body: bytearray) -> ASGIApp | None:
+        """Read a body; give what answers instead where it is refused."""
         try:
             async with asyncio.timeout(self.limits.seconds):
                 await self._read(scope, receive, body)
         except TimeoutError:
-            app = problem(408, "The body of the request took too long.")
+            return problem(408, "The body of the request took too long.")
         except HTTPException as error:
-            app = problem(error.status_code, error.detail)
-        await app(scope, _replay(body, receive), send)
+            return problem(error.status_code, error.detail, error.headers)
+        return None
 
     async def _read(self, scope: Scope, receive: Receive, body: bytearray) -> None:
         most = self.limits.most_bytes
@@ -145,9 +159,13 @@ class Bodies:
             message = await receive()
             if message["type"] == "http.disconnect":
                 raise HTTPException(400, "The client has gone.")
-            body += message.get("body", b"")
+            part = message.get("body", b"")
+            body += part
+            self.held += len(part)
             if len(body) > most:
                 raise too_large
+            if len(body) > _SMALL and self.held > self.limits.most_bytes_at_once:
+                raise HTTPException(503, "Too many large bodies. Try again.", {"Retry-After": "1"})
             more = message.get("more_body", False)
 
 

@@ -42,6 +42,35 @@ def test_a_body_that_does_not_come_is_given_up():
     assert asyncio.run(_answer(slow, receive)) == 408
 
 
+def test_large_bodies_are_bounded_over_all_requests():
+    async def ask():
+        async def app(scope, receive, send):
+            await receive()
+            await send({"status": 200})
+
+        async def whole(size):
+            async def receive():
+                return {"type": "http.request", "body": b"x" * size}
+
+            return await _answer(bodies, receive)
+
+        bodies = Bodies(app, ServiceOptions(most_bytes=100_000, most_bytes_at_once=100_000))
+
+        async def unfinished():
+            if bodies.held:
+                await asyncio.sleep(60)
+            return {"type": "http.request", "body": b"x" * 60_000, "more_body": True}
+
+        held = asyncio.create_task(_answer(bodies, unfinished))
+        await asyncio.sleep(0.01)
+        during = [await whole(size) for size in (5_000, 30_000, 60_000)]
+        held.cancel()
+        await asyncio.gather(held, return_exceptions=True)
+        return [*during, await whole(60_000)]
+
+    assert asyncio.run(ask()) == [200, 200, 503, 200]
+
+
 def test_a_client_that_asks_too_often_is_refused_for_a_while(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(limits, "time", SimpleNamespace(monotonic=lambda: now[0]))

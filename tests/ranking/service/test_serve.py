@@ -5,7 +5,9 @@ import shutil
 import socket
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from urllib.parse import urlsplit
 
 import pytest
@@ -40,24 +42,42 @@ def test_a_pattern_that_no_host_can_fit_is_refused():
         serve(Path("hyperqa_squad"), None, "127.0.0.1", 0, ("*.example.org", "answers.*"), ServiceOptions())
 
 
+@contextmanager
+def _served(*options):
+    """Serve on all addresses in a process of its own; give the port and the log."""
+    program = Path(sys.executable).with_name("answer-ranking")
+    command = [program, "serve", "hyperqa_squad", "--host", "0.0.0.0", "--port", "0", *options]
+    environment = os.environ | {"PYTHONUNBUFFERED": "1"}
+    with TemporaryFile("w+") as log:
+        pipes = {"stdout": subprocess.PIPE, "stderr": log}
+        with subprocess.Popen(command, text=True, env=environment, **pipes) as server:
+            try:
+                yield urlsplit(server.stdout.readline().split()[0]).port, log
+            finally:
+                server.terminate()
+
+
 @pytest.mark.parametrize(
     ("options", "statuses"), [((), (200, 200)), (("--allowed-hosts", "answers.example"), (200, 400))]
 )
 def test_a_service_on_all_addresses_has_the_names_that_it_is_given(options, statuses):
-    program = Path(sys.executable).with_name("answer-ranking")
-    command = [program, "serve", "hyperqa_squad", "--host", "0.0.0.0", "--port", "0", *options]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(command, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"}, **pipes) as server:
-        try:
-            port = urlsplit(server.stdout.readline().split()[0]).port
-            url = f"http://127.0.0.1:{port}/api/health"
-            got = [
-                httpx.get(url, headers={"Host": host}, timeout=60).status_code
-                for host in ("answers.example", "other.example")
-            ]
-        finally:
-            server.terminate()
+    with _served(*options) as (port, _):
+        url = f"http://127.0.0.1:{port}/api/health"
+        got = []
+        for host in ("answers.example", "other.example"):
+            got.append(httpx.get(url, headers={"Host": host}, timeout=60).status_code)
     assert tuple(got) == statuses
+
+
+def test_what_repeats_is_logged_once():
+    with _served() as (port, log):
+        for _ in range(20):
+            with socket.create_connection(("127.0.0.1", port)) as client:
+                client.sendall(b"nonsense\r\n\r\n")
+                assert client.recv(100).startswith(b"HTTP/1.1 400")
+        log.seek(0)
+        lines = [line for line in log if "without a password" not in line]
+        assert len(lines) == 1
 
 
 def test_an_index_that_is_not_finished_is_named(folder, tmp_path):
