@@ -23,7 +23,8 @@ from answer_ranking.ranking.service.options import ServiceOptions
 
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 _EVERY = ("0.0.0.0", "::")
-_BACKLOG = 1_024  # connections that are accepted at once
+_QUEUE = 1_024  # connections that may wait to be accepted
+_ACCEPTED = 32  # so many are accepted before requests have their turn again
 _DESCRIPTORS = 4_096  # more than these and the most connections that may be open
 
 
@@ -74,13 +75,22 @@ def serve(
             ws="none",
             timeout_keep_alive=5,
             h11_max_incomplete_event_size=64_000,
-            backlog=_BACKLOG,
+            backlog=_ACCEPTED,
         )
         shorten_logs()
         _allow_descriptors()
         print(f"http://{address}/ (stop with Ctrl-C)", flush=True)
         with suppress(KeyboardInterrupt):  # the way in which it is stopped
-            uvicorn.Server(config).run(sockets=[bound])
+            _Server(config).run(sockets=[bound])
+
+
+class _Server(uvicorn.Server):
+    """A server whose queue is longer than what asyncio, which has one number for both, accepts at once."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for each in sockets or []:
+            each.listen(_QUEUE)
 
 
 def _allow_descriptors() -> None:
@@ -108,7 +118,7 @@ def _bound(host: str, port: int) -> socket.socket:
         try:
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             bound.bind(address)
-            bound.listen(_BACKLOG)  # whoever reads the address may call at once
+            bound.listen(_QUEUE)  # whoever reads the address may call at once
         except OSError:
             bound.close()
             raise
