@@ -22,6 +22,7 @@ import asyncio
 import http.client
 import json
 import multiprocessing
+import random
 import resource
 import tempfile
 import time
@@ -43,7 +44,7 @@ from answer_ranking.base.command import run_command
 from answer_ranking.ranking.search.index import AnswerIndex
 
 PAUSE = 0.02  # seconds between the searches of the client that is watched
-COMES_BACK = 1.0  # seconds after which an attacker connects again
+COMES_BACK = 2.0  # seconds, at most, after which an attacker connects again
 BODY = 900_000  # bytes, of the 1,000,000 that are announced and allowed
 WORDS = 63  # in a question and an answer to be drawn: as many as are allowed
 DRAWINGS = count()
@@ -182,7 +183,7 @@ async def again(attack: Callable, port: int, questions: list[str]) -> None:
                 await attack(reader, writer, questions)
             finally:
                 writer.close()
-        await asyncio.sleep(COMES_BACK)
+        await asyncio.sleep(random.uniform(0, COMES_BACK))
 
 
 async def half_head(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: list[str]) -> None:

@@ -12,9 +12,13 @@ MOST_WAITING = 512
 """Connections that wait for their clients: idle ones, half heads and half bodies."""
 MOST_WORKING = 512
 """Connections whose requests are worked on, or whose clients do not read what they are sent."""
-_SLICE = 4_096  # bytes that are read of a connection before the others have their turn
-_SLOW = 0.001  # seconds that a slice takes where it consists of many small chunks
-_REST = 10  # times as long as it took, such a connection is not read
+# Bytes that are read of a connection before the others have their turn; more where they are quick to read.
+_SMALLEST, _LARGEST = 4_096, 32_768
+_BUFFER = memoryview(bytearray(_LARGEST))  # of all connections: each copies at once what it has read
+_SLOW = 0.001  # seconds that bytes take to read where they are many small chunks
+_FEW = 1_000  # bytes, of a small request, which waits for nothing
+# So many times as long as it took, and at most so many seconds, such a connection is not read.
+_REST, _LONGEST_REST = 10, 0.1
 
 
 class Flow(FlowControl):
@@ -41,8 +45,8 @@ class Flow(FlowControl):
 class Connection(H11Protocol, asyncio.BufferedProtocol):
     """A connection that is closed where its head does not come in time, or where there are too many.
 
-    The one that has waited the longest goes first. Bytes are read in slices, so that a client that sends a
-    byte at a time holds up nobody else.
+    The one that has waited the longest goes first. Bytes are read in slices, so that a client that sends
+    chunks of one byte holds up nobody else.
     """
 
     # Of the whole process, whose descriptors they take; the one that came first is the first.
@@ -53,18 +57,21 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.flow: Flow = Flow(transport)
-        self.slice = bytearray(_SLICE)
+        self.slice = _SMALLEST
         self._sort()
 
-    def get_buffer(self, sizehint: int) -> bytearray:
-        return self.slice
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return _BUFFER[: self.slice]
 
     def buffer_updated(self, nbytes: int) -> None:
         start = time.thread_time()  # waiting for the interpreter is no fault of the client's
-        self.data_received(bytes(memoryview(self.slice)[:nbytes]))
+        self.data_received(bytes(_BUFFER[:nbytes]))
         took = time.thread_time() - start
-        if took > _SLOW:
-            self.flow.rest(_REST * took)
+        if took > _SLOW and nbytes > _FEW:
+            self.slice = _SMALLEST
+            self.flow.rest(min(_REST * took, _LONGEST_REST))
+        elif nbytes == self.slice:
+            self.slice = min(2 * self.slice, _LARGEST)
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
