@@ -186,13 +186,21 @@ async def again(attack: Callable, port: int, questions: list[str]) -> None:
         await asyncio.sleep(random.uniform(0, COMES_BACK))
 
 
-async def half_head(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: list[str]) -> None:
+async def half_head(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    _: list[str],
+) -> None:
     """Send half a head."""
     writer.write(HEAD)
     await reader.read()
 
 
-async def half_body(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: list[str]) -> None:
+async def half_body(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    _: list[str],
+) -> None:
     """Send most of a body."""
     writer.write(HEAD + b"Content-Length: 1000000\r\n\r\n" + b" " * BODY)
     await writer.drain()
@@ -209,14 +217,22 @@ async def chunks_of_one_byte(
         await writer.drain()
 
 
-async def drawings(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: list[str]) -> None:
+async def drawings(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    _: list[str],
+) -> None:
     """Ask for drawings that nobody has asked for."""
     while True:
         writer.write(f"GET {_drawing()} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
         await _answer(reader)
 
 
-async def searches(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, questions: list[str]) -> None:
+async def searches(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    questions: list[str],
+) -> None:
     """Search."""
     for question in questions:
         body = json.dumps({"question": question, "k": K}).encode()

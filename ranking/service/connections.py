@@ -12,9 +12,9 @@ MOST_WAITING = 512
 """Connections that wait for their clients: idle ones, half heads and half bodies."""
 MOST_WORKING = 512
 """Connections whose requests are worked on, or whose clients do not read what they are sent."""
-# Bytes that are read of a connection before the others have their turn; more where they are quick to read.
+# Bytes that are read of a connection before the others have their turn; more where they are quick
+# to parse.
 _SMALLEST, _LARGEST = 4_096, 32_768
-_BUFFER = memoryview(bytearray(_LARGEST))  # of all connections: each copies at once what it has read
 _SLOW = 0.001  # seconds that bytes take to read where they are many small chunks
 _FEW = 1_000  # bytes, of a small request, which waits for nothing
 # So many times as long as it took, and at most so many seconds, such a connection is not read.
@@ -57,21 +57,21 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.flow: Flow = Flow(transport)
-        self.slice = _SMALLEST
+        self.slice = bytearray(_SMALLEST)
         self._sort()
 
-    def get_buffer(self, sizehint: int) -> memoryview:
-        return _BUFFER[: self.slice]
+    def get_buffer(self, sizehint: int) -> bytearray:
+        return self.slice
 
     def buffer_updated(self, nbytes: int) -> None:
         start = time.thread_time()  # waiting for the interpreter is no fault of the client's
-        self.data_received(bytes(_BUFFER[:nbytes]))
+        self.data_received(bytes(memoryview(self.slice)[:nbytes]))
         took = time.thread_time() - start
         if took > _SLOW and nbytes > _FEW:
-            self.slice = _SMALLEST
+            self.slice = bytearray(_SMALLEST)
             self.flow.rest(min(_REST * took, _LONGEST_REST))
-        elif nbytes == self.slice:
-            self.slice = min(2 * self.slice, _LARGEST)
+        elif nbytes == len(self.slice) < _LARGEST:
+            self.slice = bytearray(2 * nbytes)
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)

@@ -31,7 +31,13 @@ class Serving:
         busy = Gauge("busy", "Requests that are worked on or wait.", registry=self.registry)
         busy.set_function(lambda: self.workers.busy)
 
-    async def search(self, question: str, k: int, first_stage: str = "", rerank: bool = False) -> Answers:
+    async def search(
+        self,
+        question: str,
+        k: int,
+        first_stage: str = "",
+        rerank: bool = False,
+    ) -> Answers:
         """Find the best answers of the index."""
         check_texts(self.limits, [question], k)
         start = time.perf_counter()
@@ -47,7 +53,13 @@ class Serving:
         found.milliseconds = 1e3 * (time.perf_counter() - start)
         return found
 
-    async def explain(self, question: str, answer: str, ranker: str = "", method: str = "own") -> Explanation:
+    async def explain(
+        self,
+        question: str,
+        answer: str,
+        ranker: str = "",
+        method: str = "own",
+    ) -> Explanation:
         """Say what the words of a pair do to its score."""
         check_explained(self.limits, question, answer)
         return await self.workers.run(self.engine.explain, question, answer, ranker, method)
@@ -56,7 +68,8 @@ class Serving:
         """Draw a reason, unless its drawing is kept."""
         check_drawn(self.limits, question, answers, method)
         asked = (question, tuple(answers), ranker, method)
-        state = self.engine.state  # before it is drawn: a drawing of a later one is only made again
+        # Before it is drawn: a drawing of a later one is only made again.
+        state = self.engine.state
         drawn = self.kept.get((state, *asked))
         if not drawn:
             drawn = await self.workers.draw(self._draw, *asked)

@@ -40,9 +40,8 @@ def check_drawn(limits: ServiceOptions, question: str, answers: Sequence[str], m
         return
     check_explained(limits, question, answers[0])
     if not fits_a_drawing(question, answers[0]):
-        raise UserError(
-            f"The question's words times the answer's are more than {_MOST_CELLS:,}: too many to draw."
-        )
+        product = "The question's words times the answer's"
+        raise UserError(f"{product} are more than {_MOST_CELLS:,}: too many to draw.")
 
 
 def fits_a_drawing(question: str, answer: str) -> bool:
