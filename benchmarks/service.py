@@ -26,6 +26,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,8 @@ from answer_ranking.ranking.search.index import AnswerIndex
 
 K = 10
 HEADERS = {"content-type": "application/json"}
+HEAD = b"POST /api/search HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+_PATHS = ("/api/search", "/api/rank", "/api/explain", "/api/../x", "/%00", "/why.svg?question=a")
 
 
 def main() -> None:
@@ -82,14 +85,17 @@ def main() -> None:
 
 
 class Service:
-    """The served index, a process of its own."""
+    """The served index, a process of its own, which may write what it says to a log."""
 
-    def __init__(self, index: Path):
+    def __init__(self, index: Path, log: Path | None = None):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         command = [Path(sys.executable).with_name("answer-ranking"), "serve", index, "--port", str(self.port)]
-        self.process = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL)
+        words = [str(word) for word in command]
+        with ExitStack() as stack:
+            said = None if log is None else stack.enter_context(log.open("w"))
+            self.process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=said)
         for _ in range(300):
             try:
                 self.ask(self.connect(), "GET", "/api/health")
@@ -111,8 +117,21 @@ class Service:
     @property
     def memory(self) -> int:
         """The resident memory in bytes."""
-        pages = Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]
-        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+        return _memory(self.process.pid)
+
+    @property
+    def memory_of_all(self) -> int:
+        """The resident memory in bytes, with that of the processes that it has started."""
+        memory = self.memory
+        for children in Path(f"/proc/{self.process.pid}/task").glob("*/children"):
+            for pid in children.read_text().split():
+                memory += _memory(int(pid))
+        return memory
+
+
+def _memory(pid: int) -> int:
+    pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def at_once(number: int, work: Any) -> None:
@@ -161,69 +180,87 @@ def throughput(
 
 
 def faults(service: Service, expected: dict[str, list[str]], number: int) -> dict[str, Any]:
-    """Send what no client should."""
-    question, rng, statuses = (
-        next(iter(expected)),
-        random.Random(0),
-        {"malformed": Counter(), "crowd": Counter()},
-    )
-    good = json.dumps({"question": question}).encode()
+    """Send what no client should, while slow clients hold connections."""
+    question, rng = next(iter(expected)), random.Random(0)
     slow = [socket.create_connection(("127.0.0.1", service.port)) for _ in range(50)]
     for each in slow:
-        each.sendall(b"POST /api/search HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\n\r\n{")
-    tracebacks = 0
-    for _ in tqdm(range(number), desc="malformed", leave=False, disable=None):
-        body = rng.choice(
-            (
-                rng.randbytes(rng.randrange(200)),
-                good[: rng.randrange(len(good))],
-                json.dumps(
-                    {"question": rng.choice((None, 7, [], {"a": 1}, "", " ", "\ud800", "x" * 2_000_000))}
-                ).encode(),
-                json.dumps({"question": question, "k": rng.choice((-1, 0, 1e99, "many", None))}).encode(),
-                json.dumps({"question": question, "first_stage": "/etc/passwd"}).encode(),
-                b"[" * rng.randrange(100_000),
-            )
-        )
-        path = rng.choice(
-            ("/api/search", "/api/rank", "/api/explain", "/api/../x", "/%00", "/why.svg?question=a")
-        )
-        client = service.connect()
-        try:
-            client.request(rng.choice(("POST", "POST", "POST", "PUT", "GET")), path, body, HEADERS)
-            answer = client.getresponse()
-            statuses["malformed"][answer.status] += 1
-            tracebacks += b"Traceback" in answer.read()
-        except (OSError, http.client.HTTPException):
-            statuses["malformed"]["cut"] += 1
-        finally:
-            client.close()
-    for _ in range(300):  # cut in the middle
-        with socket.create_connection(("127.0.0.1", service.port)) as client:
-            whole = b"POST /api/search HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-            whole += b"Content-Length: %d\r\n\r\n%s" % (len(good), good)
-            client.sendall(whole[: rng.randrange(1, len(whole) + 1)])
-
-    def one(_: int) -> None:
-        client = service.connect()
-        try:
-            status, content = service.ask(client, "POST", "/api/search", {"question": question})
-            right = status != 200 or ids(content) == expected[question]
-            statuses["crowd"][status if right else "wrong"] += 1
-        except (OSError, http.client.HTTPException):
-            statuses["crowd"]["cut"] += 1
-        finally:
-            client.close()
-
-    at_once(500, one)
+        each.sendall(HEAD + b"Content-Length: 1000\r\n\r\n{")
+    malformed, tracebacks = _malformed(service, question, rng, number)
+    _cut(service, question, rng)
+    crowd = _crowd(service, question, expected[question])
     for each in slow:
         each.close()
     # A server that is alive answers this one.
     status, content = service.ask(service.connect(), "POST", "/api/search", {"question": question})
     well = status == 200 and ids(content) == expected[question]
-    counted = {name: {str(key): count for key, count in each.items()} for name, each in statuses.items()}
-    failed = sum(each[500] for each in statuses.values())
-    return {**counted, "tracebacks": tracebacks, "crashes": failed + (not well)}
+    return {
+        "malformed": {str(status): count for status, count in malformed.items()},
+        "crowd": {str(status): count for status, count in crowd.items()},
+        "tracebacks": tracebacks,
+        "crashes": malformed[500] + crowd[500] + (not well),
+    }
+
+
+def _malformed(
+    service: Service, question: str, rng: random.Random, number: int
+) -> tuple[Counter[int | str], int]:
+    """Send malformed requests; give their statuses and the number of tracebacks."""
+    statuses, tracebacks = Counter[int | str](), 0
+    for _ in tqdm(range(number), desc="malformed", leave=False, disable=None):
+        body, path = _malformed_body(question, rng), rng.choice(_PATHS)
+        client = service.connect()
+        try:
+            client.request(rng.choice(("POST", "POST", "POST", "PUT", "GET")), path, body, HEADERS)
+            answer = client.getresponse()
+            statuses[answer.status] += 1
+            tracebacks += b"Traceback" in answer.read()
+        except (OSError, http.client.HTTPException):
+            statuses["cut"] += 1
+        finally:
+            client.close()
+    return statuses, tracebacks
+
+
+def _malformed_body(question: str, rng: random.Random) -> bytes:
+    good = json.dumps({"question": question}).encode()
+    wrong = rng.choice((None, 7, [], {"a": 1}, "", " ", "\ud800", "x" * 2_000_000))
+    bodies = (
+        rng.randbytes(rng.randrange(200)),
+        good[: rng.randrange(len(good))],
+        json.dumps({"question": wrong}).encode(),
+        json.dumps({"question": question, "k": rng.choice((-1, 0, 1e99, "many", None))}).encode(),
+        json.dumps({"question": question, "first_stage": "/etc/passwd"}).encode(),
+        b"[" * rng.randrange(100_000),
+    )
+    return rng.choice(bodies)
+
+
+def _cut(service: Service, question: str, rng: random.Random) -> None:
+    """Cut requests in the middle."""
+    good = json.dumps({"question": question}).encode()
+    whole = HEAD + b"Content-Length: %d\r\n\r\n%s" % (len(good), good)
+    for _ in range(300):
+        with socket.create_connection(("127.0.0.1", service.port)) as client:
+            client.sendall(whole[: rng.randrange(1, len(whole) + 1)])
+
+
+def _crowd(service: Service, question: str, expected: list[str]) -> Counter[int | str]:
+    """Search with 500 clients at once; give the statuses of the answers."""
+    statuses = Counter[int | str]()
+
+    def one(_: int) -> None:
+        client = service.connect()
+        try:
+            status, content = service.ask(client, "POST", "/api/search", {"question": question})
+            right = status != 200 or ids(content) == expected
+            statuses[status if right else "wrong"] += 1
+        except (OSError, http.client.HTTPException):
+            statuses["cut"] += 1
+        finally:
+            client.close()
+
+    at_once(500, one)
+    return statuses
 
 
 def mixed(service: Service, expected: dict[str, list[str]], seconds: float) -> dict[str, Any]:
@@ -247,7 +284,7 @@ def mixed(service: Service, expected: dict[str, list[str]], seconds: float) -> d
                 body = {"question": question, "answer": rng.choice(questions)}
                 status, _ = service.ask(connection, "POST", "/api/explain", body)
             else:
-                path = "/?q=Who+wrote+it%3F&left=ball&right=bm25"
+                path = "/?q=Who+wrote+it%3F&left=nearest&right=bm25"
                 if kind == "drawing":
                     path = "/why.svg?question=Who+wrote+it%3F&answer=Ann+wrote+it."
                 status, _ = service.ask(connection, "GET", path)

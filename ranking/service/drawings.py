@@ -1,7 +1,18 @@
-"""The drawings that were asked for last."""
+"""Drawings are made in a process of their own, and the last ones are kept."""
 
+import multiprocessing
+import os
+import signal
+import threading
 from collections import OrderedDict
 from collections.abc import Hashable
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+
+from starlette.exceptions import HTTPException
+
+from answer_ranking.ranking.disk import Disk
+from answer_ranking.ranking.explanation import Explanation
 
 _MOST = 16_000_000
 """Characters of all that is kept; the longest drawing has some 200,000."""
@@ -38,3 +49,48 @@ class Drawings:
         while self._size > self._most:
             _, oldest = self._kept.popitem(last=False)
             self._size -= len(oldest)
+
+
+class Drawer:
+    """Draws in another process: Matplotlib holds the interpreter, and searches would wait for it.
+
+    The process starts with the first drawing, and anew after it was ended. One thread may call at a time.
+    """
+
+    def __init__(self) -> None:
+        self._pool: ProcessPoolExecutor | None = None
+
+    def __call__(self, reason: Explanation | Disk) -> str:
+        """Draw as SVG; an HTTPException 503 says that the process was ended meanwhile."""
+        if self._pool is None:
+            spawn = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(1, mp_context=spawn, initializer=_begin)
+        try:
+            return self._pool.submit(_svg, reason).result()
+        except BrokenProcessPool as error:
+            self._pool = None
+            message = "The drawing was interrupted. Try again."
+            raise HTTPException(503, message, {"Retry-After": "1"}) from error
+
+    def close(self) -> None:
+        """End the process."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _begin() -> None:
+    """Prepare the process: searches go before it, and it ends with the service, however that ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the keyboard: the service ends in its own way
+    os.nice(10)
+    threading.Thread(target=_end_with_the_service, daemon=True).start()
+
+
+def _end_with_the_service() -> None:
+    service = multiprocessing.parent_process()
+    assert service is not None
+    service.join()
+    os._exit(0)
+
+
+def _svg(reason: Explanation | Disk) -> str:
+    return reason.svg()

@@ -4,9 +4,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import pandas as pd
+from typing import Any
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.ranking.disk import Disk
@@ -14,30 +12,15 @@ from answer_ranking.ranking.explanation import Explanation
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.search.index import AnswerIndex
 from answer_ranking.ranking.service.batches import Batches
+from answer_ranking.ranking.service.schemas import Answer, Answers
 
 _LOOK_EVERY = 1.0  # second: so often the index's manifest is looked at
 MODEL, SECOND = "model", "second"
 _UNKNOWN = "The model knows no word of the question."
 
 
-class Found(NamedTuple):
-    """An answer of the index in its place."""
-
-    rank: int
-    score: float
-    text: str
-    id: str
-
-
-class Results(NamedTuple):
-    """The best answers of the index, and what there is to say of the question."""
-
-    answers: list[Found]
-    note: str
-
-
 class Engine:
-    """Searches, ranks and explains; may be called from several threads.
+    """Searches, ranks and explains; may be called from several threads; who asks measures the time.
 
     A changed index is opened again. Where that fails, the old one goes on serving, and `problem` says why.
 
@@ -112,8 +95,8 @@ class Engine:
         """Whether there is a second ranker."""
         return self._second is not None
 
-    def search(self, question: str, k: int, first_stage: str = "", rerank: bool = False) -> Results:
-        """Find the best answers, the best first; see `AnswerIndex.search`. `rerank`: by the second ranker."""
+    def search(self, question: str, k: int, first_stage: str = "", rerank: bool = False) -> Answers:
+        """Find the best answers; see `AnswerIndex.search`. `rerank`: by the second ranker."""
         if self.index is None:
             raise UserError("there is no index here: give candidates to rank.")
         self.refresh()
@@ -124,18 +107,23 @@ class Engine:
             raise UserError("there is no second ranker here: leave rerank out.")
         return self._together(question, k, first_stage, rerank)
 
-    def _search(self, questions: list[str], k: int, first_stage: str, rerank: bool) -> list[Results]:
+    def _search(self, questions: list[str], k: int, first_stage: str, rerank: bool) -> list[Answers]:
         assert self.index is not None
         second = self._second if rerank else None
         results = self.index.find(questions, k, first_stage or None, second)
-        table = results.table
-        # The index calls the questions q1, q2 and so on.
-        found: dict[str, list[Found]] = {f"q{number}": [] for number in range(1, len(questions) + 1)}
-        names = ("rank", "score", "candidate", "candidate_id")
-        rows = zip(*(table[name].tolist() for name in names), strict=True)
-        for name, row in zip(table["question_id"].tolist(), rows, strict=True):
-            found[name].append(Found(*row))
-        return [Results(each, _UNKNOWN if name in results.unknown else "") for name, each in found.items()]
+        found: dict[str, Answers] = {}
+        for number in range(1, len(questions) + 1):
+            name = f"q{number}"  # as the index calls the questions
+            note = _UNKNOWN if name in results.unknown else ""
+            found[name] = Answers(
+                answers=[], milliseconds=0, first_stage=first_stage, rerank=rerank, note=note
+            )
+        columns = ("question_id", "rank", "score", "candidate", "candidate_id")
+        for name, rank, score, text, key in zip(
+            *(results.table[column].tolist() for column in columns), strict=True
+        ):
+            found[name].answers.append(Answer(rank=rank, score=score, text=text, id=key))
+        return list(found.values())
 
     def ranker(self, name: str = "") -> Ranker:
         """Give a ranker: "model" or "second"; the first by default."""
@@ -147,9 +135,13 @@ class Engine:
             raise UserError(f"ranker must be one of {', '.join(rankers)}. Received: {name!r:.40}")
         return rankers[name]
 
-    def rank(self, question: str, candidates: list[str], ranker: str = "") -> pd.DataFrame:
+    def rank(self, question: str, candidates: list[str], ranker: str = "") -> Answers:
         """Rank candidates; see `Ranker.rank`."""
-        return self.ranker(ranker).rank(question, candidates)
+        table = self.ranker(ranker).rank(question, candidates)
+        answers = []
+        for row in table.itertuples():
+            answers.append(Answer(rank=row.rank, score=row.score, text=row.text))
+        return Answers(answers=answers, milliseconds=0, ranker=ranker)
 
     def explain(self, question: str, answer: str, ranker: str = "", method: str = "own") -> Explanation:
         """Say why; see `Ranker.explain`."""
@@ -165,11 +157,11 @@ class Engine:
         """Place answers around the question; see `Ranker.disk`."""
         return self.ranker(MODEL).disk(question, answers)
 
-    def drawing(self, question: str, answers: tuple[str, ...], ranker: str, method: str) -> str:
-        """Draw a reason as SVG: the "disk" of several answers, or another method's of the first."""
+    def reason(self, question: str, answers: tuple[str, ...], ranker: str, method: str) -> Explanation | Disk:
+        """Give what is drawn: the "disk" of several answers, or another method's of the first."""
         if method == "disk":
-            return self.disk(question, list(answers)).svg()
-        return self.explain(question, answers[0], ranker, method).svg()
+            return self.disk(question, list(answers))
+        return self.explain(question, answers[0], ranker, method)
 
     def health(self) -> dict[str, Any]:
         """Say whether all is well."""

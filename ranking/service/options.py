@@ -11,6 +11,8 @@ class ServiceOptions:
 
     most_bytes: int = 1_000_000
     """The largest body of a request, in bytes; more is refused with 413."""
+    most_bytes_at_once: int = 32_000_000
+    """The bytes of all bodies that are there at once; larger than 8,000 bytes, more are refused with 503."""
     most_candidates: int = 1_000
     """The most candidates or answers of a request; more is refused with 422."""
     most_words: int = 2_000
@@ -26,6 +28,7 @@ class ServiceOptions:
 
     def __post_init__(self) -> None:
         check_range(self, "most_bytes", at_least=1_000)
+        check_range(self, "most_bytes_at_once", at_least=self.most_bytes)
         check_range(self, "most_candidates", "most_words", "concurrent", at_least=1)
         check_range(self, "waiting", "per_second", at_least=0)
         check_range(self, "seconds", above=0)

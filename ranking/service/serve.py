@@ -1,5 +1,6 @@
 """The command `answer-ranking serve`: the page and the service on this machine."""
 
+import resource
 import socket
 import sys
 import tempfile
@@ -17,10 +18,14 @@ from answer_ranking.ranking.search.manifest import BUILDING, NAME
 from answer_ranking.ranking.service.app import make_app
 from answer_ranking.ranking.service.connections import Connection
 from answer_ranking.ranking.service.engine import Engine
+from answer_ranking.ranking.service.logs import shorten_logs
 from answer_ranking.ranking.service.options import ServiceOptions
 
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 _EVERY = ("0.0.0.0", "::")
+_QUEUE = 1_024  # connections that may wait to be accepted
+_ACCEPTED = 32  # so many are accepted before requests have their turn again
+_DESCRIPTORS = 4_096  # more than these and the most connections that may be open
 
 
 def serve(
@@ -67,12 +72,33 @@ def serve(
             server_header=False,
             timeout_graceful_shutdown=max(1, round(options.seconds)),
             http=Connection,
+            ws="none",
             timeout_keep_alive=5,
             h11_max_incomplete_event_size=64_000,
+            backlog=_ACCEPTED,
         )
+        shorten_logs()
+        _allow_descriptors()
         print(f"http://{address}/ (stop with Ctrl-C)", flush=True)
         with suppress(KeyboardInterrupt):  # the way in which it is stopped
-            uvicorn.Server(config).run(sockets=[bound])
+            _Server(config).run(sockets=[bound])
+
+
+class _Server(uvicorn.Server):
+    """A server whose queue is longer than what asyncio, which has one number for both, accepts at once."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for each in sockets or []:
+            each.listen(_QUEUE)
+
+
+def _allow_descriptors() -> None:
+    """Raise the process's limit of descriptors, which is low on some machines, as far as it may be."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(_DESCRIPTORS, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _in_address(host: str) -> str:
@@ -92,7 +118,7 @@ def _bound(host: str, port: int) -> socket.socket:
         try:
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             bound.bind(address)
-            bound.listen(2048)  # whoever reads the address may call at once
+            bound.listen(_QUEUE)  # whoever reads the address may call at once
         except OSError:
             bound.close()
             raise

@@ -1,8 +1,6 @@
 """How many requests are worked on, and for how long."""
 
 import asyncio
-import time
-from collections import defaultdict, deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -12,9 +10,7 @@ from fastapi import HTTPException
 from answer_ranking.ranking.service.options import ServiceOptions
 
 Result = TypeVar("Result")
-_WINDOW = 10.0
-_MOST_CLIENTS = 10_000
-# Matplotlib holds the interpreter: a second drawing at once would only slow down the searches beside it.
+# A drawing takes a processor for a second; a second one at once would slow down the searches beside it.
 _DRAWN_AT_ONCE, _MOST_DRAWINGS = 1, 3
 
 
@@ -26,7 +22,6 @@ class Workers:
         self._pool = ThreadPoolExecutor(options.concurrent, thread_name_prefix="worker")
         self._drawer = ThreadPoolExecutor(_DRAWN_AT_ONCE, thread_name_prefix="drawer")
         self._busy = self._drawings = 0
-        self._times: dict[str, deque[float]] = defaultdict(deque)
 
     @property
     def busy(self) -> int:
@@ -63,21 +58,6 @@ class Workers:
 
     def _drawn(self) -> None:
         self._drawings -= 1
-
-    def admit(self, client: str) -> None:
-        """Count a client's request; an HTTPException 429 says that it sends too many."""
-        allowed = self._options.per_second * _WINDOW
-        if not allowed:
-            return
-        now = time.monotonic()
-        if len(self._times) > _MOST_CLIENTS:
-            self._times.clear()
-        times = self._times[client]
-        while times and now - times[0] > _WINDOW:
-            times.popleft()
-        if len(times) >= allowed:
-            raise HTTPException(429, "Too many requests from this client.", {"Retry-After": "1"})
-        times.append(now)
 
     def close(self) -> None:
         """Take no more work."""

@@ -86,3 +86,17 @@ def test_damaged_files_and_kills_do_no_harm(shell, tmp_path):
     counts = json.loads((tmp_path / "faults.json").read_text())
     assert (counts["damaged_files"], counts["kills"]) == (13, 4)
     assert not any(counts[name] for name in ("tracebacks", "wrong", "over_2gb", "over_60s", "lost"))
+
+
+@pytest.mark.slow
+def test_attacks_keep_nobody_from_searching(shell, tmp_path):
+    pytest.importorskip("fastapi", reason="the service needs pip install -e '.[serve]'")
+    words = "--datasets sample --answers 200 --seconds 1 --heads 600 --bodies 20 --chunked 1"
+    words += " --drawers 1 --clients 4"
+    done = shell("attack", *words.split(), "--output", tmp_path / "attack.json")
+    assert done.returncode == 0, done.stderr[-2000:]
+    figures = json.loads((tmp_path / "attack.json").read_text())
+    for attack in figures["attacks"].values():
+        assert attack["searches"] and not attack["refused"]
+        assert attack["memory_ratio"] < 1.5
+    assert figures["log_bytes"] < 10_000

@@ -1,7 +1,8 @@
-"""Half heads are closed in time; whole requests on one connection are not."""
+"""Clients that wait, or send little at a time, are in nobody's way."""
 
 import asyncio
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -10,29 +11,49 @@ import uvicorn
 
 from answer_ranking.ranking.service import connections
 
+REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+BODY = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+
 
 async def _application(scope, receive, send):
-    await asyncio.sleep(0.6)  # longer than a head may take
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+    if scope["path"] == "/slow":
+        await asyncio.sleep(0.6)  # longer than a head may take
+    while (await receive()).get("more_body"):
+        pass
+    headers = [(b"content-length", b"2")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": b"ok"})
 
 
-async def _with_server(client):
-    config = uvicorn.Config(
-        _application, port=0, http=connections.Connection, lifespan="off", log_level="error"
-    )
-    server = uvicorn.Server(config)
-    task = asyncio.create_task(server.serve())
-    while not server.started:
-        await asyncio.sleep(0.01)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    try:
-        await asyncio.wait_for(client(reader, writer), 8)
-    finally:
-        writer.close()
-        server.should_exit = True
-        await task
+def _run(client):
+    """Run a client, which is given a function that connects, beside a server."""
+
+    async def run():
+        protocol = connections.Connection
+        config = uvicorn.Config(_application, port=0, http=protocol, lifespan="off", log_level="error")
+        server = uvicorn.Server(config)
+        task = asyncio.create_task(server.serve())
+        while not server.started:
+            await asyncio.sleep(0.01)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        writers = []
+
+        async def connect(said=b""):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writers.append(writer)
+            writer.write(said)
+            return reader, writer
+
+        try:
+            await asyncio.wait_for(client(connect), 30)
+        finally:
+            for writer in writers:
+                writer.close()
+            server.should_exit = True
+            await task
+        assert not protocol.waiting and not protocol.working
+
+    asyncio.run(run())
 
 
 @pytest.fixture(autouse=True)
@@ -42,12 +63,13 @@ def short_deadline(monkeypatch):
 
 @pytest.mark.parametrize("asked_before", [False, True])
 def test_half_head_is_closed_though_bytes_keep_coming(asked_before):
-    async def client(reader, writer):
+    async def client(connect):
+        reader, writer = await connect()
         if asked_before:
-            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            writer.write(REQUEST)
             assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200")
         start, end = time.monotonic(), asyncio.create_task(reader.read())
-        for byte in b"GET / HTTP/1.1\r\nHost: x\r\n" * 2:
+        for byte in REQUEST[:-2] * 2:
             if end.done():
                 break
             writer.write(bytes([byte]))
@@ -55,13 +77,48 @@ def test_half_head_is_closed_though_bytes_keep_coming(asked_before):
         assert end.done()
         assert time.monotonic() - start < 3
 
-    asyncio.run(_with_server(client))
+    _run(client)
 
 
 def test_whole_request_may_take_longer_than_its_head():
-    async def client(reader, writer):
+    async def client(connect):
+        reader, writer = await connect()
         for _ in range(2):
-            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            writer.write(REQUEST.replace(b"/ ", b"/slow "))
             assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200")
 
-    asyncio.run(_with_server(client))
+    _run(client)
+
+
+@pytest.mark.parametrize("half", [b"", REQUEST[:-2], BODY + b"1\r\nx\r\n"])
+def test_the_connection_that_has_waited_the_longest_makes_room(monkeypatch, half):
+    monkeypatch.setattr(connections, "MOST_WAITING", 3)
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 60)
+
+    async def client(connect):
+        held = []
+        for _ in range(5):
+            held.append(await connect(half))
+            await asyncio.sleep(0.05)
+        for reader, _ in held[:2]:
+            with suppress(ConnectionResetError):
+                assert await reader.read() == b""
+        reader, _ = await connect(REQUEST)
+        assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200")
+        assert len(connections.Connection.waiting) == 3
+
+    _run(client)
+
+
+def test_chunks_of_one_byte_do_not_hold_up_others():
+    async def client(connect):
+        many, _ = await connect(BODY + b"1\r\nx\r\n" * 20_000 + b"0\r\n\r\n")
+        reader, writer = await connect()
+        answered = asyncio.create_task(many.readuntil(b"ok"))
+        for _ in range(30):
+            writer.write(REQUEST)
+            assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200")
+        assert not answered.done()
+        await answered
+
+    _run(client)

@@ -1,11 +1,15 @@
-"""The addresses under which the service and its drawings can be had."""
+"""The addresses under which the service can be had."""
 
-import html
-import re
+import os
+import shutil
 import socket
+import subprocess
+import sys
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
+from urllib.parse import urlsplit
 
-import pandas as pd
 import pytest
 
 from answer_ranking.base.errors import UserError
@@ -13,11 +17,8 @@ from answer_ranking.base.errors import UserError
 pytest.importorskip("fastapi", reason="the service needs pip install -e '.[serve]'")
 pytest.importorskip("httpx", reason="FastAPI's test client needs httpx")
 
-from fastapi.testclient import TestClient
+import httpx
 
-from answer_ranking.ranking import AnswerIndex
-from answer_ranking.ranking.service.app import make_app
-from answer_ranking.ranking.service.engine import Engine
 from answer_ranking.ranking.service.options import ServiceOptions
 from answer_ranking.ranking.service.serve import serve
 
@@ -41,10 +42,46 @@ def test_a_pattern_that_no_host_can_fit_is_refused():
         serve(Path("hyperqa_squad"), None, "127.0.0.1", 0, ("*.example.org", "answers.*"), ServiceOptions())
 
 
-def test_the_disk_of_long_answers_has_as_many_as_its_address_can_hold(tmp_path):
-    answers = [f"radium {number} " + "\u9556" * 700 for number in range(12)]
-    AnswerIndex.build("hyperqa_squad", pd.DataFrame({"text": answers}), tmp_path / "index")
-    with TestClient(make_app(Engine(tmp_path / "index")), base_url="http://127.0.0.1") as client:
-        page = client.get("/", params={"q": "radium", "k": 12, "why": answers[0]}).text
-        (drawing,) = [each for each in re.findall(r'src="([^"]+)"', page) if "method=disk" in each]
-        assert client.get(f"/{html.unescape(drawing)}").status_code == 200
+@contextmanager
+def _served(*options):
+    """Serve on all addresses in a process of its own; give the port and the log."""
+    program = Path(sys.executable).with_name("answer-ranking")
+    command = [program, "serve", "hyperqa_squad", "--host", "0.0.0.0", "--port", "0", *options]
+    environment = os.environ | {"PYTHONUNBUFFERED": "1"}
+    with TemporaryFile("w+") as log:
+        pipes = {"stdout": subprocess.PIPE, "stderr": log}
+        with subprocess.Popen(command, text=True, env=environment, **pipes) as server:
+            try:
+                yield urlsplit(server.stdout.readline().split()[0]).port, log
+            finally:
+                server.terminate()
+
+
+@pytest.mark.parametrize(
+    ("options", "statuses"), [((), (200, 200)), (("--allowed-hosts", "answers.example"), (200, 400))]
+)
+def test_a_service_on_all_addresses_has_the_names_that_it_is_given(options, statuses):
+    with _served(*options) as (port, _):
+        url = f"http://127.0.0.1:{port}/api/health"
+        got = []
+        for host in ("answers.example", "other.example"):
+            got.append(httpx.get(url, headers={"Host": host}, timeout=60).status_code)
+    assert tuple(got) == statuses
+
+
+def test_what_repeats_is_logged_once():
+    with _served() as (port, log):
+        for _ in range(20):
+            with socket.create_connection(("127.0.0.1", port)) as client:
+                client.sendall(b"nonsense\r\n\r\n")
+                assert client.recv(100).startswith(b"HTTP/1.1 400")
+        log.seek(0)
+        lines = [line for line in log if "without a password" not in line]
+        assert len(lines) == 1
+
+
+def test_an_index_that_is_not_finished_is_named(folder, tmp_path):
+    shutil.copytree(folder, copy := tmp_path / "index")
+    (copy / "manifest.json").rename(copy / "building")
+    with pytest.raises(UserError, match="is not finished"):
+        serve(copy, None, "127.0.0.1", 0, (), ServiceOptions())

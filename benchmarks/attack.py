@@ -1,0 +1,257 @@
+"""An attack on the service, over the loopback interface alone: what another client sees of it.
+
+    python benchmarks/attack.py
+
+An index of --answers halves of sentences, as in `benchmarks/search.py`, is served by
+`answer-ranking serve`. A client in a process of its own searches it again and again, with short pauses,
+for --seconds in peace and for as long under each attack:
+
+- `half_heads`: --heads connections that send half the head of a request, and come again when they are closed;
+- `half_bodies`: --bodies connections that send most of a large body;
+- `chunks`: --chunked connections that send bodies in chunks of one byte;
+- `drawings`: --drawers clients that ask for large drawings, each another one;
+- `clients`: --clients clients that search all the time.
+
+The figures are the client's searches, their median and 99th percentile, and what it was refused; the
+largest memory of the service and its process for drawings, beside that before the first attack; and the
+size of the log.
+"""
+
+import argparse
+import asyncio
+import http.client
+import json
+import multiprocessing
+import random
+import resource
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+from common import arguments, check_options, write_figures
+from search import make_texts
+from service import HEAD, HEADERS, K, Service
+
+from answer_ranking.base.command import run_command
+from answer_ranking.ranking.search.index import AnswerIndex
+
+PAUSE = 0.02  # seconds between the searches of the client that is watched
+COMES_BACK = 2.0  # seconds, at most, after which an attacker connects again
+BODY = 900_000  # bytes, of the 1,000,000 that are announced and allowed
+WORDS = 63  # in a question and an answer to be drawn: as many as are allowed
+DRAWINGS = count()
+
+Attack = Callable[[int, dict[str, Any]], Coroutine[Any, Any, None]]
+
+
+def main() -> None:
+    """Measure peace and all attacks, and write the figures."""
+    options = _options()
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    with tempfile.TemporaryDirectory() as folder:
+        texts = argparse.Namespace(
+            points=options.answers, datasets=options.datasets, questions=200, length=20
+        )
+        make_texts(Path(folder), texts)
+        index = Path(folder) / "index"
+        AnswerIndex.build("hyperqa_squad", Path(folder) / "answers.parquet", index)
+        questions = json.loads((Path(folder) / "questions.json").read_text())
+        log = Path(folder) / "log"
+        service = Service(index, log)
+        try:
+            figures = asyncio.run(attacked(service, questions, options))
+        finally:
+            service.process.kill()
+        figures["log_bytes"] = log.stat().st_size
+    print(json.dumps(figures))
+    write_figures(options.output, figures)
+
+
+def _options() -> argparse.Namespace:
+    parser = arguments(__doc__)
+    names = ["squad-sent", "wikiqa", "insuranceqa"]
+    about = "where sentences come from; sample is bundled"
+    parser.add_argument("--datasets", nargs="+", default=names, help=about)
+    counts = {
+        "answers": (100_000, "answers of the index"),
+        "seconds": (20, "seconds of peace and of each attack"),
+        "heads": (2_000, "connections with half a head"),
+        "bodies": (2_000, "connections with half a body"),
+        "chunked": (4, "connections with chunks of one byte"),
+        "drawers": (4, "clients that ask for drawings"),
+        "clients": (300, "clients that search"),
+    }
+    for name, (default, meaning) in counts.items():
+        about = f"{meaning} (default: {default:,})"
+        parser.add_argument(f"--{name}", type=int, default=default, help=about)
+    output = Path(__file__).parent / "results" / "attack.json"
+    parser.add_argument("--output", type=Path, default=output)
+    options = parser.parse_args()
+    check_options(options, *counts, output=options.output)
+    return options
+
+
+async def attacked(service: Service, questions: list[str], options: argparse.Namespace) -> dict[str, Any]:
+    """Watch a client in peace and under each attack."""
+    service.ask(service.connect(), "GET", _drawing())  # starts the process of the drawings
+    attacks: dict[str, tuple[Attack | None, int]] = {
+        "peace": (None, 0),
+        "half_heads": (half_head, options.heads),
+        "half_bodies": (half_body, options.bodies),
+        "chunks": (chunks_of_one_byte, options.chunked),
+        "drawings": (drawings, options.drawers),
+        "clients": (searches, options.clients),
+    }
+    shown: dict[str, Any] = {}
+    memory = 0
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=spawn) as watcher:
+        for name, (attack, number) in attacks.items():
+            attackers = []
+            for _ in range(number):
+                assert attack is not None
+                attackers.append(asyncio.create_task(again(attack, service.port, questions)))
+            await asyncio.sleep(1)
+            loop = asyncio.get_running_loop()
+            watched = loop.run_in_executor(watcher, watch, service.port, questions, options.seconds)
+            largest = await _largest_memory(service, watched)
+            memory = memory or largest
+            shown[name] = {"number": number, **await watched, "memory_ratio": largest / memory}
+            print(name, json.dumps(shown[name]), flush=True)
+            for attacker in attackers:
+                attacker.cancel()
+            await asyncio.gather(*attackers, return_exceptions=True)
+    return {"answers": options.answers, "attacks": shown, "memory_bytes": memory}
+
+
+async def _largest_memory(service: Service, until: asyncio.Future) -> int:
+    largest = 0
+    while not until.done():
+        largest = max(largest, service.memory_of_all)
+        await asyncio.sleep(0.2)
+    return largest
+
+
+def watch(port: int, questions: list[str], seconds: float) -> dict[str, Any]:
+    """Search for a while; a connection that is closed is opened again, as any client does."""
+    times: list[float] = []
+    refused: Counter[str] = Counter()
+    client = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    end = time.monotonic() + seconds
+    for number in count():
+        body = json.dumps({"question": questions[number % len(questions)], "k": K})
+        start = time.perf_counter()
+        try:
+            client.request("POST", "/api/search", body, HEADERS)
+            answer = client.getresponse()
+            answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            refused[type(error).__name__] += 1
+            client.close()
+        else:
+            if answer.status == 200:
+                times.append(time.perf_counter() - start)
+            else:
+                refused[str(answer.status)] += 1
+        if time.monotonic() > end:
+            break
+        time.sleep(PAUSE)
+    median, worst = np.quantile(times, (0.5, 0.99)) if times else (np.inf, np.inf)
+    return {
+        "searches": len(times),
+        "median_ms": 1e3 * float(median),
+        "p99_ms": 1e3 * float(worst),
+        "refused": dict(refused),
+    }
+
+
+async def again(attack: Callable, port: int, questions: list[str]) -> None:
+    """Attack over one connection; where it is closed, over the next."""
+    while True:
+        with suppress(OSError, asyncio.IncompleteReadError):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            try:
+                await attack(reader, writer, questions)
+            finally:
+                writer.close()
+        await asyncio.sleep(random.uniform(0, COMES_BACK))
+
+
+async def half_head(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    _: list[str],
+) -> None:
+    """Send half a head."""
+    writer.write(HEAD)
+    await reader.read()
+
+
+async def half_body(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    _: list[str],
+) -> None:
+    """Send most of a body."""
+    writer.write(HEAD + b"Content-Length: 1000000\r\n\r\n" + b" " * BODY)
+    await writer.drain()
+    await reader.read()
+
+
+async def chunks_of_one_byte(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: list[str]
+) -> None:
+    """Send a body in chunks of one byte until the service has enough."""
+    writer.write(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+    while not reader.at_eof():
+        writer.write(b"1\r\n \r\n" * 10_000)
+        await writer.drain()
+
+
+async def drawings(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    _: list[str],
+) -> None:
+    """Ask for drawings that nobody has asked for."""
+    while True:
+        writer.write(f"GET {_drawing()} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+        await _answer(reader)
+
+
+async def searches(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    questions: list[str],
+) -> None:
+    """Search."""
+    for question in questions:
+        body = json.dumps({"question": question, "k": K}).encode()
+        writer.write(HEAD + b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        await _answer(reader)
+
+
+async def _answer(reader: asyncio.StreamReader) -> None:
+    head = await reader.readuntil(b"\r\n\r\n")
+    _, _, rest = head.lower().partition(b"content-length: ")
+    await reader.readexactly(int(rest.split()[0]))
+
+
+def _drawing() -> str:
+    """Give the address of a large drawing that is not kept."""
+    question = f"radium {next(DRAWINGS)} " + "word " * (WORDS - 2)
+    asked = {"question": question, "answer": "radium " * WORDS, "method": "occlusion"}
+    return "/why.svg?" + urlencode(asked)
+
+
+if __name__ == "__main__":
+    run_command(main)

@@ -1,0 +1,61 @@
+"""What is done with every response: headers that keep the page safe, and counts."""
+
+import time
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; connect-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+_SAFE = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+
+class SafeHeaders:
+    """Adds the headers of safety that a response does not set itself."""
+
+    def __init__(self, app: ASGIApp):
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request."""
+
+        async def send_safely(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _SAFE.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await self.app(scope, receive, send_safely)
+
+
+class Metrics:
+    """Counts requests and measures their seconds, by the path of their route."""
+
+    def __init__(self, app: ASGIApp, registry: CollectorRegistry):
+        self.app = app
+        about = "Requests by path and status."
+        self.requests = Counter("requests", about, ["path", "status"], registry=registry)
+        about = "Seconds of a request by path."
+        self.latency = Histogram("latency_seconds", about, ["path"], registry=registry)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request."""
+        start = time.perf_counter()
+
+        async def count(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                path = getattr(scope.get("route"), "path", "other")
+                self.requests.labels(path, message["status"]).inc()
+                self.latency.labels(path).observe(time.perf_counter() - start)
+            await send(message)
+
+        await self.app(scope, receive, count)

@@ -1,0 +1,80 @@
+"""What requests ask and what they are answered, as JSON."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+Text = Annotated[str, Field(min_length=1, max_length=100_000)]
+
+
+class RankRequest(BaseModel):
+    """A question and candidate answers."""
+
+    question: Text
+    candidates: list[Text] = Field(min_length=1)
+    ranker: str = ""
+
+
+class SearchRequest(BaseModel):
+    """A question to the index."""
+
+    question: Text
+    k: int = Field(10, ge=1)
+    first_stage: str = ""
+    rerank: bool = False
+
+
+class ExplainRequest(BaseModel):
+    """A question and an answer."""
+
+    question: Text
+    answer: Text
+    ranker: str = ""
+    method: str = "own"
+
+
+class Answer(BaseModel):
+    """An answer in its place."""
+
+    rank: int
+    score: float
+    text: str
+    id: str | None = None
+
+
+class Answers(BaseModel):
+    """Ranked answers, the best first."""
+
+    answers: list[Answer]
+    milliseconds: float
+    first_stage: str = ""
+    rerank: bool = False
+    ranker: str = ""
+    note: str = ""
+
+
+class Health(BaseModel):
+    """Whether all is well."""
+
+    status: str
+    problem: str
+    answers: int
+    rankers: list[str]
+    first_stages: list[str]
+
+
+class View(BaseModel):
+    """What the page shows; its address holds all of it."""
+
+    q: str = ""
+    left: str = ""
+    right: str = ""
+    k: int = Field(10, ge=1)
+    candidates: str = ""
+    why: str = ""
+
+    @property
+    def own(self) -> list[str]:
+        """The candidates, one of each line."""
+        lines = map(str.strip, self.candidates.splitlines())
+        return list(filter(None, lines))

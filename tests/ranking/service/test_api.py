@@ -1,0 +1,138 @@
+"""The API, asked as a client asks."""
+
+import shutil
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from answer_ranking.base.errors import UserError
+from answer_ranking.ranking import AnswerIndex
+from answer_ranking.ranking.service.engine import Engine
+
+QUESTION = "Who discovered radium?"
+
+
+def test_search_and_rank_give_what_the_index_and_the_ranker_give(client, folder, preset, answers):
+    found = client.post("/api/search", json={"question": QUESTION, "k": 3, "first_stage": "both"}).json()
+    expected = AnswerIndex.open(folder).search(QUESTION, 3, "both")
+    assert [each["text"] for each in found["answers"]] == expected["candidate"].tolist()
+    assert [each["id"] for each in found["answers"]] == expected["candidate_id"].tolist()
+    ranked = client.post("/api/rank", json={"question": QUESTION, "candidates": answers}).json()["answers"]
+    expected = preset.rank(QUESTION, answers)
+    assert [each["text"] for each in ranked] == expected["text"].tolist()
+    np.testing.assert_allclose([each["score"] for each in ranked], expected["score"], rtol=1e-6)
+    why = client.post("/api/explain", json={"question": QUESTION, "answer": answers[0]}).json()
+    assert why["kind"] == "shares" and why["answer"][:2] == ["marie", "curie"]
+    asked = {"question": QUESTION, "first_stage": "bm25", "rerank": True}
+    again = client.post("/api/search", json=asked).json()["answers"]
+    scores = {row.text: row.score for row in expected.itertuples()}
+    assert [each["score"] for each in again] == pytest.approx([scores[each["text"]] for each in again])
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("search", {"question": ""}, 422),
+        ("search", {"question": QUESTION, "k": 51}, 422),
+        ("search", {"question": "a " * 101}, 422),
+        ("search", {"question": "!" * 101}, 422),
+        ("search", {"question": "_" * 101}, 422),
+        ("search", {"question": QUESTION, "first_stage": "x"}, 422),
+        ("search", {"question": " "}, 422),
+        ("rank", {"question": QUESTION, "candidates": []}, 422),
+        ("rank", {"question": QUESTION, "candidates": ["a"] * 51}, 422),
+        ("rank", {"question": QUESTION, "candidates": ["a"], "ranker": "x"}, 422),
+        ("explain", {"question": QUESTION, "answer": " "}, 422),
+        ("explain", {"question": QUESTION, "answer": "a", "method": "x"}, 422),
+        ("search", {"question": "a" * 6_000}, 413),
+        ("nothing", {}, 404),
+    ],
+)
+def test_what_is_refused_is_a_problem_with_its_details(client, path, body, status):
+    answer = client.post(f"/api/{path}", json=body)
+    assert answer.status_code == status and answer.headers["content-type"] == "application/problem+json"
+    problem = answer.json()
+    assert problem["status"] == status and problem["detail"]
+    assert "/" not in problem["detail"] and "Traceback" not in answer.text
+
+
+def test_a_question_of_unknown_words_is_told_so(client, recwarn):
+    asked = {"question": "xyzzyx", "k": 3}
+    for stage in ("nearest", "bm25"):
+        answer = client.post("/api/search", json=asked | {"first_stage": stage}).json()
+        assert answer["answers"] == [] and answer["first_stage"] == stage
+        assert ("knows no word" in answer["note"]) == (stage == "nearest")
+    assert "knows no word" in client.get("/", params={"q": "xyzzyx", "left": "nearest"}).text
+    assert not [each for each in recwarn if "knows no word" in str(each.message)]
+
+
+def test_metrics_count_requests(client):
+    client.get("/api/health")
+    text = client.get("/metrics").text
+    assert 'requests_total{path="/api/health",status="200"}' in text
+    assert 'latency_seconds_count{path="/api/health"}' in text
+
+
+def test_a_failure_is_counted_and_says_nothing_of_the_machine(folder, monkeypatch, tmp_path, answers, served):
+    shutil.copytree(folder, copy := tmp_path / "index")
+    engine = Engine(copy)
+    with served(engine) as client:
+        (texts,) = copy.rglob("*.parquet")
+        texts.write_bytes(b"damaged")
+        answer = client.post("/api/search", json={"question": QUESTION})
+        assert answer.status_code == 500 and answer.json()["detail"] == "A file of the index is damaged."
+        monkeypatch.setattr(engine, "explain", lambda *_: 1 / 0)
+        answer = client.post("/api/explain", json={"question": QUESTION, "answer": answers[0]})
+        assert answer.status_code == 500 and answer.json()["detail"] == "The request failed."
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+        assert 'requests_total{path="/api/explain",status="500"} 1.0' in client.get("/metrics").text
+
+
+def test_a_changed_index_is_noticed_and_a_damaged_one_is_not_taken(
+    folder, tmp_path, monkeypatch, answers, served
+):
+    monkeypatch.setattr("answer_ranking.ranking.service.engine._LOOK_EVERY", 0.0)
+    copy = tmp_path / "index"
+    shutil.copytree(folder, copy)
+    with served(Engine(copy)) as client:
+        AnswerIndex.open(copy).add(pd.DataFrame({"answer": ["Radium was found."], "candidate_id": ["new"]}))
+        assert client.get("/api/health").json()["answers"] == len(answers) + 1
+        (copy / "manifest.json").write_text("{}")
+        health = client.get("/api/health").json()
+        assert health["status"] == "degraded" and str(tmp_path) not in health["problem"]
+        found = client.post("/api/search", json={"question": QUESTION, "k": 50}).json()["answers"]
+        assert "new" in [each["id"] for each in found]
+
+
+def test_others_search_the_old_index_while_a_changed_one_is_opened(folder, tmp_path, monkeypatch):
+    shutil.copytree(folder, copy := tmp_path / "index")
+    engine, opening, go = Engine(copy), threading.Event(), threading.Event()
+    AnswerIndex.open(copy).add(pd.DataFrame({"answer": ["Radium was found."], "candidate_id": ["new"]}))
+    monkeypatch.setattr("answer_ranking.ranking.service.engine._LOOK_EVERY", 0.0)
+    really_open = AnswerIndex.open
+
+    def slowly(place):
+        opening.set()
+        assert go.wait(60)
+        return really_open(place)
+
+    monkeypatch.setattr(AnswerIndex, "open", slowly)
+    thread = threading.Thread(target=engine.refresh)
+    thread.start()
+    assert opening.wait(60)
+    assert "new" not in [each.id for each in engine.search(QUESTION, 50).answers]
+    go.set()
+    thread.join(60)
+    assert "new" in [each.id for each in engine.search(QUESTION, 50).answers]
+
+
+def test_an_engine_needs_something_to_serve(folder, preset, answers, served):
+    with pytest.raises(UserError, match="an index or a ranker"):
+        Engine()
+    with served(Engine(ranker=preset)) as client:
+        asked = {"question": QUESTION, "candidates": answers}
+        assert client.post("/api/rank", json=asked).status_code == 200
+        assert "no index here" in client.post("/api/search", json={"question": "x"}).json()["detail"]
+        assert client.get("/", params={"q": QUESTION}).status_code == 422

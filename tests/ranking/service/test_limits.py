@@ -1,0 +1,186 @@
+"""What is refused before anything works on a request."""
+
+import asyncio
+import threading
+import time
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the service needs pip install -e '.[serve]'")
+
+from answer_ranking.ranking.service import limits
+from answer_ranking.ranking.service.engine import Engine
+from answer_ranking.ranking.service.limits import Bodies, Rates
+from answer_ranking.ranking.service.options import ServiceOptions
+
+QUESTION = "Who discovered radium?"
+
+
+def test_a_body_without_a_length_is_bounded_too(client):
+    parts = (b"x" * 1_000 for _ in range(100))
+    assert client.post("/api/search", content=parts).status_code == 413
+
+
+async def _answer(app, receive):
+    """Ask an application without a server; give the status of its answer."""
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/", "headers": [], "client": ("a", 1)}
+    await app(scope, receive, send)
+    return sent[0]["status"]
+
+
+def test_a_body_that_does_not_come_is_given_up():
+    async def receive():
+        await asyncio.sleep(60)
+
+    slow = Bodies(None, ServiceOptions(seconds=0.01))
+    assert asyncio.run(_answer(slow, receive)) == 408
+
+
+def test_large_bodies_are_bounded_over_all_requests():
+    async def ask():
+        async def app(scope, receive, send):
+            await receive()
+            await send({"status": 200})
+
+        async def whole(size):
+            async def receive():
+                return {"type": "http.request", "body": b"x" * size}
+
+            return await _answer(bodies, receive)
+
+        bodies = Bodies(app, ServiceOptions(most_bytes=100_000, most_bytes_at_once=100_000))
+
+        async def unfinished():
+            if bodies.held:
+                await asyncio.sleep(60)
+            return {"type": "http.request", "body": b"x" * 60_000, "more_body": True}
+
+        held = asyncio.create_task(_answer(bodies, unfinished))
+        await asyncio.sleep(0.01)
+        during = [await whole(size) for size in (5_000, 30_000, 60_000)]
+        held.cancel()
+        await asyncio.gather(held, return_exceptions=True)
+        return [*during, await whole(60_000)]
+
+    assert asyncio.run(ask()) == [200, 200, 503, 200]
+
+
+def test_a_client_that_asks_too_often_is_refused_for_a_while(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(limits, "time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    async def app(scope, receive, send):
+        await send({"status": 200})
+
+    rates = Rates(app, per_second=0.3)
+
+    def ask_four_times():
+        return [asyncio.run(_answer(rates, None)) for _ in range(4)]
+
+    assert ask_four_times() == [200, 200, 200, 429]
+    now[0] = 10.1
+    assert ask_four_times() == [200, 200, 200, 429]
+
+
+@pytest.mark.parametrize("path", ["/", "/why.svg?question=radium&answer=b", "/api/health", "/metrics"])
+@pytest.mark.parametrize("site", ["same-origin", "same-site", "cross-site", "none", ""])
+@pytest.mark.parametrize(
+    ("mode", "dest"), [("navigate", "document"), ("navigate", "iframe"), ("no-cors", "image")]
+)
+def test_another_site_s_page_may_do_no_more_than_link_to_the_page(client, path, site, mode, dest):
+    headers = {"sec-fetch-site": site, "sec-fetch-mode": mode, "sec-fetch-dest": dest} if site else {}
+    foreign = site in ("same-site", "cross-site")
+    allowed = not foreign or (path == "/" and dest == "document")
+    assert client.get(path, headers=headers).status_code == (200 if allowed else 403)
+
+
+@pytest.mark.parametrize("purpose", ["prefetch", "prefetch;prerender"])
+def test_another_site_s_page_cannot_have_the_page_fetched_ahead(client, purpose):
+    headers = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+    assert client.get("/", headers={**headers, "sec-purpose": purpose}).status_code == 403
+    assert client.get("/", headers=headers).status_code == 200
+
+
+def test_another_site_s_page_cannot_search(client):
+    headers = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "cors", "sec-fetch-dest": "empty"}
+    asked = {"question": QUESTION}
+    assert client.post("/api/search", json=asked, headers=headers).status_code == 403
+    assert client.post("/api/search", json=asked).status_code == 200
+
+
+def test_another_host_is_refused(client):
+    refused = client.get("/api/health", headers={"host": "example.org"})
+    assert refused.status_code == 400
+    assert refused.headers["content-type"] == "application/problem+json"
+
+
+class Held(Engine):
+    """Searches when it is let go."""
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.go = threading.Event()
+
+    def search(self, *asked):
+        assert self.go.wait(60)
+        return super().search(*asked)
+
+
+def ask(client):
+    return client.post("/api/search", json={"question": QUESTION})
+
+
+def test_too_many_at_once_are_refused_and_the_others_answered(folder, served):
+    engine = Held(folder)
+    with served(engine, concurrent=1, waiting=1, seconds=60) as client:
+        answers = []
+        threads = [threading.Thread(target=lambda: answers.append(ask(client))) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        while "busy 2.0" not in client.get("/metrics").text:
+            time.sleep(0.01)
+        for _ in range(3):
+            refused = ask(client)
+            assert refused.status_code == 503 and "Too many requests at once" in refused.json()["detail"]
+            assert refused.headers["retry-after"] == "1"
+        engine.go.set()
+        for thread in threads:
+            thread.join()
+        assert [each.status_code for each in answers] == [200, 200]
+        assert ask(client).status_code == 200
+
+
+def test_what_takes_too_long_is_given_up(folder, served):
+    engine = Held(folder)
+    with served(engine, seconds=0.05) as client:
+        refused = ask(client)
+        assert refused.status_code == 503 and "took too long" in refused.json()["detail"]
+        engine.go.set()
+
+
+def test_a_client_that_asks_too_often_is_refused(folder, served):
+    with served(Engine(folder), per_second=0.1) as client:
+        assert [ask(client).status_code for _ in range(2)] == [200, 429]
+
+
+def test_health_is_told_while_all_workers_work(folder, served):
+    engine, works, goes_on = Engine(folder), threading.Event(), threading.Event()
+    engine.search = lambda *asked: works.set() or goes_on.wait(60)
+    with served(engine, concurrent=1, waiting=0) as client:
+        asked = {"question": QUESTION}
+        busy = threading.Thread(target=client.post, args=("/api/search",), kwargs={"json": asked})
+        busy.start()
+        try:
+            assert works.wait(30)
+            refused = client.post("/api/rank", json={**asked, "candidates": ["radium"]})
+            assert refused.status_code == 503
+            assert client.get("/api/health").json()["status"] == "ok"
+        finally:
+            goes_on.set()
+            busy.join()
