@@ -1,6 +1,5 @@
 """The command `answer-ranking serve`: the page and the service on this machine."""
 
-import resource
 import socket
 import sys
 import tempfile
@@ -95,6 +94,10 @@ class _Server(uvicorn.Server):
 
 def _allow_descriptors() -> None:
     """Raise the process's limit of descriptors, which is low on some machines, as far as it may be."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(_DESCRIPTORS, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
