@@ -84,7 +84,7 @@ def test_the_stream_follows_the_epoch(split):
         streamed = [rows_of(batch) for batch in dataset.as_numpy_iterator()]
         assert streamed == epoch_of(way, epoch)
     assert set(dataset.element_spec) == {"question", "answer", "label", "weight", "features"}
-    assert dataset.element_spec["features"].shape == (1, None, 2)
+    assert dataset.element_spec["features"].shape == (None, 2)
     assert int(dataset.cardinality()) == len(way)
 
 

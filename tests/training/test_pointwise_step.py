@@ -101,7 +101,7 @@ def test_an_epoch_of_steps_equals_float64_numpy(make_split, batch_size):
     way = Pointwise(split, PointwiseOptions(batch_size=batch_size, l2=0.01, clip_norm=0.5), seed=2)
     losses = []
     for batch in way.batches():
-        rows = np.rint(batch["features"][0, :, 0] * 10).astype(int)
+        rows = np.rint(batch["features"][:, 0] * 10).astype(int)
         x, y = np.float64(split.features[rows]), split.labels[rows]
         scores = x @ (kernel[:, 1] - kernel[:, 0]) + bias[1] - bias[0]
         losses.append(cross_entropy(scores, y))
@@ -145,7 +145,7 @@ def test_the_pair_that_ruins_a_step_is_the_one_named(make_split):
     train = make_split(6, n_features=3)
     train.features[:, 0] = np.arange(train.n_rows)
     way = Pointwise(train, PointwiseOptions(batch_size=1), seed=1)
-    order = [int(batch["features"][0, 0, 0]) for batch in way.batches()]
+    order = [int(batch["features"][0, 0]) for batch in way.batches()]
     place = 13
     train.features[order[place], 1] = np.inf
     with pytest.raises(TrainingDivergedError, match=rf"at step {place}: .* is (nan|inf).*learning rate"):
