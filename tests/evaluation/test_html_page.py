@@ -63,12 +63,3 @@ def test_markup_in_a_text_does_nothing():
     assert kind == "data:image/png;base64"
     assert base64.b64decode(data, validate=True).startswith(b"\x89PNG")
     assert 'alt="a &quot;caption&quot; &lt;i&gt;"' in text
-
-
-def test_a_page_is_a_whole_document():
-    page = HtmlPage("Results")
-    page.paragraph("x < y")
-    lines = page.render().splitlines()
-    assert lines[0] == "<!DOCTYPE html>"
-    assert lines[-1] == "</html>"
-    assert "<p>x &lt; y</p>" in lines

@@ -58,6 +58,7 @@ def test_attentive_pooling_layer(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_attention_on_request(tmp_path):
     run_layer_test(
         AttentivePooling,

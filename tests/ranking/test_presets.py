@@ -1,8 +1,6 @@
 """The rankers that come with the package: whole, small, and equal to Keras with all words at hand."""
 
 import json
-import subprocess
-import sys
 
 import keras
 import numpy as np
@@ -97,23 +95,6 @@ def test_a_wrong_name_lists_the_presets(tmp_path, monkeypatch, command):
     (tmp_path / "hyperqa_squad").mkdir()
     with pytest.raises(UserError, match="cannot read hyperqa_squad"):
         Ranker.load("hyperqa_squad")
-
-
-def test_the_shell_ranks_by_a_preset_without_tensorflow(environment, tmp_path):
-    (tmp_path / "answers.txt").write_text("\n".join(ANSWERS))
-    arguments = ["answer-ranking", "rank", "hyperqa_squad", QUESTION, "answers.txt"]
-    lines = [
-        "import sys",
-        "from answer_ranking.cli.main import main",
-        f"sys.argv = {arguments}",
-        "try:",
-        "    main()",
-        "except SystemExit as end:",
-        "    print(end.code, sorted({'tensorflow', 'keras'} & set(sys.modules)))",
-    ]
-    program = [sys.executable, "-c", "\n".join(lines)]
-    ended = subprocess.run(program, capture_output=True, text=True, env=environment, cwd=tmp_path, check=True)
-    assert ended.stdout.splitlines()[0].endswith(ANSWERS[1]) and ended.stdout.endswith("0 []\n")
 
 
 def test_an_index_refuses_a_ranker_of_pairs_and_leaves_nothing(tmp_path):

@@ -280,12 +280,13 @@ def test_semevalcqa_has_vectors_of_the_task_and_the_official_measure(
     assert float(printed["test"]) == pytest.approx(record["metrics_count_all"]["map"]["mean"], abs=1e-4)
 
 
-def test_the_demo_s_last_hint_works_when_pasted(shell, until_exit, tmp_path):
-    done = shell("demo.py", "--epochs", "1", "--seeds", "1", "--dimension", "8", "--output", tmp_path)
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert re.search(r"^BM25 +0\.\d{3}", done.stdout, re.MULTILINE)
-    assert re.search(r"^HyperQA before training +0\.\d{3}", done.stdout, re.MULTILINE)
-    command = shlex.split(done.stdout.splitlines()[-1])
+def test_the_demo_s_last_hint_works_when_pasted(script_in_process, until_exit, tmp_path):
+    demo = Path(__file__).parents[2] / "reproduce" / "demo.py"
+    code, out, err = script_in_process(demo, *ONCE, "--dimension", "8", "--output", tmp_path)
+    assert code == 0, err[-3000:]
+    assert re.search(r"^BM25 +0\.\d{3}", out, re.MULTILINE)
+    assert re.search(r"^HyperQA before training +0\.\d{3}", out, re.MULTILINE)
+    command = shlex.split(out.splitlines()[-1])
     assert command[0] == "answer-ranking"
     code, out, err = until_exit(cli.main, *command)
     assert code == 0, err

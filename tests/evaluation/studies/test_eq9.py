@@ -159,13 +159,3 @@ def test_runs_on_other_questions_and_files_that_are_no_records_are_refused(runs,
     (tmp_path / "b.json").write_text("{}")
     with pytest.raises(UserError, match=r"b\.json is not a record of its study"):
         load_studies(tmp_path)
-
-
-def test_the_figure_draws_every_condition_and_size(runs):
-    conditions = list(summarise(runs).values())
-    figure = study_figure(conditions + [{**each, "dimension": 50} for each in conditions], max_norm=0.7)
-    assert [len(axes.get_lines()) >= 3 for axes in figure.axes[:-1]] == [True] * 5
-    legend = [text.get_text() for text in figure.axes[-1].get_legend().get_texts()]
-    assert legend == ["HyperQA, none", "HyperQA, points", "CosineQA"]
-    with pytest.raises(ValueError, match="at least one"):
-        study_figure([], max_norm=0.7)

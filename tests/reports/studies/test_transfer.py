@@ -81,13 +81,6 @@ def test_the_curves_begin_without_questions(folder):
     assert [[10, 0.3], [80, 0.6]] in drawn and [[0, 0.5], [10, 0.55], [80, 0.7]] in drawn
 
 
-def test_a_file_of_something_else_is_named(tmp_path):
-    (tmp_path / "wikiqa").mkdir()
-    (tmp_path / "wikiqa" / "hyperqa.json").write_text("{}")
-    with pytest.raises(UserError, match=r"hyperqa\.json is not a record of its study"):
-        transfer_block(tmp_path)
-
-
 def test_a_study_without_conditions_is_named(folder):
     path = folder / "trecqa" / "hyperqa.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"conditions": []}))

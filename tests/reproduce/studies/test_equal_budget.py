@@ -195,7 +195,7 @@ def test_what_the_user_can_mend(search):
         search(trials=1)  # whose learning rate is four times 0.1
 
 
-@pytest.mark.parametrize("name", ["cosineqa", "cosinet-list", "qrnn", "ap-bilstm"])
+@pytest.mark.parametrize("name", ["cosineqa", "cosinet-list"])
 def test_the_best_is_trained_with_fresh_seeds_and_recorded(name, tmp_path):
     """The real thing, small, on the bundled sample."""
     words = ["--model", name, "--dataset", "sample", "--trials", "2", "--seeds", "2"]

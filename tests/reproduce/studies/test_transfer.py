@@ -67,11 +67,10 @@ def test_the_study(data, source, tmp_path):
         *[(way, n) for n in (4, n_all) for way in ("from scratch", "trained on")],
     ]
     # Unseen is what the training on the source left, by its usual way.
-    for number in (0, 1):
-        model, _ = module.train(experiment.changed(patience=None), source, Seed(number))
-        table = per_question(data.test, score(model, data.test))
-        found = summarise(table, "answerable")["map"]
-        assert conditions[0]["metrics"]["map"]["per_seed"][number] == pytest.approx(found, abs=1e-6)
+    model, _ = module.train(experiment.changed(patience=None), source, Seed(0))
+    table = per_question(data.test, score(model, data.test))
+    found = summarise(table, "answerable")["map"]
+    assert conditions[0]["metrics"]["map"]["per_seed"][0] == pytest.approx(found, abs=1e-6)
     trained, scratch = conditions[-1], conditions[-2]
     difference = np.mean(trained["per_question"]) - np.mean(scratch["per_question"])
     compared = {(each["better"], each["worse"]): each for each in study["comparisons"]}
@@ -111,7 +110,8 @@ def test_a_factor_that_diverges_is_left_out(data, source, tmp_path, monkeypatch)
         sizes[len(data.train.question_ids)] = experiment.training.batch_size
         if experiment.training.epochs and experiment.training.learning_rate > 0.04:
             raise TrainingDivergedError("Training stopped at step 1")
-        return train(experiment, data, seed)
+        # What is drawn and left out does not depend on what a training learns.
+        return train(experiment.changed(epochs=0), data, seed)
 
     experiment = parse("A test.", presets(), [*OPTIONS, "--learning-rate", "0.05", "--output", f"{tmp_path}"])
     starts = module.from_source(experiment)
