@@ -107,86 +107,21 @@ def bilstm_states(places: tf.Tensor, rows: tf.Tensor, recurrent: tf.Tensor) -> t
 
 
 def _read(words: tf.Tensor, n_texts: tf.Tensor, rows: tf.Tensor, recurrent: tf.Tensor) -> tf.Tensor:
-    """Take the steps of `bilstm_states`; return the states in the order of `words`, `(2, n, units)`.
-
-    `words` `(2, n)` holds the words of the first step, then those of the second, and so on, as places among
-    the rows of both directions. `n_texts` `(steps,)` says how many texts have the step; it never rises.
-    """
+    """Take the steps of `bilstm_states`; return the states in the order of `words`, `(2, n, units)`."""
     units = recurrent.shape[1]
-    n_steps = tf.shape(n_texts)[0]
-    starts = tf.cumsum(n_texts, exclusive=True)
-    state = tf.TensorShape((2, None, units))
-
-    def loop(step: Any, first: list[Any], features: list[int]) -> list[tf.Tensor]:
-        """Repeat a step; return what the steps wrote, `(2, n, features)`."""
-        arrays = [
-            tf.TensorArray(rows.dtype, n_steps, infer_shape=False, element_shape=(None, 2, each))
-            for each in features
-        ]
-        _, _, arrays = tf.while_loop(
-            lambda number, *_: number < n_steps,
-            step,
-            (0, first, arrays),
-            shape_invariants=(tf.TensorShape(()), [state] * len(first), [tf.TensorShape(None)] * len(arrays)),
-            parallel_iterations=1,
-        )
-        return [_directions_first(array.concat()) for array in arrays]
+    steps = _Steps(words, n_texts, units, rows.dtype)
 
     @tf.custom_gradient
     def read(rows: tf.Tensor, recurrent: tf.Tensor):
         of_words = tf.reshape(rows, (-1, 4 * units))
-
-        def forward(number: tf.Tensor, before: list[tf.Tensor], written: list[tf.TensorArray]):
-            n, start = n_texts[number], starts[number]
-            hidden, cell = (x[:, :n] for x in before)
-            gates = tf.gather(of_words, words[:, start : start + n]) + tf.matmul(hidden, recurrent)
-            i, f, g, o = tf.split(gates, 4, axis=2)
-            cell = tf.sigmoid(f) * cell + tf.sigmoid(i) * tf.tanh(g)
-            hidden = tf.sigmoid(o) * tf.tanh(cell)
-            after = [hidden, cell]
-            return number + 1, after, _written(written, number, after)
-
-        zeros = tf.zeros((2, n_texts[0], units), rows.dtype)
-        hidden, cell = loop(forward, [zeros, zeros], [units, units])
+        hidden, cell = steps.forward(of_words, recurrent)
 
         def gradient(at_hidden: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            # The place of the same text's state one step before; the first step has none.
-            step = tf.repeat(tf.range(n_steps), n_texts)
-            place = tf.range(tf.shape(words)[1]) - tf.gather(starts, step)
-            first = n_texts[0]
-            before = tf.gather(starts, step[first:] - 1) + place[first:]
-            none = [[0, 0], [first, 0], [0, 0]]
-            hidden_before = tf.pad(tf.gather(hidden, before, axis=1), none)
-            cell_before = tf.pad(tf.gather(cell, before, axis=1), none)
+            hidden_before, cell_before = steps.before(hidden), steps.before(cell)
             gates = tf.gather(of_words, words) + tf.matmul(hidden_before, recurrent)
             # One tensor, of which each step takes one slice.
             known = tf.concat([gates, cell, cell_before, at_hidden], 2)
-            backward_kernel = tf.transpose(recurrent, (0, 2, 1))
-
-            def backward(number: tf.Tensor, after: list[tf.Tensor], written: list[tf.TensorArray]):
-                number_of_step = n_steps - 1 - number
-                n, start = n_texts[number_of_step], starts[number_of_step]
-                grown = [[0, 0], [0, n - tf.shape(after[0])[1]], [0, 0]]
-                at_hidden, at_cell = (tf.pad(x, grown) for x in after)
-                i, f, g, o, cell, cell_before, more = tf.split(known[:, start : start + n], 7, axis=2)
-                i, f, o, g, cell = tf.sigmoid(i), tf.sigmoid(f), tf.sigmoid(o), tf.tanh(g), tf.tanh(cell)
-                at_output = (at_hidden + more) * o
-                at_cell += at_output * (1 - cell * cell)
-                at_input, at_forget = at_cell * i, at_cell * f
-                at_gates = tf.concat(
-                    [
-                        at_input * g * (1 - i),
-                        at_forget * cell_before * (1 - f),
-                        at_input * (1 - g * g),
-                        at_output * cell * (1 - o),
-                    ],
-                    2,
-                )
-                after = [tf.matmul(at_gates, backward_kernel), at_forget]
-                return number + 1, after, _written(written, number_of_step, [at_gates])
-
-            nothing = tf.zeros((2, 0, units), rows.dtype)
-            (at_gates,) = loop(backward, [nothing, nothing], [4 * units])
+            at_gates = steps.backward(known, tf.transpose(recurrent, (0, 2, 1)))
             at_rows = tf.math.unsorted_segment_sum(
                 tf.reshape(at_gates, (-1, 4 * units)), tf.reshape(words, (-1,)), tf.shape(of_words)[0]
             )
@@ -195,6 +130,91 @@ def _read(words: tf.Tensor, n_texts: tf.Tensor, rows: tf.Tensor, recurrent: tf.T
         return hidden, gradient
 
     return read(rows, recurrent)
+
+
+class _Steps:
+    """The steps of two LSTMs over texts of falling length, forwards in time and back.
+
+    `words` `(2, n)` holds the words of the first step, then those of the second, and so on, as places among
+    the rows of both directions. `n_texts` `(steps,)` says how many texts have the step; it never rises.
+    """
+
+    def __init__(self, words: tf.Tensor, n_texts: tf.Tensor, units: int, dtype: tf.DType):
+        self.words, self.n_texts, self.units, self.dtype = words, n_texts, units, dtype
+        self.n_steps = tf.shape(n_texts)[0]
+        self.starts = tf.cumsum(n_texts, exclusive=True)
+
+    def forward(self, of_words: tf.Tensor, recurrent: tf.Tensor) -> list[tf.Tensor]:
+        """Give the hidden states and cells of all steps, `(2, n, units)` each."""
+
+        def step(number: tf.Tensor, before: list[tf.Tensor], written: list[tf.TensorArray]):
+            n, start = self.n_texts[number], self.starts[number]
+            hidden, cell = (x[:, :n] for x in before)
+            gates = tf.gather(of_words, self.words[:, start : start + n]) + tf.matmul(hidden, recurrent)
+            i, f, g, o = tf.split(gates, 4, axis=2)
+            cell = tf.sigmoid(f) * cell + tf.sigmoid(i) * tf.tanh(g)
+            hidden = tf.sigmoid(o) * tf.tanh(cell)
+            after = [hidden, cell]
+            return number + 1, after, _written(written, number, after)
+
+        zeros = tf.zeros((2, self.n_texts[0], self.units), self.dtype)
+        return self._loop(step, [zeros, zeros], [self.units, self.units])
+
+    def before(self, states: tf.Tensor) -> tf.Tensor:
+        """Give the same texts' states one step before; the first step has none, and zeros."""
+        step = tf.repeat(tf.range(self.n_steps), self.n_texts)
+        place = tf.range(tf.shape(self.words)[1]) - tf.gather(self.starts, step)
+        first = self.n_texts[0]
+        before = tf.gather(self.starts, step[first:] - 1) + place[first:]
+        return tf.pad(tf.gather(states, before, axis=1), [[0, 0], [first, 0], [0, 0]])
+
+    def backward(self, known: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
+        """Give the loss's gradients at the gates of all steps, `(2, n, 4 * units)`.
+
+        `known` has the gates, cells, cells before, and gradients at the hidden states; `kernel` is U
+        transposed.
+        """
+
+        def step(number: tf.Tensor, after: list[tf.Tensor], written: list[tf.TensorArray]):
+            number_of_step = self.n_steps - 1 - number
+            n, start = self.n_texts[number_of_step], self.starts[number_of_step]
+            grown = [[0, 0], [0, n - tf.shape(after[0])[1]], [0, 0]]
+            at_hidden, at_cell = (tf.pad(x, grown) for x in after)
+            i, f, g, o, cell, cell_before, more = tf.split(known[:, start : start + n], 7, axis=2)
+            i, f, o, g, cell = tf.sigmoid(i), tf.sigmoid(f), tf.sigmoid(o), tf.tanh(g), tf.tanh(cell)
+            at_output = (at_hidden + more) * o
+            at_cell += at_output * (1 - cell * cell)
+            at_input, at_forget = at_cell * i, at_cell * f
+            at_each = [
+                at_input * g * (1 - i),
+                at_forget * cell_before * (1 - f),
+                at_input * (1 - g * g),
+                at_output * cell * (1 - o),
+            ]
+            at_gates = tf.concat(at_each, 2)
+            after = [tf.matmul(at_gates, kernel), at_forget]
+            return number + 1, after, _written(written, number_of_step, [at_gates])
+
+        nothing = tf.zeros((2, 0, self.units), self.dtype)
+        (at_gates,) = self._loop(step, [nothing, nothing], [4 * self.units])
+        return at_gates
+
+    def _loop(self, step: Any, first: list[Any], features: list[int]) -> list[tf.Tensor]:
+        """Repeat a step; return what the steps wrote, `(2, n, features)`."""
+        arrays = [
+            tf.TensorArray(self.dtype, self.n_steps, infer_shape=False, element_shape=(None, 2, each))
+            for each in features
+        ]
+        state = tf.TensorShape((2, None, self.units))
+        invariants = (tf.TensorShape(()), [state] * len(first), [tf.TensorShape(None)] * len(arrays))
+        _, _, arrays = tf.while_loop(
+            lambda number, *_: number < self.n_steps,
+            step,
+            (0, first, arrays),
+            shape_invariants=invariants,
+            parallel_iterations=1,
+        )
+        return [_directions_first(array.concat()) for array in arrays]
 
 
 def _written(
