@@ -42,7 +42,7 @@ def read_table_file(
     if suffix not in SUFFIXES:
         raise UserError(f"{path}: the name must end in {', '.join(SUFFIXES)} (.gz may follow).")
     if sheet is not None and suffix != ".xlsx":
-        raise UserError(f"{path} has no sheets: leave --sheet out.")
+        raise UserError(f"{path} has no sheets: leave sheet out.")
     faults = Faults(path, "row" if suffix in (".parquet", ".xlsx") else "line", drop_bad_rows)
     table, lines = _read(path, suffix, names, faults, sheet)
     names.require(table.columns, path)

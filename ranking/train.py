@@ -231,6 +231,7 @@ def _read(table: Table, where: str, options: TrainOptions) -> pd.DataFrame:
         columns=options.columns,
         drop_bad_rows=options.drop_bad_rows,
         drop_duplicates=options.drop_duplicates,
+        sheet=options.sheet,
     )
     if not read["label"].any():
         raise UserError(f"{where}: no candidate is labelled correct. Give the right answers the label 1.")

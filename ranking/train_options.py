@@ -40,6 +40,8 @@ class TrainOptions:
     """The column of candidate answers."""
     label_column: str = "label"
     """The column that says which are correct."""
+    sheet: str | None = None
+    """The sheet to read of Excel files; None for the first one that is not hidden."""
     drop_bad_rows: bool = False
     """Leave out the rows that cannot be read, and say how many; else they end the command."""
     drop_duplicates: bool = False

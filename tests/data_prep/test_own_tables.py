@@ -308,7 +308,9 @@ def test_the_first_sheet_that_is_not_hidden_is_read_and_the_others_are_named(tmp
     book.save(path)
     assert read(path) == [["q", "now", 1]]
     said = capsys.readouterr().err
-    assert "'Now' is read" in said and "'Old' (hidden)" in said and "'More'" in said and "--sheet" in said
+    assert (
+        "'Now' is read" in said and "'Old' (hidden)" in said and "'More'" in said and "sheet of train" in said
+    )
     assert load_table(path, sheet="Old")["candidate"].tolist() == ["old"]
     assert not capsys.readouterr().err
     with pytest.raises(UserError, match="no sheet is called 'Olds'"):
