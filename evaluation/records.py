@@ -61,8 +61,8 @@ class ResultRecord:
     main: bool = False  # this is the record for the paper's row; there is one per row
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     notes: str = ""
-    # Of reproduce/studies/fair.py: how the options were chosen, the processor's seconds of a training, and
-    # how many questions of this split are ranked per second of it (which rules have, too).
+    # Of studies/equal_budget.py: how the options were chosen, the processor's seconds of a training,
+    # and how many questions of this split are ranked per second of it (which rules have, too).
     search: dict[str, Any] = field(default_factory=dict)
     training_seconds: float | None = None
     questions_per_second: float | None = None
@@ -163,20 +163,6 @@ def read_trials(path: Path, needed: Sequence[str]) -> list[dict[str, Any]]:
     except (ValueError, AttributeError) as error:
         raise UserError(f"{path} is damaged ({error}). Remove it to search again.") from error
     return trials
-
-
-def refuse_fewer_seeds(path: Path, dataset: str, seeds: int) -> None:
-    """Refuse with a UserError to replace a recorded study of another data set or of more seeds."""
-    if not path.exists():
-        return
-    recorded = read_study(path, ("dataset", "seeds", "conditions"))
-    if recorded["dataset"] != dataset:
-        raise UserError(f"{path} is a study of {recorded['dataset']}. Give another --record.")
-    if recorded["seeds"] > seeds:
-        raise UserError(
-            f"{path} is a study of {recorded['seeds']} seeds, which {seeds} would replace: "
-            f"give --seeds {recorded['seeds']}, or another --record."
-        )
 
 
 _json = partial(json.dumps, ensure_ascii=False, allow_nan=False)

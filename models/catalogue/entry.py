@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     import keras
     import numpy as np
 
-Method = Literal["pairwise", "pointwise", "answerable_pointwise", "listwise", "hardest_negative"]
 Reason = Literal["shares", "attention", "relatedness", "gates", "occlusion"]
 
 
@@ -51,8 +50,8 @@ class Entry:
     """Whether it ranks by NumPy, without Keras (`ranking.numpy_hyperqa`)."""
     reason: Reason = "occlusion"
     """What of the model itself explains a score; "occlusion" where nothing does."""
-    method: Method
-    """The method of training, a name of `training.METHODS`."""
+    method: str
+    """The training method, a name of `training.methods.METHODS`."""
     training: Mapping[str, Any] = field(default_factory=dict)
     """Options of the training in the paper that differ from the method's defaults."""
     space: Mapping[str, tuple] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The papers' claims "A beats B", tested on the records of reproduce/studies/fair.py.
+"""The papers' claims "A beats B", tested on the records of reproduce/studies/equal_budget.py.
 
 `reproduce/results/claims.json` and the table of `docs/claims.md` are written from these records and the
 `claims` of `papers.toml`, by `python -m answer_ranking.reports`.
@@ -42,7 +42,7 @@ def read_equal_budget(folder: Path) -> EqualBudget:
     for path in sorted(folder.glob("*/*.json")):
         record = read_record(path)
         if not {"search_seed", "trials"} <= record.search.keys():
-            raise UserError(f"{path} is not a record of reproduce/studies/fair.py. Remove it.")
+            raise UserError(f"{path} is not a record of reproduce/studies/equal_budget.py. Remove it.")
         name = path.stem.removesuffix(f"-{record.protocol}")
         name = name.removesuffix(f"-search-{record.search['search_seed']}")
         models = found.setdefault(path.parent.name, {})

@@ -182,7 +182,7 @@ def test_a_record_is_lost_to_nothing_smaller(tmp_path, capsys):
     with pytest.raises(UserError, match="is a record of sample"):
         record(path, dataset="wikiqa", seeds=3)
     assert path.read_bytes() == before
-    for text, message in (("{", "is not JSON"), (json.dumps({"dataset": "sample"}), "no record")):
+    for text, message in (("{", "is not JSON"), (json.dumps({"dataset": "sample"}), "is not a record")):
         path.write_text(text)
         with pytest.raises(UserError, match=message):
             record(path)
