@@ -16,7 +16,7 @@ from answer_ranking.base.files import read_content
 from answer_ranking.data_prep import EncodedSplit, EncodedTexts, SharedTexts, Tokenizer, Vocabulary
 from answer_ranking.data_prep.overlap_features import inverse_document_frequencies, overlap_features
 from answer_ranking.data_prep.tables import check_table
-from answer_ranking.models.catalogue import CATALOGUE, find_entry
+from answer_ranking.models.catalogue import CATALOGUE
 from answer_ranking.ranking import model_folder
 from answer_ranking.ranking.disk import Disk
 from answer_ranking.ranking.explanation import Explanation
@@ -56,8 +56,8 @@ class Ranker:
             the input `features`.
         name: what the model was trained on, for a reader of the folder.
         kind: the model's name in `models.catalogue`, which says what explains its scores and whether it
-            encodes texts apart; "" for a model that is not there. None for one that a function of `models`
-            built.
+            encodes texts apart; "" or a name of your own for a model that is not there. None for one that a
+            function of `models` built.
         vectors: the sources of the model's word vectors, as `load_word_vectors` takes them with its defaults.
         embeddings_home: folder of their files; None for QA_EMBEDDINGS_HOME and the user's cache.
 
@@ -97,10 +97,11 @@ class Ranker:
             from answer_ranking.ranking.keras_texts import in_numpy, kind_of
 
             self._model, kind = model, kind_of(model) if kind is None else kind
-            if kind and find_entry(kind).by_numpy:
+            entry = CATALOGUE.get(kind)
+            if entry is not None and entry.by_numpy:
                 self._numpy = in_numpy(model)
         self.kind = kind
-        self.entry = find_entry(kind) if kind else None
+        self.entry = CATALOGUE.get(kind)
         n_vectors, n_words = self._n_vectors(), len(vocabulary.words)
         if n_vectors is not None and n_vectors != n_words:
             raise ValueError(
@@ -108,6 +109,8 @@ class Ranker:
             )
         if not (isinstance(lowercase, bool) and isinstance(mask_numbers, bool)):
             raise ValueError("`lowercase` and `mask_numbers` are true or false.")
+        if not isinstance(kind, str):
+            raise ValueError("`kind` is a name.")
         if isinstance(vectors, str) or not all(isinstance(source, str) for source in vectors):
             raise ValueError("`vectors` is a list of names.")
         inputs = [] if self._model is None else [each.name for each in self._model.inputs]

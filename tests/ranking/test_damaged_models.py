@@ -2,12 +2,14 @@
 
 import itertools
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from answer_ranking.data_prep import UserError, Vocabulary
 from answer_ranking.models import ctrn, hyperqa
+from answer_ranking.models.catalogue import CATALOGUE
 from answer_ranking.ranking import Ranker
 
 WORDS = Vocabulary(["who", "painted", "the", "chapel", "rome", "in", "."])
@@ -49,3 +51,15 @@ def test_a_folder_edited_to_float16_is_refused_or_ranks_as_before(build, tmp_pat
         assert str(path) in str(error)
     else:
         np.testing.assert_allclose(scores, expected, rtol=1e-6)
+
+
+def test_a_folder_says_of_which_network_its_model_is(tmp_path, monkeypatch):
+    vectors = np.random.default_rng(0).normal(size=(len(WORDS), 6)).astype("float32")
+    wide = replace(CATALOGUE["hyperqa"], name="hyperqa-wide")
+    monkeypatch.setitem(CATALOGUE, "hyperqa-wide", wide)
+    Ranker(hyperqa(vectors, 4), WORDS, kind="hyperqa-wide").save(tmp_path / "own")
+    loaded = Ranker.load(tmp_path / "own")
+    assert loaded.entry is wide and loaded.by_numpy
+    Ranker(hyperqa(vectors, 4), WORDS, kind="ctrn").save(tmp_path / "other")
+    with pytest.raises(UserError, match=r"'hyperqa'.*'ctrn'"):
+        Ranker.load(tmp_path / "other")

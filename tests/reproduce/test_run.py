@@ -351,3 +351,10 @@ def test_a_fifth_paper_is_one_script(script_in_process, tmp_path, monkeypatch):
     assert "Toy, ours, 2 seeds" in out
     (folder,) = (tmp_path / "out").glob("*/*/model")
     assert len(Ranker.load(folder).rank("Who wrote it?", ["Ann wrote it.", "It rained."])) == 2
+    # Elsewhere nobody has heard of its entry.
+    del CATALOGUE["toy"]
+    elsewhere = Ranker.load(folder)
+    assert elsewhere.kind == "toy"
+    assert elsewhere.explain("who wrote it", "ann wrote it").kind == "occlusion"
+    with pytest.raises(UserError, match="encode texts"):
+        elsewhere.encode_query(["who wrote it"])
