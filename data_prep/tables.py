@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from answer_ranking.base.errors import UserError, say
+from answer_ranking.data_prep.words import plain_text
 
 COLUMNS = ("question_id", "question", "candidate_id", "candidate", "label")
 
@@ -72,13 +73,13 @@ def apply_protocol(table: pd.DataFrame, rule: str) -> pd.DataFrame:
 
 
 def same_text(text: str) -> str:
-    """Write a question as all that differ from it in capitals and white space alone.
+    """Write a question as all that differ from it in capitals, white space and `plain_text` alone.
 
     Example:
         >>> same_text(" Who  IS it?")
         'who is it?'
     """
-    return " ".join(text.casefold().split())
+    return " ".join(plain_text(text).casefold().split())
 
 
 class Faults:

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from answer_ranking.data_prep.words import plain_text, with_blanks
+
 NUMBER = "<num>"
 """What a masked number becomes."""
 
@@ -29,8 +31,9 @@ class Tokenizer:
     The same object with the same settings serves training and a user's own text later.
 
     Args:
-        pretokenised: bool. Split at white space only. Otherwise spaCy's blank English pipeline decides; its
-            white-space tokens are left out, and runs of over 500 characters without white space are cut.
+        pretokenised: bool. Split at white space only. Otherwise spaCy's blank English pipeline splits the
+            `plain_text`; its white-space tokens are left out, runs of over 500 characters without white space
+            are cut, and each character of a script without blanks between words is a token.
         lowercase: bool. Put tokens in lower case, after splitting: the rules look at capitals. Default True.
         mask_numbers: bool. Replace tokens of digits, points and commas by `<num>`, as the distributed file of
             TrecQA's TRAIN-ALL has them; that of TRAIN, dev and test has the digits. Default False.
@@ -49,8 +52,8 @@ class Tokenizer:
     def settings(self) -> dict[str, bool | str]:
         """Everything that the tokens depend on, spaCy's version included; plain JSON values."""
         names = ("pretokenised", "lowercase", "mask_numbers")
-        spacy = {} if self.pretokenised else {"spacy": version("spacy")}
-        return {name: getattr(self, name) for name in names} | spacy
+        rules = {} if self.pretokenised else {"spacy": version("spacy"), "unicode": "NFKC"}
+        return {name: getattr(self, name) for name in names} | rules
 
     def __call__(self, texts: Sequence[str]) -> list[list[str]]:
         """Split texts, every distinct one once, into one list of tokens per text."""
@@ -70,6 +73,7 @@ class Tokenizer:
             self._nlp = spacy.blank("en")
             # spaCy's limit protects its parser, which is not used here.
             self._nlp.max_length = sys.maxsize
+        text = with_blanks(plain_text(text))
         for run in _LONG_RUNS:
             text = run.sub(r"\1 ", text)
         return [token.text for token in self._nlp.make_doc(text) if not token.is_space]

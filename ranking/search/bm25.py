@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from answer_ranking.data_prep.words import words_of
 from answer_ranking.ranking.search.checked_array import CheckedArray, read_checked, write_sums
 from answer_ranking.ranking.search.manifest import StageFolder, damaged
 from answer_ranking.ranking.search.protocol import IndexFiles, Searcher
@@ -20,7 +21,6 @@ from answer_ranking.ranking.search.word_counts import (
     counts_of,
     read_all_words,
     reading,
-    words_of,
 )
 from answer_ranking.ranking.search.writing import atomic_folder, saved
 

@@ -1,6 +1,5 @@
 """The words of texts, and how often each text has them: what BM25 keeps of a segment."""
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,23 +8,11 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from answer_ranking.data_prep.words import words_of
 from answer_ranking.ranking.search.manifest import damaged
 
-_WORD = re.compile(r"\w+")
 WORDS = "words.npz"
 """The file of a segment that holds what `counts_of` gives."""
-
-
-def words_of(text: str) -> list[str]:
-    """Split a text into words: runs of letters, digits and underscores, in lower case.
-
-    That suits languages that put spaces between words and write letters without combining marks.
-
-    Example:
-        >>> words_of("Où est-il ?")
-        ['où', 'est', 'il']
-    """
-    return _WORD.findall(text.lower())
 
 
 def counts_of(texts: Sequence[str]) -> dict[str, np.ndarray]:

@@ -11,11 +11,11 @@ import pytest
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import Vocabulary
+from answer_ranking.data_prep.words import words_of
 from answer_ranking.models import hyperqa
 from answer_ranking.ranking import AnswerIndex, Ranker
 from answer_ranking.ranking.search import nearest as nearest_stage
 from answer_ranking.ranking.search import nearest_points, quantised
-from answer_ranking.ranking.search.bm25 import words_of
 
 SIMILARITIES = ("hyperbolic", "cosine")
 
