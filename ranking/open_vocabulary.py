@@ -13,23 +13,33 @@ from answer_ranking.data_prep import Tokenizer, Vocabulary, load_word_vectors
 from answer_ranking.data_prep.encoded_split import EncodedTexts
 from answer_ranking.data_prep.word_vectors.files import DEFAULT_SOURCE, SOURCES, find_source
 from answer_ranking.data_prep.word_vectors.load import SHORT_NAMES
+from answer_ranking.data_prep.word_vectors.unknown_words import hashed_vectors, meant_word
 
 # The tokens of so many texts are held as text at a time.
 _TEXTS_AT_ONCE = 10_000
 # So many words of the training are read again, to see that the files are those of the training.
 _COMPARED = 200
 _MOST_MISSING = 1_000_000
+_MOST_HASHED = 20_000
+
+
+def _is_word(text: str) -> bool:
+    return any(map(str.isalnum, text))
 
 
 class OpenVocabulary:
     """Turns texts into numbers, and finds the vectors of words that the training did not have.
 
     Word vectors are frozen, so a word that the training table lacks is as good as any other: its vector is
-    read from the same sources and in the same way (`load_word_vectors`). A word that no source knows stays
-    unknown, number 1. So do all words beyond the vocabulary where a source is missing, or where it gives
-    other vectors to the vocabulary's words than the model has; one line on standard error says so.
+    read from the same sources and in the same way (`load_word_vectors`). A word that no source knows is
+    unknown. In a question it is read as the vocabulary's word for which it is misspelt (`meant_word`), if
+    there is one. Else it is number 1, like all others, or, where `hashes` says so, has a vector of its own,
+    made of its characters (`hashed_vectors`), so that it equals itself and is near to words that are written
+    alike. All words beyond the vocabulary are unknown where a source is missing, or where it gives other
+    vectors to the vocabulary's words than the model has; one line on standard error says so.
 
-    Found words are numbered after those of the vocabulary, and stay. May be called from several threads.
+    New words are numbered after those of the vocabulary, and stay; after some ten thousand unknown ones all
+    further ones are number 1. May be called from several threads.
 
     Args:
         vocabulary: the words whose vectors the model has.
@@ -37,16 +47,18 @@ class OpenVocabulary:
         sources: the names or files of the word vectors; none: no other words are known.
         vectors_of: a function from numbers of the vocabulary to the model's own vectors, float32 (k, n).
         embeddings_home: folder of word-vector files; None for QA_EMBEDDINGS_HOME and the user's cache.
+        hashes: whether unknown words have vectors of their own. Default False.
 
     Attributes:
-        added: float32 (k, n), the vectors of the words found since; the first has the number
+        added: float32 (k, n), the vectors of the words met since; the first has the number
             `len(vocabulary)`.
 
     Example:
-        >>> def none(numbers): return np.empty((0, 0))
-        >>> words = OpenVocabulary(Vocabulary(["the"]), Tokenizer(pretokenised=False), (), none)
+        >>> vectors = np.ones((3, 8), np.float32)
+        >>> tokenizer = Tokenizer(pretokenised=False)
+        >>> words = OpenVocabulary(Vocabulary(["the"]), tokenizer, (), vectors.__getitem__, hashes=True)
         >>> words.encode(["The xyzzy."]).words.tolist(), words.unknown("The xyzzy.")
-        ([2, 1, 1], ['xyzzy', '.'])
+        ([2, 3, 4], ['xyzzy', '.'])
     """
 
     def __init__(
@@ -56,20 +68,38 @@ class OpenVocabulary:
         sources: Sequence[str],
         vectors_of: Callable[[np.ndarray], np.ndarray],
         embeddings_home: str | Path | None = None,
+        hashes: bool = False,
     ):
         self.tokenizer = tokenizer
         self.sources = tuple(sources)
         self.added = np.empty((0, 0), np.float32)
         self._vocabulary = vocabulary
         self._vectors_of = vectors_of
+        self._hashes = hashes
         self.embeddings_home = embeddings_home
+        self._words = list(vocabulary.words)
         self._numbers = dict(vocabulary.index)
+        self._hashed: set[int] = set()
         self._missing: set[str] = set()
+        self._meant_numbers: dict[str, int] = {}
         self._lock = threading.Lock()
         self._compared = False
 
-    def encode(self, texts: Sequence[str]) -> EncodedTexts:
-        """Tokenise and number texts; all words that are new are looked up at once."""
+    def encode(self, texts: Sequence[str], n_questions: int = 0) -> EncodedTexts:
+        """Tokenise and number texts; all words that are new are looked up at once.
+
+        Misspelt words of the first `n_questions` texts are read as the vocabulary's.
+        """
+        encoded, new = self._number(texts)
+        if new:
+            self._look_up(new)
+            end = encoded.offsets[n_questions]
+            self._place(encoded.words[:end], new, misspelt=True)
+            self._place(encoded.words[end:], new, misspelt=False)
+        return encoded
+
+    def _number(self, texts: Sequence[str]) -> tuple[EncodedTexts, list[str]]:
+        """Number texts, a word that is new below 0: -1 is the first of those that are given, too."""
         new: dict[str, int] = {}
         parts: list[np.ndarray] = []
         lengths: list[int] = []
@@ -80,28 +110,36 @@ class OpenVocabulary:
                 token_lists = self._tokens(texts[start : start + _TEXTS_AT_ONCE], start)
                 lengths += map(len, token_lists)
                 tokens = [token for tokens in token_lists for token in tokens]
-                # A new word has a number below 0 until it is looked up.
                 numbers = [self._numbers.get(word) or -1 - new.setdefault(word, len(new)) for word in tokens]
                 parts.append(np.array(numbers, np.int32))
                 bar.update(len(token_lists))
         words = np.concatenate([np.empty(0, np.int32), *parts])
-        if new:
-            self._look_up(list(new))
-            found = [self._numbers.get(word, Vocabulary.UNKNOWN) for word in new]
-            is_new = words < 0
-            words[is_new] = np.array(found, np.int32)[-1 - words[is_new]]
-        return EncodedTexts(words, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        return EncodedTexts(words, offsets), list(new)
 
     @property
     def words(self) -> list[str]:
         """All words that have a number, those of number 2 and more, in their order."""
-        return [*self._vocabulary.words[2:], *list(self._numbers)[len(self._vocabulary.index) :]]
+        return self._words[2:]
 
     def unknown(self, text: str) -> list[str]:
-        """Give the distinct words of a text that neither the vocabulary nor a source knows, in its order."""
+        """Give the distinct words of a question that the ranker does not know, in their order."""
         words = list(dict.fromkeys(self.tokenizer([text])[0]))
         self._look_up([word for word in words if word not in self._numbers])
-        return [word for word in words if word not in self._numbers]
+        lacking = [word for word in words if not self._is_known(self._numbers.get(word, Vocabulary.UNKNOWN))]
+        meant = self._meant(lacking)
+        return [word for word in lacking if word not in meant]
+
+    def knows(self, encoded: EncodedTexts) -> np.ndarray:
+        """Tell which texts have a word that the ranker knows, bool (n_texts,); "?" is no word."""
+        distinct, place = np.unique(encoded.words, return_inverse=True)
+        is_word = [self._is_known(number) and _is_word(self._words[number]) for number in distinct.tolist()]
+        text_of_token = np.repeat(np.arange(len(encoded)), encoded.lengths)
+        counted = text_of_token[np.array(is_word, bool)[place]]
+        return np.bincount(counted, minlength=len(encoded)) > 0
+
+    def _is_known(self, number: int) -> bool:
+        return number > Vocabulary.UNKNOWN and number not in self._hashed
 
     def _tokens(self, texts: Sequence[str], start: int) -> list[list[str]]:
         for number, text in enumerate(texts, start=start + 1):
@@ -124,12 +162,56 @@ class OpenVocabulary:
             if len(self._missing) > _MOST_MISSING:
                 self._missing.clear()
             self._missing.update(word for word, is_known in zip(wanted, known, strict=True) if not is_known)
-            found = [word for word, is_known in zip(wanted, known, strict=True) if is_known]
-            if found:
-                first = len(self._vocabulary) + len(self.added)
-                self.added = np.concatenate([self.added.reshape(-1, vectors.shape[1]), vectors[known]])
-                # After the vectors: another thread may meet a number at once.
-                self._numbers.update({word: first + place for place, word in enumerate(found)})
+            self._add(
+                [word for word, is_known in zip(wanted, known, strict=True) if is_known], vectors[known]
+            )
+
+    def _place(self, words: np.ndarray, new: list[str], misspelt: bool) -> None:
+        """Write the numbers of new words, which stand below 0, in their places."""
+        is_new = words < 0
+        places = -1 - words[is_new]
+        numbers = np.zeros(len(new), np.int32)
+        lacking = [new[place] for place in np.unique(places) if new[place] not in self._numbers]
+        meant = self._meant(lacking) if misspelt else {}
+        self._hash([word for word in lacking if word not in meant])
+        for place in np.unique(places):
+            word = new[place]
+            numbers[place] = meant.get(word) or self._numbers.get(word, Vocabulary.UNKNOWN)
+        words[is_new] = numbers[places]
+
+    def _meant(self, words: list[str]) -> dict[str, int]:
+        """Give the numbers of the words for which some of these are misspelt."""
+        meant = {}
+        for word in words:
+            if len(self._meant_numbers) > _MOST_MISSING:
+                self._meant_numbers.clear()
+            if word not in self._meant_numbers:
+                place = meant_word(word, self._vocabulary.words[2:])
+                self._meant_numbers[word] = Vocabulary.UNKNOWN if place is None else place + 2
+            if self._meant_numbers[word] != Vocabulary.UNKNOWN:
+                meant[word] = self._meant_numbers[word]
+        return meant
+
+    def _hash(self, words: list[str]) -> None:
+        """Give unknown words vectors of their own, up to a number of words."""
+        if not self._hashes or not words:
+            return
+        with self._lock:
+            room = _MOST_HASHED - len(self._hashed)
+            taken = [word for word in words if word not in self._numbers][:room]
+            if taken:
+                size = self._vectors_of(np.array([Vocabulary.UNKNOWN])).shape[1]
+                self._hashed.update(range(len(self._words), len(self._words) + len(taken)))
+                self._add(taken, hashed_vectors(taken, size))
+
+    def _add(self, words: list[str], vectors: np.ndarray) -> None:
+        """Number words, after all others, with their vectors."""
+        if words:
+            first = len(self._words)
+            self.added = np.concatenate([self.added.reshape(-1, vectors.shape[1]), vectors])
+            self._words += words
+            # After the vectors: another thread may meet a number at once.
+            self._numbers.update({word: first + place for place, word in enumerate(words)})
 
     def _read(self, wanted: list[str]) -> tuple[np.ndarray, np.ndarray]:
         """Read the vectors of words, float32 (words, n), and which are known, bool (words,)."""

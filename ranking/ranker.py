@@ -42,9 +42,9 @@ class Ranker:
     order in which they are given: give sentences of one text in the text's order.
 
     Where `vectors` names what the model's word vectors were read from, words that the vocabulary lacks are
-    looked up there (`OpenVocabulary`); a word that is not found either is unknown, and all unknown words are
-    the same to a model. Vectors trained on the training table itself, and those that the model trained, have
-    no other words. A ranker may be called from several threads; Keras models take turns.
+    looked up there. A word that is not found either is unknown: in a question it may be read as a word of the
+    vocabulary that is written nearly so, else it equals itself alone (`OpenVocabulary`). A ranker may be
+    called from several threads; Keras models take turns.
 
     Args:
         model: a Keras model with the inputs `question` and `answer` (pairs) or `answers` (lists), and
@@ -130,8 +130,15 @@ class Ranker:
         # A trained layer's vectors are no file's; a word without its document frequency has no features.
         frozen = self._numpy is not None or (n_vectors is not None and not self._word_layer().trainable)
         sources = self.vectors if frozen and not self.needs_features else ()
+        # In a sum of words a vector of characters is noise; where words are compared it tells equal ones.
+        compares_words = self.entry is not None and not self.entry.encodes_apart
         self.open_vocabulary = OpenVocabulary(
-            vocabulary, self.tokenizer, sources, self._own_vectors, embeddings_home
+            vocabulary,
+            self.tokenizer,
+            sources,
+            self._own_vectors,
+            embeddings_home,
+            hashes=bool(sources) and compares_words,
         )
         self._stored: tuple[Path, bytes] | None = None
         self._growing: GrowingModel | None = None
@@ -221,7 +228,7 @@ class Ranker:
         from answer_ranking.ranking.explaining import explain
 
         with self._lock:
-            encoded = self.open_vocabulary.encode([question, answer])
+            encoded = self.open_vocabulary.encode([question, answer], n_questions=1)
             words = self.tokenizer([question, answer])
             reason = "occlusion" if self.entry is None else self.entry.reason
             return explain(words, encoded, method, reason, self.grown_model, self.score_encoded)
@@ -296,10 +303,10 @@ class Ranker:
         """Encode questions, float32 `(n, d)`, for models that see a text apart from what it is compared with.
 
         These are HyperQA and CosineQA (points of the ball), QA-CNN and QA-BiLSTM; a UserError says that the
-        model is another, or names an empty text. Both sides share their weights, so this is
-        `encode_document`.
+        model is another, or names an empty text. Both sides share their weights: beside `encode_document`,
+        misspelt words are read as those for which they are meant.
         """
-        return self.encode_document(texts)
+        return self._points_of(self._numbered(texts, are_questions=True))
 
     def encode_document(self, texts: Sequence[str]) -> np.ndarray:
         """Encode answers, float32 `(n, d)`; see `encode_query`. For the scores of points: `score_points`."""
@@ -310,17 +317,14 @@ class Ranker:
 
         The points of texts without one are all alike: what is near to them says nothing.
         """
-        encoded = self._numbered(texts)
-        text_of_word = np.repeat(np.arange(len(encoded)), encoded.lengths)
-        known_words = encoded.words != Vocabulary.UNKNOWN
-        n_known = np.bincount(text_of_word[known_words], minlength=len(encoded))
-        return self._points_of(encoded), n_known > 0
+        encoded = self._numbered(texts, are_questions=True)
+        return self._points_of(encoded), self.open_vocabulary.knows(encoded)
 
-    def _numbered(self, texts: Sequence[str]) -> EncodedTexts:
+    def _numbered(self, texts: Sequence[str], are_questions: bool = False) -> EncodedTexts:
         self.check_encodes_apart()
         if isinstance(texts, str):
             raise UserError(f"texts are given as a list. Write [{texts!r:.40}].")
-        return self.open_vocabulary.encode(texts)
+        return self.open_vocabulary.encode(texts, len(texts) if are_questions else 0)
 
     def _points_of(self, encoded: EncodedTexts) -> np.ndarray:
         points = np.empty((0, 0), np.float32)
@@ -410,7 +414,7 @@ class Ranker:
         index, texts = pd.factorize(table["candidate"].to_numpy(object))
         changes = identifiers[1:] != identifiers[:-1]
         first = np.flatnonzero(np.concatenate([[True], changes]))
-        encoded = self.open_vocabulary.encode([*table["question"].iloc[first], *texts])
+        encoded = self.open_vocabulary.encode([*table["question"].iloc[first], *texts], len(first))
         return EncodedSplit(
             questions=encoded.take(np.arange(len(first))),
             candidates=SharedTexts(encoded.take(np.arange(len(first), len(encoded))), index.astype(np.int32)),

@@ -132,7 +132,7 @@ def test_a_word_beyond_the_vocabulary_has_its_vector(build, source, tmp_path):
         if new.shape == old.shape:
             new.assign(old)
     expected = Ranker(whole, Vocabulary([*WORDS, "florence", "("]))
-    pairs = [(QUESTION, answer) for answer in ("FLORENCE ( in it.", "The xyzzyx in Rome.", "It.")]
+    pairs = [("Who painted it.", answer) for answer in ("FLORENCE ( in it.", "The chapel in Rome.", "It.")]
     for _ in range(2):
         np.testing.assert_allclose(ranker.score(pairs), expected.score(pairs), rtol=1e-5, atol=1e-6)
     assert ranker.unknown_words("FLORENCE or xyzzyx in Rome") == ["or", "xyzzyx"]

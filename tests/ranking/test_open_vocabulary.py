@@ -1,0 +1,85 @@
+"""Words that a ranker's training did not have: misspelt ones, and ones that nobody knows."""
+
+import numpy as np
+import pytest
+
+from answer_ranking.data_prep import Tokenizer, Vocabulary
+from answer_ranking.data_prep.word_vectors.unknown_words import hashed_vectors, meant_word
+from answer_ranking.models import cosinet, hyperqa
+from answer_ranking.ranking import Ranker, open_vocabulary
+from answer_ranking.ranking.open_vocabulary import OpenVocabulary
+
+WORDS = ["the", "password", "connection", "lost", "?"]
+VECTORS = np.random.default_rng(0).normal(size=(7, 50)).astype("float32")
+
+
+def make(hashes=True):
+    tokenizer = Tokenizer(pretokenised=False)
+    return OpenVocabulary(Vocabulary(WORDS), tokenizer, (), VECTORS.__getitem__, hashes=hashes)
+
+
+def cosines(vectors):
+    units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return units @ units.T
+
+
+def test_words_that_are_written_alike_have_near_vectors():
+    words = ["zorbulator", "zorbulators", "zorbulater", "frimbleton", "🚀", "مرحبا"]
+    near = cosines(hashed_vectors(words, 300))
+    assert min(near[0, 1], near[0, 2]) > 0.4
+    assert np.abs(near[:3, 3:]).max() < 0.3 and abs(near[4, 5]) < 0.3
+    np.testing.assert_array_equal(hashed_vectors(words[::-1], 300), hashed_vectors(words, 300)[::-1])
+    np.testing.assert_allclose(np.linalg.norm(hashed_vectors(words, 300), axis=1), 0.05 * 300**0.5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("passwrod", "password"),  # neighbours that changed places are one mistake
+        ("pasword", "password"),
+        ("conection", "connection"),
+        ("connnectoin", "connection"),  # two, in a long word
+        ("pazzwird", None),  # three
+        ("lots", None),  # too short
+        ("x1234", None),
+    ],
+)
+def test_misspelt_words(word, meant):
+    place = meant_word(word, WORDS)
+    assert (None if place is None else WORDS[place]) == meant
+
+
+def test_misspelt_words_of_questions_alone_are_read_as_what_is_meant():
+    words = make()
+    encoded = words.encode(["lost pasword?", "the pasword"], n_questions=1)
+    password, own = WORDS.index("password") + 2, len(WORDS) + 2
+    assert encoded.words.tolist() == [5, password, 6, 2, own]
+    np.testing.assert_array_equal(words.added, hashed_vectors(["pasword"], 50))
+    assert words.unknown("the pasword xyzzy xyzzy") == ["xyzzy"]
+
+
+def test_signs_and_unknown_words_are_no_known_words():
+    words = make()
+    texts = ["?", "xyzzy?", "the xyzzy", "xyzzy the"]
+    for _ in range(2):
+        assert words.knows(words.encode(texts)).tolist() == [False, False, True, True]
+
+
+def test_unknown_words_are_bounded_and_then_one(monkeypatch):
+    monkeypatch.setattr(open_vocabulary, "_MOST_HASHED", 2)
+    words = make()
+    assert words.encode(["a1 b2 a1", "c3 d4 b2"]).words.tolist() == [7, 8, 7, 1, 1, 8]
+    assert words.words == [*WORDS, "a1", "b2"] and len(words.added) == 2
+    assert make(hashes=False).encode(["a1 b2"]).words.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(("build", "tells"), [(cosinet, True), (hyperqa, False)])
+def test_a_model_that_compares_words_tells_unknown_ones_apart(build, tells, tmp_path):
+    path = tmp_path / "own.txt"
+    lines = [" ".join([word, *map(str, row)]) for word, row in zip(WORDS, VECTORS[2:].tolist(), strict=True)]
+    path.write_text("\n".join(lines) + "\n")
+    ranker = Ranker(
+        build(np.vstack([np.zeros((2, 50), "float32"), VECTORS[2:]])), Vocabulary(WORDS), vectors=[str(path)]
+    )
+    same, other = ranker.score([("the zorbulator", "zorbulator lost"), ("the zorbulator", "frimbleton lost")])
+    assert (same != other) == tells
