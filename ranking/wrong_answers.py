@@ -8,7 +8,7 @@ from tqdm import tqdm
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep.tables import COLUMNS, same_text
-from answer_ranking.ranking.search.bm25 import words_of
+from answer_ranking.ranking.search.first_stages.term_counts import words_of
 
 LARGEST_POOL = 500
 """The most answers among which the questions of dev and test find their own."""
