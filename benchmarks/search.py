@@ -37,11 +37,11 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import load_dataset, load_word_vectors
 from answer_ranking.evaluation.figures import BLUE, ORANGE, new_figure, save_figure
 from answer_ranking.ranking import Ranker
-from answer_ranking.ranking.search import quantised
-from answer_ranking.ranking.search.geometry import lift
+from answer_ranking.ranking.search.first_stages import quantised
+from answer_ranking.ranking.search.first_stages.geometry import lift
+from answer_ranking.ranking.search.first_stages.nearest import EXACT_UP_TO
+from answer_ranking.ranking.search.first_stages.nearest_points import NearestPoints
 from answer_ranking.ranking.search.index import AnswerIndex
-from answer_ranking.ranking.search.nearest import EXACT_UP_TO
-from answer_ranking.ranking.search.nearest_points import NearestPoints
 
 K = 10
 SETTINGS = ((300, 32), (1_000, 32), (1_000, 16), (1_000, 8), (1_000, 4), (3_000, 4), (3_000, 2), (10_000, 1))

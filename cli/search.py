@@ -2,19 +2,28 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 from tyro.conf import Positional
 
 from answer_ranking.base.command import printable
 from answer_ranking.base.errors import UserError
+from answer_ranking.ranking.search.first_stages import describe, describe_needs
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Tables = Positional[Annotated[tuple[Path, ...], tyro.conf.arg(metavar="ANSWERS")]]
 Index = Annotated[Path, tyro.conf.arg(metavar="INDEX")]
+FirstStage = Annotated[
+    str | None,
+    tyro.conf.arg(help=f"{describe()}. Unless given, both, or else the first of these that the index has."),
+]
+FirstStages = Annotated[
+    tuple[str, ...],
+    tyro.conf.arg(help=f"which first stages it has: {describe_needs()}. Unless given, all of these."),
+]
 Question = Positional[Annotated[str | None, tyro.conf.arg(metavar="QUESTION")]]
 
 
@@ -23,21 +32,30 @@ def index(
     *,
     output: Path | None = None,
     model: Path | None = None,
+    search: tuple[str, ...] = (),
+    first_stages: FirstStages = (),
+    question_column: str = "question",
+    candidate_column: str | None = None,
+    sheet: str | None = None,
     add: bool = False,
     delete: bool = False,
     ray: str | None = None,
 ) -> None:
-    """Index tables of answers, so that the best of very many are found in milliseconds.
+    """Index tables of answers, or an FAQ, so that the best of very many are found in milliseconds.
 
-    A table has the column candidate, answer or text, as .csv, .tsv, .xlsx, .jsonl or .parquet; candidate_id
-    names the answers; other columns are kept, and searches can filter by them. After an interruption the same
-    command goes on.
+    A table has the column candidate, answer or text, as .csv, .tsv, .xlsx, .jsonl or .parquet; where it has
+    the column question, too, words are looked for in both. candidate_id names the answers; other columns are
+    kept, and searches can filter by them. After an interruption the same command goes on.
 
     Args:
         tables: the tables of answers, or a folder of tables, which are taken in the order of their names.
         output: the folder of the index, new or empty; it must be given.
         model: the folder model/ that a training of HyperQA left, or hyperqa_squad, which comes with the
-            package; without it, BM25 alone searches.
+            package; without it, words and letters alone are compared.
+        search: the columns in which words and letters are looked for; unless given, question and answer.
+        question_column: how the table calls its column of questions.
+        candidate_column: how it calls its column of answers.
+        sheet: the sheet to read of an Excel file; unless given, the first that is not hidden.
         add: add the answers to an index that is there; all are added, or none.
         delete: delete answers from an index that is there: those of the table's column candidate_id, or of
             the lines of a .txt file.
@@ -52,18 +70,27 @@ def index(
         raise UserError("--add and --delete are two commands: give one of them.")
     if model is not None and (add or delete):
         raise UserError("an index keeps its model: leave --model out.")
+    if (search or first_stages) and (add or delete):
+        raise UserError("an index keeps what it was built with: leave --search and --first-stages out.")
     if ray is not None and delete:
         raise UserError("there is nothing to share in --delete: leave --ray out.")
     from answer_ranking.ranking.search.index import AnswerIndex
 
-    if add or delete:
+    layout: dict[str, Any] = {
+        "question_column": question_column,
+        "candidate_column": candidate_column,
+        "sheet": sheet,
+    }
+    if delete:
         made = AnswerIndex.open(output)
-        if add:
-            made.add(tables, ray=ray)
-        else:
-            made.delete([each for table in tables for each in _ids(table)])
+        made.delete([each for table in tables for each in _ids(table)])
+    elif add:
+        made = AnswerIndex.open(output)
+        made.add(tables, **layout, ray=ray)
     else:
-        made = AnswerIndex.build(model, tables, output, ray=ray)
+        made = AnswerIndex.build(
+            model, tables, output, search=search or None, first_stages=first_stages or None, **layout, ray=ray
+        )
     print(f"{len(made):,} answers: {output}")
 
 
@@ -72,7 +99,7 @@ def search(
     question: Question = None,
     questions: Path | None = None,
     k: Annotated[int, tyro.conf.arg(aliases=["-k"])] = 10,
-    first_stage: str | None = None,
+    first_stage: FirstStage = None,
     rerank: Path | None = None,
     rerank_depth: int | None = None,
     where: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = (),
@@ -86,7 +113,6 @@ def search(
         questions: a file instead: .txt, one question per line, or a table with the column question and
             optionally question_id.
         k: how many answers to each.
-        first_stage: nearest, by the model; bm25, by common words; both. Unless given, nearest or else bm25.
         rerank: another model, which re-ranks the first of each question: a folder, or cosinet_squad, which
             comes with the package.
         rerank_depth: with rerank, how many; 100 unless given.

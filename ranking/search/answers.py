@@ -1,6 +1,7 @@
 """From a user's table to the rows of an index."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -12,14 +13,44 @@ from answer_ranking.data_prep.table_files import read_table_file
 from answer_ranking.data_prep.tables import check_table
 
 TEXT_COLUMNS = ("candidate", "answer", "text")
+QUESTION = "indexed_question"
+"""The column of an FAQ's own questions, in an index and in what a search gives."""
 _RESULT = {"question_id", "question", "rank", "score", "first_stage"}
 _NAMED_AT_MOST = 5
 _ONCE = "Name every column once."
 
 
-def read_rows(path: str | Path) -> tuple[pd.DataFrame, list[int] | None]:
+@dataclass(frozen=True)
+class Layout:
+    """Where the texts stand in a user's table."""
+
+    question: str = "question"
+    candidate: str | None = None
+    """None: candidate, answer or text, the first that there is."""
+    sheet: str | None = None
+    """The sheet of an Excel file; None: the first that is not hidden."""
+
+    @property
+    def known(self) -> list[str]:
+        """The names by which a header is told."""
+        own = [self.question] if self.candidate is None else [self.question, self.candidate]
+        return [*TEXT_COLUMNS, "question", *map(_plain, own)]
+
+    def own_name(self, name: str) -> str:
+        """Give the name that a column of the user's has in an index."""
+        plain = _plain(name)
+        if plain in TEXT_COLUMNS or name == self.candidate:
+            return "candidate"
+        return QUESTION if plain in ("question", _plain(self.question)) else name.strip()
+
+
+USUAL = Layout()
+
+
+def read_rows(path: str | Path, layout: Layout = USUAL) -> tuple[pd.DataFrame, list[int] | None]:
     """Read all columns of a table's file, and the number of every row (None: from 1)."""
-    table, lines, faults = read_table_file(Path(path), EveryColumn(*TEXT_COLUMNS, "question"))
+    names = EveryColumn(*layout.known)
+    table, lines, faults = read_table_file(Path(path), names, sheet=layout.sheet)
     faults.settle(len(table))
     return table, lines
 
@@ -39,7 +70,9 @@ def plain_names(table: pd.DataFrame, where: str | Path, names: Sequence[str]) ->
     return pd.DataFrame(found, index=table.index)
 
 
-def answers_of(table: str | Path | pd.DataFrame, schema: pa.Schema | None = None) -> tuple[pa.Table, bool]:
+def answers_of(
+    table: str | Path | pd.DataFrame, schema: pa.Schema | None = None, layout: Layout = USUAL
+) -> tuple[pa.Table, bool]:
     """Check a table of answers and give its `candidate_id`, `candidate` and further columns.
 
     Also says whether the rows had no `candidate_id`: they are called c1, c2 and so on.
@@ -48,6 +81,7 @@ def answers_of(table: str | Path | pd.DataFrame, schema: pa.Schema | None = None
         table: a path or a table with the column `candidate`, `answer` or `text`.
         schema: the columns of the index to which these are added; None for a new one. A column that the
             table lacks is null.
+        layout: where the texts stand.
 
     Raises:
         UserError: there are no rows, a text is empty, an identifier occurs twice, or a column does not fit.
@@ -56,8 +90,8 @@ def answers_of(table: str | Path | pd.DataFrame, schema: pa.Schema | None = None
     where = "the table"
     if isinstance(table, (str, Path)):
         where = str(table)
-        table, lines = read_rows(table)
-    table = _with_our_names(table, where)
+        table, lines = read_rows(table, layout)
+    table = _with_our_names(table, where, layout)
     numbered = "candidate_id" not in table.columns
     if numbered:
         table = table.assign(candidate_id=named(1, len(table)))
@@ -68,21 +102,45 @@ def answers_of(table: str | Path | pd.DataFrame, schema: pa.Schema | None = None
     return made if schema is None else _as_in(schema, made, where), numbered
 
 
-def _with_our_names(table: pd.DataFrame, where: str) -> pd.DataFrame:
+def searched_columns(asked: Sequence[str] | None, layout: Layout, schema: pa.Schema) -> list[str]:
+    """Name the columns in which an index looks for a question's words: the question and the answer.
+
+    A UserError refuses columns that were asked for and are not there, or hold no texts.
+    """
+    texts = [each.name for each in schema if each.type in (pa.string(), pa.large_string())]
+    if asked is None:
+        return [name for name in (QUESTION, "candidate") if name in texts]
+    names = [layout.own_name(name) for name in asked]
+    for name, own in zip(asked, names, strict=True):
+        if own not in texts:
+            raise UserError(
+                f"the table has no column of texts {name!r} to search (found: {', '.join(texts)})."
+            )
+    return list(dict.fromkeys(names))
+
+
+def _with_our_names(table: pd.DataFrame, where: str, layout: Layout) -> pd.DataFrame:
     """Rename the columns that an index knows to `candidate_id` and `candidate`; others keep their names."""
     # Spreadsheets leave empty columns without a name behind.
     table = table.loc[:, [bool(str(name).strip()) for name in table.columns]]
-    plain = {name: str(name).strip().lower() for name in table.columns}
-    text = next((name for name in TEXT_COLUMNS if name in plain.values()), None)
+    plain = {name: _plain(name) for name in table.columns}
+    if layout.question != "question" and _plain(layout.question) not in plain.values():
+        raise UserError(f"{where}: no column is called {layout.question!r}. See --question-column.")
+    wanted = TEXT_COLUMNS if layout.candidate is None else (_plain(layout.candidate),)
+    text = next((name for name in wanted if name in plain.values()), None)
     if text is None:
         found = ", ".join(map(str, table.columns)) or "none"
-        wanted = ", ".join(TEXT_COLUMNS)
-        raise UserError(f"{where}: no column is called {wanted} (found: {found}). Rename one.")
+        raise UserError(
+            f"{where}: no column is called {', '.join(wanted)} (found: {found}). Rename one, or say with "
+            "--candidate-column how it is named there."
+        )
     names = {}
     for name, lower in plain.items():
         names[name] = str(name).strip()
         if lower == text:
             names[name] = "candidate"
+        elif lower == _plain(layout.question):
+            names[name] = QUESTION
         elif lower in ("candidate_id", *TEXT_COLUMNS):
             names[name] = lower
         elif lower in _RESULT:
@@ -93,6 +151,10 @@ def _with_our_names(table: pd.DataFrame, where: str) -> pd.DataFrame:
     if len(twice):
         raise UserError(f"{where}: the column {twice[0]!r} occurs twice. {_ONCE}")
     return table
+
+
+def _plain(name: object) -> str:
+    return str(name).strip().lower()
 
 
 def _checked(table: pd.DataFrame, where: str, lines: Sequence[int] | None) -> dict[str, pa.Array]:

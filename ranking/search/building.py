@@ -17,10 +17,10 @@ import pyarrow.parquet as pq
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import locked_folder, refuse_links, remove_leftovers
 from answer_ranking.ranking import model_folder
-from answer_ranking.ranking.search.first_stages import stages_of
+from answer_ranking.ranking.search.first_stages import entries_of
+from answer_ranking.ranking.search.first_stages.protocol import IndexFiles, Texts
 from answer_ranking.ranking.search.manifest import BUILDING, OWN, Manifest, name_of, sha256_of_model
-from answer_ranking.ranking.search.protocol import IndexFiles
-from answer_ranking.ranking.search.segments import TEXTS, Part, to_parquet
+from answer_ranking.ranking.search.segments import TEXTS, Part, joined, to_parquet
 from answer_ranking.ranking.search.shards import Shard
 from answer_ranking.ranking.search.tasks import PROBED, Model, spread
 from answer_ranking.ranking.search.writing import atomic_folder, progress
@@ -43,10 +43,10 @@ def with_rows(folder: Path, manifest: Manifest, shards: Iterable[Shard], ray: An
     name = name_of(*(segment for segment, _ in segments))
     stages = dict(manifest.stages)
     files = IndexFiles(folder, manifest, partial(load, folder / "model"))
-    for stage in stages_of(manifest.first_stages):
-        made = stage.build(files, name, ray)
+    for entry in entries_of(manifest.first_stages):
+        made = entry.load().build(files, name, ray)
         if made is not None:
-            stages[stage.name] = made
+            stages[entry.name] = made
     return replace(manifest, stages=stages)
 
 
@@ -64,7 +64,7 @@ def _write_segments(
         for shard in chain([first], shards):
             bar.total += shard.rows
             for part in shard.parts:
-                name = part.name(manifest.model, manifest.first_stages)
+                name = part.name(manifest)
                 segments.append((name, part.rows))
                 if (folder / "segments" / name).is_dir():
                     bar.update(part.rows)
@@ -72,7 +72,7 @@ def _write_segments(
                     waiting.append((name, part.rows))
                     yield part
 
-    shared = (model, manifest.first_stages)
+    shared = (model, manifest.first_stages, manifest.searched)
     with progress("answers", "text") as bar:
         for files in spread(make_segment, shared, unfinished(), ray):
             name, rows = waiting.popleft()
@@ -94,14 +94,14 @@ def _model(folder: Path, manifest: Manifest, first: Shard, ray: Any) -> Model | 
     return model.with_probe(texts.slice(0, PROBED).to_pylist())
 
 
-def make_segment(shared: tuple[Model | None, list[str]], part: Part) -> dict[str, pa.Buffer]:
+def make_segment(shared: tuple[Model | None, list[str], list[str]], part: Part) -> dict[str, pa.Buffer]:
     """Make the files of a segment: its texts, and what each first stage keeps of them."""
-    model, first_stages = shared
+    model, first_stages, searched = shared
     rows = part.table()
-    texts = rows["candidate"].to_pylist()
+    texts = Texts(rows["candidate"].to_pylist(), joined(rows.select(searched)))
     files = {TEXTS: to_parquet(rows) if part.shift else part.content}
-    for stage in stages_of(first_stages):
-        files |= stage.encode(texts, model)
+    for entry in entries_of(first_stages):
+        files |= entry.load().encode(texts, model)
     return files
 
 

@@ -15,8 +15,9 @@ import pandas as pd
 from answer_ranking.base.cluster import cluster
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write
+from answer_ranking.ranking.search.answers import Layout, searched_columns
 from answer_ranking.ranking.search.building import commit, copy_model, held, load, with_rows
-from answer_ranking.ranking.search.first_stages import names_of
+from answer_ranking.ranking.search.first_stages import check_names, names_for
 from answer_ranking.ranking.search.manifest import BUILDING, NAME, Manifest, damaged, sha256_of_model
 from answer_ranking.ranking.search.questions import Questions, questions_of
 from answer_ranking.ranking.search.results import Results, ranked, rescored
@@ -58,6 +59,11 @@ class AnswerIndex:
         """What the index consists of."""
         return self._state.manifest
 
+    @property
+    def first_stages(self) -> list[str]:
+        """What a search can ask for: first stages, and fusions that have a name; the default first."""
+        return self._state.choices
+
     def __len__(self) -> int:
         return self.manifest.rows - self.manifest.n_deleted
 
@@ -68,10 +74,15 @@ class AnswerIndex:
         table: Table | Sequence[Table],
         folder: str | Path,
         *,
+        search: Sequence[str] | None = None,
+        first_stages: Sequence[str] | None = None,
+        question_column: str = "question",
+        candidate_column: str | None = None,
+        sheet: str | None = None,
         chunk_rows: int = _CHUNK,
         ray: str | None = None,
     ) -> "AnswerIndex":
-        """Index answers; the same call goes on after an interruption.
+        """Index answers, or an FAQ; the same call goes on after an interruption.
 
         Args:
             ranker: one that encodes answers apart (HyperQA, CosineQA), or its folder, which is copied into
@@ -80,8 +91,15 @@ class AnswerIndex:
                 `answer` or `text`; several; or a folder of such files, which are taken in the order of their
                 names and held one at a time. Without `candidate_id` the rows are called c1, c2, ... Other
                 columns are kept; where one is named as a column of the result, `indexed_` is put before its
-                name.
+                name, such as `indexed_question` for an FAQ's own questions.
             folder: the folder of the index, new or empty.
+            search: the columns in which words and letters are looked for. Default: the question, where the
+                table has one, and the answer. The model's points are always those of the answers.
+            first_stages: the names of those to have (`search.first_stages`). Default: all that go without a
+                model or with this one; those that take much space, only up to some number of answers.
+            question_column: how the table calls its column of questions.
+            candidate_column: how it calls its column of answers.
+            sheet: the sheet of an Excel file; the first one that is not hidden by default.
             chunk_rows: so many rows are finished and kept at a time.
             ray: the address of a Ray cluster that shares the work (`base.cluster`). The index is the
                 same, but for the rounding of sums, which depends on the number of threads.
@@ -94,29 +112,34 @@ class AnswerIndex:
         # What is wrong with the folder, the model or the first table is said before anything is written.
         _check_new(folder)
         similarity = "" if ranker is None else _similarity(ranker)
+        stages = None
+        if first_stages is not None:
+            stages = check_names(first_stages, with_model=ranker is not None)
+        layout = Layout(question_column, candidate_column, sheet)
         with _connected(ray) as module:
-            shards = read_shards(tables_in(table), chunk_rows, module)
+            shards = read_shards(tables_in(table), chunk_rows, module, layout=layout)
             first = next(shards)
+            columns = [name for name in first.schema.names if name not in ("candidate_id", "candidate")]
+            searched = searched_columns(search, layout, first.schema)
+            if stages is None:
+                stages = names_for(with_model=ranker is not None, n_answers=first.rows)
+            manifest = Manifest([], "", similarity, columns, searched, stages)
             shards = itertools.chain([first], shards)
-            return cls._build(ranker, similarity, folder, first.schema.names, shards, module)
+            return cls._build(ranker, folder, manifest, shards, module)
 
     @classmethod
     def _build(
         cls,
         ranker: "Ranker | str | Path | None",
-        similarity: str,
         folder: Path,
-        columns: list[str],
+        manifest: Manifest,
         shards: Iterator[Shard],
         ray: Any,
     ) -> "AnswerIndex":
         with held(folder):
             _check_new(folder)  # another process may have built it meanwhile
             (folder / BUILDING).touch()
-            model = copy_model(ranker, folder / "model")
-            others = [name for name in columns if name not in ("candidate_id", "candidate")]
-            first_stages = names_of(with_model=ranker is not None)
-            manifest = Manifest([], model, similarity, others, first_stages)
+            manifest = replace(manifest, model=copy_model(ranker, folder / "model"))
             manifest = with_rows(folder, manifest, shards, ray)
             commit(folder, manifest)
         return cls.open(folder)
@@ -157,8 +180,9 @@ class AnswerIndex:
             questions: one, several, or a table, or a `Path` to one, with `question` and optionally
                 `question_id`.
             k: the most answers to each; less come where there are no more.
-            first_stage: "nearest", the model's nearest points; "bm25", texts that share words; "both", the
-                fusion of their ranks. Default: "nearest", or "bm25" where the index has no model.
+            first_stage: one of the index's `first_stages`, or several with "+" between them, whose ranks are
+                fused, such as "ngrams+bm25". Default: "both", the fusion of the model's nearest points and
+                BM25, or "bm25" where the index has no model.
             rerank: a ranker of any kind, or its folder, that re-ranks the first `rerank_depth`, or the first
                 `k` where these are more.
             rerank_depth: see `rerank`.
@@ -168,7 +192,7 @@ class AnswerIndex:
             The columns `question_id`, `question`, `rank` (from 1), `score` (that of the ranker which came
             last, of BM25, or of the fusion), `candidate_id`, `candidate`, the further columns of the table,
             and `first_stage`. A question that finds nothing has no row. A warning names the questions of
-            which the model knows no word: they have nothing but BM25's answers.
+            which the model knows no word: they have nothing but other first stages' answers.
 
         Raises:
             UserError: a question is empty, or a column or first stage unknown.
@@ -192,7 +216,7 @@ class AnswerIndex:
         for name, value in (("k", k), ("rerank_depth", rerank_depth)):
             if value < 1:
                 raise UserError(f"{name} must be at least 1. Received: {value}")
-        stage = first_stage or state.manifest.first_stages[0]
+        stage = first_stage or state.choices[0]
         depth = k if rerank is None else max(k, rerank_depth)
         texts = asked["question"].tolist()
         found = state.searcher(stage).search(texts, depth, state.kept(where or {}))
@@ -208,7 +232,15 @@ class AnswerIndex:
         table = table[table["rank"] <= k].reset_index(drop=True)
         return Results(table, asked["question_id"][found.unknown].tolist(), len(asked))
 
-    def add(self, table: Table | Sequence[Table], *, ray: str | None = None) -> None:
+    def add(
+        self,
+        table: Table | Sequence[Table],
+        *,
+        question_column: str = "question",
+        candidate_column: str | None = None,
+        sheet: str | None = None,
+        ray: str | None = None,
+    ) -> None:
         """Add answers, read as in `build`; all are there afterwards, or none.
 
         Their points are new files; BM25's scores are computed again for all texts. A UserError names
@@ -216,7 +248,8 @@ class AnswerIndex:
         """
         with _connected(ray) as module, held(self.folder):
             now = type(self).open(self.folder)._state
-            shards = read_shards(tables_in(table), _CHUNK, module, now)
+            layout = Layout(question_column, candidate_column, sheet)
+            shards = read_shards(tables_in(table), _CHUNK, module, now, layout)
             manifest = with_rows(self.folder, now.manifest, shards, module)
             commit(self.folder, manifest, now.manifest)
         self._reopen()

@@ -14,7 +14,7 @@ from answer_ranking.base.errors import DamagedFileError, UserError
 from answer_ranking.base.files import atomic_write, read_content, refuse_links
 
 NAME, BUILDING = "manifest.json", "building"
-FORMAT = 3
+FORMAT = 4
 _WHOLE, _END = 2**20, 2**18  # bytes: files up to the first are read whole, of larger ones both ends
 _MOST_ROWS = 2**40
 # The files and folders of an index, which are called by what `name_of` gives.
@@ -52,8 +52,10 @@ class Manifest:
     """Of two points: "hyperbolic", "cosine", or empty without a model."""
     columns: list[str] = field(default_factory=list)
     """The columns beside `candidate_id` and `candidate`."""
+    searched: list[str] = field(default_factory=lambda: ["candidate"])
+    """The columns in which a question's words are looked for."""
     first_stages: list[str] = field(default_factory=lambda: ["bm25"])
-    """The first stages that can search it, the default one first."""
+    """The first stages that it has."""
     stages: dict[str, StageFolder] = field(default_factory=dict)
     """By the name of a first stage, its folder, where it has one."""
     deleted: str = ""
@@ -103,15 +105,18 @@ class Manifest:
         try:
             facts = json.loads(content)
             sha256 = facts.pop("sha256")
-            if facts["format"] not in (FORMAT, 2):
+            if facts["format"] not in (2, 3, FORMAT):
                 raise UserError(
                     f"{folder} was made by answer-ranking {facts['package']:.40} in format "
                     f"{facts['format']}; this version reads format {FORMAT}. {_AGAIN}"
                 )
             if sha256 != _sha256_of(facts):
                 raise ValueError("it is not what was written")
-            if facts.pop("format") == 2:
+            found = facts.pop("format")
+            if found == 2:
                 facts = _of_format_2(facts)
+            if found < FORMAT:
+                facts = _of_format_3(facts)
             manifest = cls(**_checked(facts))
             manifest.check_names()
         except _WRONG as error:
@@ -161,6 +166,12 @@ def _of_format_2(facts: dict[str, Any]) -> dict[str, Any]:
     return facts
 
 
+def _of_format_3(facts: dict[str, Any]) -> dict[str, Any]:
+    """Rewrite what was written when answers alone were searched, and `both` was a first stage."""
+    names = [name for name in _list(facts["first_stages"]) if name != "both"]
+    return {**facts, "first_stages": names, "searched": ["candidate"]}
+
+
 def _checked(facts: dict[str, Any]) -> dict[str, Any]:
     """Give the fields of a manifest; raises one of `_WRONG` where a value is of another type or out of range.
 
@@ -169,7 +180,7 @@ def _checked(facts: dict[str, Any]) -> dict[str, Any]:
     fields: dict[str, Any] = {"n_deleted": _count(facts["n_deleted"])}
     for name in ("model", "similarity", "deleted", "package"):
         fields[name] = _text(facts[name])
-    for name in ("columns", "first_stages"):
+    for name in ("columns", "searched", "first_stages"):
         fields[name] = list(map(_text, _list(facts[name])))
     n_rows, n_within = 0, [fields["n_deleted"]]
     fields["segments"], fields["stages"], fields["files"] = [], {}, {}
@@ -189,6 +200,8 @@ def _checked(facts: dict[str, Any]) -> dict[str, Any]:
         raise ValueError("its similarity is none that an index has")
     if not fields["first_stages"]:
         raise ValueError("it has no first stage")
+    if not fields["searched"] or not {"candidate", *fields["columns"]}.issuperset(fields["searched"]):
+        raise ValueError("what it searches are not columns of its own")
     return fields
 
 

@@ -45,8 +45,8 @@ class Results:
             return ""
         return (
             f"the model knows no word of {len(self.unknown)} of {self.n_questions} questions "
-            f"({', '.join(self.unknown[:_NAMED_AT_MOST])}), and finds no answers to them. "
-            "BM25 may: first_stage='bm25' or 'both'."
+            f"({', '.join(self.unknown[:_NAMED_AT_MOST])}), and finds no answers to them; the other first "
+            "stages may."
         )
 
 

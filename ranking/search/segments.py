@@ -212,10 +212,11 @@ class Part(NamedTuple):
     shift: int = 0
     """What is added to the numbers in `candidate_id`, where the rows are named by these alone."""
 
-    def name(self, model: str, stages: Sequence[str]) -> str:
+    def name(self, manifest: Manifest) -> str:
         """Name the segment by what it is made of, so that what was finished before a kill is known again."""
         sha256 = hashlib.sha256(self.content).hexdigest()
-        return name_of(str(FORMAT), model, *stages, str(self.shift), sha256)
+        made_by = (manifest.model, *manifest.first_stages, *manifest.searched)
+        return name_of(str(FORMAT), *made_by, str(self.shift), sha256)
 
     def table(self) -> pa.Table:
         """Read the rows, and number on those that are named by numbers alone."""
@@ -226,6 +227,17 @@ class Part(NamedTuple):
         ids = pa.array([f"c{number}" for number in numbers], pa.string())
         place = rows.schema.get_field_index("candidate_id")
         return rows.set_column(place, "candidate_id", ids)
+
+
+def joined(columns: pa.Table) -> list[str]:
+    """Join the texts of each row; what is missing is left out.
+
+    Example:
+        >>> joined(pa.table({"question": ["Who?", None], "answer": ["Ann.", "Rain."]}))
+        ['Who? Ann.', 'Rain.']
+    """
+    texts = [column.cast(pa.string()) for column in columns.itercolumns()]
+    return pc.binary_join_element_wise(*texts, " ", null_handling="skip").to_pylist()
 
 
 def to_parquet(rows: pa.Table) -> pa.Buffer:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep.table_files import SUFFIXES
-from answer_ranking.ranking.search.answers import answers_of, named, refuse_ids
+from answer_ranking.ranking.search.answers import USUAL, Layout, answers_of, named, refuse_ids
 from answer_ranking.ranking.search.segments import Part, to_parquet
 from answer_ranking.ranking.search.state import State
 from answer_ranking.ranking.search.tasks import spread
@@ -71,7 +71,11 @@ def tables_in(table: Table | Sequence[Table]) -> list[Path | pd.DataFrame]:
 
 
 def read_shards(
-    tables: Sequence[Path | pd.DataFrame], chunk_rows: int, ray: Any = None, now: State | None = None
+    tables: Sequence[Path | pd.DataFrame],
+    chunk_rows: int,
+    ray: Any = None,
+    now: State | None = None,
+    layout: Layout = USUAL,
 ) -> Iterator[Shard]:
     """Read tables in their order, here or in tasks of a cluster; no identifier may occur twice.
 
@@ -82,6 +86,7 @@ def read_shards(
         chunk_rows: the rows of a segment; one belongs to one table.
         ray: see `spread`. The files are sent, so that they are needed on this machine alone.
         now: the state of the index to which the rows are added. Rows without `candidate_id` are numbered on.
+        layout: where the texts stand in the tables.
 
     Raises:
         UserError: a table cannot be read, or an identifier is there already.
@@ -96,16 +101,16 @@ def read_shards(
     first: list[Shard] = []
     schema = now.segments.schema if now is not None else None
     if schema is None:
-        first = list(spread(read_shard, (None, chunk_rows), itertools.islice(sent, 1), ray))
+        first = list(spread(read_shard, (None, chunk_rows, layout), itertools.islice(sent, 1), ray))
         schema = first[0].schema
-    shards = itertools.chain(first, spread(read_shard, (schema, chunk_rows), sent, ray))
+    shards = itertools.chain(first, spread(read_shard, (schema, chunk_rows, layout), sent, ray))
     for number, shard in enumerate(shards):
         shifts.append(n_rows if shard.numbered else 0)
         if shifts[-1]:
             shard.parts = [part._replace(shift=n_rows) for part in shard.parts]
             shard.hashes = _hashes(named(n_rows + 1, shard.rows))
         if any(_has(run, shard.hashes) for run in runs):
-            _refuse_known(tables[: number + 1], shifts, now)
+            _refuse_known(tables[: number + 1], shifts, now, layout)
         runs.append(np.sort(shard.hashes))
         while len(runs) > 1 and len(runs[-2]) < 2 * len(runs[-1]):
             runs.append(np.sort(np.concatenate([runs.pop(), runs.pop()]), kind="stable"))
@@ -114,19 +119,19 @@ def read_shards(
 
 
 def read_shard(
-    shared: tuple[pa.Schema | None, int], table: tuple[Path | pd.DataFrame, bytes | None]
+    shared: tuple[pa.Schema | None, int, Layout], table: tuple[Path | pd.DataFrame, bytes | None]
 ) -> Shard:
     """Read and check a table, or the content of its file, and cut it into parts of `chunk_rows`."""
-    (schema, chunk_rows), (source, content) = shared, table
+    (schema, chunk_rows, layout), (source, content) = shared, table
     if content is None or isinstance(source, pd.DataFrame):
-        rows, numbered = answers_of(source, schema)
+        rows, numbered = answers_of(source, schema, layout)
     else:
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder) / source.name
             copy.write_bytes(content)
             try:
                 with redirect_stderr(io.StringIO()) as said:
-                    rows, numbered = answers_of(copy, schema)
+                    rows, numbered = answers_of(copy, schema, layout)
             except UserError as error:
                 raise UserError(str(error).replace(str(copy), str(source))) from error
             print(said.getvalue().replace(str(copy), str(source)), end="", file=sys.stderr)
@@ -156,11 +161,13 @@ def _has(run: np.ndarray, hashes: np.ndarray) -> bool:
     return bool((after > before).any())
 
 
-def _refuse_known(tables: Sequence[Path | pd.DataFrame], shifts: Sequence[int], now: State | None) -> None:
+def _refuse_known(
+    tables: Sequence[Path | pd.DataFrame], shifts: Sequence[int], now: State | None, layout: Layout
+) -> None:
     """Refuse the last table if it has an identifier of the index or of another table, not only its hash."""
     ids = []
     for table, shift in zip(tables, shifts, strict=True):
-        rows, _ = answers_of(table)
+        rows, _ = answers_of(table, layout=layout)
         own = named(shift + 1, len(rows)) if shift else rows["candidate_id"].to_pandas()
         ids.append(pd.Series(own))
     where = "the table" if isinstance(tables[-1], pd.DataFrame) else tables[-1]

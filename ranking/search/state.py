@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import allow_files
-from answer_ranking.ranking.search.first_stages import names_of, stages_of
+from answer_ranking.ranking.search.first_stages import Entry, choices_of, entries_of, parts_of
+from answer_ranking.ranking.search.first_stages.fusion import Fusion
+from answer_ranking.ranking.search.first_stages.protocol import IndexFiles, Searcher
 from answer_ranking.ranking.search.manifest import NAME, Manifest, damaged, name_of
-from answer_ranking.ranking.search.protocol import FirstStage, IndexFiles, Searcher
 from answer_ranking.ranking.search.segments import Segments, matching
 
 if TYPE_CHECKING:
@@ -40,20 +41,28 @@ class State:
         self.segments = Segments(folder, manifest)
         files = IndexFiles(folder, manifest, ranker)
         self._searchers: dict[str, Searcher] = {}
-        for stage in _stages(folder, manifest):
-            self._searchers[stage.name] = stage.open(files, self._searchers)
+        for entry in _entries(folder, manifest):
+            self._searchers[entry.name] = entry.load().open(files)
         self.deleted = np.empty(0, np.int64)
         if manifest.deleted:
             self.deleted = _deleted(folder / manifest.deleted, manifest)
 
+    @property
+    def choices(self) -> list[str]:
+        """The first stages, and the fusions that have a name; the default first."""
+        return choices_of(list(self._searchers))
+
     def searcher(self, name: str) -> Searcher:
-        """Give a first stage; a UserError lists those that the index has."""
-        if name not in self._searchers:
-            own, every = ", ".join(self._searchers), ", ".join(names_of(with_model=True))
-            raise UserError(
-                f"the index has no first stage {name!r}: choose one of {own}. One with a model has {every}."
-            )
-        return self._searchers[name]
+        """Give a first stage, or the fusion of several; a UserError lists those that the index has."""
+        parts = parts_of(name)
+        for part in parts:
+            if part not in self._searchers:
+                raise UserError(
+                    f"the index has no first stage {part!r:.40}: choose one of {', '.join(self.choices)}, or "
+                    "several with + between them. What an index has is chosen when it is built."
+                )
+        searchers = [self._searchers[part] for part in parts]
+        return searchers[0] if len(searchers) == 1 else Fusion(searchers)
 
     def kept(self, where: Mapping[str, Any]) -> np.ndarray | None:
         """Say which rows may be found, bool `(rows,)`; None for all."""
@@ -87,14 +96,14 @@ class State:
         return np.where(place < 0, -1, rows[place] if len(rows) else -1)
 
 
-def _stages(folder: Path, manifest: Manifest) -> list[FirstStage]:
+def _entries(folder: Path, manifest: Manifest) -> list[Entry]:
     try:
-        stages = stages_of(manifest.first_stages)
-        if not manifest.similarity and any(stage.needs_model for stage in stages):
+        entries = entries_of(manifest.first_stages)
+        if not manifest.similarity and any(entry.needs_model for entry in entries):
             raise ValueError("a first stage needs a model")
     except ValueError as error:
         raise damaged(folder / NAME, error) from error
-    return stages
+    return entries
 
 
 def _deleted(path: Path, manifest: Manifest) -> np.ndarray:

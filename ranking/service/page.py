@@ -19,6 +19,7 @@ from answer_ranking.ranking.service.texts import fits_a_drawing
 
 _FOLDER = Path(__file__).parent
 _PAGE = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True).get_template("page.html")
+_RERANK = "+rerank"
 _MOST_NEAR = 20  # answers on the disk
 router = APIRouter(include_in_schema=False)
 
@@ -76,8 +77,8 @@ async def _ask(
 async def _column(serving: Serving, view: View, name: str) -> Answers:
     if view.own:
         return await serving.rank(view.q, view.own, name)
-    first_stage, _, rerank = name.partition("+")
-    return await serving.search(view.q, view.k, first_stage, bool(rerank))
+    first_stage = name.removesuffix(_RERANK)
+    return await serving.search(view.q, view.k, first_stage, name.endswith(_RERANK))
 
 
 def _names(engine: Engine, view: View) -> dict[str, str]:
@@ -89,7 +90,7 @@ def _names(engine: Engine, view: View) -> dict[str, str]:
         return {name: name for name in engine.rankers}
     names = {name: name for name in engine.first_stages}
     if engine.can_rerank:
-        names |= {f"{name}+rerank": f"{name}, rerank" for name in engine.first_stages}
+        names |= {name + _RERANK: f"{name}, rerank" for name in engine.first_stages}
     return names
 
 

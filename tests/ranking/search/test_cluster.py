@@ -13,7 +13,7 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import Vocabulary
 from answer_ranking.ranking import AnswerIndex
 from answer_ranking.ranking.ranker import Ranker
-from answer_ranking.ranking.search import nearest
+from answer_ranking.ranking.search.first_stages import nearest
 
 pytestmark = pytest.mark.slow
 N, N_SHARDS = 200_000, 10

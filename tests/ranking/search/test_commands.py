@@ -45,7 +45,7 @@ def test_scores_are_the_model_s(real_ranker, table, tmp_path, similarity):
     again = AnswerIndex.build(ranker, table, tmp_path / "again")
     assert again.manifest.model == index.manifest.model
     for question in ("Who wrote the book?", "the city"):
-        found, ranked = index.search(question), ranker.rank(question, ANSWERS)
+        found, ranked = index.search(question, first_stage="nearest"), ranker.rank(question, ANSWERS)
         assert found["candidate"].tolist() == ranked["text"].tolist()
         np.testing.assert_allclose(found["score"], ranked["score"], atol=1e-5)
 
@@ -57,7 +57,7 @@ def test_commands(real_ranker, command, table, tmp_path):
     )
     ranker = Ranker.load(real_ranker / "hyperbolic")
     best = ranker.rank("Who fell?", ANSWERS)
-    out = command("search", index, "Who fell?", "-k", 2).out.splitlines()
+    out = command("search", index, "Who fell?", "-k", 2, "--first-stage", "nearest").out.splitlines()
     assert [line.split(maxsplit=3)[3] for line in out] == best["text"].tolist()[:2]
     assert [float(line.split()[1]) for line in out] == pytest.approx(best["score"].tolist()[:2], abs=1e-4)
     out = command(

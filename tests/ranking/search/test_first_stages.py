@@ -1,15 +1,20 @@
-"""A first stage of one's own, and indexes of the version before there was a list of first stages."""
+"""First stages: one of one's own, n-grams, fusions, an FAQ's questions; and indexes of older formats."""
 
 import json
+from dataclasses import replace
 
+import bm25s
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from sklearn.feature_extraction.text import CountVectorizer
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.ranking import AnswerIndex
-from answer_ranking.ranking.search import first_stages, nearest
+from answer_ranking.ranking.search import first_stages
+from answer_ranking.ranking.search.first_stages import FIRST_STAGES, nearest
+from answer_ranking.ranking.search.first_stages.ngrams import ngrams_of
 from answer_ranking.ranking.search.manifest import StageFolder
 from answer_ranking.ranking.search.results import Candidates
 
@@ -18,10 +23,9 @@ class Lengths:
     """Finds the texts whose length in letters is nearest to the question's."""
 
     name = "lengths"
-    needs_model = False
 
     def encode(self, texts, model):
-        return {"lengths.json": pa.py_buffer(json.dumps([len(text) for text in texts]).encode())}
+        return {"lengths.json": pa.py_buffer(json.dumps([len(text) for text in texts.answers]).encode())}
 
     def build(self, files, name, ray):
         folder = files.folder / f"lengths-{name}"
@@ -32,7 +36,7 @@ class Lengths:
         (folder / "all.json").write_text(json.dumps(every))
         return StageFolder(folder.name, files.manifest.rows)
 
-    def open(self, files, others):
+    def open(self, files):
         folder, _ = files.manifest.stages[self.name]
         self.lengths = np.array(json.loads((files.folder / folder / "all.json").read_text()))
         return self
@@ -51,9 +55,10 @@ class Lengths:
 def test_a_first_stage_of_one_s_own(stub, tmp_path, monkeypatch, command):
     table = pd.DataFrame({"text": ["w1 w2 w3", "w1", "w1 w2"]})
     before = AnswerIndex.build(None, table, tmp_path / "before")
-    monkeypatch.setattr(first_stages, "FIRST_STAGES", (*first_stages.FIRST_STAGES, Lengths()))
+    entry = first_stages.Entry("lengths", "texts as long as the question", Lengths)
+    monkeypatch.setattr(first_stages, "FIRST_STAGES", (*first_stages.FIRST_STAGES, entry))
     index = AnswerIndex.build(stub.StubRanker(), table, tmp_path / "index", chunk_rows=2)
-    assert index.manifest.first_stages == ["nearest", "bm25", "both", "lengths"]
+    assert index.first_stages == ["both", "nearest", "bm25", "ngrams", "lengths"]
     assert index.search("w3", k=2, first_stage="lengths")["candidate_id"].tolist() == ["c2", "c3"]
     index.add(pd.DataFrame({"text": ["ab"]}))
     index.delete(["c2"])
@@ -67,25 +72,151 @@ def test_a_first_stage_of_one_s_own(stub, tmp_path, monkeypatch, command):
         before.search("w3", first_stage="lengths")
 
 
+@pytest.mark.parametrize("format_", [2, 3])
 @pytest.mark.parametrize("exact_up_to", [200_000, 500])
-def test_an_index_of_format_2_is_opened_and_added_to(
-    stub, answers, signed, tmp_path, monkeypatch, exact_up_to
+def test_an_older_index_is_opened_and_added_to(
+    stub, answers, signed, tmp_path, monkeypatch, exact_up_to, format_
 ):
     monkeypatch.setattr(nearest, "EXACT_UP_TO", exact_up_to)
     questions = stub.texts(20, seed=3)
-    expected = AnswerIndex.build(stub.StubRanker(), answers, tmp_path / "index")
+    own = ["nearest", "bm25"]
+    expected = AnswerIndex.build(stub.StubRanker(), answers, tmp_path / "index", first_stages=own)
 
-    def as_before(facts):
+    def as_format_3(facts):
+        del facts["searched"]
+        facts |= {"format": 3, "first_stages": ["nearest", "bm25", "both"]}
+
+    def as_format_2(facts):
+        as_format_3(facts)
         stages = facts.pop("stages")
         ball, rows = stages.get("nearest", ["", 0])
         old = {"format": 2, "bm25": stages["bm25"][0], "ball": ball, "ball_rows": rows}
         facts |= {**old, "first_stages": ["ball", "bm25", "both"]}
 
-    signed(tmp_path / "index", as_before)
+    signed(tmp_path / "index", {2: as_format_2, 3: as_format_3}[format_])
     index = AnswerIndex.open(tmp_path / "index")
     assert index.manifest == expected.manifest
-    for stage in ("nearest", "bm25", "both"):
+    assert index.first_stages == ["both", "nearest", "bm25"]
+    for stage in index.first_stages:
         found = index.search(questions, first_stage=stage)
         pd.testing.assert_frame_equal(found, expected.search(questions, first_stage=stage))
+    pd.testing.assert_frame_equal(index.search(questions), index.search(questions, first_stage="both"))
     index.add(pd.DataFrame({"candidate_id": ["new"], "text": [questions[0]]}))
     assert AnswerIndex.open(tmp_path / "index").search(questions[0], k=1)["candidate_id"].tolist() == ["new"]
+
+
+FAQ = pd.DataFrame(
+    {
+        "question": ["How do I get my money back?", "Where is my parcel?", None],
+        "answer": [
+            "Refunds take five days.",
+            "Tracking numbers come by e-mail.",
+            "The XQ-9000 has no modem.",
+        ],
+    }
+)
+
+
+def test_ngrams_are_scikit_learn_s_scored_by_bm25s(tmp_path):
+    texts = [*FAQ["answer"], "Où est-il ?", "a", "ß İ", "東京タワーは\u3000どこ ですか", "क्या यह है?", "..."]
+    analyse = CountVectorizer(analyzer="char_wb", ngram_range=(3, 5)).build_analyzer()
+    for text in texts:
+        assert sorted(ngrams_of(text)) == sorted(analyse(text))
+    library = bm25s.BM25()
+    library.index([analyse(text) for text in texts], show_progress=False)
+    index = AnswerIndex.build(None, pd.DataFrame({"text": texts}), tmp_path / "index", chunk_rows=4)
+    for question in ("Which parcle has a trakcing numer?", "タワー", "यह क्या?", "xq9000"):
+        found = index.search(question, first_stage="ngrams")
+        scores = library.get_scores(analyse(question))
+        order = np.argsort(-scores, kind="stable")[: len(found)]
+        assert found["candidate"].tolist() == [texts[place] for place in order] and len(found) > 0
+        np.testing.assert_allclose(found["score"], scores[order], rtol=1e-6)
+        assert np.count_nonzero(scores > 0) == len(found)
+
+
+def test_misspelled_words_find_their_answer(tmp_path):
+    index = AnswerIndex.build(None, FAQ, tmp_path / "index", search=["answer"])
+    for question, answer in (("refnuds", 0), ("trackingnumber", 1), ("xq9000 modme", 2)):
+        assert len(index.search(question, first_stage="bm25")) == 0
+        found = index.search(question, k=1, first_stage="ngrams")
+        assert found["candidate"].tolist() == [FAQ["answer"][answer]]
+
+
+def test_an_faq_s_questions_are_searched_beside_its_answers(tmp_path):
+    index = AnswerIndex.build(None, FAQ, tmp_path / "index")
+    for stage in ("bm25", "ngrams"):
+        for asked, row in (("money", 0), ("tracking", 1), ("modem", 2)):
+            found = index.search(asked, k=1, first_stage=stage)
+            assert found["candidate"].tolist() == [FAQ["answer"][row]]
+            assert found["indexed_question"].tolist() == [FAQ["question"][row]]
+    index.add(pd.DataFrame({"question": ["Is there a zebra?"], "answer": ["No."]}))
+    assert index.search("zebra", first_stage="bm25")["candidate"].tolist() == ["No."]
+    answers = AnswerIndex.build(None, FAQ, tmp_path / "answers", search=["answer"])
+    assert len(answers.search("money")) == 0 and len(answers.search("tracking")) == 1
+    questions = AnswerIndex.build(None, FAQ.fillna("-"), tmp_path / "questions", search=["Question"])
+    assert len(questions.search("money")) == 1 and len(questions.search("tracking")) == 0
+
+
+def test_points_are_those_of_the_answers(stub, tmp_path):
+    points = []
+    for search in (["question", "answer"], ["answer"]):
+        folder = tmp_path / "-".join(search)
+        AnswerIndex.build(stub.StubRanker(), FAQ, folder, search=search)
+        points.append(np.load(next(folder.glob("segments/*/points.npy"))))
+    np.testing.assert_array_equal(points[0], points[1])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"search": ["title"]}, "no column of texts 'title' to search"),
+        ({"first_stages": ["bm52"]}, "'bm52' is none of nearest, bm25, ngrams"),
+        ({"first_stages": ["nearest"]}, "'nearest' needs a model"),
+        ({"question_column": "Frage"}, "no column is called 'Frage'"),
+        ({"candidate_column": "Antwort"}, "no column is called antwort"),
+    ],
+)
+def test_what_cannot_be_built(tmp_path, options, message):
+    with pytest.raises(UserError, match=message):
+        AnswerIndex.build(None, FAQ, tmp_path / "index", **options)
+    assert not (tmp_path / "index").exists()
+
+
+def test_ngrams_are_for_few_answers_unless_they_are_asked_for(tmp_path, monkeypatch):
+    few = [replace(entry, most_answers=2) if entry.name == "ngrams" else entry for entry in FIRST_STAGES]
+    monkeypatch.setattr(first_stages, "FIRST_STAGES", tuple(few))
+    assert AnswerIndex.build(None, FAQ, tmp_path / "three").first_stages == ["bm25"]
+    assert AnswerIndex.build(None, FAQ[:2], tmp_path / "two").first_stages == ["bm25", "ngrams"]
+    own = AnswerIndex.build(None, FAQ, tmp_path / "own", first_stages=["ngrams"])
+    assert own.first_stages == ["ngrams"] and set(own.search("money")["first_stage"]) == {"ngrams"}
+
+
+def test_any_first_stages_are_fused(index, stub):
+    question = stub.texts(1, seed=3)[0]
+    sums = {}
+    for stage in ("ngrams", "nearest", "bm25"):
+        for row in index.search(question, k=100, first_stage=stage).itertuples():
+            sums[row.candidate_id] = sums.get(row.candidate_id, 0) + 1 / (60 + row.rank)
+    for name in ("ngrams+both", "nearest+bm25+ngrams", "both+ngrams+bm25"):
+        found = index.search(question, k=30, first_stage=name)
+        np.testing.assert_allclose(found["score"], sorted(sums.values(), reverse=True)[:30])
+        np.testing.assert_allclose(found["score"], [sums[each] for each in found["candidate_id"]])
+    for name in ("bm25+", "+", "both+lengths"):
+        with pytest.raises(UserError, match="no first stage"):
+            index.search(question, first_stage=name)
+
+
+def test_damage_of_the_files_of_ngrams_is_refused(copy):
+    index = AnswerIndex.open(copy)
+    folder = copy / index.manifest.stages["ngrams"].folder
+    paths = [*folder.iterdir(), *copy.glob("segments/*/ngrams.npz")]
+    assert len(paths) > 5
+    for path in paths:
+        content = path.read_bytes()
+        path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        with pytest.raises(UserError, match="damaged"):
+            AnswerIndex.open(copy)
+        path.unlink()
+        with pytest.raises(UserError, match="missing"):
+            AnswerIndex.open(copy)
+        path.write_bytes(content)

@@ -52,7 +52,7 @@ def search_all(folder):
     """Read everything that a search may read; a UserError is one line that names a file and a cure."""
     try:
         index = AnswerIndex.open(folder)
-        index.search(["w1 w2", "w3"], k=2_000, first_stage=index.manifest.first_stages[-1])
+        index.search(["w1 w2", "w3"], k=2_000, first_stage="+".join(index.manifest.first_stages))
         index.search("w1", first_stage="bm25", where={"candidate_id": ["a1", "a2"]})
     except UserError as error:
         assert "\n" not in str(error) and str(folder) in str(error), error

@@ -14,8 +14,8 @@ from answer_ranking.data_prep import Vocabulary
 from answer_ranking.data_prep.words import words_of
 from answer_ranking.models import hyperqa
 from answer_ranking.ranking import AnswerIndex, Ranker
-from answer_ranking.ranking.search import nearest as nearest_stage
-from answer_ranking.ranking.search import nearest_points, quantised
+from answer_ranking.ranking.search.first_stages import nearest as nearest_stage
+from answer_ranking.ranking.search.first_stages import nearest_points, quantised
 
 SIMILARITIES = ("hyperbolic", "cosine")
 
@@ -44,7 +44,7 @@ def test_it_finds_the_nearest(stub, answers, tmp_path, monkeypatch, similarity, 
     ids = np.array([*answers["candidate_id"], *(f"c{i}" for i in range(1001, 1301))])
     left = ~np.isin(ids, ["a7", "a400", "c1001"])
     questions = stub.texts(20, seed=3)
-    found = index.search(questions, k=15)
+    found = index.search(questions, k=15, first_stage="nearest")
     for question, rows in found.groupby("question", sort=False):
         places, scores = nearest(ranker, question, np.array(texts, object)[left].tolist(), 15)
         assert rows["candidate_id"].tolist() == ids[left][places].tolist()
@@ -221,7 +221,7 @@ def test_questions_of_unknown_words_have_bm25_alone(stub, tmp_path):
         stub.StubRanker(), pd.DataFrame({"text": ["w1 zebra", "w2 w3"]}), tmp_path / "i"
     )
     with pytest.warns(UserWarning, match="knows no word of 1 of 2 questions \\(q1\\)"):
-        found = index.search(["Zebra", "w2"], k=9)
+        found = index.search(["Zebra", "w2"], k=9, first_stage="nearest")
     assert found[["question_id", "candidate_id"]].to_numpy().tolist() == [["q2", "c2"], ["q2", "c1"]]
     with pytest.warns(UserWarning, match="knows no word"):
         assert index.search("Zebra", first_stage="both")["candidate_id"].tolist() == ["c1"]

@@ -118,7 +118,7 @@ def test_damage_within_large_files_is_found(copy, answers, monkeypatch):
     monkeypatch.setattr("answer_ranking.ranking.search.manifest._END", 128)
     Manifest.read(copy).write(copy)
     questions = answers["answer"].tolist()[:200]
-    expected = AnswerIndex.open(copy).search(questions, first_stage="both")
+    expected = AnswerIndex.open(copy).search(questions, first_stage="both+ngrams")
     rng = np.random.default_rng(0)
     for path in large_files(copy):
         sound = path.read_bytes()
@@ -126,10 +126,12 @@ def test_damage_within_large_files_is_found(copy, answers, monkeypatch):
             place = int(rng.integers(200, len(sound) - 200))
             damage(path, place, bytes([sound[place] ^ (1 << int(rng.integers(8)))]))
             with pytest.raises(UserError, match="damaged") as error:
-                AnswerIndex.open(copy).search(questions, first_stage="both")
+                AnswerIndex.open(copy).search(questions, first_stage="both+ngrams")
             assert path.name in str(error.value) or path.parent.name in str(error.value)
             path.write_bytes(sound)
-    pd.testing.assert_frame_equal(AnswerIndex.open(copy).search(questions, first_stage="both"), expected)
+    pd.testing.assert_frame_equal(
+        AnswerIndex.open(copy).search(questions, first_stage="both+ngrams"), expected
+    )
 
 
 def test_points_that_are_no_numbers_never_come_first(copy, stub):

@@ -1,6 +1,6 @@
 """The first stage `nearest`: the model's points, and those of them that are nearest to a question's."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,17 +10,17 @@ import pyarrow as pa
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write
 from answer_ranking.ranking.search.checked_array import sums_of, sums_path
-from answer_ranking.ranking.search.manifest import StageFolder, damaged
-from answer_ranking.ranking.search.nearest_points import NearestPoints
-from answer_ranking.ranking.search.protocol import IndexFiles, Searcher
-from answer_ranking.ranking.search.quantised import (
+from answer_ranking.ranking.search.first_stages.nearest_points import NearestPoints
+from answer_ranking.ranking.search.first_stages.protocol import IndexFiles, Searcher, Texts
+from answer_ranking.ranking.search.first_stages.quantised import (
     QuantisedPoints,
     quantise,
     train_quantiser,
     write_quantised,
 )
+from answer_ranking.ranking.search.first_stages.stored_points import POINTS, Points, StoredPoints
+from answer_ranking.ranking.search.manifest import StageFolder, damaged
 from answer_ranking.ranking.search.results import Candidates
-from answer_ranking.ranking.search.stored_points import POINTS, Points, StoredPoints
 from answer_ranking.ranking.search.tasks import Model, spread
 from answer_ranking.ranking.search.writing import atomic_folder, progress, saved
 
@@ -35,14 +35,14 @@ class Nearest:
     """Needs a model whose best answers are the nearest ones."""
 
     name = "nearest"
-    needs_model = True
 
-    def encode(self, texts: list[str], model: Model | None) -> dict[str, pa.Buffer]:
-        """Compute the points of texts."""
+    def encode(self, texts: Texts, model: Model | None) -> dict[str, pa.Buffer]:
+        """Compute the points of answers."""
         assert model is not None
-        points = model.encode(texts)
-        if points.ndim != 2 or len(points) != len(texts) or not np.isfinite(points).all():
-            raise ValueError(f"{len(texts)} finite points are needed. Received: {points.shape}")
+        points = model.encode(texts.answers)
+        n = len(texts.answers)
+        if points.ndim != 2 or len(points) != n or not np.isfinite(points).all():
+            raise ValueError(f"{n} finite points are needed. Received: {points.shape}")
         content = saved(np.save, points)
         sums = sums_path(Path(POINTS)).name
         return {POINTS: content, sums: pa.py_buffer(sums_of(content))}
@@ -59,7 +59,7 @@ class Nearest:
             _quantise(folder, points, manifest.similarity, ray)
         return StageFolder(folder.name, manifest.rows)
 
-    def open(self, files: IndexFiles, others: Mapping[str, Searcher]) -> Searcher:
+    def open(self, files: IndexFiles) -> Searcher:
         """Open the points."""
         manifest, quantised, rows = files.manifest, None, 0
         points = StoredPoints(files.folder, manifest)

@@ -6,9 +6,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from answer_ranking.ranking.search.geometry import asked, lifted
-from answer_ranking.ranking.search.quantised import QuantisedPoints
-from answer_ranking.ranking.search.stored_points import Points
+from answer_ranking.ranking.search.first_stages.geometry import asked, lifted
+from answer_ranking.ranking.search.first_stages.quantised import QuantisedPoints
+from answer_ranking.ranking.search.first_stages.stored_points import Points
 
 _FEW = 20_000  # rows that a filter leaves: comparing them all takes milliseconds
 _MARGIN = 64  # more than asked for, since float32 may exchange neighbours

@@ -1,33 +1,14 @@
-"""The first stage `both`: the ranks of `nearest` and `bm25`, fused."""
+"""The ranks of several first stages, fused."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
-import pyarrow as pa
 
-from answer_ranking.ranking.search.protocol import IndexFiles, Searcher
+from answer_ranking.ranking.search.first_stages.protocol import Searcher
 from answer_ranking.ranking.search.results import Candidates
-from answer_ranking.ranking.search.tasks import Model
 
 _FUSED, _FUSION = 100, 60
-"""Reciprocal rank fusion adds up 1 / (60 + rank) over the first 100 of both (Cormack et al., 2009)."""
-
-
-class Both:
-    """Fuses two first stages; has no files of its own."""
-
-    name = "both"
-    needs_model = True
-
-    def encode(self, texts: list[str], model: Model | None) -> dict[str, pa.Buffer]:
-        return {}
-
-    def build(self, files: IndexFiles, name: str, ray: Any) -> None:
-        return None
-
-    def open(self, files: IndexFiles, others: Mapping[str, Searcher]) -> Searcher:
-        return Fusion([others["nearest"], others["bm25"]])
+"""Reciprocal rank fusion adds up 1 / (60 + rank) over the first 100 of each (Cormack et al., 2009)."""
 
 
 class Fusion:

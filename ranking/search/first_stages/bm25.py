@@ -1,7 +1,7 @@
 """The first stage `bm25`: the best texts by their words, with the scores of bm25s."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,17 +11,16 @@ import pyarrow as pa
 
 from answer_ranking.data_prep.words import words_of
 from answer_ranking.ranking.search.checked_array import CheckedArray, read_checked, write_sums
-from answer_ranking.ranking.search.manifest import StageFolder, damaged
-from answer_ranking.ranking.search.protocol import IndexFiles, Searcher
-from answer_ranking.ranking.search.results import Candidates
-from answer_ranking.ranking.search.tasks import Model
-from answer_ranking.ranking.search.word_counts import (
-    WORDS,
-    AllWords,
+from answer_ranking.ranking.search.first_stages.protocol import IndexFiles, Searcher, Texts
+from answer_ranking.ranking.search.first_stages.term_counts import (
+    AllTerms,
     counts_of,
-    read_all_words,
+    read_all_terms,
     reading,
 )
+from answer_ranking.ranking.search.manifest import StageFolder, damaged
+from answer_ranking.ranking.search.results import Candidates
+from answer_ranking.ranking.search.tasks import Model
 from answer_ranking.ranking.search.writing import atomic_folder, saved
 
 _ARRAYS = ("data", "indices", "indptr")
@@ -41,42 +40,49 @@ def best(scores: np.ndarray, k: int) -> np.ndarray:
 
 
 class BM25:
-    """Counts the words of every segment, and makes one index of all."""
+    """Counts the terms of every segment, here words, and makes one index of all."""
 
     name = "bm25"
-    needs_model = False
+    file = "words.npz"
+    """The file of a segment that holds what `counts_of` gives."""
+    terms_of = staticmethod(words_of)
 
-    def encode(self, texts: list[str], model: Model | None) -> dict[str, pa.Buffer]:
-        """Count the words of texts."""
-        return {WORDS: saved(np.savez, **counts_of(texts))}
+    def encode(self, texts: Texts, model: Model | None) -> dict[str, pa.Buffer]:
+        """Count the terms of texts."""
+        return {self.file: saved(np.savez, **counts_of(texts.searched, self.terms_of))}
 
     def build(self, files: IndexFiles, name: str, ray: Any) -> StageFolder:
-        """Compute the scores of all words in all texts."""
-        folder = files.folder / f"bm25-{name}"
+        """Compute the scores of all terms in all texts."""
+        folder = files.folder / f"{self.name}-{name}"
         if not folder.is_dir():
             with atomic_folder(folder) as new:
-                write_bm25(new, [segment / WORDS for segment in files.segments])
+                write_bm25(new, [segment / self.file for segment in files.segments])
         return StageFolder(folder.name, files.manifest.rows)
 
-    def open(self, files: IndexFiles, others: Mapping[str, Searcher]) -> Searcher:
+    def open(self, files: IndexFiles) -> Searcher:
         """Open the scores."""
         if self.name not in files.manifest.stages:
-            raise damaged(files.folder, ValueError("it has no files of bm25"))
+            raise damaged(files.folder, ValueError(f"it has no files of {self.name}"))
         folder, rows = files.manifest.stages[self.name]
-        return WordIndex(files.folder / folder, rows)
+        return TermIndex(files.folder / folder, rows, self.terms_of)
 
 
-class WordIndex:
+class TermIndex:
     """BM25 of all texts of an index (Lucene's variant, k1 = 1.5, b = 0.75), deleted ones included.
 
     The files are those of `bm25s.BM25.save`. bm25s itself is needed only to write them: it takes a second to
     import where JAX is installed, and a search adds up a few columns.
 
+    Args:
+        folder: the folder that `write_bm25` filled.
+        n_texts: how many texts there are.
+        terms_of: splits a question as the texts were split.
+
     Raises:
         UserError: a file is damaged.
     """
 
-    def __init__(self, folder: Path, n_texts: int):
+    def __init__(self, folder: Path, n_texts: int, terms_of: Callable[[str], list[str]]):
         try:
             self._data, self._indices, self._starts = (
                 CheckedArray(folder / f"{name}.csc.index.npy") for name in _ARRAYS
@@ -87,11 +93,11 @@ class WordIndex:
                 raise ValueError(f"{found} texts instead of {n_texts}")
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise damaged(folder, error) from error
-        self._folder, self._n_texts = folder, n_texts
+        self._folder, self._n_texts, self._terms_of = folder, n_texts, terms_of
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
-        """The words' numbers, which take half a second for a million texts."""
+        """The terms' numbers; those of words take half a second for a million texts."""
         try:
             return json.loads(self._content)
         except ValueError as error:
@@ -100,7 +106,7 @@ class WordIndex:
     def search(self, questions: Sequence[str], k: int, keep: np.ndarray | None = None) -> Candidates:
         """Find the `k` best texts for each question, among those of `keep`, bool `(texts,)`.
 
-        Only texts that share a word are found; their scores are float32.
+        Only texts that share a term are found; their scores are float32.
         """
         found, best_scores = [], []
         for question in questions:
@@ -114,11 +120,11 @@ class WordIndex:
         return Candidates(found, best_scores, np.zeros(len(questions), bool))
 
     def _scores(self, question: str) -> np.ndarray:
-        """Add up the scores of all texts, word by word."""
+        """Add up the scores of all texts, term by term."""
         scores = np.zeros(self._n_texts, np.float32)
         try:
-            for word in words_of(question):
-                number = self._numbers.get(word)
+            for term in self._terms_of(question):
+                number = self._numbers.get(term)
                 if number is not None:
                     start, stop = self._starts.slice(number, number + 2)
                     scores[self._indices.slice(start, stop)] += self._data.slice(start, stop)
@@ -130,15 +136,15 @@ class WordIndex:
 def write_bm25(folder: Path, counted: Sequence[Path]) -> None:
     """Make the index of all texts from the files of their counts, and write its files into a folder.
 
-    The scores are those of bm25s, of which only the counting is replaced: it holds all words of all texts.
+    The scores are those of bm25s, of which only the counting is replaced: it holds all terms of all texts.
     """
     # Imported here because it loads JAX where that is installed.
     import bm25s
 
-    index, words = bm25s.BM25(), read_all_words(counted)
-    data, indices, starts = _scores_of(index, words, counted)
-    index.scores = {"data": data, "indices": indices, "indptr": starts, "num_docs": words.n_texts}
-    index.vocab_dict, index.nonoccurrence_array = words.numbers, None
+    index, terms = bm25s.BM25(), read_all_terms(counted)
+    data, indices, starts = _scores_of(index, terms, counted)
+    index.scores = {"data": data, "indices": indices, "indptr": starts, "num_docs": terms.n_texts}
+    index.vocab_dict, index.nonoccurrence_array = terms.numbers, None
     index.save(folder, show_progress=False)
     for name in _ARRAYS:
         write_sums(folder / f"{name}.csc.index.npy")
@@ -146,20 +152,20 @@ def write_bm25(folder: Path, counted: Sequence[Path]) -> None:
 
 
 def _scores_of(
-    index: Any, words: AllWords, counted: Sequence[Path]
+    index: Any, terms: AllTerms, counted: Sequence[Path]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Compute each word's scores in the texts that have it, the rows of these, and where a word begins."""
+    """Compute each term's scores in the texts that have it, the rows of these, and where a term begins."""
     from bm25s import scoring
 
     idf_of = scoring._select_idf_scorer(index.idf_method)
     part_of = scoring._select_tfc_scorer(index.method)
-    mean_length = words.n_words / words.n_texts
-    idf = np.array([idf_of(n, N=words.n_texts) for n in words.in_texts.tolist()], index.dtype)
-    starts = np.concatenate([[0], np.cumsum(words.in_texts)])
+    mean_length = terms.n_terms / terms.n_texts
+    idf = np.array([idf_of(n, N=terms.n_texts) for n in terms.in_texts.tolist()], index.dtype)
+    starts = np.concatenate([[0], np.cumsum(terms.in_texts)])
     size = max(starts[-1], 1)  # Arrays without a number could not be memory-mapped.
     data, indices = np.zeros(size, index.dtype), np.zeros(size, index.int_dtype)
     free, n_before = starts[:-1].copy(), 0
-    for path, place in zip(counted, words.places, strict=True):
+    for path, place in zip(counted, terms.places, strict=True):
         with reading(path) as counts:
             texts, rows = counts["texts"], counts["rows"]
             times, lengths = counts["times"].astype(index.dtype), counts["lengths"].astype(float)

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from answer_ranking.ranking.search.geometry import in_place
+from answer_ranking.ranking.search.first_stages.geometry import in_place
+from answer_ranking.ranking.search.first_stages.stored_points import Points
 from answer_ranking.ranking.search.manifest import damaged
-from answer_ranking.ranking.search.stored_points import Points
 
 _CHOSEN, _PROBED_SHARE = 1_000, 4
 _PER_LIST = 64  # points that train the quantiser

@@ -1,9 +1,9 @@
-"""What a first stage of a search is: see `FirstStage`. `first_stages.py` lists them."""
+"""What a first stage of a search is: see `FirstStage`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,14 @@ from answer_ranking.ranking.search.tasks import Model
 
 if TYPE_CHECKING:
     from answer_ranking.ranking.ranker import Ranker
+
+
+class Texts(NamedTuple):
+    """The texts of the rows of a segment."""
+
+    answers: list[str]
+    searched: list[str]
+    """The columns in which a question's words are looked for, joined: an FAQ's question and answer."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +51,12 @@ class FirstStage(Protocol):
     """A way to find some answers among very many.
 
     Building calls `encode` for every new segment, maybe on another machine, then `build` once. A new first
-    stage is a file with such a class, and an entry in `first_stages.py`.
+    stage is a file with such a class, and an entry in `FIRST_STAGES`.
     """
 
     name: str
-    needs_model: bool
 
-    def encode(self, texts: list[str], model: Model | None) -> dict[str, pa.Buffer]:
+    def encode(self, texts: Texts, model: Model | None) -> dict[str, pa.Buffer]:
         """Make the files of a segment from its texts, by their names."""
         ...
 
@@ -61,6 +68,6 @@ class FirstStage(Protocol):
         """
         ...
 
-    def open(self, files: IndexFiles, others: Mapping[str, Searcher]) -> Searcher:
-        """Open the files; `others` are the stages listed before this one."""
+    def open(self, files: IndexFiles) -> Searcher:
+        """Open the files."""
         ...

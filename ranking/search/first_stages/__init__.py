@@ -1,0 +1,132 @@
+"""The first stages of a search: to add one, write its file and enter it here.
+
+An entry is plain data, which the help of the command, the page and the documents read; a first stage is
+imported when an index needs it.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from answer_ranking.base.errors import UserError
+
+if TYPE_CHECKING:
+    from answer_ranking.ranking.search.first_stages.protocol import FirstStage
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is to know about a first stage without importing it."""
+
+    name: str
+    title: str
+    """What it finds, in words."""
+    load: "Callable[[], FirstStage]"
+    needs_model: bool = False
+    most_answers: int | None = None
+    """A new index has it by itself up to so many answers; None: always."""
+
+
+def _nearest() -> "FirstStage":
+    from answer_ranking.ranking.search.first_stages.nearest import Nearest
+
+    return Nearest()
+
+
+def _bm25() -> "FirstStage":
+    from answer_ranking.ranking.search.first_stages.bm25 import BM25
+
+    return BM25()
+
+
+def _ngrams() -> "FirstStage":
+    from answer_ranking.ranking.search.first_stages.ngrams import NGrams
+
+    return NGrams()
+
+
+FIRST_STAGES: tuple[Entry, ...] = (
+    Entry("nearest", "the model's nearest points", _nearest, needs_model=True),
+    Entry("bm25", "words in common, by BM25", _bm25),
+    Entry(
+        "ngrams",
+        "runs of 3 to 5 letters in common, by BM25: finds misspelled words",
+        _ngrams,
+        most_answers=50_000,
+    ),
+)
+FUSIONS = {"both": ("nearest", "bm25")}
+"""Fusions that have a name; any others are asked for by the names of their parts, such as "ngrams+bm25"."""
+
+
+def names_for(*, with_model: bool, n_answers: int) -> list[str]:
+    """Name the first stages that a new index has unless others are asked for."""
+    names = []
+    for entry in FIRST_STAGES:
+        is_small = entry.most_answers is None or n_answers <= entry.most_answers
+        if is_small and (with_model or not entry.needs_model):
+            names.append(entry.name)
+    return names
+
+
+def check_names(names: Sequence[str], *, with_model: bool) -> list[str]:
+    """Give the first stages that were asked for in the order of the list; a UserError refuses one."""
+    try:
+        entries = entries_of(names)
+    except ValueError as error:
+        raise UserError(f"first_stages: {error}.") from error
+    for entry in entries:
+        if entry.needs_model and not with_model:
+            raise UserError(f"the first stage {entry.name!r} needs a model. Give one, or leave it out.")
+    return [entry.name for entry in entries]
+
+
+def entries_of(names: Iterable[str]) -> list[Entry]:
+    """Give the entries of these names, in the order of the list; a ValueError names an unknown one."""
+    by_name = {entry.name: entry for entry in FIRST_STAGES}
+    for name in names:
+        if name not in by_name:
+            raise ValueError(f"{name!r:.40} is none of {', '.join(by_name)}")
+    return [entry for entry in FIRST_STAGES if entry.name in names]
+
+
+def choices_of(names: Sequence[str]) -> list[str]:
+    """Name what can be asked of an index that has these first stages, the default first.
+
+    Example:
+        >>> choices_of(["nearest", "bm25"])
+        ['both', 'nearest', 'bm25']
+    """
+    return [fusion for fusion, parts in FUSIONS.items() if set(parts) <= set(names)] + list(names)
+
+
+def parts_of(name: str) -> list[str]:
+    """Name the first stages that are asked for at once.
+
+    Example:
+        >>> parts_of("ngrams+both")
+        ['ngrams', 'nearest', 'bm25']
+    """
+    parts: list[str] = []
+    for each in name.split("+"):
+        parts += FUSIONS.get(each, (each,))
+    return list(dict.fromkeys(parts))
+
+
+def describe() -> str:
+    """Describe all that can be asked for, as the command's help does."""
+    described = [f"{entry.name}, {entry.title}" for entry in FIRST_STAGES]
+    for name, parts in FUSIONS.items():
+        described.append(f"{name}, the ranks of {' and '.join(parts)}, fused")
+    return "; ".join(described) + '; or several with "+" between them, which are fused, such as ngrams+bm25'
+
+
+def describe_needs() -> str:
+    """Say which first stages a new index has, as the command's help does."""
+    described = []
+    for entry in FIRST_STAGES:
+        needs = ["with a model"] if entry.needs_model else []
+        if entry.most_answers is not None:
+            needs.append(f"up to {entry.most_answers:,} answers")
+        described.append(f"{entry.name} ({', '.join(needs)})" if needs else entry.name)
+    return ", ".join(described)
