@@ -32,6 +32,7 @@ def index(
     *,
     output: Path | None = None,
     model: Path | None = None,
+    pipeline: Path | None = None,
     search: tuple[str, ...] = (),
     first_stages: FirstStages = (),
     question_column: str = "question",
@@ -52,6 +53,7 @@ def index(
         output: the folder of the index, new or empty; it must be given.
         model: the folder model/ that a training of HyperQA left, or hyperqa_squad, which comes with the
             package; without it, words and letters alone are compared.
+        pipeline: the folder that a training of an FAQ left: what its best pipeline needs is built.
         search: the columns in which words and letters are looked for; unless given, question and answer.
         question_column: how the table calls its column of questions.
         candidate_column: how it calls its column of answers.
@@ -70,8 +72,12 @@ def index(
         raise UserError("--add and --delete are two commands: give one of them.")
     if model is not None and (add or delete):
         raise UserError("an index keeps its model: leave --model out.")
-    if (search or first_stages) and (add or delete):
-        raise UserError("an index keeps what it was built with: leave --search and --first-stages out.")
+    if (search or first_stages or pipeline) and (add or delete):
+        raise UserError(
+            "an index keeps what it was built with: leave --search, --first-stages and --pipeline out."
+        )
+    if pipeline is not None and (model or search or first_stages):
+        raise UserError("--pipeline names model, columns and first stages: leave the others out.")
     if ray is not None and delete:
         raise UserError("there is nothing to share in --delete: leave --ray out.")
     from answer_ranking.ranking.search.index import AnswerIndex
@@ -88,9 +94,13 @@ def index(
         made = AnswerIndex.open(output)
         made.add(tables, **layout, ray=ray)
     else:
-        made = AnswerIndex.build(
-            model, tables, output, search=search or None, first_stages=first_stages or None, **layout, ray=ray
-        )
+        parts: dict[str, Any] = {"search": search or None, "first_stages": first_stages or None}
+        if pipeline is not None:
+            from answer_ranking.ranking.pipelines import read_pipeline
+
+            chosen = read_pipeline(pipeline)
+            model, parts = chosen.model_of(pipeline), chosen.index_options()
+        made = AnswerIndex.build(model, tables, output, **parts, **layout, ray=ray)
     print(f"{len(made):,} answers: {output}")
 
 

@@ -141,6 +141,13 @@ class OpenVocabulary:
     def _is_known(self, number: int) -> bool:
         return number > Vocabulary.UNKNOWN and number not in self._hashed
 
+    def vectors_of_unknown(self, words: Sequence[str]) -> np.ndarray:
+        """Give the vectors of words that nothing knows, float32 (words, n)."""
+        shared = self._vectors_of(np.array([Vocabulary.UNKNOWN]))
+        return (
+            hashed_vectors(words, shared.shape[1]) if self._hashes else np.repeat(shared, len(words), axis=0)
+        )
+
     def _tokens(self, texts: Sequence[str], start: int) -> list[list[str]]:
         for number, text in enumerate(texts, start=start + 1):
             if not isinstance(text, str) or not text.strip():
@@ -200,9 +207,8 @@ class OpenVocabulary:
             room = _MOST_HASHED - len(self._hashed)
             taken = [word for word in words if word not in self._numbers][:room]
             if taken:
-                size = self._vectors_of(np.array([Vocabulary.UNKNOWN])).shape[1]
                 self._hashed.update(range(len(self._words), len(self._words) + len(taken)))
-                self._add(taken, hashed_vectors(taken, size))
+                self._add(taken, self.vectors_of_unknown(taken))
 
     def _add(self, words: list[str], vectors: np.ndarray) -> None:
         """Number words, after all others, with their vectors."""

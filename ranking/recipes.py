@@ -4,8 +4,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from answer_ranking.data_prep import Vocabulary
-from answer_ranking.data_prep.word_vectors.load import WordVectors
 from answer_ranking.engine import Seed, TrainingData, options_of, train
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.train_options import FROM_PRESETS, TrainOptions
@@ -24,19 +22,16 @@ def train_seed(options: TrainOptions, data: TrainingData, seed: Seed) -> "tuple[
         if (given := getattr(options, name)) is not None:
             values[name] = given
     model, training = options_of(entry, {**entry.training, **values})
-    start = _preset(options.model, data.word_vectors) if from_preset else None
+    start = _preset(options.model, data) if from_preset else None
     return train(entry, model, training, data, seed, start)
 
 
-def _preset(name: str, vectors: WordVectors) -> "keras.Model":
-    """Give a preset's model with the words of the table."""
-    from answer_ranking.ranking.keras_texts import with_word_vectors, word_layer
+def _preset(name: str, data: TrainingData) -> "keras.Model":
+    """Give a preset's model with the words of the table; those that GloVe lacks are as they are in its use."""
+    from answer_ranking.ranking.keras_texts import with_word_vectors
 
-    preset = Ranker.from_preset(name).model
-    layer = word_layer(preset)
-    assert layer is not None
-    # The words that GloVe lacks shared a vector when the preset was trained.
-    lacking = ~vectors.known & (np.arange(len(vectors.known)) > 0)
+    preset, vectors = Ranker.from_preset(name), data.word_vectors
+    lacking = np.flatnonzero(~vectors.known)[1:]  # not the padding
     matrix = vectors.matrix.copy()
-    matrix[lacking] = layer.embeddings.numpy()[Vocabulary.UNKNOWN]
-    return with_word_vectors(preset, matrix)
+    matrix[lacking] = preset.open_vocabulary.vectors_of_unknown([data.vocabulary.words[i] for i in lacking])
+    return with_word_vectors(preset.model, matrix)

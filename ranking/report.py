@@ -20,6 +20,7 @@ from answer_ranking.evaluation.comparisons import SIGNIFICANT
 from answer_ranking.evaluation.metrics import scores_as_trec_eval_reads, tie_order
 from answer_ranking.evaluation.rules import measure_rules, rule_scores
 from answer_ranking.evaluation.tables import METRIC_TITLES, text_table
+from answer_ranking.ranking.pipelines import PipelineComparison
 
 RIVALS = ("BM25", "WO")
 """The rules against which a ranker is tested."""
@@ -32,6 +33,12 @@ _TERMS = (
     "their number. p: how often chance alone would make a difference in MAP as large as this one (paired "
     "randomisation test, corrected after Holm for the number of rules); below 0.05 counts as sure. Ties are "
     "broken at random."
+)
+
+_PIPELINE_TERMS = (
+    "MRR@10: mean of 1 / the place of the right answer, 0 where it is not among the first ten. Dev chooses "
+    "the first row; test was searched once. p: against the first row, on test, not corrected. ms: a "
+    "question, asked together with others."
 )
 
 
@@ -147,7 +154,8 @@ def _one_line(text: str) -> str:
 
 
 def html_report(
-    comparison: "RuleComparison",
+    comparison: RuleComparison,
+    pipelines: PipelineComparison | None,
     result: dict[str, Any],
     histories: list[list[dict[str, float]]],
     examples: int,
@@ -157,12 +165,18 @@ def html_report(
     from answer_ranking.evaluation.html_page import HtmlPage
 
     page = HtmlPage(f"{comparison.model} on {result['table']}")
+    if pipelines is not None:
+        page.paragraph(pipelines.verdict())
     page.paragraph(comparison.verdict())
     for sentence in result["remarks"]:
         page.paragraph(sentence)
     sizes = [[name, *(f"{number:,}" for number in each.values())] for name, each in result["sizes"].items()]
     page.table(["table", "questions", "candidates", "correct"], sizes)
     page.paragraph(f"Word vectors: {result['word_vectors']}. Seeds: {result['seeds']}.")
+    if pipelines is not None:
+        page.heading(f"Ways of searching all {pipelines.n_answers:,} answers")
+        page.table(*pipelines.table())
+        page.paragraph(_PIPELINE_TERMS)
     page.heading("Beside rules that need no training")
     page.table(*comparison.table())
     page.paragraph(f"Means over the questions of test that have a correct answer. {_TERMS}")

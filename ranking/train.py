@@ -19,6 +19,8 @@ from answer_ranking.data_prep.own_tables import split_by_question, write_csv
 from answer_ranking.data_prep.tables import same_text
 from answer_ranking.engine import TrainingData, TrainingRun, encode, training_key
 from answer_ranking.evaluation.records import environment, package_versions
+from answer_ranking.evaluation.tables import text_table
+from answer_ranking.ranking.pipelines import PipelineComparison, compare_pipelines
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.recipes import train_seed
 from answer_ranking.ranking.report import RuleComparison, compare_with_rules, html_report, print_comparison
@@ -41,6 +43,7 @@ class TrainedRanker:
 
     ranker: Ranker  # of the seed that is best on dev
     comparison: RuleComparison  # the ranker beside the rules on test
+    pipelines: PipelineComparison | None  # ways of searching; None where the table has wrong candidates
     histories: list[list[dict[str, float]]]  # per seed, a dictionary of figures per epoch
     result: dict[str, Any]  # what `result.json` holds: options, data, metrics of every seed, versions
     folder: Path  # where the model, the report and the run files are
@@ -52,11 +55,12 @@ def train_ranker(
     """Train a ranker on own tables, choose the best epoch and seed on dev, and report on test.
 
     A table has the columns `question`, `candidate` and `label` (and `question_id`, `candidate_id`, if there
-    are any), a row per candidate, label 1 for a correct one. To a table of correct answers alone, labelled or
-    not, answers to other questions are added as wrong ones (`draw_wrong_answers`). Where `dev` or `test` is
-    not given, whole questions are taken out of `train` at random. On test the ranker is compared with BM25
-    and word overlap. What was found is printed, and a folder is left with the model, the run files, the
-    split, `result.json` and `report.html`. The same call goes on with a training that was interrupted.
+    are any), a row per candidate, label 1 for a correct one. To a table of correct answers alone, an FAQ,
+    labelled or not, answers to other questions are added as wrong ones (`draw_wrong_answers`). Where `dev` or
+    `test` is not given, whole questions are taken out of `train` at random. On test the ranker is compared
+    with BM25 and word overlap and, for an FAQ, with other ways of searching it (`compare_pipelines`). What
+    was found is printed, and a folder is left with the model, the run files, the split, `result.json` and
+    `report.html`. The same call goes on with a training that was interrupted.
 
     Args:
         train: the table to train on: a path (.csv, .tsv, .xlsx, .jsonl or .parquet) or a frame.
@@ -77,7 +81,7 @@ def train_ranker(
     """
     chosen = TrainOptions(**{"model": model, **options})
     given = {"train": train, "dev": dev, "test": test}
-    dataset, how = load_own_dataset(given, chosen)
+    dataset, how, is_faq = load_own_dataset(given, chosen)
     said = [how, *remarks(dataset)]
     print("\n".join(said), flush=True)
     data = encode(
@@ -97,13 +101,19 @@ def train_ranker(
     results = list(run.results.values())
     scores = [each.scores["test"] for each in results]
     comparison = compare_with_rules(dataset, data.test, scores, run.best, chosen.name)
+    pipelines = compare_pipelines(dataset, ranker) if is_faq else None
     result = _result(run, chosen) | {
         "remarks": said,
         "command": _command(given, chosen),
         "parameters": run.parameters,
     }
-    trained = TrainedRanker(ranker, comparison, [each.history for each in results], result, folder)
+    if pipelines is not None:
+        result |= pipelines.as_json()
+    histories = [each.history for each in results]
+    trained = TrainedRanker(ranker, comparison, pipelines, histories, result, folder)
     _write(trained, run, chosen.examples)
+    if pipelines is not None:
+        _print_pipelines(pipelines, folder, train, chosen)
     return trained
 
 
@@ -171,19 +181,34 @@ def _write(trained: TrainedRanker, run: TrainingRun, examples: int) -> None:
     with atomic_write(folder / "result.json") as file:
         json.dump(trained.result, file, indent=1, ensure_ascii=False)
     with atomic_write(folder / "report.html") as file:
-        file.write(html_report(trained.comparison, trained.result, trained.histories, examples))
+        report = trained.comparison, trained.pipelines, trained.result, trained.histories
+        file.write(html_report(*report, examples))
     print_comparison(trained.comparison, examples)
-    model = shlex.quote(str(folder / "model"))
     print(f"\nReport: {folder / 'report.html'}\nRun files: {folder / 'runs'}\nSplit: {folder / 'split'}")
+    model = shlex.quote(str(folder / "model"))
     print("\nRank candidates for new questions:")
     print(f'  answer-ranking rank {model} "your question" candidates.txt')
     print(f"  answer-ranking rank {model} --table new.csv --output ranked.csv")
 
 
-def load_own_dataset(given: Mapping[str, Table | None], options: TrainOptions) -> tuple[Dataset, str]:
+def _print_pipelines(
+    pipelines: PipelineComparison, folder: Path, table: Table, options: TrainOptions
+) -> None:
+    named = ["FAQ" if isinstance(table, pd.DataFrame) else _readable(str(table))]
+    named += ["--sheet", options.sheet] if options.sheet else []
+    for name in ("question", "candidate"):
+        named += [f"--{name}-column", options.columns[name]] if name in options.columns else []
+    print(f"\nWays of searching all {pipelines.n_answers:,} answers:\n{text_table(*pipelines.table())}")
+    print(f"\n{pipelines.verdict()} Build its index, and ask:")
+    print(f"  answer-ranking index {shlex.join(named)} --pipeline {shlex.quote(str(folder))} --output INDEX")
+    print(f'  answer-ranking search INDEX "your question" {pipelines.best.search_options(folder)}')
+
+
+def load_own_dataset(given: Mapping[str, Table | None], options: TrainOptions) -> tuple[Dataset, str, bool]:
     """Read the tables "train", "dev" and "test", split the first where another is not given, and check them.
 
-    Returns the data set and a sentence that says how it was split.
+    Returns the data set, a sentence that says how it was split, and whether all tables are an FAQ's, which
+    has right answers alone.
     """
     names = {
         name: f"the {name} table" if isinstance(table, pd.DataFrame) else _readable(str(table))
@@ -204,6 +229,7 @@ def load_own_dataset(given: Mapping[str, Table | None], options: TrainOptions) -
                 f"{names['train' if name in shares else name]} has no wrong answers, and drawn ones stand in "
                 "no text's order: leave in_order out."
             )
+    is_faq = all(table["label"].all() for table in tables.values())
     tables, drawn = draw_wrong_answers(tables, options.wrong_answers, options.split_seed, names["train"])
     how = " ".join([how, *drawn])
     for name in _SCORED:
@@ -220,7 +246,7 @@ def load_own_dataset(given: Mapping[str, Table | None], options: TrainOptions) -
         title=title,
         order_is_signal=options.in_order,
     )
-    return Dataset(tables["train"], tables["dev"], tables["test"], description), how
+    return Dataset(tables["train"], tables["dev"], tables["test"], description), how, is_faq
 
 
 def _read(table: Table, where: str, options: TrainOptions) -> pd.DataFrame:

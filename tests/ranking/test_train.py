@@ -63,7 +63,7 @@ def test_a_table_that_cannot_be_learnt_from_is_named_with_its_cure(tmp_path, row
 
 def test_a_file_s_name_need_not_be_utf_8(tmp_path):
     path = write(tmp_path / os.fsdecode(b"f\xe9.csv"), ROWS)
-    dataset, how = load(path)
+    dataset, how, _ = load(path)
     assert dataset.description.title == r"f\udce9.csv" and r"f\udce9.csv" in how
     command = _command({"train": path, "dev": None, "test": None}, TrainOptions())
     assert rb"f\udce9.csv" in command.encode()
@@ -78,11 +78,11 @@ def test_a_dev_table_that_chooses_nothing_is_named(tmp_path):
 
 def test_tables_that_are_given_are_not_split(tmp_path):
     paths = [write(tmp_path / f"{name}.csv", ROWS) for name in ("train", "dev", "test")]
-    dataset, how = load(*paths)
+    dataset, how, _ = load(*paths)
     assert how == "The tables were given."
     assert [len(table) for table in dataset.splits.values()] == [len(ROWS)] * 3
     # A frame does as well as a path.
-    dataset, how = load(paths[0], load_table(paths[1]), split_seed=4)
+    dataset, how, _ = load(paths[0], load_table(paths[1]), split_seed=4)
     assert how == "Split of train.csv by question, seed 4: 15% of the questions for test."
     assert [table["question"].nunique() for table in dataset.splits.values()] == [5, 6, 1]
     with pytest.raises(UserError, match="the train table: no candidate is labelled correct"):

@@ -1,0 +1,120 @@
+"""Ways of searching an FAQ: what is asked, what dev chooses, and what `index --pipeline` reads."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from answer_ranking.base.errors import UserError
+from answer_ranking.data_prep import Dataset, Vocabulary
+from answer_ranking.data_prep.dataset import OWN_TABLES
+from answer_ranking.models import hyperqa
+from answer_ranking.ranking import Ranker
+from answer_ranking.ranking.pipelines import (
+    Pipeline,
+    _answers,
+    _comparison,
+    _reciprocal_ranks,
+    compare_pipelines,
+    read_pipeline,
+)
+
+NAMES = [
+    f"{colour}{thing}" for colour in ("red", "blue", "grey") for thing in ("fox", "stone", "river", "kettle")
+]
+
+
+def table(wording, wrong=True):
+    rows = []
+    for number, name in enumerate(NAMES):
+        rows.append((f"q{number}", wording.format(name), f"c{number}", f"The {name} is number {number}.", 1))
+        if wrong:
+            rows.append((f"q{number}", wording.format(name), "c99", "It rained all day.", 0))
+    return pd.DataFrame(rows, columns=["question_id", "question", "candidate_id", "candidate", "label"])
+
+
+@pytest.fixture
+def faq():
+    return Dataset(
+        table("Where is the {}?"),
+        table("{}s, please")[:12],
+        table("which number has {}, where?")[12:],
+        OWN_TABLES,
+    )
+
+
+def test_letters_find_words_that_are_written_otherwise(faq):
+    vectors = np.random.default_rng(0).normal(size=(12, 50)).astype("float32")
+    trained = Ranker(hyperqa(vectors, 4), Vocabulary([f"w{i}" for i in range(10)]))
+    compared = compare_pipelines(faq, trained)
+    measured = compared.measured.set_index("pipeline")
+    assert compared.n_questions == {"dev": 6, "test": 6} and compared.n_answers == 12
+    # "redfoxs" is no word of any answer, but its letters are "redfox"'s.
+    assert measured.loc["bm25 in answer", "dev"] == 0 and measured.loc["ngrams in answer", "dev"] == 1
+    assert "ngrams" in compared.best.first_stage and compared.measured["dev"].iloc[0] == 1
+    assert {each.rerank for each in compared.pipelines} == {"", "cosinet_squad"}
+    header, rows = compared.table()
+    assert len(rows) == len(measured) and all(len(row) == len(header) for row in rows)
+
+
+def test_questions_of_dev_and_test_are_not_indexed(faq):
+    answers = _answers(faq)
+    assert set(answers["question"].dropna()) == set(faq.train["question"])
+    shorter = Dataset(faq.train[:4], faq.dev, faq.test, OWN_TABLES)
+    answers = _answers(shorter)
+    assert len(answers) == 12 and answers["question"].notna().sum() == 2
+
+
+def test_dev_chooses_and_test_does_not():
+    def found(values):
+        return pd.DataFrame({"rr": values, "ms": 1.0})
+
+    good_on_dev, good_on_test = Pipeline("bm25"), Pipeline("ngrams")
+    measured = {
+        good_on_test: {"dev": found([0.5, 0.5]), "test": found([1.0, 1.0])},
+        good_on_dev: {"dev": found([1.0, 0.5]), "test": found([0.1, 0.2])},
+    }
+    compared = _comparison(measured, 5, {"dev": 2, "test": 2})
+    assert compared.best == good_on_dev
+    assert compared.measured["test"].round(6).tolist() == [0.15, 1.0]
+    assert compared.as_json()["pipeline"]["first_stage"] == "bm25"
+
+
+def test_reciprocal_ranks():
+    rows = [("a", "x"), ("a", "x"), ("a", "right"), ("b", "right"), ("c", "x")]
+    found = pd.DataFrame(rows, columns=["question", "candidate"])
+    right = {"a": {"right"}, "b": {"right", "other"}, "c": {"right"}, "d": {"right"}}
+    # A text that stands twice takes one place; "d" found nothing.
+    assert _reciprocal_ranks(found, right)["rr"].tolist() == [1 / 2, 1, 0, 0]
+
+
+def test_a_pipeline_is_read_again(tmp_path):
+    pipeline = Pipeline("ngrams+both", ("question", "answer"), "trained", "cosinet_squad", 30)
+    compared = _comparison(
+        {pipeline: {name: pd.DataFrame({"rr": [1.0], "ms": [1.0]}) for name in ("dev", "test")}}, 1, {}
+    )
+    (tmp_path / "result.json").write_text(json.dumps(compared.as_json()))
+    assert read_pipeline(tmp_path) == pipeline
+    assert pipeline.model_of(tmp_path) == tmp_path / "model"
+    assert pipeline.index_options()["first_stages"] == ["ngrams", "nearest", "bm25"]
+    assert pipeline.search_options(tmp_path).endswith("--rerank cosinet_squad --rerank-depth 30")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{}", "names no pipeline"),
+        ("[]", "is damaged"),
+        ('{"pipeline": {"first_stage": "bm25", "search": ["answer"], "model": "/etc"}}', "no model"),
+        ('{"pipeline": {"first_stage": "xyz", "search": ["answer"]}}', "is damaged"),
+        ('{"pipeline": {"search": 3}}', "is damaged"),
+        ("{", "is damaged"),
+    ],
+)
+def test_a_damaged_result_is_refused(tmp_path, content, message):
+    (tmp_path / "result.json").write_text(content)
+    with pytest.raises(UserError, match=message):
+        read_pipeline(tmp_path)
+    with pytest.raises(UserError, match="not found"):
+        read_pipeline(tmp_path / "elsewhere")
