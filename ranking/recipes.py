@@ -27,7 +27,7 @@ def train_seed(options: TrainOptions, data: TrainingData, seed: Seed) -> "tuple[
 
 
 def _preset(name: str, data: TrainingData) -> "keras.Model":
-    """Give a preset's model with the words of the table; those that GloVe lacks are as they are in its use."""
+    """Give a preset's model with the words of the table; those that GloVe lacks as in its use."""
     from answer_ranking.ranking.keras_texts import with_word_vectors
 
     preset, vectors = Ranker.from_preset(name), data.word_vectors
