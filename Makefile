@@ -70,6 +70,7 @@ benchmarks: $(VENV)/installed  ## Measure speed as ratios
 	@$(BIN)/python benchmarks/attentive_pooling.py
 	@$(BIN)/python benchmarks/cosinet.py
 	@$(BIN)/python benchmarks/search.py --draw docs/search.png
+	@$(BIN)/python benchmarks/pipelines.py
 	@$(PIP) -e '.[serve]'
 	@$(BIN)/python benchmarks/service.py
 

@@ -10,6 +10,7 @@ from jinja2 import Environment, FileSystemLoader
 from starlette.exceptions import HTTPException
 
 from answer_ranking.base.errors import UserError
+from answer_ranking.ranking.search.first_stages import title_of
 from answer_ranking.ranking.service.engine import Engine
 from answer_ranking.ranking.service.limits import MOST_QUERY
 from answer_ranking.ranking.service.problems import explained
@@ -88,9 +89,9 @@ def _names(engine: Engine, view: View) -> dict[str, str]:
     """
     if view.own or not engine.first_stages:
         return {name: name for name in engine.rankers}
-    names = {name: name for name in engine.first_stages}
+    names = {name: title_of(name) for name in engine.first_stages}
     if engine.can_rerank:
-        names |= {name + _RERANK: f"{name}, rerank" for name in engine.first_stages}
+        names |= {name + _RERANK: f"{title}, re-ranked" for name, title in names.items()}
     return names
 
 

@@ -20,7 +20,9 @@ class Entry:
 
     name: str
     title: str
-    """What it finds, in words."""
+    """What it compares, in a word."""
+    about: str
+    """What it finds."""
     load: "Callable[[], FirstStage]"
     needs_model: bool = False
     most_answers: int | None = None
@@ -46,13 +48,14 @@ def _ngrams() -> "FirstStage":
 
 
 FIRST_STAGES: tuple[Entry, ...] = (
-    Entry("nearest", "the model's nearest points", _nearest, needs_model=True),
-    Entry("bm25", "words in common, by BM25", _bm25),
+    Entry("nearest", "meaning", "the model's nearest points", _nearest, needs_model=True),
+    Entry("bm25", "words", "words in common, by BM25", _bm25),
     Entry(
         "ngrams",
+        "letters",
         "runs of 3 to 5 letters in common, by BM25: finds misspelled words",
         _ngrams,
-        most_answers=50_000,
+        most_answers=20_000,
     ),
 )
 FUSIONS = {"both": ("nearest", "bm25")}
@@ -113,9 +116,19 @@ def parts_of(name: str) -> list[str]:
     return list(dict.fromkeys(parts))
 
 
+def title_of(name: str) -> str:
+    """Say in words what is compared.
+
+    Example:
+        >>> title_of("both")
+        'meaning and words'
+    """
+    return " and ".join(entry.title for entry in entries_of(parts_of(name)))
+
+
 def describe() -> str:
     """Describe all that can be asked for, as the command's help does."""
-    described = [f"{entry.name}, {entry.title}" for entry in FIRST_STAGES]
+    described = [f"{entry.name}, {entry.about}" for entry in FIRST_STAGES]
     for name, parts in FUSIONS.items():
         described.append(f"{name}, the ranks of {' and '.join(parts)}, fused")
     return "; ".join(described) + '; or several with "+" between them, which are fused, such as ngrams+bm25'

@@ -55,7 +55,7 @@ class Lengths:
 def test_a_first_stage_of_one_s_own(stub, tmp_path, monkeypatch, command):
     table = pd.DataFrame({"text": ["w1 w2 w3", "w1", "w1 w2"]})
     before = AnswerIndex.build(None, table, tmp_path / "before")
-    entry = first_stages.Entry("lengths", "texts as long as the question", Lengths)
+    entry = first_stages.Entry("lengths", "length", "texts as long as the question", Lengths)
     monkeypatch.setattr(first_stages, "FIRST_STAGES", (*first_stages.FIRST_STAGES, entry))
     index = AnswerIndex.build(stub.StubRanker(), table, tmp_path / "index", chunk_rows=2)
     assert index.first_stages == ["both", "nearest", "bm25", "ngrams", "lengths"]

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from answer_ranking.ranking.search.first_stages import title_of
+
 webdriver = pytest.importorskip("selenium.webdriver", reason="the browser's tests need selenium")
 from selenium.webdriver.support.expected_conditions import staleness_of  # noqa: E402
 from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
@@ -87,7 +89,7 @@ def test_ask_compare_and_see_why(browser, address):
     browser.find_element("id", "q").send_keys(QUESTION)
     browser.find_element("css selector", "#right option[value=bm25]").click()
     follow(browser, "button")
-    assert texts(browser, "h2") == ["nearest", "bm25"]
+    assert texts(browser, "h2") == [title_of("both"), title_of("bm25")]
     assert len(texts(browser, "li")) == 20
     shared = browser.current_url
     follow(browser, "li .why")
