@@ -19,6 +19,9 @@ from answer_ranking.evaluation.environment import environment, package_versions
 STUDIES = ("claims.json", "eq9", "fair", "norms", "retrieval", "transfer")
 """What in the results belongs to studies; `load_records` leaves it out."""
 
+RENAMED_SCRIPTS = {"reproduce/studies/fair.py": "reproduce/studies/equal_budget.py"}
+"""Scripts that recorded commands call by an older name: what is read has a command that runs."""
+
 _DIGITS = 6
 
 
@@ -181,6 +184,9 @@ def _read(path: str | Path) -> dict[str, Any]:
         raise UserError(f"{path} is not JSON ({error}). Run the experiment again.") from error
     if not isinstance(values, dict):
         raise UserError(f"{path} does not hold a JSON object. Run the experiment again.")
+    if isinstance(values.get("command"), str):
+        for old, new in RENAMED_SCRIPTS.items():
+            values["command"] = values["command"].replace(f"python {old} ", f"python {new} ")
     return values
 
 
