@@ -25,13 +25,13 @@ from answer_ranking.base.files import atomic_write, check_writable
 from answer_ranking.data_prep import Dataset, Vocabulary, load_dataset
 from answer_ranking.data_prep.encoded_split import count_words
 from answer_ranking.engine import TrainingData
+from answer_ranking.evaluation.card_metrics import compare, correct_for_number, fuse
 from answer_ranking.evaluation.metrics import evaluate_ranking
-from answer_ranking.evaluation.presets import compare, correct_for_number, fuse
 from answer_ranking.evaluation.records import save_study
 from answer_ranking.evaluation.rules import rule_scores
 from answer_ranking.ranking.model_folder import PRESETS
 from answer_ranking.ranking.ranker import Ranker
-from answer_ranking.reports.presets import card_page, read_cards
+from answer_ranking.reports.preset_cards import card_page, read_cards
 from answer_ranking.reproduce.experiments.data_options import DataOptions
 from answer_ranking.reproduce.experiments.options import Experiment
 from answer_ranking.reproduce.experiments.run import Run, clean_command

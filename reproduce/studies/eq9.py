@@ -23,12 +23,12 @@ from answer_ranking.base.files import check_writable
 from answer_ranking.engine import Seed, Study, StudyRecord, TrainingData
 from answer_ranking.engine.study import Condition, present
 from answer_ranking.engine.training_run import key_of
+from answer_ranking.evaluation.eq9_summary import choose_rate, summarise_conditions
 from answer_ranking.evaluation.figures import save_figure
 from answer_ranking.evaluation.metrics import METRICS, per_question, questions_that_count, strictest
 from answer_ranking.evaluation.records import record_path
-from answer_ranking.evaluation.studies.eq9 import choose_rate, summarise_conditions
-from answer_ranking.reports.studies.eq9 import COSINE, TITLES, study_table
 from answer_ranking.reports.studies.eq9_figure import study_figure
+from answer_ranking.reports.studies.eq9_page import COSINE, TITLES, study_table
 from answer_ranking.reproduce import hyperqa_trecqa, hyperqa_wikiqa
 from answer_ranking.reproduce.experiments.data_options import DataOptions
 from answer_ranking.reproduce.experiments.options import (

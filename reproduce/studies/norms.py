@@ -30,11 +30,11 @@ from answer_ranking.data_prep.dataset import find_description
 from answer_ranking.data_prep.encoded_split import count_words
 from answer_ranking.engine import Seed, StudyRecord
 from answer_ranking.evaluation.figures import BLUE, ORANGE, new_figure, norm_histogram, save_figure
+from answer_ranking.evaluation.norm_comparison import NormComparison, compare_norms
 from answer_ranking.evaluation.records import record_path
-from answer_ranking.evaluation.studies.norms import NormComparison, compare_norms
 from answer_ranking.evaluation.tables import text_table
 from answer_ranking.models.catalogue import of_paper
-from answer_ranking.reports.studies.norms import EFFECTS
+from answer_ranking.reports.studies.norms_page import EFFECTS
 from answer_ranking.reproduce.experiments.data_options import DataOptions
 from answer_ranking.reproduce.experiments.options import (
     RESULTS,

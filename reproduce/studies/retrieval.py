@@ -35,12 +35,12 @@ from answer_ranking.engine import Seed, Study, StudyRecord, TrainingData
 from answer_ranking.engine.study import Condition
 from answer_ranking.engine.training_run import training_key
 from answer_ranking.evaluation.records import record_path
+from answer_ranking.evaluation.retrieval_metrics import BASELINE, compare, measure
 from answer_ranking.evaluation.runs import read_run, write_run
-from answer_ranking.evaluation.studies.retrieval import BASELINE, compare, measure
 from answer_ranking.models.catalogue import CATALOGUE
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.search.index import AnswerIndex
-from answer_ranking.reports.studies.retrieval import results_table
+from answer_ranking.reports.studies.retrieval_page import results_table
 from answer_ranking.reproduce.experiments.data_options import DataOptions, OverlapData, ScaledData
 from answer_ranking.reproduce.experiments.options import RESULTS, Experiment
 from answer_ranking.reproduce.experiments.run import clean_command, train

@@ -31,7 +31,7 @@ from answer_ranking.engine.training_run import key_of, score_splits, training_ke
 from answer_ranking.evaluation.metrics import mean_confidence_interval, over_seeds, strictest
 from answer_ranking.evaluation.records import record_path
 from answer_ranking.evaluation.significance import paired_randomisation_test
-from answer_ranking.reports.studies.transfer import SCRATCH, TRAINED_ON, UNSEEN, results_table
+from answer_ranking.reports.studies.transfer_page import SCRATCH, TRAINED_ON, UNSEEN, results_table
 from answer_ranking.reproduce import (
     attentive_pooling_trecqa,
     attentive_pooling_wikiqa,

@@ -5,9 +5,9 @@ from itertools import permutations
 from pathlib import Path
 from typing import Any
 
+from answer_ranking.evaluation.card_metrics import FUSION
 from answer_ranking.evaluation.comparisons import SIGNIFICANT
 from answer_ranking.evaluation.metrics import strictest
-from answer_ranking.evaluation.presets import FUSION
 from answer_ranking.evaluation.records import read_studies
 from answer_ranking.reports.pages import render
 
