@@ -32,7 +32,7 @@ from answer_ranking.evaluation.rules import rule_scores
 from answer_ranking.ranking.model_folder import PRESETS
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.reports.preset_cards import card_page, read_cards
-from answer_ranking.reproduce.experiments.data_options import DataOptions
+from answer_ranking.reproduce.experiments.data_options import DataHome, DataOptions
 from answer_ranking.reproduce.experiments.options import Experiment
 from answer_ranking.reproduce.experiments.run import Run, clean_command
 from answer_ranking.training.options import check_range
@@ -55,7 +55,7 @@ _SCORED_AT_ONCE = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(DataHome):
     """The options."""
 
     preset: Literal["hyperqa_squad", "cosinet_squad"]
@@ -66,8 +66,6 @@ class Config:
     """Folder for the state of unfinished trainings."""
     folder: Path = PRESETS
     """Folder in which the preset's own is written."""
-    data_home: Path | None = None
-    """Folder of the data sets; else QA_DATA_HOME, else the user's cache."""
 
     def __post_init__(self) -> None:
         check_range(self, "seeds", at_least=1, at_most=100)

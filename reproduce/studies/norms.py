@@ -17,7 +17,6 @@ import importlib.util
 import sys
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -31,17 +30,17 @@ from answer_ranking.data_prep.encoded_split import count_words
 from answer_ranking.engine import Seed, StudyRecord
 from answer_ranking.evaluation.figures import BLUE, ORANGE, new_figure, norm_histogram, save_figure
 from answer_ranking.evaluation.norm_comparison import NormComparison, compare_norms
-from answer_ranking.evaluation.records import record_path
 from answer_ranking.evaluation.tables import text_table
 from answer_ranking.models.catalogue import of_paper
 from answer_ranking.reports.studies.norms_page import EFFECTS
 from answer_ranking.reproduce.experiments.data_options import DataOptions
 from answer_ranking.reproduce.experiments.options import (
-    RESULTS,
     Experiment,
+    RecordOptions,
     figures_folder,
     given_option,
     parse,
+    recorded_presets,
 )
 from answer_ranking.reproduce.experiments.run import facts, train
 from answer_ranking.training.options import check_range
@@ -54,7 +53,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NormsOptions:
+class NormsOptions(RecordOptions):
     """What is looked at."""
 
     split: Literal["dev", "test"] = "test"
@@ -69,27 +68,20 @@ class NormsOptions:
     """Seed of the training, of the draws, of t-SNE and of the bootstrap."""
     output: Path = Path("outputs/norms")
     """Folder for the figures."""
-    record: str | None = None
-    """Keep the numbers under this name, such as norms/wikiqa-hyperqa."""
-    results: Path = RESULTS
-    """With --record: folder of the numbers, and of the figures if it is not the usual one."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_range(self, "levels", at_least=2)
         check_range(self, "pairs", "tsne_texts", at_least=0)
         check_range(self, "seed", at_least=0, at_most=1_000_000)  # as `RunOptions.first_seed`
-        if self.record:
-            record_path(self.results, self.record)  # refuses a name before the work
 
 
 def presets(dataset: str) -> list[Experiment]:
     """Return the experiments of the data set's own script, or those with the defaults."""
     find_description(dataset)  # refuses a name that is none
-    name = f"hyperqa_{dataset.replace('-', '_')}"
-    if importlib.util.find_spec(f"answer_ranking.reproduce.{name}") is None:
-        data = DataOptions(dataset=dataset)
-        return [Experiment.of(entry.name, data) for entry in of_paper("hyperqa")]
-    return import_module(f"answer_ranking.reproduce.{name}").PRESETS
+    data = DataOptions(dataset=dataset)
+    usual = [Experiment.of(entry.name, data) for entry in of_paper("hyperqa")]
+    return recorded_presets("hyperqa", dataset) or usual
 
 
 def analyse(experiment: Experiment) -> dict[str, Any]:
@@ -99,7 +91,7 @@ def analyse(experiment: Experiment) -> dict[str, Any]:
         raise UserError(
             "Figure 4 needs scikit-learn: pip install -e '.[analysis]', or leave it out: --tsne-texts 0."
         )
-    path = record_path(options.results, options.record) if options.record else None
+    path = options.record_file
     subject = {"dataset": experiment.data.dataset, "model": experiment.title}
     record = StudyRecord(path, subject, {}, extent_of=lambda _: {}, needed=("norms",))
     folders = [options.output, figures_folder(options.results)] if path else [options.output]

@@ -29,18 +29,15 @@ from answer_ranking.engine import Seed, Study, StudyRecord, TrainingData
 from answer_ranking.engine.study import Condition
 from answer_ranking.engine.training_run import key_of, score_splits, training_key
 from answer_ranking.evaluation.metrics import mean_confidence_interval, over_seeds, strictest
-from answer_ranking.evaluation.records import record_path
 from answer_ranking.evaluation.significance import paired_randomisation_test
+from answer_ranking.models.catalogue import CATALOGUE
 from answer_ranking.reports.studies.transfer_page import SCRATCH, TRAINED_ON, UNSEEN, results_table
-from answer_ranking.reproduce import (
-    attentive_pooling_trecqa,
-    attentive_pooling_wikiqa,
-    cosinet_wikiqa,
-    ctrn_trecqa,
-    hyperqa_trecqa,
-    hyperqa_wikiqa,
+from answer_ranking.reproduce.experiments.options import (
+    Experiment,
+    StudyOptions,
+    parse,
+    recorded_presets,
 )
-from answer_ranking.reproduce.experiments.options import Experiment, StudyOptions, parse
 from answer_ranking.reproduce.experiments.run import Run, facts, slug, train
 from answer_ranking.training.options import check_range
 
@@ -76,17 +73,10 @@ class TransferOptions(StudyOptions):
 
 def presets() -> list[Experiment]:
     """State the models with the options of their recorded experiments on WikiQA and TrecQA."""
-    scripts = (
-        hyperqa_wikiqa,
-        hyperqa_trecqa,
-        cosinet_wikiqa,
-        ctrn_trecqa,
-        attentive_pooling_wikiqa,
-        attentive_pooling_trecqa,
-    )
+    papers = dict.fromkeys(entry.paper for entry in CATALOGUE.values())
     found = []
-    for script in scripts:
-        for each in script.PRESETS:
+    for paper, dataset in product(papers, ("wikiqa", "trecqa")):
+        for each in recorded_presets(paper, dataset):
             found.append(replace(each.changed(patience=5), run=TransferOptions()))
     return found
 
@@ -101,9 +91,8 @@ def check(experiment: Experiment) -> StudyRecord:
             raise UserError(f"{name} differs between the two data sets. Give other --embeddings.")
     if getattr(experiment.model, "train_word_vectors", False):
         raise UserError("the two data sets have different words: leave --train-word-vectors out.")
-    path = record_path(options.results, options.record) if options.record else None
     subject = {"dataset": experiment.data.dataset}
-    return StudyRecord(path, subject, {"seeds": len(options.seed_list)})
+    return StudyRecord(options.record_file, subject, {"seeds": len(options.seed_list)})
 
 
 def transfer(experiment: Experiment) -> list[dict[str, Any]]:
