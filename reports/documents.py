@@ -117,12 +117,15 @@ def figures(root: Path) -> Figures:
 def main(arguments: list[str] | None = None) -> int:
     """Run `python -m answer_ranking.reports`; a UserError says what is missing or out of date."""
     options = _parse(arguments)
-    texts = {path: text for path, text in documents(options.root).items() if _current(path) != text}
-    drawings = {}
+    texts, drawings = {}, {}
+    for path, text in documents(options.root).items():
+        if _current(path) != text:
+            texts[path] = text
     for path, (points, draw) in figures(options.root).items():
         if drawn_from(path) != json.dumps(points):
             drawings[path] = points, draw
-    outdated = " and ".join(path.relative_to(options.root).as_posix() for path in [*texts, *drawings])
+    paths = [path.relative_to(options.root).as_posix() for path in (*texts, *drawings)]
+    outdated = " and ".join(paths)
     if outdated and options.check:
         raise UserError(
             f"{outdated} out of date. Run python -m answer_ranking.reports and commit what it writes."

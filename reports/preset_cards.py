@@ -13,7 +13,10 @@ from answer_ranking.reports.pages import render
 
 RANKERS = {"preset": "the preset", "bm25": "BM25", "fusion": "the fusion of both"}
 """What a card compares, in the order of its tables."""
-_NEEDED = ("command", "name", "model", "data", "word_vectors", "trials", "chosen", "conditions", "size")
+_NEEDED = (
+    *("command", "name", "model", "data", "word_vectors"),
+    *("trials", "chosen", "conditions", "size"),
+)
 
 Card = Mapping[str, Any]
 

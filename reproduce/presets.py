@@ -105,7 +105,7 @@ def trials(runs: Sequence[Run]) -> list[dict[str, Any]]:
     for run in runs:
         own = {name: run.experiment.configuration[name] for name in varied}
         for seed, result in run.results.items():
-            epoch = 1 + int(np.argmax([epoch["dev_map"] for epoch in result.history]))
+            epoch = 1 + int(pd.DataFrame(result.history)["dev_map"].argmax())
             found.append({**own, "seed": seed, "epoch": epoch, "dev_map": result.dev_map})
     return found
 
@@ -118,10 +118,11 @@ def small_ranker(run: Run, data: TrainingData) -> Ranker:
     counts = np.where(vectors.known, count_words([data.train], len(data.vocabulary)), 0)
     numbers = np.argsort(-counts, kind="stable")[:N_WORDS]
     vocabulary = Vocabulary([data.vocabulary.words[number] for number in numbers])
-    model = with_word_vectors(run.model, vectors.matrix[np.concatenate([[0, Vocabulary.UNKNOWN], numbers])])
-    name = f"{data.title}, {vectors.name}"
-    kind = run.experiment.name
-    return Ranker(model, vocabulary, name=name, kind=kind, vectors=run.experiment.data.embeddings)
+    kept = np.concatenate([[0, Vocabulary.UNKNOWN], numbers])
+    model = with_word_vectors(run.model, vectors.matrix[kept])
+    name, experiment = f"{data.title}, {vectors.name}", run.experiment
+    given = {"name": name, "kind": experiment.name, "vectors": experiment.data.embeddings}
+    return Ranker(model, vocabulary, **given)
 
 
 def scores_of(ranker: Ranker, table: pd.DataFrame) -> np.ndarray:
@@ -162,14 +163,14 @@ def measure(ranker: Ranker, dataset: Dataset, own: set[str]) -> Iterator[dict[st
     scores["bm25"] = rule_scores(table, description, ("BM25",))["BM25"]
     scores["fusion"] = fuse(ids, *scores.values())
     measured = {name: evaluate_ranking(ids, labels, values) for name, values in scores.items()}
-    seen = [letters(text) in own for text in table["candidate"].unique()]
+    seen = pd.Series(table["candidate"].unique()).map(letters).isin(own)
     for protocol, rule in description.protocols.items():
         yield {
             "title": description.title,
             "protocol": protocol,
             "drawn": len(drawn),
             "of": len(questions),
-            "seen": float(np.mean(seen)),
+            "seen": float(seen.mean()),
             **compare(measured, rule),
         }
 
@@ -187,12 +188,12 @@ def main(config: Config) -> None:
     trained_scores = best.results[chosen["seed"]].scores["dev"]
     difference = np.abs(scores_of(ranker, data.dataset.dev) - trained_scores).max()
     measured = conditions(ranker, data, config.data_home)
-    description = data.dataset.description
     drawn = set()
     for each in measured:
         if each["drawn"] < each["of"]:
             number = f"{each['drawn']} of {each['of']:,}"
             drawn.add(f"{each['title']}: {number} questions, drawn with seed 0.")
+    description = data.dataset.description
     card = {
         "name": config.preset,
         "model": best.experiment.title,

@@ -16,8 +16,8 @@ READINGS = (BASELINE, "points", "parameters", "released_code")
 COSINE = "cosineqa"
 TITLES = {**{name: f"HyperQA, `{name}`" for name in READINGS}, COSINE: "CosineQA"}
 """Every condition, in the order of the tables."""
-_KEYS = {"title", "dataset", "protocol", "embeddings", "configuration", "tuning", "conditions", "command"}
-_KEYS |= {"seeds", "size_seeds"}
+_KEYS = {"title", "dataset", "protocol", "embeddings", "configuration", "tuning"}
+_KEYS |= {"conditions", "command", "seeds", "size_seeds"}
 
 Condition = Mapping[str, Any]
 """A summary of `evaluation.eq9_summary.summarise_conditions`."""

@@ -134,9 +134,10 @@ def median_stop(trials: Sequence[Mapping[str, Any]]) -> "keras.callbacks.Callbac
 
         def on_epoch_end(self, epoch, logs=None):
             self.best = max(self.best, logs["dev_map"])
+            if epoch + 1 < FIRST_SHARE * self.params["epochs"] or len(trials) < FIRST_STOPPED:
+                return
             rivals = [max(each["dev_map"][: epoch + 1]) for each in trials]
-            early = epoch + 1 < FIRST_SHARE * self.params["epochs"] or len(rivals) < FIRST_STOPPED
-            if not early and self.best < statistics.median(rivals):
+            if self.best < statistics.median(rivals):
                 self.stopped = self.model.stop_training = True
 
     return MedianStop()
@@ -181,15 +182,16 @@ def refuse_drawn(experiment: Experiment) -> None:
     """Refuse an option that the search draws, since what the user gives would have no effect."""
     usual = [each.configuration for each in presets() if each.name == experiment.name]
     for name in search_space(experiment).keys() - FACTORS:
-        stated = [each.get(name) for each in usual]
-        if stated and experiment.configuration.get(name) not in stated:
+        given = experiment.configuration.get(name)
+        if usual and given not in [each.get(name) for each in usual]:
             raise UserError(f"the search draws {name}: leave --{name.replace('_', '-')} out.")
 
 
 def search_key(experiment: Experiment, data: TrainingData) -> str:
     """Identify a search by what its trials depend on beside the options that are drawn."""
-    drawn = search_space(experiment).keys() - FACTORS
-    given = {name: value for name, value in experiment.configuration.items() if name not in drawn}
+    given = dict(experiment.configuration)
+    for name in search_space(experiment).keys() - FACTORS:
+        given.pop(name, None)
     return key_of(given, data.data_hash, experiment.run.search_seed)
 
 
@@ -232,7 +234,8 @@ def write(run: Run, trials: pd.DataFrame, best: pd.Series) -> None:
     from answer_ranking.training.scoring import Scorer
 
     test = run.data.test
-    speed = questions_per_second(Scorer(run.model, test, run.data.order_seed), len(test.question_ids))
+    scorer = Scorer(run.model, test, run.data.order_seed)
+    speed = questions_per_second(scorer, len(test.question_ids))
     found = {
         "chosen": int(best.name),
         "trials": len(trials),

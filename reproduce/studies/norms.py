@@ -103,12 +103,12 @@ def analyse(experiment: Experiment) -> dict[str, Any]:
     title = f"{experiment.title}, {data.title}, {options.split}"
     found = vectors_of(model, split)
 
-    figures = draw(found, experiment, title)
     stem = path.stem if path else f"{experiment.data.dataset}-{experiment.name}"
-    names = [f"{part}-{stem}.png" for part in figures]
-    for folder in folders:
-        for name, figure in zip(names, figures.values(), strict=True):
-            save_figure(figure, folder / name)
+    names = []
+    for part, figure in draw(found, experiment, title).items():
+        names.append(f"{part}-{stem}.png")
+        for folder in folders:
+            save_figure(figure, folder / names[-1])
     levels = words_by_level(split, data.vocabulary, found.word_norms, options.levels)
     print_levels(title, levels)
     print_pairs(split, data.vocabulary, level_of(found.word_norms, options.levels), options.pairs)
@@ -174,9 +174,10 @@ def vectors_of(model: "keras.Model", split: "EncodedSplit") -> Vectors:
 
 def draw(found: Vectors, experiment: Experiment, title: str) -> "dict[str, Figure]":
     """Draw the figures, by the first part of their files' names."""
-    options, max_norm = experiment.run, experiment.model.max_norm
+    options, edge = experiment.run, experiment.model.max_norm
+    norms = found.question_norms, found.answer_norms
     figures = {
-        "norms": norm_histogram(found.question_norms, found.answer_norms, max_norm=max_norm, title=title),
+        "norms": norm_histogram(*norms, max_norm=edge, title=title),
         "word_norms": word_norm_figure(found.word_norms[found.words], title),
     }
     if options.tsne_texts:
@@ -252,11 +253,12 @@ def print_levels(title: str, levels: list[dict[str, Any]]) -> None:
 def print_comparison(comparison: NormComparison) -> None:
     """Print the effects with their intervals."""
     effects = [[words, str(getattr(comparison, name))] for name, words in EFFECTS.items()]
-    print(f"\nQuestions against answers, {comparison.n_questions} questions, with 95 % intervals\n")
+    n_questions, share = comparison.n_questions, comparison.lengths_in_common
+    print(f"\nQuestions against answers, {n_questions} questions, with 95 % intervals\n")
     print(text_table(["", "effect"], effects))
     print(
-        f"\n{comparison.lengths_in_common:.0%} of the questions have a length that is usual among answers "
-        "(the middle 90 %):\nwhere that is little, the comparison at equal length is an extrapolation."
+        f"\n{share:.0%} of the questions have a length that is usual among answers (the middle 90 %):\n"
+        "where that is little, the comparison at equal length is an extrapolation."
     )
 
 
@@ -268,8 +270,11 @@ def print_pairs(split: "EncodedSplit", vocabulary: "Vocabulary", level: np.ndarr
         texts = [split.questions.take([number]).words, split.candidates.take([correct]).words]
         print("\nA question and a correct answer by level (Table 8)\n")
         for height in range(1, int(level.max()) + 1):
-            words = (" ".join(vocabulary.words[i] for i in text if level[i] == height) for text in texts)
-            print(f"  H{height}  {'  |  '.join(each or '–' for each in words)}")
+            sides = []
+            for text in texts:
+                words = [vocabulary.words[i] for i in text[level[text] == height]]
+                sides.append(" ".join(words) or "–")
+            print(f"  H{height}  {'  |  '.join(sides)}")
 
 
 def main(args: list[str]) -> None:

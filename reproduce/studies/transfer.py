@@ -116,8 +116,9 @@ Weights = dict[int, list[np.ndarray]]
 def from_source(experiment: Experiment) -> Weights:
     """Train every seed on the source, and give the weights."""
     options = experiment.run
-    source = {"dataset": options.source, "variant": None, "epochs": options.source_epochs, "patience": None}
-    experiment = experiment.changed(**source, record=None)
+    source = {"dataset": options.source, "variant": None, "record": None}
+    fit = {"epochs": options.source_epochs, "patience": None}
+    experiment = experiment.changed(**source, **fit)
     run = Run("transfer", experiment, experiment.data.load())
     weights = {}
     for number in run.seeds:
@@ -132,9 +133,8 @@ def measured(experiment: Experiment, data: TrainingData, starts: Weights) -> lis
     options, protocols = experiment.run, data.dataset.description.protocols
     name = slug(experiment.data.dataset, data.dataset.variant, experiment.name)
     folder = options.output / "transfer"
-    study = Study(
-        measure=partial(measure, experiment, data, starts), rows=folder / f"{name}.jsonl", folder=folder
-    )
+    train_one = partial(measure, experiment, data, starts)
+    study = Study(measure=train_one, rows=folder / f"{name}.jsonl", folder=folder)
     frame = study.frame(planned(experiment, data, starts), options.seed_list)
     found = []
     for (way, questions), rows in frame.groupby(["way", "questions"], sort=False):
@@ -205,8 +205,11 @@ def n_questions(data: TrainingData) -> int:
 
 def digest(starts: Weights) -> str:
     """Shorten the weights of all seeds to a text that no others have."""
-    content = b"".join(weight.tobytes() for number in sorted(starts) for weight in starts[number])
-    return hashlib.sha256(content).hexdigest()[:8]
+    content = hashlib.sha256()
+    for number in sorted(starts):
+        for weight in starts[number]:
+            content.update(weight.tobytes())
+    return content.hexdigest()[:8]
 
 
 def condition(rows: pd.DataFrame, data: TrainingData, protocol: str) -> dict[str, Any]:
@@ -214,7 +217,7 @@ def condition(rows: pd.DataFrame, data: TrainingData, protocol: str) -> dict[str
     rule = data.dataset.description.protocols[protocol]
     found = over_seeds(tables(rows["test"]), tables(rows["dev"]), rule)
     return {
-        **{name: rows[name].iloc[0] for name in ("way", "questions", "rate_factor")},
+        **rows[["way", "questions", "rate_factor"]].iloc[0].to_dict(),
         "protocol": protocol,
         "metrics": {name: found["metrics"][name] for name in _METRICS},
         "metrics_dev": {"map": found["metrics_dev"]["map"]},
@@ -232,10 +235,13 @@ def comparisons(conditions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Compare MAP between the ways, all questions of the target being trained on."""
     protocol = strictest(each["protocol"] for each in conditions)
     # Of each way the last condition has all questions.
-    last = {each["way"]: each for each in conditions if each["protocol"] == protocol}
+    last = {}
+    for each in conditions:
+        if each["protocol"] == protocol:
+            last[each["way"]] = each["per_question"]
     found = []
     for better, worse in ((UNSEEN, SCRATCH), (TRAINED_ON, SCRATCH), (TRAINED_ON, UNSEEN)):
-        pair = [last[way]["per_question"] for way in (better, worse)]
+        pair = last[better], last[worse]
         mean, half_width = mean_confidence_interval(np.subtract(*pair))
         found.append(
             {
