@@ -13,7 +13,10 @@ from typing import Any
 
 from answer_ranking.base.errors import UserError
 
-_COMPARED = ("answer-ranking", "ray", "keras", "tensorflow", "numpy", "pandas", "faiss-cpu", "bm25s")
+_COMPARED = (
+    *("answer-ranking", "ray", "keras", "tensorflow"),
+    *("numpy", "pandas", "faiss-cpu", "bm25s"),
+)
 
 
 @contextmanager
@@ -48,8 +51,8 @@ def cluster(address: str) -> Iterator[Any]:
             )
         except (OSError, ValueError, RuntimeError) as error:
             raise UserError(
-                f"no Ray cluster answers at {address!r} ({error!s:.200}). Start one with `ray start --head`, "
-                "or use the address local."
+                f"no Ray cluster answers at {address!r} ({error!s:.200}). "
+                "Start one with `ray start --head`, or use the address local."
             ) from error
         if threading.current_thread() is threading.main_thread():
             # Ray's own handler, which it puts over Python's, ends the process at once.
@@ -78,11 +81,13 @@ def _refuse_other_versions(ray: Any) -> None:
 
     own = versions()
     look = ray.remote(num_cpus=0, max_retries=0)(versions)
-    nodes = {each["NodeID"]: each["NodeManagerAddress"] for each in ray.nodes() if each["Alive"]}
-    asked = {
-        node: look.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False)).remote()
-        for node in nodes
-    }
+    nodes, asked = {}, {}
+    for each in ray.nodes():
+        if each["Alive"]:
+            node = each["NodeID"]
+            there = NodeAffinitySchedulingStrategy(node, soft=False)
+            nodes[node] = each["NodeManagerAddress"]
+            asked[node] = look.options(scheduling_strategy=there).remote()
     errors = ray.exceptions
     gone = errors.TaskUnschedulableError, errors.NodeDiedError, errors.WorkerCrashedError
     for node, answer in asked.items():
@@ -95,10 +100,10 @@ def _refuse_other_versions(ray: Any) -> None:
                 f"the node {nodes[node]} cannot run this package ({error!s:.200}). "
                 "Install the same version there."
             ) from error
-        other = [
-            f"{name} {theirs.get(name)} (here {own[name]})" for name in own if theirs.get(name) != own[name]
-        ]
+        other = []
+        for name, version in own.items():
+            if theirs.get(name) != version:
+                other.append(f"{name} {theirs.get(name)} (here {version})")
         if other:
-            raise UserError(
-                f"the node {nodes[node]} has other versions: {', '.join(other)}. Install the same ones."
-            )
+            what = f"the node {nodes[node]} has other versions: {', '.join(other)}"
+            raise UserError(f"{what}. Install the same ones.")

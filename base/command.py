@@ -17,8 +17,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 
 _NO_MEMORY = (
-    "there is too little memory{}. Close other programs, give less at a time (a part of the table, a "
-    "smaller --batch-size), or use a machine with more."
+    "there is too little memory{}. Close other programs, give less at a time "
+    "(a part of the table, a smaller --batch-size), or use a machine with more."
 )
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
@@ -28,7 +28,8 @@ def import_tensorflow() -> None:
 
     What they wrote is shown after an exception, or where TF_CPP_MIN_LOG_LEVEL asks for messages.
     """
-    if "tensorflow" in sys.modules or sys.stderr is None or os.environ.get("TF_CPP_MIN_LOG_LEVEL") != "3":
+    wanted = os.environ.get("TF_CPP_MIN_LOG_LEVEL") != "3"
+    if wanted or sys.stderr is None or "tensorflow" in sys.modules:
         return
     stderr = os.dup(2)
     with tempfile.TemporaryFile() as hidden:
@@ -67,8 +68,10 @@ def run_command(main: Callable[[], object]) -> None:
         if isinstance(stream, io.TextIOWrapper) and (stream.isatty() or stream is sys.stderr):
             stream.reconfigure(errors="backslashreplace")
     # A shell's background job ignores the keyboard's interruption.
-    heard = [each for each in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(each) != signal.SIG_IGN]
-    before = {number: signal.signal(number, interrupt) for number in heard}
+    before = {}
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            before[number] = signal.signal(number, interrupt)
     try:
         code = main()
         if sys.stdout is not None:

@@ -155,7 +155,8 @@ def read_lines(path: str | Path, what: str) -> list[str]:
     """
     where = "standard input" if str(path) == "-" else path
     content = sys.stdin.buffer.read() if str(path) == "-" else read_content(path)
-    found = [line.strip() for line in decode_text(content, where).split("\n") if line.strip()]
+    lines = map(str.strip, decode_text(content, where).split("\n"))
+    found = list(filter(None, lines))
     if not found:
         raise UserError(f"{where} holds no {what}: write one per line.")
     return found
@@ -171,11 +172,11 @@ def allow_files(n: int) -> None:
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed, most = n + _OTHER_FILES, sys.maxsize if hard == resource.RLIM_INFINITY else hard
+    needed = n + _OTHER_FILES
+    most = sys.maxsize if hard == resource.RLIM_INFINITY else hard
     if most < needed:
-        raise UserError(
-            f"{needed:,} open files are needed, and {most:,} allowed. Raise the limit: ulimit -Hn."
-        )
+        what = f"{needed:,} open files are needed, and {most:,} allowed"
+        raise UserError(f"{what}. Raise the limit: ulimit -Hn.")
     if soft != resource.RLIM_INFINITY and soft < needed:
         # Twice as many, since there may be a new state beside an old one.
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(2 * needed, most), hard))
@@ -244,9 +245,8 @@ def bounded(stream: Any, where: str | Path, most: int = 0, times: int = MOST_TIM
 
     A UserError is raised where it is more.
     """
-    return io.BufferedReader(
-        _Bounded(stream, where, most or max(MOST_BYTES, times * Path(where).stat().st_size))
-    )
+    most = most or max(MOST_BYTES, times * Path(where).stat().st_size)
+    return io.BufferedReader(_Bounded(stream, where, most))
 
 
 @contextmanager
@@ -258,9 +258,13 @@ def open_content(path: str | Path, most: int = 0, times: int = MOST_TIMES) -> It
     try:
         with Path(path).open("rb") as file:
             packed = file.peek(2).startswith(b"\x1f\x8b")
-            yield bounded(gzip.GzipFile(fileobj=file), path, most, times) if packed else file
+            if packed:
+                yield bounded(gzip.GzipFile(fileobj=file), path, most, times)
+            else:
+                yield file
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise UserError(f"{path} is damaged or cut short ({error}). Delete it and fetch it again.") from error
+        what = f"{path} is damaged or cut short ({error})"
+        raise UserError(f"{what}. Delete it and fetch it again.") from error
     except FileNotFoundError as error:
         raise UserError(f"{path} does not exist. Check the path.") from error
     except OSError as error:
@@ -289,7 +293,7 @@ def decode_text(content: bytes, path: str | Path) -> str:
 
 def cache_folder(cache_home: str | Path | None = None) -> Path:
     """Give the folder for files that can be made again: `cache_home`, else the user's cache directory."""
-    return Path(cache_home) if cache_home else Path(platformdirs.user_cache_dir("answer-ranking"))
+    return Path(cache_home or platformdirs.user_cache_dir("answer-ranking"))
 
 
 def cached_arrays(
@@ -303,7 +307,8 @@ def cached_arrays(
     if os.path.isfile(path):  # noqa: PTH113 (Path.is_file raises where it may not look)
         try:
             with zipfile.ZipFile(path) as archive:
-                if sum(each.file_size for each in archive.infolist()) > path.stat().st_size:
+                unpacked = sum(each.file_size for each in archive.infolist())
+                if unpacked > path.stat().st_size:
                     raise ValueError("it is compressed, which it never was")
             with np.load(path, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
@@ -326,5 +331,6 @@ def _sha256(name: str, arrays: dict[str, np.ndarray]) -> bytes:
     digest = hashlib.sha256(name.encode())
     for key, array in sorted(arrays.items()):
         digest.update(repr((key, array.dtype.str, array.shape)).encode())
-        digest.update(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"")
+        if array.size:
+            digest.update(np.ascontiguousarray(array).view(np.uint8).data)
     return digest.digest()

@@ -20,8 +20,8 @@ def check_range(
         if value is None or (at_least <= value <= at_most and above < value < below):
             continue
         words = {"at least": at_least, "above": above, "at most": at_most, "below": below}
-        limits = " and ".join(f"{word} {limit}" for word, limit in words.items() if math.isfinite(limit))
-        raise UserError(f"{name} must be {limits}. Received: {value}")
+        limits = [f"{word} {limit}" for word, limit in words.items() if math.isfinite(limit)]
+        raise UserError(f"{name} must be {' and '.join(limits)}. Received: {value}")
 
 
 def check_choice(options: object, name: str, choices: object) -> None:

@@ -23,8 +23,7 @@ def get(dataset: Name, data_home: str | None = None) -> None:
     SHA-256 where it is known.
 
     Args:
-        dataset: its name: wikiqa, trecqa, insuranceqa, semevalcqa, squad-sent, qed; sample is bundled. All
-            others are in docs/data.md.
+        dataset: its name, such as wikiqa; docs/data.md has all.
         data_home: the folder that holds wikiqa/, trecqa/ and so on.
     """
     from answer_ranking.data_prep.dataset import find_description
@@ -38,11 +37,14 @@ def get(dataset: Name, data_home: str | None = None) -> None:
     for file in description.files:
         if file.path in paths:
             known = file.sha256 or (file.substitute and file.substitute.sha256)
-            print(f"{paths[file.path]}: {'checksum right' if known else 'there (no checksum is known)'}")
+            state = "checksum right" if known else "there (no checksum is known)"
+            print(f"{paths[file.path]}: {state}")
         else:
-            print(f"{file.path}: absent. Only the training set {', '.join(file.variants)} needs it.")
+            variants = ", ".join(file.variants)
+            print(f"{file.path}: absent. Only the training set {variants} needs it.")
     complete = "complete" if len(paths) == len(description.files) else "there, but for that"
-    print(f"{description.title} is {complete}. Source: {description.source}. Licence: {description.licence}.")
+    about = f"Source: {description.source}. Licence: {description.licence}."
+    print(f"{description.title} is {complete}. {about}")
 
 
 def stats(
@@ -74,16 +76,15 @@ def stats(
     from json import dumps
     from pathlib import Path
 
-    named = {"question": question_column, "candidate": candidate_column, "label": label_column}
-    columns = {ours: name for ours, name in named.items() if name != ours}
+    columns = renamed(question=question_column, candidate=candidate_column, label=label_column)
     if Path(dataset).suffix or Path(dataset).is_file():
         if variant or data_home:
-            raise UserError("--variant and --data-home are for the papers' data sets, not for a table.")
+            raise UserError("--variant and --data-home are for the papers' data sets alone.")
         title, variant, notes = Path(dataset).name, "", []
         rows = _count_table(dataset, columns, drop_bad_rows)
     else:
         if columns or drop_bad_rows:
-            raise UserError("--drop-bad-rows and the names of columns are for a table of your own.")
+            raise UserError("--drop-bad-rows and names of columns are for a table of your own.")
         from answer_ranking.data_prep.dataset import load_dataset
         from answer_ranking.data_prep.statistics import dataset_statistics
 
@@ -92,8 +93,8 @@ def stats(
         rows = dataset_statistics(loaded)
     notes += _order_warnings(rows)
     if json:
-        record = {"dataset": title, "variant": variant, "rows": rows.to_dict("records"), "notes": notes}
-        print(dumps(record, indent=1))
+        record = {"dataset": title, "variant": variant, "rows": rows.to_dict("records")}
+        print(dumps({**record, "notes": notes}, indent=1))
         return
     print(f"{title}{f', training set {variant}' if variant else ''}")
     print(_text_table(rows))
@@ -116,6 +117,11 @@ def card(
     from answer_ranking.reports.data_card import data_card
 
     print(data_card(load_dataset(dataset, variant, data_home)))
+
+
+def renamed(**names: str) -> dict[str, str]:
+    """Give the columns of a table that have other names than ours, by ours."""
+    return {ours: name for ours, name in names.items() if name != ours}
 
 
 def _count_table(path: str, columns: dict[str, str], drop_bad_rows: bool) -> "pd.DataFrame":
@@ -144,8 +150,9 @@ def _order_warnings(rows: "pd.DataFrame") -> list[str]:
     for row in rows[(rows["order"] != "") & (rows["protocol"] == "all")].itertuples():
         share = row.correct_first if row.order == "correct first" else row.correct_last
         warnings.append(
-            f"{row.split}: THE ORDER GIVES THE LABEL AWAY ({row.order} in {share:.1%} of the questions with "
-            "both kinds). Break ties at random, and shuffle the candidates before a model sees their order."
+            f"{row.split}: THE ORDER GIVES THE LABEL AWAY ({row.order} in {share:.1%} of the "
+            "questions with both kinds). Break ties at random, and shuffle the candidates before "
+            "a model sees their order."
         )
     return warnings
 

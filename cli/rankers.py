@@ -10,6 +10,7 @@ from tyro.conf import OmitArgPrefixes, Positional
 from answer_ranking import ranking
 from answer_ranking.base.command import printable
 from answer_ranking.base.errors import UserError
+from answer_ranking.cli.data import renamed
 from answer_ranking.ranking.train_options import TrainOptions
 
 Table = Annotated[Path, tyro.conf.arg(metavar="TABLE")]
@@ -74,14 +75,14 @@ def rank(
     if table is not None:
         if question is not None:
             raise UserError(_EITHER)
-        columns = {"question": question_column, "candidate": candidate_column}
+        columns = renamed(question=question_column, candidate=candidate_column)
         _rank_table(model, table, output, top, columns, drop_bad_rows, bom)
         return
     if question is None or candidates is None:
         raise UserError(_EITHER)
     if output is not None:
         raise UserError("--output goes with --table. Redirect the output instead.")
-    if bom or drop_bad_rows or (question_column, candidate_column) != ("question", "candidate"):
+    if bom or drop_bad_rows or renamed(question=question_column, candidate=candidate_column):
         raise UserError("--bom, --drop-bad-rows and the names of columns go with --table.")
     _rank_lines(model, question, candidates, top)
 
@@ -96,8 +97,8 @@ def explain(
 ) -> None:
     """Show what the words of a question and an answer do to the score.
 
-    HyperQA and CosineQA show each word's share of the score, AP-CNN and AP-BiLSTM their attention, Cosinet
-    the relatedness of words, CTRN and QRNN their gates; others what the score loses without each word.
+    A model has a reason of its own: each word's share of the score, its attention, its gates, or how
+    words are related. Of all others it is shown what the score loses without each word.
 
     Args:
         model: the folder model/ that a training left, or a ranker that comes with the package.
@@ -111,24 +112,27 @@ def explain(
     if output.suffix.lower() not in (".png", ".svg", ".html"):
         raise UserError(f"--output must end in .png, .svg or .html. Received: {output}")
     if disk is not None and method != "own":
-        raise UserError("--method says how words are weighed, and --disk shows no words. Leave one out.")
+        raise UserError("--method weighs words, and --disk shows none. Leave one of them out.")
     from answer_ranking.base.files import atomic_write, read_lines
 
     ranker = ranking.Ranker.load(model)
     why: ranking.Disk | ranking.Explanation
     if disk is not None:
-        why = ranker.disk(question, list(dict.fromkeys([answer, *read_lines(disk, "answers")])))
+        answers = dict.fromkeys([answer, *read_lines(disk, "answers")])
+        why = ranker.disk(question, list(answers))
     else:
         why = ranker.explain(question, answer, method)
     with atomic_write(output, "wb") as file:
         if output.suffix.lower() == ".png":
             why.figure().savefig(file, format="png")
         else:
-            file.write((why.svg() if output.suffix.lower() == ".svg" else why.html()).encode())
+            page = why.svg() if output.suffix.lower() == ".svg" else why.html()
+            file.write(page.encode())
     print(printable(why.summary))
     if isinstance(why, ranking.Explanation):
         for side, words in why.strongest().items():
-            print(f"{side:9}", printable(", ".join(f"{word} {weight:.3f}" for word, weight in words)))
+            weighed = ", ".join(f"{word} {weight:.3f}" for word, weight in words)
+            print(f"{side:9}", printable(weighed))
     print(output)
 
 
@@ -169,17 +173,16 @@ def _rank_table(
     table: Path,
     output: Path | None,
     top: int | None,
-    named: dict[str, str],
+    columns: dict[str, str],
     drop_bad_rows: bool,
     bom: bool,
 ) -> None:
-    """Rank the questions of a table, whose columns have these names, and print or write the ranking."""
+    """Rank the questions of a table, some of whose columns have these names; print or write it."""
     if output is not None and output.suffix.lower() != ".csv":
         raise UserError(f"--output must end in .csv. Received: {output}")
     from answer_ranking.base.files import atomic_write
     from answer_ranking.data_prep.own_tables import load_table, write_csv
 
-    columns = {ours: name for ours, name in named.items() if name != ours}
     rows = load_table(table, labelled=False, columns=columns, drop_bad_rows=drop_bad_rows)
     ranked = ranking.Ranker.load(model).rank_table(rows)
     if top is not None:
@@ -189,4 +192,5 @@ def _rank_table(
         return
     with atomic_write(output) as file:
         write_csv(ranked, file, rows.attrs["separator"], bom=bom)
-    print(f"{len(ranked):,} candidates of {ranked['question_id'].nunique():,} questions: {output}")
+    n_questions = ranked["question_id"].nunique()
+    print(f"{len(ranked):,} candidates of {n_questions:,} questions: {output}")

@@ -65,7 +65,7 @@ def index(
             this machine, or an address such as 10.0.0.1:6379. The index is the same.
     """
     if not tables:
-        raise UserError("name the tables of answers: answer-ranking index ANSWERS --output INDEX.")
+        raise UserError("name tables of answers: answer-ranking index ANSWERS --output INDEX.")
     if output is None:
         raise UserError("give the folder of the index: --output INDEX.")
     if add and delete:
@@ -153,14 +153,14 @@ def search(
     found = results.table
     if output is not None:
         _write(found, output)
-        print(f"{len(found):,} answers to {found['question_id'].nunique():,} questions: {output}")
+        n_questions = found["question_id"].nunique()
+        print(f"{len(found):,} answers to {n_questions:,} questions: {output}")
     elif question is None:
         write_csv(found, sys.stdout)
     else:
         for row in found.itertuples():
-            print(
-                f"{row.rank:3}  {row.score:9.4f}  {printable(row.candidate_id)}  {printable(row.candidate)}"
-            )
+            text = f"{printable(row.candidate_id)}  {printable(row.candidate)}"
+            print(f"{row.rank:3}  {row.score:9.4f}  {text}")
         if not len(found):
             print("No answer was found.")
 
@@ -182,15 +182,16 @@ def _ids(path: Path) -> list[str]:
     rows = plain_names(table, path, ["candidate_id"])
     if "candidate_id" not in rows:
         raise UserError(f"{path}: the column 'candidate_id' is missing, which says what to delete.")
-    checked = check_table(rows.assign(question=range(len(rows)), candidate="-"), path, lines, labelled=False)
-    return checked["candidate_id"].tolist()
+    whole = rows.assign(question=range(len(rows)), candidate="-")
+    return check_table(whole, path, lines, labelled=False)["candidate_id"].tolist()
 
 
 def _write(found: "pd.DataFrame", output: Path) -> None:
     if output.suffix.lower() == ".run":
         from answer_ranking.evaluation import write_run
 
-        write_run(output, *(found[name].tolist() for name in ("question_id", "candidate_id", "score")))
+        columns = found[["question_id", "candidate_id", "score"]].to_dict("list")
+        write_run(output, *columns.values())
         return
     from answer_ranking.base.files import atomic_write
     from answer_ranking.data_prep.own_tables import write_csv

@@ -44,10 +44,11 @@ def main_record(records: Sequence[ResultRecord], model: str) -> ResultRecord | N
     """Find the record for a row of a table among those on the table's data; a UserError names two."""
     main = _main_of(model, records)
     if len(main) > 1:
-        described = " and ".join(f"`{record.command}` ({record.created})" for record in main[:2])
+        first, second = main[:2]
         raise UserError(
-            f"two records claim the row of {model} on {main[0].dataset} {main[0].protocol} as main: "
-            f'{described}. Set "main" to false in one of them.'
+            f"two records claim the row of {model} on {first.dataset} {first.protocol} as main: "
+            f"`{first.command}` ({first.created}) and `{second.command}` ({second.created}). "
+            'Set "main" to false in one of them.'
         )
     return main[0] if main else None
 
@@ -73,7 +74,8 @@ def reference(
         return choices[0]
     if record.model != baseline:
         choices = _main_of(baseline, here)
-        choices += [each for each in here if (each.model, each.embeddings) == (baseline, record.embeddings)]
+        alike = (baseline, record.embeddings)
+        choices += [each for each in here if (each.model, each.embeddings) == alike]
     if not choices and not record.main:
         choices = _main_of(record.model, same_data)
     return next((each for each in choices if each != record), None)
@@ -81,8 +83,10 @@ def reference(
 
 def _comparable(record: ResultRecord, other: ResultRecord) -> bool:
     """Tell whether two records are of one paper and test; rules are compared with nothing."""
-    subject = (record.paper, record.dataset, record.protocol, record.split)
-    return not is_rule(record) and subject == (other.paper, other.dataset, other.protocol, other.split)
+    for name in ("paper", "dataset", "protocol", "split"):
+        if getattr(record, name) != getattr(other, name):
+            return False
+    return not is_rule(record)
 
 
 def _main_of(model: str, records: Iterable[ResultRecord]) -> list[ResultRecord]:
@@ -97,14 +101,18 @@ def compare(
 ) -> dict[str, Comparison]:
     """Compare records with their references; p is corrected for the number of tests made here."""
     found: dict[str, Comparison] = {}
+    raw: dict[str, float] = {}
     for record in records:
         other = reference(record, candidates, papers)
-        if other is not None:
-            better = _mean(record, metric) > _mean(other, metric)
-            found[record.experiment] = Comparison(other, _p_value(record, other, metric), better)
-    tested = [name for name, each in found.items() if each.p is not None]
-    corrected = holm_correction([found[name].p for name in tested]).tolist()
-    for name, p in zip(tested, corrected, strict=True):
+        if other is None:
+            continue
+        p = _p_value(record, other, metric)
+        better = _mean(record, metric) > _mean(other, metric)
+        found[record.experiment] = Comparison(other, p, better)
+        if p is not None:
+            raw[record.experiment] = p
+    corrected = holm_correction(list(raw.values())).tolist()
+    for name, p in zip(raw, corrected, strict=True):
         found[name] = replace(found[name], p=p)
     return found
 
@@ -156,12 +164,16 @@ def differing_options(record: ResultRecord, other: ResultRecord) -> str:
     differing = []
     for key, value in _flat(record.configuration).items():
         if key not in _IN_COLUMNS and value != others.get(key, value):
-            differing.append(f"{key} = {value if isinstance(value, str) else json.dumps(value)}")
+            shown = value if isinstance(value, str) else json.dumps(value)
+            differing.append(f"{key} = {shown}")
     return ", ".join(differing)
 
 
 def _flat(configuration: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     flat = {}
     for key, value in configuration.items():
-        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+        if isinstance(value, dict):
+            flat |= _flat(value, f"{prefix}{key}.")
+        else:
+            flat[prefix + key] = value
     return flat

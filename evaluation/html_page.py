@@ -20,6 +20,23 @@ img { max-width: 100% }
 pre { background: #f5f5f5; padding: .7rem; overflow-x: auto }"""
 
 
+_PAGE = """\
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>{title}</title>
+<style>
+{style}
+</style>
+</head>
+<body>
+{body}
+</body>
+</html>
+"""
+
+
 class HtmlPage:
     """Builds a page from top to bottom; whatever is put in is shown as it is, markup included."""
 
@@ -64,10 +81,7 @@ class HtmlPage:
 
     def render(self) -> str:
         body = "\n".join(self._parts)
-        return (
-            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-            f"<title>{self._title}</title>\n<style>\n{_STYLE}\n</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
-        )
+        return _PAGE.format(title=self._title, style=_STYLE, body=body)
 
 
 def _table_row(cells: Sequence[str], tag: str) -> str:

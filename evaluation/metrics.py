@@ -27,13 +27,14 @@ _TREC_NAMES = {
     "mrr": "recip_rank",
     "p@1": "P_1",
     "ndcg@10": "ndcg_cut_10",
+    "recall@1": "recall_1",
     "recall@10": "recall_10",
     "recall@100": "recall_100",
     "success@5": "success_5",
     "success@10": "success_10",
 }
-RUN_METRICS = tuple(_TREC_NAMES)
-"""What a run file is measured by: also recall, and success, whether a correct answer is found, by rank."""
+RUN_METRICS = (*METRICS, "recall@10", "recall@100", "success@5", "success@10")
+"""What a run file is measured by: also recall, and success, whether a correct answer is found."""
 
 
 def scores_as_trec_eval_reads(scores: ArrayLike) -> np.ndarray:
@@ -67,8 +68,10 @@ def trec_eval(
 ) -> dict[str, list[float]]:
     """Return the metrics of every ranked question in their order, by trec_eval's own code."""
     names = [_TREC_NAMES[metric] for metric in metrics]
-    measured = pytrec_eval.RelevanceEvaluator(qrels, names).evaluate(run)
-    return {question: [found[name] for name in names] for question, found in measured.items()}
+    found = {}
+    for question, values in pytrec_eval.RelevanceEvaluator(qrels, names).evaluate(run).items():
+        found[question] = [values[name] for name in names]
+    return found
 
 
 def evaluate_ranking(
@@ -100,30 +103,33 @@ def evaluate_ranking(
     if len(scores) == 0:
         raise ValueError("There is nothing to rank. Received: no candidates.")
     if not np.isin(labels, (0, 1)).all():
-        raise ValueError(f"labels must be 0 or 1. Received: {sorted(set(labels.tolist()) - {0, 1})[:5]}.")
+        others = sorted(set(labels.tolist()) - {0, 1})
+        raise ValueError(f"labels must be 0 or 1. Received: {others[:5]}.")
     codes, questions = pd.factorize(np.asarray(question_ids, dtype=object))
     if (codes < 0).any():
-        raise ValueError(f"question_ids must not be missing. Received: none in row {np.argmin(codes)}.")
+        missing = np.argmin(codes)
+        raise ValueError(f"question_ids must not be missing. Received: none in row {missing}.")
 
     labels = labels.astype(np.int64)
-    n_correct = np.bincount(codes, weights=labels, minlength=len(questions)).astype(np.int64)
-    n_wrong = np.bincount(codes, minlength=len(questions)) - n_correct
+    n_candidates = np.bincount(codes, minlength=len(questions))
+    n_correct = np.bincount(codes, labels, len(questions)).astype(np.int64)
 
     order = np.argsort(codes, kind="stable")
     ids = tie_ids(len(scores), tie_seed)[order].tolist()
     label_list, score_list = labels[order].tolist(), scores[order].tolist()
-    ends = np.cumsum(n_correct + n_wrong)
+    ends = np.cumsum(n_candidates)
     qrels, run = {}, {}
     for question in np.flatnonzero(n_correct):
-        rows = slice(ends[question] - n_correct[question] - n_wrong[question], ends[question])
+        rows = slice(ends[question] - n_candidates[question], ends[question])
         qrels[str(question)] = dict(zip(ids[rows], label_list[rows], strict=True))
         run[str(question)] = dict(zip(ids[rows], score_list[rows], strict=True))
 
     values = np.zeros((len(questions), len(METRICS)))
     for name, metrics in trec_eval(qrels, run).items():
         values[int(name)] = metrics
-    table = pd.DataFrame(values, columns=list(METRICS), index=pd.Index(questions, name="question_id"))
-    return table.assign(n_correct=n_correct, n_wrong=n_wrong)
+    index = pd.Index(questions, name="question_id")
+    table = pd.DataFrame(values, columns=list(METRICS), index=index)
+    return table.assign(n_correct=n_correct, n_wrong=n_candidates - n_correct)
 
 
 def per_question(split: "EncodedSplit", scores: ArrayLike) -> pd.DataFrame:
@@ -180,12 +186,12 @@ def summarise(per_question: pd.DataFrame, rule: str) -> dict[str, float]:
         >>> summarise(table, "answerable")["map"], summarise(table, "all")["map"]
         (1.0, 0.5)
     """
-    counts = questions_that_count(per_question, rule)
-    if not counts.any():
+    counted = per_question[questions_that_count(per_question, rule)]
+    if counted.empty:
         raise ValueError(
             f"No question counts under the rule {rule!r}. Received: {len(per_question)} questions."
         )
-    return {metric: float(per_question[metric].to_numpy()[counts].mean()) for metric in METRICS}
+    return {metric: float(counted[metric].to_numpy().mean()) for metric in METRICS}
 
 
 def strictest(protocols: Iterable[str]) -> str:
@@ -199,17 +205,27 @@ def strictest(protocols: Iterable[str]) -> str:
 
 def over_seeds(test: Sequence[pd.DataFrame], dev: Sequence[pd.DataFrame], rule: str) -> dict[str, Any]:
     """Sum up the tables of every seed: the fields of a `ResultRecord` that hold metrics."""
-    on_test, on_dev = ([table[questions_that_count(table, rule)] for table in each] for each in (test, dev))
-    groups = {"metrics": on_test, "metrics_count_all": test, "metrics_dev": on_dev}
-    means = {
-        name: {metric: [float(table[metric].to_numpy().mean()) for table in each] for metric in METRICS}
-        for name, each in groups.items()
-    }
-    of_questions = {metric: [table[metric].tolist() for table in on_test] for metric in METRICS}
+    on_test = [table[questions_that_count(table, rule)] for table in test]
+    on_dev = [table[questions_that_count(table, rule)] for table in dev]
+    per_question = {"question_ids": on_test[0].index.tolist()}
+    for metric in METRICS:
+        per_question[metric] = [table[metric].tolist() for table in on_test]
     return {
-        **{name: spreads(each) for name, each in means.items()},
-        "per_question": {"question_ids": on_test[0].index.tolist(), **of_questions},
+        "metrics": means_over_seeds(on_test),
+        "metrics_count_all": means_over_seeds(test),
+        "metrics_dev": means_over_seeds(on_dev),
+        "per_question": per_question,
     }
+
+
+def means_over_seeds(
+    tables: Sequence[pd.DataFrame], metrics: Sequence[str] = METRICS
+) -> dict[str, dict[str, Any]]:
+    """Average each metric over the questions of every seed's table, and sum up with `spreads`."""
+    means = {}
+    for metric in metrics:
+        means[metric] = [float(table[metric].to_numpy().mean()) for table in tables]
+    return spreads(means)
 
 
 def expected_random_ranking(n_correct: ArrayLike, n_wrong: ArrayLike) -> pd.DataFrame:
@@ -227,7 +243,8 @@ def expected_random_ranking(n_correct: ArrayLike, n_wrong: ArrayLike) -> pd.Data
         {'map': 0.75, 'p@1': 0.5}
     """
     rows = []
-    for correct, wrong in zip(np.asarray(n_correct).tolist(), np.asarray(n_wrong).tolist(), strict=True):
+    counts = np.transpose([np.asarray(n_correct), np.asarray(n_wrong)])
+    for correct, wrong in counts.tolist():
         n = correct + wrong
         if correct == 0:
             rows.append((0.0, 0.0, 0.0, 0.0, correct, wrong))
@@ -265,11 +282,12 @@ def mean_confidence_interval(values: ArrayLike) -> tuple[float, float]:
     return float(values.mean()), float(half_width)
 
 
-def spreads(values: Mapping[str, Sequence[float]]) -> dict[str, dict[str, Any]]:
+def spreads(values: Mapping[str, ArrayLike]) -> dict[str, dict[str, Any]]:
     """Sum up the values of every seed, by name, as records have them; one seed has no interval."""
     found = {}
     for name, of_seeds in values.items():
         mean, half_width = mean_confidence_interval(of_seeds)
-        ci95 = None if len(of_seeds) == 1 else half_width
-        found[name] = {"mean": mean, "ci95": ci95, "per_seed": list(of_seeds)}
+        ci95 = None if math.isnan(half_width) else half_width
+        per_seed = np.asarray(of_seeds, float).tolist()
+        found[name] = {"mean": mean, "ci95": ci95, "per_seed": per_seed}
     return found

@@ -1,6 +1,7 @@
 """The facts about the papers and the values that they print: `papers.toml`, which explains itself."""
 
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -63,6 +64,14 @@ class Papers:
         own = (record.dataset, f"{record.dataset}-{record.protocol}", printed_as)
         return name in own and variant in ("", record.variant)
 
+    def answering(self, records: Iterable[ResultRecord], paper: str, dataset: str) -> list[ResultRecord]:
+        """Find the records on the test split of a data set that a paper's table names."""
+        found = []
+        for each in records:
+            if (each.paper, each.split) == (paper, "test") and self.answers(each, dataset):
+                found.append(each)
+        return found
+
     def unavailable(self, dataset: str) -> str:
         """Say why the rows of a table's data set cannot be run here; "" where they can."""
         return self.datasets.get(dataset.partition("/")[0], {}).get("unavailable", "")
@@ -99,13 +108,14 @@ class Papers:
         if rows.empty:
             return "", {}
         rows = rows.drop_duplicates("metric")
-        printed = dict(zip(rows["metric"], map(_as_fraction, rows.itertuples()), strict=True))
+        values = map(_as_fraction, rows.itertuples())
+        printed = dict(zip(rows["metric"], values, strict=True))
         # An accuracy on test is our precision at 1.
         if (name := _ACCURACIES[record.split]) in printed:
             printed = {"p@1": printed[name]} | printed
         edition = self.printed_edition(record)
-        title = f"{record.paper}, Table {rows['table'].iloc[0]}" + (f", on {edition}" if edition else "")
-        return title, printed
+        title = f"{record.paper}, Table {rows['table'].iloc[0]}"
+        return f"{title}, on {edition}" if edition else title, printed
 
 
 def _as_fraction(row: Any) -> str:

@@ -19,13 +19,19 @@ from answer_ranking.evaluation.environment import environment, package_versions
 STUDIES = ("claims.json", "eq9", "fair", "norms", "retrieval", "transfer")
 """What in the results belongs to studies; `load_records` leaves it out."""
 
+RENAMED_SCRIPTS = {"reproduce/studies/fair.py": "reproduce/studies/equal_budget.py"}
+"""Scripts that recorded commands call by an older name: what is read has a command that runs."""
+
 _DIGITS = 6
-
-
+_SUBJECT = ("paper", "dataset", "protocol", "split", "model", "variant", "embeddings")
 _NEEDED = (
-    *("paper", "dataset", "protocol", "split", "model", "variant", "embeddings", "seeds", "metrics"),
+    *(*_SUBJECT, "seeds", "metrics"),
     *("parameters", "seconds_per_epoch", "command", "versions"),
 )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,14 +58,18 @@ class ResultRecord:
     seconds_per_epoch: float | None  # of the training, None where nothing is trained
     command: str  # repeats the runs; without paths of the machine
     versions: dict[str, str] = field(default_factory=package_versions)
-    metrics_count_all: dict[str, dict[str, Any]] = field(default_factory=dict)  # unanswerable counts as 0
+    # A question without a correct answer counts as 0.
+    metrics_count_all: dict[str, dict[str, Any]] = field(default_factory=dict)
     metrics_dev: dict[str, dict[str, Any]] = field(default_factory=dict)
-    per_question: dict[str, list] = field(default_factory=dict)  # question_ids; per metric a list per seed
-    configuration: dict[str, Any] = field(default_factory=dict)  # every option on which the numbers depend
-    vocabulary_coverage: dict[str, float] = field(default_factory=dict)  # share that has a vector
+    # `question_ids`, and by metric a list per seed.
+    per_question: dict[str, list] = field(default_factory=dict)
+    # Every option on which the numbers depend.
+    configuration: dict[str, Any] = field(default_factory=dict)
+    # The share of the words that has a vector.
+    vocabulary_coverage: dict[str, float] = field(default_factory=dict)
     data: str = ""  # hash of the encoded data and word vectors
     main: bool = False  # this is the record for the paper's row; there is one per row
-    created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    created: str = field(default_factory=_now)
     notes: str = ""
     # Of studies/equal_budget.py: how the options were chosen, the processor's seconds of a training,
     # and how many questions of this split are ranked per second of it (which rules have, too).
@@ -71,13 +81,14 @@ class ResultRecord:
     clean_tree: bool | None = field(default_factory=lambda: environment()["clean_tree"])
     processor: str = field(default_factory=lambda: environment()["processor"])
     threads: int | None = field(default_factory=lambda: environment()["threads"])
-    processors: list[str] = field(default_factory=list)  # of each seed's training, where they are known
+    # Of each seed's training, where they are known.
+    processors: list[str] = field(default_factory=list)
 
     @property
     def experiment(self) -> str:
         """What identifies the experiment: its subject and configuration as one line of text."""
-        names = ("paper", "dataset", "protocol", "split", "model", "variant", "embeddings")
-        return json.dumps([*(getattr(self, name) for name in names), self.configuration], sort_keys=True)
+        subject = [getattr(self, name) for name in _SUBJECT]
+        return json.dumps([*subject, self.configuration], sort_keys=True)
 
 
 def record_path(results: str | Path, name: str, suffix: str = "") -> Path:
@@ -88,8 +99,8 @@ def record_path(results: str | Path, name: str, suffix: str = "") -> Path:
     """
     if not re.fullmatch(r"[a-z0-9_][a-z0-9_.+-]*(/[a-z0-9_][a-z0-9_.+-]*)*", name):
         raise UserError(
-            f"a record's name is lower-case words separated by '/', such as hyperqa/wikiqa/hyperqa. "
-            f"Received: {name!r}."
+            "a record's name is lower-case words separated by '/', such as "
+            f"hyperqa/wikiqa/hyperqa. Received: {name!r}."
         )
     return Path(results) / f"{name}{f'-{suffix}' if suffix else ''}.json"
 
@@ -104,7 +115,9 @@ def without_paths(value: Any) -> Any:
         return value
     option, equals, text = str(value).rpartition("=")
     path = Path(text)
-    return option + equals + path.name if path.is_absolute() or text.startswith(("~", "..")) else str(value)
+    if path.is_absolute() or text.startswith(("~", "..")):
+        return option + equals + path.name
+    return str(value)
 
 
 def _rounded(value: Any) -> Any:
@@ -128,11 +141,11 @@ def save_record(record: ResultRecord, path: str | Path) -> None:
         >>> save_record(record, "reproduce/results/hyperqa/wikiqa/hyperqa.json")  # doctest: +SKIP
     """
     values = asdict(record)
-    for key in ("metrics", "metrics_count_all", "metrics_dev", "per_question", "seconds_per_epoch"):
+    for key in (*_SUMMARIES, "per_question", "seconds_per_epoch"):
         values[key] = _rounded(values[key])
     values["configuration"] = without_paths(values["configuration"])
     _check(values, path)
-    _write(path, [f"{_json(key)}: {_json(value)}" for key, value in values.items()])
+    _write(path, _lines(values))
 
 
 def save_study(record: Mapping[str, Any], path: str | Path) -> None:
@@ -140,14 +153,18 @@ def save_study(record: Mapping[str, Any], path: str | Path) -> None:
 
     There is a key per line, and a line for each of its `conditions`.
     """
-    created = datetime.now(UTC).isoformat(timespec="seconds")
-    record = {"versions": package_versions(), **environment(), "created": created, **record}
-    conditions = record.pop("conditions", None)
-    lines = [f"{_json(key)}: {_json(value)}" for key, value in record.items()]
+    made_by = {"versions": package_versions(), **environment(), "created": _now()}
+    values = made_by | dict(record)
+    conditions = values.pop("conditions", None)
+    lines = _lines(values)
     if conditions is not None:
         rows = [f"    {_json(_rounded(each))}" for each in conditions]
         lines.append('"conditions": [\n' + ",\n".join(rows) + "\n  ]")
     _write(path, lines)
+
+
+def _lines(values: Mapping[str, Any]) -> list[str]:
+    return [f"{_json(key)}: {_json(value)}" for key, value in values.items()]
 
 
 def read_trials(path: Path, needed: Sequence[str]) -> list[dict[str, Any]]:
@@ -181,6 +198,9 @@ def _read(path: str | Path) -> dict[str, Any]:
         raise UserError(f"{path} is not JSON ({error}). Run the experiment again.") from error
     if not isinstance(values, dict):
         raise UserError(f"{path} does not hold a JSON object. Run the experiment again.")
+    if isinstance(values.get("command"), str):
+        for old, new in RENAMED_SCRIPTS.items():
+            values["command"] = values["command"].replace(f"python {old} ", f"python {new} ")
     return values
 
 
@@ -191,7 +211,8 @@ def read_study(
     """Read the record of a study, which must have the needed keys; else a UserError names the file."""
     record = _read(path)
     if missing := set(needed) - record.keys():
-        raise UserError(f"{path} is not a record of its study: {sorted(missing)} missing. Run it again.")
+        lacks = f"{sorted(missing)} missing"
+        raise UserError(f"{path} is not a record of its study: {lacks}. Run it again.")
     return record
 
 
@@ -217,8 +238,8 @@ def read_record(path: str | Path) -> ResultRecord:
     """
     values = _read(path)
     _check(values, path)
-    unknown = {"commit": "", "clean_tree": None, "processor": "", "threads": None, "created": ""}
-    return ResultRecord(**unknown | values)
+    unknown = {"commit": "", "clean_tree": None, "processor": "", "threads": None}
+    return ResultRecord(**unknown | {"created": ""} | values)
 
 
 def load_records(folder: str | Path) -> list[ResultRecord]:
@@ -247,6 +268,7 @@ def load_records(folder: str | Path) -> list[ResultRecord]:
     return [record for _, record in read.values()]
 
 
+_SUMMARIES = ("metrics", "metrics_count_all", "metrics_dev")
 _KINDS: dict[Any, str] = {
     str: "text",
     bool: "true or false",
@@ -259,7 +281,8 @@ _KINDS: dict[Any, str] = {
 def _check(values: dict[str, Any], path: str | Path) -> None:
     """Check a record's keys, kinds and inner agreement; a UserError names the first problem."""
     for key, problem in _problems(values):
-        raise UserError(f"{path}: key {key!r} {problem}. Run the experiment again or correct the file.")
+        cure = "Run the experiment again or correct the file"
+        raise UserError(f"{path}: key {key!r} {problem}. {cure}.")
 
 
 def _problems(values: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -278,15 +301,16 @@ def _problems(values: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield key, "is empty"
     yield from _number_problems(values)
     n_seeds = len(values["seeds"])
-    for group in ("metrics", "metrics_count_all", "metrics_dev"):
+    for group in _SUMMARIES:
         for metric, summary in values.get(group, {}).items():
             yield from _summary_problems(f"{group}.{metric}", summary, n_seeds)
     yield from _question_problems(values.get("per_question", {}), n_seeds)
 
 
 def _number_problems(values: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    seeds, parameters, seconds = (values[key] for key in ("seeds", "parameters", "seconds_per_epoch"))
-    if not isinstance(seeds, list) or not seeds or any(type(seed) is not int for seed in seeds):
+    seeds, parameters = values["seeds"], values["parameters"]
+    seconds = values["seconds_per_epoch"]
+    if not isinstance(seeds, list) or {type(seed) for seed in seeds} != {int}:
         yield "seeds", f"should be a list of whole numbers, not {seeds!r}"
     if type(parameters) is not int or parameters < 0:
         yield "parameters", f"should be a whole number from 0, not {parameters!r}"
@@ -328,4 +352,4 @@ def _is_table(rows: Any, n_rows: int, n_columns: int) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return type(value) in (int, float) and math.isfinite(value)

@@ -23,9 +23,10 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     columns = []
     for number, cells in enumerate(zip(header, *rows, strict=True)):
         width = max(map(len, cells))
-        columns.append([cell.rjust(width) if number else cell.ljust(width) for cell in cells])
+        justify = str.rjust if number else str.ljust
+        columns.append([justify(cell, width) for cell in cells])
     first, *lines = map("  ".join, zip(*columns, strict=True))
-    return "\n".join(line.rstrip() for line in [first, "-" * len(first), *lines])
+    return "\n".join(map(str.rstrip, [first, "-" * len(first), *lines]))
 
 
 def format_measured(
@@ -36,7 +37,9 @@ def format_measured(
 ) -> str:
     """Write a metric of a record: mean and half width of the 95 % interval; `scale` 100 gives percent."""
     text = f"{summary['mean'] * scale:.{decimals}f}"
-    return text if summary["ci95"] is None else f"{text} ± {summary['ci95'] * scale:.{decimals}f}"
+    if summary["ci95"] is None:
+        return text
+    return f"{text} ± {summary['ci95'] * scale:.{decimals}f}"
 
 
 def format_difference(summary: Mapping[str, Any], printed: str, *, scale: int = 1) -> str:
@@ -81,7 +84,8 @@ def paper_ours_table(
     papers = papers or read_papers()
     groups: dict[str, list[ResultRecord]] = {}
     for record in records:
-        title = " ".join(filter(None, (record.dataset, record.variant, record.protocol, record.split)))
+        subject = (record.dataset, record.variant, record.protocol, record.split)
+        title = " ".join(filter(None, subject))
         groups.setdefault(title, []).append(record)
     tables = []
     for title, group in groups.items():
@@ -129,7 +133,8 @@ def _ours_row(
     values: Mapping[str, Any],
     metrics: Sequence[str],
 ) -> list[str]:
-    seeds = "1 seed" if len(record.seeds) == 1 else f"{len(record.seeds)} seeds"
+    n = len(record.seeds)
+    seeds = "1 seed" if n == 1 else f"{n} seeds"
     name = ", ".join(filter(None, (record.model, "ours", label, seeds)))
     cells = [format_measured(values[metric]) if metric in values else "–" for metric in metrics]
     return [name, *cells, f"{record.parameters:,}", format_seconds(record)]

@@ -32,7 +32,7 @@ import keras
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from answer_ranking.reports.studies.eq9 import TITLES, load_studies, load_study, study_table
+from answer_ranking.reports.studies.eq9_page import TITLES, load_studies, load_study, study_table
 from answer_ranking.layers import RiemannianGradient, UnitBall
 from answer_ranking.reproduce.studies.eq9 import Config, study
 from answer_ranking.training import RiemannianOptimizer

@@ -22,7 +22,7 @@ from answer_ranking.evaluation.figures import (
 from answer_ranking.evaluation.papers import PAPERS_FILE, read_papers
 from answer_ranking.evaluation.records import ResultRecord, load_records
 from answer_ranking.reports.benchmarks import cluster_block, search_block, service_block
-from answer_ranking.reports.presets import card_page, presets_block, read_cards
+from answer_ranking.reports.preset_cards import card_page, presets_block, read_cards
 from answer_ranking.reports.readme import headline_block, readme_block
 from answer_ranking.reports.results import results_document
 from answer_ranking.reports.studies.causes import causes_block
@@ -34,10 +34,10 @@ from answer_ranking.reports.studies.claims import (
     read_equal_budget,
     speed_points,
 )
-from answer_ranking.reports.studies.eq9 import eq9_block
-from answer_ranking.reports.studies.norms import norms_block
-from answer_ranking.reports.studies.retrieval import retrieval_block
-from answer_ranking.reports.studies.transfer import curves, transfer_block
+from answer_ranking.reports.studies.eq9_page import eq9_block
+from answer_ranking.reports.studies.norms_page import norms_block
+from answer_ranking.reports.studies.retrieval_page import retrieval_block
+from answer_ranking.reports.studies.transfer_page import curves, transfer_block
 
 
 def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
@@ -117,12 +117,15 @@ def figures(root: Path) -> Figures:
 def main(arguments: list[str] | None = None) -> int:
     """Run `python -m answer_ranking.reports`; a UserError says what is missing or out of date."""
     options = _parse(arguments)
-    texts = {path: text for path, text in documents(options.root).items() if _current(path) != text}
-    drawings = {}
+    texts, drawings = {}, {}
+    for path, text in documents(options.root).items():
+        if _current(path) != text:
+            texts[path] = text
     for path, (points, draw) in figures(options.root).items():
         if drawn_from(path) != json.dumps(points):
             drawings[path] = points, draw
-    outdated = " and ".join(path.relative_to(options.root).as_posix() for path in [*texts, *drawings])
+    paths = [path.relative_to(options.root).as_posix() for path in (*texts, *drawings)]
+    outdated = " and ".join(paths)
     if outdated and options.check:
         raise UserError(
             f"{outdated} out of date. Run python -m answer_ranking.reports and commit what it writes."

@@ -70,10 +70,11 @@ def readme_block(
         'No result is recorded yet.'
     """
     main = list(_main_rows(records, papers))
+    count_all = [each for _, each in main if papers.counts_all(each.dataset, each.protocol)]
     return render(
         "readme.md.j2",
         main=_main_table(main, papers),
-        count_all=any(papers.comparable_metrics(each) is not each.metrics for _, each in main),
+        count_all=bool(count_all),
         points=trade_offs(points),
     )
 
@@ -84,9 +85,8 @@ def _main_rows(
 ) -> Iterator[tuple[str, ResultRecord]]:
     """Find the records of the papers' main rows, by the row's title."""
     for name, paper in papers.papers.items():
-        of_paper = [each for each in records if (each.paper, each.split) == (name, "test")]
         for dataset, model in paper.main_rows:
-            record = main_record([each for each in of_paper if papers.answers(each, dataset)], model)
+            record = main_record(papers.answering(records, name, dataset), model)
             if record:
                 yield f"{model}, {dataset}", record
 
@@ -95,10 +95,10 @@ def _main_table(main: Sequence[tuple[str, ResultRecord]], papers: Papers) -> pd.
     rows = []
     for title, record in main:
         printed, ours = papers.printed_row(record)[1], papers.comparable_metrics(record)
-        cells = []
+        row = {"paper / ours": title}
         for metric in METRICS:
             value = printed.get(metric, "–")
             measured = format_measured(ours[metric], decimals=max(decimals_of(value), 3))
-            cells.append(f"{value} / {measured}")
-        rows.append([title, *cells])
-    return pd.DataFrame(rows, columns=["paper / ours", *(METRIC_TITLES[metric] for metric in METRICS)])
+            row[METRIC_TITLES[metric]] = f"{value} / {measured}"
+        rows.append(row)
+    return pd.DataFrame(rows)

@@ -1,9 +1,8 @@
 """RESULTS.md: a table for every table of the papers, with variants, tests and the runs."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from itertools import chain
 
 import pandas as pd
 
@@ -19,17 +18,21 @@ from answer_ranking.evaluation.papers import Papers, accuracies, read_papers
 from answer_ranking.evaluation.records import ResultRecord
 from answer_ranking.evaluation.tables import (
     METRIC_TITLES,
-    decimals_of,
-    format_difference,
     format_measured,
     format_seconds,
     measured_in,
     short_vectors,
 )
 from answer_ranking.reports.pages import render
-
-_SIZE = "params"
-_TIMES = {"seconds_per_epoch": "s/epoch, paper", "train_seconds": "training s, paper"}
+from answer_ranking.reports.result_rows import (
+    Row,
+    answerable_only,
+    cells_of,
+    conditions_of,
+    layout_of,
+    link_to,
+    run_name,
+)
 
 
 def results_document(records: Sequence[ResultRecord], papers: Papers) -> str:
@@ -43,7 +46,7 @@ def results_document(records: Sequence[ResultRecord], papers: Papers) -> str:
     tables = _Tables([each for each in records if each.dataset != "sample"], papers)
     sections = {name: tables.of_paper(name) for name in papers.papers}
     unprinted = tables.of_unprinted()
-    shown = [*(each for of_paper in sections.values() for each in of_paper), *unprinted]
+    shown = [*chain(*sections.values()), *unprinted]
     page = render(
         "results.md.j2",
         papers=papers.papers,
@@ -99,8 +102,9 @@ class _Tables:
 
     def of_paper(self, name: str) -> list[Section]:
         printed = self._papers.printed
+        of_paper = printed[printed["paper"] == name]
         sections = []
-        for (_, dataset), rows in printed[printed["paper"] == name].groupby(["table", "dataset"], sort=False):
+        for (_, dataset), rows in of_paper.groupby(["table", "dataset"], sort=False):
             sections.append(self._sizes(rows) if dataset == "-" else self._section(rows))
         return sections
 
@@ -109,7 +113,8 @@ class _Tables:
         groups: dict[str, list[ResultRecord]] = {}
         for record in self._unplaced.values():
             paper = self._papers.papers.get(record.paper)
-            title = f"{paper.title if paper else record.paper}: {record.dataset}, {_conditions(record)}"
+            named = paper.title if paper else record.paper
+            title = f"{named}: {record.dataset}, {conditions_of(record)}"
             groups.setdefault(title, []).append(record)
         sections = []
         for title, group in groups.items():
@@ -126,23 +131,27 @@ class _Tables:
         main = {model: main_record(fitting, model) for model in models}
         found = [record for record in main.values() if record]
         compared = compare(found, fitting, self._papers, metric)
-        layout = _layout(rows, metric, brief=self._brief)
+        layout = layout_of(rows, metric, brief=self._brief)
         lines = []
         for model, values in rows.groupby("model", sort=False):
             row = self._row(values, main[model], compared)
-            lines.append(_cells(row, layout))
-            if row.record and self._papers.counts_all(row.record.dataset, row.record.protocol):
-                lines.append(_answerable_only(row, layout))
+            lines.append(cells_of(row, layout))
+            record = row.record
+            if record and self._papers.counts_all(record.dataset, record.protocol):
+                lines.append(answerable_only(row, layout))
         for record in found:
             self._placed(record)
-        variants = [] if self._brief else self._variants_of(paper, dataset, models, fitting)
+        variants = []
+        if not self._brief:
+            variants = self._variants_of(paper, dataset, models, fitting)
+        footnotes = filter(None, map(self._papers.footnote, found))
         return Section(
             title=_table_title(rows),
             table=pd.DataFrame(lines, columns=layout.header()),
             records=[*found, *variants],
             unavailable=self._papers.unavailable(dataset) if len(found) < len(main) else "",
             tests=_tests(found, compared, self._papers, metric),
-            footnotes=list(dict.fromkeys(filter(None, map(self._papers.footnote, found)))),
+            footnotes=list(dict.fromkeys(footnotes)),
             variants=self._variants(variants, fitting, metric) if variants else None,
         )
 
@@ -151,20 +160,20 @@ class _Tables:
         values: pd.DataFrame,
         record: ResultRecord | None,
         compared: Mapping[str, Comparison],
-    ) -> "_Row":
-        paper, dataset, model = (values[name].iloc[0] for name in ("paper", "dataset", "model"))
+    ) -> "Row":
+        paper, dataset, model = values[["paper", "dataset", "model"]].iloc[0]
         printed = dict(zip(values["metric"], values["value"], strict=True))
         if record is None:
-            return _Row(model, printed, missing=self._missing(paper, dataset, model))
+            return Row(model, printed, missing=self._missing(paper, dataset, model))
         ours = {**self._papers.comparable_metrics(record), **accuracies(record)}
         if second := self._on_second_test(record):
             ours |= accuracies(second)
+        test = compared.get(record.experiment)
         same_edition = not self._papers.printed_edition(record)
-        return _Row(model, printed, record, ours, compared.get(record.experiment), same_edition)
+        return Row(model, printed, record, ours, test, same_edition)
 
     def _on_data(self, paper: str, dataset: str) -> list[ResultRecord]:
-        of_paper = [each for each in self._records if (each.paper, each.split) == (paper, "test")]
-        return [record for record in of_paper if self._papers.answers(record, dataset)]
+        return self._papers.answering(self._records, paper, dataset)
 
     def _on_second_test(self, record: ResultRecord) -> ResultRecord | None:
         """Find the record of the same experiment on a second test split."""
@@ -212,15 +221,20 @@ class _Tables:
         metrics = measured_in(records)
         lines = []
         for record in records:
-            ours = self._papers.comparable_metrics(record)
-            quality = [format_measured(ours[name]) if name in ours else "" for name in metrics]
             differs, p = _against(record, compared.get(record.experiment))
-            details = [len(record.seeds), short_vectors(record.embeddings), _conditions(record)]
-            costs = [f"{record.parameters:,}", format_seconds(record), _link(record)]
-            lines.append([record.model, differs, *quality, p, *map(str, details), *costs])
-        titles = [METRIC_TITLES[name] for name in metrics]
-        header = ["model", "what differs", *titles, "p (against)", "seeds", "word vectors", "protocol"]
-        return pd.DataFrame(lines, columns=[*header, "parameters", "s/epoch", "run"])
+            line = {"model": record.model, "what differs": differs}
+            ours = self._papers.comparable_metrics(record)
+            for name in metrics:
+                line[METRIC_TITLES[name]] = format_measured(ours[name]) if name in ours else ""
+            line["p (against)"] = p
+            line["seeds"] = str(len(record.seeds))
+            line["word vectors"] = short_vectors(record.embeddings)
+            line["protocol"] = conditions_of(record)
+            line["parameters"] = f"{record.parameters:,}"
+            line["s/epoch"] = format_seconds(record)
+            line["run"] = link_to(record)
+            lines.append(line)
+        return pd.DataFrame(lines)
 
     def _sizes(self, rows: pd.DataFrame) -> Section:
         """Set a table of parameters; ours are those of the paper's first main row, as sizes differ."""
@@ -233,113 +247,10 @@ class _Tables:
             if record := main_record(records, row.model):
                 ours = [f"{record.parameters:,}", short_vectors(record.embeddings)]
             lines.append([row.model, row.value, *ours])
-        table = pd.DataFrame(lines, columns=["model", "parameters, paper", "ours", "word vectors"])
-        sizes_of = f"{records[0].dataset}, {_conditions(records[0])}" if records else ""
+        columns = ["model", "parameters, paper", "ours", "word vectors"]
+        table = pd.DataFrame(lines, columns=columns)
+        sizes_of = f"{records[0].dataset}, {conditions_of(records[0])}" if records else ""
         return Section(_table_title(rows), table, [], sizes_of=sizes_of)
-
-
-@dataclass(frozen=True)
-class _Row:
-    """A row of a paper's table: the printed values, and ours or why there are none."""
-
-    model: str
-    printed: dict[str, str]
-    record: ResultRecord | None = None
-    ours: dict[str, Any] = field(default_factory=dict)
-    test: Comparison | None = None
-    same_edition: bool = True
-    missing: str = ""
-
-
-@dataclass(frozen=True)
-class _Layout:
-    """The columns of a paper's table."""
-
-    metrics: list[str]
-    has_size: bool
-    times: list[str]
-    scale: int  # 100 for percent
-    tested: set[str]  # the metrics that have marks of significance
-    brief: bool
-
-    @property
-    def whole_training(self) -> bool:
-        return "train_seconds" in self.times
-
-    def header(self) -> list[str]:
-        names = ["model"]
-        for metric in self.metrics:
-            names += [f"{METRIC_TITLES[metric]}, paper", "ours", "Δ"]
-        names += ["seeds", "word vectors", "protocol"]
-        names += ["parameters, paper"] * self.has_size
-        names += ["parameters, ours", *(_TIMES[name] for name in self.times)]
-        names.append("training s, ours" if self.whole_training else "s/epoch, ours")
-        return names if self.brief else [*names, "run"]
-
-
-def _layout(rows: pd.DataFrame, tested: str, *, brief: bool) -> _Layout:
-    names = list(dict.fromkeys(rows["metric"]))
-    return _Layout(
-        metrics=[name for name in names if name in METRIC_TITLES],
-        has_size=_SIZE in names,
-        times=[name for name in names if name in _TIMES],
-        scale=100 if rows["percent"].iloc[0] else 1,
-        tested={tested, "accuracy_test1"} if tested == "p@1" else {tested},
-        brief=brief,
-    )
-
-
-def _cells(row: _Row, layout: _Layout) -> list[str]:
-    cells = [row.model]
-    for metric in layout.metrics:
-        cells += _metric_cells(row, metric, layout)
-    seeds, vectors, protocol, parameters, seconds, run = _details(row.record, layout)
-    cells += [seeds, vectors, protocol]
-    if layout.has_size:
-        cells.append(row.printed.get(_SIZE, ""))
-    cells += [parameters, *(row.printed.get(name, "") for name in layout.times), seconds]
-    return cells if layout.brief else [*cells, run]
-
-
-def _details(record: ResultRecord | None, layout: _Layout) -> list[str]:
-    if record is None:
-        return [""] * 6
-    return [
-        str(len(record.seeds)),
-        short_vectors(record.embeddings),
-        _conditions(record),
-        f"{record.parameters:,}",
-        format_seconds(record, whole_training=layout.whole_training),
-        _link(record),
-    ]
-
-
-def _metric_cells(row: _Row, metric: str, layout: _Layout) -> list[str]:
-    """Give the printed value, ours with the mark of its test, and the difference."""
-    value = row.printed.get(metric, "")
-    deviation = row.printed.get(f"{metric}_std")
-    printed = f"{value} (std {deviation})" if deviation else value
-    if row.record is None:
-        return [printed, row.missing, ""]
-    if metric not in row.ours:
-        return [printed, "", ""]
-    ours = row.ours[metric]
-    measured = format_measured(ours, scale=layout.scale, decimals=decimals_of(value) or 3)
-    if row.test and metric in layout.tested:
-        measured += row.test.mark
-    comparable = value and row.same_edition
-    return [printed, measured, format_difference(ours, value, scale=layout.scale) if comparable else ""]
-
-
-def _answerable_only(row: _Row, layout: _Layout) -> list[str]:
-    """Give our values over the questions that have a correct answer, where the printed ones count all."""
-    cells = ["↳ answerable only"]
-    for metric in layout.metrics:
-        decimals = decimals_of(row.printed.get(metric, "")) or 3
-        ours = row.record.metrics.get(metric)
-        text = format_measured(ours, scale=layout.scale, decimals=decimals) if ours else ""
-        cells += ["", text, ""]
-    return cells + [""] * (len(layout.header()) - len(cells))
 
 
 def _against(record: ResultRecord, found: Comparison | None) -> tuple[str, str]:
@@ -377,28 +288,14 @@ def _table_title(rows: pd.DataFrame) -> str:
     return f"Table {table}" if dataset == "-" else f"Table {table}: {dataset}"
 
 
-def _conditions(record: ResultRecord) -> str:
-    split = "" if record.split == "test" else record.split
-    return ", ".join(filter(None, (record.protocol, split, record.variant)))
-
-
-def _run_name(record: ResultRecord) -> str:
-    """Name a run by its --record, else by its model."""
-    found = re.search(r"--record[ =](\S+)", record.command)
-    return found[1] if found else record.model
-
-
-def _link(record: ResultRecord) -> str:
-    return f"[{_run_name(record)}](#runs)"
-
-
 def _runs(sections: Iterable[Section]) -> dict[str, list[str]]:
     """Gather commands and notes of the runs in the order in which their records appear."""
     runs: dict[str, list[str]] = {}
     for section in sections:
         for record in section.records:
             seeds = ", ".join(map(str, record.seeds))
-            said = runs.setdefault(_run_name(record), [f"`{record.command}` (seeds {seeds})."])
+            command = f"`{record.command}` (seeds {seeds})."
+            said = runs.setdefault(run_name(record), [command])
             if record.notes and record.notes not in said:
                 said.append(record.notes)
     return runs

@@ -18,11 +18,8 @@ from answer_ranking.reproduce.experiments.norms_figure import draw_norms
 from answer_ranking.reproduce.experiments.options import Experiment, parse
 from answer_ranking.reproduce.experiments.run import Run, means_table, run_experiment
 
-PRESETS = [
-    Experiment.of("hyperqa", DataOptions(dataset="sample"), epochs=15, batch_size=8, dimension=100).changed(
-        seeds=3
-    )
-]
+SMALL = {"epochs": 15, "batch_size": 8, "dimension": 100}
+PRESETS = [Experiment.of("hyperqa", DataOptions(dataset="sample"), **SMALL).changed(seeds=3)]
 RULES = {"random order": "Random", "word overlap": "WO", "BM25": "BM25"}
 
 
@@ -33,10 +30,12 @@ def comparison(run: Run) -> str:
     data, test = run.data, run.data.test
     rules = measure_rules(data.dataset.test, data.dataset.description, tie_seeds=20)
     tables = {name: [rules[rule]] for name, rule in RULES.items()}
-    entry, options = run.experiment.entry, run.experiment.model
-    untrained = [build(entry, options, data, seed) for seed in run.seeds]
-    tables["HyperQA before training"] = [per_question(test, score(model, test)) for model in untrained]
-    tables["HyperQA"] = [result.tables["test"] for result in run.results.values()]
+    untrained, trained = [], []
+    for seed in run.seeds:
+        model = build(run.experiment.entry, run.experiment.model, data, seed)
+        untrained.append(per_question(test, score(model, test)))
+        trained.append(run.results[seed].tables["test"])
+    tables |= {"HyperQA before training": untrained, "HyperQA": trained}
     return means_table("sample, test", tables, "answerable")
 
 

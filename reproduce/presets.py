@@ -25,14 +25,14 @@ from answer_ranking.base.files import atomic_write, check_writable
 from answer_ranking.data_prep import Dataset, Vocabulary, load_dataset
 from answer_ranking.data_prep.encoded_split import count_words
 from answer_ranking.engine import TrainingData
+from answer_ranking.evaluation.card_metrics import compare, correct_for_number, fuse
 from answer_ranking.evaluation.metrics import evaluate_ranking
-from answer_ranking.evaluation.presets import compare, correct_for_number, fuse
 from answer_ranking.evaluation.records import save_study
 from answer_ranking.evaluation.rules import rule_scores
 from answer_ranking.ranking.model_folder import PRESETS
 from answer_ranking.ranking.ranker import Ranker
-from answer_ranking.reports.presets import card_page, read_cards
-from answer_ranking.reproduce.experiments.data_options import DataOptions
+from answer_ranking.reports.preset_cards import card_page, read_cards
+from answer_ranking.reproduce.experiments.data_options import DataHome, DataOptions
 from answer_ranking.reproduce.experiments.options import Experiment
 from answer_ranking.reproduce.experiments.run import Run, clean_command
 from answer_ranking.training.options import check_range
@@ -55,7 +55,7 @@ _SCORED_AT_ONCE = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(DataHome):
     """The options."""
 
     preset: Literal["hyperqa_squad", "cosinet_squad"]
@@ -66,8 +66,6 @@ class Config:
     """Folder for the state of unfinished trainings."""
     folder: Path = PRESETS
     """Folder in which the preset's own is written."""
-    data_home: Path | None = None
-    """Folder of the data sets; else QA_DATA_HOME, else the user's cache."""
 
     def __post_init__(self) -> None:
         check_range(self, "seeds", at_least=1, at_most=100)
@@ -107,7 +105,7 @@ def trials(runs: Sequence[Run]) -> list[dict[str, Any]]:
     for run in runs:
         own = {name: run.experiment.configuration[name] for name in varied}
         for seed, result in run.results.items():
-            epoch = 1 + int(np.argmax([epoch["dev_map"] for epoch in result.history]))
+            epoch = 1 + int(pd.DataFrame(result.history)["dev_map"].argmax())
             found.append({**own, "seed": seed, "epoch": epoch, "dev_map": result.dev_map})
     return found
 
@@ -120,10 +118,11 @@ def small_ranker(run: Run, data: TrainingData) -> Ranker:
     counts = np.where(vectors.known, count_words([data.train], len(data.vocabulary)), 0)
     numbers = np.argsort(-counts, kind="stable")[:N_WORDS]
     vocabulary = Vocabulary([data.vocabulary.words[number] for number in numbers])
-    model = with_word_vectors(run.model, vectors.matrix[np.concatenate([[0, Vocabulary.UNKNOWN], numbers])])
-    name = f"{data.title}, {vectors.name}"
-    kind = run.experiment.name
-    return Ranker(model, vocabulary, name=name, kind=kind, vectors=run.experiment.data.embeddings)
+    kept = np.concatenate([[0, Vocabulary.UNKNOWN], numbers])
+    model = with_word_vectors(run.model, vectors.matrix[kept])
+    name, experiment = f"{data.title}, {vectors.name}", run.experiment
+    given = {"name": name, "kind": experiment.name, "vectors": experiment.data.embeddings}
+    return Ranker(model, vocabulary, **given)
 
 
 def scores_of(ranker: Ranker, table: pd.DataFrame) -> np.ndarray:
@@ -164,14 +163,14 @@ def measure(ranker: Ranker, dataset: Dataset, own: set[str]) -> Iterator[dict[st
     scores["bm25"] = rule_scores(table, description, ("BM25",))["BM25"]
     scores["fusion"] = fuse(ids, *scores.values())
     measured = {name: evaluate_ranking(ids, labels, values) for name, values in scores.items()}
-    seen = [letters(text) in own for text in table["candidate"].unique()]
+    seen = pd.Series(table["candidate"].unique()).map(letters).isin(own)
     for protocol, rule in description.protocols.items():
         yield {
             "title": description.title,
             "protocol": protocol,
             "drawn": len(drawn),
             "of": len(questions),
-            "seen": float(np.mean(seen)),
+            "seen": float(seen.mean()),
             **compare(measured, rule),
         }
 
@@ -189,12 +188,12 @@ def main(config: Config) -> None:
     trained_scores = best.results[chosen["seed"]].scores["dev"]
     difference = np.abs(scores_of(ranker, data.dataset.dev) - trained_scores).max()
     measured = conditions(ranker, data, config.data_home)
-    description = data.dataset.description
     drawn = set()
     for each in measured:
         if each["drawn"] < each["of"]:
             number = f"{each['drawn']} of {each['of']:,}"
             drawn.add(f"{each['title']}: {number} questions, drawn with seed 0.")
+    description = data.dataset.description
     card = {
         "name": config.preset,
         "model": best.experiment.title,

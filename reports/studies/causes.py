@@ -113,7 +113,8 @@ def _attempts(
     for other in others:
         if other is record or not _same_subject(record, other):
             continue
-        causes, found = _causes(record, other), papers.comparable_metrics(other)[gap.metric]
+        causes = _causes(record, other)
+        found = papers.comparable_metrics(other)[gap.metric]
         # Of several changes at once none can be named, and one seed has no interval.
         if len(causes) == 1 and found["ci95"] is not None:
             noise = math.hypot(gap.ours["ci95"], found["ci95"])
@@ -153,8 +154,9 @@ def _causes(record: ResultRecord, other: ResultRecord) -> list[str]:
     if other.search:
         return ["search of options"]
     # Word vectors have several names, and options come and go with the versions of the project.
-    common = record.configuration.keys() & other.configuration.keys() - {"embeddings"}
-    changed = {key for key in common if record.configuration[key] != other.configuration[key]}
+    ours, theirs = record.configuration, other.configuration
+    common = ours.keys() & theirs.keys() - {"embeddings"}
+    changed = {key for key in common if ours[key] != theirs[key]}
     if record.embeddings != other.embeddings:
         changed.add("embeddings")
     found = {_CAUSE_OF.get(key, "training") for key in changed}

@@ -112,7 +112,9 @@ def _pair(
     first = None
     for protocol in sorted(better.keys() & worse.keys()):
         a, b = better[protocol][0], worse[protocol][0]
-        printed = _printed_difference(claim["paper"], a, b, papers) if claim.get("printed", True) else None
+        printed = None
+        if claim.get("printed", True):
+            printed = _printed_difference(claim["paper"], a, b, papers)
         pair = _Pair(claim, dataset, a, b, printed)
         if printed is not None:
             return pair
@@ -129,7 +131,9 @@ def _printed_difference(
     """Subtract what the claim's paper prints, for the models of other papers, too."""
     ours = papers.printed_row(replace(a, paper=paper))[1].get(_METRIC)
     theirs = papers.printed_row(replace(b, paper=paper))[1].get(_METRIC)
-    return None if ours is None or theirs is None else round(float(ours) - float(theirs), _DIGITS)
+    if ours is None or theirs is None:
+        return None
+    return round(float(ours) - float(theirs), _DIGITS)
 
 
 def _question_means(pair: _Pair) -> tuple[list[float], list[float]]:
@@ -305,7 +309,9 @@ def repeats(runs: EqualBudget, papers: Papers) -> Iterator[Repeat]:
         for name, by_protocol in by_name.items():
             searches = by_protocol[strictest(by_protocol)]
             if len(searches) > 1:
-                means = {each.search["search_seed"]: each.metrics[_METRIC]["mean"] for each in searches}
+                means = {}
+                for each in searches:
+                    means[each.search["search_seed"]] = each.metrics[_METRIC]["mean"]
                 repeated[name] = means
                 of_seeds = statistics.stdev(searches[0].metrics[_METRIC]["per_seed"])
                 yield Repeat(f"{dataset}, {name}", list(means.values()), ".3f", of_seeds)

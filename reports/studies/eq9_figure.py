@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from answer_ranking.evaluation.eq9_summary import SIDES
 from answer_ranking.evaluation.figures import new_figure
-from answer_ranking.evaluation.studies.eq9 import SIDES
-from answer_ranking.reports.studies.eq9 import TITLES
+from answer_ranking.reports.studies.eq9_page import TITLES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,10 +9,19 @@ from answer_ranking.base.command import import_tensorflow
 from answer_ranking.base.ranges import check_range
 from answer_ranking.data_prep import Dataset, load_dataset
 from answer_ranking.engine import TrainingData
+from answer_ranking.models.catalogue import Entry
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataOptions:
+class DataHome:
+    """Where the data sets are."""
+
+    data_home: Path | None = None
+    """Folder of the data sets; else QA_DATA_HOME, else the user's cache."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataOptions(DataHome):
     """What is trained on and measured."""
 
     dataset: str
@@ -30,8 +39,6 @@ class DataOptions:
     """Put words into lower case."""
     mask_numbers: bool = False
     """Replace numbers by <num>, as the distributed file of TrecQA's TRAIN-ALL does."""
-    data_home: Path | None = None
-    """Folder of the data sets; else QA_DATA_HOME, else the user's cache."""
     embeddings_home: Path | None = None
     """Folder of word-vector files; else QA_EMBEDDINGS_HOME."""
 
@@ -98,3 +105,10 @@ class ScaledData(DataOptions):
             return data
         # Words that are looked up later would have vectors of another length.
         return replace(data, word_vectors=scale_to_norm(data.word_vectors, counts, norm), sources=())
+
+
+def data_options_of(entry: Entry) -> type[DataOptions]:
+    """Give the options of the data that a model's experiments have."""
+    if entry.paper == "attentive_pooling":
+        return ScaledData
+    return OverlapData if entry.takes_features else DataOptions

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
+from importlib import import_module
+from importlib.util import find_spec
 from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -31,7 +33,25 @@ TRIALS = ".trials.jsonl"
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOptions:
+class RecordOptions:
+    """Where the record of an experiment or a study goes."""
+
+    record: str | None = None
+    """Write the results to reproduce/results/ under this name, such as hyperqa/wikiqa/mine."""
+    results: Path = RESULTS
+    """With --record: the folder of the records; another one has a study's figures, too."""
+
+    def __post_init__(self) -> None:
+        _ = self.record_file  # refuses a bad name
+
+    @property
+    def record_file(self) -> Path | None:
+        """The file of the record; None without --record."""
+        return record_path(self.results, self.record) if self.record is not None else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(RecordOptions):
     """How often an experiment runs, and what it leaves."""
 
     seeds: int | None = None
@@ -39,10 +59,6 @@ class RunOptions:
     first_seed: int = 0
     """The first seed; the others follow it. Two processes may share the seeds of a run: each takes up those
     that the other has trained."""
-    record: str | None = None
-    """Write the results to reproduce/results/ under this name, such as hyperqa/wikiqa/hyperqa."""
-    results: Path = RESULTS
-    """With --record: the folder of the records."""
     main: bool = False
     """With --record: these results stand beside the paper's; others are listed as variants."""
     notes: str = ""
@@ -53,11 +69,10 @@ class RunOptions:
     """Train the seeds and measure nothing: the same command without this option measures them."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_range(self, "seeds", at_least=1, at_most=1_000)
         # Models multiply it, and Keras takes numbers below 2^32.
         check_range(self, "first_seed", at_least=0, at_most=1_000_000)
-        if self.record is not None:
-            record_path(self.results, self.record)  # refuses a bad name
         if self.main and self.record is None:
             raise UserError("--main marks a record: add --record NAME.")
 
@@ -212,6 +227,12 @@ def training_words(command: str) -> list[str]:
         elif not skip:
             words.append(word)
     return words
+
+
+def recorded_presets(paper: str, dataset: str) -> list[Experiment]:
+    """Give the experiments of a paper's script for a data set; none where there is no such script."""
+    script = f"answer_ranking.reproduce.{paper}_{dataset.replace('-', '_')}"
+    return import_module(script).PRESETS if find_spec(script) else []
 
 
 def figures_folder(results: Path) -> Path:

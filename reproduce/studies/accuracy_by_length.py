@@ -20,6 +20,7 @@ from answer_ranking.data_prep import encode_dataset, load_dataset
 from answer_ranking.evaluation.attention_figures import accuracy_by_answer_length, correct_answer_lengths
 from answer_ranking.evaluation.figures import save_figure
 from answer_ranking.evaluation.records import load_records
+from answer_ranking.reproduce.experiments.data_options import DataHome
 from answer_ranking.reproduce.experiments.options import RESULTS
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(DataHome):
     """The options."""
 
     dataset: Annotated[str, tyro.conf.Positional]
@@ -39,11 +40,9 @@ class Config:
     split: str = "test"
     """Which split to look at."""
     paper: str = "attentive_pooling"
-    """Whose models to draw: hyperqa, ctrn, attentive_pooling or cosinet."""
+    """Whose models to draw, by its name in evaluation/papers.toml."""
     results: Path = RESULTS
     """Folder of the records."""
-    data_home: Path | None = None
-    """Folder of the data; QA_DATA_HOME unless given."""
     output: Path = Path("accuracy_by_answer_length.png")
     """The picture to write."""
 
@@ -52,17 +51,22 @@ def accuracy_figure(config: Config) -> "Figure":
     """Draw the recorded models of a paper on a split."""
     dataset = load_dataset(config.dataset, config.variant, config.data_home)
     protocols = list(dataset.description.protocols)
-    if (config.protocol is None and len(protocols) > 1) or config.protocol not in (None, *protocols):
-        raise UserError(f"choose one with --protocol: {', '.join(protocols)}. Received: {config.protocol}")
+    only = protocols[0] if len(protocols) == 1 else None
+    protocol = config.protocol or only
+    if protocol not in protocols:
+        names = ", ".join(protocols)
+        raise UserError(f"choose one with --protocol: {names}. Received: {config.protocol}")
     wanted = {
         "paper": config.paper,
         "dataset": config.dataset,
         "variant": dataset.variant,
-        "protocol": config.protocol or protocols[0],
+        "protocol": protocol,
         "split": config.split,
     }
-    records = [each for each in load_records(config.results) if each.main and each.per_question]
-    records = [each for each in records if vars(each).items() >= wanted.items()]
+    records = []
+    for each in load_records(config.results):
+        if each.main and each.per_question and vars(each).items() >= wanted.items():
+            records.append(each)
     if not records:
         raise UserError(
             f"{config.results} has no main record of {', '.join(filter(None, wanted.values()))}. "
@@ -71,15 +75,14 @@ def accuracy_figure(config: Config) -> "Figure":
     split = encode_dataset(dataset).splits[config.split]
     questions = [split.question_ids[number] for number in split.question_of_row]
     lengths = correct_answer_lengths(questions, split.labels, split.candidates.lengths)
-    tables = {
-        record.model: [
-            pd.DataFrame({"p@1": of_seed}, index=record.per_question["question_ids"])
-            for of_seed in record.per_question["p@1"]
-        ]
-        for record in sorted(records, key=lambda record: record.model)
-    }
+    tables: dict[str, list[pd.DataFrame]] = {}
+    for record in sorted(records, key=lambda record: record.model):
+        ids = record.per_question["question_ids"]
+        for of_seed in record.per_question["p@1"]:
+            table = pd.DataFrame({"p@1": of_seed}, index=ids)
+            tables.setdefault(record.model, []).append(table)
     counted = lengths.loc[records[0].per_question["question_ids"]]
-    names = (dataset.description.title, dataset.variant, wanted["protocol"], config.split)
+    names = (dataset.description.title, dataset.variant, protocol, config.split)
     return accuracy_by_answer_length(tables, counted, title=" ".join(filter(None, names)))
 
 

@@ -23,18 +23,17 @@ from answer_ranking.base.files import check_writable
 from answer_ranking.engine import Seed, Study, StudyRecord, TrainingData
 from answer_ranking.engine.study import Condition, present
 from answer_ranking.engine.training_run import key_of
+from answer_ranking.evaluation.eq9_summary import choose_rate, summarise_conditions
 from answer_ranking.evaluation.figures import save_figure
 from answer_ranking.evaluation.metrics import METRICS, per_question, questions_that_count, strictest
-from answer_ranking.evaluation.records import record_path
-from answer_ranking.evaluation.studies.eq9 import choose_rate, summarise_conditions
-from answer_ranking.reports.studies.eq9 import COSINE, TITLES, study_table
 from answer_ranking.reports.studies.eq9_figure import study_figure
+from answer_ranking.reports.studies.eq9_page import COSINE, TITLES, study_table
 from answer_ranking.reproduce import hyperqa_trecqa, hyperqa_wikiqa
-from answer_ranking.reproduce.experiments.data_options import DataOptions
+from answer_ranking.reproduce.experiments.data_options import DataHome, DataOptions
 from answer_ranking.reproduce.experiments.options import (
-    RESULTS,
     TRIALS,
     Experiment,
+    RecordOptions,
     figures_folder,
 )
 from answer_ranking.reproduce.experiments.run import facts, train
@@ -54,7 +53,7 @@ _DATA = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(RecordOptions, DataHome):
     """The options of the study; whatever is no option here is as in the data set's own script."""
 
     dataset: Literal["wikiqa", "trecqa", "sample"] = "wikiqa"
@@ -81,18 +80,13 @@ class Config:
     """Largest norm of a text vector in the ball."""
     clip_norm: float | None = 1.0
     """Largest norm of the whole gradient after its conversion, for all conditions; None for no limit."""
-    data_home: Path | None = None
-    """Folder of the data sets; else QA_DATA_HOME, else the user's cache."""
     embeddings_home: Path | None = None
     """Folder of word-vector files; else QA_EMBEDDINGS_HOME."""
     output: Path = Path("outputs")
     """Folder of the finished seeds, from which a study goes on."""
-    record: str | None = None
-    """Keep summary and trials under this name, such as eq9/wikiqa."""
-    results: Path = RESULTS
-    """With --record: the folder of the records, and of the figure if it is not the usual one."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_range(self, "seeds", "tuning_seeds", "size_seeds", at_least=1, at_most=FIRST_TUNING_SEED)
         check_range(self, "epochs", at_least=1)
         for name in ("conditions", "learning_rates", "dimensions"):
@@ -112,9 +106,7 @@ class Config:
     @property
     def summary(self) -> Path:
         """The file of the summary; the trials stand beside it."""
-        if self.record:
-            return record_path(self.results, self.record)
-        return self.output / "eq9" / f"{self.dataset}.json"
+        return self.record_file or self.output / "eq9" / f"{self.dataset}.json"
 
     @property
     def trials(self) -> Path:

@@ -28,9 +28,9 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.engine import Seed, Study, TrainingData
 from answer_ranking.engine.study import Condition, Row, as_json, outcome, read_rows
 from answer_ranking.engine.training_run import key_of
-from answer_ranking.evaluation.records import read_trials, record_path
-from answer_ranking.models.catalogue import of_paper
-from answer_ranking.reproduce.experiments.data_options import DataOptions, OverlapData, ScaledData
+from answer_ranking.evaluation.records import read_trials
+from answer_ranking.models.catalogue import CATALOGUE, Entry
+from answer_ranking.reproduce.experiments.data_options import data_options_of
 from answer_ranking.reproduce.experiments.options import TRIALS, Experiment, StudyOptions, parse
 from answer_ranking.reproduce.experiments.run import Run, questions_per_second, slug, train
 from answer_ranking.training.options import check_range
@@ -45,6 +45,17 @@ SHARED = {
 }
 FACTORS = {"learning_rate": (0.25, 0.5, 1, 2, 4), "batch_size": (0.25, 0.5, 1, 2)}
 """On the value that the experiment has: the paper's, or what is usual for its optimizer."""
+CHANGED = {
+    "hyperqa": {"learning_rate": 0.1},
+    # QA-CNN as the others, whatever its paper has: single pairs take 20 times as long.
+    "attentive_pooling": {
+        "learning_rate": 1.1,
+        "batch_size": 20,
+        "share_negatives": True,
+        "word_vector_norm": 2.0,
+    },
+}
+"""By paper, what differs from its own experiments."""
 # The median of fewer trials says little, and so does the first fifth of a training.
 FIRST_STOPPED, FIRST_SHARE = 5, 0.2
 
@@ -75,23 +86,22 @@ def presets() -> list[Experiment]:
 
     Learning rate and batch size are the middle of what is drawn.
     """
-    on_wikiqa = models_on({"dataset": "wikiqa"})
-    on_trecqa = models_on({"dataset": "trecqa", "variant": "TRAIN", "mask_numbers": True})
-    return [replace(each.changed(patience=5), run=BudgetOptions()) for each in on_wikiqa + on_trecqa]
+    on_trecqa = {"dataset": "trecqa", "variant": "TRAIN", "mask_numbers": True}
+    found = []
+    for data in ({"dataset": "wikiqa"}, on_trecqa):
+        for entry in CATALOGUE.values():
+            if entry.reads_words:
+                stated = experiment_on(entry, data).changed(patience=5)
+                found.append(replace(stated, run=BudgetOptions()))
+    return found
 
 
-def models_on(data: dict[str, Any]) -> list[Experiment]:
-    """State every trained model on a data set."""
-    plain, scaled = DataOptions(**data), ScaledData(**data, word_vector_norm=2.0)
-    features = OverlapData(**data, overlap_features=data["dataset"] == "trecqa")  # as in its paper
-    # QA-CNN as the others, whatever its paper has: single pairs take 20 times as long.
-    alike = {"learning_rate": 1.1, "batch_size": 20, "share_negatives": True}
-    return [
-        *(Experiment.of(entry.name, plain, learning_rate=0.1) for entry in of_paper("hyperqa")),
-        *(Experiment.of(name, features) for name in ("ctrn", "qrnn", "lstm")),
-        *(Experiment.of(entry.name, plain) for entry in of_paper("cosinet")),
-        *(Experiment.of(entry.name, scaled, **alike) for entry in of_paper("attentive_pooling")),
-    ]
+def experiment_on(entry: Entry, data: dict[str, Any]) -> Experiment:
+    """State a model of the catalogue on a data set."""
+    given = dict(data)
+    if entry.takes_features:
+        given["overlap_features"] = data["dataset"] == "trecqa"  # as in its paper
+    return Experiment.of(entry.name, data_options_of(entry)(**given), **CHANGED.get(entry.paper, {}))
 
 
 def search_space(experiment: Experiment) -> dict[str, Sequence[Any]]:
@@ -124,9 +134,10 @@ def median_stop(trials: Sequence[Mapping[str, Any]]) -> "keras.callbacks.Callbac
 
         def on_epoch_end(self, epoch, logs=None):
             self.best = max(self.best, logs["dev_map"])
+            if epoch + 1 < FIRST_SHARE * self.params["epochs"] or len(trials) < FIRST_STOPPED:
+                return
             rivals = [max(each["dev_map"][: epoch + 1]) for each in trials]
-            early = epoch + 1 < FIRST_SHARE * self.params["epochs"] or len(rivals) < FIRST_STOPPED
-            if not early and self.best < statistics.median(rivals):
+            if self.best < statistics.median(rivals):
                 self.stopped = self.model.stop_training = True
 
     return MedianStop()
@@ -171,15 +182,16 @@ def refuse_drawn(experiment: Experiment) -> None:
     """Refuse an option that the search draws, since what the user gives would have no effect."""
     usual = [each.configuration for each in presets() if each.name == experiment.name]
     for name in search_space(experiment).keys() - FACTORS:
-        stated = [each.get(name) for each in usual]
-        if stated and experiment.configuration.get(name) not in stated:
+        given = experiment.configuration.get(name)
+        if usual and given not in [each.get(name) for each in usual]:
             raise UserError(f"the search draws {name}: leave --{name.replace('_', '-')} out.")
 
 
 def search_key(experiment: Experiment, data: TrainingData) -> str:
     """Identify a search by what its trials depend on beside the options that are drawn."""
-    drawn = search_space(experiment).keys() - FACTORS
-    given = {name: value for name, value in experiment.configuration.items() if name not in drawn}
+    given = dict(experiment.configuration)
+    for name in search_space(experiment).keys() - FACTORS:
+        given.pop(name, None)
     return key_of(given, data.data_hash, experiment.run.search_seed)
 
 
@@ -198,8 +210,8 @@ def equal_budget(experiment: Experiment) -> Run | None:
     paper = experiment.entry.paper
     name = slug(experiment.data.dataset, experiment.data.variant or "", experiment.name)
     path = options.output / "equal_budget" / f"{name}{TRIALS}"
-    if options.record:
-        path = record_path(options.results, options.record).with_suffix(TRIALS)
+    if record := options.record_file:
+        path = record.with_suffix(TRIALS)
     refuse_drawn(experiment)
     data = experiment.data.load()
     if options.record:
@@ -222,7 +234,8 @@ def write(run: Run, trials: pd.DataFrame, best: pd.Series) -> None:
     from answer_ranking.training.scoring import Scorer
 
     test = run.data.test
-    speed = questions_per_second(Scorer(run.model, test, run.data.order_seed), len(test.question_ids))
+    scorer = Scorer(run.model, test, run.data.order_seed)
+    speed = questions_per_second(scorer, len(test.question_ids))
     found = {
         "chosen": int(best.name),
         "trials": len(trials),

@@ -17,7 +17,6 @@ import importlib.util
 import sys
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -30,18 +29,18 @@ from answer_ranking.data_prep.dataset import find_description
 from answer_ranking.data_prep.encoded_split import count_words
 from answer_ranking.engine import Seed, StudyRecord
 from answer_ranking.evaluation.figures import BLUE, ORANGE, new_figure, norm_histogram, save_figure
-from answer_ranking.evaluation.records import record_path
-from answer_ranking.evaluation.studies.norms import NormComparison, compare_norms
+from answer_ranking.evaluation.norm_comparison import NormComparison, compare_norms
 from answer_ranking.evaluation.tables import text_table
 from answer_ranking.models.catalogue import of_paper
-from answer_ranking.reports.studies.norms import EFFECTS
+from answer_ranking.reports.studies.norms_page import EFFECTS
 from answer_ranking.reproduce.experiments.data_options import DataOptions
 from answer_ranking.reproduce.experiments.options import (
-    RESULTS,
     Experiment,
+    RecordOptions,
     figures_folder,
     given_option,
     parse,
+    recorded_presets,
 )
 from answer_ranking.reproduce.experiments.run import facts, train
 from answer_ranking.training.options import check_range
@@ -54,7 +53,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NormsOptions:
+class NormsOptions(RecordOptions):
     """What is looked at."""
 
     split: Literal["dev", "test"] = "test"
@@ -69,27 +68,20 @@ class NormsOptions:
     """Seed of the training, of the draws, of t-SNE and of the bootstrap."""
     output: Path = Path("outputs/norms")
     """Folder for the figures."""
-    record: str | None = None
-    """Keep the numbers under this name, such as norms/wikiqa-hyperqa."""
-    results: Path = RESULTS
-    """With --record: folder of the numbers, and of the figures if it is not the usual one."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_range(self, "levels", at_least=2)
         check_range(self, "pairs", "tsne_texts", at_least=0)
         check_range(self, "seed", at_least=0, at_most=1_000_000)  # as `RunOptions.first_seed`
-        if self.record:
-            record_path(self.results, self.record)  # refuses a name before the work
 
 
 def presets(dataset: str) -> list[Experiment]:
     """Return the experiments of the data set's own script, or those with the defaults."""
     find_description(dataset)  # refuses a name that is none
-    name = f"hyperqa_{dataset.replace('-', '_')}"
-    if importlib.util.find_spec(f"answer_ranking.reproduce.{name}") is None:
-        data = DataOptions(dataset=dataset)
-        return [Experiment.of(entry.name, data) for entry in of_paper("hyperqa")]
-    return import_module(f"answer_ranking.reproduce.{name}").PRESETS
+    data = DataOptions(dataset=dataset)
+    usual = [Experiment.of(entry.name, data) for entry in of_paper("hyperqa")]
+    return recorded_presets("hyperqa", dataset) or usual
 
 
 def analyse(experiment: Experiment) -> dict[str, Any]:
@@ -99,7 +91,7 @@ def analyse(experiment: Experiment) -> dict[str, Any]:
         raise UserError(
             "Figure 4 needs scikit-learn: pip install -e '.[analysis]', or leave it out: --tsne-texts 0."
         )
-    path = record_path(options.results, options.record) if options.record else None
+    path = options.record_file
     subject = {"dataset": experiment.data.dataset, "model": experiment.title}
     record = StudyRecord(path, subject, {}, extent_of=lambda _: {}, needed=("norms",))
     folders = [options.output, figures_folder(options.results)] if path else [options.output]
@@ -111,12 +103,12 @@ def analyse(experiment: Experiment) -> dict[str, Any]:
     title = f"{experiment.title}, {data.title}, {options.split}"
     found = vectors_of(model, split)
 
-    figures = draw(found, experiment, title)
     stem = path.stem if path else f"{experiment.data.dataset}-{experiment.name}"
-    names = [f"{part}-{stem}.png" for part in figures]
-    for folder in folders:
-        for name, figure in zip(names, figures.values(), strict=True):
-            save_figure(figure, folder / name)
+    names = []
+    for part, figure in draw(found, experiment, title).items():
+        names.append(f"{part}-{stem}.png")
+        for folder in folders:
+            save_figure(figure, folder / names[-1])
     levels = words_by_level(split, data.vocabulary, found.word_norms, options.levels)
     print_levels(title, levels)
     print_pairs(split, data.vocabulary, level_of(found.word_norms, options.levels), options.pairs)
@@ -182,9 +174,10 @@ def vectors_of(model: "keras.Model", split: "EncodedSplit") -> Vectors:
 
 def draw(found: Vectors, experiment: Experiment, title: str) -> "dict[str, Figure]":
     """Draw the figures, by the first part of their files' names."""
-    options, max_norm = experiment.run, experiment.model.max_norm
+    options, edge = experiment.run, experiment.model.max_norm
+    norms = found.question_norms, found.answer_norms
     figures = {
-        "norms": norm_histogram(found.question_norms, found.answer_norms, max_norm=max_norm, title=title),
+        "norms": norm_histogram(*norms, max_norm=edge, title=title),
         "word_norms": word_norm_figure(found.word_norms[found.words], title),
     }
     if options.tsne_texts:
@@ -260,11 +253,12 @@ def print_levels(title: str, levels: list[dict[str, Any]]) -> None:
 def print_comparison(comparison: NormComparison) -> None:
     """Print the effects with their intervals."""
     effects = [[words, str(getattr(comparison, name))] for name, words in EFFECTS.items()]
-    print(f"\nQuestions against answers, {comparison.n_questions} questions, with 95 % intervals\n")
+    n_questions, share = comparison.n_questions, comparison.lengths_in_common
+    print(f"\nQuestions against answers, {n_questions} questions, with 95 % intervals\n")
     print(text_table(["", "effect"], effects))
     print(
-        f"\n{comparison.lengths_in_common:.0%} of the questions have a length that is usual among answers "
-        "(the middle 90 %):\nwhere that is little, the comparison at equal length is an extrapolation."
+        f"\n{share:.0%} of the questions have a length that is usual among answers (the middle 90 %):\n"
+        "where that is little, the comparison at equal length is an extrapolation."
     )
 
 
@@ -276,8 +270,11 @@ def print_pairs(split: "EncodedSplit", vocabulary: "Vocabulary", level: np.ndarr
         texts = [split.questions.take([number]).words, split.candidates.take([correct]).words]
         print("\nA question and a correct answer by level (Table 8)\n")
         for height in range(1, int(level.max()) + 1):
-            words = (" ".join(vocabulary.words[i] for i in text if level[i] == height) for text in texts)
-            print(f"  H{height}  {'  |  '.join(each or '–' for each in words)}")
+            sides = []
+            for text in texts:
+                words = [vocabulary.words[i] for i in text[level[text] == height]]
+                sides.append(" ".join(words) or "–")
+            print(f"  H{height}  {'  |  '.join(sides)}")
 
 
 def main(args: list[str]) -> None:

@@ -7,121 +7,121 @@ count that its text gives, evaluated with its settings. ours: the trainable para
 frozen word vectors are in no column. A note says why two of them differ.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
-from types import ModuleType
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
 import tyro
 
 from answer_ranking.base.command import run_command
+from answer_ranking.evaluation.papers import read_papers
+from answer_ranking.evaluation.tables import text_table
+from answer_ranking.models.catalogue import CATALOGUE, Entry
 
 
 @dataclass(frozen=True)
-class Count:
-    """A model of a paper, by the names of `evaluation/papers.toml`."""
+class Stated:
+    """What a paper states of the size of a model of the catalogue."""
 
-    paper: str
-    dataset: str  # of the row there that prints its size; "" where none does
     model: str
-    settings: str
-    formula: int  # the paper's, with these settings
-    build: Callable  # of word vectors
+    paper: str
+    settings: str = "as in the catalogue"
+    formula: int | None = None  # the paper's, with these settings
+    sizes: Mapping[str, Any] = field(default_factory=dict)  # the same settings as our options
+    printed_for: str = ""  # the data set of the row in `evaluation/papers.toml`
     note: str = ""
     word_dimension: int = 300
 
 
-def counted_models() -> list[Count]:
-    """List the models by paper: a new one is one more entry."""
-    from answer_ranking import models
-
-    return [
-        Count("hyperqa", "wikiqa", "HyperQA", "n=300, d=300", 90_302, lambda z: models.hyperqa(z, 300)),
-        Count("hyperqa", "semevalcqa", "HyperQA", "n=300, d=150", 45_152, lambda z: models.hyperqa(z, 150)),
-        *_ctrn(models),
-        *_attentive_pooling(models),
-        *_cosinet(models),
-    ]
+def stated_counts() -> Iterator[Stated]:
+    """Give what the papers state, paper by paper."""
+    for dataset, d in (("wikiqa", 300), ("semevalcqa", 150)):
+        formula = 300 * d + d + 2
+        yield Stated("hyperqa", "hyperqa", f"n=300, d={d}", formula, {"dimension": d}, dataset)
+    yield from _ctrn()
+    yield from _attentive_pooling()
+    yield from _cosinet()
 
 
-def _ctrn(models: ModuleType) -> list[Count]:
+def _ctrn() -> Iterator[Stated]:
     m, d, h, k = 300, 512, 128, 2
-    mlp, lstm = 2 * d * h + h, 4 * (m * d + d * d)
-    settings = f"d={d}, m={m}, h={h}"
+    mlp, lstm, gates = 2 * d * h + h, 4 * (m * d + d * d), 3 * k * d * m
     softmax = "ours has the 2h + 2 of the softmax, too"
     bilstm = (
-        "the printed number follows from the printed formula neither as it stands nor with the LSTM of both "
-        f"directions ({2 * lstm + 4 * d * d:,}); ours has both directions and 8d biases"
+        "the printed number follows from the printed formula neither as it stands nor with the "
+        f"LSTM of both directions ({2 * lstm + 4 * d * d:,}); ours has both directions and 8d biases"
     )
+    settings, sizes = f"d={d}, m={m}, h={h}", {"filters": d}
     biases = f"{softmax}, and the LSTM's 4d biases"
-    gates = 3 * k * d * m + mlp
-    return [
-        Count("ctrn", "-", "LSTM", settings, lstm + mlp, lambda z: models.lstm(z, d), biases),
-        Count("ctrn", "-", "AP-BiLSTM", settings, lstm + 4 * d * d, lambda z: models.ap_bilstm(z, d), bilstm),
-        Count("ctrn", "-", "QRNN", f"{settings}, k=2", gates, lambda z: models.qrnn(z, d), softmax),
-        Count("ctrn", "-", "CTRN", f"{settings}, k=2", gates, lambda z: models.ctrn(z, d), softmax),
-    ]
+    yield Stated("lstm", "ctrn", settings, lstm + mlp, sizes, "-", biases)
+    yield Stated("ap-bilstm", "ctrn", settings, lstm + 4 * d * d, sizes, "-", bilstm)
+    for model in ("qrnn", "ctrn"):
+        yield Stated(model, "ctrn", f"{settings}, k={k}", gates + mlp, sizes, "-", softmax)
 
 
-def _attentive_pooling(models: ModuleType) -> list[Count]:
-    lstm = 2 * 4 * 141 * (100 + 141 + 1)
-    qa_cnn, ap_cnn = 4000 * 2 * 100 + 4000, 400 * 3 * 100 + 400 + 400 * 400
-    rows = [
-        ("QA-CNN", "4000 filters, k=2", qa_cnn, lambda z: models.qa_cnn(z, 4000, 2), "90.9K"),
-        ("AP-CNN", "400 filters, k=3", ap_cnn, lambda z: models.ap_cnn(z, 400, 3), "540K"),
-        ("QA-BiLSTM", "2 x 141", lstm, lambda z: models.qa_bilstm(z, 141), "1.40M"),
-        ("AP-BiLSTM", "2 x 141", lstm + 282 * 282, lambda z: models.ap_bilstm(z, 141), "1.80M"),
-    ]
-    note = "its paper prints no size; HyperQA's Table 3 has {} on YahooQA, and not the settings"
-    return [
-        Count("attentive_pooling", "", name, f"n=100, {settings}", formula, build, note.format(yahooqa), 100)
-        for name, settings, formula, build, yahooqa in rows
-    ]
+def _attentive_pooling() -> Iterator[Stated]:
+    n, units = 100, 141
+    lstm = 2 * 4 * units * (n + units + 1)
+    qa_cnn, ap_cnn = 4000 * 2 * n + 4000, 400 * 3 * n + 400 + 400 * 400
+    of_units = "2 x 141", {"filters": units}
+    for model, (settings, sizes), formula, yahooqa in (
+        ("qa-cnn", ("4000 filters, k=2", {"filters": 4000, "window": 2}), qa_cnn, "90.9K"),
+        ("ap-cnn", ("400 filters, k=3", {"filters": 400, "window": 3}), ap_cnn, "540K"),
+        ("qa-bilstm", of_units, lstm, "1.40M"),
+        ("ap-bilstm", of_units, lstm + 4 * units * units, "1.80M"),
+    ):
+        note = "its paper prints no size; HyperQA's Table 3 has"
+        note = f"{note} {yahooqa} on YahooQA, and not the settings"
+        settings = f"n={n}, {settings}"
+        yield Stated(model, "attentive_pooling", settings, formula, sizes, "", note, n)
 
 
-def _cosinet(models: ModuleType) -> list[Count]:
-    note = "the formula has two biases per gate, as cuDNN has; ours has one"
+def _cosinet() -> Iterator[Stated]:
+    biases = "the formula has two biases per gate, as cuDNN has; ours has one"
     # The counts of the text's settings; the hidden sizes over the candidates are those that fit the print.
-    counts = {
-        "Cosinet": (models.cosinet, 904_201, 1_174_501, 1_129_501, 1_986_301, 1_806_301),
-        "CA": (models.compare_aggregate, 2_886_601, 5_045_401, 4_865_401, 11_529_001, 10_809_001),
-    }
-    rows = []
-    for name, (build, alone, *across_counts) in counts.items():
-        listwise = partial(build, objective="listwise")
-        rows.append(Count("cosinet", "wikiqa", name, "pointwise", alone, build))
-        rows.append(Count("cosinet", "wikiqa", f"{name} list", "list-wise", alone, listwise))
-        for across, count in zip(("RNN", "BiRNN", "LSTM", "BiLSTM"), across_counts, strict=True):
-            model = partial(listwise, across=across.lower())
-            settings = "list-wise, over the candidates"
-            rows.append(Count("cosinet", "wikiqa", f"{name} list {across}", settings, count, model, note))
-    return rows
+    for prefix, alone, across in (
+        ("cosinet", 904_201, (1_174_501, 1_129_501, 1_986_301, 1_806_301)),
+        ("ca", 2_886_601, (5_045_401, 4_865_401, 11_529_001, 10_809_001)),
+    ):
+        yield Stated(prefix, "cosinet", "pointwise", alone, {}, "wikiqa")
+        yield Stated(f"{prefix}-list", "cosinet", "list-wise", alone, {}, "wikiqa")
+        for network, formula in zip(("rnn", "birnn", "lstm", "bilstm"), across, strict=True):
+            model, settings = f"{prefix}-list-{network}", "list-wise, over the candidates"
+            yield Stated(model, "cosinet", settings, formula, {}, "wikiqa", biases)
 
 
 def parameter_rows() -> list[dict[str, str]]:
     """Count the parameters of every model; a mapping per model with the columns of the table."""
-    import numpy as np
-
-    from answer_ranking.evaluation.papers import read_papers
-
     printed = read_papers().printed
-    printed = printed[printed["metric"] == "params"].set_index(["paper", "dataset", "model"])["value"]
+    sizes = printed[printed["metric"] == "params"].set_index(["paper", "dataset", "model"])["value"]
+    stated = list(stated_counts())
+    spoken_of = {each.model for each in stated}
+    for entry in CATALOGUE.values():
+        if entry.name not in spoken_of:
+            stated.append(Stated(entry.name, entry.paper))
     rows = []
-    for count in counted_models():
-        weights = count.build(np.zeros((2, count.word_dimension), "float32")).trainable_weights
-        key = (count.paper, count.dataset, count.model)
-        row = {name: getattr(count, name) for name in ("paper", "model", "settings")}
-        row["printed"] = printed.loc[[key]].iloc[0] if count.dataset else "-"
-        row["formula"] = f"{count.formula:,}"
-        row["ours"] = f"{sum(int(np.prod(weight.shape)) for weight in weights):,}"
-        rows.append(row | {"note": count.note})
+    for each in stated:
+        entry = CATALOGUE[each.model]
+        row = {"paper": each.paper, "model": entry.title, "settings": each.settings}
+        key = (each.paper, each.printed_for, entry.title)
+        row["printed"] = sizes.loc[[key]].iloc[0] if each.printed_for else "-"
+        row["formula"] = "-" if each.formula is None else f"{each.formula:,}"
+        row["ours"] = f"{_count(entry, each):,}"
+        rows.append(row | {"note": each.note})
     return rows
+
+
+def _count(entry: Entry, stated: Stated) -> int:
+    words = np.zeros((2, stated.word_dimension), "float32")
+    # The model of the features alone needs some.
+    n_features = 0 if entry.reads_words else 4
+    model = entry.build(words, entry.options(**stated.sizes), n_features=n_features)
+    return sum(int(np.prod(weight.shape)) for weight in model.trainable_weights)
 
 
 def main() -> None:
     """Count the trainable parameters of every model here, and print them beside the papers' numbers."""
-    from answer_ranking.evaluation.tables import text_table
-
     rows = parameter_rows()
     notes = list(dict.fromkeys(row["note"] for row in rows if row["note"]))
     cells = [row | {"note": f"[{notes.index(row['note']) + 1}]" if row["note"] else ""} for row in rows]

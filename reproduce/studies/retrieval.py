@@ -13,7 +13,6 @@ against BM25, corrected after Holm; and the milliseconds of one question at a ti
 same command goes on. When all is trained, it only measures: run it again on a quiet machine to time it.
 """
 
-import hashlib
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -29,40 +28,55 @@ import tyro
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import locked_folder
-from answer_ranking.data_prep import Dataset, load_dataset
+from answer_ranking.data_prep import load_dataset
 from answer_ranking.data_prep.dataset import find_description
 from answer_ranking.engine import Seed, Study, StudyRecord, TrainingData
 from answer_ranking.engine.study import Condition
 from answer_ranking.engine.training_run import training_key
-from answer_ranking.evaluation.records import record_path
+from answer_ranking.evaluation.retrieval_metrics import BASELINE, compare, measure
 from answer_ranking.evaluation.runs import read_run, write_run
-from answer_ranking.evaluation.studies.retrieval import BASELINE, compare, measure
 from answer_ranking.models.catalogue import CATALOGUE
 from answer_ranking.ranking.ranker import Ranker
-from answer_ranking.ranking.search.index import AnswerIndex
-from answer_ranking.reports.studies.retrieval import results_table
-from answer_ranking.reproduce.experiments.data_options import DataOptions, OverlapData, ScaledData
-from answer_ranking.reproduce.experiments.options import RESULTS, Experiment
+from answer_ranking.reports.studies.retrieval_page import results_table
+from answer_ranking.reproduce.experiments.data_options import (
+    DataHome,
+    DataOptions,
+    data_options_of,
+)
+from answer_ranking.reproduce.experiments.options import Experiment, RecordOptions
+from answer_ranking.reproduce.experiments.retrieval_task import (
+    FIRST,
+    Task,
+    content_hash,
+    indexed,
+    make_task,
+    training_table,
+)
 from answer_ranking.reproduce.experiments.run import clean_command, train
 from answer_ranking.reproduce.presets import scores_of
 from answer_ranking.training.options import check_range
 
 SPLITS = ("dev", "test")
-APART = ("squad-sent",)
-"""Data sets whose splits have a collection each; the others have one of the texts of all splits."""
 FUSION = "BM25 and HyperQA"
-FIRST = 100
 DEPTHS = (10, 30, 100)
 _TIMED = 50
 
+CHANGED: dict[str, dict[str, Any]] = {
+    "hyperqa": {},
+    "cosineqa": {"learning_rate": 0.3},
+    "qa-bilstm": {"negatives_from": "own"},
+    "ctrn": {},
+    "ap-cnn": {"negatives_from": "own"},
+    "cosinet": {"epochs": 3, "patience": None},  # as in its paper
+}
+"""The models that take part, and what differs from their own experiments."""
+
 Systems = dict[str, Experiment]
-
-
-_System = Literal["HyperQA", "CosineQA", "QA-BiLSTM", "CTRN", "AP-CNN", "Cosinet"]
+_System = Literal[tuple(CATALOGUE[name].title for name in CHANGED)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(RecordOptions, DataHome):
     """The options."""
 
     dataset: str
@@ -85,121 +99,45 @@ class Config:
     """Word vectors, by name or path; several are concatenated."""
     output: Path = Path("outputs")
     """Folder of models, indexes, run files and the state of unfinished trainings."""
-    data_home: Path | None = None
-    """Folder of the data sets; else QA_DATA_HOME, else the user's cache."""
-    record: str | None = None
-    """Keep the numbers under this name, such as retrieval/wikiqa."""
-    results: Path = RESULTS
-    """With --record: folder of the numbers."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         find_description(self.dataset)
         check_range(self, "train_questions", "dev_questions", "test_questions", at_least=2)
         check_range(self, "seeds", "epochs", at_least=1, at_most=1000)
         check_range(self, "wrong_answers", at_least=2)
 
+    @property
+    def most_questions(self) -> dict[str, int]:
+        """How many questions are drawn at most, by split."""
+        return {
+            "train": self.train_questions,
+            "dev": self.dev_questions,
+            "test": self.test_questions,
+        }
 
-@dataclass(frozen=True)
-class Task:
-    """Questions, and the collections in which their answers are to be found, by split."""
-
-    dataset: Dataset
-    answers: dict[str, pd.DataFrame]  # candidate_id, candidate
-    questions: dict[str, pd.DataFrame]  # question_id, question
-    correct: dict[str, dict[str, dict[str, int]]]  # as pytrec_eval has it: question, answer, 1
+    @property
+    def data(self) -> dict[str, Any]:
+        """The options of the data, those of all models."""
+        names = ("dataset", "embeddings", "data_home")
+        return {name: getattr(self, name) for name in names}
 
 
 def systems(config: Config) -> tuple[Systems, Systems]:
     """State one setting of every model: those that encode texts apart, and those that re-rank."""
-    data = {"dataset": config.dataset, "embeddings": config.embeddings, "data_home": config.data_home}
-    data_options = {"ctrn": OverlapData, "attentive_pooling": ScaledData}
-    fit = {"epochs": config.epochs, "patience": 3}
-    own = {"negatives_from": "own", "sampled_negatives": config.wrong_answers}
-    values = {
-        "hyperqa": fit,
-        "cosineqa": {"learning_rate": 0.3, **fit},
-        "qa-bilstm": {**own, **fit},
-        "ctrn": fit,
-        "ap-cnn": {**own, **fit},
-        "cosinet": {},
-    }
     apart: Systems = {}
     together: Systems = {}
-    for name, of_model in values.items():
+    for name, changed in CHANGED.items():
         entry = CATALOGUE[name]
-        if entry.title in config.systems:
-            options = data_options.get(entry.paper, DataOptions)(**data)
-            stage = apart if entry.encodes_apart else together
-            stage[entry.title] = Experiment.of(name, options, **of_model)
+        if entry.title not in config.systems:
+            continue
+        values = {"epochs": config.epochs, "patience": 3, **changed}
+        if "negatives_from" in changed:
+            values["sampled_negatives"] = config.wrong_answers
+        data = data_options_of(entry)(**config.data)
+        stage = apart if entry.encodes_apart else together
+        stage[entry.title] = Experiment.of(name, data, **values)
     return apart, together
-
-
-def make_task(config: Config) -> Task:
-    """Draw the questions that have a correct answer; equal texts are one answer of a collection."""
-    dataset = load_dataset(config.dataset, data_home=config.data_home)
-    names = ("train", *SPLITS)
-    every = pd.concat([dataset.splits[name]["candidate"] for name in names]).unique()
-    answers, questions, correct = {}, {}, {}
-    for name in names:
-        table = dataset.splits[name]
-        texts = table["candidate"].unique() if config.dataset in APART else every
-        ids = [f"a{number}" for number in range(1, len(texts) + 1)]
-        answers[name] = pd.DataFrame({"candidate_id": ids, "candidate": texts})
-        most = getattr(config, f"{name}_questions")
-        questions[name], correct[name] = draw_questions(table, answers[name], most)
-    return Task(dataset, answers, questions, correct)
-
-
-def draw_questions(
-    table: pd.DataFrame, answers: pd.DataFrame, most: int
-) -> tuple[pd.DataFrame, dict[str, dict[str, int]]]:
-    """Draw questions with a correct answer; gives them, and the correct answers of a collection."""
-    right = table[table["label"] == 1]
-    questions = right[["question_id", "question"]].drop_duplicates("question_id")
-    drawn = np.random.default_rng(0).permutation(len(questions))[:most]
-    questions = questions.iloc[np.sort(drawn)].reset_index(drop=True)
-    found = right[["question_id", "candidate"]].merge(answers, how="left", on="candidate")
-    correct: dict[str, dict[str, int]] = {question: {} for question in questions["question_id"]}
-    for question, answer in zip(found["question_id"], found["candidate_id"], strict=True):
-        if question in correct:
-            correct[question][answer] = 1
-    return questions, correct
-
-
-def content_hash(table: pd.DataFrame) -> str:
-    """Name the content of a table: what is made from another one has another file."""
-    rows = pd.util.hash_pandas_object(table, index=False).to_numpy()
-    return hashlib.sha256(rows).hexdigest()[:12]
-
-
-def indexed(ranker: Ranker | None, task: Task, split: str, folder: Path) -> AnswerIndex:
-    """Open the index of a split's collection, or build it, or go on with building it."""
-    answers = task.answers[split]
-    collection = split if task.dataset.description.name in APART else "all"
-    folder /= f"index-{collection}-{content_hash(answers)}"
-    if (folder / "manifest.json").exists():
-        return AnswerIndex.open(folder)
-    return AnswerIndex.build(ranker, answers, folder)
-
-
-def training_table(task: Task, split: str, index: AnswerIndex, number: int) -> pd.DataFrame:
-    """Give each question its correct answers and wrong ones of the collection: BM25's best and others."""
-    rng, rows = np.random.default_rng(0), []
-    asked, answers = task.questions[split], task.answers[split]
-    text_of = answers.set_index("candidate_id")["candidate"].to_dict()
-    ids = answers["candidate_id"].to_numpy(object)
-    best = index.search(asked, FIRST, "bm25").groupby("question_id")["candidate_id"].agg(list)
-    for question in asked.itertuples():
-        right = task.correct[split][question.question_id]
-        wrong = [each for each in best.get(question.question_id, []) if each not in right]
-        hard = wrong[: number // 2]
-        taken = {*right, *hard}
-        drawn = rng.choice(ids, min(number + len(taken), len(ids)), replace=False)
-        others = [each for each in drawn if each not in taken][: number - len(hard)]
-        for each in (*right, *hard, *others):
-            label = int(each in right)
-            rows.append((question.question_id, question.question, each, text_of[each], label))
-    return pd.DataFrame(rows, columns=["question_id", "question", "candidate_id", "candidate", "label"])
 
 
 def training_data(task: Task, config: Config, folder: Path) -> TrainingData:
@@ -210,8 +148,7 @@ def training_data(task: Task, config: Config, folder: Path) -> TrainingData:
         tables.append(training_table(task, split, index, config.wrong_answers))
     for_training, dev = tables
     dataset = replace(task.dataset, train=for_training, dev=dev, test=dev)
-    options = DataOptions(dataset=config.dataset, embeddings=config.embeddings, data_home=config.data_home)
-    return options.encode(replace(dataset, further_tests={}))
+    return DataOptions(**config.data).encode(replace(dataset, further_tests={}))
 
 
 def kept(folder: Path, name: str, asked: pd.DataFrame, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
@@ -242,9 +179,8 @@ def at_depth(first: pd.DataFrame, again: pd.DataFrame, depth: int) -> pd.DataFra
     key = np.where(inside, both["rank_again"], both["rank"] + FIRST)
     order = np.lexsort((key, pd.factorize(both["question_id"])[0]))
     both = both.iloc[order]
-    return both.assign(rank=both.groupby("question_id").cumcount() + 1)[
-        ["question_id", "candidate_id", "rank"]
-    ]
+    both["rank"] = both.groupby("question_id").cumcount() + 1
+    return both[["question_id", "candidate_id", "rank"]]
 
 
 def milliseconds(search: Callable[[str], Any], questions: pd.Series) -> float:
@@ -379,11 +315,11 @@ class Retrieval:
 
 def main(config: Config) -> None:
     """Train, search, re-rank, measure, and write the record."""
-    path = record_path(config.results, config.record) if config.record else None
-    record = StudyRecord(path, {"dataset": config.dataset}, {"seeds": config.seeds})
+    record = StudyRecord(config.record_file, {"dataset": config.dataset}, {"seeds": config.seeds})
     folder = config.output / "retrieval" / config.dataset
     with locked_folder(folder):
-        task = make_task(config)
+        dataset = load_dataset(config.dataset, data_home=config.data_home)
+        task = make_task(dataset, config.most_questions)
         data = training_data(task, config, folder)
     retrieval = Retrieval(config, task, data, folder)
     conditions = retrieval.conditions()

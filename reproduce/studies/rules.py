@@ -16,7 +16,6 @@ counting of the words.
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from pathlib import Path
 
 import pandas as pd
 import tyro
@@ -28,7 +27,8 @@ from answer_ranking.evaluation.metrics import METRICS, over_seeds, questions_tha
 from answer_ranking.evaluation.records import ResultRecord, record_path, save_record
 from answer_ranking.evaluation.rules import RULES, WORST_WO, measure_rules, texts_of
 from answer_ranking.evaluation.tables import METRIC_TITLES, paper_ours_table, text_table
-from answer_ranking.reproduce.experiments.options import RESULTS
+from answer_ranking.reproduce.experiments.data_options import DataHome
+from answer_ranking.reproduce.experiments.options import RecordOptions
 from answer_ranking.reproduce.experiments.run import clean_command, questions_per_second, slug
 from answer_ranking.training.options import check_range
 
@@ -43,7 +43,7 @@ COUNTED = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(RecordOptions, DataHome):
     """The options."""
 
     dataset: str
@@ -55,21 +55,16 @@ class Config:
     SQuAD-sent are of such words."""
     tie_seeds: int = 50
     """How many random orders of tied candidates to average over."""
-    data_home: Path | None = None
-    """Folder of the data sets; else QA_DATA_HOME, else the user's cache."""
-    record: str | None = None
-    """Write records under this name, such as rules/wikiqa."""
-    results: Path = RESULTS
-    """With --record: the folder of the records."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_range(self, "tie_seeds", at_least=1)
 
 
 def main(config: Config) -> None:
     """Measure, print the tables, and write the records."""
-    if config.record:
-        check_writable(record_path(config.results, config.record).parent)
+    if path := config.record_file:
+        check_writable(path.parent)
     dataset = load_dataset(config.dataset, config.variant, config.data_home)
     if config.white_space:
         dataset = replace(dataset, description=replace(dataset.description, pretokenised=True))

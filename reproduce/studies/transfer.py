@@ -29,18 +29,15 @@ from answer_ranking.engine import Seed, Study, StudyRecord, TrainingData
 from answer_ranking.engine.study import Condition
 from answer_ranking.engine.training_run import key_of, score_splits, training_key
 from answer_ranking.evaluation.metrics import mean_confidence_interval, over_seeds, strictest
-from answer_ranking.evaluation.records import record_path
 from answer_ranking.evaluation.significance import paired_randomisation_test
-from answer_ranking.reports.studies.transfer import SCRATCH, TRAINED_ON, UNSEEN, results_table
-from answer_ranking.reproduce import (
-    attentive_pooling_trecqa,
-    attentive_pooling_wikiqa,
-    cosinet_wikiqa,
-    ctrn_trecqa,
-    hyperqa_trecqa,
-    hyperqa_wikiqa,
+from answer_ranking.models.catalogue import CATALOGUE
+from answer_ranking.reports.studies.transfer_page import SCRATCH, TRAINED_ON, UNSEEN, results_table
+from answer_ranking.reproduce.experiments.options import (
+    Experiment,
+    StudyOptions,
+    parse,
+    recorded_presets,
 )
-from answer_ranking.reproduce.experiments.options import Experiment, StudyOptions, parse
 from answer_ranking.reproduce.experiments.run import Run, facts, slug, train
 from answer_ranking.training.options import check_range
 
@@ -76,17 +73,10 @@ class TransferOptions(StudyOptions):
 
 def presets() -> list[Experiment]:
     """State the models with the options of their recorded experiments on WikiQA and TrecQA."""
-    scripts = (
-        hyperqa_wikiqa,
-        hyperqa_trecqa,
-        cosinet_wikiqa,
-        ctrn_trecqa,
-        attentive_pooling_wikiqa,
-        attentive_pooling_trecqa,
-    )
+    papers = dict.fromkeys(entry.paper for entry in CATALOGUE.values())
     found = []
-    for script in scripts:
-        for each in script.PRESETS:
+    for paper, dataset in product(papers, ("wikiqa", "trecqa")):
+        for each in recorded_presets(paper, dataset):
             found.append(replace(each.changed(patience=5), run=TransferOptions()))
     return found
 
@@ -101,9 +91,8 @@ def check(experiment: Experiment) -> StudyRecord:
             raise UserError(f"{name} differs between the two data sets. Give other --embeddings.")
     if getattr(experiment.model, "train_word_vectors", False):
         raise UserError("the two data sets have different words: leave --train-word-vectors out.")
-    path = record_path(options.results, options.record) if options.record else None
     subject = {"dataset": experiment.data.dataset}
-    return StudyRecord(path, subject, {"seeds": len(options.seed_list)})
+    return StudyRecord(options.record_file, subject, {"seeds": len(options.seed_list)})
 
 
 def transfer(experiment: Experiment) -> list[dict[str, Any]]:
@@ -127,8 +116,9 @@ Weights = dict[int, list[np.ndarray]]
 def from_source(experiment: Experiment) -> Weights:
     """Train every seed on the source, and give the weights."""
     options = experiment.run
-    source = {"dataset": options.source, "variant": None, "epochs": options.source_epochs, "patience": None}
-    experiment = experiment.changed(**source, record=None)
+    source = {"dataset": options.source, "variant": None, "record": None}
+    fit = {"epochs": options.source_epochs, "patience": None}
+    experiment = experiment.changed(**source, **fit)
     run = Run("transfer", experiment, experiment.data.load())
     weights = {}
     for number in run.seeds:
@@ -143,9 +133,8 @@ def measured(experiment: Experiment, data: TrainingData, starts: Weights) -> lis
     options, protocols = experiment.run, data.dataset.description.protocols
     name = slug(experiment.data.dataset, data.dataset.variant, experiment.name)
     folder = options.output / "transfer"
-    study = Study(
-        measure=partial(measure, experiment, data, starts), rows=folder / f"{name}.jsonl", folder=folder
-    )
+    train_one = partial(measure, experiment, data, starts)
+    study = Study(measure=train_one, rows=folder / f"{name}.jsonl", folder=folder)
     frame = study.frame(planned(experiment, data, starts), options.seed_list)
     found = []
     for (way, questions), rows in frame.groupby(["way", "questions"], sort=False):
@@ -216,8 +205,11 @@ def n_questions(data: TrainingData) -> int:
 
 def digest(starts: Weights) -> str:
     """Shorten the weights of all seeds to a text that no others have."""
-    content = b"".join(weight.tobytes() for number in sorted(starts) for weight in starts[number])
-    return hashlib.sha256(content).hexdigest()[:8]
+    content = hashlib.sha256()
+    for number in sorted(starts):
+        for weight in starts[number]:
+            content.update(weight.tobytes())
+    return content.hexdigest()[:8]
 
 
 def condition(rows: pd.DataFrame, data: TrainingData, protocol: str) -> dict[str, Any]:
@@ -225,7 +217,7 @@ def condition(rows: pd.DataFrame, data: TrainingData, protocol: str) -> dict[str
     rule = data.dataset.description.protocols[protocol]
     found = over_seeds(tables(rows["test"]), tables(rows["dev"]), rule)
     return {
-        **{name: rows[name].iloc[0] for name in ("way", "questions", "rate_factor")},
+        **rows[["way", "questions", "rate_factor"]].iloc[0].to_dict(),
         "protocol": protocol,
         "metrics": {name: found["metrics"][name] for name in _METRICS},
         "metrics_dev": {"map": found["metrics_dev"]["map"]},
@@ -243,10 +235,13 @@ def comparisons(conditions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Compare MAP between the ways, all questions of the target being trained on."""
     protocol = strictest(each["protocol"] for each in conditions)
     # Of each way the last condition has all questions.
-    last = {each["way"]: each for each in conditions if each["protocol"] == protocol}
+    last = {}
+    for each in conditions:
+        if each["protocol"] == protocol:
+            last[each["way"]] = each["per_question"]
     found = []
     for better, worse in ((UNSEEN, SCRATCH), (TRAINED_ON, SCRATCH), (TRAINED_ON, UNSEEN)):
-        pair = [last[way]["per_question"] for way in (better, worse)]
+        pair = last[better], last[worse]
         mean, half_width = mean_confidence_interval(np.subtract(*pair))
         found.append(
             {

@@ -2,6 +2,7 @@ import json
 import os
 import re
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from answer_ranking.evaluation.records import (
     ResultRecord,
     load_records,
     read_record,
+    read_study,
     record_path,
     save_record,
     without_paths,
@@ -192,6 +194,14 @@ def test_records_lie_in_folders_and_those_of_studies_are_left_out(tmp_path):
     for name in ("../up", "/root", "Upper", "a//b", "", "a b"):
         with pytest.raises(UserError, match="a record's name is lower-case words"):
             record_path(tmp_path, name)
+
+
+def test_every_recorded_command_is_read_with_a_script_that_exists():
+    root = Path(__file__).parents[2]
+    paths = [path for path in (root / "reproduce" / "results").rglob("*.json") if path.stem != "claims"]
+    scripts = {read_study(path)["command"].split()[1] for path in paths}
+    assert "reproduce/studies/equal_budget.py" in scripts  # which the records call by an older name
+    assert [script for script in scripts if not (root / script).is_file()] == []
 
 
 def git(folder, *words):

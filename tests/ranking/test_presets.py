@@ -12,7 +12,7 @@ from answer_ranking.data_prep.word_vectors.unknown_words import hashed_vectors
 from answer_ranking.models import cosinet
 from answer_ranking.ranking import AnswerIndex, Ranker, keras_texts
 from answer_ranking.ranking.model_folder import PRESETS, preset_names
-from answer_ranking.reports.presets import RANKERS
+from answer_ranking.reports.preset_cards import RANKERS
 
 NAMES = ("cosinet_squad", "hyperqa_squad")
 QUESTION = "Who discovered the element radium?"

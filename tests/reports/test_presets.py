@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from answer_ranking.evaluation.presets import compare, correct_for_number, fuse
-from answer_ranking.reports.presets import best_rankers
+from answer_ranking.evaluation.card_metrics import compare, correct_for_number, fuse
+from answer_ranking.reports.preset_cards import best_rankers
 
 
 def test_the_fusion_by_hand():

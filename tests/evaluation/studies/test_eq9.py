@@ -8,10 +8,10 @@ import pytest
 from scipy import stats
 
 from answer_ranking.base.errors import UserError
+from answer_ranking.evaluation.eq9_summary import choose_rate, summarise_conditions
 from answer_ranking.evaluation.records import save_study
-from answer_ranking.evaluation.studies.eq9 import choose_rate, summarise_conditions
-from answer_ranking.reports.studies.eq9 import eq9_block, load_studies
 from answer_ranking.reports.studies.eq9_figure import study_figure
+from answer_ranking.reports.studies.eq9_page import eq9_block, load_studies
 
 N_QUESTIONS = 9
 TUNED = {"learning_rate": 0.1, "at_edge": False, "rates": []}

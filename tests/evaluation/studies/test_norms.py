@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from answer_ranking.evaluation.studies.norms import compare_norms
+from answer_ranking.evaluation.norm_comparison import compare_norms
 
 
 def texts(n_questions=200, ratio=1.0, exponent=0.5, spread=0.1, seed=0):

@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 
 from answer_ranking.evaluation.records import save_study
-from answer_ranking.evaluation.studies.retrieval import compare, measure
-from answer_ranking.reports.studies.retrieval import results_table, retrieval_block
+from answer_ranking.evaluation.retrieval_metrics import compare, measure
+from answer_ranking.reports.studies.retrieval_page import results_table, retrieval_block
 
 
 def ranking(**questions):

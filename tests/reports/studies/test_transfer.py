@@ -7,7 +7,7 @@ import pytest
 from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation.figures import quality_by_questions
 from answer_ranking.evaluation.records import save_study
-from answer_ranking.reports.studies.transfer import (
+from answer_ranking.reports.studies.transfer_page import (
     SCRATCH,
     TITLES,
     TRAINED_ON,

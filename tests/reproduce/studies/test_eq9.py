@@ -12,8 +12,8 @@ from scipy import stats
 
 from answer_ranking.data_prep import UserError
 from answer_ranking.engine.study import as_json, read_rows
-from answer_ranking.reports.studies.eq9 import READINGS, TITLES, study_table
 from answer_ranking.reports.studies.eq9_figure import study_figure
+from answer_ranking.reports.studies.eq9_page import READINGS, TITLES, study_table
 from answer_ranking.reproduce.experiments.options import RESULTS
 from answer_ranking.reproduce.studies import eq9
 from answer_ranking.reproduce.studies.eq9 import ConditionName, Config, study, tune

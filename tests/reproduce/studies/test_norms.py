@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from answer_ranking.data_prep import EncodedTexts, Tokenizer, UserError, load_dataset
-from answer_ranking.reports.studies.norms import norms_block
+from answer_ranking.reports.studies.norms_page import norms_block
 from answer_ranking.reproduce.experiments.data_options import DataOptions
 from answer_ranking.reproduce.experiments.options import Experiment
 from answer_ranking.reproduce.studies import norms

@@ -43,7 +43,7 @@ def test_counts_beside_the_papers_numbers(rows, capsys):
 def test_each_printed_number_follows_from_its_formula_or_has_a_note(rows):
     for row in rows:
         if row["printed"] == "-":
-            assert row["formula"] == row["ours"]
+            assert row["formula"] in ("-", row["ours"])
             continue
         unit = {"K": 1e3, "M": 1e6}[row["printed"][-1].upper()]
         close = number(row["formula"]) == pytest.approx(float(row["printed"][:-1]) * unit, rel=0.01)

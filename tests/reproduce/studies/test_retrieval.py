@@ -10,15 +10,8 @@ import pytest
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import load_dataset
 from answer_ranking.evaluation.runs import read_run
-from answer_ranking.reproduce.studies.retrieval import (
-    Config,
-    at_depth,
-    indexed,
-    kept,
-    main,
-    make_task,
-    training_table,
-)
+from answer_ranking.reproduce.experiments.retrieval_task import indexed, make_task, training_table
+from answer_ranking.reproduce.studies.retrieval import Config, at_depth, kept, main
 
 
 def config(tmp_path, **options):
@@ -27,8 +20,12 @@ def config(tmp_path, **options):
     return Config(dataset="sample", **{**few, **places, **options})
 
 
+def task_of(config):
+    return make_task(load_dataset("sample"), config.most_questions)
+
+
 def test_correct_answers_are_those_of_the_data_set(tmp_path):
-    task, dataset = make_task(config(tmp_path, test_questions=5)), load_dataset("sample")
+    task, dataset = task_of(config(tmp_path, test_questions=5)), load_dataset("sample")
     texts = task.answers["test"].set_index("candidate_id")["candidate"]
     every = pd.concat([table["candidate"] for table in dataset.splits.values()])
     assert sorted(texts) == sorted(every.unique())
@@ -39,7 +36,7 @@ def test_correct_answers_are_those_of_the_data_set(tmp_path):
 
 
 def test_wrong_answers_are_bm25_s_best_and_others(tmp_path):
-    task = make_task(config(tmp_path))
+    task = task_of(config(tmp_path))
     index = indexed(None, task, "train", tmp_path)
     table = training_table(task, "train", index, 6)
     for question, rows in list(table.groupby("question_id"))[:10]:
@@ -65,7 +62,7 @@ def test_the_record_holds_what_the_run_files_say(tmp_path, monkeypatch, capsys):
     rows = {row["system"]: row for row in record["conditions"]}
     assert list(rows)[:3] == ["BM25", "HyperQA", "BM25 and HyperQA"] and len(rows) == 4
     run = read_run(next(tmp_path.glob("outputs/retrieval/sample/*/seed-0/test-nearest-*.run")))
-    task = make_task(options)
+    task = task_of(options)
     reciprocal = [
         max(
             [
@@ -98,7 +95,7 @@ def test_a_kept_ranking_answers_the_same_questions_only(tmp_path):
 
 
 def test_an_index_is_of_these_answers(tmp_path):
-    task = make_task(config(tmp_path))
+    task = task_of(config(tmp_path))
     turned = task.answers["test"].assign(candidate=task.answers["test"]["candidate"].to_numpy()[::-1])
     other = replace(task, answers=task.answers | {"test": turned})
     text = turned["candidate"].iloc[0]

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from answer_ranking.evaluation.comparisons import SIGNIFICANT
+from answer_ranking.evaluation.eq9_summary import BASELINE
 from answer_ranking.evaluation.records import read_studies, read_study
-from answer_ranking.evaluation.studies.eq9 import BASELINE
 from answer_ranking.reports.pages import render
 
 READINGS = (BASELINE, "points", "parameters", "released_code")
@@ -16,11 +16,11 @@ READINGS = (BASELINE, "points", "parameters", "released_code")
 COSINE = "cosineqa"
 TITLES = {**{name: f"HyperQA, `{name}`" for name in READINGS}, COSINE: "CosineQA"}
 """Every condition, in the order of the tables."""
-_KEYS = {"title", "dataset", "protocol", "embeddings", "configuration", "tuning", "conditions", "command"}
-_KEYS |= {"seeds", "size_seeds"}
+_KEYS = {"title", "dataset", "protocol", "embeddings", "configuration", "tuning"}
+_KEYS |= {"conditions", "command", "seeds", "size_seeds"}
 
 Condition = Mapping[str, Any]
-"""A summary of `evaluation.studies.eq9.summarise_conditions`."""
+"""A summary of `evaluation.eq9_summary.summarise_conditions`."""
 
 
 def load_study(path: str | Path) -> dict[str, Any]:

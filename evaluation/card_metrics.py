@@ -34,8 +34,9 @@ def compare(tables: Mapping[str, pd.DataFrame], rule: str) -> dict[str, Any]:
     `tables` are of `evaluate_ranking`, by ranker; intervals are 95 % t intervals over the questions, p the
     paired randomisation tests of their average precision, not yet corrected.
     """
-    counted = {name: table[questions_that_count(table, rule)] for name, table in tables.items()}
-    p = {}
+    counted, p = {}, {}
+    for name, table in tables.items():
+        counted[name] = table[questions_that_count(table, rule)]
     for a, b in combinations(counted, 2):
         p[f"{a} - {b}"] = paired_randomisation_test(counted[a]["map"], counted[b]["map"])
     return {

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pytrec_eval
 
-from answer_ranking.evaluation.metrics import spreads
+from answer_ranking.evaluation.metrics import means_over_seeds, trec_eval
 from answer_ranking.evaluation.significance import holm_correction, paired_randomisation_test
 
-METRICS = ("recall@1", "recall@10", "recall@100", "mrr@10")
+_RECALLS = ("recall@1", "recall@10", "recall@100")
+METRICS = (*_RECALLS, "mrr@10")
 BASELINE = "BM25"
 
 
@@ -34,13 +34,11 @@ def measure(ranking: pd.DataFrame, correct: dict[str, dict[str, int]]) -> pd.Dat
     rows = ranking[["question_id", "candidate_id", "rank"]].itertuples(index=False)
     for question, candidate, rank in rows:
         run.setdefault(question, {})[candidate] = -float(rank)
-    evaluator = pytrec_eval.RelevanceEvaluator(correct, {"recall.1,10,100", "recip_rank"})
-    measured = pd.DataFrame.from_dict(evaluator.evaluate(run), orient="index")
-    measured = measured.reindex(list(correct)).fillna(0.0)
-    within_ten = measured["recip_rank"] > 1 / 10.5
-    measured["mrr@10"] = measured["recip_rank"].where(within_ten, 0.0)
-    titles = {"recall_1": "recall@1", "recall_10": "recall@10", "recall_100": "recall@100"}
-    return measured.rename(columns=titles)[list(METRICS)]
+    found = trec_eval(correct, run, (*_RECALLS, "mrr"))
+    table = pd.DataFrame.from_dict(found, orient="index", columns=list(METRICS))
+    table = table.reindex(list(correct)).fillna(0.0)
+    table["mrr@10"] = table["mrr@10"].where(table["mrr@10"] > 1 / 10.5, 0.0)
+    return table
 
 
 def compare(
@@ -55,8 +53,8 @@ def compare(
     rows: dict[str, dict[str, Any]] = {}
     for name, by_split in measured.items():
         rows[name] = {
-            "metrics": _over_seeds(by_split["test"]),
-            "metrics_dev": _over_seeds(by_split["dev"]),
+            "metrics": means_over_seeds(by_split["test"], METRICS),
+            "metrics_dev": means_over_seeds(by_split["dev"], METRICS),
             "per_question": np.mean([each["mrr@10"] for each in by_split["test"]], axis=0).tolist(),
         }
     baseline = rows[BASELINE]["per_question"]
@@ -65,10 +63,3 @@ def compare(
     for row, p in zip(rivals, holm_correction(raw).tolist(), strict=True):
         row["p"] = p
     return rows
-
-
-def _over_seeds(tables: Sequence[pd.DataFrame]) -> dict[str, dict[str, Any]]:
-    means = {}
-    for metric in METRICS:
-        means[metric] = [float(table[metric].mean()) for table in tables]
-    return spreads(means)

@@ -6,7 +6,7 @@ from typing import Any
 
 from answer_ranking.evaluation.comparisons import SIGNIFICANT
 from answer_ranking.evaluation.records import read_studies
-from answer_ranking.evaluation.studies.retrieval import BASELINE, METRICS
+from answer_ranking.evaluation.retrieval_metrics import BASELINE, METRICS
 from answer_ranking.evaluation.tables import format_measured, text_table
 from answer_ranking.reports.pages import render
 

@@ -36,9 +36,10 @@ def choose_rate(trials: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     for rate in sorted(rates):
         if "diverged" not in rates[rate] and np.mean(rates[rate]["dev_map"]) > highest:
             best, highest = rate, np.mean(rates[rate]["dev_map"])
+    several = len(rates) > 1
     return {
         "learning_rate": best,
-        "at_edge": best is not None and len(rates) > 1 and best in (min(rates), max(rates)),
+        "at_edge": several and best in (min(rates), max(rates)),
         "rates": [{"learning_rate": rate, **rates[rate]} for rate in sorted(rates)],
     }
 
@@ -59,49 +60,39 @@ def summarise_conditions(
     summaries with 95 % t intervals, curves, `epochs_to_level` (None: never), `ap`, the mean over the seeds of
     each question's average precision, and `p`, its paired randomisation test against `none`, after Holm.
     """
-    finished, diverged = _split(runs)
-    best = [_by_epoch(each, "dev_map").max(axis=1).mean() for each in finished.values() if each]
-    to_reach = level * max(best, default=0.0)
+    finished: dict[str, list[Run]] = {}
+    highest = 0.0
+    for name, of_condition in runs.items():
+        finished[name] = [run for run in of_condition if "diverged" not in run]
+        if finished[name]:
+            best = _by_epoch(finished[name], "dev_map").max(axis=1).mean()
+            highest = max(highest, best)
     summaries = []
     for name, choice in tuned.items():
-        summary = {
-            "dimension": dimension,
-            "condition": name,
-            **choice,
-            "seeds": [run["seed"] for run in finished[name]],
-            "diverged": diverged[name],
-        }
+        diverged, seeds = {}, []
+        for run in runs[name]:
+            if "diverged" in run:
+                diverged[str(run["seed"])] = run["diverged"]
+            else:
+                seeds.append(run["seed"])
+        summary = {"dimension": dimension, "condition": name, **choice}
+        summary |= {"seeds": seeds, "diverged": diverged}
         if finished[name]:
-            summary |= _summary(finished[name], to_reach)
+            summary |= _summary(finished[name], level * highest)
         summaries.append(summary)
-    _test_against_baseline([each for each in summaries if "ap" in each])
+    _test_against_baseline({each["condition"]: each for each in summaries if "ap" in each})
     return summaries
 
 
-def _split(
-    runs: Mapping[str, Sequence[Run]],
-) -> tuple[dict[str, list[Run]], dict[str, dict[str, str]]]:
-    """Split the runs of each condition into those that finished and the messages of those that diverged."""
-    finished: dict[str, list[Run]] = {}
-    diverged: dict[str, dict[str, str]] = {}
-    for name, of_condition in runs.items():
-        finished[name], diverged[name] = [], {}
-        for run in of_condition:
-            if "diverged" in run:
-                diverged[name][str(run["seed"])] = run["diverged"]
-            else:
-                finished[name].append(run)
-    return finished, diverged
-
-
-def _test_against_baseline(measured: Sequence[dict[str, Any]]) -> None:
+def _test_against_baseline(measured: dict[str, dict[str, Any]]) -> None:
     """Add `p` to the summaries of all conditions but the baseline's, where that one has a summary."""
-    if len({tuple(each["question_ids"]) for each in measured}) > 1:
+    asked = [each["question_ids"] for each in measured.values()]
+    if asked and asked.count(asked[0]) < len(asked):
         raise ValueError("the runs must have the same test questions.")
-    baseline = next((each for each in measured if each["condition"] == BASELINE), None)
-    others = [each for each in measured if each is not baseline]
-    if baseline is None or not others:
+    baseline = measured.pop(BASELINE, None)
+    if baseline is None or not measured:
         return
+    others = list(measured.values())
     raw = [paired_randomisation_test(each["ap"], baseline["ap"]) for each in others]
     for each, p in zip(others, holm_correction(raw).tolist(), strict=True):
         each["p"] = p
@@ -112,8 +103,8 @@ def _summary(runs: Sequence[Run], to_reach: float) -> dict[str, Any]:
     dev, edge = _by_epoch(runs, "dev_map"), _by_epoch(runs, "edge_share")
     reached = dev >= to_reach
     first_epoch = np.where(reached.any(axis=1), reached.argmax(axis=1) + 1, None)
-    of_seeds = {"best_dev_map": dev.max(axis=1).tolist(), "edge_share": edge.mean(axis=1).tolist()}
-    metrics = {name: _on_test(runs, name).mean(axis=1).tolist() for name in METRICS}
+    of_seeds = {"best_dev_map": dev.max(axis=1), "edge_share": edge.mean(axis=1)}
+    metrics = {name: _on_test(runs, name).mean(axis=1) for name in METRICS}
     return {
         "metrics": spreads(metrics),
         **spreads(of_seeds),

@@ -5,15 +5,18 @@ from itertools import permutations
 from pathlib import Path
 from typing import Any
 
+from answer_ranking.evaluation.card_metrics import FUSION
 from answer_ranking.evaluation.comparisons import SIGNIFICANT
 from answer_ranking.evaluation.metrics import strictest
-from answer_ranking.evaluation.presets import FUSION
 from answer_ranking.evaluation.records import read_studies
 from answer_ranking.reports.pages import render
 
 RANKERS = {"preset": "the preset", "bm25": "BM25", "fusion": "the fusion of both"}
 """What a card compares, in the order of its tables."""
-_NEEDED = ("command", "name", "model", "data", "word_vectors", "trials", "chosen", "conditions", "size")
+_NEEDED = (
+    *("command", "name", "model", "data", "word_vectors"),
+    *("trials", "chosen", "conditions", "size"),
+)
 
 Card = Mapping[str, Any]
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from answer_ranking.evaluation.norm_comparison import Effect
 from answer_ranking.evaluation.records import read_studies
-from answer_ranking.evaluation.studies.norms import Effect
 from answer_ranking.reports.pages import render
 
 EFFECTS = {
