@@ -7,7 +7,7 @@ import keras
 import tensorflow as tf
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.layers.poincare import convert_parameter_gradients
+from answer_ranking.layers.riemannian_gradient import convert_parameter_gradients
 
 if TYPE_CHECKING:
     from answer_ranking.training.options import FitOptions
