@@ -33,7 +33,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from .common import Shape
+from .common import Shape, takes_upstream
 from .poincare import one_minus_squared_norm
 
 PARAMETER_READINGS = ("parameters", "released_code")
@@ -80,9 +80,8 @@ def convert_parameter_gradients(
 
 @ops.custom_gradient
 def _identity(x: Any) -> Any:
-    def gradient(*arguments: Any, upstream: Any = None) -> Any:
-        if upstream is None:
-            (upstream,) = arguments
+    @takes_upstream
+    def gradient(upstream: Any) -> Any:
         return riemannian_gradient(upstream, x)
 
     return x, gradient
