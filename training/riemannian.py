@@ -69,16 +69,16 @@ class RiemannianOptimizer(keras.optimizers.Optimizer):
     def _converted(self, grads: list[Any], variables: list[Any]) -> list[Any]:
         """Convert gradients that are `scale` times too large, and leave them as large again."""
         scale = self.inner.scale_loss(1.0)
-        there = [i for i, gradient in enumerate(grads) if gradient is not None]
-        # The gradients of embeddings may come in slices.
-        plain = [ops.convert_to_tensor(grads[i]) for i in there]
-        points = [ops.convert_to_tensor(variables[i]) for i in there]
-        unscaled = [g / ops.cast(scale, g.dtype) for g in plain]
-        converted = convert_parameter_gradients(unscaled, points, self.reading)
-        grads = list(grads)
-        for i, gradient in zip(there, converted, strict=True):
-            grads[i] = gradient * ops.cast(scale, gradient.dtype)
-        return grads
+        converted = []
+        for gradient, variable in zip(grads, variables, strict=True):
+            if gradient is not None:
+                # The gradients of embeddings may come in slices.
+                gradient, point = ops.convert_to_tensor(gradient), ops.convert_to_tensor(variable)
+                own_scale = ops.cast(scale, gradient.dtype)
+                [gradient] = convert_parameter_gradients([gradient / own_scale], [point], self.reading)
+                gradient = gradient * own_scale
+            converted.append(gradient)
+        return converted
 
     @property
     def variables(self) -> list[keras.Variable]:
