@@ -5,8 +5,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,6 @@ from answer_ranking.data_prep.vocabulary import Tokenizer, Vocabulary
 # Raise it when the arrays or the way to them change, so that no older cache is read.
 _FORMAT = 4
 _TEXTS_AT_ONCE = 10_000
-_SPLITS = ("train", "dev", "test")
 
 
 @dataclass(frozen=True)
@@ -41,10 +39,10 @@ class EncodedDataset:
     """The splits as arrays over one vocabulary.
 
     Attributes:
-        train, dev, test: the questions of each split.
+        splits: the questions of each split by its name, "train", "dev", "test" and those of the further test
+            splits, see `Dataset`.
         vocabulary: the words of all splits. Word vectors are given, not learnt, so that a word of the
             test split has to have its number; nothing else of that split enters.
-        further_tests: the test splits after the first, by name, see `Dataset`.
 
     Example:
         >>> from answer_ranking.data_prep import encode_dataset, load_dataset
@@ -53,21 +51,28 @@ class EncodedDataset:
         True
     """
 
-    train: EncodedSplit
-    dev: EncodedSplit
-    test: EncodedSplit
+    splits: Mapping[str, EncodedSplit]
     vocabulary: Vocabulary
-    further_tests: Mapping[str, EncodedSplit] = field(default_factory=dict)
+
+    @property
+    def train(self) -> EncodedSplit:
+        """The questions of training."""
+        return self.splits["train"]
+
+    @property
+    def dev(self) -> EncodedSplit:
+        """The questions that choose."""
+        return self.splits["dev"]
+
+    @property
+    def test(self) -> EncodedSplit:
+        """The questions that are reported."""
+        return self.splits["test"]
 
     @property
     def word_counts(self) -> np.ndarray:
         """How often every word occurs in the questions and candidates of all splits, int64 (n_words,)."""
         return count_words(self.splits.values(), len(self.vocabulary.words))
-
-    @cached_property
-    def splits(self) -> dict[str, EncodedSplit]:
-        """The splits by name."""
-        return {**{name: getattr(self, name) for name in _SPLITS}, **self.further_tests}
 
 
 def encode_dataset(
@@ -125,12 +130,7 @@ def _encode(dataset: Dataset, tokenizer: Tokenizer, overlap: bool) -> EncodedDat
         idf = inverse_document_frequencies(splits["train"], len(vocabulary))
         for name, split in splits.items():
             splits[name] = replace(split, features=overlap_features(split, vocabulary, idf))
-    return _with_splits(splits, vocabulary)
-
-
-def _with_splits(splits: dict[str, EncodedSplit], vocabulary: Vocabulary) -> EncodedDataset:
-    further = {name: split for name, split in splits.items() if name not in _SPLITS}
-    return EncodedDataset(splits["train"], splits["dev"], splits["test"], vocabulary, further)
+    return EncodedDataset(splits, vocabulary)
 
 
 def _key(dataset: Dataset, tokenizer: Tokenizer, overlap: bool) -> str:
@@ -183,4 +183,4 @@ def _from_arrays(arrays: dict[str, np.ndarray]) -> EncodedDataset:
         )
         for name, (question_ids, ids) in names["splits"].items()
     }
-    return _with_splits(splits, Vocabulary(names["words"]))
+    return EncodedDataset(splits, Vocabulary(names["words"]))

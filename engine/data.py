@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,10 +51,12 @@ class TrainingData(EncodedDataset):
         """
         return None if self.dataset.description.order_is_signal else 0
 
-    @cached_property
+    @property
     def scored_splits(self) -> dict[str, EncodedSplit]:
         """The splits that are measured: all but the one that is trained on."""
-        return {name: split for name, split in self.splits.items() if name != "train"}
+        scored = dict(self.splits)
+        del scored["train"]
+        return scored
 
     @cached_property
     def word_embedding(self) -> "keras.layers.Embedding":
@@ -107,18 +109,18 @@ def encode(
     )
     # Vectors trained on the data themselves, and random dimensions, are known for no other word.
     own = identity_dimensions > 0 or any(name.startswith("task-") for name in embeddings)
-    arrays = {field.name: getattr(encoded, field.name) for field in fields(encoded)}
     data = TrainingData(
-        **arrays,
+        splits=encoded.splits,
+        vocabulary=encoded.vocabulary,
         dataset=dataset,
         word_vectors=vectors,
         tokens={"lowercase": lowercase, "mask_numbers": mask_numbers},
         sources=() if own else tuple(embeddings),
         embeddings_home=embeddings_home,
     )
-    sizes = ", ".join(
-        f"{name} {split.n_questions:,} questions / {split.n_rows:,} pairs"
-        for name, split in data.splits.items()
-    )
-    print("\n".join([f"{data.title}: {sizes}", str(vectors), *dataset.description.notes]), flush=True)
+    sizes = []
+    for name, split in data.splits.items():
+        sizes.append(f"{name} {split.n_questions:,} questions / {split.n_rows:,} pairs")
+    lines = [f"{data.title}: {', '.join(sizes)}", str(vectors), *dataset.description.notes]
+    print("\n".join(lines), flush=True)
     return data

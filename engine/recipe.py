@@ -28,9 +28,11 @@ def options_of(entry: Entry, values: Mapping[str, Any]) -> tuple[ModelOptions, F
         >>> model.dimension, training.epochs
         (50, 3)
     """
-    own = {field.name for field in fields(entry.options)}
-    of_model = {name: value for name, value in values.items() if name in own}
-    of_training = {name: value for name, value in values.items() if name not in own}
+    of_training = dict(values)
+    of_model = {}
+    for field in fields(entry.options):
+        if field.name in of_training:
+            of_model[field.name] = of_training.pop(field.name)
     return entry.options(**of_model), METHODS[entry.method][0](**of_training)
 
 
@@ -63,10 +65,25 @@ def train(
     """
     import keras
 
+    from answer_ranking.training.fitting import fit
+
     keras.utils.set_random_seed(seed.number)
     if model is None:
         model = build(entry, model_options, data, seed.number)
+    if seed.start is not None:
+        for variable, value in zip(model.trainable_variables, seed.start, strict=True):
+            variable.assign(value)
     method = make_method(
         entry.method, data.train, training_options, seed=seed.number, order_seed=data.order_seed
     )
-    return model, seed.fit(model, method, data.dev)
+    fitted = fit(
+        model,
+        method,
+        data.dev,
+        state=seed.state,
+        key=seed.key,
+        label=seed.label,
+        callbacks=seed.callbacks,
+        verbose=seed.state is not None,
+    )
+    return model, fitted

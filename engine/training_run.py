@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 
 from answer_ranking.base.files import atomic_write, check_writable, locked_folder, remove_leftovers
-from answer_ranking.data_prep import EncodedSplit
 from answer_ranking.engine.data import TrainingData
 from answer_ranking.evaluation.metrics import per_question, summarise
 from answer_ranking.evaluation.records import environment, package_versions
@@ -22,7 +21,7 @@ from answer_ranking.evaluation.runs import write_split
 if TYPE_CHECKING:
     import keras
 
-    from answer_ranking.training.fitting import FitResult, TrainingMethod
+    from answer_ranking.training.fitting import FitResult
 
 TRAINED = "trained.json"
 """In a seed's folder when its training has ended: what trained it."""
@@ -42,24 +41,6 @@ class Seed:
     callbacks: tuple["keras.callbacks.Callback", ...] = ()
     start: Sequence[np.ndarray] | None = None
 
-    def fit(self, model: "keras.Model", method: "TrainingMethod", dev: EncodedSplit) -> "FitResult":
-        """Train a model, or go on with its training; see `answer_ranking.training.fit`."""
-        from answer_ranking.training.fitting import fit
-
-        if self.start is not None:
-            for variable, value in zip(model.trainable_variables, self.start, strict=True):
-                variable.assign(value)
-        return fit(
-            model,
-            method,
-            dev,
-            callbacks=self.callbacks,
-            verbose=self.state is not None,
-            state=self.state,
-            key=self.key,
-            label=self.label,
-        )
-
 
 @dataclass(frozen=True)
 class SeedResult:
@@ -68,7 +49,11 @@ class SeedResult:
     history: list[dict[str, float]]
     scores: dict[str, np.ndarray]
     tables: dict[str, pd.DataFrame]
-    dev_map: float
+
+    @property
+    def dev_map(self) -> float:
+        """The MAP that chooses among seeds."""
+        return self.metrics("dev")["map"]
 
     def metrics(self, split: str) -> dict[str, float]:
         """Return the mean metrics over a split's questions with a correct answer."""
@@ -83,8 +68,7 @@ def score_splits(model: "keras.Model", data: TrainingData, fitted: "FitResult") 
     for name, split in data.scored_splits.items():
         scores[name] = score(model, split, data.order_seed)
         tables[name] = per_question(split, scores[name])
-    dev_map = summarise(tables["dev"], "answerable")["map"]
-    return SeedResult(fitted.history, scores, tables, dev_map)
+    return SeedResult(fitted.history, scores, tables)
 
 
 class TrainingRun:
@@ -105,7 +89,6 @@ class TrainingRun:
         self._title, self._words = title, words
         self.results: dict[int, SeedResult] = {}
         self.model: keras.Model | None = None
-        environment()  # read once: results name the commit of the beginning
 
     @contextmanager
     def seed(self, number: int) -> Iterator[Seed]:

@@ -5,7 +5,16 @@ from typing import Any
 import keras
 from keras import ops
 
-from .common import Shape, broadcast_leading, masked_softmax, max_or_initial, real_steps
+from .common import (
+    Shape,
+    broadcast_leading,
+    check_same_rank,
+    is_pair_of_shapes,
+    masked_softmax,
+    max_or_initial,
+    real_steps_of_pair,
+    zero_padding,
+)
 
 
 @keras.saving.register_keras_serializable(package="answer_ranking")
@@ -65,7 +74,7 @@ class AttentivePooling(keras.layers.Layer):
 
     def build(self, input_shape: list[Shape]) -> None:
         self.compute_output_shape(input_shape)
-        features = tuple(shape[-1] for shape in input_shape)
+        features = input_shape[0][-1], input_shape[1][-1]
         if None in features:
             raise ValueError(f"The number of features must be known. Received: input_shape={input_shape}")
         self.kernel = self.add_weight(
@@ -80,16 +89,12 @@ class AttentivePooling(keras.layers.Layer):
         return ops.matmul(question, self.kernel)
 
     def call(self, inputs: list[Any], mask: Any = None, projected_question: Any = None) -> list[Any]:
-        real_question, real_answer = (
-            real_steps(text, side) for text, side in zip(inputs, mask or (None, None), strict=True)
-        )
-        # A choice and not a product with the mask: 0 * NaN would be NaN.
-        question = ops.where(real_question[..., None], inputs[0], 0.0)
-        answer = ops.where(real_answer[..., None], inputs[1], 0.0)
+        real_question, real_answer = real_steps_of_pair(inputs, mask)
+        question, answer = zero_padding(inputs[0], real_question), zero_padding(inputs[1], real_answer)
         if projected_question is None:
             projected_question = self.project(question)
         else:
-            projected_question = ops.where(real_question[..., None], projected_question, 0.0)
+            projected_question = zero_padding(projected_question, real_question)
         alignment = ops.tanh(ops.matmul(projected_question, ops.swapaxes(answer, -1, -2)))
         dtype = keras.backend.result_type(alignment.dtype, "float32")
         # A tanh is never below -1, so that -2 wins over no real step.
@@ -97,26 +102,22 @@ class AttentivePooling(keras.layers.Layer):
         importance = ops.where(real_pairs, ops.cast(alignment, dtype), -2.0)
         question_attention = masked_softmax(max_or_initial(importance, -1, -2.0), real_question)
         answer_attention = masked_softmax(max_or_initial(importance, -2, -2.0), real_answer)
-        results = [_weighted_sum(question, question_attention), _weighted_sum(answer, answer_attention)]
+        results = [
+            _weighted_sum(question, question_attention),
+            _weighted_sum(answer, answer_attention),
+        ]
         if self.return_attention:
             results += [question_attention, answer_attention, alignment]
         return [ops.cast(result, self.compute_dtype) for result in results]
 
     def compute_output_shape(self, input_shape: list[Shape]) -> list[Shape]:
-        if len(input_shape) != 2 or not all(
-            isinstance(shape, list | tuple) and len(shape) >= 2 for shape in input_shape
-        ):
+        if not is_pair_of_shapes(input_shape, least_rank=2):
             raise ValueError(
                 "AttentivePooling takes a pair [question, answer] of shapes (..., steps, features). "
                 f"Received: input_shape={input_shape}"
             )
+        check_same_rank(self, input_shape)
         question, answer = input_shape
-        if len(question) != len(answer):
-            raise ValueError(
-                "Question and answer of AttentivePooling must have the same number of dimensions: for "
-                "several answers give the question an axis of size 1, question[:, None]. "
-                f"Received: input_shape={input_shape}"
-            )
         leading = broadcast_leading(input_shape, trailing=2)
         shapes = [(*leading, question[-1]), (*leading, answer[-1])]
         if self.return_attention:

@@ -1,6 +1,5 @@
 """Candidates of padded lists in buckets of similar length."""
 
-import itertools
 from typing import Any
 
 import keras
@@ -75,22 +74,25 @@ class BucketByLength(keras.layers.Layer):
         widths = ops.pad(ops.take(lengths, by_length, axis=0), before, constant_values=1)
         rows = ops.pad(by_length // candidates, before)
         n = ops.shape(sorted_texts)[0]
-        bounds = [n * i // self.buckets for i in range(self.buckets + 1)]
-        spans = list(itertools.pairwise(bounds))
-        in_buckets = [sorted_texts[start:end, : widths[end - 1]] for start, end in spans]
+        in_buckets, rows_in_buckets, start = [], [], 0
+        for number in range(1, self.buckets + 1):
+            end = n * number // self.buckets
+            in_buckets.append(sorted_texts[start:end, : widths[end - 1]])
+            rows_in_buckets.append(rows[start:end])
+            start = end
         # Where each kept text went: after the first place, which stands for every padded candidate.
         places_of_kept = ops.pad(ops.cast(ops.argsort(order), "int32") + self.buckets, [(1, 0)])
         nth = ops.where(real, ops.cumsum(ops.cast(real, "int32")), 0)
         places = ops.take(places_of_kept, nth, axis=0)
-        return in_buckets, [rows[start:end] for start, end in spans], ops.reshape(places, (batch, candidates))
+        return in_buckets, rows_in_buckets, ops.reshape(places, (batch, candidates))
 
     def compute_output_spec(self, inputs: Any) -> tuple[list[Any], list[Any], Any]:
-        texts, rows, places = self.compute_output_shape(inputs.shape)
-        return (
-            [keras.KerasTensor(shape, dtype=inputs.dtype) for shape in texts],
-            [keras.KerasTensor(shape, dtype="int32") for shape in rows],
-            keras.KerasTensor(places, dtype="int32"),
-        )
+        of_texts, of_rows, of_places = self.compute_output_shape(inputs.shape)
+        texts, rows = [], []
+        for shape, rows_shape in zip(of_texts, of_rows, strict=True):
+            texts.append(keras.KerasTensor(shape, dtype=inputs.dtype))
+            rows.append(keras.KerasTensor(rows_shape, dtype="int32"))
+        return texts, rows, keras.KerasTensor(of_places, dtype="int32")
 
     def compute_output_shape(self, input_shape: Shape) -> tuple[list[Shape], list[Shape], Shape]:
         if len(input_shape) != 3:

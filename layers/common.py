@@ -1,6 +1,6 @@
 """Checks, shapes and small operations that several layers share, and the table of word vectors."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
@@ -20,10 +20,12 @@ def broadcast_leading(input_shape: Sequence[Shape], trailing: int) -> Shape:
 
     The result is `None` where a size depends on unknown ones. Raises ValueError if they do not broadcast.
     """
-    leading = [tuple(shape[:-trailing]) for shape in input_shape]
-    rank = max(map(len, leading))
+    question, answer = (tuple(input_shape[0][:-trailing]), tuple(input_shape[1][:-trailing]))
+    rank = max(len(question), len(answer))
+    question = (1,) * (rank - len(question)) + question
+    answer = (1,) * (rank - len(answer)) + answer
     output_shape = []
-    for sizes in zip(*((1,) * (rank - len(shape)) + shape for shape in leading), strict=True):
+    for sizes in zip(question, answer, strict=True):
         known = set(sizes) - {1, None}
         if len(known) > 1:
             raise ValueError(
@@ -36,7 +38,10 @@ def broadcast_leading(input_shape: Sequence[Shape], trailing: int) -> Shape:
 
 def first_mask(mask: Any) -> Any:
     """Returns the first mask of a list that is not `None`, or `None`."""
-    return next((part for part in keras.tree.flatten(mask) if part is not None), None)
+    for part in keras.tree.flatten(mask):
+        if part is not None:
+            return part
+    return None
 
 
 def real_steps(text: Any, mask: Any) -> Any:
@@ -50,11 +55,7 @@ def real_steps(text: Any, mask: Any) -> Any:
     if mask is None:
         return everything
     sizes, of_mask = tuple(text.shape[:-1]), tuple(mask.shape)
-    fits = len(sizes) == len(of_mask) and all(
-        None in pair or pair[0] == pair[1] or (pair[1] == 1 and axis < len(sizes) - 1)
-        for axis, pair in enumerate(zip(sizes, of_mask, strict=True))
-    )
-    if not fits:
+    if not _mask_fits(of_mask, sizes):
         raise ValueError(
             "A mask must have the shape of its text without the last axis. "
             f"Received: text.shape={tuple(text.shape)}, mask.shape={of_mask}"
@@ -62,6 +63,29 @@ def real_steps(text: Any, mask: Any) -> Any:
     mask = ops.cast(mask, "bool")
     # A mask that is repeated would else be counted once.
     return mask if sizes == of_mask and None not in sizes else ops.logical_and(mask, everything)
+
+
+def _mask_fits(of_mask: Shape, sizes: Shape) -> bool:
+    if len(of_mask) != len(sizes):
+        return False
+    last = len(sizes) - 1
+    for axis, (own, size) in enumerate(zip(of_mask, sizes, strict=True)):
+        known = own is not None and size is not None
+        if known and own != size and not (own == 1 and axis < last):
+            return False
+    return True
+
+
+def real_steps_of_pair(inputs: Sequence[Any], mask: Any) -> list[Any]:
+    """Returns `real_steps` of a question and an answer; `mask` is a pair, of which each may be `None`."""
+    question_mask, answer_mask = mask or (None, None)
+    return [real_steps(inputs[0], question_mask), real_steps(inputs[1], answer_mask)]
+
+
+def zero_padding(text: Any, real: Any) -> Any:
+    """Sets the steps of a text `(..., time, features)` that are not real to zero."""
+    # A choice and not a product with the mask: 0 * NaN would be NaN. TFLite has no `real[..., None]`.
+    return ops.where(ops.expand_dims(real, axis=-1), text, 0.0)
 
 
 def refuse_ragged(*tensors: Any) -> None:
@@ -72,6 +96,16 @@ def refuse_ragged(*tensors: Any) -> None:
                 "Ragged tensors are not supported: pad them with `to_tensor()`, and give the mask of the "
                 f"real steps. Received: a RaggedTensor of shape {tuple(tensor.shape)}"
             )
+
+
+def takes_upstream(gradient: Callable[[Any], Any]) -> Callable[..., Any]:
+    """Makes a function of the upstream gradient one that `ops.custom_gradient` takes under every backend."""
+
+    def called(*arguments: Any, upstream: Any = None) -> Any:
+        # PyTorch gives it by name, after the inputs; TensorFlow and JAX give it alone.
+        return gradient(arguments[0] if upstream is None else upstream)
+
+    return called
 
 
 def max_or_initial(x: Any, axis: int, initial: float, keepdims: bool = False) -> Any:
@@ -177,30 +211,73 @@ class TextPairLayer(keras.layers.Layer):
 
     def _pair_shapes(self, input_shape: list[Shape]) -> tuple[Shape, Shape]:
         """Returns both shapes with the leading dimensions of the result."""
-        question, answer = (tuple(shape) for shape in input_shape) if len(input_shape) == 2 else ((), ())
+        question, answer = map(tuple, input_shape) if len(input_shape) == 2 else ((), ())
         if len(question) == len(answer) - 1:
             question = (*question[:-2], 1, *question[-2:])
-        pairs = list(zip(question[:-2], answer[:-2], strict=False))
-        if (
-            len(question) < 3
-            or len(question) != len(answer)
-            or any(None not in pair and 1 not in pair and len(set(pair)) > 1 for pair in pairs)
-            or len({question[-1], answer[-1]} - {None}) > 1
-        ):
+        same_rank = 3 <= len(question) == len(answer)
+        if not same_rank or len({question[-1], answer[-1]} - {None}) > 1:
             raise ValueError(
                 f"{type(self).__name__} takes a question of shape (..., question length, n) and an answer of "
                 "shape (..., answer length, n) whose leading dimensions broadcast. "
                 f"Received: input_shape={input_shape}"
             )
-        # A known size other than 1 is that of the result; None goes before 1, which it may turn out to be.
-        leading = tuple(max(pair, key=lambda size: 1.5 if size is None else size) for pair in pairs)
+        leading = broadcast_leading((question, answer), trailing=2)
         return (*leading, *question[-2:]), (*leading, *answer[-2:])
 
     def _real_words(self, inputs: list[Any], mask: Any) -> tuple[Any, Any, Any, Any]:
         """Returns question, answer and their masks, of equal ranks; words are zero where they are masked."""
-        masks = [real_steps(*side) for side in zip(inputs, mask or (None, None), strict=True)]
-        # A choice and not a product with the mask: 0 * NaN would be NaN.
-        texts = [ops.where(real[..., None], text, 0.0) for text, real in zip(inputs, masks, strict=True)]
-        if len(texts[0].shape) < len(texts[1].shape):
-            texts[0], masks[0] = ops.expand_dims(texts[0], axis=-3), ops.expand_dims(masks[0], axis=-2)
-        return texts[0], texts[1], masks[0], masks[1]
+        real_question, real_answer = real_steps_of_pair(inputs, mask)
+        question = zero_padding(inputs[0], real_question)
+        answer = zero_padding(inputs[1], real_answer)
+        if len(question.shape) < len(answer.shape):
+            question = ops.expand_dims(question, axis=-3)
+            real_question = ops.expand_dims(real_question, axis=-2)
+        return question, answer, real_question, real_answer
+
+
+class VectorPairLayer(keras.layers.Layer):
+    """Base class of the layers that compare vectors `(..., n)` of a question and an answer by a number.
+
+    The numbers are float32 at least under every dtype policy, and the inputs are not cast down.
+    """
+
+    def __init__(self, **kwargs: Any):
+        super().__init__(**{"autocast": False, **kwargs})
+
+    def build(self, input_shape: list[Shape]) -> None:
+        self.compute_output_shape(input_shape)
+
+    def compute_output_spec(self, inputs: list[Any]) -> keras.KerasTensor:
+        question, answer = inputs
+        shape = self.compute_output_shape([tuple(question.shape), tuple(answer.shape)])
+        dtype = keras.backend.result_type(question.dtype, answer.dtype, "float32")
+        return keras.KerasTensor(shape, dtype=dtype)
+
+
+def is_pair_of_shapes(input_shape: Any, least_rank: int) -> bool:
+    """Tells whether there are two shapes, of so many dimensions at least."""
+    if len(input_shape) != 2:
+        return False
+    question, answer = input_shape
+    are_shapes = isinstance(question, list | tuple) and isinstance(answer, list | tuple)
+    return are_shapes and min(len(question), len(answer)) >= least_rank
+
+
+def are_texts(shapes: Sequence[Any]) -> bool:
+    """Tells whether all shapes are `(batch, time, features)` with the same features, where they are known."""
+    features = set()
+    for shape in shapes:
+        if not isinstance(shape, list | tuple) or len(shape) != 3:
+            return False
+        features.add(shape[-1])
+    return len(features - {None}) <= 1
+
+
+def check_same_rank(layer: keras.layers.Layer, input_shape: Sequence[Shape]) -> None:
+    """Raises ValueError if question and answer have different numbers of dimensions."""
+    if len(input_shape[0]) != len(input_shape[1]):
+        raise ValueError(
+            f"Question and answer of {type(layer).__name__} must have the same number of dimensions: for "
+            "several answers give the question an axis of size 1, question[:, None]. "
+            f"Received: input_shape={input_shape}"
+        )

@@ -5,11 +5,18 @@ from typing import Any
 import keras
 from keras import ops
 
-from .common import Shape, broadcast_leading, unit_vectors
+from .common import (
+    Shape,
+    VectorPairLayer,
+    broadcast_leading,
+    check_same_rank,
+    is_pair_of_shapes,
+    unit_vectors,
+)
 
 
 @keras.saving.register_keras_serializable(package="answer_ranking")
-class CosineSimilarity(keras.layers.Layer):
+class CosineSimilarity(VectorPairLayer):
     """Cosine of the angle between question and answer vectors.
 
     Eq. 11 of [Attentive Pooling Networks](https://arxiv.org/abs/1602.03609):
@@ -35,34 +42,15 @@ class CosineSimilarity(keras.layers.Layer):
         **kwargs: Arguments of `keras.layers.Layer`.
     """
 
-    def __init__(self, **kwargs: Any):
-        super().__init__(**{"autocast": False, **kwargs})
-
-    def build(self, input_shape: list[Shape]) -> None:
-        self.compute_output_shape(input_shape)
-
     def call(self, inputs: list[Any]) -> Any:
         return ops.sum(unit_vectors(inputs[0]) * unit_vectors(inputs[1]), axis=-1)
 
     def compute_output_shape(self, input_shape: list[Shape]) -> Shape:
-        if (
-            len(input_shape) != 2
-            or not all(isinstance(shape, list | tuple) and shape for shape in input_shape)
-            or len({shape[-1] for shape in input_shape} - {None}) > 1
-        ):
+        is_pair = is_pair_of_shapes(input_shape, least_rank=1)
+        if not is_pair or len({input_shape[0][-1], input_shape[1][-1]} - {None}) > 1:
             raise ValueError(
                 "CosineSimilarity takes a pair [question, answer] of vectors of the same size (last axis). "
                 f"Received: input_shape={input_shape}"
             )
-        if len(input_shape[0]) != len(input_shape[1]):
-            raise ValueError(
-                "The vectors of CosineSimilarity must have the same number of dimensions: for several "
-                "answers give the question an axis of size 1, question[:, None]. "
-                f"Received: input_shape={input_shape}"
-            )
+        check_same_rank(self, input_shape)
         return broadcast_leading(input_shape, trailing=1)
-
-    def compute_output_spec(self, inputs: list[Any]) -> keras.KerasTensor:
-        shape = self.compute_output_shape([tuple(side.shape) for side in inputs])
-        dtype = keras.backend.result_type(*(side.dtype for side in inputs), "float32")
-        return keras.KerasTensor(shape, dtype=dtype)

@@ -5,8 +5,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from .common import Shape, check_option, real_steps
-from .concatenated_texts import concatenate_texts
+from .common import Shape, are_texts, check_option, real_steps_of_pair
+from .concatenated_texts import ConcatenatedTexts, concatenate_texts
 from .cross_temporal_gate import ALIGNMENTS
 from .quasi_recurrent_gates import QuasiRecurrentGates
 
@@ -87,38 +87,41 @@ class CrossTemporalEncoder(keras.layers.Layer):
         self.gates.build(input_shape[0])
 
     def call(self, inputs: list[Any], mask: Any = None) -> list[Any]:
-        masks = [real_steps(*side) for side in zip(inputs, mask or (None, None), strict=True)]
-        concatenated = concatenate_texts(masks, self.skip_padding and keras.backend.backend() != "jax")
-        texts = [ops.reshape(text, (-1, text.shape[-1])) for text in inputs]
-        nothing = ops.zeros((1, inputs[0].shape[-1]), texts[0].dtype)
-        cells = ops.concatenate([*texts, nothing], axis=0)
-        windows = [concatenated.earlier(cells, steps) for steps in reversed(range(self.kernel_size))]
-        results = self.gates.gates_of_windows(ops.concatenate(windows, axis=-1))
-        wide = keras.backend.result_type(self.compute_dtype, "float32")
-        candidate, forget, *others = (ops.cast(result, wide) for result in results)
-        if self.crossing is not None:
-            rows, has_partner = concatenated.partner_rows(scaled=self.crossing == "scaled")
-            hidden = concatenated.crossed(candidate, forget, others[0], rows)
-            means = concatenated.mean(hidden) * ops.cast(has_partner, wide)[:, None]
-        else:
-            update = others[1] * candidate if self.pooling == "ifo" else candidate - forget * candidate
-            state = concatenated.recurrence(forget, update)
-            means = concatenated.mean(state * others[0] if others else state)
+        masks = real_steps_of_pair(inputs, mask)
+        texts = concatenate_texts(masks, self.skip_padding and keras.backend.backend() != "jax")
+        gates = self._gates(inputs, texts)
+        means = self._pool_alone(texts, *gates) if self.crossing is None else self._cross(texts, *gates)
         means, n = ops.cast(means, self.compute_dtype), ops.shape(inputs[0])[0]
         return [means[:n], means[n:]]
 
+    def _gates(self, inputs: list[Any], texts: ConcatenatedTexts) -> list[Any]:
+        """Computes candidates and gates of the concatenated words, in float32 at least."""
+        features = inputs[0].shape[-1]
+        question, answer = ops.reshape(inputs[0], (-1, features)), ops.reshape(inputs[1], (-1, features))
+        nothing = ops.zeros((1, features), question.dtype)
+        cells = ops.concatenate([question, answer, nothing], axis=0)
+        windows = [texts.earlier(cells, steps) for steps in reversed(range(self.kernel_size))]
+        wide = keras.backend.result_type(self.compute_dtype, "float32")
+        gates = self.gates.gates_of_windows(ops.concatenate(windows, axis=-1))
+        return [ops.cast(gate, wide) for gate in gates]
+
+    def _pool_alone(self, texts: ConcatenatedTexts, candidate: Any, forget: Any, *others: Any) -> Any:
+        update = others[1] * candidate if self.pooling == "ifo" else candidate - forget * candidate
+        state = texts.recurrence(forget, update)
+        return texts.mean(state * others[0] if others else state)
+
+    def _cross(self, texts: ConcatenatedTexts, candidate: Any, forget: Any, output: Any) -> Any:
+        rows, has_partner = texts.partner_rows(scaled=self.crossing == "scaled")
+        hidden = texts.crossed(candidate, forget, output, rows)
+        return texts.mean(hidden) * ops.cast(has_partner, hidden.dtype)[:, None]
+
     def compute_output_shape(self, input_shape: list[Shape]) -> list[Shape]:
-        if (
-            len(input_shape) != 2
-            or any(not isinstance(shape, list | tuple) or len(shape) != 3 for shape in input_shape)
-            or input_shape[0][-1] != input_shape[1][-1]
-            or (None not in (input_shape[0][0], input_shape[1][0]) and input_shape[0][0] != input_shape[1][0])
-        ):
+        if len(input_shape) != 2 or not are_texts(input_shape) or not _fit(*input_shape):
             raise ValueError(
                 "CrossTemporalEncoder takes a pair of tensors of shape (batch, time, features) with the same "
                 f"batch and features. Received: input_shape={input_shape}"
             )
-        return [(shape[0], self.filters) for shape in input_shape]
+        return [(input_shape[0][0], self.filters), (input_shape[1][0], self.filters)]
 
     def compute_mask(self, inputs: list[Any], mask: Any = None) -> list[None]:
         return [None, None]
@@ -133,3 +136,9 @@ class CrossTemporalEncoder(keras.layers.Layer):
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
             "skip_padding": self.skip_padding,
         }
+
+
+def _fit(question: Shape, answer: Shape) -> bool:
+    """Tells whether two texts have the same features and, as far as is known, the same batch."""
+    batches = {question[0], answer[0]} - {None}
+    return question[-1] == answer[-1] and len(batches) <= 1

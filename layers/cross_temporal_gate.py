@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from .common import Shape, check_option, first_mask, real_steps
+from .common import Shape, are_texts, check_option, first_mask, real_steps
 from .recurrent_pooling import METHODS, recurrent_pooling
 
 ALIGNMENTS = ("index", "scaled")
@@ -64,19 +64,21 @@ class CrossTemporalGate(keras.layers.Layer):
         self.compute_output_shape(input_shape)
 
     def call(self, inputs: list[list[Any]], mask: Any = None) -> list[Any]:
-        masks = [first_mask(side) for side in (mask or (None, None))]
-        lengths = [_lengths(side[0], side_mask) for side, side_mask in zip(inputs, masks, strict=True)]
+        question, answer = inputs
+        question_mask, answer_mask = self.compute_mask(inputs, mask)
+        question_length = _lengths(question[0], question_mask)
+        answer_length = _lengths(answer[0], answer_mask)
         return [
-            self._cross(inputs[side], masks[side], lengths[side], inputs[1 - side], lengths[1 - side])
-            for side in (0, 1)
+            self._cross(question, question_mask, question_length, answer, answer_length),
+            self._cross(answer, answer_mask, answer_length, question, question_length),
         ]
 
     def _cross(self, text: list[Any], mask: Any, length: Any, partner: list[Any], partner_length: Any) -> Any:
         candidate, forget, output = text
+        _, partner_forget, partner_output = partner
         align = _align_by_index if self.alignment == "index" else _align_scaled
-        crossed_forget, crossed_output = (
-            align(gate, candidate, length, partner_length) for gate in partner[1:]
-        )
+        crossed_forget = align(partner_forget, candidate, length, partner_length)
+        crossed_output = align(partner_output, candidate, length, partner_length)
         # Both passes are one recurrence over twice the features.
         both = recurrent_pooling(
             ops.concatenate([candidate, candidate], axis=-1),
@@ -89,20 +91,16 @@ class CrossTemporalGate(keras.layers.Layer):
         return own * crossed
 
     def compute_output_shape(self, input_shape: list[list[Shape]]) -> list[Shape]:
-        shapes = [shape for side in input_shape for shape in side]
-        if (
-            [len(side) for side in input_shape] != [3, 3]
-            or any(not isinstance(shape, list | tuple) or len(shape) != 3 for shape in shapes)
-            or len({shape[-1] for shape in shapes} - {None}) > 1
-        ):
+        fits = list(map(len, input_shape)) == [3, 3]
+        if not fits or not are_texts([*input_shape[0], *input_shape[1]]):
             raise ValueError(
                 "CrossTemporalGate takes a pair of lists [candidate, forget, output] of tensors of shape "
                 f"(batch, time, features) with the same features. Received: input_shape={input_shape}"
             )
-        return [tuple(side[0]) for side in input_shape]
+        return [tuple(input_shape[0][0]), tuple(input_shape[1][0])]
 
     def compute_mask(self, inputs: list[list[Any]], mask: Any = None) -> list[Any]:
-        return [first_mask(side) for side in (mask or (None, None))]
+        return list(map(first_mask, mask or (None, None)))
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "alignment": self.alignment, "method": self.method}

@@ -5,12 +5,12 @@ from typing import Any
 import keras
 from keras import ops
 
-from .common import Shape, broadcast_leading, check_option
+from .common import Shape, VectorPairLayer, broadcast_leading, check_option, first_mask, is_pair_of_shapes
 from .poincare import FORMS, poincare_distance
 
 
 @keras.saving.register_keras_serializable(package="answer_ranking")
-class HyperbolicDistance(keras.layers.Layer):
+class HyperbolicDistance(VectorPairLayer):
     """Distance of question and answer points in the Poincaré ball.
 
     Eq. 4 of [Hyperbolic Representation Learning for Fast and Efficient Neural Question
@@ -49,24 +49,23 @@ class HyperbolicDistance(keras.layers.Layer):
     """
 
     def __init__(self, form: str = "asinh", **kwargs: Any):
-        super().__init__(**{"autocast": False, **kwargs})
+        super().__init__(**kwargs)
         check_option("form", form, FORMS)
         self.form = form
-
-    def build(self, input_shape: list[Shape]) -> None:
-        self.compute_output_shape(input_shape)
 
     def call(self, inputs: list[Any]) -> Any:
         question, answer = inputs
         return poincare_distance(question, answer, form=self.form)
 
     def compute_output_shape(self, input_shape: list[Shape]) -> Shape:
-        if len(input_shape) != 2 or not all(isinstance(shape, list | tuple) for shape in input_shape):
+        if not is_pair_of_shapes(input_shape, least_rank=0):
             raise ValueError(
                 "HyperbolicDistance takes a pair [question, answer] of tensors. "
                 f"Received: input_shape={input_shape}"
             )
-        dimensions = {shape[-1] if shape else 0 for shape in input_shape} - {None}
+        question, answer = map(tuple, input_shape)
+        # A number is a point of no dimension.
+        dimensions = {*(question[-1:] or (0,)), *(answer[-1:] or (0,))} - {None}
         if len(dimensions) > 1 or 0 in dimensions:
             raise ValueError(
                 "Question and answer must be points of the same number of dimensions (last axis). "
@@ -74,16 +73,11 @@ class HyperbolicDistance(keras.layers.Layer):
             )
         return broadcast_leading(input_shape, trailing=1)
 
-    def compute_output_spec(self, inputs: list[Any]) -> keras.KerasTensor:
-        shape = self.compute_output_shape([tuple(side.shape) for side in inputs])
-        dtype = keras.backend.result_type(*(side.dtype for side in inputs), "float32")
-        return keras.KerasTensor(shape, dtype=dtype)
-
     def compute_mask(self, inputs: list[Any], mask: Any = None) -> Any:
-        masks = [side for side in (mask or ()) if side is not None]
-        if len(masks) == 2:
-            return ops.logical_and(*masks)
-        return masks[0] if masks else None
+        question_mask, answer_mask = mask or (None, None)
+        if question_mask is None or answer_mask is None:
+            return first_mask([question_mask, answer_mask])
+        return ops.logical_and(question_mask, answer_mask)
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "form": self.form}

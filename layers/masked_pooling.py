@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from .common import Shape, masked_max, real_steps
+from .common import Shape, masked_max, real_steps, zero_padding
 
 
 class _MaskedPooling(keras.layers.Layer):
@@ -97,6 +97,5 @@ class MaskedMax(_MaskedPooling):
 
 
 def _masked_sum(inputs: Any, real: Any) -> Any:
-    # A choice and not a product with the mask: 0 * NaN would be NaN.
     dtype = keras.backend.result_type(inputs.dtype, "float32")
-    return ops.sum(ops.where(real[..., None], ops.cast(inputs, dtype), 0.0), axis=-2)
+    return ops.sum(zero_padding(ops.cast(inputs, dtype), real), axis=-2)

@@ -5,7 +5,6 @@ no correct digit in float16 or bfloat16. Inputs in float64 are computed in float
 (on the TensorFlow backend; on JAX if its 64-bit mode is on).
 """
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import keras
@@ -39,9 +38,12 @@ def check_projection(max_norm: float, projection: str) -> None:
 
 
 def _float32_or_wider(*tensors: Any) -> list[Any]:
+    """Casts tensors to one type, float32 at least."""
     refuse_ragged(*tensors)
-    converted = [ops.convert_to_tensor(tensor) for tensor in tensors]
-    dtype = keras.backend.result_type(*(tensor.dtype for tensor in converted), "float32")
+    converted = list(map(ops.convert_to_tensor, tensors))
+    dtype = "float32"
+    for tensor in converted:
+        dtype = keras.backend.result_type(dtype, tensor.dtype)
     return [ops.cast(tensor, dtype) for tensor in converted]
 
 
@@ -56,7 +58,10 @@ def one_minus_squared_norm(x: Any) -> Any:
     component is split into a multiple of a power of two, whose squares add up without rounding, and a small
     rest. Float32, or float64 for float64 input; negative outside the unit ball.
     """
-    (x,) = _float32_or_wider(x)
+    return _one_minus_squared_norm(*_float32_or_wider(x))
+
+
+def _one_minus_squared_norm(x: Any) -> Any:
     grid = _guards(x).grid
     coarse = ops.stop_gradient(ops.round(x * grid) / grid)
     rest = ops.sum((x - coarse) * (x + coarse), axis=-1)
@@ -77,16 +82,14 @@ def poincare_distance(question: Any, answer: Any, form: str = "asinh") -> Any:
     at or above 0.
     """
     check_option("form", form, FORMS)
-    question, answer = (
-        ops.clip(points, -_LARGEST_COMPONENT, _LARGEST_COMPONENT)
-        for points in _float32_or_wider(question, answer)
-    )
+    question, answer = _float32_or_wider(question, answer)
+    question = ops.clip(question, -_LARGEST_COMPONENT, _LARGEST_COMPONENT)
+    answer = ops.clip(answer, -_LARGEST_COMPONENT, _LARGEST_COMPONENT)
     guards = _guards(question)
     squared = ops.sum(ops.square(question - answer), axis=-1)
     lower = guards.smallest_factor if form == "asinh" else 0.0
-    factors = ops.maximum(one_minus_squared_norm(question), lower) * ops.maximum(
-        one_minus_squared_norm(answer), lower
-    )
+    question_factor = ops.maximum(_one_minus_squared_norm(question), lower)
+    factors = question_factor * ops.maximum(_one_minus_squared_norm(answer), lower)
     if form == "released":
         # z^2 - 1 = (z - 1) (z + 1): how much of 1e-6 survives in z^2 - 1 + 1e-6 depends on the compiler.
         excess = 2.0 * squared / (factors + _RELEASED_EPSILON)
@@ -118,22 +121,3 @@ def project_to_ball(x: Any, max_norm: float = 1 - 1e-5, projection: str = "clip"
     if projection == "clip":
         return scaled * ops.minimum(largest, max_norm / length)
     return scaled * (max_norm * ops.tanh(largest * length) / length)
-
-
-def convert_parameter_gradients(
-    gradients: Sequence[Any], parameters: Sequence[Any], reading: str
-) -> list[Any]:
-    """Converts the gradients of weights by a reading of HyperQA's Eq. 9, see `training.riemannian`.
-
-    Each tensor is a point theta under `"parameters"`, and each gradient under `"released_code"`; `"points"`
-    and `"none"` leave gradients of weights as they are.
-    """
-    if reading == "parameters":
-        factors = [ops.square(1.0 - ops.sum(ops.square(p))) for p in parameters]
-    elif reading == "released_code":
-        factors = [ops.square(1.0 - ops.sum(ops.square(g))) + 1e-5 for g in gradients]
-    elif reading in ("points", "none"):
-        return list(gradients)
-    else:
-        raise ValueError(f"no formula for this reading of Eq. 9. Received: reading={reading!r}")
-    return [g * f / 4.0 for g, f in zip(gradients, factors, strict=True)]

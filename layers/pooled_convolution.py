@@ -73,7 +73,8 @@ class PooledConvolution(keras.layers.Layer):
 
     def build(self, input_shape: Shape | list[Shape]) -> None:
         self.compute_output_shape(input_shape)
-        features = sum(shape[-1] for shape in _shapes(input_shape)[:2])
+        words, channels, _ = _three_shapes(input_shape)
+        features = words[-1] + (channels[-1] if channels else 0)
         self.kernel = self.add_weight(
             shape=(self.width, features, self.filters), initializer=self.kernel_initializer, name="kernel"
         )
@@ -96,27 +97,15 @@ class PooledConvolution(keras.layers.Layer):
         return ops.where(ops.any(real, axis=-2), pooled, 0.0)
 
     def compute_output_shape(self, input_shape: Shape | list[Shape]) -> Shape:
-        shapes = _shapes(input_shape)
-        words, channels = shapes[0], shapes[1] if len(shapes) > 1 else shapes[0]
-        # With rows the channels' first axis is that of the rows and not of the words.
-        first = 1 if len(shapes) == 3 else 0
-        pairs = list(zip(words[first:-1], channels[first:-1], strict=False))
-        if len(shapes) == 3:
-            pairs += zip(shapes[2], channels[:1], strict=False)
-        if (
-            len(shapes) > 3
-            or len(words) < 3
-            or len(channels) != len(words)
-            or (len(shapes) == 3 and (len(words), len(shapes[2])) != (3, 1))
-            or None in (words[-1], channels[-1])
-            or any(None not in pair and len(set(pair)) > 1 for pair in pairs)
-        ):
+        words, channels, rows = _three_shapes(input_shape)
+        last = words if channels is None else channels
+        if not _fit(words, last, rows):
             raise ValueError(
                 f"{type(self).__name__} takes words of shape (..., time, n), or a list of these and channels "
                 "of shape (..., time, m), or of words (batch, time, n), channels (pairs, time, m) and rows "
                 f"(pairs,). Received: input_shape={input_shape}"
             )
-        return (*channels[:-2], self.filters)
+        return (*last[:-2], self.filters)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> None:
         return
@@ -132,10 +121,28 @@ class PooledConvolution(keras.layers.Layer):
         }
 
 
-def _shapes(input_shape: Any) -> list[Any]:
-    """Gives the list of shapes, of one or more inputs."""
+def _three_shapes(input_shape: Any) -> tuple[Shape, Shape | None, Shape | None]:
+    """Gives the shapes of words, channels and rows, None for what there is not; words of () are no shape."""
     nested = bool(input_shape) and isinstance(input_shape[0], list | tuple)
-    return [tuple(shape) for shape in (input_shape if nested else [input_shape])]
+    words, *others = map(tuple, input_shape if nested else [input_shape])
+    if len(others) > 2:
+        return (), None, None
+    return words, *others, *[None] * (2 - len(others))
+
+
+def _fit(words: Shape, channels: Shape, rows: Shape | None) -> bool:
+    """Tells whether words, channels and rows have dimensions that belong together."""
+    if len(words) < 3 or len(channels) != len(words) or None in (words[-1], channels[-1]):
+        return False
+    # With rows the channels' first axis is that of the rows and not of the words.
+    if rows is not None:
+        same = len(words) == 3 and len(rows) == 1
+        return same and _agree(words[1], channels[1]) and _agree(rows[0], channels[0])
+    return all(map(_agree, words[:-1], channels[:-1]))
+
+
+def _agree(one: int | None, other: int | None) -> bool:
+    return one is None or other is None or one == other
 
 
 def _convolve(x: Any, kernel: Any) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from .common import Shape, check_option, real_steps, refuse_ragged
+from .common import Shape, check_option, real_steps, refuse_ragged, zero_padding
 from .pooling_cell import POOLINGS
 
 _NAMES = ("candidate", "forget", "output", "input")
@@ -82,32 +82,30 @@ class QuasiRecurrentGates(keras.layers.Layer):
         if input_shape[-1] is None:
             raise ValueError(f"The number of features must be known. Received: input_shape={input_shape}")
         names = _NAMES[: POOLINGS[self.pooling]]
-        self.kernels = [
-            self.add_weight(
+        self.kernels, self.biases = [], []
+        for number, name in enumerate(names):
+            kernel = self.add_weight(
                 name=f"{name}_kernel",
                 shape=(self.kernel_size, input_shape[-1], self.filters),
                 initializer=_numbered(self.kernel_initializer, number),
                 regularizer=self.kernel_regularizer,
             )
-            for number, name in enumerate(names)
-        ]
-        self.biases = [
-            self.add_weight(name=f"{name}_bias", shape=(self.filters,), initializer=self.bias_initializer)
-            for name in names
-            if self.use_bias
-        ]
+            self.kernels.append(kernel)
+        for name in names if self.use_bias else ():
+            bias = self.add_weight(
+                name=f"{name}_bias", shape=(self.filters,), initializer=self.bias_initializer
+            )
+            self.biases.append(bias)
 
     def call(self, inputs: Any, mask: Any = None) -> list[Any]:
         refuse_ragged(inputs)
         if mask is not None:
-            inputs = ops.where(ops.expand_dims(real_steps(inputs, mask), axis=-1), inputs, 0.0)
+            inputs = zero_padding(inputs, real_steps(inputs, mask))
         # The windows side by side make each convolution one matrix product.
         padded = ops.pad(inputs, ((0, 0), (self.kernel_size - 1, 0), (0, 0)))
         length = ops.shape(inputs)[1]
-        windows = ops.concatenate(
-            [padded[:, start : start + length] for start in range(self.kernel_size)], axis=-1
-        )
-        return self.gates_of_windows(windows)
+        windows = [padded[:, start : start + length] for start in range(self.kernel_size)]
+        return self.gates_of_windows(ops.concatenate(windows, axis=-1))
 
     def gates_of_windows(self, windows: Any) -> list[Any]:
         """Computes candidates and gates from the concatenated words of each window.
@@ -117,11 +115,14 @@ class QuasiRecurrentGates(keras.layers.Layer):
         # As a matrix: the gradient of a product of three dimensions would hold one kernel per text.
         rows = ops.reshape(windows, (-1, windows.shape[-1]))
         shape = (*ops.shape(windows)[:-1], self.filters)
-        results = [ops.matmul(rows, ops.reshape(kernel, (-1, self.filters))) for kernel in self.kernels]
-        if self.use_bias:
-            results = [result + bias for result, bias in zip(results, self.biases, strict=True)]
-        candidate, *gates = (ops.reshape(result, shape) for result in results)
-        return [ops.tanh(candidate), *(ops.sigmoid(gate) for gate in gates)]
+        results = []
+        for number, kernel in enumerate(self.kernels):
+            result = ops.matmul(rows, ops.reshape(kernel, (-1, self.filters)))
+            if self.use_bias:
+                result = result + self.biases[number]
+            activation = ops.sigmoid if number else ops.tanh
+            results.append(activation(ops.reshape(result, shape)))
+        return results
 
     def compute_output_shape(self, input_shape: Shape) -> list[Shape]:
         if len(input_shape) != 3:

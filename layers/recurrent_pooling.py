@@ -6,7 +6,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from .common import Shape, check_option, first_mask, real_steps
+from .common import Shape, are_texts, check_option, first_mask, real_steps, takes_upstream
 
 METHODS = ("auto", "unrolled", "blocked", "doubling")
 
@@ -47,9 +47,8 @@ def linear_recurrence(decay: Any, update: Any, method: str = "auto", backwards: 
     def recurrence(decay: Any, update: Any) -> Any:
         state = states(decay, update, backwards)
 
-        def gradient(*arguments: Any, upstream: Any = None) -> tuple[Any, Any]:
-            if upstream is None:
-                (upstream,) = arguments
+        @takes_upstream
+        def gradient(upstream: Any) -> tuple[Any, Any]:
             onwards = -1 if backwards else 1
             update_gradient = states(shifted(decay, -onwards), upstream, not backwards)
             return update_gradient * shifted(state, onwards), update_gradient
@@ -72,9 +71,8 @@ def _blocked(decay: Any, update: Any, backwards: bool) -> Any:
     blocks = (length + BLOCK - 1) // BLOCK
     padding = ((0, 0), (0, blocks * BLOCK - length), (0, 0))
     shape = (batch, blocks, BLOCK, features)
-    decays, updates = (
-        ops.unstack(ops.reshape(ops.pad(x, padding), shape), BLOCK, axis=2) for x in (decay, update)
-    )
+    decays = ops.unstack(ops.reshape(ops.pad(decay, padding), shape), BLOCK, axis=2)
+    updates = ops.unstack(ops.reshape(ops.pad(update, padding), shape), BLOCK, axis=2)
     states = ops.stack(states_in_blocks(decays, updates, backwards, _doubling), axis=2)
     return ops.reshape(states, (batch, -1, features))[:, :length]
 
@@ -223,11 +221,7 @@ class RecurrentPooling(keras.layers.Layer):
         return recurrent_pooling(*inputs, mask=first_mask(mask), method=self.method)
 
     def compute_output_shape(self, input_shape: list[Shape]) -> Shape:
-        if (
-            not 2 <= len(input_shape) <= 4
-            or any(not isinstance(shape, list | tuple) or len(shape) != 3 for shape in input_shape)
-            or len({shape[-1] for shape in input_shape} - {None}) > 1
-        ):
+        if not 2 <= len(input_shape) <= 4 or not are_texts(input_shape):
             raise ValueError(
                 "RecurrentPooling takes a list [candidate, forget], [candidate, forget, output] or "
                 "[candidate, forget, output, input] of tensors of shape (batch, time, features) "

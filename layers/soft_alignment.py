@@ -45,9 +45,10 @@ class SoftAlignment(TextPairLayer):
         question, answer, real_question, real_answer = self._real_words(inputs, mask)
         dtype = keras.backend.result_type(question.dtype, "float32")
         question, answer = ops.cast(question, dtype), ops.cast(answer, dtype)
-        real = ops.logical_and(ops.expand_dims(real_question, axis=-1), ops.expand_dims(real_answer, axis=-2))
+        rows, columns = ops.expand_dims(real_question, axis=-1), ops.expand_dims(real_answer, axis=-2)
+        real = ops.logical_and(rows, columns)
         energies = ops.matmul(question, ops.swapaxes(answer, -1, -2))
-        of_answer, of_question = (masked_softmax(energies, real, axis) for axis in (-1, -2))
+        of_answer, of_question = masked_softmax(energies, real, -1), masked_softmax(energies, real, -2)
         return [
             ops.cast(ops.matmul(of_answer, answer), self.compute_dtype),
             ops.cast(ops.matmul(ops.swapaxes(of_question, -1, -2), question), self.compute_dtype),

@@ -59,28 +59,25 @@ class WordRelatedness(TextPairLayer):
 
     def call(self, inputs: list[Any], mask: Any = None) -> list[Any]:
         question, answer, real_question, real_answer = self._real_words(inputs, mask)
-        units = [unit_vectors(text) for text in (question, answer)]
+        question_units, answer_units = unit_vectors(question), unit_vectors(answer)
         if self.stop_gradient:
-            units = [ops.stop_gradient(unit) for unit in units]
-        cosines = ops.matmul(units[0], ops.swapaxes(units[1], -1, -2))
+            question_units, answer_units = map(ops.stop_gradient, (question_units, answer_units))
+        cosines = ops.matmul(question_units, ops.swapaxes(answer_units, -1, -2))
         rows, columns = ops.expand_dims(real_question, axis=-1), ops.expand_dims(real_answer, axis=-2)
-        channels = [
-            ops.where(rows, masked_max(cosines, columns, -1, keepdims=True), 0.0),
-            ops.swapaxes(ops.where(columns, masked_max(cosines, rows, -2, keepdims=True), 0.0), -1, -2),
-        ]
-        channels = [ops.cast(channel, self.compute_dtype) for channel in channels]
+        of_question = ops.where(rows, masked_max(cosines, columns, -1, keepdims=True), 0.0)
+        of_answer = ops.where(columns, masked_max(cosines, rows, -2, keepdims=True), 0.0)
+        of_question = ops.cast(of_question, self.compute_dtype)
+        of_answer = ops.cast(ops.swapaxes(of_answer, -1, -2), self.compute_dtype)
         if not self.concatenate:
-            return channels
-        return [
-            ops.concatenate([_repeat(text, channel), channel], axis=-1)
-            for text, channel in zip((question, answer), channels, strict=True)
-        ]
+            return [of_question, of_answer]
+        return [_with_channel(question, of_question), _with_channel(answer, of_answer)]
 
     def compute_output_shape(self, input_shape: list[Shape]) -> list[Shape]:
-        shapes = self._pair_shapes(input_shape)
-        if not self.concatenate:
-            return [(*shape[:-1], 1) for shape in shapes]
-        return [(*shape[:-1], None if shape[-1] is None else shape[-1] + 1) for shape in shapes]
+        shapes = []
+        for shape in self._pair_shapes(input_shape):
+            features = shape[-1] if self.concatenate else 0
+            shapes.append((*shape[:-1], None if features is None else features + 1))
+        return shapes
 
     def get_config(self) -> dict[str, Any]:
         return {
@@ -90,7 +87,7 @@ class WordRelatedness(TextPairLayer):
         }
 
 
-def _repeat(text: Any, channel: Any) -> Any:
-    """Repeats the text over the channel's leading dimensions."""
+def _with_channel(text: Any, channel: Any) -> Any:
+    """Appends a channel to the words of a text, which is repeated over the channel's leading dimensions."""
     shape = [*ops.shape(channel)[:-1], ops.shape(text)[-1]]
-    return ops.broadcast_to(text, shape)
+    return ops.concatenate([ops.broadcast_to(text, shape), channel], axis=-1)

@@ -204,9 +204,13 @@ show(PairwiseTrainer.losses_and_gradients)
 # `none` converts nothing. `notebooks/eq9` compares them.
 
 # %%
-from answer_ranking.layers.poincare import convert_parameter_gradients
-from answer_ranking.layers.riemannian_gradient import riemannian_gradient
+from answer_ranking.layers.riemannian_gradient import (
+    convert_parameter_gradients,
+    equation_9,
+    riemannian_gradient,
+)
 
+show(equation_9)
 show(convert_parameter_gradients)
 
 # %% [markdown]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from answer_ranking.training.pairwise import Pairwise
     from answer_ranking.training.pointwise import Pointwise
     from answer_ranking.training.riemannian import RiemannianOptimizer
-    from answer_ranking.training.scoring import Scorer, score
+    from answer_ranking.training.scoring import make_scorer, score
 
 _MODULE_OF = {
     "AnswerablePointwise": "answerable_pointwise",
@@ -43,10 +43,10 @@ _MODULE_OF = {
     "Pointwise": "pointwise",
     "PointwiseOptions": "options",
     "RiemannianOptimizer": "riemannian",
-    "Scorer": "scoring",
     "SlantedTriangularRate": "callbacks",
     "TrainingDivergedError": "fitting",
     "fit": "fitting",
+    "make_scorer": "scoring",
     "score": "scoring",
 }
 

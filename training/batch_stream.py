@@ -53,6 +53,7 @@ class BatchStream:
     def dataset(self) -> tf.data.Dataset:
         """Return a dataset of one epoch; each iteration gives the epoch that has started."""
         signature = self.method.signature(self.trainer)
+        dtypes = [spec.dtype for spec in signature.values()]
         batches: Iterator[dict[str, np.ndarray]] = iter(())
         # TensorFlow never frees a function given to `numpy_function`; a weak reference lets the data go.
         source: Any = weakref.ref(self)
@@ -69,10 +70,11 @@ class BatchStream:
 
         def load(number: tf.Tensor) -> dict[str, tf.Tensor]:
             # `Dataset.from_generator` takes ten times as long per batch.
-            arrays = tf.numpy_function(next_batch, [number], [spec.dtype for spec in signature.values()])
-            return {
-                k: tf.ensure_shape(x, s.shape) for (k, s), x in zip(signature.items(), arrays, strict=True)
-            }
+            arrays = tf.numpy_function(next_batch, [number], dtypes)
+            batch = {}
+            for (name, spec), array in zip(signature.items(), arrays, strict=True):
+                batch[name] = tf.ensure_shape(array, spec.shape)
+            return batch
 
         dataset = tf.data.Dataset.range(n_batches).map(load).prefetch(batches_ahead())
         # An iterator waits for the thread that tunes its buffers, which may sleep on to the end of its

@@ -127,10 +127,7 @@ class NormTracker(keras.callbacks.Callback):
         row = {}
         for name, (packed, of_row) in self._packed.items():
             sums = encoding.sums(packed)
-            before, after = (
-                np.linalg.norm(np.asarray(each, np.float64), axis=1)[of_row]
-                for each in (sums, encoding.ball(sums))
-            )
+            before, after = _norms(sums)[of_row], _norms(encoding.ball(sums))[of_row]
             row[name] = {
                 "before": np.quantile(before, self.QUANTILES).tolist(),
                 "after": np.quantile(after, self.QUANTILES).tolist(),
@@ -138,3 +135,7 @@ class NormTracker(keras.callbacks.Callback):
                 "on_edge": float((after >= self.edge_norm * (1 - 1e-5)).mean()),
             }
         self.rows.append(row)
+
+
+def _norms(vectors: Any) -> np.ndarray:
+    return np.linalg.norm(np.asarray(vectors, np.float64), axis=1)

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import keras
 import numpy as np
@@ -19,7 +18,7 @@ from answer_ranking.data_prep import EncodedSplit, UserError
 from answer_ranking.evaluation import measure
 from answer_ranking.training.batch_stream import BatchStream, TrainingMethod
 from answer_ranking.training.options import FitOptions
-from answer_ranking.training.scoring import Scorer
+from answer_ranking.training.scoring import make_scorer
 
 _CURE = "A lower learning rate usually helps; a saved state is that of the epochs before."
 _OTHER = "{} belongs to another configuration. Remove it, or choose another --output folder."
@@ -38,12 +37,10 @@ class FitResult:
         history: one dictionary of figures per epoch: the step's metrics, such as `loss`, then `seconds` and
             `dev_map`, `dev_mrr`, ...
         best_epoch: the epoch, from 0, whose weights the ranker now has; -1 without any epoch.
-        seconds: the whole time of this call, with preparation and validation.
     """
 
     history: list[dict[str, float]]
     best_epoch: int
-    seconds: float
 
 
 def fit(
@@ -57,7 +54,7 @@ def fit(
     callbacks: Sequence[keras.callbacks.Callback] = (),
     verbose: bool = True,
 ) -> FitResult:
-    """Train a ranker and leave it with the weights of its best epoch on dev.
+    """Train a ranker, leave it with the weights of its best epoch on dev, and give the history.
 
     Args:
         ranker: the model to train.
@@ -65,20 +62,13 @@ def fit(
         dev: the questions that choose the best epoch, by MAP over those with a correct answer.
         state: a file that keeps the state after every epoch; a training that finds its state there goes on.
         key: names the configuration; a state under another key is refused.
-        label: what the progress line calls this training.
+        label, verbose: what the progress line calls this training, and whether to show it.
         callbacks: further Keras callbacks, such as `keras.callbacks.TensorBoard`.
-        verbose: whether to show the progress line.
-
-    Returns:
-        The history; the ranker has the best weights.
 
     Raises:
-        TrainingDivergedError: the loss, its gradient, a weight or a score of dev is no longer finite; the
-            ranker then has the best weights of the epochs before, and the saved state is theirs.
-        UserError: the saved state is damaged or another configuration's, the optimizer is unknown, no dev
-            question has a correct answer, the method does not fit the ranker, or the ranker computes in
-            float16, whose gradients need a scaled loss.
-        ValueError: the ranker wants features that a split does not have.
+        TrainingDivergedError: loss, gradient, a weight or a score of dev is no longer finite; ranker and
+            saved state then have the weights of the epochs before.
+        UserError, ValueError: state, optimizer, dev, method, features or precision do not fit the ranker.
 
     Example:
         >>> from answer_ranking.data_prep import encode_dataset, load_dataset
@@ -90,20 +80,18 @@ def fit(
         >>> len(fit(hyperqa(vectors, dimension=4), method, dev=data.dev, verbose=False).history)
         2
     """
-    began = time.perf_counter()
-    path = None if state is None else Path(state)
     trainer, batches = _prepared(ranker, method)
-    reached = TrainingState.load(path, key)
-    selection = DevSelection(_measurement(ranker, method, dev), reached, path, method.options.patience)
+    reached, options = TrainingState.load(state, key), method.options
+    selection = DevSelection(_measurement(ranker, method, dev), reached, options.patience)
     start = keras.callbacks.LambdaCallback(on_epoch_begin=batches.start)
     around = [start, StopOnDivergence(), selection, *method.callbacks, *callbacks]
     if verbose:
-        around.append(ProgressLine(label, method.options.epochs, batches.n_batches, reached.history))
+        around.append(ProgressLine(label, options.epochs, len(batches), reached.history))
     try:
         trainer.fit(
             batches.dataset(),
-            epochs=method.options.epochs,
-            initial_epoch=_first_epoch(reached, method.options),
+            epochs=options.epochs,
+            initial_epoch=_first_epoch(reached, options),
             callbacks=around,
             shuffle=False,
             verbose=0,
@@ -114,7 +102,7 @@ def fit(
     finally:
         if verbose:
             around[-1].bar.close()
-    return FitResult(reached.history, reached.best_epoch, time.perf_counter() - began)
+    return FitResult(reached.history, reached.best_epoch)
 
 
 def _prepared(ranker: keras.Model, method: TrainingMethod) -> tuple[keras.Model, BatchStream]:
@@ -145,13 +133,13 @@ def _measurement(
         raise UserError(
             "no dev question has a correct answer: nothing can choose the epoch. Check its labels."
         )
-    score_dev = Scorer(ranker, dev, method.order_seed)
+    score_dev = make_scorer(ranker, dev, method.order_seed)
 
     def measured() -> dict[str, float]:
         scores = score_dev()
         if not np.isfinite(scores).all():
             raise TrainingDivergedError(f"Training stopped: scores of dev are not finite. {_CURE}")
-        return measure(dev, scores)
+        return {f"dev_{name}": value for name, value in measure(dev, scores).items()}
 
     return measured
 
@@ -205,27 +193,36 @@ class TrainingState:
     history: list[dict[str, float]] = field(default_factory=list)
     best_epoch: int = -1
     key: str = ""
+    path: Path | None = None
 
-    def save(self, path: Path) -> None:
-        arrays = {f"{name}_{i}": array for name in _LISTS for i, array in enumerate(getattr(self, name))}
+    def save(self) -> None:
+        """Write the state to its file, if it has one."""
+        if self.path is None:
+            return
+        arrays: dict[str, np.ndarray] = {}
+        lengths = []
+        for name in _LISTS:
+            values = getattr(self, name)
+            lengths.append(len(values))
+            for i, array in enumerate(values):
+                arrays[f"{name}_{i}"] = array
         facts = {"history": self.history, "best_epoch": self.best_epoch, "key": self.key}
-        facts["lengths"] = [len(getattr(self, name)) for name in _LISTS]
-        with atomic_write(path, "wb") as file:
+        facts["lengths"] = lengths
+        with atomic_write(self.path, "wb") as file:
             np.savez(file, facts=np.frombuffer(json.dumps(facts).encode(), np.uint8), **arrays)
 
     @classmethod
-    def load(cls, path: Path | None, key: str) -> "TrainingState":
+    def load(cls, file: str | Path | None, key: str) -> "TrainingState":
         """Read the state; return that of the beginning where there is no file."""
+        path = None if file is None else Path(file)
         if path is None or not path.exists():
-            return cls(key=key)
+            return cls(key=key, path=path)
         try:
             with np.load(path, allow_pickle=False) as stored:
                 facts = json.loads(bytes(stored["facts"]))
-                lengths = dict(zip(_LISTS, facts.pop("lengths"), strict=True))
-                lists: dict[str, Any] = {
-                    name: [stored[f"{name}_{i}"] for i in range(n)] for name, n in lengths.items()
-                }
-                state = cls(**lists | facts)
+                for name, n in zip(_LISTS, facts.pop("lengths"), strict=True):
+                    facts[name] = [stored[f"{name}_{i}"] for i in range(n)]
+                state = cls(**facts, path=path)
         except Exception as error:  # damaged bytes raise errors of a dozen kinds
             raise UserError(f"{path} is damaged ({error}). Remove it to train from the start.") from error
         if state.key != key:
@@ -246,12 +243,19 @@ class StopOnDivergence(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         # No further step could notice that the last update left weights that are not finite.
-        if not all(np.isfinite(v.numpy()).all() for v in self.model.ranker.trainable_variables):
+        if not np.isfinite(self._largest_weight()):
             step = int(self.model.optimizer.iterations.value) - 1
             self._stop(step, f"the update gave weights that are not finite (loss {logs['loss']}, ")
 
+    def _largest_weight(self) -> float:
+        """Give the largest absolute value of a weight; NaN if there is one."""
+        largest = 0.0
+        for value in _values(self.model.ranker.trainable_variables):
+            largest = np.maximum(largest, np.abs(value).max())
+        return float(largest)
+
     def _stop(self, step: int, cause: str) -> None:
-        largest = max(float(np.abs(v.numpy()).max()) for v in self.model.ranker.trainable_variables)
+        largest = self._largest_weight()
         raise TrainingDivergedError(
             f"Training stopped at step {step}: {cause}largest weight {largest:.3g}). {_CURE}"
         )
@@ -268,11 +272,10 @@ class DevSelection(keras.callbacks.Callback):
         self,
         measure: Callable[[], dict[str, float]],
         state: TrainingState,
-        path: Path | None,
         patience: int | None,
     ):
         super().__init__()
-        self.measure, self.state, self.path, self.patience = measure, state, path, patience
+        self.measure, self.state, self.patience = measure, state, patience
         self._began = 0.0
 
     def on_train_begin(self, logs=None):
@@ -280,8 +283,8 @@ class DevSelection(keras.callbacks.Callback):
             return
         variables = [*self.model.ranker.trainable_variables, *self._further_variables()]
         values = [*self.state.weights, *self.state.optimizer]
-        if [tuple(v.shape) for v in variables] != [value.shape for value in values]:
-            raise UserError(_OTHER.format(self.path))
+        if list(map(np.shape, variables)) != list(map(np.shape, values)):
+            raise UserError(_OTHER.format(self.state.path))
         _assign(variables, values)
 
     def on_epoch_begin(self, epoch, logs=None):
@@ -289,17 +292,16 @@ class DevSelection(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         logs["seconds"] = time.perf_counter() - self._began
-        logs |= {f"dev_{name}": value for name, value in self.measure().items()}
+        logs |= self.measure()
         state = self.state
         state.history.append({name: float(value) for name, value in logs.items()})
-        state.weights = [v.numpy() for v in self.model.ranker.trainable_variables]
-        state.optimizer = [v.numpy() for v in self._further_variables()]
+        state.weights = _values(self.model.ranker.trainable_variables)
+        state.optimizer = _values(self._further_variables())
         # Of equal epochs the first: later ones had more chance to overfit.
         if state.best_epoch < 0 or logs["dev_map"] > state.history[state.best_epoch]["dev_map"]:
             state.best_epoch = epoch
             state.best_weights = state.weights
-        if self.path is not None:
-            state.save(self.path)
+        state.save()
         if self.patience is not None and epoch - state.best_epoch >= self.patience:
             self.model.stop_training = True
 
@@ -308,8 +310,11 @@ class DevSelection(keras.callbacks.Callback):
             _assign(self.model.ranker.trainable_variables, self.state.best_weights)
 
     def _further_variables(self) -> list[keras.Variable]:
-        seeds = [v for v in self.model.ranker.non_trainable_variables if "seed_generator_state" in v.path]
-        return [*self.model.optimizer.variables, *seeds]
+        further = list(self.model.optimizer.variables)
+        for variable in self.model.ranker.non_trainable_variables:
+            if "seed_generator_state" in variable.path:
+                further.append(variable)
+        return further
 
 
 class ProgressLine(keras.callbacks.Callback):
@@ -340,16 +345,18 @@ class ProgressLine(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         self.best = max(self.best, logs["dev_map"])
-        reached = (
-            f"epoch {epoch + 1}/{self.epochs}, loss {logs['loss']:.4f}, "
-            f"dev map {logs['dev_map']:.4f} (best {self.best:.4f})"
-        )
+        reached = f"epoch {epoch + 1}/{self.epochs}, loss {logs['loss']:.4f}, "
+        reached += f"dev map {logs['dev_map']:.4f} (best {self.best:.4f})"
         if self.bar.disable:
             print(f"{self.label}: {reached}", file=sys.stderr, flush=True)
             return
         self.bar.initial = (epoch + 1) * self.steps
         self.bar.n = self.bar.initial
         self.bar.set_postfix_str(reached)
+
+
+def _values(variables: list[keras.Variable]) -> list[np.ndarray]:
+    return [variable.numpy() for variable in variables]
 
 
 def _assign(variables: list[keras.Variable], values: list[np.ndarray]) -> None:

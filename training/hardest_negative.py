@@ -119,7 +119,8 @@ class HardestNegative:
             n_pairs = first_pair[1:][run] - first_pair[run.start]
             return np.maximum(np.arange(1, len(n_pairs) + 1), n_pairs / 4) * lengths[run]
 
-        chunk_texts = np.array([0, *(run.stop for run in runs(len(lengths), _WORDS_PER_CHUNK, words))])
+        ends = [run.stop for run in runs(len(lengths), _WORDS_PER_CHUNK, words)]
+        chunk_texts = np.array([0, *ends])
         # A pair that drew none but correct answers has nothing to be set against.
         weights = np.where((drawn >= 0).any(axis=1), weight, 0.0)
         arrays = {
@@ -166,8 +167,8 @@ class HardestNegativeTrainer(RankerTrainer):
     def losses(self, batch: dict[str, tf.Tensor]) -> tf.Tensor:
         answers = _stack_texts(batch["correct"], batch["wrong"])
         questions, encoded = self._encode_for_training(batch["question"], answers)
-        matcher = self.ranker.get_layer("matcher")
-        scores = matcher([*(tf.concat([x, x], 0) for x in questions), *encoded], training=True)
+        twice = [tf.concat([x, x], 0) for x in questions]
+        scores = self.ranker.get_layer("matcher")([*twice, *encoded], training=True)
         correct, wrong = tf.split(scores, 2)
         hinge = tf.nn.relu(self.options.margin - correct + wrong)
         self.active_share.update_state(tf.cast(hinge > 0, tf.float32), sample_weight=batch["weight"])
@@ -186,23 +187,16 @@ class HardestNegativeTrainer(RankerTrainer):
         matcher = self.ranker.get_layer("matcher")
         encode = self._encode if self._wordwise is None else self._encode_wordwise
         questions = project_questions(matcher, encode(batch["question"]))
-        texts, pairs, widths = (batch[f"chunk_{name}"] for name in ("texts", "pairs", "widths"))
+        texts, pairs, widths = batch["chunk_texts"], batch["chunk_pairs"], batch["chunk_widths"]
         n_chunks = tf.reduce_sum(tf.cast(texts[1:] > texts[:-1], tf.int32))
 
         def score(number: tf.Tensor, scores: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
+            first, end = texts[number], texts[number + 1]
+            answers = encode(batch["sampled"][first:end, : widths[number]])
             scored = slice(pairs[number], pairs[number + 1])
-            answers = encode(batch["sampled"][texts[number] : texts[number + 1], : widths[number]])
-            of_answer = batch["pair_text"][scored] - texts[number]
+            of_answer = batch["pair_text"][scored] - first
             of_question = batch["pair_question"][scored]
-            if self.options.share_negatives:
-                # Every question meets every answer: no encoding is copied for a pair.
-                all_scores = broadcast_scores(
-                    matcher, [x[None] for x in questions], [x[:, None] for x in answers]
-                )
-                found = tf.gather_nd(all_scores, tf.stack([of_answer, of_question], 1))
-            else:
-                sides = ((questions, of_question), (answers, of_answer))
-                found = broadcast_scores(matcher, *([tf.gather(x, of) for x in side] for side, of in sides))
+            found = self._scores_of_pairs(questions, of_question, answers, of_answer)
             return number + 1, scores.write(number, found)
 
         # One chunk after the other: two at a time would take twice the memory.
@@ -213,6 +207,23 @@ class HardestNegativeTrainer(RankerTrainer):
             parallel_iterations=1,
         )
         return scores.concat()
+
+    def _scores_of_pairs(
+        self,
+        questions: list[tf.Tensor],
+        of_question: tf.Tensor,
+        answers: list[tf.Tensor],
+        of_answer: tf.Tensor,
+    ) -> tf.Tensor:
+        """Score pairs of encoded texts, of which the rows are given."""
+        matcher = self.ranker.get_layer("matcher")
+        if not self.options.share_negatives:
+            return broadcast_scores(matcher, _take(questions, of_question), _take(answers, of_answer))
+        # Every question meets every answer: no encoding is copied for a pair.
+        row = [x[None] for x in questions]
+        column = [x[:, None] for x in answers]
+        scores = broadcast_scores(matcher, row, column)
+        return tf.gather_nd(scores, tf.stack([of_answer, of_question], 1))
 
     def _encode_for_training(
         self, questions: tf.Tensor, answers: tf.Tensor
@@ -229,7 +240,7 @@ class HardestNegativeTrainer(RankerTrainer):
     def _encode(self, words: tf.Tensor, training: bool = False) -> list[tf.Tensor]:
         encoded = keras.tree.flatten(self.ranker.get_layer("encoder")(words, training=training))
         # As tensors of their own: Keras would warn that the matcher drops the mask of a BiLSTM's states.
-        return [tf.identity(x) for x in encoded]
+        return list(map(tf.identity, encoded))
 
 
 class AnswerSampler:
@@ -261,7 +272,7 @@ class AnswerSampler:
             wrong = np.setdiff1d((owner * n_texts + index)[full & (split.labels == 0)], correct)
             bounds = np.searchsorted(wrong // n_texts, np.arange(1, split.n_questions))
             self._own = np.split(wrong % n_texts, bounds)
-            n_wrong = np.array([len(own) for own in self._own])
+            n_wrong = np.array(list(map(len, self._own)))
         # The place of a question's correct answers among all, to draw around them.
         self._places = [np.searchsorted(self._answers, texts) for texts in self._correct]
         kept = n_wrong[questions] > 0
@@ -280,11 +291,13 @@ class AnswerSampler:
         """Draw numbers of texts, `(pairs, count)`, without replacement; -1 where a pair has fewer."""
         questions = self.question_of_pair[pairs]
         if self.share:
-            drawn = self._without_replacement(rng, len(self._answers))
+            shared = self._without_replacement(rng, len(self._answers))
             row = np.full(self.count, -1)
-            row[: len(drawn)] = self._answers[drawn]
-            wrong = np.array([~np.isin(row, self._correct[question]) for question in questions])
-            return np.where(wrong, row, -1)
+            row[: len(shared)] = self._answers[shared]
+            drawn = np.tile(row, (len(pairs), 1))
+            for own, question in zip(drawn, questions, strict=True):
+                own[np.isin(own, self._correct[question])] = -1
+            return drawn
         drawn = np.full((len(pairs), self.count), -1)
         for row, question in zip(drawn, questions, strict=True):
             found = self._draw(rng, question)
@@ -305,10 +318,19 @@ class AnswerSampler:
         return rng.choice(n, min(self.count, n), replace=False)
 
 
-def _stack_texts(*groups: tf.Tensor) -> tf.Tensor:
-    width = tf.reduce_max([_longest(words) for words in groups])
-    narrow = [words[:, :width] for words in groups]
-    return tf.concat([tf.pad(words, [[0, 0], [0, width - tf.shape(words)[1]]]) for words in narrow], 0)
+def _take(encoded: list[tf.Tensor], rows: tf.Tensor) -> list[tf.Tensor]:
+    return [tf.gather(x, rows) for x in encoded]
+
+
+def _stack_texts(one: tf.Tensor, other: tf.Tensor) -> tf.Tensor:
+    """Put two groups of padded texts one below the other, as wide as the longest text."""
+    width = tf.maximum(_longest(one), _longest(other))
+    return tf.concat([_as_wide(one, width), _as_wide(other, width)], 0)
+
+
+def _as_wide(words: tf.Tensor, width: tf.Tensor) -> tf.Tensor:
+    words = words[:, :width]
+    return tf.pad(words, [[0, 0], [0, width - tf.shape(words)[1]]])
 
 
 def _longest(words: tf.Tensor) -> tf.Tensor:

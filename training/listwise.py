@@ -96,21 +96,19 @@ class Listwise:
         self, trainer: "ListwiseTrainer | None" = None, epoch: int = 0
     ) -> Iterator[dict[str, np.ndarray]]:
         rng, lengths = np.random.default_rng([self.seed, epoch]), self.split.candidates.lengths
-        longest = np.array([lengths[rows].max() for rows in self.lists])
-        counts = np.array([len(rows) for rows in self.lists])
+        counts, longest = list_sizes(self.lists, lengths)
         sortings = ((longest, _WINDOW), (counts, _STRIP))
         for places in batches_of_like_length(rng, self.options.batch_size, *sortings):
             lists = [self.lists[i] for i in places]
             real = real_candidates(lists)
             label = np.zeros(real.shape, np.float32)
             label[real] = self.split.labels[np.concatenate(lists)]
-            arrays = {
+            yield {
                 "question": self.split.questions.padded(self.questions[places]),
                 "answers": padded_lists(self.split, lists),
                 "label": label / label.sum(axis=1, keepdims=True),
                 "weight": np.full(len(places), 1 / len(places), np.float32),
             }
-            yield arrays
 
 
 class ListwiseTrainer(RankerTrainer):
@@ -143,10 +141,17 @@ def list_rows(split: EncodedSplit, order_seed: int | None = None) -> list[np.nda
     rows = np.split(np.arange(split.n_rows), split.candidate_offsets[1:-1]) if split.n_questions else []
     if order_seed is None:
         return rows
-    return [
-        np.random.default_rng([order_seed, zlib.crc32(str(name).encode())]).permutation(own)
-        for name, own in zip(split.question_ids, rows, strict=True)
-    ]
+    shuffled = []
+    for name, own in zip(split.question_ids, rows, strict=True):
+        rng = np.random.default_rng([order_seed, zlib.crc32(str(name).encode())])
+        shuffled.append(rng.permutation(own))
+    return shuffled
+
+
+def list_sizes(lists: Sequence[np.ndarray], lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Count each list's rows, and the words of its longest candidate; `lengths` are those of all rows."""
+    longest = np.array([lengths[rows].max() for rows in lists])
+    return np.array(list(map(len, lists))), longest
 
 
 def padded_lists(split: EncodedSplit, lists: Sequence[np.ndarray]) -> np.ndarray:
@@ -164,5 +169,5 @@ def padded_lists(split: EncodedSplit, lists: Sequence[np.ndarray]) -> np.ndarray
 
 def real_candidates(lists: Sequence[np.ndarray]) -> np.ndarray:
     """Tell candidates from padding: bool `(lists, candidates)`, as wide as the longest list."""
-    counts = np.array([len(rows) for rows in lists])
+    counts = np.array(list(map(len, lists)))
     return np.arange(counts.max()) < counts[:, None]

@@ -7,7 +7,7 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.base.ranges import check_choice, check_range
 
 Eq9 = Literal["points", "parameters", "released_code", "none"]
-"""The readings of HyperQA's Eq. 9, see `training.riemannian`."""
+"""The readings of HyperQA's Eq. 9, see `layers.riemannian_gradient`."""
 NegativesFrom = Literal["answers", "own"]
 Reduction = Literal["mean", "sum"]
 # Table 2 of the Attentive Pooling paper; QA-CNN has the second one.

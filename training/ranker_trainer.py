@@ -7,7 +7,7 @@ import keras
 import tensorflow as tf
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.layers.poincare import convert_parameter_gradients
+from answer_ranking.layers.riemannian_gradient import convert_parameter_gradients
 
 if TYPE_CHECKING:
     from answer_ranking.training.options import FitOptions
@@ -70,16 +70,17 @@ class RankerTrainer(keras.Model):
         losses, counts, gradients = self.losses_and_gradients(batch, weights)
         loss = tf.reduce_sum(counts * losses)
         if self.options.l2:
-            gradients = [
-                g + 2 * self.options.l2 * w if w.shape.rank > 1 else g
-                for g, w in zip(gradients, weights, strict=True)
-            ]
+            gradients = list(map(self._with_penalty, gradients, weights))
         gradients = convert_parameter_gradients(gradients, weights, self.eq9)
         gradients, norm = self._clip(gradients)
         self.optimizer.apply(self._hold_back_failures(gradients, loss, norm), variables)
         self.loss_mean.update_state(losses, sample_weight=counts)
         self.gradient_norm.update_state(norm)
         return {metric.name: metric.result() for metric in self.metrics}
+
+    def _with_penalty(self, gradient: tf.Tensor, weight: tf.Tensor) -> tf.Tensor:
+        """Add the gradient of the L2 penalty, which biases do not have."""
+        return gradient + 2 * self.options.l2 * weight if weight.shape.rank > 1 else gradient
 
     def _clip(self, gradients: list[tf.Tensor]) -> tuple[list[tf.Tensor], tf.Tensor]:
         norm = tf.linalg.global_norm(gradients)
@@ -103,9 +104,7 @@ class RankerTrainer(keras.Model):
 
 def encoder_of(ranker: keras.Model) -> keras.Model:
     """Return the part of a ranker that encodes texts apart; a UserError says that it has none."""
-    encoder = next((layer for layer in ranker.layers if layer.name == "encoder"), None)
-    if not isinstance(encoder, keras.Model):
-        raise UserError(
-            f"{ranker.name} reads question and answer together: train it with Pointwise or Listwise."
-        )
-    return encoder
+    for layer in ranker.layers:
+        if layer.name == "encoder" and isinstance(layer, keras.Model):
+            return layer
+    raise UserError(f"{ranker.name} reads question and answer together: train it with Pointwise or Listwise.")

@@ -1,22 +1,9 @@
-"""Eq. 9 of HyperQA: from the Euclidean gradient to the Riemannian one.
+"""An optimizer that applies HyperQA's Eq. 9 to the gradients of weights, in any Keras training.
 
-Eq. 9 of the paper reads grad_R = ((1 - |theta|^2)^2 / 4) grad_E, the inverse of the Poincare ball's metric
-tensor (Eq. 3) applied to the Euclidean gradient; Eq. 8 then steps along grad_R. The paper does not say what
-theta is. There are four readings, of which the last converts nothing:
-
-- `points`: theta are the points of the ball, that is the text vectors. The gradient that arrives at a text
-  vector is converted before it flows on into W_p by the chain rule.
-- `parameters`: theta is each trainable tensor, by its own norm, as printed.
-- `released_code`: the authors' code takes the norm of the gradient itself, ((1 - |g|^2)^2 + 1e-5) / 4.
-- `none`: the plain Euclidean gradient, for comparison.
-
-Where every text lies at one norm, as the sums of HyperQA do after the projection, `points` scales
-the gradients of the encoder by one number: 2.5e-1 at norm 0, 6.5e-2 at 0.7, 1e-4 at 0.99. `parameters`
-cannot move a score weight w_f that starts at -1, since its factor is 0 there, and scales the gradient of a
-large W_p up by its norm to the fourth, which Adagrad takes out again.
-
-Eq. 8 is the optimizer's step. Its retraction is the identity, since the parameters live in Euclidean space;
-the layer `layers.UnitBall` brings the text vectors back onto the ball in the next forward pass.
+`layers.riemannian_gradient` has the formula and its readings; `training.fit` applies it by the option `eq9`,
+without this optimizer. Eq. 8 is the optimizer's step. Its retraction is the identity, since the parameters
+live in Euclidean space; the layer `layers.UnitBall` brings the text vectors back onto the ball in the next
+forward pass.
 """
 
 from typing import Any
@@ -24,23 +11,12 @@ from typing import Any
 import keras
 from keras import ops
 
-from answer_ranking.layers.poincare import convert_parameter_gradients
-
-PARAMETER_READINGS = ("parameters", "released_code")
-"""The readings under which the gradients of weights are converted."""
+from answer_ranking.layers.riemannian_gradient import PARAMETER_READINGS, convert_parameter_gradients
 
 
 @keras.saving.register_keras_serializable(package="answer_ranking")
 class RiemannianOptimizer(keras.optimizers.Optimizer):
     """An optimizer that converts gradients by Eq. 9 of HyperQA and hands them to another optimizer.
-
-    [Hyperbolic Representation Learning for Fast and Efficient Neural Question
-    Answering](https://arxiv.org/abs/1707.07847), Eq. 9, for each trainable tensor theta with gradient g:
-
-    ```
-    parameters:     grad_R = ((1 - |theta|^2)^2 / 4) g            (as printed)
-    released_code:  grad_R = (((1 - |g|^2)^2 + 1e-5) / 4) g       (as the authors' code has it)
-    ```
 
     For the reading `points`, put the layer `RiemannianGradient` into the model. The conversion comes
     before the inner optimizer's clipping. The variables are the inner optimizer's, and so are learning rate
@@ -93,16 +69,16 @@ class RiemannianOptimizer(keras.optimizers.Optimizer):
     def _converted(self, grads: list[Any], variables: list[Any]) -> list[Any]:
         """Convert gradients that are `scale` times too large, and leave them as large again."""
         scale = self.inner.scale_loss(1.0)
-        there = [i for i, gradient in enumerate(grads) if gradient is not None]
-        # The gradients of embeddings may come in slices.
-        plain = [ops.convert_to_tensor(grads[i]) for i in there]
-        points = [ops.convert_to_tensor(variables[i]) for i in there]
-        unscaled = [g / ops.cast(scale, g.dtype) for g in plain]
-        converted = convert_parameter_gradients(unscaled, points, self.reading)
-        grads = list(grads)
-        for i, gradient in zip(there, converted, strict=True):
-            grads[i] = gradient * ops.cast(scale, gradient.dtype)
-        return grads
+        converted = []
+        for gradient, variable in zip(grads, variables, strict=True):
+            if gradient is not None:
+                # The gradients of embeddings may come in slices.
+                gradient, point = ops.convert_to_tensor(gradient), ops.convert_to_tensor(variable)
+                own_scale = ops.cast(scale, gradient.dtype)
+                [gradient] = convert_parameter_gradients([gradient / own_scale], [point], self.reading)
+                gradient = gradient * own_scale
+            converted.append(gradient)
+        return converted
 
     @property
     def variables(self) -> list[keras.Variable]:

@@ -10,7 +10,7 @@ import tensorflow as tf
 from answer_ranking.data_prep import EncodedSplit
 from answer_ranking.data_prep.encoded_split import runs
 from answer_ranking.models.encodings import encoding_of
-from answer_ranking.training.listwise import list_rows, padded_lists, real_candidates
+from answer_ranking.training.listwise import list_rows, list_sizes, padded_lists, real_candidates
 from answer_ranking.training.shared_texts import SharedTextScorer
 
 # How much is scored at a time, which bounds the memory.
@@ -41,39 +41,27 @@ def score(ranker: keras.Model, split: EncodedSplit, order_seed: int | None = Non
     Example:
         >>> scores = score(model, data.test)  # doctest: +SKIP
     """
-    return Scorer(ranker, split, order_seed)()
+    return make_scorer(ranker, split, order_seed)()
 
 
-class Scorer:
-    """Scores the candidates of one split as often as wanted; the texts are laid out once.
+def make_scorer(
+    ranker: keras.Model, split: EncodedSplit, order_seed: int | None = None
+) -> Callable[[], np.ndarray]:
+    """Make the function that scores a split, under the ranker's current weights, as often as wanted.
 
-    Args:
-        ranker: see `score`.
-        split: the questions and candidates.
-        order_seed: see `score`.
-
-    Raises:
-        ValueError: the ranker wants features that the split does not have.
+    The texts are laid out once. Arguments, scores and errors are those of `score`.
 
     Example:
-        >>> score_dev = Scorer(model, data.dev)  # doctest: +SKIP
+        >>> score_dev = make_scorer(model, data.dev)  # doctest: +SKIP
         >>> before = score_dev()  # doctest: +SKIP
     """
-
-    def __init__(self, ranker: keras.Model, split: EncodedSplit, order_seed: int | None = None):
-        self._score: Callable[[], np.ndarray]
-        if "answers" in [x.name for x in ranker.inputs]:
-            self._score = ListScorer(ranker, split, order_seed)
-        elif not {"encoder", "matcher"} <= {layer.name for layer in ranker.layers}:
-            self._score = PairScorer(ranker, split)
-        elif encoding := encoding_of(ranker, "packed"):
-            self._score = TextScorer(ranker, split, encoding)
-        else:
-            self._score = SharedTextScorer(ranker, split, encoding_of(ranker, "wordwise"))
-
-    def __call__(self) -> np.ndarray:
-        """Return the float32 scores `(rows,)` under the ranker's current weights."""
-        return self._score()
+    if "answers" in _input_names(ranker):
+        return ListScorer(ranker, split, order_seed)
+    if not {"encoder", "matcher"} <= {layer.name for layer in ranker.layers}:
+        return PairScorer(ranker, split)
+    if encoding := encoding_of(ranker, "packed"):
+        return TextScorer(ranker, split, encoding)
+    return SharedTextScorer(ranker, split, encoding_of(ranker, "wordwise"))
 
 
 class TextScorer:
@@ -91,9 +79,11 @@ class TextScorer:
             self._chunks.append((texts, owner, np.int32(len(questions))))
 
         def score(texts, owner, n_questions):
-            points = tf.nest.flatten(encoding(texts))
-            questions = [tf.gather(x[:n_questions], owner) for x in points]
-            return matcher([*questions, *(x[n_questions:] for x in points)])
+            questions, answers = [], []
+            for x in tf.nest.flatten(encoding(texts)):
+                questions.append(tf.gather(x[:n_questions], owner))
+                answers.append(x[n_questions:])
+            return matcher([*questions, *answers])
 
         # Traced once and for all: every new shape of a chunk would be a new trace.
         self._score = tf.function(score).get_concrete_function(
@@ -101,19 +91,22 @@ class TextScorer:
         )
 
     def __call__(self) -> np.ndarray:
-        tensors = (tf.nest.map_structure(tf.convert_to_tensor, chunk) for chunk in self._chunks)
-        return np.concatenate([np.empty(0, np.float32), *(self._score(*chunk).numpy() for chunk in tensors)])
+        scores = [np.empty(0, np.float32)]
+        for chunk in self._chunks:
+            tensors = tf.nest.map_structure(tf.convert_to_tensor, chunk)
+            scores.append(self._score(*tensors).numpy())
+        return np.concatenate(scores)
 
 
 class PairScorer:
     """Scores pairs, those of like length together."""
 
     def __init__(self, ranker: keras.Model, split: EncodedSplit):
-        names = [x.name for x in ranker.inputs]
+        names = _input_names(ranker)
         if "features" in names and split.features is None:
             raise ValueError("the ranker has the input `features`. Received: a split without features")
         lengths = np.maximum(split.candidates.lengths, 1)
-        self._order = order = np.argsort(lengths, kind="stable")
+        order = np.argsort(lengths, kind="stable")
         lengths, owner = lengths[order], split.question_of_row[order]
         question_lengths = np.maximum(split.questions.lengths, 1)[owner]
 
@@ -122,20 +115,22 @@ class PairScorer:
             widths = lengths[run] + np.maximum.accumulate(question_lengths[run])
             return widths * np.arange(1, len(widths) + 1)
 
-        self._chunks = []
+        self._n_rows, self._chunks = split.n_rows, []
         for run in runs(len(order), _WORDS_PER_CHUNK, words):
+            rows = order[run]
             arrays = {
                 "question": split.questions.padded(owner[run]),
-                "answer": split.candidates.padded(order[run]),
-                "features": None if split.features is None else split.features[order[run]],
+                "answer": split.candidates.padded(rows),
             }
-            self._chunks.append([arrays[name] for name in names])
+            if split.features is not None:
+                arrays["features"] = split.features[rows]
+            self._chunks.append((rows, [arrays[name] for name in names]))
         self._score = _traced(ranker)
 
     def __call__(self) -> np.ndarray:
-        scores = np.empty(len(self._order), np.float32)
-        chunks = [self._score(*map(tf.convert_to_tensor, chunk)).numpy() for chunk in self._chunks]
-        scores[self._order] = np.concatenate([np.empty(0, np.float32), *chunks])
+        scores = np.empty(self._n_rows, np.float32)
+        for rows, inputs in self._chunks:
+            scores[rows] = self._score(*map(tf.convert_to_tensor, inputs)).numpy()
         return scores
 
 
@@ -145,14 +140,15 @@ class ListScorer:
     def __init__(self, ranker: keras.Model, split: EncodedSplit, order_seed: int | None = None):
         self._split = split
         self._lists = list_rows(split, order_seed)
-        counts = np.array([len(rows) for rows in self._lists])
-        lengths = np.maximum(split.candidates.lengths, 1)
-        longest = np.array([lengths[rows].max() for rows in self._lists])
+        counts, longest = list_sizes(self._lists, np.maximum(split.candidates.lengths, 1))
         order = np.lexsort((counts, longest))
         longest, counts = longest[order], counts[order]
+
         # As the lengths rise, the last question of a chunk says how wide it is.
-        chunks = runs(len(order), _WORDS_PER_CHUNK, lambda run: longest[run] * np.cumsum(counts[run]))
-        self._chunks = [order[run] for run in chunks]
+        def words(run):
+            return longest[run] * np.cumsum(counts[run])
+
+        self._chunks = [order[run] for run in runs(len(order), _WORDS_PER_CHUNK, words)]
         self._score = _traced(ranker)
 
     def __call__(self) -> np.ndarray:
@@ -163,6 +159,10 @@ class ListScorer:
             padded = self._score(*map(tf.convert_to_tensor, inputs)).numpy()
             scores[np.concatenate(rows)] = padded[real_candidates(rows)]
         return scores
+
+
+def _input_names(ranker: keras.Model) -> list[str]:
+    return [x.name for x in ranker.inputs]
 
 
 def _traced(ranker: keras.Model) -> tf.types.experimental.ConcreteFunction:

@@ -45,9 +45,9 @@ class SharedTextScorer:
         n_steps = self._question_lengths if self._sequences else np.ones(split.n_questions, np.int64)
         answer_steps = [int(lengths[run.stop - 1]) if self._sequences else 1 for run in self._chunks]
         for grid in _grids(place, self._chunks, split.question_of_row, n_steps, answer_steps):
-            each = np.full(len(grid.place), answer_steps[grid.chunk] + grid.questions.shape[1] * grid.steps)
-            self._grids[grid.chunk] += [grid.part(lines) for lines in runs_of_padded(each, _WORDS_PER_CHUNK)]
-
+            words_of_line = answer_steps[grid.chunk] + grid.questions.shape[1] * grid.steps
+            for lines in runs_of_padded(np.full(len(grid.place), words_of_line), _WORDS_PER_CHUNK):
+                self._grids[grid.chunk].append(grid.part(lines))
         self._encode, self._score, self._project = _traced(ranker, encoding)
 
     def __call__(self) -> np.ndarray:
@@ -60,14 +60,12 @@ class SharedTextScorer:
         for run, grids in zip(self._chunks, self._grids, strict=True):
             answers = self._encode(tf.constant(texts.padded(self._numbers[run])))
             for grid in grids:
-                found = self._score(
-                    questions,
-                    answers,
-                    tf.constant(grid.questions.astype(np.int32)),
-                    tf.constant((grid.place - run.start).astype(np.int32)),
-                    tf.constant(grid.steps, tf.int32),
-                )
-                scores[grid.rows[grid.rows >= 0]] = found.numpy()[grid.rows >= 0]
+                of_question = tf.constant(grid.questions, tf.int32)
+                of_answer = tf.constant(grid.place - run.start, tf.int32)
+                steps = tf.constant(grid.steps, tf.int32)
+                found = self._score(questions, answers, of_question, of_answer, steps).numpy()
+                real = grid.rows >= 0
+                scores[grid.rows[real]] = found[real]
         return scores
 
     def _encoded_questions(self) -> list[tf.Tensor]:
@@ -77,13 +75,16 @@ class SharedTextScorer:
         parts = []
         for run in runs_of_padded(self._question_lengths[order], _WORDS_PER_CHUNK):
             encoded = self._encode(tf.constant(self._split.questions.padded(order[run])))
-            if self._sequences:
-                missing = longest - encoded[0].shape[1]
-                encoded = [tf.pad(x, [[0, 0], [0, missing]] + [[0, 0]] * (x.ndim - 2)) for x in encoded]
-            parts.append(encoded)
+            parts.append([self._with_steps(x, longest) for x in encoded])
         back = np.argsort(order)
         encoded = [tf.gather(tf.concat(each, 0), back) for each in zip(*parts, strict=True)]
         return self._project(*encoded)
+
+    def _with_steps(self, encoded: tf.Tensor, steps: int) -> tf.Tensor:
+        if not self._sequences:
+            return encoded
+        missing = steps - encoded.shape[1]
+        return tf.pad(encoded, [[0, 0], [0, missing]] + [[0, 0]] * (encoded.ndim - 2))
 
 
 def _traced(ranker: keras.Model, encoding: Any) -> tuple[Any, Any, Any]:
@@ -95,16 +96,17 @@ def _traced(ranker: keras.Model, encoding: Any) -> tuple[Any, Any, Any]:
             return encoding(*encoding.project(words)) if encoding else keras.tree.flatten(encoder(words))
 
         def score(questions, answers, of_question, of_answer, steps):
-            answers = [tf.gather(x, of_answer)[:, None] for x in answers]
             if len(encoder.outputs) > 1:
                 # Only the steps that are there, out of all questions' steps one below the other.
                 of_question = of_question[..., None] * tf.shape(questions[0])[1] + tf.range(steps)
-                questions = [tf.reshape(x, tf.concat([[-1], tf.shape(x)[2:]], 0)) for x in questions]
-            return broadcast_scores(matcher, [tf.gather(x, of_question) for x in questions], answers)
+                questions = list(map(_joined_steps, questions))
+            questions = [tf.gather(x, of_question) for x in questions]
+            answers = [tf.gather(x, of_answer)[:, None] for x in answers]
+            return broadcast_scores(matcher, questions, answers)
 
         words = tf.TensorSpec((None, None), tf.int32)
-        encoded = [tf.TensorSpec(x.shape, x.dtype) for x in encoder.outputs]
-        projected = [tf.TensorSpec(x.shape, x.dtype) for x in project_questions(matcher, encoder.outputs)]
+        encoded = _specs(encoder.outputs)
+        projected = _specs(project_questions(matcher, encoder.outputs))
         line, whole = tf.TensorSpec((None,), tf.int32), tf.TensorSpec((), tf.int32)
         ranker._traced_parts = (
             tf.function(encode).get_concrete_function(words),
@@ -112,6 +114,15 @@ def _traced(ranker: keras.Model, encoding: Any) -> tuple[Any, Any, Any]:
             tf.function(lambda *x: project_questions(matcher, x)).get_concrete_function(*encoded),
         )
     return ranker._traced_parts
+
+
+def _specs(tensors: list[Any]) -> list[tf.TensorSpec]:
+    return [tf.TensorSpec(x.shape, x.dtype) for x in tensors]
+
+
+def _joined_steps(states: tf.Tensor) -> tf.Tensor:
+    """Put the steps of all texts one below the other."""
+    return tf.reshape(states, tf.concat([[-1], tf.shape(states)[2:]], 0))
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,13 @@ class ModelOptions:
     """Base of the options of a model: whole numbers are sizes, dropouts shares below 1, a norm at most 1."""
 
     def __post_init__(self) -> None:
-        sizes = [name for name, value in vars(self).items() if type(value) is int]
-        dropouts = [name for name in vars(self) if name.endswith("dropout")]
-        norms = [name for name in vars(self) if name == "max_norm"]
-        check_range(self, *sizes, at_least=1)
-        check_range(self, *dropouts, at_least=0, below=1)
-        check_range(self, *norms, above=0, at_most=1)
+        for name, value in vars(self).items():
+            if type(value) is int:
+                check_range(self, name, at_least=1)
+            elif name.endswith("dropout"):
+                check_range(self, name, at_least=0, below=1)
+            elif name == "max_norm":
+                check_range(self, name, above=0, at_most=1)
 
     def arguments(self) -> dict[str, Any]:
         """Give the options as arguments of the network's function."""

@@ -36,9 +36,10 @@ class PaddedTexts:
 
     def pack(self, *groups: "EncodedTexts", rng: np.random.Generator | None = None) -> dict[str, np.ndarray]:
         """Return the texts of all groups, one group after the other, as one padded int32 matrix."""
-        longest = max(int(np.diff(group.offsets).max(initial=1)) for group in groups)
         padded = [group.padded() for group in groups]
-        return {"words": np.concatenate([np.pad(w, ((0, 0), (0, longest - w.shape[1]))) for w in padded])}
+        longest = max(words.shape[1] for words in padded)
+        wide = [np.pad(words, ((0, 0), (0, longest - words.shape[1]))) for words in padded]
+        return {"words": np.concatenate(wide)}
 
     def __call__(self, packed: dict[str, tf.Tensor]) -> Any:
         """Return what the encoder makes of the texts, without dropout."""

@@ -68,64 +68,81 @@ def compare_aggregate(
     if not widths:
         raise ValueError(f"`widths` must name at least one width. Received: widths={widths}")
     question, texts = text_inputs(objective)
-    answers, rows, places = bucket_candidates(texts)
-    embedding = word_embedding(word_vectors)
-    preprocess = _preprocessing(dimension, embedding_dropout, seed)
-    align = SoftAlignment(name="alignment")
-    compare = [keras.layers.Multiply(name=f"{name}_comparison") for name in ("question", "answer")]
-    aggregate = [
-        _aggregation(name, filters, widths, activation, seed + 3 + i * len(widths))
-        for i, name in enumerate(("question", "answer"))
-    ]
-    question_words, question_mask = preprocess(embedding(question)), ops.not_equal(question, 0)
-    vectors: tuple[list[Any], list[Any]] = ([], [])
-    for answer, own in zip(answers, rows, strict=True):
-        words = [repeat_questions(question_words, own), preprocess(embedding(answer))]
-        masks = [repeat_questions(question_mask, own), ops.not_equal(answer, 0)]
-        aligned = align(words, mask=masks)
-        for i in range(2):
-            vectors[i].append(aggregate[i](compare[i]([words[i], aligned[i]]), masks[i]))
-    question_vectors, answer_vectors = map(concatenate_buckets, vectors)
-    score = score_pairs(
-        question_vectors, answer_vectors, texts, places, across, hidden, dropout, seed + 3 + 2 * len(widths)
-    )
+    candidates = bucket_candidates(texts)
+    prepare = _preprocessing(word_vectors, dimension, embedding_dropout, seed)
+    of_question, of_answer = seed + 3, seed + 3 + len(widths)
+    compare_question = _comparison("question", filters, widths, activation, of_question)
+    compare_answer = _comparison("answer", filters, widths, activation, of_answer)
+    pairs = _pair_of_vectors(question, candidates, prepare, compare_question, compare_answer)
+    after = of_answer + len(widths)
+    score = score_pairs(*pairs, texts, candidates[2], across, hidden, dropout, after)
     return keras.Model([question, texts], score, name="CompareAggregate")
 
 
-def _preprocessing(dimension: int, dropout: float, seed: int) -> Callable[[Any], Any]:
+def _pair_of_vectors(
+    question: Any,
+    candidates: tuple[list[Any], list[Any], Any],
+    prepare: Callable[[Any], Any],
+    compare_question: Callable[[Any, Any, Any], Any],
+    compare_answer: Callable[[Any, Any, Any], Any],
+) -> tuple[Any, Any]:
+    """Turn a question and its candidates, in buckets, into vectors of the pairs' sides, rows aligned."""
+    answers, rows, _ = candidates
+    align = SoftAlignment(name="alignment")
+    words, mask = prepare(question), ops.not_equal(question, 0)
+    question_vectors, answer_vectors = [], []
+    for answer, own in zip(answers, rows, strict=True):
+        pair = [repeat_questions(words, own), prepare(answer)]
+        masks = [repeat_questions(mask, own), ops.not_equal(answer, 0)]
+        aligned = align(pair, mask=masks)
+        question_vectors.append(compare_question(pair[0], aligned[0], masks[0]))
+        answer_vectors.append(compare_answer(pair[1], aligned[1], masks[1]))
+    return concatenate_buckets(question_vectors), concatenate_buckets(answer_vectors)
+
+
+def _preprocessing(
+    word_vectors: np.ndarray | keras.layers.Embedding, dimension: int, dropout: float, seed: int
+) -> Callable[[Any], Any]:
     """Make the gated projection of words, which both texts share."""
+    embedding = word_embedding(word_vectors)
     drop = keras.layers.Dropout(dropout, seed=seed, name="embedding_dropout")
-    gate, content = (
-        keras.layers.Dense(
-            dimension,
-            activation=activation,
-            kernel_initializer=keras.initializers.GlorotUniform(seed + 1 + i),
-            name=name,
-        )
-        for i, (name, activation) in enumerate((("gate", "sigmoid"), ("content", "tanh")))
-    )
+
+    def dense(name: str, activation: str, seed: int) -> keras.layers.Layer:
+        initializer = keras.initializers.GlorotUniform(seed)
+        return keras.layers.Dense(dimension, activation=activation, kernel_initializer=initializer, name=name)
+
+    gate, content = dense("gate", "sigmoid", seed + 1), dense("content", "tanh", seed + 2)
     product = keras.layers.Multiply(name="preprocessed")
 
     def preprocess(words: Any) -> Any:
-        words = drop(words)
-        return product([gate(words), content(words)])
+        vectors = drop(embedding(words))
+        return product([gate(vectors), content(vectors)])
 
     return preprocess
 
 
-def _aggregation(
+def _comparison(
     name: str, filters: int, widths: tuple[int, ...], activation: str, seed: int
-) -> Callable[[Any, Any], Any]:
-    """Make the convolutions of one text, of every width, whose maxima are concatenated."""
-    convolutions = [
-        PooledConvolution(
+) -> Callable[[Any, Any, Any], Any]:
+    """Make the function from a text's words, and what stands opposite each of them, to its vector.
+
+    Their products go through convolutions of every width, whose maxima are concatenated.
+    """
+    product = keras.layers.Multiply(name=f"{name}_comparison")
+    convolutions = []
+    for i, width in enumerate(widths):
+        convolution = PooledConvolution(
             filters,
             width,
             activation=activation,
             kernel_initializer=keras.initializers.GlorotUniform(seed + i),
             name=f"{name}_convolution_{i + 1}",
         )
-        for i, width in enumerate(widths)
-    ]
+        convolutions.append(convolution)
     concatenate = keras.layers.Concatenate(name=f"{name}_features")
-    return lambda compared, mask: concatenate([convolve(compared, mask=mask) for convolve in convolutions])
+
+    def compare(words: Any, opposite: Any, mask: Any) -> Any:
+        compared = product([words, opposite])
+        return concatenate([convolve(compared, mask=mask) for convolve in convolutions])
+
+    return compare

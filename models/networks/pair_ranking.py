@@ -15,7 +15,6 @@ from answer_ranking.layers import BucketByLength
 from answer_ranking.layers.common import check_option
 
 OBJECTIVES = ("pointwise", "listwise")
-SIDES = ("question", "answer")
 ACROSS = ("none", "rnn", "birnn", "lstm", "bilstm")
 
 

@@ -118,8 +118,9 @@ class Run(TrainingRun):
         """Name the record of every test split and protocol; a suffix tells them where there are several."""
         protocols, options = self.data.dataset.description.protocols, self.experiment.run
         place = (options.results, options.record) if options.record else (self.folder, "record")
+        tests = [name for name in self.data.scored_splits if name != "dev"]
         paths = {}
-        for split in ("test", *self.data.further_tests):
+        for split in tests:
             for protocol in protocols:
                 several = [protocol] * (len(protocols) > 1) + [split] * (split != "test")
                 paths[split, protocol] = record_path(*place, "-".join(several))

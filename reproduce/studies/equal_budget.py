@@ -231,10 +231,10 @@ def equal_budget(experiment: Experiment) -> Run | None:
 
 def write(run: Run, trials: pd.DataFrame, best: pd.Series) -> None:
     """Write the records of the chosen trial's seeds."""
-    from answer_ranking.training.scoring import Scorer
+    from answer_ranking.training.scoring import make_scorer
 
     test = run.data.test
-    scorer = Scorer(run.model, test, run.data.order_seed)
+    scorer = make_scorer(run.model, test, run.data.order_seed)
     speed = questions_per_second(scorer, len(test.question_ids))
     found = {
         "chosen": int(best.name),

@@ -192,7 +192,7 @@ def drawn(data: TrainingData, questions: int | None, seed: int) -> TrainingData:
     answerable = np.flatnonzero(data.train.counts_under("answerable"))
     chosen = np.random.default_rng(seed).permutation(answerable)[:questions]
     kept = np.isin(np.arange(len(data.train.question_ids)), chosen)
-    found = replace(data, train=data.train.keep_questions(kept))
+    found = replace(data, splits={**data.splits, "train": data.train.keep_questions(kept)})
     # TensorFlow keeps what a traced step refers to: a layer of its own, 100 MB, would stay for each training.
     vars(found)["word_embedding"] = data.word_embedding
     return found

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from answer_ranking.layers.poincare import convert_parameter_gradients
+from answer_ranking.layers.riemannian_gradient import convert_parameter_gradients
 from answer_ranking.training import Eq9
 
 

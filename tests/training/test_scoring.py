@@ -7,7 +7,7 @@ import pytest
 
 from answer_ranking.data_prep import EncodedTexts, SharedTexts
 from answer_ranking.models import cosinet, ctrn, features_alone, hyperqa
-from answer_ranking.training import Scorer, score, scoring
+from answer_ranking.training import make_scorer, score, scoring
 
 
 def pair_by_pair(ranker, split):
@@ -43,12 +43,12 @@ def test_every_row_has_the_score_of_its_pair_alone(make_split, make_vectors, mon
 def test_scores_follow_the_weights_and_know_no_dropout(make_split):
     split = make_split(n_features=3)
     ranker = features_alone(3, hidden=(), dropout=0.5)
-    score_split = Scorer(ranker, split)
+    score_split = make_scorer(ranker, split)
     for factor in (1.0, -2.0):
         kernel = np.array([[0, 1], [0, 2], [0, -1]]) * factor
         ranker.set_weights([kernel, np.array([0.5, 0])])
         np.testing.assert_allclose(score_split(), split.features @ kernel[:, 1] - 0.5, rtol=1e-5, atol=1e-5)
-    deep = Scorer(features_alone(3, hidden=(8,), dropout=0.9), split)
+    deep = make_scorer(features_alone(3, hidden=(8,), dropout=0.9), split)
     np.testing.assert_array_equal(deep(), deep())
 
 

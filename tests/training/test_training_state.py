@@ -15,9 +15,10 @@ from answer_ranking.training.fitting import TrainingState
 def saved(tmp_path):
     rng = np.random.default_rng(0)
     arrays = [[rng.normal(size=(5, 3)).astype("float32"), rng.normal(size=3)] for _ in range(3)]
-    state = TrainingState(*arrays, history=[{"loss": 0.1, "dev_map": 1 / 3}], best_epoch=0, key="k")
-    state.save(tmp_path / "state.npz")
-    return state, tmp_path / "state.npz"
+    history = [{"loss": 0.1, "dev_map": 1 / 3}]
+    state = TrainingState(*arrays, history, best_epoch=0, key="k", path=tmp_path / "state.npz")
+    state.save()
+    return state, state.path
 
 
 def test_a_state_is_read_as_it_was_written(saved):

@@ -85,7 +85,7 @@ def test_v1_has_two_test_splits(tmp_path, monkeypatch):
     for _ in range(2):
         encoded = encode_dataset(dataset, cache_home=tmp_path)
         assert list(encoded.splits) == ["train", "dev", "test", "test2"]
-        assert encoded.further_tests["test2"].labels.tolist() == [1, 1, 0, 0, 1]
+        assert encoded.splits["test2"].labels.tolist() == [1, 1, 0, 0, 1]
         assert encoded.word_counts.sum() == sum(
             len(split.questions.words) + len(split.candidates.words) for split in encoded.splits.values()
         )

@@ -33,7 +33,7 @@ def source(data, monkeypatch):
         name: split.keep_questions(np.arange(len(split.question_ids)) < len(split.question_ids) // 2)
         for name, split in data.splits.items()
     }
-    source = replace(data, **first)
+    source = replace(data, splits=first)
     monkeypatch.setattr(
         DataOptions, "load", lambda options: source if options.dataset == "squad-sent" else data
     )
