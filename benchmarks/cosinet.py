@@ -59,7 +59,14 @@ def train_and_rank(options: argparse.Namespace) -> dict:
     """Train one model and rank the test split, in seconds."""
     from answer_ranking.data_prep import encode_dataset, load_dataset, load_word_vectors
     from answer_ranking.models import compare_aggregate, cosinet
-    from answer_ranking.training import Listwise, ListwiseOptions, Pointwise, PointwiseOptions, Scorer, fit
+    from answer_ranking.training import (
+        Listwise,
+        ListwiseOptions,
+        Pointwise,
+        PointwiseOptions,
+        fit,
+        make_scorer,
+    )
     from answer_ranking.training.callbacks import SlantedTriangularRate
 
     data = encode_dataset(load_dataset(options.dataset))
@@ -83,7 +90,7 @@ def train_and_rank(options: argparse.Namespace) -> dict:
     )
     result = fit(ranker, method, dev=data.dev, callbacks=[SlantedTriangularRate(rate)])
     training = time.perf_counter() - start
-    score = Scorer(ranker, data.test)
+    score = make_scorer(ranker, data.test)
     score()
     start = time.perf_counter()
     score()
