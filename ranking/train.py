@@ -87,34 +87,43 @@ def train_ranker(
     data = encode(
         dataset, chosen.embeddings, lowercase=chosen.lowercase, embeddings_home=chosen.embeddings_home
     )
-    vectors = data.word_vectors
-    if vectors.coverage_tokens < _LITTLE_KNOWN:
+    if data.word_vectors.coverage_tokens < _LITTLE_KNOWN:
         print(_CHOOSE_OTHERS)
     key = _key(data, chosen)
     folder = Path(chosen.output) / f"{dataset.description.name}_{chosen.model}" / key
     run = TrainingRun(folder, key, chosen.name, data)
     _train_seeds(run, chosen)
-    ranker = Ranker.of_training(run.model, chosen.entry.name, data, vectors.name)
+    ranker = _saved(run, chosen, folder)
+    trained = _compared(run, ranker, chosen, folder, is_faq)
+    trained.result.update(remarks=said, command=_command(given, chosen))
+    _write(trained, run, chosen.examples)
+    if trained.pipelines is not None:
+        _print_pipelines(trained.pipelines, folder, train, chosen)
+    return trained
+
+
+def _saved(run: TrainingRun, options: TrainOptions, folder: Path) -> Ranker:
+    ranker = Ranker.of_training(run.model, options.entry.name, run.data, run.data.word_vectors.name)
     for each in (folder, folder / "model", folder / "split"):
         remove_leftovers(each)
     ranker.save(folder / "model")
-    results = list(run.results.values())
+    return ranker
+
+
+def _compared(
+    run: TrainingRun, ranker: Ranker, options: TrainOptions, folder: Path, is_faq: bool
+) -> TrainedRanker:
+    """Compare the trained ranker with the rules, and in an FAQ with other ways of searching it."""
+    data, results = run.data, list(run.results.values())
     scores = [each.scores["test"] for each in results]
-    comparison = compare_with_rules(dataset, data.test, scores, run.best, chosen.name)
-    pipelines = compare_pipelines(dataset, ranker) if is_faq else None
-    result = _result(run, chosen) | {
-        "remarks": said,
-        "command": _command(given, chosen),
-        "parameters": run.parameters,
-    }
-    if pipelines is not None:
+    comparison = compare_with_rules(data.dataset, data.test, scores, run.best, options.name)
+    result = _result(run, options) | {"parameters": run.parameters}
+    pipelines = None
+    if is_faq:
+        pipelines = compare_pipelines(data.dataset, ranker)
         result |= pipelines.as_json()
     histories = [each.history for each in results]
-    trained = TrainedRanker(ranker, comparison, pipelines, histories, result, folder)
-    _write(trained, run, chosen.examples)
-    if pipelines is not None:
-        _print_pipelines(pipelines, folder, train, chosen)
-    return trained
+    return TrainedRanker(ranker, comparison, pipelines, histories, result, folder)
 
 
 def _key(data: TrainingData, options: TrainOptions) -> str:
