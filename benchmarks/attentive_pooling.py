@@ -17,97 +17,134 @@ Memory is the peak of a process of its own for each model, way and k, TensorFlow
 """
 
 import argparse
-import resource
 import statistics
-import time
-from pathlib import Path
+from collections.abc import Callable
+from functools import partial
+from itertools import islice
+from typing import Any
 
-from common import arguments, check_options, give_back, measured_by, write_figures
+from common import (
+    by_turns,
+    check_options,
+    chosen,
+    give_back,
+    in_own_process,
+    in_words,
+    model_arguments,
+    peak_mib,
+    print_table,
+    ratios,
+    seconds,
+    write_figures,
+)
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
+from answer_ranking.models.catalogue import CATALOGUE, of_paper
 
-MODELS = ("AP-CNN", "QA-CNN", "AP-BiLSTM", "QA-BiLSTM")
+MODELS = [entry.name for entry in of_paper("attentive_pooling")]
 WAYS = ("plain", "search", "shared")
+Step = Callable[[Any], float]
 
 
 def main() -> None:
     """Measure by turns, print the tables, and write the figures."""
-    parser = arguments(__doc__)
-    parser.add_argument("--models", nargs="+", choices=MODELS, default=["AP-CNN"], help="rankers to measure")
-    parser.add_argument("--dataset", default="wikiqa", help="data set (default wikiqa; sample is bundled)")
-    parser.add_argument("--size", type=int, help="filters, or units of a BiLSTM (default: the paper's)")
+    parser = model_arguments(__doc__, dataset="wikiqa", rounds=5)
+    about = "rankers to measure"
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=["ap-cnn"], help=about)
+    about = "filters, or units of a BiLSTM (default: the paper's)"
+    parser.add_argument("--size", type=int, help=about)
     parser.add_argument("--batch-size", type=int, default=20, help="pairs in a batch")
     parser.add_argument("--negatives", type=int, default=50, help="k, wrong answers scored per pair")
     parser.add_argument("--batches", type=int, default=3, help="batches timed in a round")
-    parser.add_argument("--rounds", type=int, default=5, help="how often the ways take turns")
-    parser.add_argument("--memory", type=int, nargs="*", default=[10, 50, 200], help="k, for the memory")
-    parser.add_argument("--output", type=Path, help="also write the figures to this JSON file")
-    parser.add_argument("--peak", nargs=2, help=argparse.SUPPRESS)
+    about = "k, for the memory"
+    parser.add_argument("--memory", type=int, nargs="*", default=[10, 50, 200], help=about)
     options = parser.parse_args()
-    check_options(
-        options, "batch_size", "negatives", "batches", "rounds", "size", "memory", output=options.output
-    )
-    if options.peak:
-        way, negatives = options.peak
-        give_back(peak(way, int(negatives), options))
+    if options.part:
+        give_back(peak(*options.part, options))
         return
+    counts = ("batch_size", "negatives", "batches", "rounds", "size", "memory")
+    check_options(options, *counts, output=options.output)
     # First the memory: a process starts with the peak of the one that starts it.
-    memory = {
-        name: {way: [child(name, way, k, options) for k in options.memory] for way in WAYS}
-        for name in options.models
-    }
-    figures = {
-        "options": {k: v for k, v in vars(options).items() if k not in ("peak", "output")},
-        "seconds": {name: measure(name, options) for name in options.models},
-        "memory_mib": memory,
-    }
-    report(figures, options)
-    if options.output:
-        write_figures(options.output, figures)
+    memory = {name: peaks(name, options) for name in options.models}
+    times = {name: measure(name, options) for name in options.models}
+    report(times, memory, options)
+    figures = {"options": chosen(options), "seconds": times, "memory_mib": memory}
+    write_figures(options.output, figures)
 
 
-def prepare(name: str, negatives: int, options: argparse.Namespace):
+def peaks(name: str, options: argparse.Namespace) -> dict[str, list[float]]:
+    """Measure a model's peak memory by way and k."""
+    found: dict[str, list[float]] = {}
+    for way in WAYS:
+        found[way] = []
+        for negatives in options.memory:
+            apart = in_own_process(options, name, way, negatives=negatives, batches=1)
+            found[way].append(apart)
+    return found
+
+
+def peak(name: str, way: str, options: argparse.Namespace) -> float:
+    """Measure the peak memory of one step, in MiB."""
+    steps, batches = prepare(name, options)
+    steps[way](batches[way][0])
+    return peak_mib()
+
+
+def prepare(name: str, options: argparse.Namespace) -> tuple[dict[str, Step], dict[str, list]]:
     """Build a ranker, and a step and batches for every way."""
-    import keras
     import numpy as np
-    import tensorflow as tf
 
     from answer_ranking.data_prep import encode_dataset, load_dataset
-    from answer_ranking.models import ap_bilstm, ap_cnn, qa_bilstm, qa_cnn
-    from answer_ranking.training import HardestNegative, HardestNegativeOptions
-    from answer_ranking.training.batch_stream import BatchStream
 
     encoded = encode_dataset(load_dataset(options.dataset))
-    vectors = np.float32(0.1 * np.random.default_rng(0).normal(size=(len(encoded.vocabulary), 300)))
-    build, margin = {
-        "AP-CNN": (ap_cnn, 0.5),
-        "QA-CNN": (qa_cnn, 0.009),
-        "AP-BiLSTM": (ap_bilstm, 0.2),
-        "QA-BiLSTM": (qa_bilstm, 0.1),
-    }[name]
-    ranker = build(vectors, *([options.size] if options.size else []))
-    batches, searched = {}, {}
-    for way, share in (("search", False), ("shared", True)):
-        settings = HardestNegativeOptions(
-            margin=margin,
-            sampled_negatives=negatives,
-            share_negatives=share,
-            batch_size=options.batch_size,
-        )
-        hardest = HardestNegative(encoded.train, settings)
-        trainer = hardest.trainer(ranker)
-        trainer.compile(optimizer=keras.optimizers.SGD(0.0), jit_compile=False)
-        trainer.optimizer.build(ranker.trainable_variables)
-        source = BatchStream(hardest, trainer)
-        searched[way] = _step(trainer, source.dataset().element_spec)
-        stream = iter(source)
-        batches[way] = [next(stream) for _ in range(min(options.batches, len(source)))]
-    batches["plain"] = [rectangles(batch) for batch in batches["search"]]
+    rng = np.random.default_rng(0)
+    vectors = np.float32(0.1 * rng.normal(size=(len(encoded.vocabulary), 300)))
+    entry = CATALOGUE[name]
+    size = {} if options.size is None else {"filters": options.size}
+    ranker = entry.build(vectors, entry.options(**size))
+    steps, batches = {}, {}
+    for way in ("search", "shared"):
+        steps[way], batches[way] = searched(ranker, name, encoded.train, way == "shared", options)
+    steps["plain"] = plain_step(ranker, entry.training["margin"])
+    batches["plain"] = list(map(rectangles, batches["search"]))
+    return steps, batches
+
+
+def searched(ranker, name: str, train, share: bool, options: argparse.Namespace) -> tuple[Step, list]:
+    """Make the step of the training method, and its first batches."""
+    import keras
+    import tensorflow as tf
+
+    from answer_ranking.engine import options_of
+    from answer_ranking.training.batch_stream import BatchStream
+    from answer_ranking.training.methods import make_method
+
+    entry = CATALOGUE[name]
+    given = {"sampled_negatives": options.negatives, "batch_size": options.batch_size}
+    _, settings = options_of(entry, {**entry.training, **given, "share_negatives": share})
+    method = make_method(entry.method, train, settings)
+    trainer = method.trainer(ranker)
+    trainer.compile(optimizer=keras.optimizers.SGD(0.0), jit_compile=False)
+    trainer.optimizer.build(ranker.trainable_variables)
+    source = BatchStream(method, trainer)
+    step = tf.function(trainer.train_step, input_signature=[source.dataset().element_spec])
+
+    def take(batch) -> float:
+        trainer.loss_mean.reset_state()
+        return float(step(batch)["loss"])
+
+    return take, list(islice(source, options.batches))
+
+
+def plain_step(ranker, margin: float) -> Step:
+    """Make the step that scores every pair by the whole ranker."""
+    import tensorflow as tf
 
     matrix = tf.TensorSpec((None, None), tf.int32)
+    block = tf.TensorSpec((None, None, None), tf.int32)
 
-    @tf.function(input_signature=[matrix, matrix, tf.TensorSpec((None, None, None), tf.int32)])
+    @tf.function(input_signature=[matrix, matrix, block])
     def plain(question, correct, wrong):
         shape = tf.shape(wrong)
         pairs = tf.repeat(question, shape[1], axis=0), tf.reshape(wrong, (-1, shape[2]))
@@ -120,91 +157,55 @@ def prepare(name: str, negatives: int, options: argparse.Namespace):
         # One number of each gradient keeps them all from being pruned.
         return loss, [tf.reshape(gradient, (-1,))[0] for gradient in tape.gradient(loss, weights)]
 
-    return {"plain": lambda batch: float(plain(*batch)[0]), **searched}, batches
-
-
-def _step(trainer, signature):
-    """Trace a trainer's step; give the function that takes it and returns the loss."""
-    import tensorflow as tf
-
-    step = tf.function(trainer.train_step, input_signature=[signature])
-
-    def take(batch):
-        trainer.loss_mean.reset_state()
-        return float(step(batch)["loss"])
-
-    return take
+    return lambda batch: float(plain(*batch)[0])
 
 
 def rectangles(batch) -> list:
     """Lay out the wrong answers of a batch as the plain way takes them: one padded text for every pair."""
     import numpy as np
 
-    question, correct, sampled, pair_text, choice = (
-        batch[name][0] for name in ("question", "correct", "sampled", "pair_text", "choice")
-    )
-    if (choice < 0).any():
+    if (batch["choice"] < 0).any():
         raise UserError("the data set has too few answers for so many negatives: name a larger one.")
-    wrong = sampled[pair_text[choice]]
-    return [question, correct, np.ascontiguousarray(wrong)]
+    wrong = batch["sampled"][batch["pair_text"][batch["choice"]]]
+    return [batch["question"], batch["correct"], np.ascontiguousarray(wrong)]
 
 
-def measure(name: str, options: argparse.Namespace) -> dict:
+def measure(name: str, options: argparse.Namespace) -> dict[str, list[float]]:
     """Time the ways by turns; give each way's seconds per batch in every round."""
-    steps, batches = prepare(name, options.negatives, options)
-    losses = {way: [steps[way](batch) for batch in batches[way]] for way in WAYS}
+    steps, batches = prepare(name, options)
+
+    def all_batches(way: str) -> list[float]:
+        return list(map(steps[way], batches[way]))
+
+    # The first time the steps are traced.
+    losses = {way: all_batches(way) for way in WAYS}
     for one, other in zip(losses["plain"], losses["search"], strict=True):
         if abs(one - other) > 1e-4 * max(1.0, abs(one)):
             raise RuntimeError(f"the losses differ: plain {one}, search {other}")
-    seconds = {way: [] for way in WAYS}
-    for _ in range(options.rounds):
-        for way in WAYS:
-            start = time.perf_counter()
-            for batch in batches[way]:
-                steps[way](batch)
-            seconds[way].append((time.perf_counter() - start) / len(batches[way]))
-    return seconds
+
+    def per_batch(way: str) -> float:
+        return seconds(partial(all_batches, way)) / len(batches[way])
+
+    return by_turns(options.rounds, {way: partial(per_batch, way) for way in WAYS})
 
 
-def child(name: str, way: str, negatives: int, options: argparse.Namespace) -> float:
-    """Measure the peak memory of a model and a way in a process of its own."""
-    words = ["--peak", way, str(negatives), "--models", name]
-    words += ["--dataset", options.dataset, "--batch-size", str(options.batch_size), "--batches", "1"]
-    words += ["--size", str(options.size)] if options.size else []
-    return measured_by(__file__, words)
-
-
-def peak(way: str, negatives: int, options: argparse.Namespace) -> float:
-    """Measure the peak memory of one step, in MiB."""
-    steps, batches = prepare(options.models[0], negatives, options)
-    steps[way](batches[way][0])
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def report(figures: dict, options: argparse.Namespace) -> None:
+def report(times: dict, memory: dict, options: argparse.Namespace) -> None:
     """Print the tables."""
-    from answer_ranking.evaluation.tables import text_table
-
+    print(f"{options.dataset}: {options.batch_size} pairs, {options.negatives} wrong answers each")
     rows = []
-    for name, seconds in figures["seconds"].items():
-        cells = [f"{1000 * statistics.median(seconds[way]):.0f}" for way in WAYS]
-        for way in WAYS[1:]:
-            ratios = [a / b for a, b in zip(seconds["plain"], seconds[way], strict=True)]
-            cells.append(f"{statistics.median(ratios):.1f} ({min(ratios):.1f}-{max(ratios):.1f})")
-        rows.append([name, *cells])
-    print(
-        f"{options.dataset}: {options.batch_size} pairs, {options.negatives} wrong answers each; "
-        "milliseconds per step (median of rounds), and ratios (median, least and greatest of the rounds)"
-    )
-    print(text_table(["model", *WAYS, "plain / search", "plain / shared"], rows))
+    for name, of_way in times.items():
+        medians = [1000 * statistics.median(times) for times in of_way.values()]
+        search = in_words(ratios(of_way["plain"], of_way["search"]))
+        shared = in_words(ratios(of_way["plain"], of_way["shared"]))
+        rows.append([CATALOGUE[name].title, *medians, search, shared])
+    print_table(["model, ms/step", *WAYS, "plain / search", "plain / shared"], rows)
     if options.memory:
         print("\nPeak memory (MiB) of a process that does one step, by wrong answers per pair")
-        rows = [
-            [name, way, *(f"{mib:.0f}" for mib in figures["memory_mib"][name][way])]
-            for name in options.models
-            for way in WAYS
-        ]
-        print(text_table(["model", "way", *map(str, options.memory)], rows))
+        rows = []
+        for name, of_way in memory.items():
+            for way, found in of_way.items():
+                rows.append([CATALOGUE[name].title, way, *found])
+        print_table(["model", "way", *options.memory], rows)
 
 
 if __name__ == "__main__":

@@ -138,14 +138,22 @@ def workers() -> list[int]:
 def compare(killed: Path, sound: Path, tasks: int) -> dict[str, int]:
     """Count seeds that are lost, doubled, or of other values than in a run without kills."""
     trained = Counter(path.parent.name for path in killed.glob("outputs/*/*/seed-*/state.npz"))
-    mine, theirs = (json.loads((each / "results" / f"{NAME}.json").read_text()) for each in (killed, sound))
-    values = [record["metrics"]["map"]["per_seed"] for record in (mine, theirs)]
+    mine, theirs = read_record(killed), read_record(sound)
     seeds = mine["seeds"]
-    return {
-        "lost": sum(not trained[f"seed-{number}"] for number in range(tasks)) + tasks - len(set(seeds)),
-        "doubled": sum(count > 1 for count in trained.values()) + len(seeds) - len(set(seeds)),
-        "different": sum(a != b for a, b in zip(*values, strict=True)),
-    }
+    lost, doubled, different = tasks - len(set(seeds)), len(seeds) - len(set(seeds)), 0
+    for number in range(tasks):
+        states = trained[f"seed-{number}"]
+        lost += states == 0
+        doubled += states > 1
+    scores = (record["metrics"]["map"]["per_seed"] for record in (mine, theirs))
+    for own, expected in zip(*scores, strict=True):
+        different += own != expected
+    return {"lost": lost, "doubled": doubled, "different": different}
+
+
+def read_record(folder: Path) -> dict[str, Any]:
+    """Read the record that a run has left."""
+    return json.loads((folder / "results" / f"{NAME}.json").read_text())
 
 
 if __name__ == "__main__":

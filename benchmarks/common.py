@@ -1,11 +1,14 @@
-"""What the benchmarks share: their options' check, processes of their own, and the file of the figures."""
+"""What the benchmarks share: options, ways by turns, processes of their own, ratios, the file of figures."""
 
 import argparse
 import json
+import resource
 import shlex
+import statistics
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,38 +25,127 @@ def arguments(page: str) -> argparse.ArgumentParser:
     return argparse.ArgumentParser(description=page, formatter_class=argparse.RawDescriptionHelpFormatter)
 
 
+def model_arguments(page: str, dataset: str, rounds: int) -> argparse.ArgumentParser:
+    """Begin the parser of a benchmark of models, whose parts may run in processes of their own."""
+    parser = arguments(page)
+    about = f"data set (default {dataset}; sample is bundled)"
+    parser.add_argument("--dataset", default=dataset, help=about)
+    about = f"how often the ways take turns (default: {rounds})"
+    parser.add_argument("--rounds", type=int, default=rounds, help=about)
+    parser.add_argument("--output", type=Path, help="also write the figures to this JSON file")
+    return with_part(parser)
+
+
+def with_part(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """Add the hidden option that says which part a process measures; see `in_own_process`."""
+    parser.add_argument("--part", nargs="+", help=argparse.SUPPRESS)
+    return parser
+
+
 def check_options(options: argparse.Namespace, *counts: str, output: str | Path | None = None) -> None:
     """Refuse unknown data sets, numbers below 1, files that cannot be written, before TensorFlow starts."""
     if "dataset" in options:
         find_description(options.dataset)
     for name in counts:
-        value = getattr(options, name)
-        numbers = value if isinstance(value, list | tuple) else [value]
-        if any(number is not None and number < 1 for number in numbers):
-            raise UserError(f"--{name.replace('_', '-')} must be at least 1. Received: {value}")
+        check_least(options, name, 1)
     if output is not None:
         check_writable(Path(output).parent)
 
 
+def check_least(options: argparse.Namespace, name: str, least: int) -> None:
+    """Refuse an option with a number below the least one."""
+    value = getattr(options, name)
+    for number in value if isinstance(value, list | tuple) else [value]:
+        if number is not None and number < least:
+            option = name.replace("_", "-")
+            raise UserError(f"--{option} must be at least {least}. Received: {value}")
+
+
+def in_own_process(options: argparse.Namespace, *part: Any, **changed: Any) -> Any:
+    """Measure a part in a process of its own, whose memory and compiled graphs are its own, too.
+
+    The benchmark starts again with the same options, but for those that are `changed`, and with `--part`; it
+    ends with `give_back`. A process that fails ends this one with its exit code; it has said why on the
+    standard error.
+    """
+    words = ["--part", *map(str, part)]
+    for name, value in {**vars(options), **changed}.items():
+        if value is not None and name not in ("part", "output"):
+            values = value if isinstance(value, list | tuple) else [value]
+            words += [f"--{name.replace('_', '-')}", *map(str, values)]
+    command = [sys.executable, sys.argv[0], *words]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(done.returncode)
+    for line in done.stdout.splitlines():
+        if line.startswith(_RESULT):
+            return json.loads(line.removeprefix(_RESULT))
+    raise RuntimeError(f"no figures came back from {shlex.join(command)}")
+
+
 def give_back(figures: Any) -> None:
-    """Hand a process's figures to the benchmark that started it; see `measured_by`."""
+    """Hand a process's figures to the benchmark that started it; see `in_own_process`."""
     print(_RESULT + json.dumps(figures))
 
 
-def measured_by(script: str, words: Sequence[str]) -> Any:
-    """Measure in a process of its own, whose memory and compiled graphs are its own, too.
-
-    The benchmark ends with `give_back` under these options. A process that fails ends this one with its exit
-    code; it has said why on the standard error.
-    """
-    done = subprocess.run([sys.executable, script, *words], stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(done.returncode)
-    return json.loads(next(x for x in done.stdout.splitlines() if x.startswith(_RESULT))[len(_RESULT) :])
+def peak_mib() -> float:
+    """Return the largest memory that this process has had, in MiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def write_figures(path: str | Path, figures: Mapping[str, Any]) -> None:
-    """Write the figures to a JSON file, with command, commit, processor, threads and versions."""
+def by_turns(rounds: int, ways: Mapping[str, Callable[[], Any]]) -> dict[str, list[Any]]:
+    """Call every way once a round, so that a drifting machine does not blur ratios; give what they return."""
+    results: dict[str, list[Any]] = {}
+    for _ in range(rounds):
+        for name, way in ways.items():
+            results.setdefault(name, []).append(way())
+    return results
+
+
+def seconds(work: Callable[[], Any]) -> float:
+    """Time a call."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def ratios(slow: Sequence[float], fast: Sequence[float]) -> list[float]:
+    """Divide round by round."""
+    return [a / b for a, b in zip(slow, fast, strict=True)]
+
+
+def in_words(ratios: Sequence[float]) -> str:
+    """Write the median of ratios, and those of all rounds."""
+    rounds = ", ".join(f"{ratio:.2f}" for ratio in ratios)
+    return f"{statistics.median(ratios):.2f} (rounds: {rounds})"
+
+
+def print_table(header: Sequence[Any], rows: Sequence[Sequence[Any]]) -> None:
+    """Print a table; whole numbers get their commas, others three digits."""
+    from answer_ranking.evaluation.tables import text_table
+
+    cells = [list(map(_cell, row)) for row in rows]
+    print(text_table(list(map(str, header)), cells))
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        digits = 3 if abs(value) < 10 else 1 if abs(value) < 1000 else 0
+        return f"{value:,.{digits}f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def chosen(options: argparse.Namespace) -> dict[str, Any]:
+    """Give the options as a record of figures has them."""
+    kept = dict(vars(options))
+    del kept["part"], kept["output"]
+    return kept
+
+
+def write_figures(path: str | Path | None, figures: Mapping[str, Any]) -> None:
+    """Write figures to a JSON file, if one is named, with command, commit, processor and versions."""
+    if path is None:
+        return
     from answer_ranking.evaluation.records import environment, package_versions
 
     measured = {

@@ -10,143 +10,161 @@ together. The ways take turns, each in a process of its own.
 """
 
 import argparse
-import resource
 import statistics
 import time
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
-from common import arguments, check_options, give_back, measured_by, write_figures
+from common import (
+    by_turns,
+    check_least,
+    check_options,
+    give_back,
+    in_own_process,
+    in_words,
+    model_arguments,
+    peak_mib,
+    print_table,
+    ratios,
+    write_figures,
+)
 
 from answer_ranking.base.command import run_command
-from answer_ranking.base.errors import UserError
+from answer_ranking.models.catalogue import CATALOGUE
+
+WAYS = ("plain", "packed")
+MARGIN, RATE, LARGEST_GRADIENT = 0.5, 0.1, 1.0
 
 
 def main() -> None:
     """Measure both ways by turns and print the table."""
-    parser = arguments(__doc__)
-    parser.add_argument(
-        "--dataset", default="wikiqa", help="data set (default wikiqa; sample needs no download)"
-    )
-    parser.add_argument("--epochs", type=int, default=6, help="epochs per run; the first is not counted")
-    parser.add_argument("--rounds", type=int, default=3, help="how often the ways take turns")
+    parser = model_arguments(__doc__, dataset="wikiqa", rounds=3)
+    about = "epochs per run; the first is not counted"
+    parser.add_argument("--epochs", type=int, default=6, help=about)
     parser.add_argument("--batch-size", type=int, default=32, help="questions in a batch")
-    parser.add_argument("--inputs", type=int, default=300, help="dimensions of the word vectors, at least 50")
+    about = "dimensions of the word vectors, at least 50"
+    parser.add_argument("--inputs", type=int, default=300, help=about)
     parser.add_argument("--dimension", type=int, default=300, help="dimensions of the text vectors")
-    parser.add_argument(
-        "--dropout", type=float, default=0.1, help="dropout of words and texts in the timed runs"
-    )
-    parser.add_argument("--output", help="also write the figures to this JSON file")
-    parser.add_argument("--way", choices=("plain", "packed"), help=argparse.SUPPRESS)
+    about = "dropout of words and texts in the timed runs"
+    parser.add_argument("--dropout", type=float, default=0.1, help=about)
     options = parser.parse_args()
-    if options.way:
-        give_back(measure(options.way, options))
+    if options.part:
+        give_back(measure(*options.part, options))
         return
     check_options(options, "rounds", "batch_size", "dimension", output=options.output)
     # The first epoch is not counted; 50 dimensions are those of the smallest word vectors.
-    for name, least in (("epochs", 2), ("inputs", 50)):
-        if (value := getattr(options, name)) < least:
-            raise UserError(f"--{name} must be at least {least}. Received: {value}")
-    runs = {"plain": [], "packed": []}
-    without_dropout = {way: child(way, options, dropout=0.0) for way in runs}
-    for _ in range(options.rounds):
-        for way in runs:
-            runs[way].append(child(way, options))
-    report(runs, without_dropout, options)
+    check_least(options, "epochs", 2)
+    check_least(options, "inputs", 50)
+    without_dropout = {way: in_own_process(options, way, dropout=0.0) for way in WAYS}
+    children = {way: partial(in_own_process, options, way) for way in WAYS}
+    report(by_turns(options.rounds, children), without_dropout, options)
 
 
-def child(way: str, options: argparse.Namespace, dropout: float | None = None) -> dict:
-    """Run one way in a process of its own."""
-    dropout = options.dropout if dropout is None else dropout
-    words = [f"--way={way}", f"--dataset={options.dataset}", f"--epochs={options.epochs}"]
-    words += [f"--batch-size={options.batch_size}", f"--dropout={dropout}"]
-    words += [f"--inputs={options.inputs}", f"--dimension={options.dimension}"]
-    return measured_by(__file__, words)
-
-
-def measure(way: str, options: argparse.Namespace) -> dict:
+def measure(way: str, options: argparse.Namespace) -> dict[str, Any]:
     """Train one way."""
-    import keras
-    import numpy as np
-    import tensorflow as tf
-
     from answer_ranking.data_prep import encode_dataset, load_dataset, load_word_vectors
-    from answer_ranking.models import hyperqa
-    from answer_ranking.training import Pairwise, PairwiseOptions, score
+    from answer_ranking.engine import options_of
+    from answer_ranking.training import score
     from answer_ranking.training.batch_stream import BatchStream
+    from answer_ranking.training.methods import make_method
 
     encoded = encode_dataset(load_dataset(options.dataset))
-    vectors = load_word_vectors(["glove-6b-50d"], encoded.vocabulary, identity_dimensions=options.inputs - 50)
+    further = options.inputs - 50
+    vectors = load_word_vectors(["glove-6b-50d"], encoded.vocabulary, identity_dimensions=further)
     train = encoded.train.keep_questions(encoded.train.counts_under("clean"))
-    model = hyperqa(
-        vectors.matrix,
-        options.dimension,
-        max_norm=0.99,
-        embedding_dropout=options.dropout,
-        dropout=options.dropout,
+    entry = CATALOGUE["hyperqa"]
+    model_options, settings = options_of(
+        entry,
+        {
+            "dimension": options.dimension,
+            "max_norm": 0.99,
+            "embedding_dropout": options.dropout,
+            "dropout": options.dropout,
+            "margin": MARGIN,
+            "learning_rate": RATE,
+            "clip_norm": LARGEST_GRADIENT,
+            "foreign_negatives": 0,
+            "batch_size": options.batch_size,
+            "epochs": options.epochs,
+        },
     )
-    settings = PairwiseOptions(
-        margin=0.5, clip_norm=1.0, foreign_negatives=0, batch_size=options.batch_size, l2=0.0
-    )
-    pairwise = Pairwise(train, settings)
-    trainer = pairwise.trainer(model)
-    batches = BatchStream(pairwise, trainer)
-    clock = _Clock(batches)
-    if way == "packed":
-        trainer.compile(optimizer=keras.optimizers.Adagrad(0.1), steps_per_execution=min(len(batches), 32))
-        trainer.fit(batches.dataset(), epochs=options.epochs, callbacks=[clock], shuffle=False, verbose=0)
-    else:
-        triples = _triples(batches, tf)
-        plain = _plain_trainer(model)
-        plain.fit(triples, epochs=options.epochs, callbacks=[clock], shuffle=False, verbose=0)
-    words = tokens = pairs = 0
-    for batch in batches:
-        words += batch["words"].shape[1]
-        tokens += batch["word_of_token"].shape[1]
-        pairs += batch["weight"].shape[1]
+    model = entry.build(vectors.matrix, model_options)
+    method = make_method(entry.method, train, settings)
+    trainer = method.trainer(model)
+    batches = BatchStream(method, trainer)
+    spent = (train_packed if way == "packed" else train_plain)(model, trainer, batches)
     return {
-        "seconds": clock.seconds,
-        "loss": _hinge(train, score(model, train), np),
-        "pairs": pairs,
-        "tokens_per_word": tokens / words,
-        "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "seconds": spent,
+        "loss": mean_hinge(train, score(model, train)),
+        **sizes(batches),
+        "peak_mib": peak_mib(),
     }
 
 
-def _plain_trainer(model):
+def train_packed(_, trainer, batches) -> list[float]:
+    """Train as `training.fit` does; give the seconds of every epoch."""
     import keras
 
-    inputs = [keras.Input((None,), dtype="int32", name=name) for name in ("question", "correct", "wrong")]
-    question, correct, wrong = (model.get_layer("encoder")(x) for x in inputs)
+    steps = min(len(batches), 32)
+    trainer.compile(keras.optimizers.Adagrad(RATE), steps_per_execution=steps, jit_compile=False)
+    return timed_fit(trainer, batches.dataset(), batches)
+
+
+def train_plain(model, _, batches) -> list[float]:
+    """Train by Keras on padded triples; give the seconds of every epoch."""
+    import keras
+
+    names = ("question", "correct", "wrong")
+    inputs = [keras.Input((None,), dtype="int32", name=name) for name in names]
+    question, correct, wrong = map(model.get_layer("encoder"), inputs)
     matcher = model.get_layer("matcher")
     gap = keras.ops.subtract(matcher([question, correct]), matcher([question, wrong]))
     trainer = keras.Model(inputs, gap)
     trainer.compile(
-        optimizer=keras.optimizers.Adagrad(0.1, global_clipnorm=1.0),
-        loss=lambda _, gap: keras.ops.sum(keras.ops.relu(0.5 - gap)),
+        optimizer=keras.optimizers.Adagrad(RATE, global_clipnorm=LARGEST_GRADIENT),
+        loss=lambda _, gap: keras.ops.sum(keras.ops.relu(MARGIN - gap)),
     )
-    return trainer
+    return timed_fit(trainer, padded_triples(batches), batches)
 
 
-def _triples(batches, tf):
-    """The same pairs in the same batches, as padded triples."""
+def timed_fit(trainer, dataset, batches) -> list[float]:
+    """Train, and give the seconds of every epoch."""
+    import keras
+
+    marks: list[float] = []
+
+    def begin(epoch: int, logs: Any) -> None:
+        batches.start(epoch)
+        marks.append(time.perf_counter())
+
+    def end(epoch: int, logs: Any) -> None:
+        marks[-1] = time.perf_counter() - marks[-1]
+
+    clock = keras.callbacks.LambdaCallback(on_epoch_begin=begin, on_epoch_end=end)
+    epochs = batches.method.options.epochs
+    trainer.fit(dataset, epochs=epochs, callbacks=[clock], shuffle=False, verbose=0)
+    return marks
+
+
+def padded_triples(batches):
+    """Give the same pairs in the same batches, as padded triples."""
     import numpy as np
+    import tensorflow as tf
 
-    sampler, size = batches.method.sampler, batches.method.options.batch_size
-    split = sampler.split
+    split = batches.method.split
 
-    def generate():
-        drawn = sampler.draw(batches.epoch)
+    def generate() -> Iterator[tuple]:
+        drawn = batches.method.sampler.draw(batches.epoch)
+        size = batches.method.options.batch_size
         for start in range(0, len(drawn.questions), size):
-            questions, correct, wrong = [], [], []
-            for i in range(start, min(start + size, len(drawn.questions))):
-                rows = drawn.rows[drawn.offsets[i] : drawn.offsets[i + 1]]
-                n = drawn.n_correct[i]
-                correct.append(np.repeat(rows[:n], len(rows) - n))
-                wrong.append(np.tile(rows[n:], n))
-                questions.append(np.full(len(correct[-1]), drawn.questions[i]))
-            texts = (split.questions, split.candidates, split.candidates)
-            chosen = (np.concatenate(x) for x in (questions, correct, wrong))
-            padded = tuple(t.take(c).padded() for t, c in zip(texts, chosen, strict=True))
-            yield padded, np.zeros(len(padded[0]), np.float32)
+            questions, correct, wrong = pairs(drawn, start, start + size)
+            padded = (
+                split.questions.padded(questions),
+                split.candidates.padded(correct),
+                split.candidates.padded(wrong),
+            )
+            yield padded, np.zeros(len(questions), np.float32)
 
     matrix = tf.TensorSpec((None, None), tf.int32)
     signature = ((matrix, matrix, matrix), tf.TensorSpec((None,), tf.float32))
@@ -154,68 +172,64 @@ def _triples(batches, tf):
     return dataset.apply(tf.data.experimental.assert_cardinality(len(batches))).prefetch(4)
 
 
-def _hinge(split, scores, np) -> float:
-    """The mean hinge loss over all pairs of all questions."""
-    total = count = 0
+def pairs(drawn, start: int, stop: int) -> list:
+    """Set each correct answer of some questions against each wrong one: questions, correct and wrong rows."""
+    import numpy as np
+
+    triples = []
+    for i in range(start, min(stop, len(drawn.questions))):
+        rows, n_correct = drawn.rows[drawn.offsets[i] : drawn.offsets[i + 1]], drawn.n_correct[i]
+        correct, wrong = rows[:n_correct], rows[n_correct:]
+        question = np.full(len(correct) * len(wrong), drawn.questions[i])
+        triples.append((question, np.repeat(correct, len(wrong)), np.tile(wrong, len(correct))))
+    return list(map(np.concatenate, zip(*triples, strict=True)))
+
+
+def sizes(batches) -> dict[str, float]:
+    """Count the pairs of an epoch, and how often a word occurs in a batch."""
+    words = tokens = n_pairs = 0
+    for batch in batches:
+        words += len(batch["words"])
+        tokens += len(batch["word_of_token"])
+        n_pairs += len(batch["correct"])
+    return {"pairs": n_pairs, "tokens_per_word": tokens / words}
+
+
+def mean_hinge(split, scores) -> float:
+    """Average the hinge loss over all pairs of all questions."""
+    import numpy as np
+
+    losses = []
     for start, stop in zip(split.candidate_offsets, split.candidate_offsets[1:], strict=False):
-        s, correct = scores[start:stop], split.labels[start:stop] == 1
-        losses = np.maximum(0, 0.5 - s[correct][:, None] + s[~correct][None])
-        total, count = total + losses.sum(), count + losses.size
-    return float(total / count)
-
-
-def _Clock(batches):  # noqa: N802  (Keras is imported only in the processes that train)
-    import keras
-
-    class Clock(keras.callbacks.Callback):
-        def __init__(self):
-            super().__init__()
-            self.seconds = []
-
-        def on_epoch_begin(self, epoch, logs=None):
-            batches.epoch = epoch
-            self.began = time.perf_counter()
-
-        def on_epoch_end(self, epoch, logs=None):
-            self.seconds.append(time.perf_counter() - self.began)
-
-    return Clock()
+        own, correct = scores[start:stop], split.labels[start:stop] == 1
+        gaps = own[correct][:, None] - own[~correct][None]
+        losses.append(np.maximum(0, MARGIN - gaps).ravel())
+    return float(np.concatenate(losses).mean())
 
 
 def report(runs: dict, without_dropout: dict, options: argparse.Namespace) -> None:
     """Print what was measured, as ratios of this one run."""
-    rows = {}
+    ways, per_epoch = {}, {}
     for way, results in runs.items():
-        seconds = [statistics.median(r["seconds"][1:]) for r in results]
-        rows[way] = {
-            "seconds": statistics.median(seconds),
-            "best": min(seconds),
+        # The first epoch traces the steps.
+        per_epoch[way] = [statistics.median(each["seconds"][1:]) for each in results]
+        ways[way] = {
+            "seconds": statistics.median(per_epoch[way]),
+            "best": min(per_epoch[way]),
             "seconds_without_dropout": statistics.median(without_dropout[way]["seconds"][1:]),
             "loss_without_dropout": without_dropout[way]["loss"],
-            "peak_mib": max(r["peak_mib"] for r in results),
+            "peak_mib": max(each["peak_mib"] for each in results),
         }
     first = runs["packed"][0]
-    print(
-        f"{options.dataset}: {first['pairs']:,} pairs an epoch, "
-        f"{first['tokens_per_word']:.1f} words per distinct word"
-    )
-    print(f"{'way':8}{'s/epoch':>9}{'best':>8}{'no dropout':>12}{'loss':>9}{'peak MiB':>10}")
-    for way, row in rows.items():
-        print(
-            f"{way:8}{row['seconds']:9.3f}{row['best']:8.3f}{row['seconds_without_dropout']:12.3f}"
-            f"{row['loss_without_dropout']:9.5f}{row['peak_mib']:10.0f}"
-        )
-    ratios = [
-        statistics.median(a["seconds"][1:]) / statistics.median(b["seconds"][1:])
-        for a, b in zip(runs["plain"], runs["packed"], strict=True)
-    ]
-    without = rows["plain"]["seconds_without_dropout"] / rows["packed"]["seconds_without_dropout"]
-    print(
-        f"packed is {statistics.median(ratios):.1f} times as fast with dropout {options.dropout} "
-        f"(rounds: {', '.join(f'{r:.1f}' for r in ratios)}), {without:.1f} times without"
-    )
-    if options.output:
-        write_figures(options.output, {"ways": rows, "ratios": ratios})
+    n_pairs, repeated = first["pairs"], first["tokens_per_word"]
+    print(f"{options.dataset}: {n_pairs:,} pairs an epoch, {repeated:.1f} words per distinct word")
+    rows = [[way, *row.values()] for way, row in ways.items()]
+    print_table(["way", "s/epoch", "best", "without dropout", "loss then", "peak MiB"], rows)
+    found = ratios(per_epoch["plain"], per_epoch["packed"])
+    plain, packed = (ways[way]["seconds_without_dropout"] for way in WAYS)
+    print(f"plain / packed with dropout {options.dropout}: {in_words(found)}")
+    print(f"plain / packed without dropout: {plain / packed:.2f}")
+    write_figures(options.output, {"ways": ways, "ratios": found})
 
 
 if __name__ == "__main__":

@@ -21,21 +21,31 @@ of disk.
 
 import argparse
 import json
-import resource
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from common import arguments, check_options, give_back, measured_by, write_figures
+from common import (
+    arguments,
+    check_options,
+    give_back,
+    in_own_process,
+    peak_mib,
+    seconds,
+    with_part,
+    write_figures,
+)
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import load_dataset, load_word_vectors
 from answer_ranking.evaluation.figures import BLUE, ORANGE, new_figure, save_figure
+from answer_ranking.models.catalogue import CATALOGUE
 from answer_ranking.ranking import Ranker
 from answer_ranking.ranking.search.first_stages import quantised
 from answer_ranking.ranking.search.first_stages.geometry import lift
@@ -46,65 +56,74 @@ from answer_ranking.ranking.search.index import AnswerIndex
 K = 10
 SETTINGS = ((300, 32), (1_000, 32), (1_000, 16), (1_000, 8), (1_000, 4), (3_000, 4), (3_000, 2), (10_000, 1))
 """How many points are compared exactly, and which share of the lists (1 / n) is looked through."""
-PARTS = {"index": None, "points": None, "spread": (0.3, 0.7)}
+NORMS = {"points": None, "spread": (0.3, 0.7)}
+"""The norms between which those of the points are drawn; None for their own."""
 
 
 def main() -> None:
     """Measure all parts, print the main figures, write them and draw them."""
-    parser = arguments(__doc__)
+    parser = with_part(arguments(__doc__))
     parser.add_argument("--points", type=int, default=1_000_000, help="answers (default: a million)")
     names = ["squad-sent", "wikiqa", "insuranceqa"]
-    parser.add_argument(
-        "--datasets", nargs="+", default=names, help="where sentences come from; sample is bundled"
-    )
+    about = "where sentences come from; sample is bundled"
+    parser.add_argument("--datasets", nargs="+", default=names, help=about)
     parser.add_argument("--questions", type=int, default=200, help="questions that are timed (default: 200)")
     parser.add_argument("--length", type=int, default=20, help="words of an answer (default: 20)")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "search.json")
     parser.add_argument("--draw", type=Path, help="where to draw recall against speed (default: nowhere)")
-    parser.add_argument("--measure", choices=PARTS, help=argparse.SUPPRESS)
-    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.measure:
-        part = options.measure
-        figures = (
-            measure_index(options.folder) if part == "index" else measure_points(options.folder, PARTS[part])
-        )
-        give_back(figures)
+    if options.part:
+        part, folder = options.part
+        place = Path(folder)
+        give_back(measure_index(place) if part == "index" else measure_points(place, NORMS[part]))
         return
     check_options(options, "points", "questions", "length", output=options.output)
     parts = {}
     with tempfile.TemporaryDirectory() as folder:
         make_texts(Path(folder), options)
-        for part in PARTS:
+        for part in ("index", *NORMS):
             print(f"measuring: {part}", flush=True)
-            parts[part] = measured_by(__file__, ["--measure", part, "--folder", folder])
-    index, points = parts["index"], parts["points"]
+            parts[part] = in_own_process(options, part, folder)
     figures = {
         "points": options.points,
         "ranker": "hyperqa_squad",
         "datasets": options.datasets,
-        **{name: points["chosen"][name] for name in ("recall_at_10", "speed_against_flat")},
-        **{name: index["searches"]["nearest"][name] for name in ("median_ms", "p95_ms")},
-        **{name: index.pop(name) for name in ("build_seconds", "build_peak_bytes")},
-        **index,
-        "of_points": {"norms of the ranker": points, "norms 0.3 to 0.7": parts["spread"]},
+        **collected(**parts),
     }
-    figures["extrapolated"] = {f"{n}M": extrapolated(figures, n * 1_000_000) for n in (10, 100)}
+    for millions in (10, 100):
+        more = extrapolated(figures, millions * 1_000_000)
+        figures.setdefault("extrapolated", {})[f"{millions}M"] = more
     print(summary(figures))
     write_figures(options.output, figures)
     if options.draw:
         save_figure(drawn(figures), options.draw)
 
 
+def collected(index: dict[str, Any], points: dict[str, Any], spread: dict[str, Any]) -> dict[str, Any]:
+    """Put the figures of the parts together, the main ones first."""
+    main = {}
+    for name in ("recall_at_10", "speed_against_flat"):
+        main[name] = points["chosen"][name]
+    for name in ("median_ms", "p95_ms"):
+        main[name] = index["searches"]["nearest"][name]
+    for name in ("build_seconds", "build_peak_bytes"):
+        main[name] = index[name]
+    of_points = {"norms of the ranker": points, "norms 0.3 to 0.7": spread}
+    return {**main, **index, "of_points": of_points}
+
+
 def make_texts(folder: Path, options: argparse.Namespace) -> None:
     """Write answers made of halves of sentences, the same ones every time, and real questions."""
     rng = np.random.default_rng(0)
     splits = [load_dataset(name) for name in options.datasets]
-    sentences = [
-        text for data in splits for part in (data.train, data.dev) for text in part["candidate"].unique()
-    ]
+    sentences: dict[str, None] = {}
+    asked: list[str] = []
+    for data in splits:
+        for part in (data.train, data.dev):
+            sentences |= dict.fromkeys(part["candidate"].unique())
+        asked += data.dev["question"].unique().tolist()
     half = max(options.length // 2, 1)
-    words = [each for each in map(str.split, dict.fromkeys(sentences)) if len(each) >= half]
+    words = [each for each in map(str.split, sentences) if len(each) >= half]
     texts: dict[str, None] = {}
     while len(texts) < options.points:
         before = len(texts)
@@ -115,7 +134,6 @@ def make_texts(folder: Path, options: argparse.Namespace) -> None:
                 f"{' '.join(options.datasets)}: too few sentences for {options.points:,} answers."
             )
     pd.DataFrame({"answer": list(texts)[: options.points]}).to_parquet(folder / "answers.parquet")
-    asked = [text for data in splits for text in data.dev["question"].unique()]
     drawn = rng.choice(len(asked), min(options.questions, len(asked)), replace=False)
     (folder / "questions.json").write_text(json.dumps([asked[i] for i in drawn]))
 
@@ -126,61 +144,61 @@ def measure_index(folder: Path) -> dict[str, Any]:
     start = time.perf_counter()
     ranker = Ranker.from_preset("hyperqa_squad")
     index = AnswerIndex.build(ranker, folder / "answers.parquet", folder / "index")
-    seconds, peak = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    build_seconds, build_peak = time.perf_counter() - start, peak_mib() * 2**20
     texts = pd.read_parquet(folder / "answers.parquet")["answer"].head(20_000).tolist()
-    start = time.perf_counter()
-    ranker.encode_document(texts)
-    encoded = len(texts) / (time.perf_counter() - start)
-    searches = {
-        stage: timed(lambda text: index.search(text, K, stage), questions)  # noqa: B023
-        for stage in ("nearest", "bm25", "both")
-    }
+    encoding = seconds(partial(ranker.encode_document, texts))
+    searches = {}
+    for stage in ("nearest", "bm25", "both"):
+        searches[stage] = timed(partial(index.search, k=K, first_stage=stage), questions)
     for name, other in rerankers().items():
         few = questions[:30]
-        alone = timed(lambda text: other.rank(text, texts[:100]), few)  # noqa: B023
-        whole = timed(lambda text: index.search(text, K, "nearest", rerank=other), few)  # noqa: B023
-        searches[f"nearest, then {name}"] = {**whole, "ranks_100_ms": alone["median_ms"]}
-    sizes: dict[str, int] = {}
-    for path in (folder / "index").rglob("*"):
-        if path.is_file():
-            kind = (
-                path.stem
-                if path.parent.parent.name == "segments"
-                else path.relative_to(folder / "index").parts[0]
-            )
-            kind = kind.partition("-")[0]
-            sizes[kind] = sizes.get(kind, 0) + path.stat().st_size
+        alone = timed(partial(other.rank, answers=texts[:100]), few)
+        search = partial(index.search, k=K, first_stage="nearest", rerank=other)
+        searches[f"nearest, then {name}"] = {**timed(search, few), "ranks_100_ms": alone["median_ms"]}
     return {
-        "build_seconds": seconds,
-        "build_peak_bytes": peak,
-        "texts_encoded_per_second": encoded,
-        "bytes_on_disk": sizes,
+        "build_seconds": build_seconds,
+        "build_peak_bytes": int(build_peak),
+        "texts_encoded_per_second": len(texts) / encoding,
+        "bytes_on_disk": bytes_of_kinds(folder / "index"),
         "searches": searches,
     }
 
 
+def bytes_of_kinds(folder: Path) -> dict[str, int]:
+    """Sum up the sizes of an index' files of each kind."""
+    sizes: dict[str, int] = {}
+    for path in folder.rglob("*"):
+        if path.is_file():
+            in_segment = path.parent.parent.name == "segments"
+            name = path.stem if in_segment else path.relative_to(folder).parts[0]
+            kind = name.partition("-")[0]
+            sizes[kind] = sizes.get(kind, 0) + path.stat().st_size
+    return sizes
+
+
 def rerankers() -> dict[str, Ranker]:
     """Cosinet's preset, and CTRN and AP-CNN of the papers' sizes with their first weights."""
-    from answer_ranking.models import ap_cnn, ctrn
-
     trained = Ranker.from_preset("cosinet_squad")
     vectors = load_word_vectors(["glove-6b-50d"], trained.vocabulary)
-    built = {"CTRN": ctrn(vectors.matrix, 128, hidden=(128,)), "AP-CNN": ap_cnn(vectors.matrix)}
-    others = {
-        name: Ranker(model, trained.vocabulary, vectors=("glove-6b-50d",)) for name, model in built.items()
-    }
-    return {"Cosinet": trained, **others}
+    rankers = {"Cosinet": trained}
+    for name in ("ctrn", "ap-cnn"):
+        model = CATALOGUE[name].build(vectors.matrix)
+        ranker = Ranker(model, trained.vocabulary, vectors=("glove-6b-50d",))
+        rankers[CATALOGUE[name].title] = ranker
+    return rankers
 
 
 def timed(search: Callable[[str], Any], questions: list[str]) -> dict[str, float]:
     """Time one question after the other, after a first round."""
-    times = []
-    for text in [*questions, *questions]:
-        start = time.perf_counter()
+    for text in questions:
         search(text)
-        times.append(1e3 * (time.perf_counter() - start))
-    times = times[len(questions) :]
-    return {"median_ms": float(np.median(times)), "p95_ms": float(np.quantile(times, 0.95))}
+    return milliseconds([seconds(partial(search, text)) for text in questions])
+
+
+def milliseconds(times: list[float]) -> dict[str, float]:
+    """Give the median and the 95th percentile of times in seconds."""
+    median, p95 = np.quantile(times, (0.5, 0.95))
+    return {"median_ms": 1e3 * float(median), "p95_ms": 1e3 * float(p95)}
 
 
 class Points:
@@ -208,75 +226,86 @@ def measure_points(folder: Path, norms: tuple[float, float] | None) -> dict[str,
     ranker = Ranker.from_preset("hyperqa_squad")
     texts = json.loads((folder / "questions.json").read_text())
     questions = with_norms(ranker.encode_query(texts), norms, 1)
-    blocks = [
-        np.load(path)
-        for path in (
-            folder / "index" / "segments" / name / "points.npy" for name, _ in index.manifest.segments
-        )
-    ]
-    points = Points(np.concatenate([with_norms(block, norms, i) for i, block in enumerate(blocks, start=2)]))
+    blocks = []
+    for number, (name, _) in enumerate(index.manifest.segments, start=2):
+        block = np.load(folder / "index" / "segments" / name / "points.npy")
+        blocks.append(with_norms(block, norms, number))
+    points = Points(np.concatenate(blocks))
     del blocks
+
+    def measured(search: NearestPoints, truth: np.ndarray) -> dict[str, float]:
+        return found(search, ranker, texts, questions, truth)
+
     truth = exact(points, questions)
-    flat = faiss.IndexFlatIP(points.dimension + 1)
-    for block in points.blocks():
-        flat.add(lift(block))
-    flat_times = []
-    for question in questions[:50]:
-        last = np.float32(-(1 + question @ question))
-        start = time.perf_counter()
-        flat.search(np.append(2 * question, last)[None], K)
-        flat_times.append(1e3 * (time.perf_counter() - start))
-    del flat
     figures: dict[str, Any] = {
-        "flat_ms": float(np.median(flat_times)),
+        "flat_ms": flat_milliseconds(points, questions[:50]),
         "threads": faiss.omp_get_max_threads(),
     }
     first = Points(points.points(slice(0, EXACT_UP_TO)))
-    exact_search = NearestPoints(first, "hyperbolic")
-    figures["exact"] = {
-        "points": len(first),
-        **found(exact_search, ranker, texts, questions, exact(first, questions)),
-    }
+    of_first = measured(NearestPoints(first, "hyperbolic"), exact(first, questions))
+    figures["exact"] = {"points": len(first), **of_first}
     if len(points) <= EXACT_UP_TO:
-        chosen = NearestPoints(points, "hyperbolic")
-        figures["chosen"] = found(chosen, ranker, texts, questions, truth)
+        figures["chosen"] = measured(NearestPoints(points, "hyperbolic"), truth)
     else:
-        start = time.perf_counter()
-        quantiser = quantised.train_quantiser(points, "hyperbolic")
-        codes = (quantised.quantise((quantiser, "hyperbolic"), block) for block in points.blocks())
-        quantised.write_quantised(folder, quantiser, codes)
-        figures["quantised_in_seconds"] = time.perf_counter() - start
-        figures["sweep"] = []
-        settings = quantised._CHOSEN, quantised._PROBED_SHARE
-        for quantised._CHOSEN, quantised._PROBED_SHARE in SETTINGS:
-            codes = quantised.QuantisedPoints(folder, len(points), "hyperbolic")
-            search = NearestPoints(points, "hyperbolic", codes, len(points))
-            row = found(search, ranker, texts, questions, truth)
-            figures["sweep"].append(
-                {"compared": quantised._CHOSEN, "share_of_lists": 1 / quantised._PROBED_SHARE, **row}
-            )
-            if settings == (quantised._CHOSEN, quantised._PROBED_SHARE):
-                figures["chosen"] = figures["sweep"][-1]
+        figures |= swept(folder, points, partial(measured, truth=truth))
     for row in (figures["chosen"], *figures.get("sweep", ())):
         row["speed_against_flat"] = figures["flat_ms"] / row["median_ms"]
     return figures
 
 
+def flat_milliseconds(points: Points, questions: np.ndarray) -> float:
+    """Time faiss' exact search on the lifted points, one question at a time: the median."""
+    import faiss
+
+    flat = faiss.IndexFlatIP(points.dimension + 1)
+    for block in points.blocks():
+        flat.add(lift(block))
+    times = []
+    for question in questions:
+        lifted = np.append(2 * question, np.float32(-(1 + question @ question)))[None]
+        times.append(seconds(partial(flat.search, lifted, K)))
+    return milliseconds(times)["median_ms"]
+
+
+def swept(folder: Path, points: Points, measured: Callable[[NearestPoints], dict]) -> dict[str, Any]:
+    """Measure the search in quantised points under all settings; `chosen` are those in use."""
+    start = time.perf_counter()
+    quantiser = quantised.train_quantiser(points, "hyperbolic")
+    codes = (quantised.quantise((quantiser, "hyperbolic"), block) for block in points.blocks())
+    quantised.write_quantised(folder, quantiser, codes)
+    figures: dict[str, Any] = {"quantised_in_seconds": time.perf_counter() - start, "sweep": []}
+    in_use = quantised._CHOSEN, quantised._PROBED_SHARE
+    for compared, share in SETTINGS:
+        quantised._CHOSEN, quantised._PROBED_SHARE = compared, share
+        read = quantised.QuantisedPoints(folder, len(points), "hyperbolic")
+        row = measured(NearestPoints(points, "hyperbolic", read, len(points)))
+        figures["sweep"].append({"compared": compared, "share_of_lists": 1 / share, **row})
+        if in_use == (compared, share):
+            figures["chosen"] = figures["sweep"][-1]
+    return figures
+
+
 def found(
-    search: NearestPoints, ranker: Ranker, texts: list[str], questions: np.ndarray, truth: np.ndarray
+    search: NearestPoints,
+    ranker: Ranker,
+    texts: list[str],
+    questions: np.ndarray,
+    truth: np.ndarray,
 ) -> dict[str, float]:
     """Measure recall@10 and the milliseconds from a question's text to its rows."""
-    hits = 0
+
+    def rows_of(question: np.ndarray) -> np.ndarray:
+        return search.nearest(question[None], K, ranker.score_points)[0][0]
+
+    hits, times = 0, []
     for question, best in zip(questions, truth, strict=True):
-        hits += len(set(search.nearest(question[None], K, ranker.score_points)[0][0]) & set(best))
-    times = []
+        hits += len(set(rows_of(question)) & set(best))
     for text, question in zip(texts, questions, strict=True):
         start = time.perf_counter()
         ranker.encode_query([text])
-        search.nearest(question[None], K, ranker.score_points)
-        times.append(1e3 * (time.perf_counter() - start))
-    times_of = {"median_ms": float(np.median(times)), "p95_ms": float(np.quantile(times, 0.95))}
-    return {"recall_at_10": hits / truth.size, **times_of}
+        rows_of(question)
+        times.append(time.perf_counter() - start)
+    return {"recall_at_10": hits / truth.size, **milliseconds(times)}
 
 
 def with_norms(points: np.ndarray, norms: tuple[float, float] | None, seed: int) -> np.ndarray:
@@ -309,7 +338,7 @@ def extrapolated(figures: dict[str, Any], n: int) -> dict[str, Any]:
     times = n / figures["points"]
     return {
         "build_hours": figures["build_seconds"] * times / 3600,
-        "bytes_on_disk": {name: int(size * times) for name, size in figures["bytes_on_disk"].items()},
+        "bytes_on_disk": {kind: int(size * times) for kind, size in figures["bytes_on_disk"].items()},
     }
 
 
@@ -336,12 +365,11 @@ def drawn(figures: dict[str, Any]) -> Any:
     picture, (axes,) = new_figure(1, 6.4, 3.6)
     for (name, part), colour in zip(figures["of_points"].items(), (BLUE, ORANGE), strict=True):
         rows = sorted(part.get("sweep", [part["chosen"]]), key=lambda row: row["speed_against_flat"])
-        speeds, recalls = ([row[key] for row in rows] for key in ("speed_against_flat", "recall_at_10"))
+        speeds = [row["speed_against_flat"] for row in rows]
+        recalls = [row["recall_at_10"] for row in rows]
         axes.plot(speeds, recalls, "o-", color=colour, label=name, markersize=4, linewidth=1.2)
-        row = part["chosen"]
-        axes.plot(
-            row["speed_against_flat"], row["recall_at_10"], "o", color=colour, markersize=10, fillstyle="none"
-        )
+        in_use = part["chosen"]["speed_against_flat"], part["chosen"]["recall_at_10"]
+        axes.plot(*in_use, "o", color=colour, markersize=10, fillstyle="none")
     axes.axhline(0.99, color="#777777", linestyle=":", linewidth=1)
     axes.set(xlabel="times as fast as exact search (FlatIP)", ylabel="recall@10")
     axes.set_title(f"{figures['points']:,} answers; the rings are the settings in use", fontsize="medium")

@@ -74,7 +74,7 @@ class PooledConvolution(keras.layers.Layer):
     def build(self, input_shape: Shape | list[Shape]) -> None:
         self.compute_output_shape(input_shape)
         words, channels, _ = _three_shapes(input_shape)
-        features = words[-1] + (channels[-1] if channels else 0)
+        features = words[-1] + (0 if channels is None else channels[-1])
         self.kernel = self.add_weight(
             shape=(self.width, features, self.filters), initializer=self.kernel_initializer, name="kernel"
         )
@@ -121,7 +121,7 @@ class PooledConvolution(keras.layers.Layer):
         }
 
 
-def _three_shapes(input_shape: Any) -> tuple[Shape, Shape | None, Shape | None]:
+def _three_shapes(input_shape: Any) -> Any:
     """Gives the shapes of words, channels and rows, None for what there is not; words of () are no shape."""
     nested = bool(input_shape) and isinstance(input_shape[0], list | tuple)
     words, *others = map(tuple, input_shape if nested else [input_shape])
