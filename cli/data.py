@@ -101,11 +101,7 @@ def stats(
     print("\n".join(notes))
 
 
-def card(
-    dataset: Name,
-    variant: str | None = None,
-    data_home: str | None = None,
-) -> None:
+def card(dataset: Name, variant: str | None = None, data_home: str | None = None) -> None:
     """Print a data set's card: where it comes from, its licence, counts and lengths.
 
     Args:

@@ -7,10 +7,7 @@ _VALUES_AT_ONCE = 2_000_000
 
 
 def paired_randomisation_test(
-    a: ArrayLike,
-    b: ArrayLike,
-    permutations: int = 100_000,
-    seed: int = 0,
+    a: ArrayLike, b: ArrayLike, permutations: int = 100_000, seed: int = 0
 ) -> float:
     """Test whether two rankers differ in a per-question metric (Fisher's paired randomisation test).
 
