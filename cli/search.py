@@ -70,16 +70,13 @@ def index(
         raise UserError("give the folder of the index: --output INDEX.")
     if add and delete:
         raise UserError("--add and --delete are two commands: give one of them.")
-    if model is not None and (add or delete):
-        raise UserError("an index keeps its model: leave --model out.")
-    if (search or first_stages or pipeline) and (add or delete):
-        raise UserError(
-            "an index keeps what it was built with: leave --search, --first-stages and --pipeline out."
-        )
-    if pipeline is not None and (model or search or first_stages):
-        raise UserError("--pipeline names model, columns and first stages: leave the others out.")
-    if ray is not None and delete:
-        raise UserError("there is nothing to share in --delete: leave --ray out.")
+    own = {"model": model, "search": search, "first_stages": first_stages}
+    if add or delete:
+        _refuse("an index keeps what it was built with", **own, pipeline=pipeline)
+    if pipeline is not None:
+        _refuse("--pipeline names these", **own)
+    if delete:
+        _refuse("there is nothing to share in --delete", ray=ray)
     from answer_ranking.ranking.search.index import AnswerIndex
 
     layout: dict[str, Any] = {
@@ -128,12 +125,12 @@ def search(
         rerank_depth: with rerank, how many; 100 unless given.
         where: only answers with this value in a column, such as topic=travel; may be repeated. Conditions on
             different columns must all hold; values of one column are alternatives.
-        output: the file to write: .run (a TREC run file) or .csv; else the answers are printed.
+        output: the file to write: .run (a TREC run file), .csv or .jsonl; else the answers are printed.
     """
     if (question is None) == (questions is None):
         raise UserError("give either a question, or --questions FILE.")
-    if output is not None and output.suffix.lower() not in (".run", ".csv"):
-        raise UserError(f"--output must end in .run or .csv. Received: {output}")
+    if output is not None and output.suffix.lower() not in (".run", ".csv", ".jsonl"):
+        raise UserError(f"--output must end in .run, .csv or .jsonl. Received: {output}")
     if rerank is None and rerank_depth is not None:
         raise UserError("--rerank-depth goes with --rerank.")
     depth = 100 if rerank_depth is None else rerank_depth
@@ -163,6 +160,12 @@ def search(
             print(f"{row.rank:3}  {row.score:9.4f}  {text}")
         if not len(found):
             print("No answer was found.")
+
+
+def _refuse(why: str, **options: object) -> None:
+    for name, value in options.items():
+        if value:
+            raise UserError(f"{why}: leave --{name.replace('_', '-')} out.")
 
 
 def _questions(path: Path) -> "Path | list[str]":
@@ -197,4 +200,7 @@ def _write(found: "pd.DataFrame", output: Path) -> None:
     from answer_ranking.data_prep.own_tables import write_csv
 
     with atomic_write(output) as file:
-        write_csv(found, file)
+        if output.suffix.lower() == ".jsonl":
+            found.to_json(file, orient="records", lines=True, force_ascii=False, date_format="iso")
+        else:
+            write_csv(found, file)

@@ -49,6 +49,17 @@ def _extrapolated(figures: dict) -> pd.DataFrame:
     return pd.DataFrame.from_dict(sizes, orient="index")
 
 
+def pipelines_block(path: Path) -> str:
+    """Write the part of the page on search that comes from the figures of `benchmarks/pipelines.py`.
+
+    Example:
+        >>> pipelines_block(Path("/nowhere"))
+        'The benchmark has not been run yet.'
+    """
+    needed = {"pairs", "typos", "ranker", "rows"}
+    return render("pipelines.md.j2", figures=read_study(path, needed) if path.exists() else None)
+
+
 def service_block(path: Path) -> str:
     """Write the part of the page on the service that comes from the figures of `benchmarks/service.py`.
 

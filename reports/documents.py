@@ -21,7 +21,7 @@ from answer_ranking.evaluation.figures import (
 )
 from answer_ranking.evaluation.papers import PAPERS_FILE, read_papers
 from answer_ranking.evaluation.records import ResultRecord, load_records
-from answer_ranking.reports.benchmarks import cluster_block, search_block, service_block
+from answer_ranking.reports.benchmarks import cluster_block, pipelines_block, search_block, service_block
 from answer_ranking.reports.preset_cards import card_page, presets_block, read_cards
 from answer_ranking.reports.readme import headline_block, readme_block
 from answer_ranking.reports.results import results_document
@@ -58,6 +58,7 @@ def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
         ("docs/norms.md", "results", lambda: norms_block(results / "norms")),
         ("docs/presets.md", "presets", lambda: presets_block(presets)),
         ("docs/retrieval.md", "retrieval", lambda: retrieval_block(results / "retrieval")),
+        ("docs/search.md", "pipelines", lambda: pipelines_block(benchmarks / "pipelines.json")),
         ("docs/search.md", "search", lambda: search_block(benchmarks / "search.json")),
         ("docs/serve.md", "service", lambda: service_block(benchmarks / "service.json")),
         ("docs/transfer.md", "results", lambda: transfer_block(results / "transfer")),

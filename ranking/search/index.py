@@ -79,6 +79,7 @@ class AnswerIndex:
         question_column: str = "question",
         candidate_column: str | None = None,
         sheet: str | None = None,
+        exist_ok: bool = False,
         chunk_rows: int = _CHUNK,
         ray: str | None = None,
     ) -> "AnswerIndex":
@@ -100,6 +101,7 @@ class AnswerIndex:
             question_column: how the table calls its column of questions.
             candidate_column: how it calls its column of answers.
             sheet: the sheet of an Excel file; the first one that is not hidden by default.
+            exist_ok: open the index that is there already, as it is, whatever the table holds now.
             chunk_rows: so many rows are finished and kept at a time.
             ray: the address of a Ray cluster that shares the work (`base.cluster`). The index is the
                 same, but for the rounding of sums, which depends on the number of threads.
@@ -109,6 +111,8 @@ class AnswerIndex:
                 encode answers apart, or the disk is full.
         """
         folder = Path(folder)
+        if exist_ok and _is_built(folder):
+            return cls.open(folder)
         # What is wrong with the folder, the model or the first table is said before anything is written.
         _check_new(folder)
         similarity = "" if ranker is None else _similarity(ranker)
@@ -309,12 +313,16 @@ def _check_new(folder: Path) -> None:
     A build that was killed between its manifest and its end is whole; the same call finds all its parts, and
     ends it.
     """
-    if (folder / NAME).exists() and not (folder / BUILDING).exists():
+    if _is_built(folder):
         raise UserError(f"{folder} is an index already. Choose another folder, or add to it.")
     found = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     others = [name for name in found if name != "lock"]
     if others and BUILDING not in found:
         raise UserError(f"{folder} is not empty ({others[0]}). Choose a new folder for the index.")
+
+
+def _is_built(folder: Path) -> bool:
+    return (folder / NAME).exists() and not (folder / BUILDING).exists()
 
 
 def _similarity(ranker: "Ranker | str | Path") -> str:

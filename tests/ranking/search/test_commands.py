@@ -103,6 +103,27 @@ def test_adding_and_deleting(command, table, tmp_path):
     assert ran.code == 2 and "empty.jsonl, line 2: the candidate_id is empty" in ran.err
 
 
+def test_an_faq_with_names_and_sheets_of_its_own(command, tmp_path):
+    faq = pd.DataFrame({"Frage": ["Wer schrieb es?", "Regnet es?"], "Antwort": ["Ann.", "Nein."]})
+    path, index, found = tmp_path / "faq.xlsx", tmp_path / "index", tmp_path / "found.jsonl"
+    with pd.ExcelWriter(path) as book:
+        pd.DataFrame({"note": ["not this one"]}).to_excel(book, sheet_name="Info", index=False)
+        faq.to_excel(book, sheet_name="Fragen", index=False)
+    layout = ("--question-column", "Frage", "--candidate-column", "antwort", "--sheet", "Fragen")
+    assert "2 answers" in command("index", path, "--output", index, *layout).out
+    (tmp_path / "questions.txt").write_text("regnet?\nwer schireb\n")
+    options = ("--first-stage", "ngrams", "-k", 1, "--output", found)
+    command("search", index, "--questions", tmp_path / "questions.txt", *options)
+    rows = pd.read_json(found, lines=True)
+    assert rows[["question", "candidate", "indexed_question"]].to_numpy().tolist() == [
+        ["regnet?", "Nein.", "Regnet es?"],
+        ["wer schireb", "Ann.", "Wer schrieb es?"],
+    ]
+    assert "4 answers" in command("index", path, "--output", index, "--add", *layout).out
+    frage = command("index", path, "--output", tmp_path / "other", "--search", "Frage", *layout)
+    assert frage.code == 0 and "No answer" in command("search", tmp_path / "other", "Nein").out
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -123,6 +144,7 @@ def test_a_table_of_questions_is_named_with_its_line(command, table, tmp_path, t
     [
         (["index", "a.csv", "--output", "i", "--add", "--delete"], "are two commands"),
         (["index", "a.csv", "--output", "i", "--add", "--model", "m"], "leave --model out"),
+        (["index", "a.csv", "--output", "i", "--add", "--search", "answer"], "leave --search out"),
         (["index", "a.csv", "--output", "i", "--add"], "i is not an index"),
         (["index", "a.csv"], "give the folder of the index: --output INDEX"),
         (["index", "absent.csv", "--output", "i"], "absent.csv does not exist"),
@@ -131,7 +153,7 @@ def test_a_table_of_questions_is_named_with_its_line(command, table, tmp_path, t
         (["search", "i"], "give either a question, or --questions FILE"),
         (["search", "i", "Who?", "--questions", "q.txt"], "give either a question"),
         (["search", "i", "Who?", "--where", "topic"], "--where needs column=value"),
-        (["search", "i", "Who?", "--output", "a.txt"], "--output must end in .run or .csv"),
+        (["search", "i", "Who?", "--output", "a.txt"], "--output must end in .run, .csv or .jsonl"),
         (["search", "i", "Who?", "--rerank-depth", 5], "--rerank-depth goes with --rerank"),
         (["search", "i", "--questions", "absent.txt"], "absent.txt does not exist"),
     ],

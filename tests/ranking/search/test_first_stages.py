@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import bm25s
 import numpy as np
@@ -220,3 +221,11 @@ def test_damage_of_the_files_of_ngrams_is_refused(copy):
         with pytest.raises(UserError, match="missing"):
             AnswerIndex.open(copy)
         path.write_bytes(content)
+
+
+def test_the_page_on_search_lists_them():
+    page = (Path(__file__).parents[3] / "docs" / "search.md").read_text(encoding="utf-8")
+    for entry in FIRST_STAGES:
+        assert f"| `{entry.name}` | {entry.title} | {entry.about} |" in page
+    for name in first_stages.FUSIONS:
+        assert f"| `{name}` | {first_stages.title_of(name)} |" in page

@@ -351,6 +351,14 @@ def test_an_index_of_which_all_is_deleted_finds_nothing(copy, answers):
         assert len(index.search(["w1", "w2"], first_stage=stage)) == 0
 
 
+def test_an_index_that_is_there_is_opened_if_that_will_do(copy, answers, tmp_path):
+    other = pd.DataFrame({"text": ["w1"]})
+    with pytest.raises(UserError, match="is an index already"):
+        AnswerIndex.build(None, other, copy)
+    assert len(AnswerIndex.build(None, other, copy, exist_ok=True)) == len(answers)
+    assert len(AnswerIndex.build(None, other, tmp_path / "new", exist_ok=True)) == 1
+
+
 def test_k_beyond_the_index_gives_all(index):
     assert len(index.search("w1", k=10**6)) == 1000
 
