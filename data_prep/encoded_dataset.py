@@ -125,10 +125,11 @@ def _encode(dataset: Dataset, tokenizer: Tokenizer, overlap: bool) -> EncodedDat
         idf = inverse_document_frequencies(splits["train"], len(vocabulary))
         for name, split in splits.items():
             splits[name] = replace(split, features=overlap_features(split, vocabulary, idf))
-    return _with_splits(splits, vocabulary)
+    return dataset_of_splits(splits, vocabulary)
 
 
-def _with_splits(splits: dict[str, EncodedSplit], vocabulary: Vocabulary) -> EncodedDataset:
+def dataset_of_splits(splits: dict[str, EncodedSplit], vocabulary: Vocabulary) -> EncodedDataset:
+    """Put splits over one vocabulary together by their names."""
     further = {name: split for name, split in splits.items() if name not in _SPLITS}
     return EncodedDataset(splits["train"], splits["dev"], splits["test"], vocabulary, further)
 
@@ -183,4 +184,4 @@ def _from_arrays(arrays: dict[str, np.ndarray]) -> EncodedDataset:
         )
         for name, (question_ids, ids) in names["splits"].items()
     }
-    return _with_splits(splits, Vocabulary(names["words"]))
+    return dataset_of_splits(splits, Vocabulary(names["words"]))

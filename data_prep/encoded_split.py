@@ -234,16 +234,19 @@ def encode_split(
         >>> encode_split(table, Tokenizer(pretokenised=True), Vocabulary(["x"])).candidates.padded()
         array([[2, 1]], dtype=int32)
     """
+    return encode_split_by(table, lambda texts: EncodedTexts.from_tokens(tokenizer(texts), vocabulary))
+
+
+def encode_split_by(table: pd.DataFrame, encode: Callable[[list[str]], EncodedTexts]) -> EncodedSplit:
+    """As `encode_split`, with a function that encodes texts."""
     identifiers = table["question_id"].to_numpy(object)
     index, texts = pd.factorize(table["candidate"].to_numpy(object))
     first = np.flatnonzero(np.concatenate([[True], identifiers[1:] != identifiers[:-1]])[: len(table)])
     if len(set(identifiers[first])) != len(first):
         raise ValueError("the rows of a question must be contiguous; check_table sees to it.")
     return EncodedSplit(
-        questions=EncodedTexts.from_tokens(tokenizer(table["question"].iloc[first].tolist()), vocabulary),
-        candidates=SharedTexts(
-            EncodedTexts.from_tokens(tokenizer(texts.tolist()), vocabulary), index.astype(np.int32)
-        ),
+        questions=encode(table["question"].iloc[first].tolist()),
+        candidates=SharedTexts(encode(texts.tolist()), index.astype(np.int32)),
         candidate_offsets=np.concatenate([first, [len(table)]]).astype(np.int64),
         labels=table["label"].to_numpy(np.int8),
         question_ids=identifiers[first].tolist(),
