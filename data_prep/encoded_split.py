@@ -17,6 +17,8 @@ class EncodedTexts:
     Attributes:
         words: int32 (n_tokens,), the word numbers of all texts on end.
         offsets: int64 (n_texts + 1,); text i is `words[offsets[i]:offsets[i + 1]]`.
+        vectors: float (k, n), those of contextual words that come with their texts, the first being that of
+            number 2; None where words have their vectors elsewhere.
 
     Example:
         >>> texts = EncodedTexts(np.array([5, 6, 7], np.int32), np.array([0, 1, 3]))
@@ -29,6 +31,7 @@ class EncodedTexts:
 
     words: np.ndarray
     offsets: np.ndarray
+    vectors: np.ndarray | None = None
 
     @classmethod
     def from_tokens(cls, token_lists: Sequence[Sequence[str]], vocabulary: Vocabulary) -> "EncodedTexts":
@@ -52,7 +55,7 @@ class EncodedTexts:
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         # Position in the copy, moved by the distance between the beginnings of its text here and there.
         shift = np.repeat(self.offsets[:-1][indices] - offsets[:-1], lengths)
-        return EncodedTexts(self.words[np.arange(offsets[-1]) + shift], offsets)
+        return EncodedTexts(self.words[np.arange(offsets[-1]) + shift], offsets, self.vectors)
 
     def padded(self, indices: np.ndarray | Sequence[int] | None = None) -> np.ndarray:
         """Lay texts (None for all) out as a rectangle, filled up with 0 at the right.

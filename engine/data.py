@@ -114,11 +114,13 @@ def encode(
     environment()  # read once: records name the commit of the beginning
     source = encoder_among(embeddings, embeddings_home)
     if source is not None:
-        if overlap or mask_numbers or identity_dimensions or not lowercase:
+        if overlap or identity_dimensions:
             raise UserError(
-                f"{source} makes words of a text in its own way: leave out lowercase, mask_numbers, "
-                "identity_dimensions and overlap_features."
+                f"{source} gives every token a vector of its own, and no word: leave out identity_dimensions "
+                "and overlap_features."
             )
+        if mask_numbers or not lowercase:
+            print(f"{source} makes tokens in its own way: lowercase and mask_numbers change nothing.")
         encoded, vectors = encode_with(ContextualEncoder(source, embeddings_home), dataset)
     else:
         encoded = encode_dataset(dataset, overlap=overlap, lowercase=lowercase, mask_numbers=mask_numbers)

@@ -43,7 +43,8 @@ PUBLISHED = {
 """The encoders that `--embeddings` knows by name."""
 
 # A repository of Hugging Face's hub with a commit: what is trained today must be found again tomorrow.
-_ON_HUB = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)@(?P<revision>[0-9a-f]{40})")
+ON_HUB = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)@(?P<revision>[0-9a-f]{40})")
+"""The name of an encoder on the hub, OWNER/NAME@COMMIT."""
 _TYPES = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2")}
 _LONGEST_HEADER = 10_000_000
 _CHUNK = 1 << 20
@@ -56,7 +57,7 @@ def is_encoder(source: str, embeddings_home: str | Path | None = None) -> bool:
         >>> is_encoder("minilm"), is_encoder("glove-6b-50d")
         (True, False)
     """
-    known = source in PUBLISHED or _ON_HUB.fullmatch(source) is not None
+    known = source in PUBLISHED or ON_HUB.fullmatch(source) is not None
     return known or any(path.is_dir() for path in _places(source, embeddings_home))
 
 
@@ -78,7 +79,7 @@ def find_encoder(source: str, embeddings_home: str | Path | None = None) -> Path
         published = PUBLISHED[source]
         installed = _in_package(published.package)
         return installed or _fetch(published.repository, published.revision, published.package)
-    on_hub = _ON_HUB.fullmatch(source)
+    on_hub = ON_HUB.fullmatch(source)
     if on_hub is None:
         raise UserError(
             f"there is no encoder {source!r}: neither a folder, nor one of {', '.join(PUBLISHED)}, nor "
