@@ -15,6 +15,7 @@ from tqdm import tqdm
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import read_content
 from answer_ranking.data_prep import EncodedSplit, EncodedTexts, SharedTexts, Tokenizer, Vocabulary
+from answer_ranking.data_prep.encoded_split import runs
 from answer_ranking.data_prep.overlap_features import inverse_document_frequencies, overlap_features
 from answer_ranking.data_prep.tables import check_table
 from answer_ranking.data_prep.word_vectors.contextual import TokenVectors
@@ -189,7 +190,7 @@ class Ranker:
             raise UserError(f"top_k must be at least 1. Received: {top_k}")
         table = pd.DataFrame({"question": question, "candidate": list(answers)}, dtype=object)
         table = check_table(table, "the texts", unit="row", labelled=False)
-        scores = self.score_encoded(self._split(table))
+        scores = self._scores(table)
         order = np.argsort(-scores, kind="stable")[:top_k]
         texts = table["candidate"].to_numpy(object)[order]
         return pd.DataFrame(
@@ -204,7 +205,7 @@ class Ranker:
         UserError names a column that is missing, or an empty text.
         """
         table = check_table(table, "the table", unit="row", labelled=False)
-        scores = self.score_encoded(self._split(table))
+        scores = self._scores(table)
         questions = pd.factorize(table["question_id"].to_numpy(object))[0]
         order = np.lexsort((-scores, questions))
         ranked = table.iloc[order].assign(score=scores[order].astype(float))
@@ -220,7 +221,7 @@ class Ranker:
         table["candidate_id"] = range(len(table))
         table = check_table(table, "the pairs", unit="row", labelled=False)
         scores = np.empty(len(table), np.float32)
-        scores[table["candidate_id"].to_numpy(int)] = self.score_encoded(self._split(table))
+        scores[table["candidate_id"].to_numpy(int)] = self._scores(table)
         return scores
 
     def explain(self, question: str, answer: str, method: str = "own") -> Explanation:
@@ -426,6 +427,19 @@ class Ranker:
             split = replace(split, features=overlap_features(split, self.vocabulary, self.idf))
         with self._lock:
             return score(self.grown_model(split.questions), split)
+
+    def _scores(self, table: pd.DataFrame) -> np.ndarray:
+        if not isinstance(self.open_vocabulary, ContextualVocabulary):
+            return self.score_encoded(self._split(table))
+        # Some questions at a time: the vectors of all tokens are many times larger than the table.
+        numbers = pd.factorize(table["question_id"].to_numpy(object))[0]
+        counts = np.bincount(numbers)
+        ends = np.cumsum(counts)
+        parts = []
+        for run in runs(len(counts), _TEXTS_AT_ONCE, lambda run: np.cumsum(counts[run])):
+            rows = slice(ends[run.start] - counts[run.start], ends[run.stop - 1])
+            parts.append(self.score_encoded(self._split(table.iloc[rows])))
+        return np.concatenate(parts)
 
     def _split(self, table: pd.DataFrame) -> EncodedSplit:
         identifiers = table["question_id"].to_numpy(object)

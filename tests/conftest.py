@@ -112,7 +112,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _SENTENCE_PIECES = ("who", "wrote", "the", "book", "ann", "it", "rain", "##ed", "##s", "noon", "train")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def write_encoder():
     """Give a function that writes a random BERT of two layers in Hugging Face's layout into a folder."""
 

@@ -34,8 +34,10 @@ class ContextualWords(keras.layers.Layer):
     input_dim = 2
     """How many numbers have a vector of the model's own: padding and unknown, both zero."""
 
-    def __init__(self, output_dim: int, name: str = "word_vectors", **arguments: Any):
-        super().__init__(name=name, trainable=False, **arguments)
+    def __init__(
+        self, output_dim: int, name: str = "word_vectors", trainable: bool = False, **arguments: Any
+    ):
+        super().__init__(name=name, trainable=trainable, **arguments)
         self.output_dim = output_dim
         self.table: Vectors | None = None
         self.built = True
