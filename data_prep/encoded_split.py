@@ -17,6 +17,8 @@ class EncodedTexts:
     Attributes:
         words: int32 (n_tokens,), the word numbers of all texts on end.
         offsets: int64 (n_texts + 1,); text i is `words[offsets[i]:offsets[i + 1]]`.
+        vectors: float (k, n), those of contextual words that come with their texts, the first being that of
+            number 2; None where words have their vectors elsewhere.
 
     Example:
         >>> texts = EncodedTexts(np.array([5, 6, 7], np.int32), np.array([0, 1, 3]))
@@ -29,6 +31,7 @@ class EncodedTexts:
 
     words: np.ndarray
     offsets: np.ndarray
+    vectors: np.ndarray | None = None
 
     @classmethod
     def from_tokens(cls, token_lists: Sequence[Sequence[str]], vocabulary: Vocabulary) -> "EncodedTexts":
@@ -52,7 +55,7 @@ class EncodedTexts:
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         # Position in the copy, moved by the distance between the beginnings of its text here and there.
         shift = np.repeat(self.offsets[:-1][indices] - offsets[:-1], lengths)
-        return EncodedTexts(self.words[np.arange(offsets[-1]) + shift], offsets)
+        return EncodedTexts(self.words[np.arange(offsets[-1]) + shift], offsets, self.vectors)
 
     def padded(self, indices: np.ndarray | Sequence[int] | None = None) -> np.ndarray:
         """Lay texts (None for all) out as a rectangle, filled up with 0 at the right.
@@ -234,16 +237,19 @@ def encode_split(
         >>> encode_split(table, Tokenizer(pretokenised=True), Vocabulary(["x"])).candidates.padded()
         array([[2, 1]], dtype=int32)
     """
+    return encode_split_by(table, lambda texts: EncodedTexts.from_tokens(tokenizer(texts), vocabulary))
+
+
+def encode_split_by(table: pd.DataFrame, encode: Callable[[list[str]], EncodedTexts]) -> EncodedSplit:
+    """As `encode_split`, with a function that encodes texts."""
     identifiers = table["question_id"].to_numpy(object)
     index, texts = pd.factorize(table["candidate"].to_numpy(object))
     first = np.flatnonzero(np.concatenate([[True], identifiers[1:] != identifiers[:-1]])[: len(table)])
     if len(set(identifiers[first])) != len(first):
         raise ValueError("the rows of a question must be contiguous; check_table sees to it.")
     return EncodedSplit(
-        questions=EncodedTexts.from_tokens(tokenizer(table["question"].iloc[first].tolist()), vocabulary),
-        candidates=SharedTexts(
-            EncodedTexts.from_tokens(tokenizer(texts.tolist()), vocabulary), index.astype(np.int32)
-        ),
+        questions=encode(table["question"].iloc[first].tolist()),
+        candidates=SharedTexts(encode(texts.tolist()), index.astype(np.int32)),
         candidate_offsets=np.concatenate([first, [len(table)]]).astype(np.int64),
         labels=table["label"].to_numpy(np.int8),
         question_ids=identifiers[first].tolist(),

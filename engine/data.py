@@ -14,9 +14,16 @@ from answer_ranking.data_prep import (
     Dataset,
     EncodedDataset,
     EncodedSplit,
+    UserError,
     WordVectors,
     encode_dataset,
     load_word_vectors,
+)
+from answer_ranking.data_prep.word_vectors.contextual import (
+    ContextualEncoder,
+    TokenVectors,
+    encode_with,
+    encoder_among,
 )
 from answer_ranking.data_prep.word_vectors.load import resolve_task_vectors
 from answer_ranking.evaluation.records import environment
@@ -59,17 +66,26 @@ class TrainingData(EncodedDataset):
         return scored
 
     @cached_property
-    def word_embedding(self) -> "keras.layers.Embedding":
+    def word_embedding(self) -> "keras.layers.Layer":
         """The layer of word vectors, shared by the models of all seeds."""
         import_tensorflow()
+        matrix = self.word_vectors.matrix
+        if isinstance(matrix, TokenVectors):
+            from answer_ranking.models.encodings.contextual_words import ContextualWords
+
+            layer = ContextualWords(matrix.shape[1])
+            layer.table = matrix
+            return layer
         from answer_ranking.models import word_embedding
 
-        return word_embedding(self.word_vectors.matrix)
+        return word_embedding(matrix)
 
     @cached_property
     def data_hash(self) -> str:
         """A hash of the encoded texts, labels, features and word vectors."""
-        digest = hashlib.sha256(np.ascontiguousarray(self.word_vectors.matrix).data)
+        matrix = self.word_vectors.matrix
+        contextual = isinstance(matrix, TokenVectors)
+        digest = hashlib.sha256(matrix.identity.encode() if contextual else np.ascontiguousarray(matrix).data)
         for split in self.splits.values():
             for texts in (split.questions, split.candidates.texts):
                 digest.update(texts.words.tobytes() + texts.offsets.tobytes())
@@ -98,15 +114,26 @@ def encode(
     is missing or damaged.
     """
     environment()  # read once: records name the commit of the beginning
-    encoded = encode_dataset(dataset, overlap=overlap, lowercase=lowercase, mask_numbers=mask_numbers)
-    vectors = load_word_vectors(
-        resolve_task_vectors(embeddings, dataset, lowercase, mask_numbers, data_home),
-        encoded.vocabulary,
-        counts=encoded.word_counts,
-        unknown_scale=unknown_scale,
-        identity_dimensions=identity_dimensions,
-        embeddings_home=embeddings_home,
-    )
+    source = encoder_among(embeddings, embeddings_home)
+    if source is not None:
+        if overlap or identity_dimensions:
+            raise UserError(
+                f"{source} gives every token a vector of its own, and no word: leave out identity_dimensions "
+                "and overlap_features."
+            )
+        if mask_numbers or not lowercase:
+            print(f"{source} makes tokens in its own way: lowercase and mask_numbers change nothing.")
+        encoded, vectors = encode_with(ContextualEncoder(source, embeddings_home), dataset)
+    else:
+        encoded = encode_dataset(dataset, overlap=overlap, lowercase=lowercase, mask_numbers=mask_numbers)
+        vectors = load_word_vectors(
+            resolve_task_vectors(embeddings, dataset, lowercase, mask_numbers, data_home),
+            encoded.vocabulary,
+            counts=encoded.word_counts,
+            unknown_scale=unknown_scale,
+            identity_dimensions=identity_dimensions,
+            embeddings_home=embeddings_home,
+        )
     # Vectors trained on the data themselves, and random dimensions, are known for no other word.
     own = identity_dimensions > 0 or any(name.startswith("task-") for name in embeddings)
     data = TrainingData(

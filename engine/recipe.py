@@ -42,6 +42,8 @@ def build(entry: Entry, options: ModelOptions, data: TrainingData, seed: int) ->
     A UserError says that an option does not fit the others.
     """
     trains_words = getattr(options, "train_word_vectors", False)
+    if trains_words and data.word_vectors.encoder:
+        raise UserError(f"{data.word_vectors.name} is a frozen encoder: leave train_word_vectors out.")
     vectors = data.word_vectors.matrix if trains_words else data.word_embedding
     features = data.train.features
     n_features = 0 if features is None else features.shape[1]

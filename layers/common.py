@@ -155,8 +155,8 @@ def word_embedding(word_vectors: Any, trainable: bool = False) -> keras.layers.E
     of 450 dimensions.
 
     Args:
-        word_vectors: float32 `(words, n)`, of which row 0 belongs to padding; or the `word_vectors` layer of
-            another ranker.
+        word_vectors: float32 `(words, n)`, of which row 0 belongs to padding; or a layer named `word_vectors`
+            to share, such as that of another ranker.
         trainable: whether training changes the vectors.
 
     Returns:
@@ -173,7 +173,7 @@ def word_embedding(word_vectors: Any, trainable: bool = False) -> keras.layers.E
         >>> word_embedding(layer) is layer
         True
     """
-    if isinstance(word_vectors, keras.layers.Embedding):
+    if isinstance(word_vectors, keras.layers.Layer):
         if trainable or word_vectors.trainable:
             raise ValueError(
                 "word vectors that are trained cannot be shared. Received: a layer, trainable=True"

@@ -32,13 +32,16 @@ def explain(
         found = _REASONS[reason](model(), words, texts)
         if found is not None:
             return found
-    losses = _losses(score, *texts)
+    losses = _losses(score, *texts, encoded.vectors)
     kind = "shares" if reason == "shares" else "occlusion"
     return Explanation(words[0], losses[: len(texts[0])], words[1], losses[len(texts[0]) :], kind)
 
 
 def _losses(
-    score: Callable[[EncodedSplit], np.ndarray], question: np.ndarray, answer: np.ndarray
+    score: Callable[[EncodedSplit], np.ndarray],
+    question: np.ndarray,
+    answer: np.ndarray,
+    vectors: np.ndarray | None,
 ) -> np.ndarray:
     """Compute the score minus that without each word, first those of the question, then of the answer."""
     n, m = len(question), len(answer)
@@ -46,8 +49,8 @@ def _losses(
     answers = [answer, *[answer] * n, *(np.delete(answer, i) for i in range(m))]
     rows = 1 + n + m
     split = EncodedSplit(
-        questions=_texts(questions),
-        candidates=SharedTexts(_texts(answers), np.arange(rows, dtype=np.int32)),
+        questions=_texts(questions, vectors),
+        candidates=SharedTexts(_texts(answers, vectors), np.arange(rows, dtype=np.int32)),
         candidate_offsets=np.arange(rows + 1),
         labels=np.zeros(rows, np.int8),
         question_ids=[f"q{i}" for i in range(rows)],
@@ -57,9 +60,9 @@ def _losses(
     return scores[0] - scores[1:]
 
 
-def _texts(lists: list[np.ndarray]) -> EncodedTexts:
+def _texts(lists: list[np.ndarray], vectors: np.ndarray | None) -> EncodedTexts:
     offsets = np.concatenate([[0], np.cumsum([len(words) for words in lists])]).astype(np.int64)
-    return EncodedTexts(np.concatenate(lists).astype(np.int32), offsets)
+    return EncodedTexts(np.concatenate(lists).astype(np.int32), offsets, vectors)
 
 
 def _relatedness(model: "keras.Model", words: list[list[str]], texts: list[np.ndarray]) -> Explanation:

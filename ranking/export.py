@@ -12,6 +12,7 @@ import numpy as np
 from answer_ranking.base.command import import_tensorflow
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_path, atomic_write
+from answer_ranking.ranking.contextual_vocabulary import ContextualVocabulary
 
 if TYPE_CHECKING:
     import keras
@@ -45,6 +46,11 @@ def export_onnx(ranker: "Ranker", path: str | Path, texts: Sequence[str] = ()) -
     path = Path(path)
     if path.suffix != ".onnx":
         raise UserError(f"the name must end in .onnx. Received: {path}")
+    if isinstance(ranker.open_vocabulary, ContextualVocabulary):
+        raise UserError(
+            f"this ranker's words come from {ranker.open_vocabulary.source}, not from its folder. Export a "
+            "ranker of word vectors."
+        )
     missing = [name for name in ("tf2onnx", "onnxruntime") if importlib.util.find_spec(name) is None]
     if missing:
         raise UserError(f"{' and '.join(missing)} missing: pip install 'answer-ranking[onnx]'.")

@@ -16,7 +16,7 @@ _WORDS_AT_ONCE = 8192
 _ROOM = 16_384  # words that a copy has room for
 
 
-def word_layer(model: keras.Model) -> keras.layers.Embedding | None:
+def word_layer(model: keras.Model) -> Any:
     """Find the layer of word vectors in a model; None where it has none."""
     for layer in model.layers:
         if layer.name == "word_vectors":

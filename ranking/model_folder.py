@@ -180,7 +180,7 @@ def _weights(path: Path, archive: ZipFile, config: dict[str, Any]) -> dict[str, 
     import h5py
 
     table = layer_configs(config)["word_vectors"]
-    if 4 * table["input_dim"] * table["output_dim"] > path.stat().st_size:
+    if 4 * table.get("input_dim", 2) * table["output_dim"] > path.stat().st_size:
         raise ValueError("its weights are larger than the file")
     weights: dict[str, list[np.ndarray]] = {}
 
@@ -204,8 +204,9 @@ def _keras_model(path: Path, config: dict[str, Any]) -> "keras.Model":
     import keras
     import tensorflow as tf
 
-    # Both register the classes that the file names.
+    # They register the classes that the file names.
     import answer_ranking.layers
+    import answer_ranking.models.encodings
     import answer_ranking.models.networks  # noqa: F401
 
     # Built in a graph that never runs, it takes no memory.

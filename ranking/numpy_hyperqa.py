@@ -62,12 +62,20 @@ class NumpyHyperQA:
         if not _computes_in_float32(config):
             return None
         layers = layer_configs(config)
+        n_words = layers["word_vectors"].get("input_dim")
+        if n_words is None:
+            # Contextual words: the model has the vectors of padding and unknown alone.
+            n_words = 2
+            weights = {
+                **weights,
+                "word_vectors": [np.zeros((2, layers["word_vectors"]["output_dim"]), np.float32)],
+            }
         word_vectors, kernel, bias = *weights["word_vectors"], *weights["projection"]
         score_weight, score_bias = weights["score"]
         raw = weights["score_of_texts"][0][:, 0] if "score_of_texts" in layers else None
         n, d = layers["word_vectors"]["output_dim"], layers["projection"]["units"]
         found = [x.shape for x in (word_vectors, kernel, bias, score_weight, score_bias)]
-        expected = [(layers["word_vectors"]["input_dim"], n), (n, d), (d,), (1, 1), (1,)]
+        expected = [(n_words, n), (n, d), (d,), (1, 1), (1,)]
         if found != expected or (raw is not None and raw.shape != (2 * d,)):
             raise ValueError("its weights do not fit its layers")
         ball = layers["ball"]

@@ -11,6 +11,7 @@ from tqdm import tqdm
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import Tokenizer, Vocabulary, load_word_vectors
 from answer_ranking.data_prep.encoded_split import EncodedTexts
+from answer_ranking.data_prep.word_vectors.encoder_folder import ON_HUB, PUBLISHED, find_encoder, is_encoder
 from answer_ranking.data_prep.word_vectors.files import DEFAULT_SOURCE, SOURCES, find_source
 from answer_ranking.data_prep.word_vectors.load import SHORT_NAMES
 from answer_ranking.data_prep.word_vectors.unknown_words import hashed_vectors, meant_word
@@ -122,6 +123,10 @@ class OpenVocabulary:
         """All words that have a number, those of number 2 and more, in their order."""
         return self._words[2:]
 
+    def tokens(self, texts: Sequence[str]) -> list[list[str]]:
+        """Split texts into the words that an explanation shows."""
+        return self.tokenizer(texts)
+
     def unknown(self, text: str) -> list[str]:
         """Give the distinct words of a question that the ranker does not know, in their order."""
         words = list(dict.fromkeys(self.tokenizer([text])[0]))
@@ -150,8 +155,7 @@ class OpenVocabulary:
 
     def _tokens(self, texts: Sequence[str], start: int) -> list[list[str]]:
         for number, text in enumerate(texts, start=start + 1):
-            if not isinstance(text, str) or not text.strip():
-                raise UserError(f"text {number} is empty or no text: {text!r:.40}. Write it or leave it out.")
+            check_text(number, text)
         try:
             return self.tokenizer(texts)
         except UnicodeEncodeError as error:
@@ -238,11 +242,20 @@ class OpenVocabulary:
         return read.matrix[2 + len(old) :], read.known[2 + len(old) :]
 
 
+def check_text(number: int, text: object) -> None:
+    """Refuse what is no text, or empty, by a UserError with its number."""
+    if not isinstance(text, str) or not text.strip():
+        raise UserError(f"text {number} is empty or no text: {text!r:.40}. Write it or leave it out.")
+
+
 def by_whole_path(source: str, embeddings_home: str | Path | None = None) -> list[str]:
     """Name a source's files so that they are found from any working folder, and without `embeddings_home`.
 
     A name that needs neither stays, and so does one that is not found.
     """
+    if is_encoder(source, embeddings_home):
+        found = find_encoder(source, embeddings_home)
+        return [source if source in PUBLISHED or ON_HUB.fullmatch(source) else str(found.resolve())]
     file, hash_sign, member = source.partition("#")
     if Path(file).is_file() and source not in SOURCES and source not in SHORT_NAMES:
         return [f"{Path(file).resolve()}{hash_sign}{member}"]

@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +15,13 @@ from tqdm import tqdm
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import read_content
 from answer_ranking.data_prep import EncodedSplit, EncodedTexts, SharedTexts, Tokenizer, Vocabulary
+from answer_ranking.data_prep.encoded_split import runs
 from answer_ranking.data_prep.overlap_features import inverse_document_frequencies, overlap_features
 from answer_ranking.data_prep.tables import check_table
+from answer_ranking.data_prep.word_vectors.contextual import TokenVectors
 from answer_ranking.models.catalogue import CATALOGUE
 from answer_ranking.ranking import model_folder
+from answer_ranking.ranking.contextual_vocabulary import ContextualVocabulary
 from answer_ranking.ranking.disk import Disk
 from answer_ranking.ranking.explanation import Explanation
 from answer_ranking.ranking.numpy_hyperqa import NumpyHyperQA, cosine
@@ -60,6 +64,8 @@ class Ranker:
             function of `models` built.
         vectors: the sources of the model's word vectors, as `load_word_vectors` takes them with its defaults.
         embeddings_home: folder of their files; None for QA_EMBEDDINGS_HOME and the user's cache.
+        encoder: SHA-256 of the weights of the encoder that `vectors` names, for a model of contextual words;
+            "" for others. The encoder is no part of the saved ranker.
 
     Raises:
         ValueError: the model's word vectors are not those of the vocabulary, or `idf` does not fit.
@@ -87,6 +93,7 @@ class Ranker:
         kind: str | None = None,
         vectors: Sequence[str] = (),
         embeddings_home: str | Path | None = None,
+        encoder: str = "",
     ):
         self._lock = threading.RLock()
         self._model: keras.Model | None = None
@@ -113,6 +120,8 @@ class Ranker:
             raise ValueError("`kind` is a name.")
         if isinstance(vectors, str) or not all(isinstance(source, str) for source in vectors):
             raise ValueError("`vectors` is a list of names.")
+        if not isinstance(encoder, str) or (encoder and len(vectors) != 1):
+            raise ValueError("`encoder` is the hash of the one encoder that `vectors` names.")
         inputs = [] if self._model is None else [each.name for each in self._model.inputs]
         self.needs_features = "features" in inputs
         if self.needs_features and (idf is None or idf.shape != (n_words,) or idf.dtype.kind != "f"):
@@ -130,16 +139,20 @@ class Ranker:
         # A trained layer's vectors are no file's; a word without its document frequency has no features.
         frozen = self._numpy is not None or (n_vectors is not None and not self._word_layer().trainable)
         sources = self.vectors if frozen and not self.needs_features else ()
-        # In a sum of words a vector of characters is noise; where words are compared it tells equal ones.
-        compares_words = self.entry is not None and not self.entry.encodes_apart
-        self.open_vocabulary = OpenVocabulary(
-            vocabulary,
-            self.tokenizer,
-            sources,
-            self._own_vectors,
-            embeddings_home,
-            hashes=bool(sources) and compares_words,
-        )
+        self.open_vocabulary: OpenVocabulary | ContextualVocabulary
+        if encoder:
+            self.open_vocabulary = ContextualVocabulary(self.vectors[0], encoder, embeddings_home)
+        else:
+            # In a sum of words a vector of characters is noise; where words are compared it tells equal ones.
+            compares_words = self.entry is not None and not self.entry.encodes_apart
+            self.open_vocabulary = OpenVocabulary(
+                vocabulary,
+                self.tokenizer,
+                sources,
+                self._own_vectors,
+                embeddings_home,
+                hashes=bool(sources) and compares_words,
+            )
         self._stored: tuple[Path, bytes] | None = None
         self._growing: GrowingModel | None = None
         self._encoder: tuple[Any, Callable[[EncodedTexts], np.ndarray] | None] = (None, None)
@@ -158,6 +171,7 @@ class Ranker:
             kind=kind,
             vectors=data.sources,
             embeddings_home=data.embeddings_home,
+            encoder=data.word_vectors.encoder,
             **data.tokens,
         )
 
@@ -183,7 +197,7 @@ class Ranker:
             raise UserError(f"top_k must be at least 1. Received: {top_k}")
         table = pd.DataFrame({"question": question, "candidate": list(answers)}, dtype=object)
         table = check_table(table, "the texts", unit="row", labelled=False)
-        scores = self.score_encoded(self._split(table))
+        scores = self._scores(table)
         order = np.argsort(-scores, kind="stable")[:top_k]
         texts = table["candidate"].to_numpy(object)[order]
         return pd.DataFrame(
@@ -198,7 +212,7 @@ class Ranker:
         UserError names a column that is missing, or an empty text.
         """
         table = check_table(table, "the table", unit="row", labelled=False)
-        scores = self.score_encoded(self._split(table))
+        scores = self._scores(table)
         questions = pd.factorize(table["question_id"].to_numpy(object))[0]
         order = np.lexsort((-scores, questions))
         ranked = table.iloc[order].assign(score=scores[order].astype(float))
@@ -214,7 +228,7 @@ class Ranker:
         table["candidate_id"] = range(len(table))
         table = check_table(table, "the pairs", unit="row", labelled=False)
         scores = np.empty(len(table), np.float32)
-        scores[table["candidate_id"].to_numpy(int)] = self.score_encoded(self._split(table))
+        scores[table["candidate_id"].to_numpy(int)] = self._scores(table)
         return scores
 
     def explain(self, question: str, answer: str, method: str = "own") -> Explanation:
@@ -229,9 +243,10 @@ class Ranker:
 
         with self._lock:
             encoded = self.open_vocabulary.encode([question, answer], n_questions=1)
-            words = self.tokenizer([question, answer])
+            words = self.open_vocabulary.tokens([question, answer])
             reason = "occlusion" if self.entry is None else self.entry.reason
-            return explain(words, encoded, method, reason, self.grown_model, self.score_encoded)
+            model = partial(self.grown_model, encoded)
+            return explain(words, encoded, method, reason, model, self.score_encoded)
 
     def disk(self, question: str, answers: Sequence[str]) -> Disk:
         """Place answers around a question in the Poincaré disk (HyperQA) or on the circle (CosineQA)."""
@@ -250,6 +265,8 @@ class Ranker:
         if self.vectors:
             home = self.open_vocabulary.embeddings_home
             facts["vectors"] = [path for each in self.vectors for path in by_whole_path(each, home)]
+        if isinstance(self.open_vocabulary, ContextualVocabulary):
+            facts["encoder"] = self.open_vocabulary.sha256
         if self.idf is not None:
             facts["idf"] = self.idf.tolist()
         content = json.dumps(facts, ensure_ascii=False).encode()
@@ -310,7 +327,13 @@ class Ranker:
 
     def encode_document(self, texts: Sequence[str]) -> np.ndarray:
         """Encode answers, float32 `(n, d)`; see `encode_query`. For the scores of points: `score_points`."""
-        return self._points_of(self._numbered(texts))
+        if not isinstance(self.open_vocabulary, ContextualVocabulary):
+            return self._points_of(self._numbered(texts))
+        # The vectors of all tokens are many times larger than the texts' points.
+        parts = [
+            texts[start : start + _TEXTS_AT_ONCE] for start in range(0, max(1, len(texts)), _TEXTS_AT_ONCE)
+        ]
+        return np.concatenate([self._points_of(self._numbered(part)) for part in parts])
 
     def encode_and_tell_known(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Encode questions as `encode_query`, and say which have a word that the ranker knows, bool `(n,)`.
@@ -382,11 +405,11 @@ class Ranker:
 
     def _encode(self, texts: EncodedTexts) -> np.ndarray:
         if self._numpy is not None:
-            return self._numpy.encode(texts, self.open_vocabulary.added)
+            return self._numpy.encode(texts, self._added(texts))
         from answer_ranking.ranking.keras_texts import text_encoder
 
         with self._lock:
-            model = self.grown_model()
+            model = self.grown_model(texts)
             if self._encoder[0] is not model:
                 self._encoder = model, text_encoder(model)
             assert self._encoder[1] is not None
@@ -400,14 +423,27 @@ class Ranker:
     def score_encoded(self, split: EncodedSplit) -> np.ndarray:
         """Score every candidate of texts that `open_vocabulary` encoded, float32 `(rows,)`."""
         if self._numpy is not None:
-            return self._numpy.score(split, self.open_vocabulary.added)
+            return self._numpy.score(split, self._added(split.questions))
         # Here, since it takes seconds: what is wrong with the texts is said before.
         from answer_ranking.training import score
 
         if self.needs_features and self.idf is not None:
             split = replace(split, features=overlap_features(split, self.vocabulary, self.idf))
         with self._lock:
-            return score(self.grown_model(), split)
+            return score(self.grown_model(split.questions), split)
+
+    def _scores(self, table: pd.DataFrame) -> np.ndarray:
+        if not isinstance(self.open_vocabulary, ContextualVocabulary):
+            return self.score_encoded(self._split(table))
+        # Some questions at a time: the vectors of all tokens are many times larger than the table.
+        numbers = pd.factorize(table["question_id"].to_numpy(object))[0]
+        counts = np.bincount(numbers)
+        ends = np.cumsum(counts)
+        parts = []
+        for run in runs(len(counts), _TEXTS_AT_ONCE, lambda run: np.cumsum(counts[run])):
+            rows = slice(ends[run.start] - counts[run.start], ends[run.stop - 1])
+            parts.append(self.score_encoded(self._split(table.iloc[rows])))
+        return np.concatenate(parts)
 
     def _split(self, table: pd.DataFrame) -> EncodedSplit:
         identifiers = table["question_id"].to_numpy(object)
@@ -424,8 +460,17 @@ class Ranker:
             candidate_ids=table["candidate_id"].tolist(),
         )
 
-    def grown_model(self) -> "keras.Model":
-        """Give the Keras model with the vectors of all words found so far."""
+    def _added(self, texts: EncodedTexts) -> np.ndarray:
+        """Give the vectors of words that the model does not have: those of the texts, or all found so far."""
+        return self.open_vocabulary.added if texts.vectors is None else texts.vectors
+
+    def grown_model(self, texts: EncodedTexts) -> "keras.Model":
+        """Give the Keras model with the vectors of the texts' words, and of all others found so far."""
+        if texts.vectors is not None:
+            from answer_ranking.ranking.keras_texts import word_layer
+
+            word_layer(self.model).table = TokenVectors(texts.vectors)
+            return self.model
         if not len(added := self.open_vocabulary.added):
             return self.model
         if self._growing is None:

@@ -53,8 +53,9 @@ class TrainOptions:
     batch_size: int | None = None
     """Size of a batch; None for the model's default."""
     embeddings: tuple[str, ...] = ("glove-6b-50d",)
-    """Word vectors, by name or path; several are concatenated. The default knows English only; for other
-    languages task-skipgram-100d are trained on the training table."""
+    """Word vectors, by name or path; several are concatenated. minilm or the folder of another encoder gives
+    contextual words (docs/contextual.md). The default knows English only; for other languages
+    task-skipgram-100d are trained on the training table."""
     lowercase: bool = True
     """Whether words are put into lower case."""
     seeds: int = 1

@@ -11,7 +11,13 @@ from answer_ranking.reproduce.experiments.run import run_experiment
 
 DATA = DataOptions(dataset="wikiqa")
 # The best of the recorded searches on dev (reproduce/searches).
-PRESETS = [Experiment.of("hyperqa", DATA), Experiment.of("cosineqa", DATA, learning_rate=0.3)]
+PRESETS = [
+    Experiment.of("hyperqa", DATA),
+    Experiment.of("cosineqa", DATA, learning_rate=0.3),
+    # For contextual words (--embeddings minilm), in no paper.
+    Experiment.of("hyperqa-list", DATA),
+    Experiment.of("cosineqa-list", DATA),
+]
 
 
 if __name__ == "__main__":

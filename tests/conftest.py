@@ -1,12 +1,14 @@
 """How the tests share a machine; `make test` runs them in two processes, a plain `pytest` in one."""
 
 import importlib.util
+import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from filelock import FileLock
 
@@ -104,3 +106,57 @@ def damaged(request):
 def pytest_collection_modifyitems(items):
     """Put the long tests first, so that no process ends with one alone while the other has nothing to do."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_SENTENCE_PIECES = ("who", "wrote", "the", "book", "ann", "it", "rain", "##ed", "##s", "noon", "train")
+
+
+@pytest.fixture(scope="session")
+def write_encoder():
+    """Give a function that writes a random BERT of two layers in Hugging Face's layout into a folder."""
+
+    def write(folder, seed=0, **config):
+        folder.mkdir(parents=True, exist_ok=True)
+        pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *"?.,'", *_SENTENCE_PIECES, *_LETTERS]
+        pieces += [f"##{letter}" for letter in _LETTERS]
+        facts = {"model_type": "bert", "hidden_act": "gelu", "num_hidden_layers": 2, "hidden_size": 8}
+        facts |= {"num_attention_heads": 2, "intermediate_size": 16, "max_position_embeddings": 12}
+        facts |= {"vocab_size": len(pieces), "type_vocab_size": 2, "layer_norm_eps": 1e-12, **config}
+        (folder / "config.json").write_text(json.dumps(facts))
+        (folder / "vocab.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
+        weights = _random_weights(facts, np.random.default_rng(seed))
+        header, begin = {}, 0
+        for name, array in weights.items():
+            end = begin + array.nbytes
+            header[name] = {"dtype": "F32", "shape": list(array.shape), "data_offsets": [begin, end]}
+            begin = end
+        content = json.dumps(header).encode()
+        arrays = b"".join(array.tobytes() for array in weights.values())
+        (folder / "model.safetensors").write_bytes(len(content).to_bytes(8, "little") + content + arrays)
+        return folder
+
+    return write
+
+
+def _random_weights(config, rng):
+    n, wide = config["hidden_size"], config["intermediate_size"]
+    shapes = {
+        "embeddings.word_embeddings.weight": (config["vocab_size"], n),
+        "embeddings.position_embeddings.weight": (config["max_position_embeddings"], n),
+        "embeddings.token_type_embeddings.weight": (2, n),
+        "embeddings.LayerNorm.weight": (n,),
+        "embeddings.LayerNorm.bias": (n,),
+    }
+    for layer in range(config["num_hidden_layers"]):
+        parts = {f"attention.self.{name}": (n, n) for name in ("query", "key", "value")}
+        parts |= {
+            "attention.output.dense": (n, n),
+            "intermediate.dense": (wide, n),
+            "output.dense": (n, wide),
+        }
+        parts |= {"attention.output.LayerNorm": (n,), "output.LayerNorm": (n,)}
+        for name, shape in parts.items():
+            shapes[f"encoder.layer.{layer}.{name}.weight"] = shape
+            shapes[f"encoder.layer.{layer}.{name}.bias"] = shape[:1]
+    return {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}

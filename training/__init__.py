@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from answer_ranking.training.fitting import FitResult, TrainingDivergedError, fit
     from answer_ranking.training.hardest_negative import HardestNegative
     from answer_ranking.training.listwise import Listwise
+    from answer_ranking.training.listwise_apart import ListwiseApart
     from answer_ranking.training.options import (
         AnswerablePointwiseOptions,
         Eq9,
@@ -36,6 +37,7 @@ _MODULE_OF = {
     "HardestNegative": "hardest_negative",
     "HardestNegativeOptions": "options",
     "Listwise": "listwise",
+    "ListwiseApart": "listwise_apart",
     "ListwiseOptions": "options",
     "NormTracker": "callbacks",
     "Pairwise": "pairwise",

@@ -13,6 +13,7 @@ METHODS: dict[str, tuple[type[of.FitOptions], str]] = {
     "pointwise": (of.PointwiseOptions, "Pointwise"),
     "answerable_pointwise": (of.AnswerablePointwiseOptions, "AnswerablePointwise"),
     "listwise": (of.ListwiseOptions, "Listwise"),
+    "listwise_apart": (of.ListwiseOptions, "ListwiseApart"),
     "hardest_negative": (of.HardestNegativeOptions, "HardestNegative"),
 }
 """The options of each method, and its class in `answer_ranking.training`."""

@@ -1,5 +1,6 @@
 """Pairwise training (HyperQA): the hinge of every correct answer against drawn wrong ones."""
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ from answer_ranking.data_prep import EncodedSplit, UserError
 from answer_ranking.layers import UnitBall
 from answer_ranking.layers.riemannian_gradient import riemannian_gradient
 from answer_ranking.models.encodings import PaddedTexts, encoding_of
-from answer_ranking.training.options import PairwiseOptions
+from answer_ranking.training.options import FitOptions, PairwiseOptions
 from answer_ranking.training.ranker_trainer import RankerTrainer, encoder_of
 
 
@@ -95,17 +96,16 @@ class Pairwise:
         }
 
 
-class PairwiseTrainer(RankerTrainer):
-    """The step of `Pairwise`: the gradient stops at the points, where Eq. 9 may convert it.
+class ApartTrainer(RankerTrainer):
+    """A step of rankers that encode each text apart: the gradient stops at the points.
 
-    The L2 penalty does not pass through the points. `edge_share` logs how many points lie on the ball's edge.
+    There Eq. 9 may convert it. The L2 penalty does not pass through the points. `edge_share` logs how many
+    points lie on the ball's edge. A subclass implements `scored_losses`.
     """
 
-    options: PairwiseOptions
-
-    def __init__(self, ranker: keras.Model, options: PairwiseOptions):
+    def __init__(self, ranker: keras.Model, options: FitOptions, eq9: str = "none"):
         super().__init__(ranker, options)
-        self.eq9 = options.eq9
+        self.eq9 = eq9
         encoder = encoder_of(ranker)
         self.encoding: Any = encoding_of(ranker, "packed") or PaddedTexts(encoder)
         balls = [x for x in encoder.layers if isinstance(x, UnitBall)]
@@ -116,6 +116,10 @@ class PairwiseTrainer(RankerTrainer):
         if balls:
             self.further_metrics = (self.edge_share,)
 
+    @abstractmethod
+    def scored_losses(self, scores: tf.Tensor, batch: dict[str, tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor]:
+        """Return the losses of a batch, of which `scores` has one for each answer, and their weights."""
+
     def losses_and_gradients(
         self, batch: dict[str, tf.Tensor], weights: list[tf.Tensor]
     ) -> tuple[tf.Tensor, tf.Tensor, list[tf.Tensor]]:
@@ -123,10 +127,8 @@ class PairwiseTrainer(RankerTrainer):
         points, pull_back = self.encoding.with_pull_back(batch)
         with tf.GradientTape() as tape:
             tape.watch(points)
-            scores = self._scores(points, batch)
-            gap = tf.gather(scores, batch["correct"]) - tf.gather(scores, batch["wrong"])
-            losses = tf.nn.relu(self.options.margin - gap)
-            loss = tf.reduce_sum(losses)
+            losses, counts = self.scored_losses(self._scores(points, batch), batch)
+            loss = tf.reduce_sum(counts * losses)
         at_points, at_matcher = tape.gradient(loss, (points, matcher_weights), unconnected_gradients="zero")
         if self.eq9 == "points":
             at_points = tf.nest.map_structure(riemannian_gradient, at_points, points)
@@ -134,7 +136,7 @@ class PairwiseTrainer(RankerTrainer):
         if self.edge_norm is not None:
             norms = tf.norm(points, axis=-1)
             self.edge_share.update_state(tf.cast(norms >= self.edge_norm * (1 - 1e-5), tf.float32))
-        return losses, tf.ones_like(losses), [*at_encoder, *at_matcher]
+        return losses, counts, [*at_encoder, *at_matcher]
 
     def _scores(self, points: Any, batch: dict[str, tf.Tensor]) -> tf.Tensor:
         owner = batch["question_of_answer"]
@@ -143,6 +145,20 @@ class PairwiseTrainer(RankerTrainer):
         parts = [tf.split(x, sizes) for x in tf.nest.flatten(points)]
         questions = [tf.gather(part[0], owner) for part in parts]
         return self.ranker.get_layer("matcher")([*questions, *(part[1] for part in parts)], training=True)
+
+
+class PairwiseTrainer(ApartTrainer):
+    """The step of `Pairwise`."""
+
+    options: PairwiseOptions
+
+    def __init__(self, ranker: keras.Model, options: PairwiseOptions):
+        super().__init__(ranker, options, options.eq9)
+
+    def scored_losses(self, scores: tf.Tensor, batch: dict[str, tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor]:
+        gap = tf.gather(scores, batch["correct"]) - tf.gather(scores, batch["wrong"])
+        losses = tf.nn.relu(self.options.margin - gap)
+        return losses, tf.ones_like(losses)
 
 
 @dataclass(frozen=True)

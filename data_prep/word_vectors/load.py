@@ -36,6 +36,8 @@ class WordVectors:
         coverage_types: share of the vocabulary's words that some source knows, 0 to 1.
         coverage_tokens: share of the running words, 0 to 1; NaN where no counts were given.
         known: bool (n_words,), which words some source knows.
+        encoder: SHA-256 of the weights of the encoder that gave the vectors of contextual words, whose matrix
+            is `TokenVectors`; "" for others.
 
     Example:
         >>> print(load_word_vectors(["glove-6b-50d"], Vocabulary(["the", "xyzzyx"])))
@@ -47,8 +49,12 @@ class WordVectors:
     coverage_types: float
     coverage_tokens: float
     known: np.ndarray
+    encoder: str = ""
 
     def __str__(self) -> str:
+        if self.encoder:
+            n_words, size = self.matrix.shape
+            return f"{self.name}: {size} dimensions, {n_words - 2:,} tokens; SHA-256 {self.encoder}"
         text = f"{self.name}: {self.matrix.shape[1]} dimensions, knows {self.coverage_types:.1%} of the words"
         if not np.isnan(self.coverage_tokens):
             text += f" and {self.coverage_tokens:.1%} of the running words"

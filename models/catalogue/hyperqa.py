@@ -33,6 +33,23 @@ class HyperQA(CosineQA):
     """The exact distance, or the formula of the authors' code."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class CosineQAList(CosineQA):
+    """CosineQA trained list-wise; the defaults are those for contextual words."""
+
+    dimension: int = 300
+    """d, the size of projected words and of text vectors."""
+    max_norm: float = 0.9
+    """Largest norm of a text vector in the ball."""
+    dropout: float = 0.3
+    """Share of the entries of text vectors that training drops."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HyperQAList(CosineQAList, HyperQA):
+    """HyperQA trained list-wise; the defaults are those for contextual words."""
+
+
 # The paper's grid (d 100-400, margin 1-20, 2-8 negatives), widened.
 _SPACE = {
     "dimension": (100, 200, 300, 400),
@@ -41,6 +58,16 @@ _SPACE = {
     "clip_norm": (0.3, 1.0, 5.0, None),
     "own_negatives": (None, 4, 8),
     "foreign_negatives": (0, 2, 4, 8, 16),
+}
+
+# A softmax over a question's candidates in the place of the hinge; in none of the papers.
+_LIST_TRAINING = {"epochs": 6, "learning_rate": 1e-3, "batch_size": 8}
+_LIST_SPACE = {
+    "dimension": (100, 200, 300, 400),
+    "max_norm": (0.3, 0.5, 0.7, 0.9, 0.99),
+    "dropout": (0.0, 0.1, 0.3, 0.5),
+    "learning_rate": (1e-4, 3e-4, 1e-3, 3e-3),
+    "epochs": (3, 6, 12),
 }
 
 ENTRIES = (
@@ -74,5 +101,36 @@ ENTRIES = (
         reason="shares",
         method="pairwise",
         space=_SPACE,
+    ),
+    Entry(
+        name="hyperqa-list",
+        title="HyperQA list",
+        paper="hyperqa",
+        network="hyperqa",
+        options=HyperQAList,
+        fixed={"similarity": "hyperbolic"},
+        seed_step=1,
+        encodes_apart=True,
+        by_numpy=True,
+        reason="shares",
+        method="listwise_apart",
+        training=_LIST_TRAINING,
+        space=_LIST_SPACE,
+        own_tables={},
+    ),
+    Entry(
+        name="cosineqa-list",
+        title="CosineQA list",
+        paper="hyperqa",
+        network="hyperqa",
+        options=CosineQAList,
+        fixed={"similarity": "cosine"},
+        seed_step=1,
+        encodes_apart=True,
+        by_numpy=True,
+        reason="shares",
+        method="listwise_apart",
+        training=_LIST_TRAINING,
+        space=_LIST_SPACE,
     ),
 )

@@ -3,11 +3,19 @@
 from typing import Any, Literal
 
 from answer_ranking.models.encodings.bag_of_words import BagOfWords
+from answer_ranking.models.encodings.contextual_words import ContextualWords
 from answer_ranking.models.encodings.padded_texts import PaddedTexts
 from answer_ranking.models.encodings.wordwise_bilstm import WordwiseBiLSTM
 from answer_ranking.models.encodings.wordwise_convolution import WordwiseConvolution
 
-__all__ = ["BagOfWords", "PaddedTexts", "WordwiseBiLSTM", "WordwiseConvolution", "encoding_of"]
+__all__ = [
+    "BagOfWords",
+    "ContextualWords",
+    "PaddedTexts",
+    "WordwiseBiLSTM",
+    "WordwiseConvolution",
+    "encoding_of",
+]
 
 
 def encoding_of(ranker: Any, kind: Literal["packed", "wordwise"]) -> Any:

@@ -7,6 +7,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from answer_ranking.models.encodings.contextual_words import look_up
+
 if TYPE_CHECKING:
     from answer_ranking.data_prep import EncodedTexts
 
@@ -38,11 +40,16 @@ class BagOfWords:
 
     def __init__(self, encoder: keras.Model):
         self.encoder = encoder
-        self.word_vectors = encoder.get_layer("word_vectors").embeddings
+        self._words = encoder.get_layer("word_vectors")
         self.projection = encoder.get_layer("projection")
         self.ball = encoder.get_layer("ball")
         self.embedding_dropout = encoder.get_layer("embedding_dropout").rate
         self.text_dropout = encoder.get_layer("text_dropout").rate
+
+    @property
+    def word_vectors(self) -> keras.Variable:
+        """The table of word vectors, `(words, n)`; contextual words have none in the model."""
+        return self._words.embeddings
 
     # What `pack` returns, per text batch, with the number of dimensions of each array.
     signature = {  # noqa: RUF012
@@ -64,7 +71,7 @@ class BagOfWords:
         """
         tokens = np.concatenate([group.words for group in groups])
         lengths = np.concatenate([np.diff(group.offsets) for group in groups])
-        present = np.zeros(self.word_vectors.shape[0], bool)
+        present = np.zeros(int(tokens.max(initial=0)) + 1, bool)
         present[tokens] = True
         words = np.flatnonzero(present).astype(np.int32)
         # NumPy sorts 16-bit integers by radix, many times faster than wider ones.
@@ -124,7 +131,7 @@ class BagOfWords:
     def _sums(
         self, packed: dict[str, tf.Tensor], dropout: float
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, float]:
-        vectors = tf.gather(self.word_vectors.value, packed["words"])
+        vectors = look_up(packed["words"], self._words)
         kernel, scale = self.projection.kernel.value, 1.0
         if dropout > 0:
             vectors = tf.where(tf.cast(packed["kept_of_words"], tf.bool), vectors, 0.0)

@@ -3,6 +3,8 @@
 import keras
 import tensorflow as tf
 
+from answer_ranking.models.encodings.contextual_words import look_up
+
 
 class WordwiseConvolution:
     """Encodes texts with a convolutional encoder, multiplying each distinct word by the kernel once.
@@ -139,6 +141,5 @@ def distinct_word_vectors(words: tf.Tensor, embedding: keras.layers.Layer) -> tu
     """
     # With a padding word in front, padding has the place 0.
     distinct, places = tf.unique(tf.concat([[0], tf.reshape(words, (-1,))], 0))
-    # A tensor: gathered from a variable, it would be copied whole wherever else it is read.
-    vectors = tf.gather(tf.convert_to_tensor(embedding.embeddings.value), distinct)
+    vectors = look_up(distinct, embedding)
     return tf.reshape(places[1:], tf.shape(words)), tf.where(distinct[:, None] > 0, vectors, 0.0)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from answer_ranking import engine
 from answer_ranking.base.command import import_tensorflow
+from answer_ranking.base.errors import UserError
 from answer_ranking.base.ranges import check_range
 from answer_ranking.data_prep import Dataset, load_dataset
 from answer_ranking.engine import TrainingData
@@ -29,8 +30,9 @@ class DataOptions(DataHome):
     variant: str | None = None
     """Training set of the data set, where there are several."""
     embeddings: tuple[str, ...] = ("glove-6b-50d",)
-    """Word vectors, by name or path; several are concatenated. task-skipgram-100d is trained on the data
-    set's own texts, and so are other sizes and task-cbow-100d."""
+    """Word vectors, by name or path; several are concatenated. minilm or the folder of another encoder gives
+    contextual words (docs/contextual.md). task-skipgram-100d is trained on the data set's own texts, and so
+    are other sizes and task-cbow-100d."""
     identity_dimensions: int = 0
     """Fixed random dimensions added to every word's vector, so that equal words can be told (in no paper)."""
     unknown_scale: float = 0.05
@@ -97,6 +99,10 @@ class ScaledData(DataOptions):
         from answer_ranking.data_prep.word_vectors.load import mean_norm, scale_to_norm
 
         data, norm = super().encode(dataset, overlap=overlap), self.word_vector_norm
+        if data.word_vectors.encoder:
+            if norm is not None:
+                raise UserError("contextual words keep their length: add --word-vector-norm None.")
+            return data
         counts = count_words([data.train], len(data.vocabulary))
         scaled = "" if norm is None else f", scaled to {norm:g}"
         found = mean_norm(data.word_vectors, counts)

@@ -197,13 +197,14 @@ def questions_per_second(rank: Callable[[], Any], questions: int) -> float:
 def facts(experiment: Experiment, data: TrainingData) -> dict[str, Any]:
     """Say for a record what was run: model, data, options and command."""
     vectors = data.word_vectors
+    encoder = {"encoder": vectors.encoder} if vectors.encoder else {}
     return {
         "dataset": data.dataset.description.name,
         "model": experiment.title,
         "variant": data.dataset.variant,
         "embeddings": vectors.name,
         "command": clean_command(),
-        "configuration": experiment.configuration,
+        "configuration": experiment.configuration | encoder,
         "vocabulary_coverage": {
             "types": round(vectors.coverage_types, 4),
             "tokens": round(vectors.coverage_tokens, 4),

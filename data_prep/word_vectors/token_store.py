@@ -1,0 +1,150 @@
+"""Token vectors of texts on the disk: each text is encoded once, whoever asks for it."""
+
+import hashlib
+import os
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from answer_ranking.base.errors import UserError, say
+from answer_ranking.base.files import locked_folder
+
+VECTORS, INDEX = "vectors.float16", "texts.index"
+_ENTRY = np.dtype([("text", "V16"), ("first", "<i8"), ("length", "<i4"), ("sum", "<u4")])
+_MOST_ROWS = 2**31 - 3  # Tokens have int32 numbers, of which two are taken.
+
+Encode = Callable[[Sequence[str]], Iterator[tuple[list[int], list[np.ndarray]]]]
+"""From texts to groups of them: their places among the texts, and the vectors of each one's tokens."""
+
+
+@dataclass(frozen=True)
+class StoredTokens:
+    """Where the token vectors of some texts lie.
+
+    Attributes:
+        vectors: float16 (rows, n), mapped from the disk.
+        first, lengths: int64 (n_texts,); text i has the rows `first[i]` to `first[i] + lengths[i] - 1`.
+    """
+
+    vectors: np.ndarray
+    first: np.ndarray
+    lengths: np.ndarray
+
+
+class TokenStore:
+    """A folder with the token vectors that one encoder gave to texts.
+
+    Two files grow together: the vectors, float16, one below the other, and an index with an entry of fixed
+    size for each text: the text's hash, its first vector, their number and a check sum. A text counts when
+    its entry is whole, so that a process that is killed loses the texts that it was at. One process writes
+    at a time; others read meanwhile. Vectors that are not those of their check sum are made anew.
+
+    Args:
+        folder: the encoder's folder, named by its hash.
+        dimensions: int, n, the numbers of a vector.
+
+    Example:
+        >>> store = TokenStore(folder, 384)  # doctest: +SKIP
+        >>> store.of(["Who wrote it?"], encode).lengths  # doctest: +SKIP
+        array([6])
+    """
+
+    def __init__(self, folder: Path, dimensions: int):
+        self.folder, self.dimensions = folder, dimensions
+
+    def of(self, texts: Sequence[str], encode: Encode) -> StoredTokens:
+        """Find the tokens of distinct texts; those that are not there are encoded and kept.
+
+        A UserError says that the folder cannot be written to, or that the disk is full.
+        """
+        places = {_hash(text): place for place, text in enumerate(texts)}
+        found = self._find(places)
+        if (found.lengths < 0).any():
+            with locked_folder(self.folder):
+                # Another process may have encoded some meanwhile.
+                found = self._find(places)
+                missing = np.flatnonzero(found.lengths < 0)
+                if len(missing):
+                    self._append([texts[place] for place in missing], encode)
+                    found = self._find(places, check=False)
+        return found
+
+    def _find(self, places: dict[bytes, int], check: bool = True) -> StoredTokens:
+        """Look texts up by their hashes; the length of one that is not there, or is damaged, is -1."""
+        vectors, index = self._read()
+        entry_of = np.full(len(places), -1)
+        for number, text in enumerate(index["text"].tolist()):
+            place = places.get(text)
+            if place is not None:
+                entry_of[place] = number  # The last one counts: it was made in place of the others.
+        there = entry_of >= 0
+        first = np.where(there, index["first"][entry_of] if len(index) else 0, 0)
+        lengths = np.where(there, index["length"][entry_of] if len(index) else 0, -1).astype(np.int64)
+        if check:
+            damaged = 0
+            for place in np.flatnonzero(there):
+                rows = vectors[first[place] : first[place] + lengths[place]]
+                if _sum(rows) != index["sum"][entry_of[place]]:
+                    lengths[place] = -1
+                    damaged += 1
+            if damaged:
+                say(f"{self.folder}: the vectors of {damaged:,} texts are damaged and are made anew.")
+        return StoredTokens(vectors, first, lengths)
+
+    def _read(self) -> tuple[np.ndarray, np.ndarray]:
+        """Map the vectors and read the whole entries whose vectors are there."""
+        empty = np.empty((0, self.dimensions), np.float16)
+        paths = self.folder / VECTORS, self.folder / INDEX
+        if not all(path.is_file() for path in paths):
+            return empty, np.empty(0, _ENTRY)
+        n_rows = paths[0].stat().st_size // (2 * self.dimensions)
+        index = np.fromfile(paths[1], _ENTRY)
+        whole = (index["first"] >= 0) & (index["length"] >= 0) & (index["first"] + index["length"] <= n_rows)
+        if not n_rows:
+            return empty, index[whole]
+        shape = (n_rows, self.dimensions)
+        return np.memmap(paths[0], np.float16, "r", shape=shape), index[whole]
+
+    def _append(self, texts: Sequence[str], encode: Encode) -> None:
+        try:
+            with (self.folder / VECTORS).open("ab") as vectors, (self.folder / INDEX).open("ab") as index:
+                # Behind what a killed process left.
+                n_rows = -(-vectors.tell() // (2 * self.dimensions))
+                vectors.truncate(n_rows * 2 * self.dimensions)
+                index.truncate(index.tell() // _ENTRY.itemsize * _ENTRY.itemsize)
+                for places, arrays in encode(texts):
+                    entries = np.zeros(len(places), _ENTRY)
+                    for entry, place, array in zip(entries, places, arrays, strict=True):
+                        rows = np.ascontiguousarray(array, np.float16)
+                        entry["text"] = np.void(_hash(texts[place]))
+                        entry["first"], entry["length"], entry["sum"] = n_rows, len(rows), _sum(rows)
+                        vectors.write(rows.data)
+                        n_rows += len(rows)
+                    if n_rows > _MOST_ROWS:
+                        raise UserError(f"{self.folder} is full: it has {n_rows:,} tokens. Delete it.")
+                    # The vectors first: an entry promises that they are there.
+                    _to_disk(vectors)
+                    index.write(entries.tobytes())
+                    _to_disk(index)
+        except OSError as error:
+            raise UserError(
+                f"cannot write to {self.folder}: {error.strerror or error}. Free space; what is encoded is "
+                "kept, and the same command goes on from there."
+            ) from error
+
+
+def _to_disk(file: IO[bytes]) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _hash(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _sum(rows: np.ndarray) -> int:
+    return zlib.crc32(np.ascontiguousarray(rows).view(np.uint8).data) if len(rows) else 0

@@ -1,0 +1,111 @@
+"""Rankers of contextual words: trained on a table, saved without the encoder, and used on new texts."""
+
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from answer_ranking import AnswerIndex, Ranker, train_ranker
+from answer_ranking.data_prep import UserError, Vocabulary
+from answer_ranking.data_prep.word_vectors.contextual import ContextualEncoder
+from answer_ranking.models.catalogue import CATALOGUE
+
+QUESTION = "Who wrote a new book?"
+ANSWERS = ["Ann wrote the book.", "The train rained at noon.", "It rained."]
+
+
+@pytest.fixture(scope="module")
+def trained(write_encoder, tmp_path_factory):
+    """Train HyperQA on a table of twelve questions; gives the ranker and its folder."""
+    rows = []
+    for letter in "abcdefghijkl":
+        rows.append((f"Who wrote the book {letter}?", f"Ann wrote book {letter}.", 1))
+        rows.append((f"Who wrote the book {letter}?", f"The train {letter} rained.", 0))
+    table = pd.DataFrame(rows, columns=["question", "candidate", "label"])
+    place = tmp_path_factory.mktemp("contextual")
+    encoder = write_encoder(place / "encoder")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(place / "cache"))
+        options = {"embeddings": str(encoder), "epochs": 2, "output": place / "outputs"}
+        found = train_ranker(table, model="hyperqa-list", **options)
+    return found.ranker, found.folder / "model"
+
+
+@pytest.fixture
+def built(write_encoder, tmp_path):
+    """Give a function that builds an untrained ranker of the catalogue, and the folder of its encoder."""
+    from answer_ranking.models.encodings import ContextualWords
+
+    encoder = write_encoder(tmp_path / "encoder")
+
+    def build(kind):
+        model = CATALOGUE[kind].build(ContextualWords(8))
+        sha256 = ContextualEncoder(str(encoder)).sha256
+        return Ranker(model, Vocabulary([]), kind=kind, vectors=[str(encoder)], encoder=sha256)
+
+    return build, encoder
+
+
+def assert_ranks_alike(loaded, ranker):
+    expected = ranker.rank(QUESTION, ANSWERS)
+    pd.testing.assert_frame_equal(loaded.rank(QUESTION, ANSWERS), expected)
+    # Other texts in between, and a text twice, change nothing.
+    loaded.rank("It?", ["noon", "noon", "train"])
+    pd.testing.assert_frame_equal(loaded.rank(QUESTION, ANSWERS), expected)
+    assert len(set(expected["score"].round(5))) > 1
+
+
+def test_a_trained_ranker_is_saved_without_the_encoder(trained):
+    ranker, folder = trained
+    loaded = Ranker.load(folder)
+    assert_ranks_alike(loaded, ranker)
+    assert loaded.by_numpy and loaded.unknown_words("xyzzy") == []
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 100_000
+
+
+@pytest.mark.parametrize("kind", ["hyperqa", "cosinet", "ca-list", "ap-cnn", "qa-bilstm", "ctrn"])
+def test_saved_heads_rank_new_texts_as_before(built, tmp_path, kind):
+    ranker = built[0](kind)
+    ranker.save(tmp_path / "model")
+    assert_ranks_alike(Ranker.load(tmp_path / "model"), ranker)
+
+
+def test_numpy_scores_as_keras(built):
+    ranker = built[0]("hyperqa")
+    encoded = ranker.open_vocabulary.encode([QUESTION, *ANSWERS])
+    question = np.repeat(encoded.padded([0]), len(ANSWERS), axis=0)
+    by_keras = ranker.grown_model(encoded)([question, encoded.padded([1, 2, 3])]).numpy()
+    by_numpy = ranker.score([(QUESTION, text) for text in ANSWERS])
+    np.testing.assert_allclose(by_numpy, by_keras, rtol=1e-3, atol=1e-3)
+
+
+def test_another_encoder_is_refused_and_a_missing_one_named(built, write_encoder, tmp_path):
+    build, encoder = built
+    build("hyperqa").save(tmp_path / "model")
+    write_encoder(encoder, seed=1)
+    with pytest.raises(UserError, match="not that of the training"):
+        Ranker.load(tmp_path / "model").rank(QUESTION, ANSWERS)
+    shutil.rmtree(encoder)
+    with pytest.raises(UserError, match="encoder"):
+        Ranker.load(tmp_path / "model").rank(QUESTION, ANSWERS)
+
+
+def test_empty_texts_are_refused(built):
+    with pytest.raises(UserError, match="empty"):
+        built[0]("hyperqa").encode_document(["Ann.", " "])
+
+
+def test_every_token_has_its_share(trained):
+    ranker, _ = trained
+    why = ranker.explain(QUESTION, "Ann rained.")
+    assert list(why.answer) == ["[CLS]", "ann", "rain", "##ed", ".", "[SEP]"]
+    assert np.isfinite(why.answer_weights).all() and np.any(why.answer_weights)
+
+
+def test_answers_are_indexed_and_found(trained, tmp_path):
+    ranker, folder = trained
+    index = AnswerIndex.build(folder, pd.DataFrame({"candidate": ANSWERS}), tmp_path / "index")
+    found, expected = index.search(QUESTION, k=3), ranker.rank(QUESTION, ANSWERS)
+    assert found["candidate"].tolist() == expected["text"].tolist()
+    np.testing.assert_allclose(found["score"], expected["score"], atol=1e-3)
