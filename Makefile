@@ -37,9 +37,11 @@ lock: $(VENV)/installed-test  ## Write the releases that are installed here, and
 	@{ echo '# Tested together (make lock). Use: pip install -c constraints.txt -e .[test]'; \
 	  $(BIN)/python -m pip freeze --exclude-editable; } | grep -v ' @ ' | sed 's,+[a-z0-9.]*$$,,' > constraints.txt
 
-audit: $(VENV)/installed  ## Look for known flaws in constraints.txt (asks a public database: needs a network)
-	@$(PIP) pip-audit
-	@$(BIN)/python -m pip_audit --no-deps --disable-pip --requirement constraints.txt
+# In an environment of its own, so that `make lock` does not take it for a part of what is tested.
+audit:  ## Look for known flaws in constraints.txt (asks a public database: needs a network)
+	@$(PYTHON) -m venv build/audit
+	@build/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
+	@build/audit/bin/python -m pip_audit --strict --no-deps --disable-pip --requirement constraints.txt
 
 page: $(VENV)/installed  ## Ask the bundled sample's answers on a page of this machine
 	@$(PIP) -e '.[serve]'

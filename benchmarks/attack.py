@@ -10,8 +10,10 @@ for --seconds in peace and for as long under each attack:
 - `half_bodies`: --bodies connections that send most of a large body;
 - `chunks`: --chunked connections that send bodies in chunks of one byte;
 - `drawings`: --drawers clients that ask for large drawings, each another one;
-- `clients`: --clients clients that search all the time.
+- `one_client`: --clients connections of one client, that search all the time;
+- `clients`: --clients clients that search all the time, each from an address of its own.
 
+All attackers have other addresses than the client that is watched, and none comes later where it is told to.
 The figures are the client's searches, their median and 99th percentile, and what it was refused; the
 largest memory of the service and its process for drawings, beside that before the first attack; and the
 size of the log.
@@ -103,23 +105,25 @@ def _options() -> argparse.Namespace:
 async def attacked(service: Service, questions: list[str], options: argparse.Namespace) -> dict[str, Any]:
     """Watch a client in peace and under each attack."""
     service.ask(service.connect(), "GET", _drawing())  # starts the process of the drawings
-    attacks: dict[str, tuple[Attack | None, int]] = {
-        "peace": (None, 0),
-        "half_heads": (half_head, options.heads),
-        "half_bodies": (half_body, options.bodies),
-        "chunks": (chunks_of_one_byte, options.chunked),
-        "drawings": (drawings, options.drawers),
-        "clients": (searches, options.clients),
+    attacks: dict[str, tuple[Attack | None, int, int]] = {  # what, how often, from how many addresses
+        "peace": (None, 0, 1),
+        "half_heads": (half_head, options.heads, 1),
+        "half_bodies": (half_body, options.bodies, 1),
+        "chunks": (chunks_of_one_byte, options.chunked, 1),
+        "drawings": (drawings, options.drawers, 1),
+        "one_client": (searches, options.clients, 1),
+        "clients": (searches, options.clients, options.clients),
     }
     shown: dict[str, Any] = {}
     memory = 0
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn) as watcher:
-        for name, (attack, number) in attacks.items():
+        for name, (attack, number, addresses) in attacks.items():
             attackers = []
-            for _ in range(number):
+            for each in range(number):
                 assert attack is not None
-                attackers.append(asyncio.create_task(again(attack, service.port, questions)))
+                address = f"127.1.{each % addresses // 250}.{each % addresses % 250 + 1}"
+                attackers.append(asyncio.create_task(again(attack, address, service.port, questions)))
             await asyncio.sleep(1)
             loop = asyncio.get_running_loop()
             watched = loop.run_in_executor(watcher, watch, service.port, questions, options.seconds)
@@ -142,7 +146,7 @@ async def _largest_memory(service: Service, until: asyncio.Future) -> int:
 
 
 def watch(port: int, questions: list[str], seconds: float) -> dict[str, Any]:
-    """Search for a while; a connection that is closed is opened again, as any client does."""
+    """Search for a while, as any client does: opens again what is closed, comes later when it is told to."""
     times: list[float] = []
     refused: Counter[str] = Counter()
     client = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
@@ -162,6 +166,7 @@ def watch(port: int, questions: list[str], seconds: float) -> dict[str, Any]:
                 times.append(time.perf_counter() - start)
             else:
                 refused[str(answer.status)] += 1
+                time.sleep(float(answer.headers.get("Retry-After", 0)))
         if time.monotonic() > end:
             break
         time.sleep(PAUSE)
@@ -174,11 +179,11 @@ def watch(port: int, questions: list[str], seconds: float) -> dict[str, Any]:
     }
 
 
-async def again(attack: Callable, port: int, questions: list[str]) -> None:
+async def again(attack: Callable, address: str, port: int, questions: list[str]) -> None:
     """Attack over one connection; where it is closed, over the next."""
     while True:
         with suppress(OSError, asyncio.IncompleteReadError):
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(address, 0))
             try:
                 await attack(reader, writer, questions)
             finally:

@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 from tyro.conf import OmitArgPrefixes, Positional
@@ -51,6 +51,7 @@ def rank(
     top: int | None = None,
     question_column: str = "question",
     candidate_column: str = "candidate",
+    sheet: str | None = None,
     drop_bad_rows: bool = False,
     bom: bool = False,
 ) -> None:
@@ -67,6 +68,7 @@ def rank(
         top: only the first so many of each question.
         question_column: the table's column of questions.
         candidate_column: the table's column of candidate answers.
+        sheet: the sheet to read where the table is an Excel file; else the first that is not hidden.
         drop_bad_rows: leave out the table's rows that cannot be read, and say how many.
         bom: begin the output with a byte order mark, by which Excel tells UTF-8.
     """
@@ -76,14 +78,16 @@ def rank(
         if question is not None:
             raise UserError(_EITHER)
         columns = renamed(question=question_column, candidate=candidate_column)
-        _rank_table(model, table, output, top, columns, drop_bad_rows, bom)
+        reading = {"columns": columns, "sheet": sheet, "drop_bad_rows": drop_bad_rows}
+        _rank_table(model, table, output, top, reading, bom)
         return
     if question is None or candidates is None:
         raise UserError(_EITHER)
     if output is not None:
         raise UserError("--output goes with --table. Redirect the output instead.")
-    if bom or drop_bad_rows or renamed(question=question_column, candidate=candidate_column):
-        raise UserError("--bom, --drop-bad-rows and the names of columns go with --table.")
+    names = renamed(question=question_column, candidate=candidate_column)
+    if bom or drop_bad_rows or sheet is not None or names:
+        raise UserError("--bom, --drop-bad-rows, --sheet and the names of columns go with --table.")
     _rank_lines(model, question, candidates, top)
 
 
@@ -169,21 +173,15 @@ def _rank_lines(model: Path, question: str, candidates: str, top: int | None) ->
 
 
 def _rank_table(
-    model: Path,
-    table: Path,
-    output: Path | None,
-    top: int | None,
-    columns: dict[str, str],
-    drop_bad_rows: bool,
-    bom: bool,
+    model: Path, table: Path, output: Path | None, top: int | None, reading: dict[str, Any], bom: bool
 ) -> None:
-    """Rank the questions of a table, some of whose columns have these names; print or write it."""
+    """Rank the questions of a table, read with options of `load_table`, and print or write the ranking."""
     if output is not None and output.suffix.lower() != ".csv":
         raise UserError(f"--output must end in .csv. Received: {output}")
     from answer_ranking.base.files import atomic_write
     from answer_ranking.data_prep.own_tables import load_table, write_csv
 
-    rows = load_table(table, labelled=False, columns=columns, drop_bad_rows=drop_bad_rows)
+    rows = load_table(table, labelled=False, **reading)
     ranked = ranking.Ranker.load(model).rank_table(rows)
     if top is not None:
         ranked = ranked[ranked["rank"] <= top]

@@ -85,7 +85,7 @@ def _chosen(book: Any, path: Path, sheet: str | None) -> Any:
     if first is None:
         first = book.worksheets[0]
     if len(book.worksheets) > 1:
-        say(f"{path}: the sheet {first.title!r} is read, of {shown:.500}. The option sheet of train chooses.")
+        say(f"{path}: the sheet {first.title!r} is read, of {shown:.500}. The option sheet chooses another.")
     return first
 
 

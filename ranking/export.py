@@ -11,7 +11,7 @@ import numpy as np
 
 from answer_ranking.base.command import import_tensorflow
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import atomic_path, atomic_write
+from answer_ranking.base.files import atomic_path, atomic_write, remove_leftovers
 from answer_ranking.ranking.contextual_vocabulary import ContextualVocabulary
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ def export_onnx(ranker: "Ranker", path: str | Path, texts: Sequence[str] = ()) -
     inputs = [each.name for each in model.inputs]
     if inputs != ["question", "answer"]:
         raise UserError(f"models of pairs of texts can be exported. This one reads {', '.join(inputs)}.")
+    words_file = path.with_suffix(".words.json")
     # Keras exports what has been called.
     model([np.ones((1, 1), np.int32)] * 2)
     with atomic_path(path) as temporary, warnings.catch_warnings():
@@ -74,8 +75,11 @@ def export_onnx(ranker: "Ranker", path: str | Path, texts: Sequence[str] = ()) -
         difference = _difference(temporary, model, len(words))
         if not difference <= _TOLERANCE:  # NaN, too
             raise UserError(f"the ONNX model's scores differ from Keras' by {difference:.2g}: not written.")
-        with atomic_write(path.with_suffix(".words.json")) as file:
-            json.dump({"words": words, **ranker.tokenizer.settings}, file, ensure_ascii=False)
+        # Killed here, an export leaves a model without words, and never one with those of another.
+        words_file.unlink(missing_ok=True)
+    with atomic_write(words_file) as file:
+        json.dump({"words": words, **ranker.tokenizer.settings}, file, ensure_ascii=False)
+    remove_leftovers(path.parent)
     return difference
 
 

@@ -5,13 +5,14 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
+from prometheus_client import Gauge
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.ranking.service import page, routes
 from answer_ranking.ranking.service.engine import Engine
-from answer_ranking.ranking.service.limits import Addresses, Bodies, ForeignSites, Hosts, Rates
+from answer_ranking.ranking.service.limits import Addresses, Bodies, ForeignSites, Hosts, Patience, Rates
 from answer_ranking.ranking.service.options import ServiceOptions
 from answer_ranking.ranking.service.problems import Failures, invalid, refused
 from answer_ranking.ranking.service.responses import Metrics, SafeHeaders
@@ -34,6 +35,8 @@ def make_app(
     """
     limits = options or ServiceOptions()
     serving = Serving(engine, limits, Workers(limits))
+    busy = Gauge("busy", "Requests that are worked on or wait.", registry=serving.registry)
+    busy.set_function(lambda: serving.workers.busy)
     # FastAPI's own pages of documentation load scripts from elsewhere.
     app = FastAPI(
         title="answer-ranking",
@@ -44,6 +47,7 @@ def make_app(
         middleware=[  # the first is the outermost
             Middleware(Metrics, serving.registry),
             Middleware(SafeHeaders),
+            Middleware(Patience),
             Middleware(Failures),
             Middleware(Hosts, hosts),
             Middleware(ForeignSites),

@@ -7,6 +7,8 @@ from typing import ClassVar
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from answer_ranking.ranking.service.limits import RESTS
+
 HEAD_SECONDS = 10.0
 MOST_WAITING = 512
 """Connections that wait for their clients: idle ones, half heads and half bodies."""
@@ -78,6 +80,14 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
         self._sort()
 
     def on_response_complete(self) -> None:
+        # Until it goes on, what the client has sent already waits, too.
+        if seconds := self.scope["state"].get(RESTS):
+            self.loop.call_later(seconds, self._go_on)
+            self._sort()
+        else:
+            self._go_on()
+
+    def _go_on(self) -> None:
         super().on_response_complete()
         self._sort()
 

@@ -3,16 +3,16 @@
 import multiprocessing
 import os
 import signal
-import threading
 from collections import OrderedDict
 from collections.abc import Hashable
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 
 from starlette.exceptions import HTTPException
 
 from answer_ranking.ranking.disk import Disk
-from answer_ranking.ranking.explanation import Explanation
+from answer_ranking.ranking.explanation import Explanation, svg_of
 
 _MOST = 16_000_000
 """Characters of all that is kept; the longest drawing has some 200,000."""
@@ -54,43 +54,54 @@ class Drawings:
 class Drawer:
     """Draws in another process: Matplotlib holds the interpreter, and searches would wait for it.
 
-    The process starts with the first drawing, and anew after it was ended. One thread may call at a time.
+    The process starts with the first drawing unless `start` is called before, which takes the seconds that
+    Matplotlib needs. It starts anew after it was ended. One thread may call at a time.
     """
 
     def __init__(self) -> None:
-        self._pool: ProcessPoolExecutor | None = None
+        self._process: BaseProcess | None = None
+
+    def start(self) -> None:
+        """Start the process; this returns at once."""
+        spawn = multiprocessing.get_context("spawn")
+        self._pipe, theirs = spawn.Pipe()
+        self._process = spawn.Process(target=_draw, args=(theirs,), daemon=True)
+        self._process.start()
+        theirs.close()
 
     def __call__(self, reason: Explanation | Disk) -> str:
         """Draw as SVG; an HTTPException 503 says that the process was ended meanwhile."""
-        if self._pool is None:
-            spawn = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(1, mp_context=spawn, initializer=_begin)
+        if self._process is None:
+            self.start()
         try:
-            return self._pool.submit(_svg, reason).result()
-        except BrokenProcessPool as error:
-            self._pool = None
+            self._pipe.send(reason)
+            drawn = self._pipe.recv()
+        except (EOFError, OSError) as error:
+            self._process = None
             message = "The drawing was interrupted. Try again."
             raise HTTPException(503, message, {"Retry-After": "1"}) from error
+        if isinstance(drawn, Exception):
+            raise drawn
+        return drawn
 
     def close(self) -> None:
-        """End the process."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
+        """End the process at once."""
+        if self._process is not None:
+            self._process.kill()
 
 
-def _begin() -> None:
-    """Prepare the process: searches go before it, and it ends with the service, however that ends."""
+def _draw(pipe: Connection) -> None:
+    """Draw what comes through the pipe, which is closed when the service ends, however that ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the keyboard: the service ends in its own way
-    os.nice(10)
-    threading.Thread(target=_end_with_the_service, daemon=True).start()
+    os.nice(10)  # searches go first
+    from answer_ranking.evaluation.figures import new_figure
 
-
-def _end_with_the_service() -> None:
-    service = multiprocessing.parent_process()
-    assert service is not None
-    service.join()
-    os._exit(0)
-
-
-def _svg(reason: Explanation | Disk) -> str:
-    return reason.svg()
+    svg_of(new_figure(1, 1.0, 1.0)[0], "")  # Matplotlib and its fonts are there before the first drawing
+    with suppress(EOFError, BrokenPipeError):
+        while True:
+            reason = pipe.recv()
+            try:
+                drawn = reason.svg()
+            except Exception as error:
+                drawn = error
+            pipe.send(drawn)

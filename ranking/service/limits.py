@@ -2,8 +2,9 @@
 
 import asyncio
 import time
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
@@ -13,6 +14,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from answer_ranking.ranking.service.options import ServiceOptions
 from answer_ranking.ranking.service.problems import problem
 
+RESTS = "rests"
+"""In the state of a request: how many seconds its connection is not read after the answer."""
 MOST_QUERY = 64_000  # bytes of an address behind its "?"
 _WINDOW = 10.0  # seconds
 _MOST_CLIENTS = 10_000
@@ -114,59 +117,103 @@ class Rates:
         return True
 
 
+class Patience:
+    """Holds clients to what they are told: who is to come again later is not heard before.
+
+    It notes that in the state, for the connection (`connections.Connection`).
+    """
+
+    def __init__(self, app: ASGIApp):
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request."""
+
+        async def note(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                scope.setdefault("state", {})[RESTS] = float(Headers(scope=message).get("retry-after", "0"))
+            await send(message)
+
+        await self.app(scope, receive, note)
+
+
 class Bodies:
     """Reads the whole body, and hands it on in one piece.
 
-    Bounds are its size (413), its time (408), and the size of all that are there at once (503), from which
-    small ones are exempt: large ones of others must not keep them out.
+    Bounds are its size (413), its time (408), and the size of all that are there or announced (503), from
+    which small ones are exempt: large ones of others must not keep them out. One client gets at most half.
     """
 
     def __init__(self, app: ASGIApp, limits: ServiceOptions):
         self.app, self.limits = app, limits
-        self.held = 0  # bytes of all bodies
+        self.held = 0  # bytes of all bodies, as far as they are there or announced
+        self.of_client: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        body = bytearray()
+        declared = Headers(scope=scope).get("content-length", "")
+        client = scope.get("client")
+        body = _Body(client[0] if client else "", int(declared) if declared.isdigit() else 0)
         try:
-            app = await self._refusal(scope, receive, body) or self.app
-            await app(scope, _replay(body, receive), send)
+            app = await self._refusal(receive, body) or self.app
+            await app(scope, _replay(body.content, receive), send)
         finally:
-            self.held -= len(body)
+            self._hold(body, 0)
 
-    async def _refusal(self, scope: Scope, receive: Receive, body: bytearray) -> ASGIApp | None:
+    async def _refusal(self, receive: Receive, body: "_Body") -> ASGIApp | None:
         """Read a body; give what answers instead where it is refused."""
         try:
             async with asyncio.timeout(self.limits.seconds):
-                await self._read(scope, receive, body)
+                await self._read(receive, body)
         except TimeoutError:
             return problem(408, "The body of the request took too long.")
         except HTTPException as error:
             return problem(error.status_code, error.detail, error.headers)
         return None
 
-    async def _read(self, scope: Scope, receive: Receive, body: bytearray) -> None:
-        most = self.limits.most_bytes
-        too_large = HTTPException(413, f"The body is larger than {most:,} bytes.")
-        declared = Headers(scope=scope).get("content-length", "")
-        if declared.isdigit() and int(declared) > most:
-            raise too_large
+    async def _read(self, receive: Receive, body: "_Body") -> None:
+        self._count(body)  # what is announced is refused before it is read
         more = True
         while more:
             message = await receive()
             if message["type"] == "http.disconnect":
                 raise HTTPException(400, "The client has gone.")
-            part = message.get("body", b"")
-            body += part
-            self.held += len(part)
-            if len(body) > most:
-                raise too_large
-            if len(body) > _SMALL and self.held > self.limits.most_bytes_at_once:
-                raise HTTPException(503, "Too many large bodies. Try again.", {"Retry-After": "1"})
+            body.content += message.get("body", b"")
+            self._count(body)
             more = message.get("more_body", False)
+
+    def _count(self, body: "_Body") -> None:
+        most, size = self.limits.most_bytes, max(body.announced, len(body.content))
+        if size > most:
+            raise HTTPException(413, f"The body is larger than {most:,} bytes.")
+        self._hold(body, size)
+        if size > _SMALL and self._is_too_much(body):
+            raise HTTPException(503, "Too many large bodies. Try again.", {"Retry-After": "1"})
+
+    def _hold(self, body: "_Body", size: int) -> None:
+        change = size - body.counted
+        self.held += change
+        self.of_client[body.client] += change
+        if not self.of_client[body.client]:
+            del self.of_client[body.client]
+        body.counted = size
+
+    def _is_too_much(self, body: "_Body") -> bool:
+        """Say whether there is no room, or its client's other bodies leave less than they take."""
+        free = self.limits.most_bytes_at_once - self.held
+        others = self.of_client[body.client] - body.counted
+        return free < 0 or others > free
+
+
+@dataclass
+class _Body:
+    client: str
+    announced: int
+    counted: int = 0
+    content: bytearray = field(default_factory=bytearray)
 
 
 def _replay(body: bytearray, receive: Receive) -> Receive:

@@ -65,8 +65,10 @@ def serve(
             )
         any_name = host in _EVERY and not hosts
         names = ("*",) if any_name else tuple(map(_in_address, (*_LOCAL, host, *hosts)))
+        app = make_app(engine, options, names)
+        app.state.serving.drawer.start()
         config = uvicorn.Config(
-            make_app(engine, options, names),
+            app,
             log_level="warning",
             server_header=False,
             timeout_graceful_shutdown=max(1, round(options.seconds)),

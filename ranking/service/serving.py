@@ -2,10 +2,10 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fastapi import Request
-from prometheus_client import CollectorRegistry, Gauge
+from prometheus_client import CollectorRegistry
 
 from answer_ranking.ranking.explanation import Explanation
 from answer_ranking.ranking.service.drawings import Drawer, Drawings
@@ -26,10 +26,8 @@ class Serving:
     kept: Drawings = field(default_factory=Drawings)
     drawer: Drawer = field(default_factory=Drawer)
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
-
-    def __post_init__(self) -> None:
-        busy = Gauge("busy", "Requests that are worked on or wait.", registry=self.registry)
-        busy.set_function(lambda: self.workers.busy)
+    client: str = ""
+    """The address of who asks."""
 
     async def search(
         self,
@@ -41,7 +39,7 @@ class Serving:
         """Find the best answers of the index."""
         check_texts(self.limits, [question], k)
         start = time.perf_counter()
-        found = await self.workers.run(self.engine.search, question, k, first_stage, rerank)
+        found = await self.workers.search(self.client, self.engine.search, question, k, first_stage, rerank)
         found.milliseconds = 1e3 * (time.perf_counter() - start)
         return found
 
@@ -49,7 +47,7 @@ class Serving:
         """Rank candidates."""
         check_texts(self.limits, [question, *candidates], len(candidates))
         start = time.perf_counter()
-        found = await self.workers.run(self.engine.rank, question, candidates, ranker)
+        found = await self.workers.run(self.client, self.engine.rank, question, candidates, ranker)
         found.milliseconds = 1e3 * (time.perf_counter() - start)
         return found
 
@@ -62,7 +60,7 @@ class Serving:
     ) -> Explanation:
         """Say what the words of a pair do to its score."""
         check_explained(self.limits, question, answer)
-        return await self.workers.run(self.engine.explain, question, answer, ranker, method)
+        return await self.workers.run(self.client, self.engine.explain, question, answer, ranker, method)
 
     async def draw(self, question: str, answers: Sequence[str], ranker: str, method: str) -> str:
         """Draw a reason, unless its drawing is kept."""
@@ -86,5 +84,6 @@ class Serving:
 
 
 def serving_of(request: Request) -> Serving:
-    """Give what the application of a request serves."""
-    return request.app.state.serving
+    """Give what the application of a request serves, to its client."""
+    client = request.client.host if request.client else ""
+    return replace(request.app.state.serving, client=client)

@@ -1,6 +1,8 @@
 """How many requests are worked on, and for how long."""
 
 import asyncio
+import time
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -14,29 +16,54 @@ Result = TypeVar("Result")
 _DRAWN_AT_ONCE, _MOST_DRAWINGS = 1, 3
 
 
+# A request that takes longer, its waiting included, shows that too many were let in.
+_SOON = 0.25  # seconds
+_FEWER, _MORE = 1.0, 0.1
+
+
 class Workers:
-    """Runs work in threads, so that the event loop never waits, and refuses what is too much."""
+    """Runs work in threads, so that the event loop never waits, and refuses what is too much.
+
+    How many requests are let in follows from how long the last ones took: whoever is let in is answered soon.
+    Of what is free one client gets no more than it leaves, so that there is room for another.
+    """
 
     def __init__(self, options: ServiceOptions):
         self._options = options
+        self._most = self._limit = float(options.concurrent + options.waiting)
         self._pool = ThreadPoolExecutor(options.concurrent, thread_name_prefix="worker")
+        # Searches wait for those with which they are searched, and for no processor.
+        self._searches = ThreadPoolExecutor(int(self._most), thread_name_prefix="searches")
         self._drawer = ThreadPoolExecutor(_DRAWN_AT_ONCE, thread_name_prefix="drawer")
         self._busy = self._drawings = 0
+        self._of_client: Counter[str] = Counter()
 
     @property
     def busy(self) -> int:
         """How many requests are worked on or wait."""
         return self._busy
 
-    async def run(self, work: Callable[..., Result], *arguments: Any) -> Result:
-        """Run work in a thread; an HTTPException 503 says that too many wait, or that it takes too long.
+    async def run(self, client: str, work: Callable[..., Result], *arguments: Any) -> Result:
+        """Run a client's work in a thread; an HTTPException 503 says that it is too much, or takes too long.
 
         A thread cannot be stopped: work that is given up still counts until it ends.
         """
-        if self._busy >= self._options.concurrent + self._options.waiting:
+        return await self._admitted(self._pool, client, work, *arguments)
+
+    async def search(self, client: str, work: Callable[..., Result], *arguments: Any) -> Result:
+        """Run a search, as `run` does, beside all others that are let in: see `Batches`."""
+        return await self._admitted(self._searches, client, work, *arguments)
+
+    async def _admitted(
+        self, pool: ThreadPoolExecutor, client: str, work: Callable[..., Result], *arguments: Any
+    ) -> Result:
+        free = self._limit - self._busy
+        if free < 1 or self._of_client[client] > free:
             raise HTTPException(503, "Too many requests at once. Try again.", {"Retry-After": "1"})
         self._busy += 1
-        return await self._wait(self._pool.submit(work, *arguments), self._done)
+        self._of_client[client] += 1
+        start = time.monotonic()
+        return await self._wait(pool.submit(work, *arguments), lambda: self._done(client, start))
 
     async def draw(self, work: Callable[..., Result], *arguments: Any) -> Result:
         """Run a drawing in a thread of its own, beside all other work; else as `run`."""
@@ -53,13 +80,19 @@ class Workers:
         except TimeoutError:
             raise HTTPException(503, "The request took too long.", {"Retry-After": "1"}) from None
 
-    def _done(self) -> None:
+    def _done(self, client: str, start: float) -> None:
         self._busy -= 1
+        self._of_client[client] -= 1
+        if not self._of_client[client]:
+            del self._of_client[client]
+        is_late = time.monotonic() - start > _SOON
+        limit = self._limit - _FEWER if is_late else self._limit + _MORE
+        self._limit = min(max(limit, self._options.concurrent), self._most)
 
     def _drawn(self) -> None:
         self._drawings -= 1
 
     def close(self) -> None:
         """Take no more work."""
-        for pool in (self._pool, self._drawer):
+        for pool in (self._pool, self._searches, self._drawer):
             pool.shutdown(wait=False, cancel_futures=True)

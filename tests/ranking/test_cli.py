@@ -159,6 +159,23 @@ def test_rank_a_table_for_a_spreadsheet(command, model, tmp_path):
     assert read["score"].dtype == float
 
 
+def test_rank_a_sheet_of_a_spreadsheet(command, model, tmp_path):
+    openpyxl = pytest.importorskip("openpyxl", reason="Excel needs pip install -e '.[excel]'")
+    path, book = tmp_path / "new.xlsx", openpyxl.Workbook()
+    book.active.append(["nothing"])
+    sheet = book.create_sheet("new")
+    sheet.append(["question", "candidate"])
+    sheet.append(["Who?", "Ann."])
+    book.save(path)
+    ran = command("rank", model, "--table", path, "--sheet", "new")
+    assert ran.code == 0 and "Ann." in ran.out
+    ran = command("rank", model, "--table", path, "--sheet", "old")
+    assert ran.code == 2 and "'old'" in ran.err and "'new'" in ran.err
+    (tmp_path / "c.txt").write_text("Ann.\n")
+    ran = command("rank", model, QUESTION, tmp_path / "c.txt", "--sheet", "new")
+    assert ran.code == 2 and "--table" in ran.err
+
+
 def test_export(command, model, tmp_path):
     pytest.importorskip("tf2onnx", reason="ONNX needs pip install -e '.[onnx]'")
     (tmp_path / "texts.txt").write_text("Radium glows.\n")

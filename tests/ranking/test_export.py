@@ -8,7 +8,7 @@ import pytest
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import Vocabulary
 from answer_ranking.models import cosinet, ctrn, hyperqa
-from answer_ranking.ranking import Ranker
+from answer_ranking.ranking import Ranker, export
 from answer_ranking.ranking.export import export_onnx
 
 WORDS = ["who", "wrote", "it", "ann", "rain", "."]
@@ -39,6 +39,19 @@ def test_scores_are_the_ranker_s(ranker, build, options, tmp_path):
         texts = [[numbers.get(word, 1) for word in tokens] for tokens in made.tokenizer([question, answer])]
         given = dict(zip(("question", "answer"), (np.array([each], np.int32) for each in texts), strict=True))
         assert session.run(None, given)[0][0] == pytest.approx(score, abs=1e-5)
+
+
+def test_an_interrupted_export_leaves_no_words_of_another_model(ranker, tmp_path, monkeypatch):
+    pytest.importorskip("tf2onnx", reason="ONNX needs pip install -e '.[onnx]'")
+    (tmp_path / "m.words.json").write_text("of another model")
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(export.json, "dump", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        export_onnx(ranker(hyperqa, dimension=6, max_norm=0.7), tmp_path / "m.onnx")
+    assert [path.name for path in tmp_path.iterdir()] == ["m.onnx"]
 
 
 def test_what_cannot_be_exported_is_said(ranker, tmp_path):

@@ -10,6 +10,7 @@ pytest.importorskip("uvicorn")
 import uvicorn
 
 from answer_ranking.ranking.service import connections
+from answer_ranking.ranking.service.limits import RESTS
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 BODY = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -20,6 +21,8 @@ async def _application(scope, receive, send):
         await asyncio.sleep(0.6)  # longer than a head may take
     while (await receive()).get("more_body"):
         pass
+    if scope["path"] == "/later":
+        scope["state"][RESTS] = 0.5
     headers = [(b"content-length", b"2")]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": b"ok"})
@@ -86,6 +89,26 @@ def test_whole_request_may_take_longer_than_its_head():
         for _ in range(2):
             writer.write(REQUEST.replace(b"/ ", b"/slow "))
             assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200")
+
+    _run(client)
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_who_is_to_come_later_is_not_heard_before(at_once, monkeypatch):
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 60)
+
+    async def client(connect):
+        later = REQUEST.replace(b"/ ", b"/later ")
+        reader, writer = await connect(later + REQUEST if at_once else later)
+        await reader.readuntil(b"ok")
+        start = time.monotonic()
+        if not at_once:
+            writer.write(REQUEST)
+        other, _ = await connect(REQUEST)
+        await other.readuntil(b"ok")
+        soon = time.monotonic() - start
+        await reader.readuntil(b"ok")
+        assert soon < 0.4 < time.monotonic() - start
 
     _run(client)
 

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import shutil
+import signal
 import threading
 import time
 
@@ -96,5 +97,19 @@ def test_the_process_of_drawings_starts_again_after_it_was_ended(preset, answers
             drawer(reason)
         assert refused.value.status_code == 503
         assert drawer(reason).startswith("<svg")
+        (process,) = [each for each in multiprocessing.active_children() if each not in others]
+    finally:
+        drawer.close()
+    process.join(30)
+    assert process.exitcode == -signal.SIGKILL  # at once, and not when Matplotlib lets go
+
+
+def test_what_cannot_be_drawn_ends_no_process(preset, answers):
+    drawer = Drawer()
+    drawer.start()
+    try:
+        with pytest.raises(AttributeError):
+            drawer("no reason")
+        assert drawer(preset.explain(QUESTION, answers[0])).startswith("<svg")
     finally:
         drawer.close()

@@ -9,10 +9,14 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the service needs pip install -e '.[serve]'")
 
+from fastapi import HTTPException
+
 from answer_ranking.ranking.service import limits
+from answer_ranking.ranking.service import workers as service_workers
 from answer_ranking.ranking.service.engine import Engine
 from answer_ranking.ranking.service.limits import Bodies, Rates
 from answer_ranking.ranking.service.options import ServiceOptions
+from answer_ranking.ranking.service.workers import Workers
 
 QUESTION = "Who discovered radium?"
 
@@ -22,14 +26,15 @@ def test_a_body_without_a_length_is_bounded_too(client):
     assert client.post("/api/search", content=parts).status_code == 413
 
 
-async def _answer(app, receive):
+async def _answer(app, receive, client="a", announced=0):
     """Ask an application without a server; give the status of its answer."""
     sent = []
 
     async def send(message):
         sent.append(message)
 
-    scope = {"type": "http", "method": "POST", "path": "/", "headers": [], "client": ("a", 1)}
+    headers = [(b"content-length", str(announced).encode())] if announced else []
+    scope = {"type": "http", "method": "POST", "path": "/", "headers": headers, "client": (client, 1)}
     await app(scope, receive, send)
     return sent[0]["status"]
 
@@ -61,7 +66,7 @@ def test_large_bodies_are_bounded_over_all_requests():
                 await asyncio.sleep(60)
             return {"type": "http.request", "body": b"x" * 60_000, "more_body": True}
 
-        held = asyncio.create_task(_answer(bodies, unfinished))
+        held = asyncio.create_task(_answer(bodies, unfinished, client="b"))
         await asyncio.sleep(0.01)
         during = [await whole(size) for size in (5_000, 30_000, 60_000)]
         held.cancel()
@@ -69,6 +74,30 @@ def test_large_bodies_are_bounded_over_all_requests():
         return [*during, await whole(60_000)]
 
     assert asyncio.run(ask()) == [200, 200, 503, 200]
+
+
+def test_a_body_that_is_announced_is_refused_unread_and_leaves_half_to_others():
+    async def app(scope, receive, send):
+        await send({"status": 200})
+
+    async def ask():
+        bodies = Bodies(app, ServiceOptions(most_bytes=100_000, most_bytes_at_once=400_000))
+        halves = []
+        for _ in range(2):
+            halves.append(asyncio.create_task(_answer(bodies, asyncio.Event().wait, "b", 100_000)))
+        await asyncio.sleep(0.01)
+        statuses = []
+        for client, announced in (("b", 100_000), ("c", 100_000), ("c", 100_001)):
+            unread = asyncio.create_task(_answer(bodies, asyncio.Event().wait, client, announced))
+            done, _ = await asyncio.wait([unread], timeout=0.1)
+            statuses.append(unread.result() if done else "is read")
+            unread.cancel()
+        for half in halves:
+            half.cancel()
+        await asyncio.gather(*halves, return_exceptions=True)
+        return [*statuses, bodies.held]
+
+    assert asyncio.run(ask()) == [503, "is read", 413, 0]
 
 
 def test_a_client_that_asks_too_often_is_refused_for_a_while(monkeypatch):
@@ -154,6 +183,47 @@ def test_too_many_at_once_are_refused_and_the_others_answered(folder, served):
             thread.join()
         assert [each.status_code for each in answers] == [200, 200]
         assert ask(client).status_code == 200
+
+
+def test_one_client_leaves_room_for_another():
+    workers, go_on = Workers(ServiceOptions(concurrent=2, waiting=6)), threading.Event()
+
+    async def ask():
+        async def statuses(client, number):
+            asked = [asyncio.create_task(workers.run(client, go_on.wait, 60)) for _ in range(number)]
+            refused, _ = await asyncio.wait(asked, timeout=0.1)
+            assert all(each.exception().status_code == 503 for each in refused)
+            tasks.extend(asked)
+            return number - len(refused)
+
+        tasks = []
+        let_in = [await statuses("many", 20), await statuses("other", 1), await statuses("third", 1)]
+        go_on.set()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return let_in
+
+    many, other, third = asyncio.run(ask())
+    assert 4 <= many < 8 and (other, third) == (1, 1)
+    workers.close()
+
+
+def test_fewer_are_let_in_while_all_have_to_wait_long(monkeypatch):
+    monkeypatch.setattr(service_workers, "_SOON", 0.02)
+    workers = Workers(ServiceOptions(concurrent=2, waiting=30))
+
+    async def let_in(seconds):
+        asked = []
+        for number in range(40):
+            asked.append(workers.run(f"client {number}", time.sleep, seconds))
+        found = await asyncio.gather(*asked, return_exceptions=True)
+        return sum(not isinstance(each, HTTPException) for each in found)
+
+    async def ask():
+        return [await let_in(seconds) for seconds in (0.01, 0.01, *[0] * 12)]
+
+    first, slow, *quick = asyncio.run(ask())
+    assert first == 32 and slow < 10 and quick[-1] > slow
+    workers.close()
 
 
 def test_what_takes_too_long_is_given_up(folder, served):
