@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from answer_ranking.engine import Seed, TrainingData, options_of, train
+from answer_ranking.ranking.open_vocabulary import OpenVocabulary
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.train_options import FROM_PRESETS, TrainOptions
 
@@ -33,5 +34,7 @@ def _preset(name: str, data: TrainingData) -> "keras.Model":
     preset, vectors = Ranker.from_preset(name), data.word_vectors
     lacking = np.flatnonzero(~vectors.known)[1:]  # not the padding
     matrix = vectors.matrix.copy()
-    matrix[lacking] = preset.open_vocabulary.vectors_of_unknown([data.vocabulary.words[i] for i in lacking])
+    words = preset.open_vocabulary
+    assert isinstance(words, OpenVocabulary)
+    matrix[lacking] = words.vectors_of_unknown([data.vocabulary.words[i] for i in lacking])
     return with_word_vectors(preset.model, matrix)
