@@ -53,18 +53,12 @@ def test_shapes_broadcast():
 
 
 def test_wrong_shapes_are_refused():
-    with pytest.raises(ValueError, match="Received: input_shape="):
-        HyperbolicDistance()([points(2, 3), points(2, 4)])
-    with pytest.raises(ValueError, match="Received: input_shape="):
-        HyperbolicDistance()([points(2, 3), points(4, 3)])
-    with pytest.raises(ValueError, match="Received: input_shape="):
-        HyperbolicDistance()(points(2, 3))
-    with pytest.raises(ValueError, match="Received: form='log'"):
-        HyperbolicDistance(form="log")
-    with pytest.raises(ValueError, match="Received: max_norm=2"):
-        UnitBall(max_norm=2)
-    with pytest.raises(ValueError, match="Received: projection='cut'"):
-        UnitBall(projection="cut")
+    for inputs in ([points(2, 3), points(2, 4)], [points(2, 3), points(4, 3)], points(2, 3)):
+        with pytest.raises(ValueError, match="Received: input_shape="):
+            HyperbolicDistance()(inputs)
+    for layer, option in ((HyperbolicDistance, "form"), (UnitBall, "max_norm"), (UnitBall, "projection")):
+        with pytest.raises(ValueError, match=f"Received: {option}="):
+            layer(**{option: 2})
 
 
 def test_masks_of_both_sides_are_combined():

@@ -49,8 +49,8 @@ import importlib.util, sys
 sys.path += {packages!r}
 assert importlib.util.find_spec("answer_ranking") is None
 import numpy as np
-from {package} import HyperbolicDistance, MaskedMean
-import {package} as package
+from my_project.ranking_layers import HyperbolicDistance, MaskedMean
+import my_project.ranking_layers as package
 assert package.__file__.startswith({folder!r}), package.__file__
 distance = HyperbolicDistance()([np.zeros((1, 2), "float32"), np.array([[0.5, 0.0]], "float32")])
 assert abs(float(distance[0]) - np.log(3)) < 1e-5
@@ -58,20 +58,11 @@ assert len([getattr(package, name) for name in package.__all__]) == {count}
 """
 
 
-@pytest.mark.parametrize(("package", "copied"), [("layers", False), ("my_project.ranking_layers", True)])
-def test_the_folder_works_without_installation(package, copied, tmp_path):
-    root = FOLDER.parent
-    if copied:
-        root = tmp_path
-        (tmp_path / "my_project").mkdir()
-        shutil.copytree(FOLDER, tmp_path / package.replace(".", "/"))
-    script = ALONE.format(
-        packages=[path for path in sys.path if path.endswith("-packages")],
-        package=package,
-        folder=str(root),
-        count=len(layers.__all__),
-    )
+def test_a_copy_of_the_folder_works_without_installation(tmp_path):
+    shutil.copytree(FOLDER, tmp_path / "my_project" / "ranking_layers")
+    packages = [path for path in sys.path if path.endswith("-packages")]
+    script = ALONE.format(packages=packages, folder=str(tmp_path), count=len(layers.__all__))
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     command = [sys.executable, "-S", "-c", script]
-    run = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+    run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr[-2000:]

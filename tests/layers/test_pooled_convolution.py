@@ -69,8 +69,9 @@ def test_pooled_convolution_layer(arguments, inputs, shape, tmp_path):
     )
 
 
-@pytest.mark.parametrize("width", [1, 2, 3, 4, 5, 9])
-@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize(
+    ("width", "activation"), [(1, "tanh"), (2, "relu"), (3, "sigmoid"), (4, "linear"), (9, "relu")]
+)
 def test_convolution_equals_numpy(width, activation):
     layer = made(PooledConvolution(4, width, activation=activation), TEXTS)
     output = to_numpy(layer(TEXTS, mask=MASK))
@@ -126,17 +127,10 @@ def test_padding_changes_nothing():
     check_padding(layer, [TEXTS, CHANNELS], MASK, fills=fills, tolerance=1e-5)
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"filters": 0, "width": 3},
-        {"filters": 4, "width": 0},
-        {"filters": 4, "width": 3, "activation": "sine"},
-    ],
-)
+@pytest.mark.parametrize("arguments", [(0, 3), (4, 0), (4, 3, "sine")])
 def test_bad_arguments_are_refused(arguments):
     with pytest.raises(ValueError, match="Received: "):
-        PooledConvolution(**arguments)
+        PooledConvolution(*arguments)
 
 
 @pytest.mark.parametrize(
@@ -156,5 +150,3 @@ def test_wrong_shapes_are_refused(shapes):
     arrays = [np.zeros(shape) for shape in shapes]
     with pytest.raises(ValueError, match="Received: input_shape="):
         PooledConvolution(4, 3)(arrays if len(arrays) > 1 else arrays[0])
-    with pytest.raises(ValueError, match=r"Received: text\.shape="):
-        PooledConvolution(4, 3)(TEXTS, mask=MASK[:, 0])

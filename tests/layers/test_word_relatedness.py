@@ -197,11 +197,6 @@ def test_wrong_shapes_are_refused(question, answer):
         WordRelatedness().compute_output_shape([(4, 3, 5)])
 
 
-def test_wrong_masks_are_refused():
-    with pytest.raises(ValueError, match=r"Received: text\.shape="):
-        WordRelatedness()([QUESTIONS, ANSWERS], mask=[QUESTION_MASK, ANSWER_MASK[..., None]])
-
-
 @pytest.mark.parametrize(
     ("question", "answer", "expected"),
     [
