@@ -61,12 +61,6 @@ else:
 LIST = """python reproduce/tiny.py --seeds 3 --record tiny/a
 python reproduce/tiny.py --fail --seeds 2 --record tiny/bad
 """
-MODELS = {
-    "hyperqa/sample/hyperqa": "hyperqa_wikiqa.py --seeds 2",
-    "ctrn/sample/qrnn": "ctrn_trecqa.py --model qrnn --variant None --filters 8 --seeds 1",
-    "cosinet/sample/list": "cosinet_wikiqa.py --model cosinet-list-rnn --filters 8 --seeds 1",
-    "attentive_pooling/sample/ap-cnn": "attentive_pooling_wikiqa.py --model ap-cnn --filters 8 --seeds 1",
-}
 # A search whose trials take half a second each. It says how many there are already, and which node runs it:
 # the parent of its parent.
 SEARCH = """
@@ -102,7 +96,8 @@ def root(tmp_path, monkeypatch):
 
 
 def reproduce(root, **options):
-    return experiment_list.reproduce(experiments=root / "list", results=root / "results", **options)
+    places = {"experiments": root / "list", "results": root / "results", **options}
+    return experiment_list.reproduce(**places)
 
 
 def starts(root):
@@ -235,99 +230,98 @@ def test_a_node_at_another_commit_runs_nothing(root):
     assert not (root / "reproduce/starts").exists()
 
 
-@pytest.mark.slow
-def test_a_node_is_lost_and_nothing_with_it(tmp_path, monkeypatch):
-    """Four models' seeds on two nodes: values are those of one machine, to the digit."""
+@pytest.fixture(scope="module")
+def cluster():
+    """A Ray cluster whose head runs no task: each test adds the nodes that it loses."""
     utils = pytest.importorskip("ray.cluster_utils", reason="needs Ray: pip install -e '.[cluster]'")
-    (tmp_path / "list").write_text(
-        "".join(
-            f"python reproduce/{command} --dataset sample --epochs 2 --record {name}\n"
-            for name, command in MODELS.items()
-        )
-    )
-    records = {}
-    for name in ("one", "two"):
+    with pytest.MonkeyPatch.context() as patch:
+        # The paths of Ray's sockets have to be short.
+        patch.setenv("RAY_TMPDIR", tempfile.gettempdir())
+        made = utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+        yield made
+        made.shutdown()
+
+
+@pytest.fixture
+def nodes(cluster, tmp_path, monkeypatch):
+    """Two nodes with a processor each, which know no data set and keep their files in the test's folder."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for name in data_transfer.HOMES:
+        monkeypatch.delenv(name, raising=False)
+    made = [cluster.add_node(num_cpus=1) for _ in range(2)]
+    yield made
+    for node in made:
+        if node in cluster.worker_nodes:
+            cluster.remove_node(node)
+
+
+def lose_when(condition, lose):
+    """Lose a node as soon as the condition holds; give the thread that waits for it."""
+
+    def wait():
+        end = time.monotonic() + 300
+        while time.monotonic() < end and not condition():
+            time.sleep(0.05)
+        lose()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    return thread
+
+
+@pytest.mark.slow
+def test_a_node_is_lost_and_nothing_with_it(cluster, nodes, tmp_path, monkeypatch):
+    """Seeds on two nodes: values are those of this machine alone, to the digit."""
+    command = "python reproduce/hyperqa_wikiqa.py --dataset sample --epochs 2 --seeds 2 --record hyperqa\n"
+    (tmp_path / "list").write_text(command)
+    monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", "1")
+
+    def record_of(name, **options):
         folder = tmp_path / name
         folder.mkdir()
         monkeypatch.setattr(experiment_list, "ROOT", folder)
-        options = {"experiments": tmp_path / "list", "results": folder / "results"}
-        if name == "one":
-            monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", "1")
-            assert experiment_list.reproduce(jobs=1, **options) == 0
-        else:
-            # The paths of Ray's sockets have to be short.
-            monkeypatch.setenv("RAY_TMPDIR", tempfile.gettempdir())
-            monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-            cluster = utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
-            killer = threading.Thread(target=lose, args=(cluster, cluster.add_node(num_cpus=1), tmp_path))
-            killer.start()
-            try:
-                assert experiment_list.reproduce(ray=cluster.address, **options) == 0
-            finally:
-                killer.join()
-                cluster.shutdown()
-        records[name] = {
-            path.relative_to(folder): json.loads(path.read_text())
-            for path in folder.glob("results/**/*.json")
-        }
-    assert len(records["one"]) == len(MODELS) and records["one"].keys() == records["two"].keys()
-    for path, record in records["one"].items():
-        other = records["two"][path]
-        for key in ("metrics", "metrics_dev", "per_question", "seeds", "configuration", "data", "processors"):
-            assert other[key] == record[key], (path, key)
-    assert (tmp_path / "lost").exists()
+        assert reproduce(tmp_path, results=folder / "results", **options) == 0
+        return json.loads((folder / "results" / "hyperqa.json").read_text())
 
+    def both_train():
+        logs = (tmp_path / "answer-ranking" / "tasks").glob("*/log")
+        return sum("questions" in log.read_text(errors="replace") for log in logs) == 2
 
-def lose(cluster, node, folder):
-    """Kill a node when both nodes train."""
-    end = time.monotonic() + 300
-    while time.monotonic() < end:
-        logs = list((folder / "answer-ranking" / "tasks").glob("*/log"))
-        if sum("questions" in log.read_text(errors="replace") for log in logs) >= 2:
-            cluster.remove_node(node, allow_graceful=False)
-            (folder / "lost").touch()
-            return
-        time.sleep(0.05)
+    killer = lose_when(both_train, lambda: cluster.remove_node(nodes[1], allow_graceful=False))
+    try:
+        there = record_of("there", ray=cluster.address)
+    finally:
+        killer.join()
+    assert nodes[1] not in cluster.worker_nodes
+    here = record_of("here", jobs=1)
+    for key in ("metrics", "metrics_dev", "per_question", "seeds", "configuration", "data", "processors"):
+        assert there[key] == here[key], key
 
 
 @pytest.mark.slow
-def test_a_search_goes_on_on_another_node_from_its_last_trial(tmp_path, monkeypatch):
-    utils = pytest.importorskip("ray.cluster_utils", reason="needs Ray: pip install -e '.[cluster]'")
+def test_a_search_goes_on_on_another_node_from_its_last_trial(cluster, nodes, tmp_path):
     (tmp_path / "studies").mkdir()
     script = tmp_path / "studies" / "search.py"
     script.write_text(SEARCH)
     (tmp_path / "list").write_text(f"python {script} --record tiny/a\n")
-    monkeypatch.setenv("RAY_TMPDIR", tempfile.gettempdir())
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    for name in ("QA_DATA_HOME", "QA_EMBEDDINGS_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    cluster = utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
     here = tmp_path / "results" / "tiny" / "a.trials.jsonl"
-
     # An earlier command has left two trials.
     here.parent.mkdir(parents=True)
     here.write_text('{"trial": 0}\n{"trial": 1}')
     starts = tmp_path / "studies" / "starts"
-    nodes = {
-        node.all_processes["raylet"][0].process.pid: node
-        for node in (cluster.add_node(num_cpus=1), cluster.add_node(num_cpus=1))
-    }
+
+    by_raylet = {node.all_processes["raylet"][0].process.pid: node for node in nodes}
 
     def lose_the_node_of_the_search():
-        end = time.monotonic() + 120
-        while time.monotonic() < end and len(here.read_text().splitlines()) < 5:
-            time.sleep(0.05)
-        cluster.remove_node(nodes[int(starts.read_text().split()[1])], allow_graceful=False)
+        cluster.remove_node(by_raylet[int(starts.read_text().split()[1])], allow_graceful=False)
         # Both nodes are this machine: the second one is not to see what the first one had.
         shutil.rmtree(tmp_path / "answer-ranking" / "tasks", ignore_errors=True)
 
-    killer = threading.Thread(target=lose_the_node_of_the_search)
-    killer.start()
+    killer = lose_when(lambda: len(here.read_text().splitlines()) >= 5, lose_the_node_of_the_search)
     try:
         assert reproduce(tmp_path, ray=cluster.address) == 0
     finally:
         killer.join()
-        cluster.shutdown()
     (first, _), (second, _) = (map(int, line.split()) for line in starts.read_text().splitlines())
     assert first == 2 and 5 <= second < 16
     trials = [json.loads(line)["trial"] for line in here.read_text().splitlines()]
