@@ -35,6 +35,28 @@ def make_split():
 
 
 @pytest.fixture
+def correct_first():
+    """Texts that say nothing, in lists of 4 to 7 with the correct candidates first, as in TrecQA."""
+
+    def make(n_questions, seed, n_correct=1):
+        rng = np.random.default_rng(seed)
+        counts = rng.integers(4, 8, n_questions)
+        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        n = offsets[-1]
+        place = np.arange(n) - np.repeat(offsets[:-1], counts)
+        return EncodedSplit(
+            questions=EncodedTexts(np.full(n_questions, 2, np.int32), np.arange(n_questions + 1)),
+            candidates=EncodedTexts(rng.integers(3, 6, n).astype(np.int32), np.arange(n + 1)),
+            candidate_offsets=offsets,
+            labels=(place < n_correct).astype(np.int8),
+            question_ids=[f"{seed}-{i}" for i in range(n_questions)],
+            candidate_ids=[f"c{i}" for i in range(n)],
+        )
+
+    return make
+
+
+@pytest.fixture
 def make_vectors():
     """Random word vectors with a zero row for padding."""
 

@@ -77,8 +77,3 @@ def test_batches_are_made_between_the_steps(monkeypatch):
     for asked_for in (1, 2):
         next(stream)
         assert len(source.made) == asked_for
-
-
-def test_nothing_is_tuned_in_the_background():
-    # Keras' iterator reads the options of the whole pipeline.
-    assert BatchStream(Numbers(), None).dataset().options().autotune.enabled is False

@@ -153,8 +153,7 @@ def test_every_batch_draws_its_own_dropout(make_split, make_vectors, kind):
 
 def assert_same(ours, theirs):
     assert ours[:2] == theirs[:2]
-    for a, b in zip(ours[2], theirs[2], strict=True):
-        np.testing.assert_array_equal(a, b)
+    np.testing.assert_equal(ours[2], theirs[2])
 
 
 @pytest.mark.parametrize(
@@ -274,19 +273,6 @@ def shown(make_split, make_vectors):
 NAMES = {"loss", "edge_share", "gradient_norm", "dev_map", "dev_mrr", "dev_p@1", "dev_ndcg@10"}
 
 
-def test_tensorboard_holds_the_history(shown, tmp_path):
-    pytest.importorskip("tensorboard", reason="tensorboard is not installed")
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-    from tensorboard.util import tensor_util
-
-    history = shown(keras.callbacks.TensorBoard(tmp_path)).history
-    events = EventAccumulator(str(tmp_path / "train")).Reload()
-    for name in NAMES:
-        # Keras takes every figure without the prefix `val_` for one of training.
-        logged = [tensor_util.make_ndarray(e.tensor_proto).item() for e in events.Tensors(f"epoch_{name}")]
-        assert logged == pytest.approx([epoch[name] for epoch in history], rel=1e-6)
-
-
 def test_a_user_s_callback_sees_every_epoch_and_may_end_the_training(shown):
     seen = []
 
@@ -341,13 +327,7 @@ def test_no_epoch_leaves_the_ranker_as_it_is(make_split, make_vectors):
     before = ranker.get_weights()
     result = fit(ranker, Pairwise(make_split(), PairwiseOptions(epochs=0)), dev=make_split(6, seed=1))
     assert (result.history, result.best_epoch) == ([], -1)
-    for ours, theirs in zip(ranker.get_weights(), before, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-
-
-def test_an_unknown_optimizer_is_refused(shown):
-    with pytest.raises(UserError, match="no optimizer 'nadamax'"):
-        shown(optimizer="nadamax")
+    np.testing.assert_equal(ranker.get_weights(), before)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from answer_ranking.data_prep import EncodedSplit, EncodedTexts
 from answer_ranking.evaluation import measure
 from answer_ranking.models import cosinet
 from answer_ranking.training import Listwise, ListwiseOptions, fit, score
@@ -83,26 +82,9 @@ def test_a_step_of_gradient_descent_is_that_of_float64(make_split, l2):
     assert logs["gradient_norm"][0] == pytest.approx(np.linalg.norm(gradient), rel=1e-4)
 
 
-def correct_first(n_questions, seed):
-    """Texts that say nothing, in lists that have the only correct candidate first, as TrecQA's files do."""
-    rng = np.random.default_rng(seed)
-    counts = rng.integers(4, 8, n_questions)
-    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    labels = np.zeros(offsets[-1], np.int8)
-    labels[offsets[:-1]] = 1
-    return EncodedSplit(
-        questions=EncodedTexts(np.full(n_questions, 2, np.int32), np.arange(n_questions + 1)),
-        candidates=EncodedTexts(rng.integers(3, 6, offsets[-1]).astype(np.int32), np.arange(offsets[-1] + 1)),
-        candidate_offsets=offsets,
-        labels=labels,
-        question_ids=[f"{seed}-{i}" for i in range(n_questions)],
-        candidate_ids=[f"c{i}" for i in range(offsets[-1])],
-    )
-
-
 @pytest.mark.parametrize(("order_seed", "lowest", "highest"), [(None, 0.99, 1.0), (0, 0.05, 0.45)])
 def test_a_model_across_candidates_finds_answers_that_stand_first_unless_they_are_shuffled(
-    make_vectors, order_seed, lowest, highest
+    make_vectors, correct_first, order_seed, lowest, highest
 ):
     ranker = cosinet(make_vectors(), objective="listwise", across="rnn", filters=6, width=1)
     train, dev = correct_first(120, 0), correct_first(120, 1)

@@ -5,7 +5,6 @@ import pytest
 
 from answer_ranking.data_prep import UserError
 from answer_ranking.training import Pointwise, PointwiseOptions
-from answer_ranking.training.batch_stream import BatchStream
 
 
 @pytest.fixture
@@ -73,19 +72,6 @@ def test_pairs_of_like_length_go_together(split):
     # The batches themselves come in random order.
     means = [lengths[rows].mean() for rows in epoch_of(way_of(split, 8))]
     assert means != sorted(means)
-
-
-def test_the_stream_follows_the_epoch(split):
-    way = way_of(split, 16, seed=4)
-    stream = BatchStream(way, None)
-    dataset = stream.dataset()
-    for epoch in (0, 1, 0):
-        stream.epoch = epoch
-        streamed = [rows_of(batch) for batch in dataset.as_numpy_iterator()]
-        assert streamed == epoch_of(way, epoch)
-    assert set(dataset.element_spec) == {"question", "answer", "label", "weight", "features"}
-    assert dataset.element_spec["features"].shape == (None, 2)
-    assert int(dataset.cardinality()) == len(way)
 
 
 @pytest.mark.parametrize("label", [0, 1])

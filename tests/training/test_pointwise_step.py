@@ -17,7 +17,7 @@ from answer_ranking.training.batch_stream import BatchStream
 from answer_ranking.training.fitting import StopOnDivergence
 
 RATE = 0.3
-OPTIONS = [{}, {"l2": 0.02}, {"clip_norm": 0.05}, {"clip_norm": 1e3}, {"l2": 0.02, "clip_norm": 0.03}]
+OPTIONS = [{}, {"clip_norm": 1e3}, {"l2": 0.02, "clip_norm": 0.03}]
 
 
 def linear_ranker(vectors, n_features):
@@ -160,8 +160,7 @@ def test_a_step_that_is_not_finite_changes_nothing(make_split, make_vectors):
     before = ranker.get_weights()
     with pytest.raises(TrainingDivergedError, match=r"at step 0: the loss is nan"):
         trained(way, ranker, keras.optimizers.Adam(0.1), [StopOnDivergence()])
-    for ours, theirs in zip(ranker.get_weights(), before, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_equal(ranker.get_weights(), before)
 
 
 @pytest.mark.parametrize("reading", ["parameters", "released_code"])

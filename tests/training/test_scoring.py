@@ -100,13 +100,6 @@ def test_order_matters_to_a_network_across_candidates_and_to_nothing_else(make_s
             np.testing.assert_allclose(in_order, shuffled, atol=2e-6)
 
 
-def test_without_a_network_across_candidates_lists_score_as_pairs(make_split, make_vectors):
-    split, vectors = make_split(9, seed=5), make_vectors()
-    lists = cosinet(vectors, objective="listwise", filters=6, seed=3)
-    pairs = cosinet(vectors, objective="pointwise", filters=6, seed=3)
-    np.testing.assert_allclose(score(lists, split), score(pairs, split), atol=2e-6)
-
-
 @pytest.mark.parametrize("texts_per_chunk", [1, 20, 8192])
 def test_texts_that_are_encoded_once_score_as_pairs(make_split, make_vectors, monkeypatch, texts_per_chunk):
     monkeypatch.setattr(scoring, "_TEXTS_PER_CHUNK", texts_per_chunk)
