@@ -131,33 +131,6 @@ def test_texts_without_words_score_0_and_leave_the_gradients_finite(name):
     assert not padding.any()
 
 
-def test_trainable_parameters_by_formula():
-    """The paper's sizes over 300-dimensional vectors."""
-    n, h = 300, 141
-    lstm_parameters = 2 * (4 * h * (n + h) + 4 * h)
-    for model, expected in (
-        (qa_cnn(vectors(n)), 2 * n * 4000 + 4000),
-        (ap_cnn(vectors(n)), 4 * n * 400 + 400 + 400**2),
-        (ap_cnn(vectors(100), window=3), 3 * 100 * 400 + 400 + 400**2),
-        (qa_bilstm(vectors(n)), lstm_parameters),
-        (ap_bilstm(vectors(n)), lstm_parameters + (2 * h) ** 2),
-    ):
-        assert sum(np.prod(v.shape) for v in model.trainable_variables) == expected
-        assert not any("word_vectors" in v.path for v in model.trainable_variables)
-
-
-@each
-def test_seeds_determine_the_initial_weights(name):
-    one, same, other = (
-        RANKERS[name](vectors(6), **SMALL[name], seed=seed).trainable_variables for seed in (1, 1, 2)
-    )
-    for a, b, c in zip(one, same, other, strict=True):
-        np.testing.assert_array_equal(a, b)
-        assert a.name == "bias" or (np.asarray(a) != np.asarray(c)).any()
-    kernels = [np.asarray(v) for v in one if "kernel" in v.name and v.shape == one[0].shape]
-    assert all((a != b).any() for i, a in enumerate(kernels) for b in kernels[:i])
-
-
 @pytest.mark.parametrize("name", ["AP-CNN", "AP-BiLSTM"])
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
 def test_half_precision(name, policy):

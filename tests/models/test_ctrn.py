@@ -18,26 +18,6 @@ def trainable(model):
     return sum(int(np.prod(v.shape)) for v in model.trainable_variables)
 
 
-@pytest.mark.parametrize(
-    ("build", "printed", "biases"), [(ctrn, 1_052_800, 0), (qrnn, 1_052_800, 0), (lstm, 1_794_176, 4 * 512)]
-)
-def test_trainable_parameters_are_those_of_the_paper_s_formula(build, printed, biases):
-    """Table 2 with d = 512, m = 300, h = 128, k = 2; it leaves out the softmax and the LSTM's biases."""
-    d, m, h, k = 512, 300, 128, 2
-    gates = 4 * (m * d + d * d) if build is lstm else 3 * k * d * m
-    assert gates + 2 * d * h + h == printed
-    model = build(vectors(m), d, hidden=(h,))
-    assert trainable(model) == printed + biases + 2 * h + 2
-    assert not any("word_vectors" in v.path for v in model.trainable_variables)
-
-
-@each_model
-def test_projection_and_features_add_their_own_parameters(build):
-    plain, projected = build(vectors(7), 4, hidden=(5,)), build(vectors(7), 4, hidden=(5,), projection=7)
-    assert trainable(projected) - trainable(plain) == 7 * 7
-    assert trainable(build(vectors(7), 4, hidden=(5,), n_features=3)) - trainable(plain) == 3 * 5
-
-
 @each_model
 def test_contract_of_inputs_and_scores(build):
     model = build(vectors(6), 4, n_features=2)
@@ -123,27 +103,6 @@ def test_binary_cross_entropy_of_the_score_is_the_cross_entropy_of_the_softmax()
     assert float(loss) == pytest.approx(-np.log(softmax[np.arange(2), labels]).mean(), rel=1e-5)
 
 
-@pytest.mark.parametrize("build", [ctrn, qrnn, lstm, features_alone])
-def test_the_seed_decides_weights_and_dropout(build):
-    word_vectors = vectors(6)
-    features = RNG.normal(size=(2, 4)).astype("float32")
-
-    def train(seed):
-        if build is features_alone:
-            model, inputs = build(4, hidden=(5,), seed=seed), [QUESTION, ANSWER, features]
-        else:
-            model, inputs = build(word_vectors, 4, projection=5, seed=seed), [QUESTION, ANSWER]
-        first = model.get_weights()
-        model.compile("sgd", keras.losses.BinaryCrossentropy(from_logits=True), run_eagerly=True)
-        model.fit(inputs, np.array([1.0, 0.0]), epochs=2, verbose=0, shuffle=False)
-        return [*first, *model.get_weights()]
-
-    one, again, other = train(1), train(1), train(2)
-    for a, b in zip(one, again, strict=True):
-        np.testing.assert_array_equal(a, b)
-    assert any((a != b).any() for a, b in zip(one[1:], other[1:], strict=True))
-
-
 def test_features_alone_are_an_mlp_over_the_features_and_nothing_else():
     model = features_alone(4, hidden=(5, 3), seed=2)
     assert [x.name for x in model.inputs] == ["question", "answer", "features"]
@@ -160,11 +119,6 @@ def test_features_alone_are_an_mlp_over_the_features_and_nothing_else():
     np.testing.assert_allclose(scores, x[:, 1] - x[:, 0], rtol=1e-5)
     # The words are taken, of whatever length, and not looked at.
     np.testing.assert_array_equal(model.predict([ANSWER + 1, QUESTION, features], verbose=0), scores)
-
-
-def test_features_alone_need_features():
-    with pytest.raises(ValueError, match="Received: n_features=0"):
-        features_alone(0)
 
 
 @pytest.mark.parametrize(
@@ -184,3 +138,5 @@ def test_features_alone_need_features():
 def test_bad_options_are_refused(build, options):
     with pytest.raises(ValueError, match="Received"):
         build(**{"word_vectors": vectors(6), **options})
+    with pytest.raises(ValueError, match="Received: n_features=0"):
+        features_alone(0)

@@ -110,8 +110,3 @@ def test_the_encoding_is_there_in_a_fresh_process(tmp_path):
         name, *found = line.split()
         assert name == ENCODINGS[build]
         np.testing.assert_allclose(np.float64(found), scores(model), rtol=1e-5)
-
-
-@pytest.mark.parametrize("build", [ctrn, cosinet])
-def test_pairs_that_are_read_together_have_none(build):
-    assert not hasattr(build(VECTORS), "encoding")

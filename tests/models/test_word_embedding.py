@@ -56,19 +56,8 @@ def test_training_one_ranker_leaves_the_other_as_it_was(rankers):
     moved = [v.path for v, b in zip(first.weights, before, strict=True) if (v.numpy() != b).any()]
     assert {v.path for v in first.trainable_variables} <= set(moved)
     assert not any("word_vectors" in path for path in moved)
-    for ours, theirs in zip(second.get_weights(), others, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_equal(second.get_weights(), others)
     np.testing.assert_array_equal(second.predict([QUESTION, ANSWER], verbose=0), scores)
-
-
-def test_a_ranker_with_a_shared_layer_is_that_with_its_own(rankers):
-    own = ctrn(VECTORS, 4, hidden=(3,), dropout=0.1, seed=2)
-    for ours, theirs in zip(rankers[0].get_weights(), own.get_weights(), strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-    for ranker in (rankers[0], own):
-        fit(ranker)
-    for ours, theirs in zip(rankers[0].get_weights(), own.get_weights(), strict=True):
-        np.testing.assert_array_equal(ours, theirs)
 
 
 def test_each_ranker_with_a_shared_layer_is_saved_whole(rankers, tmp_path):

@@ -136,13 +136,3 @@ def test_gradients_of_the_recurrence_are_the_slopes_in_float64(lengths):
     for gradient, slope in zip(found, slopes, strict=True):
         np.testing.assert_allclose(gradient, slope, rtol=1e-6, atol=1e-8)
     assert np.abs(slopes[0]).max() > 0.01 or not any(lengths)
-
-
-@pytest.mark.parametrize("lengths", [[3, 0, 6], [0, 0], []])
-def test_padding_of_the_recurrence_may_hold_anything(lengths):
-    places, rows, recurrent = recurrence(lengths)
-    rows = tf.concat([tf.fill(rows[:, :1].shape, np.float64("nan")), rows[:, 1:]], 1)
-    states = bilstm_states(places, rows, recurrent).numpy()
-    assert states.shape == (len(lengths), 6, 6)
-    assert not states[places == 0].any()
-    assert np.isfinite(states).all()
