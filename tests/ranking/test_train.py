@@ -263,7 +263,6 @@ def test_the_report_says_what_to_use(shift, begin):
     [
         ("ctrn", "CTRN"),
         ("ap-cnn", "AP-CNN"),
-        ("cosinet", "Cosinet"),
         ("ca-list-birnn", "CA list BiRNN"),
     ],
 )
