@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
@@ -11,19 +12,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-ROOMS = (
-    "base",
-    "layers",
-    "models",
-    "training",
-    "data_prep",
-    "evaluation",
-    "engine",
-    "reports",
-    "ranking",
-    "reproduce",
-    "cli",
-)
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+ROOMS = SETTINGS["tool"]["setuptools"]["package-dir"].values()
 
 USE = """
 import evaluation, models
