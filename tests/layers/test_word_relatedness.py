@@ -195,16 +195,3 @@ def test_wrong_shapes_are_refused(question, answer):
         WordRelatedness()([np.zeros(question), np.zeros(answer)])
     with pytest.raises(ValueError, match="Received: input_shape="):
         WordRelatedness().compute_output_shape([(4, 3, 5)])
-
-
-@pytest.mark.parametrize(
-    ("question", "answer", "expected"),
-    [
-        ((None, None, 5), (None, None, 5), [(None, None, 6), (None, None, 6)]),
-        ((None, 3, 5), (None, None, 7, 5), [(None, None, 3, 6), (None, None, 7, 6)]),
-        ((2, 1, 3, 5), (2, 4, 7, 5), [(2, 4, 3, 6), (2, 4, 7, 6)]),
-        ((None, 3, 5), (2, 7, 5), [(2, 3, 6), (2, 7, 6)]),
-    ],
-)
-def test_output_shapes(question, answer, expected):
-    assert WordRelatedness().compute_output_shape([question, answer]) == expected
