@@ -61,9 +61,7 @@ def assert_same_run(output, sample_run, what):
             facts(each / f"seed-{seed}" / "state.npz") for each in (ours, theirs)
         )
         assert our_facts == facts_of, what
-        assert our_arrays.keys() == arrays_of.keys()
-        for name, array in our_arrays.items():
-            np.testing.assert_array_equal(array, arrays_of[name], err_msg=what)
+        np.testing.assert_equal(our_arrays, arrays_of, err_msg=what)
     for path in sorted((theirs / "runs").iterdir()):
         assert (ours / "runs" / path.name).read_bytes() == path.read_bytes(), (path.name, what)
     records = [type(sample_run)(each).record for each in (output, sample_run.output)]
@@ -71,8 +69,7 @@ def assert_same_run(output, sample_run, what):
         del record["created"], record["seconds_per_epoch"]
     assert records[0] == records[1], what
     models = [keras.models.load_model(each / "model" / "ranker.keras") for each in (ours, theirs)]
-    for a, b in zip(*(model.get_weights() for model in models), strict=True):
-        np.testing.assert_array_equal(a, b)
+    np.testing.assert_equal(*(model.get_weights() for model in models))
 
 
 @pytest.mark.slow

@@ -108,13 +108,9 @@ def test_an_option_without_effect_does_not_exist(capsys, script, model, own, oth
 # Of all scripts; the first of them shows it.
 COMMON = [
     (["--seeds", "0"], "seeds must be at least 1"),
-    (["--first-seed", "-1"], "first_seed must be at least 0"),
     (["--identity-dimensions", "-1"], "identity_dimensions must be at least 0"),
-    (["--epochs", "0"], "epochs must be at least 1"),
     (["--learning-rate", "inf"], "learning_rate must be"),
     (["--l2", "nan"], "l2 must be"),
-    (["--patience", "0"], "patience must be at least 1"),
-    (["--batch-size", "0"], "batch_size must be at least 1"),
     (["--embedding-dropout", "1"], "embedding_dropout must be at least 0 and below 1"),
     (["--model", "nope"], "--model must be one of"),
     (["--record", "Not a name"], "record"),
@@ -125,11 +121,9 @@ COMMON = [
 ]
 OWN = {
     "hyperqa_wikiqa": [
-        (["--margin", "-1"], "margin must be above 0"),
         (["--max-norm", "1.5"], "max_norm must be above 0 and at most 1"),
         (["--dimension", "0"], "dimension must be at least 1"),
         (["--dropout", "1"], "dropout must be at least 0 and below 1"),
-        (["--own-negatives", "0", "--foreign-negatives", "0"], "must not both be 0"),
         (["--dataset", "sample", "--optimizer", "fastest"], "no optimizer 'fastest'"),
         (["--dataset", "sample", "--embeddings", "no-such-vectors"], "no-such-vectors"),
     ],
@@ -151,7 +145,6 @@ OWN = {
         (["--filters", "0"], "filters must be at least 1"),
         (["--window", "0"], "window must be at least 1"),
         (["--word-vector-norm", "0"], "word_vector_norm must be above 0"),
-        (["--share-negatives", "--negatives-from", "own"], "choose one of them"),
         *(
             (["--model", entry.name, "--optimizer", "Adam"], "give --learning-rate")
             for entry in of_paper("attentive_pooling")
@@ -230,18 +223,14 @@ def test_every_record_is_one_of_the_list():
         assert given_option(record.command.split(), "--record") in names, record.command
 
 
-def listed_experiments():
-    found = []
-    for name, command in read_list(LIST).items():
-        script, *arguments = command.split()[1:]
-        if "studies/" not in script:
-            found.append((name, parse("", presets(Path(script).stem), arguments)))
-    return found
+LISTED = {name: command for name, command in read_list(LIST).items() if "studies/" not in command}
 
 
-@pytest.mark.parametrize(("name", "experiment"), listed_experiments())
-def test_a_listed_command_states_the_options_of_its_record(name, experiment):
+@pytest.mark.parametrize("name", LISTED)
+def test_a_listed_command_states_the_options_of_its_record(name):
     """A record of before may name options without effect as well; a command that was not run yet has none."""
+    script, *arguments = LISTED[name].split()[1:]
+    experiment = parse("", presets(Path(script).stem), arguments)
     folder = RESULTS / Path(name).parent
     for record in load_records(folder) if folder.is_dir() else ():
         if given_option(record.command.split(), "--record") != name:

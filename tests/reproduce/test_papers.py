@@ -1,6 +1,5 @@
 """The recipe of every paper, on the sample and on small files in the released formats."""
 
-import json
 import pickle
 import re
 import shlex
@@ -16,14 +15,10 @@ from answer_ranking.data_prep.dataset import find_description
 from answer_ranking.engine import Seed, build
 from answer_ranking.ranking import Ranker
 from answer_ranking.reproduce import (
-    attentive_pooling_insuranceqa,
-    attentive_pooling_semevalcqa,
-    cosinet_wikiqa,
     ctrn_semevalcqa,
     ctrn_trecqa,
     ctrn_yahooqa,
     hyperqa_semevalcqa,
-    hyperqa_yahooqa,
 )
 from answer_ranking.reproduce.experiments.data_options import DataOptions, ScaledData
 from answer_ranking.reproduce.experiments.options import Experiment
@@ -43,14 +38,9 @@ ONCE = ("--epochs", "1", "--seeds", "1")
         # 3kdm + 2dh + h, and what Table 2 leaves out: the weights of the features, and the softmax.
         (("ctrn", *QRNN), "CTRN", 3 * 2 * 6 * 50 + 2 * 6 * 5 + 5 + 4 * 5 + 12),
         (
-            ("qrnn", *QRNN, "--projection", "7"),
+            ("qrnn", *QRNN, "--pooling", "ifo", "--projection", "7", "--no-overlap-features"),
             "QRNN",
-            3 * 2 * 6 * 7 + 50 * 7 + 2 * 6 * 5 + 5 + 4 * 5 + 12,
-        ),
-        (
-            ("qrnn", *QRNN, "--pooling", "ifo", "--no-overlap-features"),
-            "QRNN",
-            4 * 2 * 6 * 50 + 2 * 6 * 5 + 5 + 12,
+            4 * 2 * 6 * 7 + 50 * 7 + 2 * 6 * 5 + 5 + 12,
         ),
         (("lstm", *LSTM), "LSTM", 4 * (50 * 6 + 6 * 6 + 6) + 2 * 6 * 5 + 5 + 4 * 5 + 12),
         (("features", *MLP), "Overlap features alone", 4 * 5 + 5 + 12),
@@ -72,48 +62,6 @@ def test_the_models_of_ctrn(run_in_process, run_on_disk, tmp_path, options, titl
     scores = Ranker.load(folder / "model").score(zip(rows["question"], rows["candidate"], strict=True))
     found = dict(zip(rows["candidate_id"], scores, strict=True))
     assert found == pytest.approx(expected, rel=1e-3, abs=2e-5)
-
-
-def test_the_same_seed_gives_the_same_numbers_again_and_another_one_others(run_in_process, tmp_path):
-    options = ("--model", "qrnn", *QRNN, *ON_SAMPLE, "--epochs", "2")
-    for folder, seeds in (("both", ["--seeds", "2"]), ("one", ["--first-seed", "1"])):
-        assert (
-            run_in_process(
-                run_experiment, ctrn_trecqa.PRESETS, *options, *seeds, "--output", tmp_path / folder
-            )[0]
-            == 0
-        )
-    first, second, again = (
-        [float(line.split()[4]) for line in path.read_text().splitlines()]
-        for path in sorted(tmp_path.glob("*/*/*/runs/test-seed-*.run"))
-    )
-    assert again == pytest.approx(second, rel=1e-4, abs=1e-5)
-    assert np.abs(np.subtract(first, second)).max() > 1e-3
-    # The seed decides nothing that is shared: the folder is named by the options.
-    assert len({path.name for path in tmp_path.glob("*/*/*")}) == 1
-
-
-@pytest.mark.parametrize(
-    ("name", "parameters"),
-    [
-        # Two convolutions, two ways of a recurrent network over [q * a ; q - a], a linear score.
-        ("cosinet-list-birnn", 2 * (51 * 8 * 5 + 8) + 2 * (16 * 4 + 4 * 4 + 4) + 8 + 1),
-        # Two layers before, five convolutions of each text, a linear score of pairs of 2 * 5 * 8.
-        ("ca", 2 * (50 * 8 + 8) + 2 * (8 * 8 * (1 + 2 + 3 + 4 + 5) + 5 * 8) + 80 + 1),
-    ],
-)
-def test_the_models_of_cosinet(run_in_process, run_on_disk, tmp_path, name, parameters):
-    size = ["--dimension", "8"] if name == "ca" else []
-    options = ("--model", name, "--dataset", "sample", "--filters", "8", "--epochs", "3", *size)
-    options += ("--learning-rate", "5e-3", "--embedding-dropout", "0")
-    code, _, err = run_in_process(run_experiment, cosinet_wikiqa.PRESETS, *options, "--output", tmp_path)
-    assert code == 0, err
-    record = run_on_disk(tmp_path).record
-    assert record["parameters"] == parameters
-    assert record["configuration"]["model"] == name
-    with np.load(run_on_disk(tmp_path).folder / "seed-0" / "state.npz") as state:
-        losses = [epoch["loss"] for epoch in json.loads(bytes(state["facts"]))["history"]]
-    assert losses[-1] < losses[0]
 
 
 @pytest.mark.parametrize("signal", [True, False])
@@ -155,22 +103,6 @@ def test_the_word_vectors_of_running_training_words_have_the_length_that_is_aske
     assert embedding.embeddings.numpy() == pytest.approx(data.word_vectors.matrix)
 
 
-def test_attentive_pooling_prints_the_notes_of_the_data(run_in_process, run_on_disk, tmp_path, monkeypatch):
-    note = "This version is not the paper's."
-    monkeypatch.setitem(DATASETS, "sample", replace(find_description("sample"), notes=(note,)))
-    options = ("--dataset", "sample", "--embeddings", "task-cbow-8d", "--filters", "4", *ONCE)
-    places = ("--notes", "A first look.", "--output", tmp_path)
-    presets = attentive_pooling_insuranceqa.PRESETS
-    code, out, err = run_in_process(run_experiment, presets, *options, *places)
-    assert code == 0, err
-    assert "sample-cbow-8d-seed0" in out and note in out.splitlines()
-    result = run_on_disk(tmp_path)
-    assert (result.record["model"], result.record["notes"]) == ("AP-CNN", f"A first look. {note}")
-    # k n c + c + c c with 3 words in the window.
-    assert result.record["parameters"] == 3 * 8 * 4 + 4 + 4 * 4
-    assert result.record["configuration"]["embeddings"] == ["task-cbow-8d"]
-
-
 @pytest.fixture
 def yahooqa(tmp_path, made_up_questions):
     splits = {
@@ -186,31 +118,15 @@ def yahooqa(tmp_path, made_up_questions):
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("presets", "options", "title", "parameters"),
-    [
-        # W_p and b_p; w_f and b_f.
-        (hyperqa_yahooqa.PRESETS, ("--dimension", "7"), "HyperQA", 50 * 7 + 7 + 2),
-        (
-            ctrn_yahooqa.PRESETS,
-            ("--model", "qrnn", *QRNN),
-            "QRNN",
-            3 * 2 * 6 * 50 + 2 * 6 * 5 + 5 + 12,
-        ),
-    ],
-)
-def test_yahooqa_from_the_released_format(
-    run_in_process, run_on_disk, yahooqa, tmp_path, presets, options, title, parameters
-):
+def test_yahooqa_from_the_released_format(run_in_process, run_on_disk, yahooqa, tmp_path):
     output = tmp_path / "out"
-    code, out, err = run_in_process(
-        run_experiment, presets, *options, "--data-home", yahooqa, *ONCE, "--output", output
-    )
+    options = ("--model", "qrnn", *QRNN, "--data-home", yahooqa, *ONCE, "--output", output)
+    code, _, err = run_in_process(run_experiment, ctrn_yahooqa.PRESETS, *options)
     assert code == 0, err
     record = run_on_disk(output).record
-    assert (record["dataset"], record["model"], record["parameters"]) == ("yahooqa", title, parameters)
+    assert (record["dataset"], record["model"]) == ("yahooqa", "QRNN")
+    assert record["parameters"] == 3 * 2 * 6 * 50 + 2 * 6 * 5 + 5 + 12
     assert len(record["per_question"]["question_ids"]) == 12
-    assert f"{title}, ours" in out
 
 
 def xml(part, n_threads):
@@ -251,11 +167,6 @@ def semevalcqa(tmp_path, monkeypatch):
         # W_p, b_p, w_f, b_f, and a weight for each entry of the two texts.
         (hyperqa_semevalcqa, ("--dimension", "5"), 6 * 5 + 5 + 2 + 2 * 5),
         (ctrn_semevalcqa, ("--model", "qrnn", *QRNN), 3 * 2 * 6 * 6 + 2 * 6 * 5 + 5 + 12),
-        (
-            attentive_pooling_semevalcqa,
-            ("--model", "qa-cnn", "--filters", "4", "--sampled-negatives", "2"),
-            2 * 6 * 4 + 4,
-        ),
     ],
 )
 def test_semevalcqa_has_vectors_of_the_task_and_the_official_measure(

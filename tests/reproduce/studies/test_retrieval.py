@@ -104,14 +104,6 @@ def test_an_index_is_of_these_answers(tmp_path):
         assert expected.set_index("candidate_id")["candidate"][found] == text
 
 
-def test_fewer_seeds_do_not_replace_a_record(tmp_path):
-    recorded = tmp_path / "retrieval" / "sample.json"
-    recorded.parent.mkdir()
-    recorded.write_text('{"dataset": "sample", "seeds": 3, "conditions": []}')
-    with pytest.raises(UserError, match="seeds: 3"):
-        main(config(tmp_path))
-
-
 def test_options_out_of_range_are_named():
     with pytest.raises(UserError, match="unknown data set 'nosuch'"):
         Config(dataset="nosuch")
