@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
@@ -199,7 +200,7 @@ class TrainingState:
         """Write the state to its file, if it has one."""
         if self.path is None:
             return
-        arrays: dict[str, np.ndarray] = {}
+        arrays: dict[str, Any] = {}
         lengths = []
         for name in _LISTS:
             values = getattr(self, name)
