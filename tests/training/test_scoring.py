@@ -69,7 +69,7 @@ def test_chunks_hold_the_words_of_both_sides(make_split, make_vectors, monkeypat
     ranker = ctrn(make_vectors(scale=2), 4, hidden=(3,), seed=1)
     monkeypatch.setattr(scoring, "_WORDS_PER_CHUNK", 700)
     scorer = scoring.PairScorer(ranker, split)
-    sizes = [(len(q), q.size + a.size) for q, a in scorer._chunks]
+    sizes = [(len(q), q.size + a.size) for _, (q, a) in scorer._chunks]
     assert sum(rows for rows, _ in sizes) == split.n_rows
     assert all(words <= 700 or rows == 1 for rows, words in sizes)
     assert max(rows for rows, _ in sizes) > 10
