@@ -188,6 +188,7 @@ print(f"score by hand {w_f * float(poincare_distance(q, a)) + b_f:.5f}, by the r
 # %%
 from answer_ranking.training.pairwise import PairwiseTrainer
 
+show(PairwiseTrainer.scored_losses)
 show(PairwiseTrainer.losses_and_gradients)
 
 # %% [markdown]

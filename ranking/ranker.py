@@ -114,14 +114,7 @@ class Ranker:
             raise ValueError(
                 f"the vocabulary has {n_words} words, and the model beside it vectors of {n_vectors}."
             )
-        if not (isinstance(lowercase, bool) and isinstance(mask_numbers, bool)):
-            raise ValueError("`lowercase` and `mask_numbers` are true or false.")
-        if not isinstance(kind, str):
-            raise ValueError("`kind` is a name.")
-        if isinstance(vectors, str) or not all(isinstance(source, str) for source in vectors):
-            raise ValueError("`vectors` is a list of names.")
-        if not isinstance(encoder, str) or (encoder and len(vectors) != 1):
-            raise ValueError("`encoder` is the hash of the one encoder that `vectors` names.")
+        _check_facts(lowercase, mask_numbers, kind, vectors, encoder)
         inputs = [] if self._model is None else [each.name for each in self._model.inputs]
         self.needs_features = "features" in inputs
         if self.needs_features and (idf is None or idf.shape != (n_words,) or idf.dtype.kind != "f"):
@@ -497,3 +490,15 @@ class Ranker:
         from keras import ops
 
         return ops.convert_to_numpy(self._word_layer().embeddings)[numbers]
+
+
+def _check_facts(lowercase: Any, mask_numbers: Any, kind: Any, vectors: Any, encoder: Any) -> None:
+    """Raise a ValueError for what a folder of somebody else's may state."""
+    if not (isinstance(lowercase, bool) and isinstance(mask_numbers, bool)):
+        raise ValueError("`lowercase` and `mask_numbers` are true or false.")
+    if not isinstance(kind, str):
+        raise ValueError("`kind` is a name.")
+    if isinstance(vectors, str) or not all(isinstance(source, str) for source in vectors):
+        raise ValueError("`vectors` is a list of names.")
+    if not isinstance(encoder, str) or (encoder and len(vectors) != 1):
+        raise ValueError("`encoder` is the hash of the one encoder that `vectors` names.")

@@ -20,6 +20,9 @@ SMALL = {"dimension": 200, "max_norm": 0.9, "dropout": 0.1, "embedding_dropout":
 PRESETS = [
     Experiment.of("hyperqa", TRAIN_ALL, learning_rate=0.1, clip_norm=1.0),
     Experiment.of("cosineqa", TRAIN_ALL, learning_rate=0.03, clip_norm=1.0),
+    # For contextual words (--embeddings minilm), in no paper.
+    Experiment.of("hyperqa-list", TRAIN_ALL),
+    Experiment.of("cosineqa-list", TRAIN_ALL),
     Experiment.of("hyperqa", TRAIN, learning_rate=0.2, batch_size=50, clip_norm=1.0, l2=1e-4, **SMALL),
 ]
 

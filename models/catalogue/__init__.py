@@ -30,10 +30,10 @@ def find_entry(name: str) -> Entry:
 
 
 def of_paper(paper: str) -> list[Entry]:
-    """Give the models of a paper, by its name in `evaluation/papers.toml`.
+    """Give the models that a paper has, by its name in `evaluation/papers.toml`.
 
     Example:
         >>> [entry.name for entry in of_paper("hyperqa")]
         ['hyperqa', 'cosineqa']
     """
-    return [entry for entry in CATALOGUE.values() if entry.paper == paper]
+    return [entry for entry in CATALOGUE.values() if entry.paper == paper and entry.printed]

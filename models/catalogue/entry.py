@@ -30,6 +30,8 @@ class Entry:
     """In print, as the paper's tables have it."""
     paper: str
     """In `evaluation/papers.toml`."""
+    printed: bool = True
+    """Whether the paper has it; else it is this project's variant of one that the paper has."""
     network: "str | Callable[..., keras.Model]"
     """The function that builds it, or its name in `answer_ranking.models`."""
     options: type[ModelOptions]
