@@ -61,8 +61,8 @@ print(f"{len(index)} answers;", ", ".join(sorted(path.name for path in Path("ind
 #
 # ## 2. Search
 #
-# By the nearest points, by BM25 (words in common), by both (the sum of 1 / (60 + rank), the default), or by runs
-# of letters in common.
+# By the nearest points, by BM25 (words in common), by both (the sum of 1 / (60 + rank), the default), or by
+# runs of letters in common.
 
 # %%
 question = sample.test["question"].iloc[0]
