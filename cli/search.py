@@ -64,19 +64,14 @@ def index(
         ray: share the work with a Ray cluster: auto for the one that runs here, local for all processors of
             this machine, or an address such as 10.0.0.1:6379. The index is the same.
     """
-    if not tables:
-        raise UserError("name tables of answers: answer-ranking index ANSWERS --output INDEX.")
-    if output is None:
-        raise UserError("give the folder of the index: --output INDEX.")
-    if add and delete:
-        raise UserError("--add and --delete are two commands: give one of them.")
+    folder = _folder(tables, output, add, delete)
     own = {"model": model, "search": search, "first_stages": first_stages}
     if add or delete:
-        _refuse("an index keeps what it was built with", **own, pipeline=pipeline)
+        _refuse("an index keeps what it was built with", {**own, "pipeline": pipeline})
     if pipeline is not None:
-        _refuse("--pipeline names these", **own)
+        _refuse("--pipeline names these", own)
     if delete:
-        _refuse("there is nothing to share in --delete", ray=ray)
+        _refuse("--delete takes identifiers alone", {"ray": ray, "sheet": sheet})
     from answer_ranking.ranking.search.index import AnswerIndex
 
     layout: dict[str, Any] = {
@@ -85,20 +80,17 @@ def index(
         "sheet": sheet,
     }
     if delete:
-        made = AnswerIndex.open(output)
+        made = AnswerIndex.open(folder)
         made.delete([each for table in tables for each in _ids(table)])
     elif add:
-        made = AnswerIndex.open(output)
+        made = AnswerIndex.open(folder)
         made.add(tables, **layout, ray=ray)
     else:
-        parts: dict[str, Any] = {"search": search or None, "first_stages": first_stages or None}
+        chosen: dict[str, Any] = {"search": search or None, "first_stages": first_stages or None}
         if pipeline is not None:
-            from answer_ranking.ranking.pipelines import read_pipeline
-
-            chosen = read_pipeline(pipeline)
-            model, parts = chosen.model_of(pipeline), chosen.index_options()
-        made = AnswerIndex.build(model, tables, output, **parts, **layout, ray=ray)
-    print(f"{len(made):,} answers: {output}")
+            model, chosen = _of_pipeline(pipeline)
+        made = AnswerIndex.build(model, tables, folder, **chosen, **layout, ray=ray)
+    print(f"{len(made):,} answers: {folder}")
 
 
 def search(
@@ -162,7 +154,25 @@ def search(
             print("No answer was found.")
 
 
-def _refuse(why: str, **options: object) -> None:
+def _folder(tables: tuple[Path, ...], output: Path | None, add: bool, delete: bool) -> Path:
+    if not tables:
+        raise UserError("name the tables of answers: answer-ranking index ANSWERS --output INDEX.")
+    if output is None:
+        raise UserError("give the folder of the index: --output INDEX.")
+    if add and delete:
+        raise UserError("--add and --delete are two commands: give one of them.")
+    return output
+
+
+def _of_pipeline(folder: Path) -> tuple[Path | None, dict[str, Any]]:
+    """Give the model and what else an index of a training's best pipeline is built with."""
+    from answer_ranking.ranking.pipelines import read_pipeline
+
+    pipeline = read_pipeline(folder)
+    return pipeline.model_of(folder), pipeline.index_options()
+
+
+def _refuse(why: str, options: dict[str, Any]) -> None:
     for name, value in options.items():
         if value:
             raise UserError(f"{why}: leave --{name.replace('_', '-')} out.")

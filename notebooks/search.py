@@ -61,13 +61,14 @@ print(f"{len(index)} answers;", ", ".join(sorted(path.name for path in Path("ind
 #
 # ## 2. Search
 #
-# By the nearest points, by BM25 (words in common), or by both: the sum of 1 / (60 + rank).
+# By the nearest points, by BM25 (words in common), by both (the sum of 1 / (60 + rank), the default), or by
+# runs of letters in common.
 
 # %%
 question = sample.test["question"].iloc[0]
 print(question)
 columns = ["rank", "score", "candidate_id", "candidate"]
-for stage in ("nearest", "bm25", "both"):
+for stage in ("both", "nearest", "bm25", "ngrams"):
     print(stage)
     display(index.search(question, 3, stage)[columns])
 
@@ -85,7 +86,7 @@ display(index.search(question, 3, "both", rerank="cosinet_squad", rerank_depth=2
 asked = sample.test[["question_id", "question"]].drop_duplicates()
 right = sample.test[sample.test["label"] == 1].groupby("question_id")["candidate"].agg(set)
 rows = []
-for stage in ("nearest", "bm25", "both"):
+for stage in ("both", "nearest", "bm25", "ngrams"):
     start = time.perf_counter()
     found = index.search(asked, 10, stage)
     per_question = 1e3 * (time.perf_counter() - start) / len(asked)
@@ -107,7 +108,7 @@ pd.DataFrame(rows, columns=["first stage", "first", "among ten", "ms per questio
 # exact. (Those between answers are not. The side, above or below, says nothing.)
 
 # %%
-found = index.search(question, len(index))
+found = index.search(question, len(index), "nearest")
 u = ranker.encode_query([question])[0].astype(float)
 v = ranker.encode_document(found["candidate"].tolist()).astype(float)
 norms = np.linalg.norm(v, axis=1)

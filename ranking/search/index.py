@@ -98,9 +98,7 @@ class AnswerIndex:
                 table has one, and the answer. The model's points are always those of the answers.
             first_stages: the names of those to have (`search.first_stages`). Default: all that go without a
                 model or with this one; those that take much space, only up to some number of answers.
-            question_column: how the table calls its column of questions.
-            candidate_column: how it calls its column of answers.
-            sheet: the sheet of an Excel file; the first one that is not hidden by default.
+            question_column, candidate_column, sheet: how the table calls its columns, Excel its sheet.
             exist_ok: open the index that is there already, as it is, whatever the table holds now.
             chunk_rows: so many rows are finished and kept at a time.
             ray: the address of a Ray cluster that shares the work (`base.cluster`). The index is the
