@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from answer_ranking.base.command import import_tensorflow
 from answer_ranking.data_prep import (
     Dataset,
     EncodedDataset,
@@ -59,7 +58,6 @@ class TrainingData(EncodedDataset):
     @cached_property
     def word_embedding(self) -> "keras.layers.Embedding":
         """The layer of word vectors, shared by the models of all seeds."""
-        import_tensorflow()
         from answer_ranking.models import word_embedding
 
         return word_embedding(self.word_vectors.matrix)
