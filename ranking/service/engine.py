@@ -3,6 +3,7 @@
 import sys
 import threading
 import time
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +52,14 @@ class Engine:
         own = self._own if self.index is None else self.index.ranker
         return {name: each for name, each in ((MODEL, own), (SECOND, self._second)) if each is not None}
 
+    @property
+    def looks_again(self) -> bool:
+        """Whether it is time for `refresh`, which may take a while."""
+        return time.monotonic() - self._looked >= _LOOK_EVERY
+
     def refresh(self) -> None:
         """Open the index again if it has changed; other threads go on with the old one meanwhile."""
-        if self.index is None or self._folder is None or time.monotonic() - self._looked < _LOOK_EVERY:
+        if self.index is None or self._folder is None or not self.looks_again:
             return
         if not self._lock.acquire(blocking=False):
             return
@@ -95,11 +101,13 @@ class Engine:
         """Whether there is a second ranker."""
         return self._second is not None
 
-    def search(self, question: str, k: int, first_stage: str = "", rerank: bool = False) -> Answers:
-        """Find the best answers; see `AnswerIndex.search`. `rerank`: by the second ranker."""
+    def search(self, question: str, k: int, first_stage: str = "", rerank: bool = False) -> "Future[Answers]":
+        """Find the best answers; see `AnswerIndex.search`. `rerank`: by the second ranker.
+
+        Returns at once, with the result to come.
+        """
         if self.index is None:
             raise UserError("there is no index here: give candidates to rank.")
-        self.refresh()
         if first_stage and first_stage not in self.first_stages:
             known = ", ".join(self.first_stages)
             raise UserError(f"first_stage must be one of {known}. Received: {first_stage!r:.40}")
