@@ -2,12 +2,16 @@
 
 from typing import TYPE_CHECKING
 
+from answer_ranking.base.tensorflow_logs import hide_tensorflow_logs
+
 if TYPE_CHECKING:
     from answer_ranking.ranking import AnswerIndex, Ranker, train_ranker
 
     __version__: str
 
 __all__ = ["AnswerIndex", "Ranker", "__version__", "train_ranker"]
+
+hide_tensorflow_logs()
 
 
 def __getattr__(name: str) -> object:

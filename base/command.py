@@ -1,48 +1,20 @@
 """What all command lines have in common."""
 
 import errno
-import importlib
 import io
 import os
 import re
 import signal
 import sys
-import tempfile
 from collections.abc import Callable
 
 from answer_ranking.base.errors import UserError
-
-# Read by TensorFlow when it is first imported: no messages about a missing GPU.
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-
 
 _NO_MEMORY = (
     "there is too little memory{}. Close other programs, give less at a time "
     "(a part of the table, a smaller --batch-size), or use a machine with more."
 )
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
-
-
-def import_tensorflow() -> None:
-    """Import TensorFlow without the lines that its libraries write before they read the log level.
-
-    What they wrote is shown after an exception, or where TF_CPP_MIN_LOG_LEVEL asks for messages.
-    """
-    wanted = os.environ.get("TF_CPP_MIN_LOG_LEVEL") != "3"
-    if wanted or sys.stderr is None or "tensorflow" in sys.modules:
-        return
-    stderr = os.dup(2)
-    with tempfile.TemporaryFile() as hidden:
-        os.dup2(hidden.fileno(), 2)
-        try:
-            importlib.import_module("tensorflow")
-        except Exception:
-            hidden.seek(0)
-            os.write(stderr, hidden.read())
-            raise
-        finally:
-            os.dup2(stderr, 2)
-            os.close(stderr)
 
 
 def printable(text: str) -> str:

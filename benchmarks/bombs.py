@@ -19,7 +19,7 @@ from answer_ranking.data_prep.own_tables import load_table
 from answer_ranking.evaluation import compare_runs
 from answer_ranking.ranking import AnswerIndex, Ranker
 from answer_ranking.ranking.search.checked_array import write_sums
-from answer_ranking.ranking.search.manifest import Manifest
+from answer_ranking.ranking.search.manifest import Manifest, _sha256_of
 
 SIZES = (10**6, 3 * 10**7, 2 * 10**8)  # bytes of one part, unpacked
 _SHEET = '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
@@ -270,15 +270,16 @@ def _sign_and_search(folder: Path) -> None:
 
 
 def manifest_of_an_index(place: Path, folder: Path, draw: random.Random) -> None:
-    """A manifest that is nested, long, or promises very much."""
+    """A manifest that is nested, long, or promises very much; it is signed as ours are."""
     copy = folder / "index"
     shutil.copytree(place / "index", copy)
     facts = json.loads((copy / "manifest.json").read_text())
     size = draw.choice((10**4, 10**6))
     facts[draw.choice(sorted(facts))] = draw.choice(
-        (10**18, "a" * size, [["a", 2**40]] * (size // 10), {}, -1)
+        (10**18, "a" * size, [["a", 2**40]] * (size // 10), {}, -1, None, 1.5, "x")
     )
-    content = json.dumps(facts) if draw.random() < 0.5 else "[" * size
+    signed = facts | {"sha256": _sha256_of(facts)}
+    content = json.dumps(signed) if draw.random() < 0.7 else "[" * size
     (copy / "manifest.json").write_text(content)
     AnswerIndex.open(copy).search(["who painted it"], k=9)
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from answer_ranking.base.command import import_tensorflow
 from answer_ranking.data_prep import (
     Dataset,
     EncodedDataset,
@@ -68,7 +67,6 @@ class TrainingData(EncodedDataset):
     @cached_property
     def word_embedding(self) -> "keras.layers.Layer":
         """The layer of word vectors, shared by the models of all seeds."""
-        import_tensorflow()
         matrix = self.word_vectors.matrix
         if isinstance(matrix, TokenVectors):
             from answer_ranking.models.encodings.contextual_words import ContextualWords

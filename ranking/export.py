@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from answer_ranking.base.command import import_tensorflow
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_path, atomic_write, remove_leftovers
 from answer_ranking.ranking.contextual_vocabulary import ContextualVocabulary
@@ -54,7 +53,6 @@ def export_onnx(ranker: "Ranker", path: str | Path, texts: Sequence[str] = ()) -
     missing = [name for name in ("tf2onnx", "onnxruntime") if importlib.util.find_spec(name) is None]
     if missing:
         raise UserError(f"{' and '.join(missing)} missing: pip install 'answer-ranking[onnx]'.")
-    import_tensorflow()
     ranker.open_vocabulary.encode(texts)
     model, added, words = ranker.model, ranker.open_vocabulary.added, ranker.open_vocabulary.words
     if len(added):

@@ -12,7 +12,7 @@ from zipfile import ZipFile
 
 import numpy as np
 
-from answer_ranking.base.command import import_tensorflow, printable
+from answer_ranking.base.command import printable
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_path, atomic_write, refuse_links, remove_leftovers
 from answer_ranking.models.catalogue import CATALOGUE, recognise
@@ -200,7 +200,6 @@ def _weights(path: Path, archive: ZipFile, config: dict[str, Any]) -> dict[str, 
 
 
 def _keras_model(path: Path, config: dict[str, Any]) -> "keras.Model":
-    import_tensorflow()
     import keras
     import tensorflow as tf
 

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from answer_ranking.base.command import import_tensorflow
 from answer_ranking.data_prep.word_vectors.encoder_folder import BertConfig
 
 if TYPE_CHECKING:
@@ -26,7 +25,6 @@ class Bert:
     """
 
     def __init__(self, config: BertConfig, weights: dict[str, np.ndarray]):
-        import_tensorflow()
         import tensorflow as tf
 
         self.config = config

@@ -17,7 +17,7 @@ class Batches:
 
     Example:
         >>> def search(questions, k): return [[question.upper()] * k for question in questions]
-        >>> Batches(search)("Who?", 2)
+        >>> Batches(search)("Who?", 2).result()
         ['WHO?', 'WHO?']
     """
 
@@ -27,17 +27,24 @@ class Batches:
         self._lock = threading.Lock()
         self._one = ThreadPoolExecutor(1, thread_name_prefix="search")
 
-    def __call__(self, question: str, *options: Any) -> Any:
-        """Search one question, with those that wait with the same options; what fails, fails alone."""
+    def __call__(self, question: str, *options: Any) -> Future:
+        """Search one question, with those that wait with the same options; what fails, fails alone.
+
+        Returns its result to come, so that no thread waits for it.
+        """
         mine: Future = Future()
         with self._lock:
             self._waiting[options].append((question, mine))
         self._one.submit(self._answer_all, options)
-        return mine.result()
+        return mine
 
     def _answer_all(self, options: tuple) -> None:
         with self._lock:
-            batch = self._waiting.pop(options, [])
+            waiting = self._waiting.pop(options, [])
+        batch = []
+        for question, future in waiting:
+            if future.set_running_or_notify_cancel():  # nobody has given it up
+                batch.append((question, future))
         if batch:  # An earlier call may have answered all.
             self._answer(batch, options)
 

@@ -21,6 +21,7 @@ _SLOW = 0.001  # seconds that bytes take to read where they are many small chunk
 _FEW = 1_000  # bytes, of a small request, which waits for nothing
 # So many times as long as it took, and at most so many seconds, such a connection is not read.
 _REST, _LONGEST_REST = 10, 0.1
+_MOST_TIMES = 8  # as long as a client was told to wait, if it never does
 
 
 class Flow(FlowControl):
@@ -55,6 +56,9 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
     waiting: ClassVar[dict["Connection", None]] = {}
     working: ClassVar[dict["Connection", None]] = {}
     head_deadline: asyncio.TimerHandle | None = None
+    is_told_to_wait = False
+    times = 1
+    """How many times as long it rests as it is told to wait: it doubles when it does not wait."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -76,18 +80,25 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
             self.slice = bytearray(2 * nbytes)
 
     def data_received(self, data: bytes) -> None:
+        if self.is_told_to_wait:
+            self.is_told_to_wait = False
+            self.times = min(2 * self.times, _MOST_TIMES)
         super().data_received(data)
         self._sort()
 
     def on_response_complete(self) -> None:
-        # Until it goes on, what the client has sent already waits, too.
-        if seconds := self.scope["state"].get(RESTS):
-            self.loop.call_later(seconds, self._go_on)
-            self._sort()
-        else:
+        seconds = self.scope["state"].get(RESTS, 0.0)
+        if not seconds:
+            self.times = 1
             self._go_on()
+            return
+        # Until it goes on, what the client has sent already waits, too.
+        self.is_told_to_wait = True
+        self.loop.call_later(seconds * self.times, self._go_on)
+        self._sort()
 
     def _go_on(self) -> None:
+        self.is_told_to_wait = False
         super().on_response_complete()
         self._sort()
 

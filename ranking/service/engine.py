@@ -3,6 +3,7 @@
 import sys
 import threading
 import time
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.ranking.disk import Disk
 from answer_ranking.ranking.explanation import Explanation
 from answer_ranking.ranking.ranker import Ranker
+from answer_ranking.ranking.search.first_stages import parts_of
 from answer_ranking.ranking.search.index import AnswerIndex
 from answer_ranking.ranking.service.batches import Batches
 from answer_ranking.ranking.service.schemas import Answer, Answers
@@ -51,9 +53,14 @@ class Engine:
         own = self._own if self.index is None else self.index.ranker
         return {name: each for name, each in ((MODEL, own), (SECOND, self._second)) if each is not None}
 
+    @property
+    def looks_again(self) -> bool:
+        """Whether it is time for `refresh`, which may take a while."""
+        return time.monotonic() - self._looked >= _LOOK_EVERY
+
     def refresh(self) -> None:
         """Open the index again if it has changed; other threads go on with the old one meanwhile."""
-        if self.index is None or self._folder is None or time.monotonic() - self._looked < _LOOK_EVERY:
+        if self.index is None or self._folder is None or not self.looks_again:
             return
         if not self._lock.acquire(blocking=False):
             return
@@ -95,11 +102,16 @@ class Engine:
         """Whether there is a second ranker."""
         return self._second is not None
 
-    def search(self, question: str, k: int, first_stage: str = "", rerank: bool = False) -> Answers:
-        """Find the best answers; see `AnswerIndex.search`. `rerank`: by the second ranker."""
+    def search(self, question: str, k: int, first_stage: str = "", rerank: bool = False) -> "Future[Answers]":
+        """Find the best answers; see `AnswerIndex.search`. `rerank`: by the second ranker.
+
+        Returns at once, with the result to come.
+        """
         if self.index is None:
             raise UserError("there is no index here: give candidates to rank.")
-        self.refresh()
+        if first_stage and not set(parts_of(first_stage)) <= set(self.index.manifest.first_stages):
+            known = ", ".join(self.first_stages)
+            raise UserError(f"first_stage must be one of {known}. Received: {first_stage!r:.40}")
         if rerank and not self.can_rerank:
             raise UserError("there is no second ranker here: leave rerank out.")
         return self._together(question, k, first_stage, rerank)

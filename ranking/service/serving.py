@@ -1,5 +1,6 @@
 """What the routes share."""
 
+import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -39,7 +40,9 @@ class Serving:
         """Find the best answers of the index."""
         check_texts(self.limits, [question], k)
         start = time.perf_counter()
-        found = await self.workers.search(self.client, self.engine.search, question, k, first_stage, rerank)
+        if self.engine.looks_again:
+            await asyncio.to_thread(self.engine.refresh)
+        found = await self.workers.wait(self.client, self.engine.search, question, k, first_stage, rerank)
         found.milliseconds = 1e3 * (time.perf_counter() - start)
         return found
 

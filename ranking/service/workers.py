@@ -18,7 +18,7 @@ _DRAWN_AT_ONCE, _MOST_DRAWINGS = 1, 3
 
 # A request that takes longer, its waiting included, shows that too many were let in.
 _SOON = 0.25  # seconds
-_FEWER, _MORE = 1.0, 0.1
+_FEWER, _MORE = 0.98, 0.1  # times as many, and so many more
 
 
 class Workers:
@@ -30,10 +30,9 @@ class Workers:
 
     def __init__(self, options: ServiceOptions):
         self._options = options
-        self._most = self._limit = float(options.concurrent + options.waiting)
+        self._most = options.concurrent + options.waiting
+        self._limit = min(2.0 * options.concurrent, self._most)
         self._pool = ThreadPoolExecutor(options.concurrent, thread_name_prefix="worker")
-        # Searches wait for those with which they are searched, and for no processor.
-        self._searches = ThreadPoolExecutor(int(self._most), thread_name_prefix="searches")
         self._drawer = ThreadPoolExecutor(_DRAWN_AT_ONCE, thread_name_prefix="drawer")
         self._busy = self._drawings = 0
         self._of_client: Counter[str] = Counter()
@@ -48,22 +47,18 @@ class Workers:
 
         A thread cannot be stopped: work that is given up still counts until it ends.
         """
-        return await self._admitted(self._pool, client, work, *arguments)
+        return await self.wait(client, self._pool.submit, work, *arguments)
 
-    async def search(self, client: str, work: Callable[..., Result], *arguments: Any) -> Result:
-        """Run a search, as `run` does, beside all others that are let in: see `Batches`."""
-        return await self._admitted(self._searches, client, work, *arguments)
-
-    async def _admitted(
-        self, pool: ThreadPoolExecutor, client: str, work: Callable[..., Result], *arguments: Any
-    ) -> Result:
+    async def wait(self, client: str, begin: "Callable[..., Future[Result]]", *arguments: Any) -> Result:
+        """Begin a client's work, and wait for it without a thread; else as `run`."""
         free = self._limit - self._busy
         if free < 1 or self._of_client[client] > free:
             raise HTTPException(503, "Too many requests at once. Try again.", {"Retry-After": "1"})
+        future = begin(*arguments)
         self._busy += 1
         self._of_client[client] += 1
         start = time.monotonic()
-        return await self._wait(pool.submit(work, *arguments), lambda: self._done(client, start))
+        return await self._wait(future, lambda: self._done(client, start))
 
     async def draw(self, work: Callable[..., Result], *arguments: Any) -> Result:
         """Run a drawing in a thread of its own, beside all other work; else as `run`."""
@@ -86,7 +81,7 @@ class Workers:
         if not self._of_client[client]:
             del self._of_client[client]
         is_late = time.monotonic() - start > _SOON
-        limit = self._limit - _FEWER if is_late else self._limit + _MORE
+        limit = self._limit * _FEWER if is_late else self._limit + _MORE
         self._limit = min(max(limit, self._options.concurrent), self._most)
 
     def _drawn(self) -> None:
@@ -94,5 +89,5 @@ class Workers:
 
     def close(self) -> None:
         """Take no more work."""
-        for pool in (self._pool, self._searches, self._drawer):
+        for pool in (self._pool, self._drawer):
             pool.shutdown(wait=False, cancel_futures=True)

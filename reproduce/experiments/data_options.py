@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from answer_ranking import engine
-from answer_ranking.base.command import import_tensorflow
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.ranges import check_range
 from answer_ranking.data_prep import Dataset, load_dataset
@@ -57,7 +56,6 @@ class DataOptions(DataHome):
 
     def encode(self, dataset: Dataset, *, overlap: bool = False) -> TrainingData:
         """Encode a data set as these options say; `overlap` computes the word-overlap features, too."""
-        import_tensorflow()  # before anything imports Keras, which would show TensorFlow's own lines
         return engine.encode(
             dataset,
             self.embeddings,

@@ -122,10 +122,10 @@ def test_others_search_the_old_index_while_a_changed_one_is_opened(folder, tmp_p
     thread = threading.Thread(target=engine.refresh)
     thread.start()
     assert opening.wait(60)
-    assert "new" not in [each.id for each in engine.search(QUESTION, 50).answers]
+    assert "new" not in [each.id for each in engine.search(QUESTION, 50).result(60).answers]
     go.set()
     thread.join(60)
-    assert "new" in [each.id for each in engine.search(QUESTION, 50).answers]
+    assert "new" in [each.id for each in engine.search(QUESTION, 50).result(60).answers]
 
 
 def test_an_engine_needs_something_to_serve(folder, preset, answers, served):

@@ -3,6 +3,8 @@
 import threading
 import time
 
+import pytest
+
 from answer_ranking.base.errors import UserError
 from answer_ranking.ranking import AnswerIndex
 from answer_ranking.ranking.service.batches import Batches
@@ -19,25 +21,17 @@ def test_questions_that_wait_are_searched_together_and_fail_alone(folder):
         table = index.search(questions, k)
         return [table[table["question"] == each]["candidate"].tolist() for each in questions]
 
-    batches, found = Batches(search), {}
-
-    def run(question):
-        try:
-            found[question] = batches(question, 2)
-        except UserError as error:
-            found[question] = str(error)
-
+    batches = Batches(search)
     questions = [QUESTION, "Where does the train go?", "What glows?", " "]
-    threads = [threading.Thread(target=run, args=(each,)) for each in questions]
-    threads[0].start()
+    first = batches(questions[0], 2)
     while not sizes:
         time.sleep(0.01)
-    for thread in threads[1:]:
-        thread.start()
-    while len(batches._waiting[(2,)]) < 3:
-        time.sleep(0.01)
+    others = [batches(each, 2) for each in questions[1:]]
+    given_up = batches("Who gave up?", 2)
+    assert given_up.cancel()
     go.set()
-    for thread in threads:
-        thread.join()
-    assert sizes[:2] == [1, 3] and "is empty" in found.pop(" ")
-    assert found == {each: index.search(each, 2)["candidate"].tolist() for each in questions[:3]}
+    found = [each.result(60) for each in (first, *others[:2])]
+    with pytest.raises(UserError, match="is empty"):
+        others[2].result(60)
+    assert sizes[:2] == [1, 3]
+    assert found == [index.search(each, 2)["candidate"].tolist() for each in questions[:3]]

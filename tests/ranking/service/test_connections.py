@@ -113,6 +113,25 @@ def test_who_is_to_come_later_is_not_heard_before(at_once, monkeypatch):
     _run(client)
 
 
+def test_who_does_not_wait_waits_twice_as_long_the_next_time(monkeypatch):
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 60)
+
+    async def client(connect):
+        later = REQUEST.replace(b"/ ", b"/later ")
+        reader, writer = await connect(later)
+        await reader.readuntil(b"ok")
+        seconds = []
+        for path in (later, REQUEST, later, REQUEST):
+            start = time.monotonic()
+            writer.write(path)
+            await reader.readuntil(b"ok")
+            seconds.append(time.monotonic() - start)
+        # The second one was heard late, too; once a request is answered, all begins anew.
+        assert 0.4 < seconds[0] < 0.9 < seconds[1] and seconds[2] < 0.4 < seconds[3] < 0.9
+
+    _run(client)
+
+
 @pytest.mark.parametrize("half", [b"", REQUEST[:-2], BODY + b"1\r\nx\r\n"])
 def test_the_connection_that_has_waited_the_longest_makes_room(monkeypatch, half):
     monkeypatch.setattr(connections, "MOST_WAITING", 3)
