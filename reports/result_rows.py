@@ -120,9 +120,10 @@ def _metric_cells(row: Row, metric: str, layout: Layout) -> list[str]:
 def answerable_only(row: Row, layout: Layout) -> list[str]:
     """Give our values over the questions that have a correct answer, where the printed ones count all."""
     cells = ["↳ answerable only"]
+    measured = row.record.metrics if row.record else {}
     for metric in layout.metrics:
         decimals = decimals_of(row.printed.get(metric, "")) or 3
-        ours, text = row.record.metrics.get(metric), ""
+        ours, text = measured.get(metric), ""
         if ours:
             text = format_measured(ours, scale=layout.scale, decimals=decimals)
         cells += ["", text, ""]
