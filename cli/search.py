@@ -39,6 +39,7 @@ def index(
     candidate_column: str | None = None,
     sheet: str | None = None,
     add: bool = False,
+    keep_duplicates: bool = False,
     delete: bool = False,
     ray: str | None = None,
 ) -> None:
@@ -59,6 +60,7 @@ def index(
         candidate_column: how it calls its column of answers.
         sheet: the sheet to read of an Excel file; unless given, the first that is not hidden.
         add: add the answers to an index that is there; all are added, or none.
+        keep_duplicates: with --add, add answers, too, that the index has already with the same question.
         delete: delete answers from an index that is there: those of the table's column candidate_id, or of
             the lines of a .txt file.
         ray: share the work with a Ray cluster: auto for the one that runs here, local for all processors of
@@ -70,6 +72,8 @@ def index(
         _refuse("an index keeps what it was built with", {**own, "pipeline": pipeline})
     if pipeline is not None:
         _refuse("--pipeline names these", own)
+    if not add:
+        _refuse("--keep-duplicates goes with --add", {"keep_duplicates": keep_duplicates})
     if delete:
         _refuse("--delete takes identifiers alone", {"ray": ray, "sheet": sheet})
     from answer_ranking.ranking.search.index import AnswerIndex
@@ -84,7 +88,7 @@ def index(
         made.delete([each for table in tables for each in _ids(table)])
     elif add:
         made = AnswerIndex.open(folder)
-        made.add(tables, **layout, ray=ray)
+        made.add(tables, **layout, keep_duplicates=keep_duplicates, ray=ray)
     else:
         chosen: dict[str, Any] = {"search": search or None, "first_stages": first_stages or None}
         if pipeline is not None:

@@ -21,7 +21,7 @@ from answer_ranking.ranking.search.first_stages import check_names, names_for
 from answer_ranking.ranking.search.manifest import BUILDING, NAME, Manifest, damaged, sha256_of_model
 from answer_ranking.ranking.search.questions import Questions, questions_of
 from answer_ranking.ranking.search.results import Results, ranked, rescored
-from answer_ranking.ranking.search.shards import Shard, Table, read_shards, tables_in
+from answer_ranking.ranking.search.shards import Shard, Table, hashes_of_texts, read_shards, tables_in
 from answer_ranking.ranking.search.state import State, deleted_name
 
 if TYPE_CHECKING:
@@ -241,17 +241,24 @@ class AnswerIndex:
         question_column: str = "question",
         candidate_column: str | None = None,
         sheet: str | None = None,
+        keep_duplicates: bool = False,
         ray: str | None = None,
     ) -> None:
         """Add answers, read as in `build`; all are there afterwards, or none.
 
-        Their points are new files; BM25's scores are computed again for all texts. A UserError names
-        identifiers that the index has already.
+        Those that are there already, with the same question where they have one, are left out, and a note
+        says how many, unless `keep_duplicates` adds them again. Points of new answers are new files; BM25's
+        scores are computed again for all texts. A UserError names identifiers that the index has already.
         """
         with _connected(ray) as module, held(self.folder):
             now = type(self).open(self.folder)._state
             layout = Layout(question_column, candidate_column, sheet)
-            shards = read_shards(tables_in(table), _CHUNK, module, now, layout)
+            known = None if keep_duplicates else np.delete(hashes_of_texts(now.texts()), now.deleted)
+            shards = read_shards(tables_in(table), _CHUNK, module, now, layout, known)
+            first = next(shards, None)
+            if first is None:  # All were known.
+                return
+            shards = itertools.chain([first], shards)
             manifest = with_rows(self.folder, now.manifest, shards, module)
             commit(self.folder, manifest, now.manifest)
         self._reopen()

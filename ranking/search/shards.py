@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from answer_ranking.base.errors import UserError
+from answer_ranking.base.errors import UserError, say
 from answer_ranking.data_prep.table_files import SUFFIXES
-from answer_ranking.ranking.search.answers import USUAL, Layout, answers_of, named, refuse_ids
-from answer_ranking.ranking.search.segments import Part, to_parquet
+from answer_ranking.ranking.search.answers import QUESTION, USUAL, Layout, answers_of, named, refuse_ids
+from answer_ranking.ranking.search.segments import Part, joined, to_parquet
 from answer_ranking.ranking.search.state import State
 from answer_ranking.ranking.search.tasks import spread
 
@@ -34,6 +34,8 @@ class Shard:
     """Whether the rows had no `candidate_id`."""
     hashes: np.ndarray
     """Of the identifiers, uint64."""
+    n_known: int = 0
+    """How many rows were left out, whose texts the index has."""
     rows: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -76,6 +78,7 @@ def read_shards(
     ray: Any = None,
     now: State | None = None,
     layout: Layout = USUAL,
+    known: np.ndarray | None = None,
 ) -> Iterator[Shard]:
     """Read tables in their order, here or in tasks of a cluster; no identifier may occur twice.
 
@@ -87,6 +90,7 @@ def read_shards(
         ray: see `spread`. The files are sent, so that they are needed on this machine alone.
         now: the state of the index to which the rows are added. Rows without `candidate_id` are numbered on.
         layout: where the texts stand in the tables.
+        known: what `hashes_of_texts` gives for texts to leave out; None to add them again.
 
     Raises:
         UserError: a table cannot be read, or an identifier is there already.
@@ -101,28 +105,32 @@ def read_shards(
     first: list[Shard] = []
     schema = now.segments.schema if now is not None else None
     if schema is None:
-        first = list(spread(read_shard, (None, chunk_rows, layout), itertools.islice(sent, 1), ray))
+        first = list(spread(read_shard, (None, chunk_rows, layout, None), itertools.islice(sent, 1), ray))
         schema = first[0].schema
-    shards = itertools.chain(first, spread(read_shard, (schema, chunk_rows, layout), sent, ray))
+    shards = itertools.chain(first, spread(read_shard, (schema, chunk_rows, layout, known), sent, ray))
     for number, shard in enumerate(shards):
+        if shard.n_known:
+            say(f"{shard.n_known:,} answers are in the index already, and are left out (--keep-duplicates).")
         shifts.append(n_rows if shard.numbered else 0)
         if shifts[-1]:
             shard.parts = [part._replace(shift=n_rows) for part in shard.parts]
             shard.hashes = _hashes(named(n_rows + 1, shard.rows))
         if any(_has(run, shard.hashes) for run in runs):
-            _refuse_known(tables[: number + 1], shifts, now, layout)
+            _refuse_known(tables[: number + 1], shifts, now, layout, known)
         runs.append(np.sort(shard.hashes))
         while len(runs) > 1 and len(runs[-2]) < 2 * len(runs[-1]):
             runs.append(np.sort(np.concatenate([runs.pop(), runs.pop()]), kind="stable"))
         n_rows += shard.rows
-        yield shard
+        if shard.rows:
+            yield shard
 
 
 def read_shard(
-    shared: tuple[pa.Schema | None, int, Layout], table: tuple[Path | pd.DataFrame, bytes | None]
+    shared: tuple[pa.Schema | None, int, Layout, np.ndarray | None],
+    table: tuple[Path | pd.DataFrame, bytes | None],
 ) -> Shard:
     """Read and check a table, or the content of its file, and cut it into parts of `chunk_rows`."""
-    (schema, chunk_rows, layout), (source, content) = shared, table
+    (schema, chunk_rows, layout, known), (source, content) = shared, table
     if content is None or isinstance(source, pd.DataFrame):
         rows, numbered = answers_of(source, schema, layout)
     else:
@@ -135,9 +143,29 @@ def read_shard(
             except UserError as error:
                 raise UserError(str(error).replace(str(copy), str(source))) from error
             print(said.getvalue().replace(str(copy), str(source)), end="", file=sys.stderr)
+    n_read = len(rows)
+    rows = _without(known, rows, numbered)
     chunks = [rows.slice(start, chunk_rows) for start in range(0, len(rows), chunk_rows)]
     parts = [Part(to_parquet(chunk), len(chunk)) for chunk in chunks]
-    return Shard(rows.schema, parts, numbered, _hashes(rows["candidate_id"].to_pandas()))
+    hashes = _hashes(rows["candidate_id"].to_pandas())
+    return Shard(rows.schema, parts, numbered, hashes, n_read - len(rows))
+
+
+def hashes_of_texts(rows: pa.Table) -> np.ndarray:
+    """Hash each answer with its question, uint64."""
+    names = [name for name in (QUESTION, "candidate") if name in rows.column_names]
+    return _hashes(joined(rows.select(names)))
+
+
+def _without(known: np.ndarray | None, rows: pa.Table, numbered: bool) -> pa.Table:
+    """Leave out the rows whose texts are known, and number the others anew where they had no names."""
+    if known is None:
+        return rows
+    fresh = rows.filter(pa.array(~np.isin(hashes_of_texts(rows), known)))
+    if numbered:
+        place = rows.schema.get_field_index("candidate_id")
+        fresh = fresh.set_column(place, "candidate_id", pa.array(named(1, len(fresh)), pa.string()))
+    return fresh
 
 
 def _content(table: Path | pd.DataFrame) -> bytes | None:
@@ -162,12 +190,17 @@ def _has(run: np.ndarray, hashes: np.ndarray) -> bool:
 
 
 def _refuse_known(
-    tables: Sequence[Path | pd.DataFrame], shifts: Sequence[int], now: State | None, layout: Layout
+    tables: Sequence[Path | pd.DataFrame],
+    shifts: Sequence[int],
+    now: State | None,
+    layout: Layout,
+    known: np.ndarray | None,
 ) -> None:
     """Refuse the last table if it has an identifier of the index or of another table, not only its hash."""
     ids = []
     for table, shift in zip(tables, shifts, strict=True):
-        rows, _ = answers_of(table, layout=layout)
+        rows, numbered = answers_of(table, layout=layout)
+        rows = _without(known, rows, numbered)
         own = named(shift + 1, len(rows)) if shift else rows["candidate_id"].to_pandas()
         ids.append(pd.Series(own))
     where = "the table" if isinstance(tables[-1], pd.DataFrame) else tables[-1]

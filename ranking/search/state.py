@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import allow_files
+from answer_ranking.ranking.search.answers import QUESTION
 from answer_ranking.ranking.search.first_stages import Entry, choices_of, entries_of, parts_of
 from answer_ranking.ranking.search.first_stages.fusion import Fusion
 from answer_ranking.ranking.search.first_stages.protocol import IndexFiles, Searcher
@@ -87,6 +88,11 @@ class State:
     def ids(self) -> pd.Series:
         """Read the identifiers of all rows, deleted ones included."""
         return self.segments.column("candidate_id").to_pandas().astype(object)
+
+    def texts(self) -> pa.Table:
+        """Read the questions, where there are any, and the answers of all rows, deleted ones included."""
+        names = [name for name in (QUESTION, "candidate") if name in self.segments.schema.names]
+        return pa.table({name: self.segments.column(name) for name in names})
 
     def rows_of(self, ids: pd.Series) -> np.ndarray:
         """Find the rows of identifiers, int64; -1 where there is none, or none that is not deleted."""

@@ -119,7 +119,10 @@ def test_an_faq_with_names_and_sheets_of_its_own(command, tmp_path):
         ["regnet?", "Nein.", "Regnet es?"],
         ["wer schireb", "Ann.", "Wer schrieb es?"],
     ]
-    assert "4 answers" in command("index", path, "--output", index, "--add", *layout).out
+    add = ("index", path, "--output", index, "--add", *layout)
+    again = command(*add)
+    assert "2 answers" in again.out and "2 answers are in the index already" in again.err
+    assert "4 answers" in command(*add, "--keep-duplicates").out
     frage = command("index", path, "--output", tmp_path / "other", "--search", "Frage", *layout)
     assert frage.code == 0 and "No answer" in command("search", tmp_path / "other", "Nein").out
 

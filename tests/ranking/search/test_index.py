@@ -272,7 +272,7 @@ def test_a_search_while_another_thread_adds_sees_one_state(copy, stub):
     with ThreadPoolExecutor(3) as pool:
         searches = [pool.submit(search) for _ in range(3)]
         for i in range(3):
-            index.add(pd.DataFrame({"text": stub.texts(100, seed=i)}))
+            index.add(pd.DataFrame({"text": stub.texts(100, seed=10 + i)}))
         done.set()
     for each in searches:
         assert each.result() and each.result() <= {1000, 1100, 1200, 1300}
@@ -349,6 +349,25 @@ def test_an_index_of_which_all_is_deleted_finds_nothing(copy, answers):
     assert len(index) == 0
     for stage in ("nearest", "bm25", "both"):
         assert len(index.search(["w1", "w2"], first_stage=stage)) == 0
+
+
+def test_what_is_there_already_is_not_added_again(tmp_path, capsys):
+    faq = pd.DataFrame({"question": ["Why?", None, "Who?"], "answer": ["Yes.", "No.", "Ann."]})
+    index = AnswerIndex.build(None, faq, tmp_path / "index")
+    index.add(faq)
+    assert len(index) == 3 and "3 answers are in the index already" in capsys.readouterr().err
+    index.delete(["c2"])
+    more = pd.DataFrame({"question": ["Why?", None, "When?"], "answer": ["Yes.", "No.", "Yes."]})
+    index.add([faq[:1], more])
+    found = AnswerIndex.open(tmp_path / "index").search("yes no", k=9, first_stage="bm25")
+    assert sorted(found["candidate_id"]) == ["c1", "c4", "c5"]
+    named = more.assign(candidate_id=["c1", "x", "y"])
+    index.add(named)
+    assert len(index) == 4
+    index.add(named.assign(candidate_id=["z1", "z2", "z3"]), keep_duplicates=True)
+    assert len(index) == 7
+    with pytest.raises(UserError, match="has already the candidate_id 'c1'"):
+        index.add(named, keep_duplicates=True)
 
 
 def test_an_index_that_is_there_is_opened_if_that_will_do(copy, answers, tmp_path):
