@@ -3,7 +3,8 @@
 import re
 from typing import Any
 
-_FORMULA = re.compile("'*[=+@\t\r\n-]")
+# Where East Asian letters are written, spreadsheets take the wide signs for the narrow ones.
+_FORMULA = re.compile("'*[=+@\t\r\n\uff1d\uff0b\uff20\uff0d-]")
 
 
 def with_formula_mark(value: Any) -> Any:

@@ -78,10 +78,10 @@ def _text(path: Path, suffix: str) -> str:
     elif suffix != ".jsonl" and _is_windows_1252(content):
         text = content.decode("cp1252").replace("\r\n", "\n")
         say(f"{path}: not UTF-8, so read as Windows-1252. If letters are wrong, save it as UTF-8.")
-    elif _is_double_byte(content):
+    elif _is_not_latin(content):
         raise UserError(
-            f"{path}: not UTF-8, but an encoding with two bytes a character, such as Shift-JIS, GBK, "
-            "Big5 or EUC-KR. Save the file with the encoding UTF-8, or convert it: "
+            f"{path}: not UTF-8, but an encoding of other letters than Latin ones, such as Shift-JIS, GBK, "
+            "Big5, EUC-KR or Windows-1251. Save the file with the encoding UTF-8, or convert it: "
             "iconv -f GBK -t UTF-8."
         )
     else:
@@ -114,11 +114,11 @@ def _is_windows_1252(content: bytes) -> bool:
     letters = _NOT_ASCII.search(content)
     if letters is None or b"\0" in content or _is("utf-8", letters[0]):
         return False
-    return _is("cp1252", content) and not _is_double_byte(content)
+    return _is("cp1252", content) and not _is_not_latin(content)
 
 
-def _is_double_byte(content: bytes) -> bool:
-    """Say whether what is not UTF-8 may have two bytes a character: most special letters stand together.
+def _is_not_latin(content: bytes) -> bool:
+    """Say whether what is not UTF-8 may be in other letters: most special ones stand together.
 
     In Windows-1252 nearly all of them stand alone.
     """

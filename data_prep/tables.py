@@ -36,6 +36,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 # Formatting and control characters.
 _INVISIBLE = ("Cf", "Cc")
+# The fillers of Hangul and the blank of Braille count as printable.
+_EMPTY = "\u115f\u1160\u3164\uffa0\u2800"
 
 RULES = ("all", "answerable", "clean")
 
@@ -390,6 +392,6 @@ def is_blank(text: str) -> bool:
         (True, False)
     """
     shown = text.strip()
-    if not shown or shown[0].isprintable():
+    if not shown or (shown[0].isprintable() and shown[0] not in _EMPTY):
         return not shown
-    return all(each.isspace() or unicodedata.category(each) in _INVISIBLE for each in shown)
+    return all(each.isspace() or unicodedata.category(each) in _INVISIBLE or each in _EMPTY for each in shown)

@@ -45,7 +45,8 @@ class Engine:
         self._looked = time.monotonic()
         self._lock = threading.Lock()
         self._together = Batches(self._search)
-        _ = self.rankers  # Loaded before the first request.
+        for each in self.rankers.values():  # loaded before the first request, as spaCy is
+            each.tokenizer(["who"])
 
     @property
     def rankers(self) -> dict[str, Ranker]:

@@ -19,6 +19,7 @@ _DRAWN_AT_ONCE, _MOST_DRAWINGS = 1, 3
 # A request that takes longer, its waiting included, shows that too many were let in.
 _SOON = 0.25  # seconds
 _FEWER, _MORE = 0.98, 0.1  # times as many, and so many more
+_FEWEST = 4
 
 
 class Workers:
@@ -82,7 +83,7 @@ class Workers:
             del self._of_client[client]
         is_late = time.monotonic() - start > _SOON
         limit = self._limit * _FEWER if is_late else self._limit + _MORE
-        self._limit = min(max(limit, self._options.concurrent), self._most)
+        self._limit = min(max(limit, min(_FEWEST, self._options.concurrent)), self._most)
 
     def _drawn(self) -> None:
         self._drawings -= 1

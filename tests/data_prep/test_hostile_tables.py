@@ -208,7 +208,9 @@ def test_a_sheet_that_unpacks_to_too_much_is_refused(tmp_path):
         read_table_file(path, ColumnNames())
 
 
-@pytest.mark.parametrize("value", [None, np.float32("nan"), pd.NaT, pd.NA, "\u200b", " \u200b\ufeff ", ""])
+@pytest.mark.parametrize(
+    "value", [None, np.float32("nan"), pd.NaT, pd.NA, "\u200b", " \u200b\ufeff ", "\u3164", ""]
+)
 def test_a_question_that_shows_nothing_is_empty(value):
     table = pd.DataFrame({"question": ["Who?", value], "candidate": ["a", "b"]}, dtype=object)
     with pytest.raises(UserError, match="row 2: the question is empty"):

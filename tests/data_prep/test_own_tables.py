@@ -237,7 +237,7 @@ def test_without_openpyxl_the_extra_is_named(tmp_path, monkeypatch):
 
 
 def test_what_a_spreadsheet_would_take_for_a_formula_is_written_as_a_text():
-    texts = ["=1", "+1", "-1", "@a", "\ta", "\ra", "a=1", 'say "a;b"', ""]
+    texts = ["=1", "+1", "-1", "@a", "\ta", "\uff1d1", "a=1", 'say "a;b"', ""]
     file = io.StringIO(newline="")
     write_csv(pd.DataFrame({"text": texts, "score": [-0.5] * 9}), file, ";", bom=True)
     assert file.getvalue().startswith("\ufefftext;score\n'=1;-0.5\n")
@@ -279,10 +279,11 @@ def test_a_blank_before_a_quote(tmp_path):
         ("cp932", "\u30b3\u30d4\u30fc,\u30bd\u30d5\u30c8"),
         ("gbk", "\u4f60\u5728\u54ea\u91cc,\u6211\u5728\u5317\u4eac"),
         ("big5", "\u4f60\u5728\u54ea\u88e1,\u6211\u5728\u53f0\u5317"),
+        ("cp1251", "\u0433\u0434\u0435 \u043e\u043d\u0430,\u043e\u043d\u0430 \u0437\u0434\u0435\u0441\u044c"),
         ("euc-kr", "\uc5b4\ub514\uc5d0 \uc788\ub098,\uc11c\uc6b8\uc5d0 \uc788\ub2e4"),
     ],
 )
-def test_encodings_with_two_bytes_a_character_are_refused_by_name(tmp_path, encoding, text):
+def test_encodings_of_other_letters_are_refused_by_name(tmp_path, encoding, text):
     path = tmp_path / "a.csv"
     path.write_bytes(f"question,candidate\n{text}\n".encode(encoding))
     with pytest.raises(UserError, match=r"a\.csv: not UTF-8.*Shift-JIS, GBK.*UTF-8"):
@@ -309,7 +310,7 @@ def test_the_first_sheet_that_is_not_hidden_is_read_and_the_others_are_named(tmp
     assert read(path) == [["q", "now", 1]]
     said = capsys.readouterr().err
     assert (
-        "'Now' is read" in said and "'Old' (hidden)" in said and "'More'" in said and "sheet of train" in said
+        "'Now' is read" in said and "'Old' (hidden)" in said and "'More'" in said and "option sheet" in said
     )
     assert load_table(path, sheet="Old")["candidate"].tolist() == ["old"]
     assert not capsys.readouterr().err
