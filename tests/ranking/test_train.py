@@ -94,7 +94,8 @@ def test_a_frame_is_read_by_the_rules_of_a_file(capsys):
     given = frame.copy()
     frame.loc[[0, 39], "ANSWER"] = ["a1", " "]
     options = {"question_column": "frage", "drop_bad_rows": True, "drop_duplicates": True, "wrong_answers": 1}
-    dataset, _ = load(frame, **options)
+    dataset, _, is_faq = load(frame, **options)
+    assert is_faq
     correct = pd.concat(dataset.splits.values()).query("label == 1")
     expected = given.iloc[1:39].sort_values(["Frage", "ANSWER"])
     found = correct.sort_values(["question", "candidate"])
@@ -107,7 +108,7 @@ def test_a_frame_is_read_by_the_rules_of_a_file(capsys):
 
 
 def test_options_that_are_no_options():
-    with pytest.raises(UserError, match="model must be one of hyperqa, ctrn, "):
+    with pytest.raises(UserError, match="model must be one of hyperqa, "):
         TrainOptions(model="bert")
     assert TrainOptions(embeddings="task-skipgram-100d").embeddings == ("task-skipgram-100d",)
 
