@@ -22,7 +22,7 @@ from common import arguments, check_options, write_figures
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import load_dataset
-from answer_ranking.evaluation.studies.retrieval import measure
+from answer_ranking.evaluation.retrieval_metrics import measure
 from answer_ranking.ranking import AnswerIndex
 
 PRESET = "hyperqa_squad"
