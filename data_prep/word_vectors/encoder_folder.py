@@ -161,10 +161,12 @@ class BertConfig:
             "pieces": "vocab_size",
             "token_types": "type_vocab_size",
         }
-        sizes = {name: facts.get(key) for name, key in names.items()}
-        for name, size in sizes.items():
+        sizes: dict[str, int] = {}
+        for name, key in names.items():
+            size = facts.get(key)
             if type(size) is not int or not 0 < size < 1_000_000:
-                raise damaged(path, f"{names[name]} is {size!r}, which is no size")
+                raise damaged(path, f"{key} is {size!r}, which is no size")
+            sizes[name] = size
         epsilon = facts.get("layer_norm_eps", 1e-12)
         if not isinstance(epsilon, float) or not 0 < epsilon < 1:
             raise damaged(path, f"layer_norm_eps is {epsilon!r}")

@@ -8,7 +8,7 @@ import numpy as np
 
 from answer_ranking.base.errors import damaged
 
-_TYPES = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2")}
+_TYPES: dict[str, np.dtype] = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2")}
 _LONGEST_HEADER = 10_000_000
 
 
