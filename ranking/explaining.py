@@ -32,7 +32,7 @@ def explain(
         found = _REASONS[reason](model(), words, texts)
         if found is not None:
             return found
-    losses = _losses(score, *texts, encoded.vectors)
+    losses = _losses(score, texts[0], texts[1], encoded.vectors)
     kind = "shares" if reason == "shares" else "occlusion"
     return Explanation(words[0], losses[: len(texts[0])], words[1], losses[len(texts[0]) :], kind)
 

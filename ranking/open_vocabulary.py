@@ -254,8 +254,9 @@ def by_whole_path(source: str, embeddings_home: str | Path | None = None) -> lis
     A name that needs neither stays, and so does one that is not found.
     """
     if is_encoder(source, embeddings_home):
-        found = find_encoder(source, embeddings_home)
-        return [source if source in PUBLISHED or ON_HUB.fullmatch(source) else str(found.resolve())]
+        named = source in PUBLISHED or ON_HUB.fullmatch(source) is not None
+        at_home = embeddings_home is not None and (Path(embeddings_home) / source).is_dir()
+        return [source if named and not at_home else str(find_encoder(source, embeddings_home).resolve())]
     file, hash_sign, member = source.partition("#")
     if Path(file).is_file() and source not in SOURCES and source not in SHORT_NAMES:
         return [f"{Path(file).resolve()}{hash_sign}{member}"]

@@ -14,6 +14,8 @@ import numpy as np
 
 from answer_ranking.base.errors import UserError, damaged
 from answer_ranking.base.files import cache_folder, decode_text, read_content
+from answer_ranking.data_prep.word_vectors.files import SOURCES
+from answer_ranking.data_prep.word_vectors.safetensors import read_header, read_tensor
 
 WEIGHTS, VOCABULARY, CONFIG = "model.safetensors", "vocab.txt", "config.json"
 _TOKENIZER = "tokenizer_config.json"
@@ -45,8 +47,6 @@ PUBLISHED = {
 # A repository of Hugging Face's hub with a commit: what is trained today must be found again tomorrow.
 ON_HUB = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)@(?P<revision>[0-9a-f]{40})")
 """The name of an encoder on the hub, OWNER/NAME@COMMIT."""
-_TYPES = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2")}
-_LONGEST_HEADER = 10_000_000
 _CHUNK = 1 << 20
 
 
@@ -57,6 +57,8 @@ def is_encoder(source: str, embeddings_home: str | Path | None = None) -> bool:
         >>> is_encoder("minilm"), is_encoder("glove-6b-50d")
         (True, False)
     """
+    if source in SOURCES:
+        return False  # whatever folders there are
     known = source in PUBLISHED or ON_HUB.fullmatch(source) is not None
     return known or any(path.is_dir() for path in _places(source, embeddings_home))
 
@@ -159,10 +161,12 @@ class BertConfig:
             "pieces": "vocab_size",
             "token_types": "type_vocab_size",
         }
-        sizes = {name: facts.get(key) for name, key in names.items()}
-        for name, size in sizes.items():
+        sizes: dict[str, int] = {}
+        for name, key in names.items():
+            size = facts.get(key)
             if type(size) is not int or not 0 < size < 1_000_000:
-                raise damaged(path, f"{names[name]} is {size!r}, which is no size")
+                raise damaged(path, f"{key} is {size!r}, which is no size")
+            sizes[name] = size
         epsilon = facts.get("layer_norm_eps", 1e-12)
         if not isinstance(epsilon, float) or not 0 < epsilon < 1:
             raise damaged(path, f"layer_norm_eps is {epsilon!r}")
@@ -266,47 +270,12 @@ def _sha256(path: Path) -> str:
 
 def _read_weights(path: Path, config: BertConfig) -> dict[str, np.ndarray]:
     """Read the weights of a safetensors file that the encoder needs, float32."""
-    header, start = _header(path)
+    header, start = read_header(path)
     # Some files name the model that the encoder is a part of.
     prefix = "bert." if any(name.startswith("bert.") for name in header) else ""
     types = f"{prefix}embeddings.token_type_embeddings.weight"
     weights = {}
     for name, shape in config.shapes().items():
-        weights[name] = _tensor(path, header, start, prefix + name, shape)
-    weights["token_types"] = _tensor(path, header, start, types, (config.token_types, config.hidden))[0]
+        weights[name] = read_tensor(path, header, start, prefix + name, shape)
+    weights["token_types"] = read_tensor(path, header, start, types, (config.token_types, config.hidden))[0]
     return weights
-
-
-def _header(path: Path) -> tuple[dict[str, Any], int]:
-    """Read what a safetensors file says of its tensors, and where their bytes begin."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        if not 2 <= length <= min(size - 8, _LONGEST_HEADER):
-            raise damaged(path, "no safetensors file, or cut short")
-        content = file.read(length)
-    try:
-        header = json.loads(content)
-    except ValueError as error:
-        raise damaged(path, f"its header is not JSON ({error})") from error
-    if not isinstance(header, dict):
-        raise damaged(path, "its header is no JSON object")
-    return {name: facts for name, facts in header.items() if isinstance(facts, dict)}, 8 + length
-
-
-def _tensor(path: Path, header: dict[str, Any], start: int, name: str, shape: tuple[int, ...]) -> np.ndarray:
-    try:
-        dtype, found = _TYPES[header[name]["dtype"]], tuple(header[name]["shape"])
-        first, last = map(int, header[name]["data_offsets"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise damaged(path, f"it has no weight {name} of type F32 or F16") from error
-    if found != shape:
-        raise damaged(path, f"{name} has the shape {list(found)}, not {list(shape)}")
-    count = int(np.prod(shape))
-    there = 0 <= first <= last <= path.stat().st_size - start
-    if not there or last - first != count * dtype.itemsize:
-        raise damaged(path, f"cut short: the bytes of {name} are not there")
-    values = np.fromfile(path, dtype, count, offset=start + first).astype(np.float32, copy=False)
-    if not np.isfinite(values).all():
-        raise damaged(path, f"{name} has a number that is not finite")
-    return values.reshape(shape)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +32,8 @@ class WordVectors:
     """One vector per entry of a vocabulary, and how much of it comes from the sources.
 
     Attributes:
-        matrix: float32 (n_words, dimensions of all sources and the identity). Row 0, padding, is zero.
+        matrix: float32 (n_words, dimensions of all sources and the identity), or `TokenVectors`. Row 0,
+            padding, is zero.
         name: the sources, joined by "+", as every result names them.
         coverage_types: share of the vocabulary's words that some source knows, 0 to 1.
         coverage_tokens: share of the running words, 0 to 1; NaN where no counts were given.
@@ -44,7 +46,7 @@ class WordVectors:
         glove-6b-50d: 50 dimensions, knows 50.0 % of the words
     """
 
-    matrix: np.ndarray
+    matrix: Any
     name: str
     coverage_types: float
     coverage_tokens: float

@@ -69,7 +69,7 @@ class TokenStore:
                 found = self._find(places)
                 missing = np.flatnonzero(found.lengths < 0)
                 if len(missing):
-                    self._append([texts[place] for place in missing], encode)
+                    self._append([texts[place] for place in missing.tolist()], encode)
                     found = self._find(places, check=False)
         return found
 
@@ -78,9 +78,8 @@ class TokenStore:
         vectors, index = self._read()
         entry_of = np.full(len(places), -1)
         for number, text in enumerate(index["text"].tolist()):
-            place = places.get(text)
-            if place is not None:
-                entry_of[place] = number  # The last one counts: it was made in place of the others.
+            if text in places:
+                entry_of[places[text]] = number  # The last one counts: it was made in place of the others.
         there = entry_of >= 0
         first = np.where(there, index["first"][entry_of] if len(index) else 0, 0)
         lengths = np.where(there, index["length"][entry_of] if len(index) else 0, -1).astype(np.int64)

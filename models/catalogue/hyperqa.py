@@ -41,8 +41,8 @@ class CosineQAList(CosineQA):
     """d, the size of projected words and of text vectors."""
     max_norm: float = 0.9
     """Largest norm of a text vector in the ball."""
-    dropout: float = 0.3
-    """Share of the entries of text vectors that training drops."""
+    embedding_dropout: float = 0.3
+    """Share of the entries of word vectors that training drops."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ _LIST_TRAINING = {"epochs": 6, "learning_rate": 1e-3, "batch_size": 8}
 _LIST_SPACE = {
     "dimension": (100, 200, 300, 400),
     "max_norm": (0.3, 0.5, 0.7, 0.9, 0.99),
-    "dropout": (0.0, 0.1, 0.3, 0.5),
+    "embedding_dropout": (0.0, 0.1, 0.3, 0.5),
     "learning_rate": (1e-4, 3e-4, 1e-3, 3e-3),
     "epochs": (3, 6, 12),
 }
