@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import allow_files
+from answer_ranking.ranking.search.checked_array import map_array
 from answer_ranking.ranking.search.first_stages import names_of, stages_of
 from answer_ranking.ranking.search.manifest import NAME, Manifest, damaged, name_of
 from answer_ranking.ranking.search.protocol import FirstStage, IndexFiles, Searcher
@@ -99,8 +100,7 @@ def _stages(folder: Path, manifest: Manifest) -> list[FirstStage]:
 
 def _deleted(path: Path, manifest: Manifest) -> np.ndarray:
     try:
-        # As it lies in the file: what it says of its size may be wrong.
-        rows = np.array(np.load(path, mmap_mode="r"))
+        rows = np.array(map_array(path))
         n = manifest.n_deleted
         if rows.dtype != np.int64 or rows.shape != (n,):
             raise ValueError(f"{rows.dtype} {rows.shape} instead of int64 ({n},)")
@@ -108,6 +108,6 @@ def _deleted(path: Path, manifest: Manifest) -> np.ndarray:
             raise ValueError("it is not what was written")
         if rows.min() < 0 or rows.max() >= manifest.rows:
             raise ValueError("it names rows that do not exist")
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError) as error:
         raise damaged(path, error) from error
     return rows
