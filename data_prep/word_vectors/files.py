@@ -50,6 +50,7 @@ _FORMAT = 2
 
 _LONGEST_LINE = 2**20
 _LONGEST_WORD = 2**12
+_MOST_BLANK = 10_000  # lines
 _MOST_DIMENSIONS = 2**16
 _CUT = 32  # No program cuts words that are shorter.
 # No number of a word vector but 0 is larger or smaller; shifted by a byte, two of three are.
@@ -302,9 +303,12 @@ def _read_text(
 
 def _text_lines(stream: IO[bytes], where: str) -> Iterator[tuple[int, bytes, bool]]:
     """Give the lines without what is blank at their end, numbered, and whether a line feed ends each."""
-    number = 0
+    number = n_blank = 0
     while line := stream.readline(_LONGEST_LINE + 1):
         number += 1
+        n_blank += line.isspace()
+        if n_blank > _MOST_BLANK:  # a few kilobytes unpack to millions
+            raise damaged(f"{where}, line {number}", f"{n_blank:,} blank lines")
         if len(line) > _LONGEST_LINE:
             raise damaged(f"{where}, line {number}", f"longer than {_LONGEST_LINE:,} bytes")
         if b"\0" in line or line.startswith((b"\xff\xfe", b"\xfe\xff")):

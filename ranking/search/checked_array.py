@@ -32,7 +32,7 @@ class CheckedArray:
     """
 
     def __init__(self, path: Path):
-        self.array = np.load(path, mmap_mode="r")
+        self.array = map_array(path)
         if not self.array.flags.c_contiguous or not self.array.ndim:
             raise ValueError("the array is not in one piece")
         self._bytes = np.memmap(path, np.uint8, "r")
@@ -84,6 +84,19 @@ class CheckedArray:
             unread[block] = False
         if not unread.any():
             self._unread = None
+
+
+def map_array(path: Path) -> np.ndarray:
+    """Map the array of a .npy file; a ValueError says that it holds none.
+
+    What a file says of its size may be wrong, so that nothing is made room for.
+    """
+    try:
+        return np.load(path, mmap_mode="r")
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:  # what NumPy raises for a damaged header may be anything
+        raise ValueError(f"it holds no array ({error!s:.80})") from error
 
 
 def write_sums(path: Path) -> None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import allow_files
 from answer_ranking.ranking.search.answers import QUESTION
+from answer_ranking.ranking.search.checked_array import map_array
 from answer_ranking.ranking.search.first_stages import Entry, choices_of, entries_of, parts_of
 from answer_ranking.ranking.search.first_stages.fusion import Fusion
 from answer_ranking.ranking.search.first_stages.protocol import IndexFiles, Searcher
@@ -114,8 +115,7 @@ def _entries(folder: Path, manifest: Manifest) -> list[Entry]:
 
 def _deleted(path: Path, manifest: Manifest) -> np.ndarray:
     try:
-        # As it lies in the file: what it says of its size may be wrong.
-        rows = np.array(np.load(path, mmap_mode="r"))
+        rows = np.array(map_array(path))
         n = manifest.n_deleted
         if rows.dtype != np.int64 or rows.shape != (n,):
             raise ValueError(f"{rows.dtype} {rows.shape} instead of int64 ({n},)")
@@ -123,6 +123,6 @@ def _deleted(path: Path, manifest: Manifest) -> np.ndarray:
             raise ValueError("it is not what was written")
         if rows.min() < 0 or rows.max() >= manifest.rows:
             raise ValueError("it names rows that do not exist")
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError) as error:
         raise damaged(path, error) from error
     return rows

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write
-from answer_ranking.ranking.search.checked_array import sums_of, sums_path
+from answer_ranking.ranking.search.checked_array import map_array, sums_of, sums_path
 from answer_ranking.ranking.search.first_stages.nearest_points import NearestPoints
 from answer_ranking.ranking.search.first_stages.protocol import IndexFiles, Searcher, Texts
 from answer_ranking.ranking.search.first_stages.quantised import (
@@ -127,8 +127,8 @@ def _save(path: Path, array: np.ndarray) -> None:
 
 def _load(path: Path) -> np.ndarray:
     try:
-        return np.load(path)
-    except (OSError, ValueError, EOFError) as error:
+        return np.array(map_array(path))
+    except (OSError, ValueError) as error:
         raise UserError(
             f"{path} is damaged ({error!s:.100}). Delete {path.parent}, then run the same command again."
         ) from error

@@ -63,6 +63,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_word(tmp_path):
         ("a.txt", "the 1 2\nof 1 2\n".encode("utf-16"), "line 1: binary or UTF-16"),
         ("a.txt", b"\n<!DOCTYPE html>\n<html lang=en>", "line 2: .*a web page"),
         ("a.txt.gz", gzip.compress(b"the 1" * 10**6), "line 1: longer than"),
+        ("a.txt.gz", gzip.compress(b"\n \n" * 10**4), "blank lines"),
         ("a.txt.gz", gzip.compress((b"the " + b"0" * 99 + b"1\n") * 4 * 10**5), "unpacks to more than"),
         ("a.bin.gz", gzip.compress(b"9 1\n" + b"x" * 10**7), "row 1.*: not a word"),
         ("a.bin", b"2 0\nthe of ", "line 1: not 1 vector or more of 1"),

@@ -186,6 +186,17 @@ def test_arrays_of_other_numbers(copy, array, dtype):
     assert search_all(copy) == (array == "data" and dtype == "float64")
 
 
+@pytest.mark.parametrize("shape", ["(-1, 8)", "(0,)", "()", "(10**12, 8)", "'x'", "(9, " * 99, str(10**30)])
+@pytest.mark.parametrize("name", ["points.npy", "indptr.csc.index.npy"])
+def test_an_array_that_lies_about_its_shape(copy, name, shape):
+    path = min(copy.rglob(name))
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}\n".encode()
+    path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(400))
+    path.with_name(path.name + ".sums").unlink(missing_ok=True)
+    resigned(copy)
+    assert not search_all(copy)
+
+
 def test_points_that_do_not_fit(copy):
     path = min(copy.rglob("points.npy"))
     points = np.load(path)
