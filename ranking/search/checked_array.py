@@ -86,13 +86,14 @@ class CheckedArray:
             self._unread = None
 
 
-def map_array(path: Path) -> np.ndarray:
+def map_array(path: Path) -> np.memmap:
     """Map the array of a .npy file; a ValueError says that it holds none.
 
     What a file says of its size may be wrong, so that nothing is made room for.
     """
     try:
-        return np.load(path, mmap_mode="r")
+        array: np.memmap = np.load(path, mmap_mode="r")
+        return array
     except (OSError, MemoryError):
         raise
     except Exception as error:  # what NumPy raises for a damaged header may be anything
