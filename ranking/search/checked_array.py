@@ -92,8 +92,7 @@ def map_array(path: Path) -> np.memmap:
     What a file says of its size may be wrong, so that nothing is made room for.
     """
     try:
-        array: np.memmap = np.load(path, mmap_mode="r")
-        return array
+        return np.load(path, mmap_mode="r")
     except (OSError, MemoryError):
         raise
     except Exception as error:  # what NumPy raises for a damaged header may be anything
