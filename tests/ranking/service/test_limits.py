@@ -3,6 +3,7 @@
 import asyncio
 import threading
 import time
+from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
@@ -204,6 +205,34 @@ def test_one_client_leaves_room_for_another():
 
     many, other, third = asyncio.run(ask())
     assert 4 <= many < 12 and (other, third) == (1, 1)
+    workers.close()
+
+
+def test_who_comes_back_at_once_does_not_keep_out_who_waits():
+    workers = Workers(ServiceOptions(concurrent=4, waiting=0))
+
+    async def come_back(client):
+        while True:
+            with suppress(HTTPException):
+                await workers.run(client, time.sleep, 0.01)
+            await asyncio.sleep(0)
+
+    async def wait_and_ask(client):
+        for _ in range(60):
+            try:
+                return await workers.run(client, time.sleep, 0)
+            except HTTPException:
+                await asyncio.sleep(0.05)
+        raise AssertionError("kept out")
+
+    async def ask():
+        busy = [asyncio.create_task(come_back(f"client {number}")) for number in range(8)]
+        await asyncio.sleep(1.1)  # all of them have been let in lately
+        await asyncio.gather(*(wait_and_ask(f"other {number}") for number in range(3)))
+        for each in busy:
+            each.cancel()
+
+    asyncio.run(ask())
     workers.close()
 
 
