@@ -86,7 +86,7 @@ class CheckedArray:
             self._unread = None
 
 
-def map_array(path: Path) -> np.ndarray:
+def map_array(path: Path) -> np.memmap:
     """Map the array of a .npy file; a ValueError says that it holds none.
 
     What a file says of its size may be wrong, so that nothing is made room for.
