@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from contextlib import suppress
+from itertools import count
 from types import SimpleNamespace
 
 import pytest
@@ -237,19 +238,20 @@ def test_who_comes_back_at_once_does_not_keep_out_who_waits():
 
 
 def test_fewer_are_let_in_while_all_have_to_wait_long(monkeypatch):
-    monkeypatch.setattr(service_workers, "_SOON", 0.02)
-    monkeypatch.setattr(service_workers, "_MORE", 0.5)
+    now, number = [0.0], count()
+    monkeypatch.setattr(service_workers, "time", SimpleNamespace(monotonic=lambda: now[0]))
     workers = Workers(ServiceOptions(concurrent=2, waiting=30))
 
+    def work(seconds):
+        now[0] += seconds
+
     async def let_in(seconds):
-        asked = []
-        for number in range(40):
-            asked.append(workers.run(f"client {number}", time.sleep, seconds))
+        asked = [workers.run(f"client {next(number)}", work, seconds) for _ in range(40)]
         found = await asyncio.gather(*asked, return_exceptions=True)
         return sum(not isinstance(each, HTTPException) for each in found)
 
     async def ask():
-        return [[await let_in(seconds) for _ in range(60)] for seconds in (0, 0.021, 0)]
+        return [[await let_in(seconds) for _ in range(60)] for seconds in (0, 1, 0)]
 
     quick, slow, again = asyncio.run(ask())
     assert quick[0] == 4 and 8 < quick[-1] <= 32
