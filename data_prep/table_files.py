@@ -16,7 +16,7 @@ from answer_ranking.data_prep.column_names import ColumnNames
 from answer_ranking.data_prep.excel_tables import read_excel
 from answer_ranking.data_prep.formulas import has_formula_marks, without_formula_mark
 from answer_ranking.data_prep.parquet_tables import read_parquet
-from answer_ranking.data_prep.tables import Faults, numbered_lines, read_tsv, to_table
+from answer_ranking.data_prep.tables import Faults, numbered_lines, read_tsv, refuse_many_columns, to_table
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".xlsx", ".parquet")
 _CSV_LINE = re.compile("[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
@@ -139,8 +139,10 @@ def read_csv(text: str, faults: Faults, names: ColumnNames) -> tuple[pd.DataFram
     """
     named = _SEPARATOR_LINE.match(text)
     begin = named.end() if named else 0
-    header = _CSV_LINE.search(text, begin)
-    separator = named[1] if named else _separator(header[0] if header else "", names)
+    found = _CSV_LINE.search(text, begin)
+    header = found[0] if found else ""
+    refuse_many_columns(max(map(header.count, ",;\t")), faults)
+    separator = named[1] if named else _separator(header, names)
     usual_limit = csv.field_size_limit(sys.maxsize)
     try:
         table, lines = to_table(_csv_rows(text, begin, separator, faults), faults)

@@ -31,6 +31,7 @@ _SHOWN = 20
 
 _LINE = re.compile("[^\n]+|(?<=\n)(?=\n)|^(?=\n)")
 _WHITE_SPACE = re.compile(r"\s+")
+_MOST_COLUMNS = 100_000
 _LONGEST_ID = 1_000  # characters; a run file repeats an identifier in every row
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -342,11 +343,20 @@ def read_tsv(text: str, where: str | Path, faults: Faults | None = None) -> tupl
     return table, lines
 
 
+def refuse_many_columns(n: int, faults: "Faults") -> None:
+    """Raise a UserError for a header that is none: to look at millions of names takes minutes."""
+    if n > _MOST_COLUMNS:
+        raise UserError(
+            f"{faults.where}: the first line has {n:,} fields. It must name the columns: leave out others."
+        )
+
+
 def to_table(numbered: Iterator[tuple[int, list[str]]], faults: Faults) -> tuple[pd.DataFrame, list[int]]:
     """Make a table of numbered lines of fields, the first of which names the columns."""
     _, header = next(numbered, (0, None))
     if header is None:
         raise UserError(f"{faults.where}: the file is empty.")
+    refuse_many_columns(len(header), faults)
     columns: list[list[str]] = [[] for _ in header]
     lines: list[int] = []
     once: dict[str, str] = {}

@@ -20,13 +20,16 @@ _DRAWN_AT_ONCE, _MOST_DRAWINGS = 1, 3
 _SOON = 0.25  # seconds
 _FEWER, _MORE = 0.98, 0.1  # times as many, and so many more
 _FEWEST = 4
+_LATELY = 1.0  # second, as long as the refused are told to wait
+_MOST_CLIENTS = 10_000
 
 
 class Workers:
     """Runs work in threads, so that the event loop never waits, and refuses what is too much.
 
     How many requests are let in follows from how long the last ones took: whoever is let in is answered soon.
-    Of what is free one client gets no more than it leaves, so that there is room for another.
+    Of what is free one client gets no more than it leaves, so that there is room for another. Where some are
+    refused, half of the room is for clients that nobody has let in lately.
     """
 
     def __init__(self, options: ServiceOptions):
@@ -37,6 +40,8 @@ class Workers:
         self._drawer = ThreadPoolExecutor(_DRAWN_AT_ONCE, thread_name_prefix="drawer")
         self._busy = self._drawings = 0
         self._of_client: Counter[str] = Counter()
+        self._let_in: dict[str, float] = {}
+        self._refused = -_LATELY
 
     @property
     def busy(self) -> int:
@@ -52,14 +57,27 @@ class Workers:
 
     async def wait(self, client: str, begin: "Callable[..., Future[Result]]", *arguments: Any) -> Result:
         """Begin a client's work, and wait for it without a thread; else as `run`."""
-        free = self._limit - self._busy
-        if free < 1 or self._of_client[client] > free:
+        start = time.monotonic()
+        if not self._has_room(client, start):
+            self._refused = start
             raise HTTPException(503, "Too many requests at once. Try again.", {"Retry-After": "1"})
         future = begin(*arguments)
         self._busy += 1
         self._of_client[client] += 1
-        start = time.monotonic()
+        self._let_in[client] = start
         return await self._wait(future, lambda: self._done(client, start))
+
+    def _has_room(self, client: str, now: float) -> bool:
+        if len(self._let_in) > _MOST_CLIENTS:
+            self._let_in.clear()
+        free = self._limit - self._busy
+        if self._of_client[client] > free:
+            return False
+        # Where some are refused, who comes back at once would keep out those who wait as they are told.
+        is_crowded = now - self._refused < _LATELY
+        if is_crowded and now - self._let_in.get(client, -_LATELY) < _LATELY:
+            free -= self._limit // 2
+        return free >= 1
 
     async def draw(self, work: Callable[..., Result], *arguments: Any) -> Result:
         """Run a drawing in a thread of its own, beside all other work; else as `run`."""

@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import io
+import time
 import zipfile
 
 import numpy as np
@@ -198,6 +199,15 @@ def test_too_little_memory_is_no_damage(tmp_path, monkeypatch):
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", full)
     with pytest.raises(UserError, match=r"t\.parquet.* memory"):
         read_table_file(path, EveryColumn("candidate"))
+
+
+@pytest.mark.parametrize(("name", "separator"), [("a.csv", ","), ("a.csv", ";"), ("a.tsv", "\t")])
+def test_a_header_of_millions_of_names_is_refused_at_once(tmp_path, name, separator):
+    (tmp_path / name).write_text("a" + separator * 10**6 + "\n")
+    start = time.process_time()
+    with pytest.raises(UserError, match=r"1,000,00\d fields"):
+        load_table(tmp_path / name)
+    assert time.process_time() - start < 2  # of looking at the names, 10
 
 
 def test_a_sheet_that_unpacks_to_too_much_is_refused(tmp_path):

@@ -3,6 +3,8 @@
 import asyncio
 import threading
 import time
+from contextlib import suppress
+from itertools import count
 from types import SimpleNamespace
 
 import pytest
@@ -207,20 +209,49 @@ def test_one_client_leaves_room_for_another():
     workers.close()
 
 
+def test_who_comes_back_at_once_does_not_keep_out_who_waits():
+    workers = Workers(ServiceOptions(concurrent=4, waiting=0))
+
+    async def come_back(client):
+        while True:
+            with suppress(HTTPException):
+                await workers.run(client, time.sleep, 0.01)
+            await asyncio.sleep(0)
+
+    async def wait_and_ask(client):
+        for _ in range(60):
+            try:
+                return await workers.run(client, time.sleep, 0)
+            except HTTPException:
+                await asyncio.sleep(0.05)
+        raise AssertionError("kept out")
+
+    async def ask():
+        busy = [asyncio.create_task(come_back(f"client {number}")) for number in range(8)]
+        await asyncio.sleep(1.1)  # all of them have been let in lately
+        await asyncio.gather(*(wait_and_ask(f"other {number}") for number in range(3)))
+        for each in busy:
+            each.cancel()
+
+    asyncio.run(ask())
+    workers.close()
+
+
 def test_fewer_are_let_in_while_all_have_to_wait_long(monkeypatch):
-    monkeypatch.setattr(service_workers, "_SOON", 0.02)
-    monkeypatch.setattr(service_workers, "_MORE", 0.5)
+    now, number = [0.0], count()
+    monkeypatch.setattr(service_workers, "time", SimpleNamespace(monotonic=lambda: now[0]))
     workers = Workers(ServiceOptions(concurrent=2, waiting=30))
 
+    def work(seconds):
+        now[0] += seconds
+
     async def let_in(seconds):
-        asked = []
-        for number in range(40):
-            asked.append(workers.run(f"client {number}", time.sleep, seconds))
+        asked = [workers.run(f"client {next(number)}", work, seconds) for _ in range(40)]
         found = await asyncio.gather(*asked, return_exceptions=True)
         return sum(not isinstance(each, HTTPException) for each in found)
 
     async def ask():
-        return [[await let_in(seconds) for _ in range(60)] for seconds in (0, 0.021, 0)]
+        return [[await let_in(seconds) for _ in range(60)] for seconds in (0, 1, 0)]
 
     quick, slow, again = asyncio.run(ask())
     assert quick[0] == 4 and 8 < quick[-1] <= 32
