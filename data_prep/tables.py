@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from answer_ranking.base.errors import UserError, say
-from answer_ranking.data_prep.words import plain_text
+from answer_ranking.data_prep.words import plain_text, with_hyphens
 
 COLUMNS = ("question_id", "question", "candidate_id", "candidate", "label")
 
@@ -76,13 +76,13 @@ def apply_protocol(table: pd.DataFrame, rule: str) -> pd.DataFrame:
 
 
 def same_text(text: str) -> str:
-    """Write a question as all that differ from it in capitals, white space and `plain_text` alone.
+    """Write a question as all that differ from it in capitals, white space, dashes and `plain_text` alone.
 
     Example:
         >>> same_text(" Who  IS it?")
         'who is it?'
     """
-    return " ".join(plain_text(text).casefold().split())
+    return " ".join(with_hyphens(plain_text(text)).casefold().split())
 
 
 class Faults:

@@ -9,10 +9,12 @@ from functools import cache
 # Indic scripts and Persian tell words apart by these two joiners.
 _JOINERS = "\u200c\u200d"
 _APOSTROPHES = "\u00b4\u02bc"
-_DASH_IN_NUMBERS = re.compile(r"(?<=\d)[\u2010-\u2015\u2212](?=\d)")
+_DASHES = dict.fromkeys([*range(0x2010, 0x2016), 0x2212], "-")
 
 # Scripts that put no blanks between words: Thai to Myanmar, Khmer, kana, Chinese characters.
 _WITHOUT_BLANKS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+_SHARE_OF_LETTERS = 0.2
+"""From this share on a text is written in such a script."""
 _WORD = re.compile(r"\w+")
 
 
@@ -20,27 +22,43 @@ def plain_text(text: str) -> str:
     """Write a text as others write the same text.
 
     Unicode's NFKC makes one of letters with their accents apart, full width and ligatures. Characters that
-    format and show nothing are left out, but for the joiners that are part of words. The dash between two
-    digits is a hyphen, and the accent that stands for an apostrophe is one.
+    format and show nothing are left out, but for the joiners that are part of words. The accent that stands
+    for an apostrophe is one. Dashes stay (`with_hyphens`).
 
     Example:
-        >>> plain_text("the ﬁrst re\u0301sume\u0301, 1914\u20131918\ufeff")
-        'the first résumé, 1914-1918'
+        >>> plain_text("the ﬁrst re\u0301sume\u0301\ufeff")
+        'the first résumé'
     """
     if text.isascii():
         return text
-    text = unicodedata.normalize("NFKC", text.translate(_left_out()))
-    return _DASH_IN_NUMBERS.sub("-", text)
+    return unicodedata.normalize("NFKC", text.translate(_left_out()))
+
+
+def with_hyphens(text: str) -> str:
+    """Write the dashes of a text as hyphens, as in "1914-1918".
+
+    Example:
+        >>> with_hyphens("1914\u20131918")
+        '1914-1918'
+    """
+    return text.translate(_DASHES)
 
 
 def with_blanks(text: str) -> str:
-    """Put blanks around the characters of scripts that have none between words, marks staying with theirs.
+    """Put blanks around the characters of a text in a script that has none between words.
+
+    Marks stay with their characters. A foreign name in a text of another script stays whole.
 
     Example:
-        >>> with_blanks("请问 Keras 怎么用？")
-        ' 请  问  Keras  怎  么  用 ？'
+        >>> with_blanks("请问 Keras 怎么用？"), with_blanks("Beijing (北京)")
+        (' 请  问  Keras  怎  么  用 ？', 'Beijing (北京)')
     """
-    return text if text.isascii() else _patterns().character.sub(r" \g<0> ", text)
+    if text.isascii():
+        return text
+    n_characters = len(_patterns().character.findall(text))
+    if n_characters < _SHARE_OF_LETTERS * sum(map(str.isalpha, text)):
+        return text
+    return _patterns().character.sub(r" \g<0> ", text)
 
 
 def words_of(text: str) -> list[str]:

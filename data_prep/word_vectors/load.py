@@ -14,6 +14,7 @@ from answer_ranking.data_prep.dataset import Dataset
 from answer_ranking.data_prep.vocabulary import NUMBER, Vocabulary
 from answer_ranking.data_prep.word_vectors.files import DEFAULT_SOURCE, read_vectors, source_name
 from answer_ranking.data_prep.word_vectors.trained import train_word2vec
+from answer_ranking.data_prep.words import with_hyphens
 
 SHORT_NAMES = {
     "glove+spacy-450d": ("glove-6b-50d", "glove.6B.100d.subset.txt.gz", "spacy-md.300d.subset.txt.gz"),
@@ -78,9 +79,9 @@ def load_word_vectors(
     """Read the vectors of a vocabulary's words; several sources are concatenated.
 
     A word is looked up as it is, then in lower case, then, for the treebank's brackets and masked numbers, as
-    what it stands for. Where a source does not know it, its dimensions of that source are drawn from a normal
-    distribution. The draw depends on the seed and the word alone, so that a word has the same vector in every
-    vocabulary.
+    what it stands for, then with hyphens in the place of its dashes. Where a source does not know it, its
+    dimensions of that source are drawn from a normal distribution. The draw depends on the seed and the word
+    alone, so that a word has the same vector in every vocabulary.
 
     Identity dimensions are in none of the papers: fixed random dimensions that tell every word from every
     other, so that a model can see exact matches. They are normal with mean 0, scaled so that their expected
@@ -276,7 +277,8 @@ def scale_to_norm(vectors: WordVectors, counts: np.ndarray, norm: float) -> Word
 
 def _spellings(word: str) -> tuple[str, ...]:
     """Give the spellings under which a word is looked up, the best first."""
-    return tuple(dict.fromkeys((word, word.lower(), _ALIASES.get(word.lower(), word))))
+    lower = word.lower()
+    return tuple(dict.fromkeys((word, lower, _ALIASES.get(lower, word), with_hyphens(lower))))
 
 
 def _normal(word: str, seed: int, purpose: bytes, size: int) -> np.ndarray:

@@ -72,7 +72,7 @@ def test_help_comes_without_heavy_imports(environment):
         (["rank", "m", "Who?", "a.txt", "--bom"], "go with --table"),
         (["rank", "m", "--table", "a.csv", "--top", "0"], "--top must be at least 1"),
         (["explain", "m", "Who?", "Ann.", "--output", "a.pdf"], "must end in .png, .svg or .html"),
-        (["explain", "m", "Q", "A", "--disk", "a.txt", "--method", "occlusion"], "--disk shows no words"),
+        (["explain", "m", "Q", "A", "--disk", "a.txt", "--method", "occlusion"], "--disk shows none"),
         (["rank", "m", "--table", "a.csv", "--output", "a.xlsx"], "--output must end in .csv"),
         (["explain", "absent", "Who?", "Ann."], "MODEL must be the model/ folder"),
         (["evaluate", "absent.run", "absent.qrels"], "absent.qrels does not exist"),

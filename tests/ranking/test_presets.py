@@ -112,7 +112,7 @@ def test_an_index_takes_presets(tmp_path):
     answers = pd.DataFrame({"candidate_id": list("abc"), "candidate": ANSWERS})
     index = AnswerIndex.build("hyperqa_squad", answers, tmp_path / "index")
     expected = Ranker.from_preset("hyperqa_squad").rank(QUESTION, ANSWERS)
-    found = AnswerIndex.open(tmp_path / "index").search(QUESTION, 3)
+    found = AnswerIndex.open(tmp_path / "index").search(QUESTION, 3, "nearest")
     assert found["candidate"].tolist() == expected["text"].tolist()
     again = index.search(QUESTION, 3, "bm25", rerank="hyperqa_squad")
     assert again["candidate"].iloc[0] == ANSWERS[1]

@@ -82,7 +82,7 @@ def test_a_killed_addition_leaves_the_old_or_the_new_answers(stub, tmp_path, kil
         index = AnswerIndex.open(tmp_path / "index")
         if len(index) == old_length:
             pd.testing.assert_frame_equal(found(index, stub), old)
-            index.add(tmp_path / "more.csv")
+            index.add(tmp_path / "more.csv", keep_duplicates=True)
         assert len(index) == old_length + 1000
     texts = stub.texts(500) + [text for number in range(kills) for text in stub.texts(1000, seed=number)]
     whole = AnswerIndex.build(stub.StubRanker(), pd.DataFrame({"answer": texts}), tmp_path / "whole")
