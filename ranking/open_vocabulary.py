@@ -80,7 +80,8 @@ class OpenVocabulary:
         self.embeddings_home = embeddings_home
         self._words = list(vocabulary.words)
         self._numbers = dict(vocabulary.index)
-        self._hashed: set[int] = set()
+        # Apart from the known ones: what is unknown in an answer may be misspelt in the next question.
+        self._hashed: dict[str, int] = {}
         self._missing: set[str] = set()
         self._meant_numbers: dict[str, int] = {}
         self._lock = threading.Lock()
@@ -144,7 +145,7 @@ class OpenVocabulary:
         return np.bincount(counted, minlength=len(encoded)) > 0
 
     def _is_known(self, number: int) -> bool:
-        return number > Vocabulary.UNKNOWN and number not in self._hashed
+        return number > Vocabulary.UNKNOWN and self._words[number] in self._numbers
 
     def vectors_of_unknown(self, words: Sequence[str]) -> np.ndarray:
         """Give the vectors of words that nothing knows, float32 (words, n)."""
@@ -173,9 +174,8 @@ class OpenVocabulary:
             if len(self._missing) > _MOST_MISSING:
                 self._missing.clear()
             self._missing.update(word for word, is_known in zip(wanted, known, strict=True) if not is_known)
-            self._add(
-                [word for word, is_known in zip(wanted, known, strict=True) if is_known], vectors[known]
-            )
+            found = [word for word, is_known in zip(wanted, known, strict=True) if is_known]
+            self._add(found, vectors[known], self._numbers)
 
     def _place(self, words: np.ndarray, new: list[str], misspelt: bool) -> None:
         """Write the numbers of new words, which stand below 0, in their places."""
@@ -187,7 +187,8 @@ class OpenVocabulary:
         self._hash([word for word in lacking if word not in meant])
         for place in np.unique(places):
             word = new[place]
-            numbers[place] = meant.get(word) or self._numbers.get(word, Vocabulary.UNKNOWN)
+            unknown = meant.get(word) or self._hashed.get(word, Vocabulary.UNKNOWN)
+            numbers[place] = self._numbers.get(word, unknown)
         words[is_new] = numbers[places]
 
     def _meant(self, words: list[str]) -> dict[str, int]:
@@ -196,11 +197,13 @@ class OpenVocabulary:
         for word in words:
             if len(self._meant_numbers) > _MOST_MISSING:
                 self._meant_numbers.clear()
-            if word not in self._meant_numbers:
+            number = self._meant_numbers.get(word)
+            if number is None:
                 place = meant_word(word, self._vocabulary.words[2:])
-                self._meant_numbers[word] = Vocabulary.UNKNOWN if place is None else place + 2
-            if self._meant_numbers[word] != Vocabulary.UNKNOWN:
-                meant[word] = self._meant_numbers[word]
+                number = Vocabulary.UNKNOWN if place is None else place + 2
+                self._meant_numbers[word] = number
+            if number != Vocabulary.UNKNOWN:
+                meant[word] = number
         return meant
 
     def _hash(self, words: list[str]) -> None:
@@ -209,19 +212,18 @@ class OpenVocabulary:
             return
         with self._lock:
             room = _MOST_HASHED - len(self._hashed)
-            taken = [word for word in words if word not in self._numbers][:room]
+            taken = [word for word in words if word not in self._hashed][:room]
             if taken:
-                self._hashed.update(range(len(self._words), len(self._words) + len(taken)))
-                self._add(taken, self.vectors_of_unknown(taken))
+                self._add(taken, self.vectors_of_unknown(taken), self._hashed)
 
-    def _add(self, words: list[str], vectors: np.ndarray) -> None:
-        """Number words, after all others, with their vectors."""
+    def _add(self, words: list[str], vectors: np.ndarray, numbers: dict[str, int]) -> None:
+        """Number words, after all others, with their vectors; `numbers` gets them."""
         if words:
             first = len(self._words)
             self.added = np.concatenate([self.added.reshape(-1, vectors.shape[1]), vectors])
             self._words += words
             # After the vectors: another thread may meet a number at once.
-            self._numbers.update({word: first + place for place, word in enumerate(words)})
+            numbers.update({word: first + place for place, word in enumerate(words)})
 
     def _read(self, wanted: list[str]) -> tuple[np.ndarray, np.ndarray]:
         """Read the vectors of words, float32 (words, n), and which are known, bool (words,)."""

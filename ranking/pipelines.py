@@ -168,7 +168,7 @@ def compare_pipelines(dataset: Dataset, trained: Ranker) -> PipelineComparison:
             for fields in _FIELDS:
                 place = Path(folder) / f"{name}-{len(fields)}"
                 indexes[name, fields] = AnswerIndex.build(rankers[name], answers, place, search=fields)
-        pipelines = list(_first_stages(points))
+        pipelines = list(_first_stages(points, indexes[_POINTS, _FIELDS[0]].manifest.first_stages))
         with tqdm(
             desc="pipelines", unit="pipeline", total=len(pipelines) + 4, leave=False, disable=None
         ) as bar:
@@ -208,14 +208,19 @@ def _gives_points(ranker: Ranker) -> bool:
     return ranker.entry is not None and ranker.entry.encodes_apart
 
 
-def _first_stages(points: Sequence[str]) -> Iterator[Pipeline]:
+def _first_stages(points: Sequence[str], built: Sequence[str]) -> Iterator[Pipeline]:
+    """Name what the first stages that an index has can find; one of very many answers has not all."""
+
+    def is_built(name: str) -> bool:
+        return set(parts_of(name)) <= set(built)
+
     for fields in _FIELDS:
-        for name in _WORDS:
+        for name in filter(is_built, _WORDS):
             yield Pipeline(name, fields)
     for model in points:
         yield Pipeline("nearest", model=model)
         for fields in _FIELDS:
-            for name in _MEANINGS:
+            for name in filter(is_built, _MEANINGS):
                 yield Pipeline(name, fields, model)
 
 

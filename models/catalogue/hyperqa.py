@@ -1,7 +1,7 @@
 """HyperQA and CosineQA (Tay, Tuan and Hui, WSDM 2018): options and entries."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from answer_ranking.models.catalogue.entry import Entry
 from answer_ranking.models.catalogue.model_options import ModelOptions
@@ -70,69 +70,57 @@ _LIST_SPACE = {
     "epochs": (3, 6, 12),
 }
 
+_COMMON: dict[str, Any] = {
+    "paper": "hyperqa",
+    "network": "hyperqa",
+    "seed_step": 1,
+    "encodes_apart": True,
+    "by_numpy": True,
+    "reason": "shares",
+}
+_LIST: dict[str, Any] = {
+    **_COMMON,
+    "printed": False,
+    "method": "listwise_apart",
+    "training": _LIST_TRAINING,
+    "space": _LIST_SPACE,
+}
+
 ENTRIES = (
     Entry(
         name="hyperqa",
         title="HyperQA",
-        paper="hyperqa",
-        network="hyperqa",
         options=HyperQA,
         fixed={"similarity": "hyperbolic"},
-        seed_step=1,
-        encodes_apart=True,
-        by_numpy=True,
-        reason="shares",
         method="pairwise",
         training={"eq9": "parameters"},
         space=_SPACE,
         own_tables={},
+        **_COMMON,
     ),
     Entry(
         name="cosineqa",
         title="CosineQA",
-        paper="hyperqa",
-        network="hyperqa",
         options=CosineQA,
         fixed={"similarity": "cosine"},
         hidden=("eq9",),  # the cosine is no distance on the ball
-        seed_step=1,
-        encodes_apart=True,
-        by_numpy=True,
-        reason="shares",
         method="pairwise",
         space=_SPACE,
+        **_COMMON,
     ),
     Entry(
         name="hyperqa-list",
         title="HyperQA list",
-        paper="hyperqa",
-        printed=False,
-        network="hyperqa",
         options=HyperQAList,
         fixed={"similarity": "hyperbolic"},
-        seed_step=1,
-        encodes_apart=True,
-        by_numpy=True,
-        reason="shares",
-        method="listwise_apart",
-        training=_LIST_TRAINING,
-        space=_LIST_SPACE,
         own_tables={},
+        **_LIST,
     ),
     Entry(
         name="cosineqa-list",
         title="CosineQA list",
-        paper="hyperqa",
-        printed=False,
-        network="hyperqa",
         options=CosineQAList,
         fixed={"similarity": "cosine"},
-        seed_step=1,
-        encodes_apart=True,
-        by_numpy=True,
-        reason="shares",
-        method="listwise_apart",
-        training=_LIST_TRAINING,
-        space=_LIST_SPACE,
+        **_LIST,
     ),
 )

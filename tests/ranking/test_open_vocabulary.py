@@ -58,6 +58,16 @@ def test_misspelt_words_of_questions_alone_are_read_as_what_is_meant():
     assert words.unknown("the pasword xyzzy xyzzy") == ["xyzzy"]
 
 
+def test_a_question_is_read_alike_whatever_was_read_before():
+    words = make()
+    question = words.encode(["lost pasword"], n_questions=1).words.tolist()
+    own = words.encode(["pasword"]).words.tolist()
+    assert own != question[1:]
+    assert words.encode(["lost pasword"], n_questions=1).words.tolist() == question
+    assert words.encode(["pasword"]).words.tolist() == own and len(words.added) == 1
+    assert words.unknown("pasword") == []
+
+
 def test_signs_and_unknown_words_are_no_known_words():
     words = make()
     texts = ["?", "xyzzy?", "the xyzzy", "xyzzy the"]

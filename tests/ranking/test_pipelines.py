@@ -15,6 +15,7 @@ from answer_ranking.ranking.pipelines import (
     Pipeline,
     _answers,
     _comparison,
+    _first_stages,
     _reciprocal_ranks,
     compare_pipelines,
     read_pipeline,
@@ -56,6 +57,11 @@ def test_letters_find_words_that_are_written_otherwise(faq):
     assert {each.rerank for each in compared.pipelines} == {"", "cosinet_squad"}
     header, rows = compared.table()
     assert len(rows) == len(measured) and all(len(row) == len(header) for row in rows)
+
+
+def test_what_an_index_of_very_many_answers_lacks_is_left_out():
+    found = {each.first_stage for each in _first_stages(["hyperqa_squad"], ["nearest", "bm25"])}
+    assert found == {"bm25", "nearest", "both"}
 
 
 def test_questions_of_dev_and_test_are_not_indexed(faq):
