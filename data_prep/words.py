@@ -50,8 +50,8 @@ def with_blanks(text: str) -> str:
     Marks stay with their characters. A foreign name in a text of another script stays whole.
 
     Example:
-        >>> with_blanks("请问 Keras 怎么用？"), with_blanks("Beijing (北京)")
-        (' 请  问  Keras  怎  么  用 ？', 'Beijing (北京)')
+        >>> with_blanks("请问 Keras 怎么用？"), with_blanks("the city of Beijing (北京)")
+        (' 请  问  Keras  怎  么  用 ？', 'the city of Beijing (北京)')
     """
     if text.isascii():
         return text
