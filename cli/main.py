@@ -58,21 +58,22 @@ def evaluate(
 
 def reproduce(
     only: str = "",
-    rerun: str = "",
+    check: tuple[str, ...] = (),
     replace: bool = False,
     dry_run: bool = False,
     jobs: int = 0,
     ray: str = "",
 ) -> int:
-    """Run the recorded experiments that have no record yet; works in the repository.
+    """Run the recorded experiments that have no record yet, or check some; works in the repository.
 
     One after the other, or with --jobs or --ray their seeds side by side. After an interruption the same
-    command goes on.
+    command goes on. A check trains all seeds of an experiment again and prints OK where each new mean lies
+    within the recorded 95 % interval, else FAIL, with status 1; reproduce/log.csv keeps a line of it.
 
     Args:
         only: look only at the commands that hold this text, such as hyperqa_wikiqa.
-        rerun: run the experiments of this name again, such as 'ctrn/*', and print old and new side by side.
-        replace: with rerun, put the new records in the place of the old ones.
+        check: run the experiments of these names again, such as hyperqa/wikiqa/hyperqa 'ctrn/*'.
+        replace: with check, put the new records in the place of the old ones.
         dry_run: print what would be run, and run nothing.
         jobs: train so many seeds at a time on this machine, which share its processors.
         ray: train them on a Ray cluster: auto, the one that runs; local, a new one of this machine; or the
@@ -85,7 +86,7 @@ def reproduce(
             "this installation has no records (reproduce/results). Clone the repository and install it with "
             "pip install -e ."
         )
-    return experiment_list.reproduce(only, rerun, replace, dry_run, jobs, ray)
+    return experiment_list.reproduce(only, check, replace, dry_run, jobs, ray)
 
 
 def _choice_of(commands: Mapping[str, Callable]) -> Any:

@@ -1,4 +1,4 @@
-"""The list of recorded experiments: run what has no record, or run some again and compare.
+"""The list of recorded experiments: run what has no record, or check some by running them again.
 
 The list is reproduce/experiments.txt, a command a line; the value of its `--record` is its name.
 """
@@ -8,7 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 from answer_ranking.base.errors import UserError
@@ -16,7 +16,7 @@ from answer_ranking.base.files import atomic_write, decode_text, read_content
 from answer_ranking.engine import TRAINED
 from answer_ranking.engine.executors import Job, Task, executors, map_tasks
 from answer_ranking.evaluation.records import package_versions, read_study
-from answer_ranking.evaluation.tables import METRIC_TITLES, text_table
+from answer_ranking.reproduce.checks import Checks
 from answer_ranking.reproduce.experiments.options import (
     RESULTS,
     TRIALS,
@@ -33,7 +33,7 @@ LIST = ROOT / "reproduce" / "experiments.txt"
 
 def reproduce(
     only: str = "",
-    rerun: str = "",
+    check: Sequence[str] = (),
     replace: bool = False,
     dry_run: bool = False,
     jobs: int = 0,
@@ -41,65 +41,72 @@ def reproduce(
     experiments: Path = LIST,
     results: Path = RESULTS,
 ) -> int:
-    """Run the recorded experiments that have no record yet, or run some again and compare.
+    """Run the recorded experiments that have no record yet, or check some by running them again.
 
-    One after the other, or their seeds side by side: see `engine.executors`.
+    One after the other, or their seeds side by side: see `engine.executors`. The status is 1 where a command
+    failed or a check does not agree with its record.
 
     Args:
         only: look only at the commands that hold this text, such as hyperqa_wikiqa.
-        rerun: run the experiments of this name again, such as hyperqa/wikiqa/hyperqa or 'ctrn/*', and print
-            the recorded numbers and the new ones side by side.
-        replace: with rerun, put the new records in the place of the old ones.
+        check: run the experiments of these names again, such as hyperqa/wikiqa/hyperqa or 'ctrn/*', and say
+            whether what they measure agrees with the records (`reproduce.checks`).
+        replace: with check, put the new records in the place of the old ones.
         dry_run: print what would be run, and run nothing.
         jobs: train so many seeds at a time.
         ray: the address of a Ray cluster that trains the seeds, see `base.cluster`.
         experiments: the list of commands.
         results: the folder of the records.
     """
-    if replace and not rerun:
-        raise UserError("--replace is for the records of a --rerun: add --rerun NAME.")
+    if replace and not check:
+        raise UserError("--replace is for the records of a --check: add --check NAME.")
     if jobs < 0 or (jobs and ray):
         raise UserError(f"give --jobs N, at least 1, or --ray ADDRESS. Received: {jobs} {ray}".rstrip())
-    listed = select(experiments, only, rerun)
+    listed = select(experiments, only, check)
     failed, together = [], []
+    agree = True
     for number, (name, command) in enumerate(listed.items(), start=1):
         # Read for every command, since another process may be recording at the same time.
-        wanted = bool(rerun) or not records_of(name, results)
+        wanted = bool(check) or not records_of(name, results)
         print(f"[{number}/{len(listed)}] {command}\n    {'to run' if wanted else 'recorded'}", flush=True)
         if not wanted:
             continue
-        folder = again(name) if rerun else ROOT
-        new_results = folder / "results" if rerun else results
+        folder = again(name) if check else ROOT
+        new_results = folder / "results" if check else results
         if jobs or ray:
             together.append(job_of(name, command, folder, new_results))
             print(f"    to train: {', '.join(task.label for task in together[-1].tasks) or 'nothing'}")
         elif not dry_run:
-            # The folder of a rerun stays after an interruption, and the next call goes on there.
+            # The folder of a check stays after an interruption, and the next call goes on there.
             folder.mkdir(parents=True, exist_ok=True)
             if not run(command, new_results, folder):
                 failed.append(command)
-            elif rerun:
-                compare(name, results, replace)
+            elif check:
+                agree &= checked(name, results, replace)
     if together and not dry_run:
         with executors(jobs, ray) as (executor, local):
             failed = map_tasks(together, executor, local)
-        for name, command in listed.items() if rerun else ():
+        for name, command in listed.items() if check else ():
             if command not in failed:
-                compare(name, results, replace)
+                agree &= checked(name, results, replace)
     for command in failed:
         print(f"failed: {command}", file=sys.stderr)
-    return 1 if failed else 0
+    return 1 if failed or not agree else 0
 
 
-def select(experiments: Path, only: str, rerun: str) -> dict[str, str]:
-    """Read the commands that hold a text, and whose names fit a pattern, by their names."""
-    found = {}
-    for name, command in read_list(experiments).items():
-        if only in command and (not rerun or fnmatch.fnmatchcase(name, rerun)):
-            found[name] = command
+def select(experiments: Path, only: str, patterns: Sequence[str]) -> dict[str, str]:
+    """Read the commands that hold a text, by their names; each of the patterns has to fit some name."""
+    found = {name: command for name, command in read_list(experiments).items() if only in command}
     if not found:
-        raise UserError(f"no experiment of {experiments} fits {(rerun or only)!r}.")
-    return found
+        raise UserError(f"no experiment of {experiments} fits {only!r}.")
+    if not patterns:
+        return found
+    fitting: dict[str, str] = {}
+    for pattern in patterns:
+        names = fnmatch.filter(found, pattern)
+        if not names:
+            raise UserError(f"no experiment of {experiments} fits {pattern!r}.")
+        fitting |= {name: found[name] for name in names}
+    return fitting
 
 
 def job_of(name: str, command: str, folder: Path, results: Path) -> Job:
@@ -175,47 +182,27 @@ def run(command: str, results: Path, folder: Path) -> bool:
 
 def again(name: str) -> Path:
     """Give the folder in which an experiment runs again; it stays after an interruption."""
-    return Path("outputs", "rerun", name).resolve()
+    return Path("outputs", "check", name).resolve()
 
 
-def compare(name: str, results: Path, replace: bool) -> None:
-    """Print the numbers of a run beside the recorded ones, put them in their place if wanted, and tidy up."""
+def checked(name: str, results: Path, replace: bool) -> bool:
+    """Set what a run measured beside the records, put it in their place if wanted, and tidy up."""
     folder = again(name)
-    new = records_of(name, folder / "results")
-    print(comparison(records_of(name, results), new), flush=True)
-    for path in (folder / "results").rglob("*") if replace else ():
+    new = folder / "results"
+    checks = Checks(records_of(name, results), records_of(name, new))
+    print(checks, flush=True)
+    checks.log(results.parent / "log.csv")
+    if replace:
+        _replace(new, results)
+    shutil.rmtree(folder)
+    return checks.agree
+
+
+def _replace(new: Path, results: Path) -> None:
+    for path in new.rglob("*"):
         if path.is_file():
-            # A rerun has its figures beside its records; the usual place of a study's figures is another.
-            place = results / path.relative_to(folder / "results")
+            # A check has its figures beside its records; the usual place of a study's figures is another.
+            place = results / path.relative_to(new)
             place = figures_folder(results) / path.name if path.suffix == ".png" else place
             with atomic_write(place, "wb") as file:
                 file.write(path.read_bytes())
-    shutil.rmtree(folder)
-
-
-def comparison(old: dict[Path, dict], new: dict[Path, dict]) -> str:
-    """Set recorded and new metrics side by side; say whether a new mean is within the old interval."""
-    rows = []
-    for path, record in new.items():
-        for metric, summary in record.get("metrics", {}).items():
-            recorded = old.get(path, {}).get("metrics", {}).get(metric)
-            cells = [_measured(each) if each else "–" for each in (recorded, summary)]
-            rows.append([path.as_posix(), METRIC_TITLES[metric], *cells, _verdict(recorded, summary)])
-    others: Iterable[Path] = (path for path, record in new.items() if "metrics" not in record)
-    notes = [f"{path.as_posix()}: a study, without a mean to compare" for path in others]
-    table = [text_table(["record", "metric", "recorded", "new", "within the interval"], rows)] if rows else []
-    return "\n".join([*table, *notes])
-
-
-def _measured(summary: dict) -> str:
-    interval = "" if summary["ci95"] is None else f" ± {summary['ci95']:.4f}"
-    return f"{summary['mean']:.4f}{interval}"
-
-
-def _verdict(recorded: dict | None, summary: dict) -> str:
-    if recorded is None:
-        return "no record"
-    difference = summary["mean"] - recorded["mean"]
-    if recorded["ci95"] is None:
-        return f"{difference:+.4f}, one seed"
-    return "yes" if abs(difference) <= recorded["ci95"] else f"no, {difference:+.4f}"

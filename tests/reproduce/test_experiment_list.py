@@ -1,4 +1,4 @@
-"""The list of experiments: what has no record is run; a rerun is set beside the record.
+"""The list of experiments: what has no record is run; what is checked is set beside its record.
 
 The experiment here is a small one of the tests' own: a script that measures nothing, but leaves records as
 the real ones do.
@@ -6,6 +6,7 @@ the real ones do.
 
 import json
 
+import pandas as pd
 import pytest
 
 from answer_ranking.base.errors import UserError
@@ -78,25 +79,32 @@ def test_what_has_no_record_is_run_and_then_skipped(root, run):
 
 
 @pytest.mark.parametrize(
-    ("values", "said", "mean"),
-    [
-        ("0.56 0.62", ["0.5500 ± 0.1000", "0.5900 ± 0.1000", "yes"], 0.59),
-        ("0.3 0.4", ["0.5500 ± 0.1000", "0.3500 ± 0.1000", "no, -0.2000"], 0.35),
-    ],
+    ("values", "verdict", "mean"),
+    [("0.56 0.62", "OK", 0.59), ("0.3 0.4", "FAIL", 0.35)],  # recorded: 0.55 ± 0.1
 )
-def test_a_rerun_starts_anew_and_replaces_only_if_it_is_told_to(root, run, values, said, mean):
+def test_a_check_runs_anew_and_replaces_only_if_it_is_told_to(root, run, values, verdict, mean):
     run()
     (root / "trained").unlink()
     path = root / "reproduce" / "results" / "hyperqa" / "wikiqa" / "a-raw.json"
     before = path.read_bytes()
     (root / "reproduce" / "values").write_text(values)
-    status, printed = run(rerun="hyperqa/wikiqa/a")
-    assert status == 0
-    row = next(line for line in printed.out.splitlines() if line.startswith("hyperqa/wikiqa/a-raw.json"))
-    assert all(each in row for each in said)
+    status, printed = run(check=["hyperqa/wikiqa/a"])
+    assert status == (verdict == "FAIL")
+    assert f"hyperqa/wikiqa/a-raw.json: {verdict}\n" in printed.out
     assert path.read_bytes() == before and not (root / "trained").exists()
-    run(rerun="hyperqa/*/a", replace=True)
+    run(check=["hyperqa/*/a"], replace=True)
     assert json.loads(path.read_text())["metrics"]["map"]["mean"] == pytest.approx(mean)
+    log = pd.read_csv(root / "reproduce" / "log.csv")
+    assert log["verdict"].tolist() == [verdict] * 2 and log["map"].tolist() == pytest.approx([mean] * 2)
+    assert log["record"].unique().tolist() == ["hyperqa/wikiqa/a-raw.json"]
+
+
+def test_several_names_are_checked(run):
+    run()
+    printed = run(check=["*/a", "*/a-b"])[1].out
+    assert "hyperqa/wikiqa/a-raw.json: OK" in printed and "hyperqa/wikiqa/a-b-raw.json: OK" in printed
+    with pytest.raises(UserError, match="fits 'ctrn/"):
+        run(check=["*/a", "ctrn/*"])
 
 
 def test_the_figures_of_a_study_take_the_usual_place(root, run, monkeypatch):
@@ -106,9 +114,9 @@ def test_the_figures_of_a_study_take_the_usual_place(root, run, monkeypatch):
         experiment_list, "figures_folder", lambda folder: docs if folder == results else folder
     )
     (root / "reproduce" / "draws").touch()
-    run(rerun="hyperqa/wikiqa/a")
+    run(check=["hyperqa/wikiqa/a"])
     assert not docs.exists()
-    run(rerun="hyperqa/wikiqa/a", replace=True)
+    run(check=["hyperqa/wikiqa/a"], replace=True)
     assert (docs / "norms-tiny.png").read_text() == "drawn" and not list(results.rglob("*.png"))
 
 
@@ -124,7 +132,8 @@ def test_one_seed_has_no_interval(root, run):
     (root / "reproduce" / "values").write_text("0.5")
     run()
     (root / "reproduce" / "values").write_text("0.7")
-    assert "+0.2000, one seed" in run(rerun="hyperqa/wikiqa/a")[1].out
+    status, printed = run(check=["hyperqa/wikiqa/a"])
+    assert status == 0 and "+0.2000" in printed.out and "a-raw.json: no interval" in printed.out
 
 
 def test_a_command_that_fails_does_not_keep_back_the_others(root, run):
@@ -140,8 +149,8 @@ def test_a_command_that_fails_does_not_keep_back_the_others(root, run):
     ("options", "text", "message"),
     [
         ({"only": "nothing"}, None, "no experiment of .* fits 'nothing'"),
-        ({"rerun": "ctrn/*"}, None, "fits 'ctrn/"),
-        ({"replace": True}, None, "add --rerun"),
+        ({"check": ["ctrn/*"]}, None, "fits 'ctrn/"),
+        ({"replace": True}, None, "add --check"),
         ({}, "python reproduce/tiny.py\n", "line 1: --record NAME is missing"),
         ({}, f"{COMMAND.format('a')}\n" * 2, "line 2: the name is another line's"),
         ({}, f"{COMMAND.format('a')} 'open\n", "line 1: No closing quotation"),
