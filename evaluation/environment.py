@@ -56,6 +56,18 @@ def environment() -> dict[str, Any]:
     }
 
 
+def peak_memory() -> int | None:
+    """Return the most memory that this process has held, in MiB; None where the system does not say.
+
+    Not `ru_maxrss`, which a process inherits from the one that starts it.
+    """
+    try:
+        found = re.search(r"^VmHWM:\s*(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
+    except OSError:
+        return None
+    return int(found[1]) // 1024 if found else None
+
+
 def _git(*words: str) -> str | None:
     """Ask git about the folder of this package; None where it is not installed or has no answer."""
     try:

@@ -81,6 +81,8 @@ class ResultRecord:
     clean_tree: bool | None = field(default_factory=lambda: environment()["clean_tree"])
     processor: str = field(default_factory=lambda: environment()["processor"])
     threads: int | None = field(default_factory=lambda: environment()["threads"])
+    # MiB that the process which trained and wrote the record held at most, where it is known.
+    peak_memory: int | None = None
     # Of each seed's training, where they are known.
     processors: list[str] = field(default_factory=list)
 

@@ -75,11 +75,13 @@ def short_vectors(embeddings: str) -> str:
 def paper_ours_table(
     records: Sequence[ResultRecord],
     papers: Papers | None = None,
+    recorded: Sequence[ResultRecord] = (),
 ) -> str:
     """Set records beside the papers' values in plain text, for the end of a script.
 
     All values are fractions. Where the printed values count questions without a correct answer as 0 (TrecQA
-    raw), ours are given both ways, and the difference is that of the same way.
+    raw), ours are given both ways, and the difference is that of the same way. Of the records that are kept,
+    `recorded`, the main one of the same row stands below, with its seeds, epochs and word vectors.
     """
     papers = papers or read_papers()
     groups: dict[str, list[ResultRecord]] = {}
@@ -93,6 +95,7 @@ def paper_ours_table(
         rows: list[list[str]] = []
         for record in group:
             rows += _paper_ours_rows(record, metrics, papers)
+            rows += _recorded_rows(record, metrics, papers, recorded)
         titles = [METRIC_TITLES[metric] for metric in metrics]
         tables.append(text_table([title, *titles, "parameters", "s/epoch"], rows))
     return "\n\n".join(tables)
@@ -125,6 +128,23 @@ def _paper_ours_rows(
     if both_ways:
         rows.append(_ours_row(record, "unanswerable left out", record.metrics, metrics))
     return rows
+
+
+def _recorded_rows(
+    record: ResultRecord,
+    metrics: Sequence[str],
+    papers: Papers,
+    recorded: Sequence[ResultRecord],
+) -> list[list[str]]:
+    """Show the main record of the same model and test, unless it is this one."""
+    same = ("paper", "dataset", "variant", "protocol", "split", "model")
+    for each in recorded:
+        alike = all(getattr(each, name) == getattr(record, name) for name in same)
+        if each.main and alike and each.created != record.created:
+            epochs = each.configuration.get("epochs", "?")
+            label = f"recorded with {epochs} epochs, {short_vectors(each.embeddings)}"
+            return [_ours_row(each, label, papers.comparable_metrics(each), metrics)]
+    return []
 
 
 def _ours_row(

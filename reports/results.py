@@ -33,6 +33,7 @@ from answer_ranking.reports.result_rows import (
     link_to,
     run_name,
 )
+from answer_ranking.reports.results_matrix import counted, results_matrix
 
 
 def results_document(records: Sequence[ResultRecord], papers: Papers) -> str:
@@ -47,8 +48,11 @@ def results_document(records: Sequence[ResultRecord], papers: Papers) -> str:
     sections = {name: tables.of_paper(name) for name in papers.papers}
     unprinted = tables.of_unprinted()
     shown = [*chain(*sections.values()), *unprinted]
+    matrix = results_matrix(records, papers)
     page = render(
         "results.md.j2",
+        matrix=matrix,
+        counted=counted(matrix),
         papers=papers.papers,
         sections_of=sections,
         unprinted=unprinted,

@@ -16,15 +16,17 @@ from answer_ranking import engine
 from answer_ranking.base.files import check_writable, remove_leftovers
 from answer_ranking.engine import TRAINED, Seed, TrainingData, TrainingRun, training_key
 from answer_ranking.engine.study_record import Extent, refuse_to_lose
+from answer_ranking.evaluation.environment import peak_memory
 from answer_ranking.evaluation.metrics import METRICS, over_seeds, summarise
 from answer_ranking.evaluation.records import (
     ResultRecord,
+    load_records,
     record_path,
     save_record,
     without_paths,
 )
 from answer_ranking.evaluation.tables import METRIC_TITLES, paper_ours_table, text_table
-from answer_ranking.reproduce.experiments.options import Experiment, training_words
+from answer_ranking.reproduce.experiments.options import RESULTS, Experiment, training_words
 
 if TYPE_CHECKING:
     import keras
@@ -98,7 +100,8 @@ class Run(TrainingRun):
         for path, record in records.items():
             save_record(record, path)
             print(f"wrote {path}")
-        print(paper_ours_table(list(records.values())))
+        kept = load_records(RESULTS) if RESULTS.is_dir() else []
+        print(paper_ours_table(list(records.values()), recorded=kept))
         print(f"\nModel, run files and figures: {self.folder}")
 
     @property
@@ -144,6 +147,7 @@ class Run(TrainingRun):
             "processors": [each.get("processor", "") for each in made_by],
             "parameters": self.parameters,
             "seconds_per_epoch": self.seconds_per_epoch,
+            "peak_memory": peak_memory(),
             "main": self.experiment.run.main,
             # With what a reader of the data set's numbers has to know, such as a part that is missing.
             "notes": " ".join(filter(None, (self.experiment.run.notes, *dataset.description.notes))),

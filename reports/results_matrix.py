@@ -1,0 +1,87 @@
+"""The matrix that opens RESULTS.md: a row for each row of the papers' tables that a record answers."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pandas as pd
+
+from answer_ranking.evaluation.comparisons import is_rule, tested_metric
+from answer_ranking.evaluation.papers import Papers
+from answer_ranking.evaluation.records import ResultRecord
+from answer_ranking.evaluation.tables import METRIC_TITLES, decimals_of, format_measured, format_seconds
+from answer_ranking.reports.result_rows import conditions_of, run_name
+
+REPRODUCED, SHORT, OTHER_EDITION = "reproduced", "short", "other edition"
+
+
+def results_matrix(records: Iterable[ResultRecord], papers: Papers) -> pd.DataFrame:
+    """Set each main record of a trained model beside the value that its paper prints.
+
+    Example:
+        >>> from answer_ranking.evaluation.papers import read_papers
+        >>> len(results_matrix([], read_papers()))
+        0
+    """
+    rows = []
+    for record in records:
+        if record.main and not is_rule(record) and record.split == "test":
+            row = _row(record, papers)
+            if row:
+                rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def verdict(printed: float, measured: dict[str, Any], *, same_edition: bool = True) -> str:
+    """Judge a mean: "reproduced" where its 95 % interval reaches the printed value, or lies above it.
+
+    Else it is "short". "other edition" says that the data differ from the paper's.
+
+    Example:
+        >>> verdict(0.712, {"mean": 0.706, "ci95": 0.008}), verdict(0.712, {"mean": 0.69, "ci95": 0.008})
+        ('reproduced', 'short')
+    """
+    if not same_edition:
+        return OTHER_EDITION
+    reached = measured["mean"] + (measured["ci95"] or 0) >= printed
+    return REPRODUCED if reached else SHORT
+
+
+def counted(matrix: pd.DataFrame) -> dict[str, int]:
+    """Count the rows of each verdict."""
+    if matrix.empty:
+        return {}
+    return matrix["verdict"].value_counts().reindex(_verdicts(matrix)).to_dict()
+
+
+def _verdicts(matrix: pd.DataFrame) -> Sequence[str]:
+    present = set(matrix["verdict"])
+    return [each for each in (REPRODUCED, SHORT, OTHER_EDITION) if each in present]
+
+
+def _row(record: ResultRecord, papers: Papers) -> dict[str, str] | None:
+    _, printed = papers.printed_row(record)
+    metric = tested_metric(printed)
+    ours = papers.comparable_metrics(record).get(metric)
+    if metric not in printed or ours is None:
+        return None
+    value = printed[metric]
+    same_edition = not papers.printed_edition(record)
+    return {
+        "experiment": f"{record.model}, {record.dataset} {conditions_of(record)}".rstrip(),
+        "metric": METRIC_TITLES[metric],
+        "printed": value,
+        "ours": format_measured(ours, decimals=max(decimals_of(value), 3)),
+        "verdict": verdict(float(value), ours, same_edition=same_edition),
+        "seeds": str(len(record.seeds)),
+        "s/epoch": format_seconds(record),
+        "MiB": "–" if record.peak_memory is None else f"{record.peak_memory:,}",
+        "commit": record.commit[:7] or "–",
+        "check": _check(record),
+    }
+
+
+def _check(record: ResultRecord) -> str:
+    """Fold the commands away: the one that checks the row, and the one that makes it."""
+    check = f"answer-ranking reproduce --check {run_name(record)}"
+    commands = f"<code>{check}</code><br><code>{record.command}</code>"
+    return f"<details><summary>commands</summary>{commands}</details>"
