@@ -67,8 +67,8 @@ def reproduce(
     """Run the recorded experiments that have no record yet, or check some; works in the repository.
 
     One after the other, or with --jobs or --ray their seeds side by side. After an interruption the same
-    command goes on. A check trains all seeds of an experiment again and prints OK where each new mean lies
-    within the recorded 95 % interval, else FAIL, with status 1; reproduce/log.csv keeps a line of it.
+    command goes on. A check trains all seeds of an experiment again and prints OK where MAP and MRR lie
+    within the recorded 95 % intervals, else FAIL, with status 1; reproduce/log.csv keeps a line of it.
 
     Args:
         only: look only at the commands that hold this text, such as hyperqa_wikiqa.

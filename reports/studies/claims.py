@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation.comparisons import SIGNIFICANT, question_means
@@ -203,11 +204,28 @@ def claims_block(
     return render(
         "studies/claims.md.j2",
         claims=found,
+        grid=claims_grid(found),
         counts=count_verdicts(found),
         missing=_missing(found, papers),
         models=list(models(runs, rules)),
         repeats=list(repeats(runs, papers)),
     )
+
+
+def claims_grid(found: Iterable[ClaimResult]) -> pd.DataFrame:
+    """Set the claims against the data sets: the difference, and in bold the verdict if it is significant."""
+    cells: dict[str, dict[str, str]] = {}
+    datasets: dict[str, None] = {}
+    for each in found:
+        cell = f"{each.ours:+.3f}"
+        if each.verdict != NOT_SIGNIFICANT:
+            cell = f"**{each.verdict} {cell}**"
+        cells.setdefault(each.claim, {})[each.dataset] = cell
+        datasets[each.dataset] = None
+    rows = []
+    for claim, by_dataset in cells.items():
+        rows.append([claim, *(by_dataset.get(dataset, "–") for dataset in sorted(datasets))])
+    return pd.DataFrame(rows, columns=["claim", *sorted(datasets)])
 
 
 def count_verdicts(found: Iterable[ClaimResult]) -> dict[str, int]:
