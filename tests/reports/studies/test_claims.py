@@ -15,12 +15,15 @@ from answer_ranking.reports.documents import documents, main
 from answer_ranking.reports.studies.claims import (
     NOT_SIGNIFICANT,
     REVERSED,
+    ClaimResult,
     claims,
     claims_block,
     claims_file,
+    claims_grid,
     models,
     read_equal_budget,
     speed_points,
+    verdict,
 )
 
 PAPERS = read_papers()
@@ -121,6 +124,20 @@ def test_differences_tests_and_verdicts():
     errors = stats.norm.ppf(1 - 0.05 / 2 / planned) + stats.norm.ppf(0.8)
     assert crossing.detectable == pytest.approx(errors * stats.sem(np.subtract(MIXED, LOW)), abs=1e-6)
     assert json.loads(claims_file(found)) == [asdict(each) for each in found]
+
+
+def test_the_grid_has_a_row_per_claim_and_a_column_per_data_set():
+    def tested(claim, dataset, ours, p):
+        facts = {"paper": "ctrn", "protocol": "raw", "printed_difference": None, "ci95": 0.01, "trials": 24}
+        facts |= {"seeds": 10, "detectable": 0.02, "verdict": verdict(ours, p)}
+        return ClaimResult(claim=claim, dataset=dataset, ours=ours, p=p, **facts)
+
+    found = [tested("A beats B", "wikiqa", 0.04, 0.01), tested("A beats B", "trecqa", -0.03, 0.04)]
+    grid = claims_grid([*found, tested("C beats D", "wikiqa", 0.02, 0.6)])
+    assert grid.set_index("claim").to_dict("index") == {
+        "A beats B": {"trecqa": "**reversed -0.030**", "wikiqa": "**holds +0.040**"},
+        "C beats D": {"trecqa": "–", "wikiqa": "+0.020"},
+    }
 
 
 def test_of_several_protocols_the_printed_one_counts_once():
