@@ -157,6 +157,12 @@ def test_a_condition_that_diverges_is_a_row_and_not_chosen(tmp_path):
         study(tmp_path / "b", lambda *_: (_ for _ in ()).throw(UserError("no data"))).frame(POWERS, [0])
 
 
+def test_the_best_epoch_of_a_row_counts_and_not_its_last(tmp_path):
+    curves = {0: [0.2, 0.9, 0.1], 0.5: [0.5, 0.6, 0.7], 1: [0.3, 0.3, 0.8], 2: [0.8, 0.2, 0.2]}
+    tried = study(tmp_path, lambda condition, seed: {"dev_map": curves[condition["power"]]})
+    assert tried.best(tried.frame(POWERS, [0]), "power") == 0
+
+
 @pytest.mark.parametrize("text", ['{"key": "a", "seconds": 1', '{"key": "a"}', "[1]"])
 def test_damaged_rows_are_named(tmp_path, text):
     (tmp_path / "rows.jsonl").write_text(text)

@@ -11,6 +11,7 @@ import pytest
 from answer_ranking.data_prep import UserError, Vocabulary
 from answer_ranking.models import ap_cnn, ctrn, hyperqa, qa_bilstm, qa_cnn
 from answer_ranking.ranking import Ranker
+from answer_ranking.ranking.numpy_hyperqa import cosine
 
 WORDS = ["who", "painted", "the", "chapel", "of", "it", "rome", "in", "."]
 VOCABULARY = Vocabulary(WORDS)
@@ -64,6 +65,15 @@ def test_a_loaded_ranker_scores_as_the_keras_model(options, max_norm, tmp_path):
         assert points.dtype == np.float32 and points.shape == (4, 30)
         by_points = ranker.score_points(ranker.encode_query([QUESTION]), points)
         np.testing.assert_allclose(by_points, scores, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("length", [1e-4, 1.0, 0.0])
+def test_the_cosine_is_that_of_float64_at_any_length(length):
+    draw = np.random.default_rng(0)
+    u, v = draw.normal(size=(2, 5, 30))
+    expected = (u * v).sum(-1) / (np.linalg.norm(u, axis=-1) * np.linalg.norm(v, axis=-1))
+    found = cosine((length * u).astype(np.float32), v.astype(np.float32))
+    np.testing.assert_allclose(found, expected if length else np.zeros(5), atol=1e-6)
 
 
 def test_at_the_edge_of_the_ball_the_score_is_that_of_float64(tmp_path):

@@ -119,6 +119,18 @@ def test_an_answer_that_is_correct_in_one_row_is_wrong_in_none():
     assert 5 not in drawn
 
 
+def test_each_batch_has_a_draw_of_its_own_and_the_mean_over_its_pairs():
+    split = pooled_split(4, n_questions=14, n_texts=60)
+    batches = list(way_of(split, batch_size=5, sampled_negatives=6, share_negatives=True).batches())
+    sizes = [len(batch["weight"]) for batch in batches]
+    assert len(set(sizes)) == 2, "the last batch is to be smaller"
+    drawn = set()
+    for batch, size in zip(batches, sizes, strict=True):
+        np.testing.assert_allclose(batch["weight"], 1 / size, rtol=1e-6)
+        drawn.add(tuple(sorted(tuple(real(words)) for words in batch["sampled"])))
+    assert len(drawn) == len(batches)
+
+
 def test_a_split_without_wrong_answers_is_refused():
     split = pooled_split(0)
     split.labels[:] = 1

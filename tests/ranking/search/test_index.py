@@ -93,13 +93,39 @@ def test_points_near_the_edge_are_found_exactly():
         np.testing.assert_allclose(-near, distances[rows], rtol=1e-9)
 
 
+def test_neighbours_that_float32_confuses_are_told_apart():
+    points = Array([0.999])
+    draw = np.random.default_rng(1)
+    close = draw.normal(size=50) / 7 + 1e-3 * draw.normal(size=(5000, 50))
+    close *= draw.uniform(0.989, 0.999, (5000, 1)) / np.linalg.norm(close, axis=1, keepdims=True)
+    points.all = close.astype(np.float32)
+    questions = points.all[:100] * np.float32(0.99)
+    found = nearest_points.NearestPoints(points, "hyperbolic").nearest(questions, 10, points.score)
+    for question, (rows, _) in zip(questions, found, strict=True):
+        assert rows.tolist() == np.argsort(points.distances(question), kind="stable")[:10].tolist()
+
+
+def quantised_points(points, folder):
+    quantiser = quantised.train_quantiser(points, "hyperbolic")
+    codes = (quantised.quantise((quantiser, "hyperbolic"), block) for block in points.blocks())
+    quantised.write_quantised(folder, quantiser, codes)
+    return quantised.QuantisedPoints(folder, len(points), "hyperbolic")
+
+
+def test_a_filter_that_leaves_far_points_finds_them_all(tmp_path):
+    points = Array(np.linspace(0.3, 0.7, 50))
+    question = points.questions[:1]
+    far = np.argsort(points.distances(question[0]))[-200:]
+    keep = np.zeros(len(points), bool)
+    keep[far] = True
+    chosen = quantised_points(points, tmp_path).choose(question, 10, keep)[0]
+    assert set(chosen[chosen >= 0]) == set(far)
+
+
 def test_recall_of_quantised_points(tmp_path, monkeypatch):
     monkeypatch.setattr(quantised, "_PROBED_SHARE", 1)  # Points without neighbourhoods lie in any list.
     points = Array(np.linspace(0.3, 0.7, 50))
-    quantiser = quantised.train_quantiser(points, "hyperbolic")
-    codes = (quantised.quantise((quantiser, "hyperbolic"), block) for block in points.blocks())
-    quantised.write_quantised(tmp_path, quantiser, codes)
-    codes = quantised.QuantisedPoints(tmp_path, 5000, "hyperbolic")
+    codes = quantised_points(points, tmp_path)
     search = nearest_points.NearestPoints(points, "hyperbolic", codes, 5000)
     found = search.nearest(points.questions, 10, points.score)
     hits = [

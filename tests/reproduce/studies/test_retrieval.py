@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -9,9 +10,10 @@ import pytest
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import load_dataset
+from answer_ranking.engine import Seed
 from answer_ranking.evaluation.runs import read_run
 from answer_ranking.reproduce.experiments.retrieval_task import indexed, make_task, training_table
-from answer_ranking.reproduce.studies.retrieval import Config, at_depth, kept, main
+from answer_ranking.reproduce.studies.retrieval import Config, Retrieval, at_depth, kept, main
 
 
 def config(tmp_path, **options):
@@ -52,6 +54,20 @@ def test_the_first_answers_get_a_new_order():
     again = first.assign(rank=[4, 1, 3, 2])
     assert at_depth(first, again, 3)["candidate_id"].tolist() == list("bcad")
     assert at_depth(first, again, 100)["candidate_id"].tolist() == list("bdca")
+
+
+def test_a_depth_is_judged_on_dev():
+    class Fixed(Retrieval):
+        """The right answer is first on dev and second on test."""
+
+        def __init__(self):
+            self._task = SimpleNamespace(correct={"dev": {"q": {"a": 1}}, "test": {"q": {"a": 1}}})
+
+        def _ranking(self, condition, number, split):
+            order = ["a", "b"] if split == "dev" else ["b", "a"]
+            return pd.DataFrame({"question_id": "q", "candidate_id": order, "rank": [1, 2]})
+
+    assert Fixed()._measure({}, Seed(0))["dev_mrr@10"] == 1.0
 
 
 def test_the_record_holds_what_the_run_files_say(tmp_path, monkeypatch, capsys):
