@@ -20,7 +20,7 @@ from answer_ranking.evaluation.comparisons import SIGNIFICANT, question_means
 from answer_ranking.evaluation.metrics import mean_confidence_interval, strictest
 from answer_ranking.evaluation.papers import Papers
 from answer_ranking.evaluation.records import ResultRecord, read_record
-from answer_ranking.evaluation.significance import holm_correction, paired_randomisation_test
+from answer_ranking.evaluation.significance import crossed_test, holm_correction, paired_randomisation_test
 from answer_ranking.reports.pages import render
 
 HOLDS, NOT_SIGNIFICANT, REVERSED = VERDICTS = ("holds", "not significant", "reversed")
@@ -65,6 +65,8 @@ class ClaimResult:
     ours: float
     ci95: float
     p: float  # after Holm
+    p_crossed: float  # over seeds and searches, too; after Holm
+    searches: list[int]  # of both sides
     trials: int
     seeds: int
     # The least difference that the test, at Holm's strictest level, finds in four of five repetitions.
@@ -77,7 +79,7 @@ def claims(runs: EqualBudget, papers: Papers) -> list[ClaimResult]:
 
     The test is a paired randomisation test over the questions, on each question's mean over the seeds. It is
     corrected after Holm for all tests that the claims name, those without records included: a verdict does
-    not depend on which of them have been run.
+    not depend on which of them have been run. `p_crossed` is exploratory: it came later, and judges nothing.
     """
     planned, pairs = 0, []
     for claim in papers.claims:
@@ -86,9 +88,14 @@ def claims(runs: EqualBudget, papers: Papers) -> list[ClaimResult]:
             if pair := _pair(claim, dataset, runs.get(dataset, {}), papers):
                 pairs.append(pair)
     raw = [paired_randomisation_test(*_question_means(pair)) for pair in pairs]
+    raw_crossed = [crossed_test(*map(_values_of_searches, pair.searches)).p for pair in pairs]
     of_missing = [1.0] * (planned - len(raw))
     corrected = holm_correction([*raw, *of_missing]).tolist()
-    return [_tested(pair, p, planned) for pair, p in zip(pairs, corrected, strict=False)]
+    corrected_crossed = holm_correction([*raw_crossed, *of_missing]).tolist()
+    found = []
+    for pair, p, p_crossed in zip(pairs, corrected, corrected_crossed, strict=False):
+        found.append(_tested(pair, p, p_crossed, planned))
+    return found
 
 
 @dataclass(frozen=True)
@@ -97,9 +104,18 @@ class _Pair:
 
     claim: Mapping[str, Any]
     dataset: str
-    better: ResultRecord
-    worse: ResultRecord
+    searches: tuple[Sequence[ResultRecord], Sequence[ResultRecord]]
     printed: float | None
+
+    @property
+    def better(self) -> ResultRecord:
+        """The first search of the side that is claimed to be better."""
+        return self.searches[0][0]
+
+    @property
+    def worse(self) -> ResultRecord:
+        """The first search of the other side."""
+        return self.searches[1][0]
 
 
 def _pair(
@@ -112,11 +128,11 @@ def _pair(
     better, worse = models.get(claim["better"], {}), models.get(claim["worse"], {})
     first = None
     for protocol in sorted(better.keys() & worse.keys()):
-        a, b = better[protocol][0], worse[protocol][0]
+        searches = better[protocol], worse[protocol]
         printed = None
         if claim.get("printed", True):
-            printed = _printed_difference(claim["paper"], a, b, papers)
-        pair = _Pair(claim, dataset, a, b, printed)
+            printed = _printed_difference(claim["paper"], searches[0][0], searches[1][0], papers)
+        pair = _Pair(claim, dataset, searches, printed)
         if printed is not None:
             return pair
         first = first or pair
@@ -148,11 +164,20 @@ def _question_means(pair: _Pair) -> tuple[list[float], list[float]]:
     return values
 
 
+def _values_of_searches(records: Sequence[ResultRecord]) -> list[np.ndarray]:
+    """Give the values of each search, (seeds, questions), with the questions in one order."""
+    found = []
+    for record in records:
+        order = np.argsort(record.per_question["question_ids"])
+        found.append(np.array(record.per_question[_METRIC])[:, order])
+    return found
+
+
 def _budget(record: ResultRecord) -> tuple[int, int]:
     return record.search["trials"], len(record.seeds)
 
 
-def _tested(pair: _Pair, p: float, planned: int) -> ClaimResult:
+def _tested(pair: _Pair, p: float, p_crossed: float, planned: int) -> ClaimResult:
     differences = np.subtract(*_question_means(pair))
     mean, half_width = mean_confidence_interval(differences)
     error = float(differences.std(ddof=1)) / math.sqrt(len(differences))
@@ -168,6 +193,8 @@ def _tested(pair: _Pair, p: float, planned: int) -> ClaimResult:
         ours=round(mean, _DIGITS),
         ci95=round(half_width, _DIGITS),
         p=round(p, _DIGITS),
+        p_crossed=round(p_crossed, _DIGITS),
+        searches=[len(each) for each in pair.searches],
         trials=trials,
         seeds=seeds,
         detectable=round(strictness * error, _DIGITS),

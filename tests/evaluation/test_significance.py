@@ -11,6 +11,7 @@ from answer_ranking.evaluation import (
     mean_confidence_interval,
     paired_randomisation_test,
 )
+from answer_ranking.evaluation.significance import crossed_test
 
 
 def test_equals_the_enumeration_of_all_sign_patterns():
@@ -101,3 +102,43 @@ def test_one_value_has_no_interval():
 def test_an_interval_of_nothing_is_refused():
     with pytest.raises(ValueError, match="Received"):
         mean_confidence_interval([])
+
+
+def searches(rng, questions, n_searches, of_search):
+    """Simulate a ranker's metric: effects of question, search, seed of a search, and the rest."""
+    own = questions + rng.normal(0, 0.1, len(questions))
+    found = []
+    for effect in rng.normal(0, of_search, n_searches):
+        seeds = rng.normal(0, 0.01, (10, 1)) + rng.normal(0, 0.1, (10, len(questions)))
+        found.append(own + effect + seeds)
+    return found
+
+
+@pytest.mark.parametrize(("n_searches", "of_search"), [(3, 0.0), (3, 0.03), (5, 0.02), (1, 0.0)])
+def test_the_crossed_interval_covers_the_true_difference(n_searches, of_search):
+    rng = np.random.default_rng(0)
+    covered = []
+    for _ in range(800):
+        questions = rng.normal(0.6, 0.3, 100)
+        a, b = (searches(rng, questions, n_searches, of_search) for _ in "ab")
+        found = crossed_test([each + 0.05 for each in a], b)
+        covered.append(abs(found.difference - 0.05) <= found.ci95)
+    # 95 %, and at most 1.5 % above or 2 % below it, which is 2.6 standard errors of 800 trials.
+    assert 0.93 <= np.mean(covered) <= 0.975
+
+
+def test_the_crossed_test_is_welch_s_without_questions_effects():
+    rng = np.random.default_rng(3)
+    # Every question has the same values: what is left are the seeds of two independent samples.
+    a, b = (np.tile(rng.normal(0.5, 0.1, (10, 1)), (1, 30)) for _ in "ab")
+    found = crossed_test([a], [b])
+    expected = stats.ttest_ind(a[:, 0], b[:, 0], equal_var=False)
+    assert found.p == pytest.approx(expected.pvalue)
+    assert crossed_test([b], [a]).p == pytest.approx(found.p)
+
+
+def test_the_crossed_test_refuses_other_questions_and_single_seeds():
+    with pytest.raises(ValueError, match="other questions"):
+        crossed_test([np.ones((2, 3))], [np.ones((2, 4))])
+    with pytest.raises(ValueError, match="two seeds"):
+        crossed_test([np.ones((1, 3))], [np.ones((2, 3))])

@@ -130,6 +130,7 @@ def test_the_grid_has_a_row_per_claim_and_a_column_per_data_set():
     def tested(claim, dataset, ours, p):
         facts = {"paper": "ctrn", "protocol": "raw", "printed_difference": None, "ci95": 0.01, "trials": 24}
         facts |= {"seeds": 10, "detectable": 0.02, "verdict": verdict(ours, p)}
+        facts |= {"p_crossed": p, "searches": [1, 1]}
         return ClaimResult(claim=claim, dataset=dataset, ours=ours, p=p, **facts)
 
     found = [tested("A beats B", "wikiqa", 0.04, 0.01), tested("A beats B", "trecqa", -0.03, 0.04)]
@@ -193,7 +194,9 @@ def test_the_page_and_the_file(tmp_path):
     assert json.loads(found[results / "claims.json"]) == [
         asdict(each) for each in claims(read_equal_budget(results / "fair"), PAPERS)
     ]
-    claim = next(line for line in found[page].splitlines() if line.startswith("| Hyperbolic distance"))
+    of_claim = [line for line in found[page].splitlines() if line.startswith("| Hyperbolic distance")]
+    claim = of_claim[1]  # the first is the grid's
+    assert claim.split(" | ")[6:8] == ["1", "2, 2"], "the second search shows no difference"
     assert "| +0.253 ± " in claim and "| **holds** |" in claim
     # Means 0.5875 and 0.335 of two searches, whose seeds are 0.02 apart.
     assert "| wikiqa, hyperqa | 0.588, 0.335 |" in found[page] and "| 0.1785 | 0.0141 |" in found[page]
