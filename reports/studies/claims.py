@@ -228,9 +228,12 @@ def claims_block(
         >>> claims_block([], {}, read_papers())
         'No claim has been tested yet.'
     """
+    holding = [each for each in found if each.verdict == HOLDS]
     return render(
         "studies/claims.md.j2",
         claims=found,
+        holding=len(holding),
+        holding_crossed=sum(each.p_crossed < SIGNIFICANT for each in holding),
         grid=claims_grid(found),
         counts=count_verdicts(found),
         missing=_missing(found, papers),
