@@ -84,6 +84,13 @@ def test_every_block_names_its_language():
         assert set(languages) <= {"python", "shell", "text"}, page.name
 
 
+def test_the_overview_of_layers_names_every_layer():
+    page = (ROOT / "docs" / "layers.md").read_text(encoding="utf-8")
+    tree = ast.parse((ROOT / "layers" / "__init__.py").read_text(encoding="utf-8"))
+    exported = [alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names]
+    assert exported and [name for name in exported if f"`{name}`" not in page] == []
+
+
 @of_page
 def test_pages_are_short_and_narrow(page):
     assert max(map(len, written(page))) <= 120
