@@ -18,7 +18,7 @@ from answer_ranking.data_prep import EncodedSplit, EncodedTexts, SharedTexts, To
 from answer_ranking.data_prep.encoded_split import runs
 from answer_ranking.data_prep.overlap_features import inverse_document_frequencies, overlap_features
 from answer_ranking.data_prep.tables import check_table
-from answer_ranking.data_prep.word_vectors.contextual import TokenVectors
+from answer_ranking.data_prep.word_vectors.contextual import ContextualEncoder, TokenVectors
 from answer_ranking.models.catalogue import CATALOGUE
 from answer_ranking.ranking import model_folder
 from answer_ranking.ranking.contextual_vocabulary import ContextualVocabulary
@@ -167,6 +167,21 @@ class Ranker:
             encoder=data.word_vectors.encoder,
             **data.tokens,
         )
+
+    @classmethod
+    def of_encoder(cls, source: str = "minilm", embeddings_home: str | Path | None = None) -> "Ranker":
+        """Make the ranker by the cosine of the mean vectors of two texts' tokens: nothing is trained.
+
+        `source` is an encoder of contextual words, see docs/contextual.md; a UserError says that it is not
+        there.
+        """
+        from answer_ranking.models import hyperqa
+        from answer_ranking.models.encodings import ContextualWords
+
+        encoder = ContextualEncoder(source, embeddings_home)
+        model = hyperqa(ContextualWords(encoder.dimensions), None, similarity="cosine")
+        facts = {"name": f"nothing, {encoder.name}", "kind": "cosineqa", "encoder": encoder.sha256}
+        return cls(model, Vocabulary([]), vectors=[source], embeddings_home=embeddings_home, **facts)
 
     @property
     def model(self) -> "keras.Model":
