@@ -21,10 +21,15 @@ def made(tmp_path_factory):
         small = Experiment.of("hyperqa", data, epochs=2, dimension=8)
         settings = [small.changed(learning_rate=rate) for rate in (1e-5, 0.1)]
         patch.setattr(presets, "SETTINGS", {"hyperqa_squad": settings})
-        patch.setattr(presets, "MEASURED", ("sample",))
         patch.setattr(presets, "N_WORDS", 20)
         presets.main(
-            presets.Config(preset="hyperqa_squad", seeds=2, output=folder / "outputs", folder=folder)
+            presets.Config(
+                preset="hyperqa_squad",
+                seeds=2,
+                measured=("sample",),
+                output=folder / "outputs",
+                folder=folder,
+            )
         )
     return folder / "hyperqa_squad"
 
