@@ -8,6 +8,11 @@ whichever is better on dev. All are trained on the same questions with the same 
 collection, half of them BM25's best, half drawn at random, with one setting each. Dev chooses the epoch, and
 for the re-rankers the number of answers that they rank.
 
+    python reproduce/studies/retrieval.py --dataset wikiqa --systems --ready minilm hyperqa_minilm
+
+This trains nothing: the points of rankers that are ready, presets and the cosine of encoders of contextual
+words, are searched, alone and fused with BM25.
+
 Measured on test: recall@1, @10, @100 and MRR@10, by trec_eval's code; a paired randomisation test of MRR@10
 against BM25, corrected after Holm; and the milliseconds of one question at a time. After an interruption the
 same command goes on. When all is trained, it only measures: run it again on a quiet machine to time it.
@@ -30,13 +35,16 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import locked_folder
 from answer_ranking.data_prep import load_dataset
 from answer_ranking.data_prep.dataset import find_description
+from answer_ranking.data_prep.word_vectors.encoder_folder import is_encoder
 from answer_ranking.engine import Seed, Study, StudyRecord, TrainingData
 from answer_ranking.engine.study import Condition
-from answer_ranking.engine.training_run import training_key
+from answer_ranking.engine.training_run import key_of, training_key
 from answer_ranking.evaluation.retrieval_metrics import BASELINE, compare, measure
 from answer_ranking.evaluation.runs import read_run, write_run
 from answer_ranking.models.catalogue import CATALOGUE
+from answer_ranking.ranking.model_folder import find_model
 from answer_ranking.ranking.ranker import Ranker
+from answer_ranking.ranking.search.manifest import sha256_of_model
 from answer_ranking.reports.studies.retrieval_page import results_table
 from answer_ranking.reproduce.experiments.data_options import (
     DataHome,
@@ -53,7 +61,7 @@ from answer_ranking.reproduce.experiments.retrieval_task import (
     training_table,
 )
 from answer_ranking.reproduce.experiments.run import clean_command, train
-from answer_ranking.reproduce.presets import scores_of
+from answer_ranking.reproduce.presets import keep_tokens, scores_of
 from answer_ranking.training.options import check_range
 
 SPLITS = ("dev", "test")
@@ -83,6 +91,8 @@ class Config(RecordOptions, DataHome):
     """Name of the data set: wikiqa, insuranceqa or squad-sent."""
     systems: tuple[_System, ...] = get_args(_System)
     """The models to train; BM25 needs no training."""
+    ready: tuple[str, ...] = ()
+    """Rankers that encode texts apart and are not trained here: presets, and encoders for their cosine."""
     seeds: int = 3
     """How many seeds to train."""
     train_questions: int = 2000
@@ -200,9 +210,10 @@ class Retrieval:
     re-ranks, the system that finds the first answers, and how many (`depth`).
     """
 
-    def __init__(self, config: Config, task: Task, data: TrainingData, folder: Path):
+    def __init__(self, config: Config, task: Task, data: TrainingData | None, folder: Path):
         self.apart, self.together = systems(config)
-        self._task, self._data, self._folder = task, data, folder
+        self._ready = config.ready
+        self._task, self._training_data, self._folder = task, data, folder
         self._seeds = range(config.seeds)
         self._content = []
         for split in SPLITS:
@@ -211,10 +222,17 @@ class Retrieval:
             measure=self._measure, rows=folder / "rows.jsonl", folder=folder, chosen_by="dev_mrr@10"
         )
 
+    @property
+    def _data(self) -> TrainingData:
+        assert self._training_data is not None, "without data nothing is trained"
+        return self._training_data
+
     def conditions(self) -> list[dict[str, Any]]:
         """Measure every system and sum it up; re-rankers have the first stage and depth that dev chooses."""
         finders = self._finders()
-        frames = [self._frame(finders[:1], [0]), self._frame(finders[1:], self._seeds)]
+        once = [each for each in finders if each.get("model") not in self.apart]
+        trained = [each for each in finders if each.get("model") in self.apart]
+        frames = [self._frame(once, [0]), self._frame(trained, self._seeds)]
         found = pd.concat(frames)
         chosen = {each["system"]: each for each in finders}
         firsts = found[found["system"].isin((BASELINE, FUSION))]
@@ -263,6 +281,11 @@ class Retrieval:
             stated.append({"key": key, "system": name, "model": name, "stage": "nearest"})
             if name == "HyperQA":
                 stated.append({"key": key, "system": FUSION, "model": name, "stage": "both"})
+        for name in self._ready:
+            title = f"{name}, its cosine" if is_encoder(name) else name
+            key = key_of(name, "" if is_encoder(name) else sha256_of_model(find_model(name)))
+            stated.append({"key": key, "system": title, "model": name, "stage": "nearest"})
+            stated.append({"key": key, "system": f"BM25 and {title}", "model": name, "stage": "both"})
         return [{**each, "content": self._content} for each in stated]
 
     def _measure(self, condition: Condition, seed: Seed) -> dict[str, Any]:
@@ -289,7 +312,11 @@ class Retrieval:
         return kept(place, f"{split}-{stage}", asked, partial(index.search, asked, FIRST, stage))
 
     def _ranker(self, condition: Condition, number: int) -> Ranker:
-        """Load the model of a seed, trained before or now."""
+        """Load the model of a seed, trained before or now, or a ranker that is ready."""
+        if (name := condition["model"]) in self._ready:
+            ranker = Ranker.of_encoder(name) if is_encoder(name) else Ranker.load(name)
+            keep_tokens(ranker)
+            return ranker
         place = self._study.place(condition, number)
         if not (place / "model" / "vocabulary.json").exists():  # which is written last
             experiment = (self.apart | self.together)[condition["model"]]
@@ -320,7 +347,7 @@ def main(config: Config) -> None:
     with locked_folder(folder):
         dataset = load_dataset(config.dataset, data_home=config.data_home)
         task = make_task(dataset, config.most_questions)
-        data = training_data(task, config, folder)
+        data = training_data(task, config, folder) if config.systems else None
     retrieval = Retrieval(config, task, data, folder)
     conditions = retrieval.conditions()
     print(results_table(conditions))
@@ -332,8 +359,8 @@ def main(config: Config) -> None:
             "title": task.dataset.description.title,
             "dataset": task.dataset.description.name,
             "variant": task.dataset.variant,
-            "embeddings": data.word_vectors.name,
-            "data": data.data_hash,
+            "embeddings": data.word_vectors.name if data else "",
+            "data": data.data_hash if data else content_hash(task.answers["test"]),
             "command": clean_command(),
             "seeds": config.seeds,
             "collection": {split: len(task.answers[split]) for split in SPLITS},
