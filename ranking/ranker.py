@@ -286,8 +286,9 @@ class Ranker:
     def from_preset(cls, name: str) -> "Ranker":
         """Load a ranker that comes with the package; a UserError lists the names.
 
-        It was trained on SQuAD-sent, and knows the 400,000 words of GloVe 6B 50d. Its card says how good it
-        is on data that it never saw, beside BM25 (docs/presets.md).
+        It was trained on SQuAD-sent, and knows the 400,000 words of GloVe 6B 50d, or reads an encoder's
+        tokens, which must be there. Its card says how good it is on data that it never saw, beside BM25
+        (docs/presets.md).
 
         Example:
             >>> ranker = Ranker.from_preset("hyperqa_squad")
