@@ -99,13 +99,13 @@ print(f"{encoder.name}: {encoder.dimensions} dimensions; SHA-256 of its weights 
 # A text becomes word pieces between `[CLS]` and `[SEP]`, and each of them a vector:
 
 # %%
-texts = ["She sat on the bank of the river.", "She took her money to the bank.", "They fish from the shore."]
+texts = ["She sat on the bank of the river.", "She took her money to the bank.", "The bank lends money."]
 vectors = [each.astype(np.float32) for each in encoder.encode(texts)]
 for text, found in zip(texts, vectors, strict=True):
     print(found.shape, " ".join(encoder.tokens(text)))
 
 # %% [markdown]
-# One word, two vectors: that of `bank` beside the river is nearer to `shore` than the bank with the money is.
+# One word, three vectors: the bank that lends is nearer to the bank with the money than to that of the river.
 
 
 # %%
@@ -121,7 +121,7 @@ def vector_of(word, number):
 
 
 for number in (0, 1):
-    print(f"{texts[number]:36} {cosine(vector_of('bank', number), vector_of('shore', 2)):.3f}")
+    print(f"{texts[number]:36} {cosine(vector_of('bank', number), vector_of('bank', 2)):.3f}")
 
 # %% [markdown]
 # The mean of a text's token vectors is its own vector, and the cosine of two of them ranks answers, with
@@ -145,7 +145,7 @@ data = encode(load_dataset("sample"), [source])
 head = hyperqa(data.word_embedding, 256, max_norm=0.9, start="mirrored", embedding_dropout=0.1)
 rows = {"untrained": measure(data.test, score(head, data.test))}
 options = ListwiseOptions(epochs=2 if FAST else 6, batch_size=8, learning_rate=3e-4)
-fit(head, ListwiseApart(data.train, options), dev=data.dev)
+fit(head, ListwiseApart(data.train, options), dev=data.dev, verbose=False)
 rows["trained"] = measure(data.test, score(head, data.test))
 pd.DataFrame(rows).T.round(3)
 

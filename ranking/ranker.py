@@ -180,8 +180,15 @@ class Ranker:
 
         encoder = ContextualEncoder(source, embeddings_home)
         model = hyperqa(ContextualWords(encoder.dimensions), None, similarity="cosine")
-        facts = {"name": f"nothing, {encoder.name}", "kind": "cosineqa", "encoder": encoder.sha256}
-        return cls(model, Vocabulary([]), vectors=[source], embeddings_home=embeddings_home, **facts)
+        return cls(
+            model,
+            Vocabulary([]),
+            name=f"nothing, {encoder.name}",
+            kind="cosineqa",
+            vectors=[source],
+            embeddings_home=embeddings_home,
+            encoder=encoder.sha256,
+        )
 
     @property
     def model(self) -> "keras.Model":
