@@ -39,6 +39,7 @@ from answer_ranking.data_prep.word_vectors.encoder_folder import is_encoder
 from answer_ranking.engine import Seed, Study, StudyRecord, TrainingData
 from answer_ranking.engine.study import Condition
 from answer_ranking.engine.training_run import key_of, training_key
+from answer_ranking.evaluation.records import without_paths
 from answer_ranking.evaluation.retrieval_metrics import BASELINE, compare, measure
 from answer_ranking.evaluation.runs import read_run, write_run
 from answer_ranking.models.catalogue import CATALOGUE
@@ -282,7 +283,7 @@ class Retrieval:
             if name == "HyperQA":
                 stated.append({"key": key, "system": FUSION, "model": name, "stage": "both"})
         for name in self._ready:
-            title = f"{name}, its cosine" if is_encoder(name) else name
+            title = f"{Path(name).name}, its cosine" if is_encoder(name) else Path(name).name
             key = key_of(name, "" if is_encoder(name) else sha256_of_model(find_model(name)))
             stated.append({"key": key, "system": title, "model": name, "stage": "nearest"})
             stated.append({"key": key, "system": f"BM25 and {title}", "model": name, "stage": "both"})
@@ -352,6 +353,8 @@ def main(config: Config) -> None:
     conditions = retrieval.conditions()
     print(results_table(conditions))
     configuration: dict[str, Any] = {"wrong_answers": config.wrong_answers}
+    if config.ready:
+        configuration["ready"] = without_paths(config.ready)
     for name, experiment in (retrieval.apart | retrieval.together).items():
         configuration[name] = experiment.configuration
     record.write(
