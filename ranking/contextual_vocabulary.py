@@ -15,8 +15,8 @@ from answer_ranking.ranking.open_vocabulary import check_text
 class ContextualVocabulary:
     """Encodes texts by the encoder of the training, in the place of an `OpenVocabulary`.
 
-    The vectors come with the encoded texts and go with them, but where `kept` asks for the user's cache, as a
-    training does. The encoder is read when the first text comes. May be called from several threads.
+    The vectors come with the encoded texts and go with them, but where `kept` has them in the user's cache, as
+    those of a training are. The encoder is read when the first text comes. May be called from several threads.
 
     Args:
         source: the encoder, see `find_encoder`.
@@ -27,6 +27,7 @@ class ContextualVocabulary:
     added = np.empty((0, 0), np.float32)
     words: tuple[str, ...] = ()
     kept = False
+    """Of all rankers of a process: a study of many sets it, so that each text is encoded once."""
 
     def __init__(self, source: str, sha256: str, embeddings_home: str | Path | None = None):
         self.source, self.sha256, self.embeddings_home = source, sha256, embeddings_home

@@ -172,12 +172,6 @@ def small_ranker(run: Run, data: TrainingData) -> Ranker:
     return Ranker(model, vocabulary, **given)
 
 
-def keep_tokens(ranker: Ranker) -> None:
-    """Have a ranker of contextual words keep the vectors of what it reads, for the next one and run."""
-    if isinstance(ranker.open_vocabulary, ContextualVocabulary):
-        ranker.open_vocabulary.kept = True
-
-
 def scores_of(ranker: Ranker, table: pd.DataFrame) -> np.ndarray:
     """Score a table's rows as a user's own texts, part by part."""
     pairs = list(zip(table["question"], table["candidate"], strict=True))
@@ -241,8 +235,7 @@ def main(config: Config) -> None:
     rankers = {"preset": ranker}
     if config.preset in ENCODED:
         rankers["cosine"] = Ranker.of_encoder(*CONTEXTUAL.embeddings)
-        for each in rankers.values():
-            keep_tokens(each)
+        ContextualVocabulary.kept = True
     trained_scores = best.results[chosen["seed"]].scores["dev"]
     difference = np.abs(scores_of(ranker, data.dataset.dev) - trained_scores).max()
     measured = conditions(rankers, data, config)

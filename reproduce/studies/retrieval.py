@@ -43,6 +43,7 @@ from answer_ranking.evaluation.records import without_paths
 from answer_ranking.evaluation.retrieval_metrics import BASELINE, compare, measure
 from answer_ranking.evaluation.runs import read_run, write_run
 from answer_ranking.models.catalogue import CATALOGUE
+from answer_ranking.ranking.contextual_vocabulary import ContextualVocabulary
 from answer_ranking.ranking.model_folder import find_model
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.search.manifest import sha256_of_model
@@ -62,7 +63,7 @@ from answer_ranking.reproduce.experiments.retrieval_task import (
     training_table,
 )
 from answer_ranking.reproduce.experiments.run import clean_command, train
-from answer_ranking.reproduce.presets import keep_tokens, scores_of
+from answer_ranking.reproduce.presets import scores_of
 from answer_ranking.training.options import check_range
 
 SPLITS = ("dev", "test")
@@ -315,9 +316,7 @@ class Retrieval:
     def _ranker(self, condition: Condition, number: int) -> Ranker:
         """Load the model of a seed, trained before or now, or a ranker that is ready."""
         if (name := condition["model"]) in self._ready:
-            ranker = Ranker.of_encoder(name) if is_encoder(name) else Ranker.load(name)
-            keep_tokens(ranker)
-            return ranker
+            return Ranker.of_encoder(name) if is_encoder(name) else Ranker.load(name)
         place = self._study.place(condition, number)
         if not (place / "model" / "vocabulary.json").exists():  # which is written last
             experiment = (self.apart | self.together)[condition["model"]]
@@ -343,6 +342,7 @@ class Retrieval:
 
 def main(config: Config) -> None:
     """Train, search, re-rank, measure, and write the record."""
+    ContextualVocabulary.kept = True
     record = StudyRecord(config.record_file, {"dataset": config.dataset}, {"seeds": config.seeds})
     folder = config.output / "retrieval" / config.dataset
     with locked_folder(folder):

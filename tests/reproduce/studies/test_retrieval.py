@@ -11,6 +11,7 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import load_dataset
 from answer_ranking.evaluation.runs import read_run
 from answer_ranking.ranking import Ranker
+from answer_ranking.ranking.contextual_vocabulary import ContextualVocabulary
 from answer_ranking.reproduce.experiments.retrieval_task import indexed, make_task, training_table
 from answer_ranking.reproduce.studies.retrieval import Config, at_depth, kept, main
 
@@ -87,6 +88,7 @@ def test_the_record_holds_what_the_run_files_say(tmp_path, monkeypatch, capsys):
 def test_rankers_that_are_ready_are_searched(tmp_path, monkeypatch, write_encoder):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(ContextualVocabulary, "kept", False)  # and afterwards as before
     source = str(write_encoder(tmp_path / "encoder", max_position_embeddings=512))
     options = config(tmp_path, systems=(), ready=(source, "hyperqa_squad"))
     main(options)
