@@ -15,8 +15,9 @@ from answer_ranking.ranking.open_vocabulary import check_text
 class ContextualVocabulary:
     """Encodes texts by the encoder of the training, in the place of an `OpenVocabulary`.
 
-    The vectors come with the encoded texts and go with them, but where `kept` has them in the user's cache, as
-    those of a training are. The encoder is read when the first text comes. May be called from several threads.
+    The vectors come with the encoded texts and go with them; with `kept` they stay in the user's cache, as
+    those of a training are. The encoder is read when the first text comes. May be called from several
+    threads.
 
     Args:
         source: the encoder, see `find_encoder`.

@@ -16,6 +16,12 @@ from answer_ranking.reproduce.experiments.retrieval_task import indexed, make_ta
 from answer_ranking.reproduce.studies.retrieval import Config, at_depth, kept, main
 
 
+@pytest.fixture(autouse=True)
+def keeps_tokens(monkeypatch):
+    # What the study sets for its process ends with the test.
+    monkeypatch.setattr(ContextualVocabulary, "kept", False)
+
+
 def config(tmp_path, **options):
     few = {"seeds": 1, "epochs": 1, "systems": ("HyperQA", "Cosinet")}
     places = {"output": tmp_path / "outputs", "results": tmp_path, "record": "retrieval/sample"}
@@ -88,7 +94,6 @@ def test_the_record_holds_what_the_run_files_say(tmp_path, monkeypatch, capsys):
 def test_rankers_that_are_ready_are_searched(tmp_path, monkeypatch, write_encoder):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(ContextualVocabulary, "kept", False)  # and afterwards as before
     source = str(write_encoder(tmp_path / "encoder", max_position_embeddings=512))
     options = config(tmp_path, systems=(), ready=(source, "hyperqa_squad"))
     main(options)
