@@ -8,10 +8,11 @@ whichever is better on dev. All are trained on the same questions with the same 
 collection, half of them BM25's best, half drawn at random, with one setting each. Dev chooses the epoch, and
 for the re-rankers the number of answers that they rank.
 
-    python reproduce/studies/retrieval.py --dataset wikiqa --systems --ready minilm hyperqa_minilm
+    python reproduce/studies/retrieval.py --dataset wikiqa --systems --ready minilm hyperqa_minilm \
+        --rerank hyperqa_minilm
 
 This trains nothing: the points of rankers that are ready, presets and the cosine of encoders of contextual
-words, are searched, alone and fused with BM25.
+words, are searched, alone and fused with BM25; what is best on dev is re-ranked.
 
 Measured on test: recall@1, @10, @100 and MRR@10, by trec_eval's code; a paired randomisation test of MRR@10
 against BM25, corrected after Holm; and the milliseconds of one question at a time. After an interruption the
@@ -95,6 +96,8 @@ class Config(RecordOptions, DataHome):
     """The models to train; BM25 needs no training."""
     ready: tuple[str, ...] = ()
     """Rankers that encode texts apart and are not trained here: presets, and encoders for their cosine."""
+    rerank: tuple[str, ...] = ()
+    """Presets that re-rank what the best of all first stages finds."""
     seeds: int = 3
     """How many seeds to train."""
     train_questions: int = 2000
@@ -214,7 +217,7 @@ class Retrieval:
 
     def __init__(self, config: Config, task: Task, data: TrainingData | None, folder: Path):
         self.apart, self.together = systems(config)
-        self._ready = config.ready
+        self._ready, self._rerank = config.ready, config.rerank
         self._task, self._training_data, self._folder = task, data, folder
         self._seeds = range(config.seeds)
         self._content = []
@@ -237,10 +240,10 @@ class Retrieval:
         frames = [self._frame(once, [0]), self._frame(trained, self._seeds)]
         found = pd.concat(frames)
         chosen = {each["system"]: each for each in finders}
-        firsts = found[found["system"].isin((BASELINE, FUSION))]
+        firsts = found[found["system"].isin((BASELINE, FUSION))] if self.together else found
         first = chosen[self._study.best(firsts, "system")]
         depths: dict[str, dict[str, Any]] = {}
-        for name in self.together:
+        for name in (*self.together, *self._rerank):
             reranker, frame, by_depth = self._reranker(name, first)
             system, depth = reranker["system"], reranker["depth"]
             chosen[system] = reranker
@@ -260,10 +263,10 @@ class Retrieval:
         self, name: str, first: dict[str, Any]
     ) -> tuple[dict[str, Any], pd.DataFrame, dict[int, float]]:
         """Choose the depth of a re-ranker; gives its condition, its rows, and the depths' scores on dev."""
-        key = training_key(self.together[name].configuration, self._data)
-        stated = {"key": key, "system": f"{first['system']}, then {name}", "model": name, "first": first}
-        stated["content"] = self._content
-        frame = self._frame([{**stated, "depth": depth} for depth in DEPTHS], self._seeds)
+        stated = {"key": self._key(name), "system": f"{first['system']}, then {name}", "model": name}
+        stated |= {"first": first, "content": self._content}
+        seeds = self._seeds if name in self.together else [0]
+        frame = self._frame([{**stated, "depth": depth} for depth in DEPTHS], seeds)
         best = self._study.best(frame, "depth")
         by_depth = frame["dev_mrr@10"].astype(float).groupby(frame["depth"]).mean()
         return {**stated, "depth": best}, frame[frame["depth"] == best], by_depth.to_dict()
@@ -278,17 +281,23 @@ class Retrieval:
     def _finders(self) -> list[dict[str, Any]]:
         """State BM25 and the systems that find nearest points, alone and together with BM25."""
         stated = [{"key": "bm25", "system": BASELINE, "stage": "bm25"}]
-        for name, experiment in self.apart.items():
-            key = training_key(experiment.configuration, self._data)
+        for name in self.apart:
+            key = self._key(name)
             stated.append({"key": key, "system": name, "model": name, "stage": "nearest"})
             if name == "HyperQA":
                 stated.append({"key": key, "system": FUSION, "model": name, "stage": "both"})
         for name in self._ready:
             title = f"{Path(name).name}, its cosine" if is_encoder(name) else Path(name).name
-            key = key_of(name, "" if is_encoder(name) else sha256_of_model(find_model(name)))
+            key = self._key(name)
             stated.append({"key": key, "system": title, "model": name, "stage": "nearest"})
             stated.append({"key": key, "system": f"BM25 and {title}", "model": name, "stage": "both"})
         return [{**each, "content": self._content} for each in stated]
+
+    def _key(self, name: str) -> str:
+        """Name what a system's numbers depend on: its training, or the files of a ranker that is ready."""
+        if (experiment := (self.apart | self.together).get(name)) is not None:
+            return training_key(experiment.configuration, self._data)
+        return key_of(name, "" if is_encoder(name) else sha256_of_model(find_model(name)))
 
     def _measure(self, condition: Condition, seed: Seed) -> dict[str, Any]:
         row: dict[str, Any] = {}
@@ -315,7 +324,7 @@ class Retrieval:
 
     def _ranker(self, condition: Condition, number: int) -> Ranker:
         """Load the model of a seed, trained before or now, or a ranker that is ready."""
-        if (name := condition["model"]) in self._ready:
+        if (name := condition["model"]) in (*self._ready, *self._rerank):
             return Ranker.of_encoder(name) if is_encoder(name) else Ranker.load(name)
         place = self._study.place(condition, number)
         if not (place / "model" / "vocabulary.json").exists():  # which is written last
@@ -354,7 +363,7 @@ def main(config: Config) -> None:
     print(results_table(conditions))
     configuration: dict[str, Any] = {"wrong_answers": config.wrong_answers}
     if config.ready:
-        configuration["ready"] = without_paths(config.ready)
+        configuration |= {"ready": without_paths(config.ready), "rerank": without_paths(config.rerank)}
     for name, experiment in (retrieval.apart | retrieval.together).items():
         configuration[name] = experiment.configuration
     record.write(
