@@ -21,6 +21,7 @@ RANKERS = {
     "fusion": "the fusion of both",
 }
 """What a card compares, in the order of its tables; only a preset on an encoder has that encoder's cosine."""
+_MEASURED = ("seed", "epoch", "dev_map", "dev_mrr@10")
 _NEEDED = (
     *("command", "name", "model", "data", "word_vectors"),
     *("trials", "chosen", "conditions", "size"),
@@ -36,7 +37,7 @@ def read_cards(folder: Path) -> dict[Path, dict[str, Any]]:
 
 def card_page(card: Card) -> str:
     """Write a card as a page."""
-    varied = [name for name in card["trials"][0] if name not in ("seed", "epoch", "dev_map")]
+    varied = [name for name in card["trials"][0] if name not in _MEASURED]
     page = render(
         "preset_card.md.j2",
         card=card,
