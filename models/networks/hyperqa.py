@@ -38,17 +38,14 @@ def hyperqa(
     which differs in nothing but d.
 
     On SemEvalCQA the paper also "concatenated the raw QA embeddings before passing into the final layer":
-    `raw_embeddings=True` has s = w_f d(q, a) + w_q . q + w_a . a + b_f, q and a being the two points that d
-    compares; w_q and w_a start at 0.
+    `raw_embeddings=True` has s = w_f d(q, a) + w_q . q + w_a . a + b_f; w_q and w_a start at 0.
 
     The model is `matcher([encoder(question), encoder(answer)])`, two layers of these names. Training takes it
     apart there, so that a text is encoded once, however many pairs it stands in.
 
     Args:
-        word_vectors: float32 `(words, n)`, frozen, row 0 belonging to padding; or a layer to share, see
-            `word_embedding`.
-        dimension: d, the size of the projected words and of the text vectors; None leaves Eq. 1 out, so
-            that a text is the sum of its word vectors, and nothing but the last layer can be trained.
+        word_vectors: float32 `(words, n)`, frozen, row 0 for padding; or a layer, see `word_embedding`.
+        dimension: d, the size of projected words and of text vectors; None leaves the words as they are.
         similarity: "hyperbolic" (HyperQA) or "cosine" (CosineQA).
         max_norm: the largest norm of a text vector, in (0, 1].
         projection: how texts come onto the ball: "clip" (as in the paper) or "smooth".
@@ -56,16 +53,14 @@ def hyperqa(
         embedding_dropout: share of the entries of word vectors that training sets to zero.
         dropout: share of the entries of text vectors that training sets to zero, before the ball.
         raw_embeddings: whether the last layer sees the text vectors beside their distance.
-        start: the first W_p: "glorot", as Keras draws it, or "mirrored", see `Mirrored`.
-        seed: seeds the initial W_p and the dropout.
+        start, seed: the first W_p: "glorot", or "mirrored", see `Mirrored`; seeds it and the dropout.
 
     Returns:
         A model with the int32 inputs `question` `(batch, length)` and `answer` `(batch, length)`, 0 being
-        padding, and float32 scores `(batch,)`. Trainable parameters: n d + d + 2, as the paper's "90K" for
-        300 -> 300 and "45K" for 300 -> 150; 2 d more with `raw_embeddings`.
+        padding, and float32 scores `(batch,)`. It trains n d + d + 2 numbers, as the paper's "90K" for 300.
 
     Raises:
-        ValueError: `similarity` or `start` is unknown, or `word_vectors` is not a matrix.
+        ValueError: an option has no such value, or `word_vectors` is not a matrix.
 
     Example:
         >>> model = hyperqa(np.random.default_rng(0).normal(size=(1000, 50)).astype("float32"), dimension=100)
@@ -74,8 +69,8 @@ def hyperqa(
     """
     check_option("similarity", similarity, SIMILARITIES)
     check_option("start", start, STARTS)
-    words = word_embedding(word_vectors)
-    encoder = _encoder(words, dimension, max_norm, projection, embedding_dropout, dropout, start, seed)
+    options = dimension, max_norm, projection, embedding_dropout, dropout, start, seed
+    encoder = _encoder(word_embedding(word_vectors), *options)
     matcher = _matcher(encoder.outputs[0].shape[-1], similarity, distance_form, raw_embeddings)
     question = keras.Input((None,), dtype="int32", name="question")
     answer = keras.Input((None,), dtype="int32", name="answer")
