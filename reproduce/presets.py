@@ -12,7 +12,8 @@ vectors of a few words only, and a ranker looks all others up. After an interrup
 
 hyperqa_minilm reads the tokens of a frozen encoder (docs/contextual.md) in the place of GloVe. It is trained
 on every fifth article, since encoding takes time. The encoder's own cosine is measured beside it. It is for
-search: MRR@10 among all answers of dev counts as much as MAP. hyperqa_minilm_rerank is chosen by MAP alone.
+search: MRR@10 among all answers of dev counts as much as MAP. hyperqa_minilm_candidates, which ranks given
+candidates, is chosen by MAP alone.
 """
 
 import re
@@ -62,7 +63,7 @@ SETTINGS = {
         *(Experiment.of("cosinet", DATA, learning_rate=rate) for rate in (2e-3, 6e-3)),
     ],
 }
-ENCODED = ("hyperqa_minilm", "hyperqa_minilm_rerank")
+ENCODED = ("hyperqa_minilm", "hyperqa_minilm_candidates")
 """The presets that read an encoder's tokens; both are chosen among the same trainings."""
 for _name in ENCODED:
     SETTINGS[_name] = [
@@ -90,7 +91,7 @@ _SCORED_AT_ONCE = 20_000
 class Config(DataHome):
     """The options."""
 
-    preset: Literal["hyperqa_squad", "cosinet_squad", "hyperqa_minilm", "hyperqa_minilm_rerank"]
+    preset: Literal["hyperqa_squad", "cosinet_squad", "hyperqa_minilm", "hyperqa_minilm_candidates"]
     """Which one."""
     seeds: int = 3
     """How many seeds of the best setting; the other settings have one."""

@@ -15,7 +15,7 @@ from answer_ranking.ranking import AnswerIndex, Ranker, keras_texts
 from answer_ranking.ranking.model_folder import PRESETS, preset_names
 from answer_ranking.reports.preset_cards import RANKERS
 
-NAMES = ("cosinet_squad", "hyperqa_minilm", "hyperqa_minilm_rerank", "hyperqa_squad")
+NAMES = ("cosinet_squad", "hyperqa_minilm", "hyperqa_minilm_candidates", "hyperqa_squad")
 OF_WORDS = ("cosinet_squad", "hyperqa_squad")
 QUESTION = "Who discovered the element radium?"
 ANSWERS = [
