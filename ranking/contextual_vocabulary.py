@@ -15,8 +15,9 @@ from answer_ranking.ranking.open_vocabulary import check_text
 class ContextualVocabulary:
     """Encodes texts by the encoder of the training, in the place of an `OpenVocabulary`.
 
-    The vectors come with the encoded texts and go with them: nothing is kept. The encoder is read when the
-    first text comes. May be called from several threads.
+    The vectors come with the encoded texts and go with them; with `kept` they stay in the user's cache, as
+    those of a training are. The encoder is read when the first text comes. May be called from several
+    threads.
 
     Args:
         source: the encoder, see `find_encoder`.
@@ -26,6 +27,8 @@ class ContextualVocabulary:
 
     added = np.empty((0, 0), np.float32)
     words: tuple[str, ...] = ()
+    kept = False
+    """Of all rankers of a process: a study of many sets it, so that each text is encoded once."""
 
     def __init__(self, source: str, sha256: str, embeddings_home: str | Path | None = None):
         self.source, self.sha256, self.embeddings_home = source, sha256, embeddings_home
@@ -56,13 +59,20 @@ class ContextualVocabulary:
             check_text(number, text)
         # A text that is there many times is encoded once.
         distinct = list(dict.fromkeys(texts))
-        vectors = self.encoder.encode(distinct)
         place_of = {text: place for place, text in enumerate(distinct)}
+        encoded = self._stored(distinct) if self.kept else self._encoded(distinct)
+        return encoded.take([place_of[text] for text in texts])
+
+    def _stored(self, texts: Sequence[str]) -> EncodedTexts:
+        encoded, vectors = self.encoder.stored(texts)
+        return EncodedTexts(encoded.words, encoded.offsets, vectors.stored[vectors.rows])
+
+    def _encoded(self, texts: Sequence[str]) -> EncodedTexts:
+        vectors = self.encoder.encode(texts)
         lengths = np.fromiter(map(len, vectors), np.int64, len(vectors))
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         table = np.concatenate([np.empty((0, self.encoder.dimensions), np.float16), *vectors])
-        words = np.arange(2, 2 + len(table), dtype=np.int32)
-        return EncodedTexts(words, offsets, table).take([place_of[text] for text in texts])
+        return EncodedTexts(np.arange(2, 2 + len(table), dtype=np.int32), offsets, table)
 
     def tokens(self, texts: Sequence[str]) -> list[list[str]]:
         """Write the tokens of texts, as an explanation shows them."""

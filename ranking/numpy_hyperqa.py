@@ -26,7 +26,7 @@ class NumpyHyperQA:
 
     Attributes:
         word_vectors: float32 (words, n), row 0 belonging to padding.
-        kernel, bias: float32 (n, d) and (d,), W_p and b_p.
+        kernel, bias: float32 (n, d) and (d,), W_p and b_p; None for a model without Eq. 1.
         score_weight, score_bias: float32, w_f and b_f.
         text_weights: float32 (2 d,), w_q and w_a of `raw_embeddings`, or None.
         max_norm, projection: of the ball, see `layers.UnitBall`.
@@ -41,8 +41,8 @@ class NumpyHyperQA:
     """
 
     word_vectors: np.ndarray
-    kernel: np.ndarray
-    bias: np.ndarray
+    kernel: np.ndarray | None
+    bias: np.ndarray | None
     score_weight: np.float32
     score_bias: np.float32
     text_weights: np.ndarray | None
@@ -70,12 +70,16 @@ class NumpyHyperQA:
                 **weights,
                 "word_vectors": [np.zeros((2, layers["word_vectors"]["output_dim"]), np.float32)],
             }
-        word_vectors, kernel, bias = *weights["word_vectors"], *weights["projection"]
-        score_weight, score_bias = weights["score"]
+        (word_vectors,), (score_weight, score_bias) = weights["word_vectors"], weights["score"]
         raw = weights["score_of_texts"][0][:, 0] if "score_of_texts" in layers else None
-        n, d = layers["word_vectors"]["output_dim"], layers["projection"]["units"]
-        found = [x.shape for x in (word_vectors, kernel, bias, score_weight, score_bias)]
-        expected = [(n_words, n), (n, d), (d,), (1, 1), (1,)]
+        n = d = layers["word_vectors"]["output_dim"]
+        found = [x.shape for x in (word_vectors, score_weight, score_bias)]
+        expected: list[tuple[int, ...]] = [(n_words, n), (1, 1), (1,)]
+        kernel = bias = None
+        if "projection" in layers:
+            (kernel, bias), d = weights["projection"], layers["projection"]["units"]
+            found += [kernel.shape, bias.shape]
+            expected += [(n, d), (d,)]
         if found != expected or (raw is not None and raw.shape != (2 * d,)):
             raise ValueError("its weights do not fit its layers")
         ball = layers["ball"]
@@ -90,7 +94,8 @@ class NumpyHyperQA:
 
         `added` float32 (k, n) are the vectors of words whose numbers follow those of `word_vectors`.
         """
-        points = np.empty((len(texts), self.kernel.shape[1]), np.float32)
+        size = self.word_vectors.shape[1] if self.kernel is None else self.kernel.shape[1]
+        points = np.empty((len(texts), size), np.float32)
         lengths = texts.lengths
         for run in runs(len(texts), _TOKENS_AT_ONCE, lambda run: np.cumsum(lengths[run] + 1)):
             first, last = texts.offsets[run.start], texts.offsets[run.stop]
@@ -100,17 +105,17 @@ class NumpyHyperQA:
     def _points(self, words: np.ndarray, lengths: np.ndarray, added: np.ndarray) -> np.ndarray:
         distinct, place = np.unique(words, return_inverse=True)
         n_own = len(self.word_vectors)
-        vectors = np.empty((len(distinct), self.kernel.shape[0]), np.float32)
+        vectors = np.empty((len(distinct), self.word_vectors.shape[1]), np.float32)
         own = int(np.searchsorted(distinct, n_own))
         vectors[:own] = self.word_vectors[distinct[:own]]
         if own < len(distinct):
             vectors[own:] = added[distinct[own:] - n_own]
-        projected = np.maximum(vectors @ self.kernel + self.bias, 0)
+        if self.kernel is not None:
+            vectors = np.maximum(vectors @ self.kernel + self.bias, 0)
         # A sparse matrix of counts: many times faster than adding up copies of the rows.
         begins = np.concatenate([[0], np.cumsum(lengths)])
         counts = csr_matrix((np.ones(len(words), np.float32), place, begins), (len(lengths), len(distinct)))
-        sums = counts @ projected
-        return self._on_ball(sums)
+        return self._on_ball(counts @ vectors)
 
     def _on_ball(self, x: np.ndarray) -> np.ndarray:
         """As `layers.poincare.project_to_ball`."""
@@ -161,8 +166,9 @@ class NumpyHyperQA:
 def _computes_in_float32(config: Mapping[str, Any]) -> bool:
     layers = layer_configs(config)
     dtypes = [layer["dtype"] for name, layer in layers.items() if name in ("word_vectors", "projection")]
-    names = [dtype if isinstance(dtype, str) else dtype["config"]["name"] for dtype in dtypes]
-    return names == ["float32"] * 2 and layers["projection"]["activation"] == "relu"
+    names = {dtype if isinstance(dtype, str) else dtype["config"]["name"] for dtype in dtypes}
+    activation = layers["projection"]["activation"] if "projection" in layers else "relu"
+    return names == {"float32"} and activation == "relu"
 
 
 def layer_configs(config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -18,7 +18,7 @@ from answer_ranking.data_prep import EncodedSplit, EncodedTexts, SharedTexts, To
 from answer_ranking.data_prep.encoded_split import runs
 from answer_ranking.data_prep.overlap_features import inverse_document_frequencies, overlap_features
 from answer_ranking.data_prep.tables import check_table
-from answer_ranking.data_prep.word_vectors.contextual import TokenVectors
+from answer_ranking.data_prep.word_vectors.contextual import ContextualEncoder, TokenVectors
 from answer_ranking.models.catalogue import CATALOGUE
 from answer_ranking.ranking import model_folder
 from answer_ranking.ranking.contextual_vocabulary import ContextualVocabulary
@@ -168,6 +168,28 @@ class Ranker:
             **data.tokens,
         )
 
+    @classmethod
+    def of_encoder(cls, source: str = "minilm", embeddings_home: str | Path | None = None) -> "Ranker":
+        """Make the ranker by the cosine of the mean vectors of two texts' tokens: nothing is trained.
+
+        `source` is an encoder of contextual words, see docs/contextual.md; a UserError says that it is not
+        there.
+        """
+        from answer_ranking.models import hyperqa
+        from answer_ranking.models.encodings import ContextualWords
+
+        encoder = ContextualEncoder(source, embeddings_home)
+        model = hyperqa(ContextualWords(encoder.dimensions), None, similarity="cosine")
+        return cls(
+            model,
+            Vocabulary([]),
+            name=f"nothing, {encoder.name}",
+            kind="cosineqa",
+            vectors=[source],
+            embeddings_home=embeddings_home,
+            encoder=encoder.sha256,
+        )
+
     @property
     def model(self) -> "keras.Model":
         """The Keras model as it was trained; a loaded HyperQA's is read when it is first asked for."""
@@ -271,8 +293,9 @@ class Ranker:
     def from_preset(cls, name: str) -> "Ranker":
         """Load a ranker that comes with the package; a UserError lists the names.
 
-        It was trained on SQuAD-sent, and knows the 400,000 words of GloVe 6B 50d. Its card says how good it
-        is on data that it never saw, beside BM25 (docs/presets.md).
+        It was trained on SQuAD-sent, and knows the 400,000 words of GloVe 6B 50d, or reads an encoder's
+        tokens, which must be there. Its card says how good it is on data that it never saw, beside BM25
+        (docs/presets.md).
 
         Example:
             >>> ranker = Ranker.from_preset("hyperqa_squad")

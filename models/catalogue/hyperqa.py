@@ -43,6 +43,8 @@ class CosineQAList(CosineQA):
     """Largest norm of a text vector in the ball."""
     embedding_dropout: float = 0.3
     """Share of the entries of word vectors that training drops."""
+    start: Literal["glorot", "mirrored"] = "glorot"
+    """The first projection: random, or one that leaves the cosine of the texts nearly as it is."""
 
 
 @dataclass(frozen=True, kw_only=True)

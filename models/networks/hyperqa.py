@@ -1,7 +1,7 @@
 """HyperQA and CosineQA (Tay, Tuan and Hui, WSDM 2018) as functional Keras models."""
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from answer_ranking.models.encodings import BagOfWords
 
 SIMILARITIES = ("hyperbolic", "cosine")
+STARTS = ("glorot", "mirrored")
 
 
 def hyperqa(
     word_vectors: np.ndarray | keras.layers.Embedding,
-    dimension: int = 300,
+    dimension: int | None = 300,
     *,
     similarity: str = "hyperbolic",
     max_norm: float = 1.0 - 1e-5,
@@ -26,6 +27,7 @@ def hyperqa(
     embedding_dropout: float = 0.0,
     dropout: float = 0.0,
     raw_embeddings: bool = False,
+    start: str = "glorot",
     seed: int = 0,
 ) -> keras.Model:
     """Score answers to a question by the hyperbolic distance of two bags of projected words.
@@ -36,16 +38,14 @@ def hyperqa(
     which differs in nothing but d.
 
     On SemEvalCQA the paper also "concatenated the raw QA embeddings before passing into the final layer":
-    `raw_embeddings=True` has s = w_f d(q, a) + w_q . q + w_a . a + b_f, q and a being the two points that d
-    compares; w_q and w_a start at 0.
+    `raw_embeddings=True` has s = w_f d(q, a) + w_q . q + w_a . a + b_f; w_q and w_a start at 0.
 
     The model is `matcher([encoder(question), encoder(answer)])`, two layers of these names. Training takes it
     apart there, so that a text is encoded once, however many pairs it stands in.
 
     Args:
-        word_vectors: float32 `(words, n)`, frozen, row 0 belonging to padding; or a layer to share, see
-            `word_embedding`.
-        dimension: d, the size of the projected words and of the text vectors.
+        word_vectors: float32 `(words, n)`, frozen, row 0 for padding; or a layer, see `word_embedding`.
+        dimension: d, the size of projected words and of text vectors; None leaves the words as they are.
         similarity: "hyperbolic" (HyperQA) or "cosine" (CosineQA).
         max_norm: the largest norm of a text vector, in (0, 1].
         projection: how texts come onto the ball: "clip" (as in the paper) or "smooth".
@@ -53,15 +53,14 @@ def hyperqa(
         embedding_dropout: share of the entries of word vectors that training sets to zero.
         dropout: share of the entries of text vectors that training sets to zero, before the ball.
         raw_embeddings: whether the last layer sees the text vectors beside their distance.
-        seed: seeds the initial W_p and the dropout.
+        start, seed: the first W_p: "glorot", or "mirrored", see `Mirrored`; seeds it and the dropout.
 
     Returns:
         A model with the int32 inputs `question` `(batch, length)` and `answer` `(batch, length)`, 0 being
-        padding, and float32 scores `(batch,)`. Trainable parameters: n d + d + 2, as the paper's "90K" for
-        300 -> 300 and "45K" for 300 -> 150; 2 d more with `raw_embeddings`.
+        padding, and float32 scores `(batch,)`. It trains n d + d + 2 numbers, as the paper's "90K" for 300.
 
     Raises:
-        ValueError: `similarity` is unknown, or `word_vectors` is not a matrix.
+        ValueError: an option has no such value, or `word_vectors` is not a matrix.
 
     Example:
         >>> model = hyperqa(np.random.default_rng(0).normal(size=(1000, 50)).astype("float32"), dimension=100)
@@ -69,8 +68,10 @@ def hyperqa(
         TensorShape([1])
     """
     check_option("similarity", similarity, SIMILARITIES)
-    encoder = _encoder(word_vectors, dimension, max_norm, projection, embedding_dropout, dropout, seed)
-    matcher = _matcher(dimension, similarity, distance_form, raw_embeddings)
+    check_option("start", start, STARTS)
+    options = dimension, max_norm, projection, embedding_dropout, dropout, start, seed
+    encoder = _encoder(word_embedding(word_vectors), *options)
+    matcher = _matcher(encoder.outputs[0].shape[-1], similarity, distance_form, raw_embeddings)
     question = keras.Input((None,), dtype="int32", name="question")
     answer = keras.Input((None,), dtype="int32", name="answer")
     score = matcher([encoder(question), encoder(answer)])
@@ -82,31 +83,60 @@ class HyperQA(keras.Model):
     """A functional model of `hyperqa`, which knows the encoding of its texts."""
 
     @cached_property
-    def encoding(self) -> "BagOfWords":
-        """Encodes the texts of a batch, each distinct word once. It shares the model's weights."""
+    def encoding(self) -> "BagOfWords | None":
+        """Encodes the texts of a batch, each distinct word once. It shares the model's weights.
+
+        None where words are not projected: there is no work to save.
+        """
         from answer_ranking.models.encodings import BagOfWords  # needs TensorFlow
 
-        return BagOfWords(self.get_layer("encoder"))
+        encoder = self.get_layer("encoder")
+        projected = any(layer.name == "projection" for layer in encoder.layers)
+        return BagOfWords(encoder) if projected else None
+
+
+@keras.saving.register_keras_serializable("answer_ranking")
+class Mirrored(keras.initializers.Initializer):
+    """Draws a projection that is near to none at all: W = [Q, -Q], the columns of Q orthonormal.
+
+    relu(Q'z) and relu(-Q'z) are the two halves of Q'z, and keep it whole. So an untrained HyperQA ranks
+    nearly as the cosine of the sums of word vectors does. After the "looks-linear" start of
+    https://arxiv.org/abs/1702.08591.
+
+    Args:
+        seed: int, seeds Q.
+    """
+
+    def __init__(self, seed: int = 0):
+        self.seed = seed
+
+    def __call__(self, shape: tuple[int, int], dtype: str | None = None) -> Any:
+        n, d = shape
+        half = keras.initializers.Orthogonal(seed=self.seed)((n, (d + 1) // 2), dtype=dtype)
+        return keras.ops.concatenate([half, -half], axis=1)[:, :d]
+
+    def get_config(self) -> dict[str, Any]:
+        return {"seed": self.seed}
 
 
 def _encoder(
-    word_vectors: np.ndarray | keras.layers.Embedding,
-    dimension: int,
+    words: keras.layers.Layer,
+    dimension: int | None,
     max_norm: float,
     projection: str,
     embedding_dropout: float,
     dropout: float,
+    start: str,
     seed: int,
 ) -> keras.Model:
     text = keras.Input((None,), dtype="int32", name="text")
-    x = word_embedding(word_vectors)(text)
+    x = words(text)
     x = keras.layers.Dropout(embedding_dropout, seed=seed + 1, name="embedding_dropout")(x)
-    x = keras.layers.Dense(
-        dimension,
-        activation="relu",
-        kernel_initializer=keras.initializers.GlorotUniform(seed=seed),
-        name="projection",
-    )(x)
+    if dimension is not None:
+        kernel = keras.initializers.GlorotUniform if start == "glorot" else Mirrored
+        x = keras.layers.Dense(
+            dimension, activation="relu", kernel_initializer=kernel(seed=seed), name="projection"
+        )(x)
     # A long text's sum may exceed the 65,504 that float16 holds; the ball takes float32 anyway.
     x = MaskedSum(name="sum_of_words", dtype="float32")(x)
     x = keras.layers.Dropout(dropout, seed=seed + 2, name="text_dropout", dtype="float32")(x)

@@ -8,6 +8,12 @@ whichever is better on dev. All are trained on the same questions with the same 
 collection, half of them BM25's best, half drawn at random, with one setting each. Dev chooses the epoch, and
 for the re-rankers the number of answers that they rank.
 
+    python reproduce/studies/retrieval.py --dataset wikiqa --systems --ready minilm hyperqa_minilm \
+        --rerank hyperqa_minilm
+
+This trains nothing: the points of rankers that are ready, presets and the cosine of encoders of contextual
+words, are searched, alone and fused with BM25; what is best on dev is re-ranked.
+
 Measured on test: recall@1, @10, @100 and MRR@10, by trec_eval's code; a paired randomisation test of MRR@10
 against BM25, corrected after Holm; and the milliseconds of one question at a time. After an interruption the
 same command goes on. When all is trained, it only measures: run it again on a quiet machine to time it.
@@ -30,13 +36,18 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import locked_folder
 from answer_ranking.data_prep import load_dataset
 from answer_ranking.data_prep.dataset import find_description
+from answer_ranking.data_prep.word_vectors.encoder_folder import is_encoder
 from answer_ranking.engine import Seed, Study, StudyRecord, TrainingData
 from answer_ranking.engine.study import Condition
-from answer_ranking.engine.training_run import training_key
+from answer_ranking.engine.training_run import key_of, training_key
+from answer_ranking.evaluation.records import without_paths
 from answer_ranking.evaluation.retrieval_metrics import BASELINE, compare, measure
 from answer_ranking.evaluation.runs import read_run, write_run
 from answer_ranking.models.catalogue import CATALOGUE
+from answer_ranking.ranking.contextual_vocabulary import ContextualVocabulary
+from answer_ranking.ranking.model_folder import find_model
 from answer_ranking.ranking.ranker import Ranker
+from answer_ranking.ranking.search.manifest import sha256_of_model
 from answer_ranking.reports.studies.retrieval_page import results_table
 from answer_ranking.reproduce.experiments.data_options import (
     DataHome,
@@ -83,6 +94,10 @@ class Config(RecordOptions, DataHome):
     """Name of the data set: wikiqa, insuranceqa or squad-sent."""
     systems: tuple[_System, ...] = get_args(_System)
     """The models to train; BM25 needs no training."""
+    ready: tuple[str, ...] = ()
+    """Rankers that encode texts apart and are not trained here: presets, and encoders for their cosine."""
+    rerank: tuple[str, ...] = ()
+    """Presets that re-rank what the best of all first stages finds."""
     seeds: int = 3
     """How many seeds to train."""
     train_questions: int = 2000
@@ -200,9 +215,10 @@ class Retrieval:
     re-ranks, the system that finds the first answers, and how many (`depth`).
     """
 
-    def __init__(self, config: Config, task: Task, data: TrainingData, folder: Path):
+    def __init__(self, config: Config, task: Task, data: TrainingData | None, folder: Path):
         self.apart, self.together = systems(config)
-        self._task, self._data, self._folder = task, data, folder
+        self._ready, self._rerank = config.ready, config.rerank
+        self._task, self._training_data, self._folder = task, data, folder
         self._seeds = range(config.seeds)
         self._content = []
         for split in SPLITS:
@@ -211,16 +227,23 @@ class Retrieval:
             measure=self._measure, rows=folder / "rows.jsonl", folder=folder, chosen_by="dev_mrr@10"
         )
 
+    @property
+    def _data(self) -> TrainingData:
+        assert self._training_data is not None, "without data nothing is trained"
+        return self._training_data
+
     def conditions(self) -> list[dict[str, Any]]:
         """Measure every system and sum it up; re-rankers have the first stage and depth that dev chooses."""
         finders = self._finders()
-        frames = [self._frame(finders[:1], [0]), self._frame(finders[1:], self._seeds)]
+        once = [each for each in finders if each.get("model") not in self.apart]
+        trained = [each for each in finders if each.get("model") in self.apart]
+        frames = [self._frame(once, [0]), self._frame(trained, self._seeds)]
         found = pd.concat(frames)
         chosen = {each["system"]: each for each in finders}
-        firsts = found[found["system"].isin((BASELINE, FUSION))]
+        firsts = found[found["system"].isin((BASELINE, FUSION))] if self.together else found
         first = chosen[self._study.best(firsts, "system")]
         depths: dict[str, dict[str, Any]] = {}
-        for name in self.together:
+        for name in (*self.together, *self._rerank):
             reranker, frame, by_depth = self._reranker(name, first)
             system, depth = reranker["system"], reranker["depth"]
             chosen[system] = reranker
@@ -240,10 +263,10 @@ class Retrieval:
         self, name: str, first: dict[str, Any]
     ) -> tuple[dict[str, Any], pd.DataFrame, dict[int, float]]:
         """Choose the depth of a re-ranker; gives its condition, its rows, and the depths' scores on dev."""
-        key = training_key(self.together[name].configuration, self._data)
-        stated = {"key": key, "system": f"{first['system']}, then {name}", "model": name, "first": first}
-        stated["content"] = self._content
-        frame = self._frame([{**stated, "depth": depth} for depth in DEPTHS], self._seeds)
+        stated = {"key": self._key(name), "system": f"{first['system']}, then {name}", "model": name}
+        stated |= {"first": first, "content": self._content}
+        seeds = self._seeds if name in self.together else [0]
+        frame = self._frame([{**stated, "depth": depth} for depth in DEPTHS], seeds)
         best = self._study.best(frame, "depth")
         by_depth = frame["dev_mrr@10"].astype(float).groupby(frame["depth"]).mean()
         return {**stated, "depth": best}, frame[frame["depth"] == best], by_depth.to_dict()
@@ -258,12 +281,23 @@ class Retrieval:
     def _finders(self) -> list[dict[str, Any]]:
         """State BM25 and the systems that find nearest points, alone and together with BM25."""
         stated = [{"key": "bm25", "system": BASELINE, "stage": "bm25"}]
-        for name, experiment in self.apart.items():
-            key = training_key(experiment.configuration, self._data)
+        for name in self.apart:
+            key = self._key(name)
             stated.append({"key": key, "system": name, "model": name, "stage": "nearest"})
             if name == "HyperQA":
                 stated.append({"key": key, "system": FUSION, "model": name, "stage": "both"})
+        for name in self._ready:
+            title = f"{Path(name).name}, its cosine" if is_encoder(name) else Path(name).name
+            key = self._key(name)
+            stated.append({"key": key, "system": title, "model": name, "stage": "nearest"})
+            stated.append({"key": key, "system": f"BM25 and {title}", "model": name, "stage": "both"})
         return [{**each, "content": self._content} for each in stated]
+
+    def _key(self, name: str) -> str:
+        """Name what a system's numbers depend on: its training, or the files of a ranker that is ready."""
+        if (experiment := (self.apart | self.together).get(name)) is not None:
+            return training_key(experiment.configuration, self._data)
+        return key_of(name, "" if is_encoder(name) else sha256_of_model(find_model(name)))
 
     def _measure(self, condition: Condition, seed: Seed) -> dict[str, Any]:
         row: dict[str, Any] = {}
@@ -289,7 +323,9 @@ class Retrieval:
         return kept(place, f"{split}-{stage}", asked, partial(index.search, asked, FIRST, stage))
 
     def _ranker(self, condition: Condition, number: int) -> Ranker:
-        """Load the model of a seed, trained before or now."""
+        """Load the model of a seed, trained before or now, or a ranker that is ready."""
+        if (name := condition["model"]) in (*self._ready, *self._rerank):
+            return Ranker.of_encoder(name) if is_encoder(name) else Ranker.load(name)
         place = self._study.place(condition, number)
         if not (place / "model" / "vocabulary.json").exists():  # which is written last
             experiment = (self.apart | self.together)[condition["model"]]
@@ -315,16 +351,19 @@ class Retrieval:
 
 def main(config: Config) -> None:
     """Train, search, re-rank, measure, and write the record."""
+    ContextualVocabulary.kept = True
     record = StudyRecord(config.record_file, {"dataset": config.dataset}, {"seeds": config.seeds})
     folder = config.output / "retrieval" / config.dataset
     with locked_folder(folder):
         dataset = load_dataset(config.dataset, data_home=config.data_home)
         task = make_task(dataset, config.most_questions)
-        data = training_data(task, config, folder)
+        data = training_data(task, config, folder) if config.systems else None
     retrieval = Retrieval(config, task, data, folder)
     conditions = retrieval.conditions()
     print(results_table(conditions))
     configuration: dict[str, Any] = {"wrong_answers": config.wrong_answers}
+    if config.ready:
+        configuration |= {"ready": without_paths(config.ready), "rerank": without_paths(config.rerank)}
     for name, experiment in (retrieval.apart | retrieval.together).items():
         configuration[name] = experiment.configuration
     record.write(
@@ -332,8 +371,8 @@ def main(config: Config) -> None:
             "title": task.dataset.description.title,
             "dataset": task.dataset.description.name,
             "variant": task.dataset.variant,
-            "embeddings": data.word_vectors.name,
-            "data": data.data_hash,
+            "embeddings": data.word_vectors.name if data else "",
+            "data": data.data_hash if data else content_hash(task.answers["test"]),
             "command": clean_command(),
             "seeds": config.seeds,
             "collection": {split: len(task.answers[split]) for split in SPLITS},

@@ -8,14 +8,19 @@ more. BM25: the library bm25s, document frequencies of the whole split. Ties are
 mean over --tie-seeds orders is printed, unless a row says otherwise. The files of TrecQA list correct answers
 first, so two more rows show what a tie kept in file order is worth there.
 
+With --encoder it measures one thing alone: the cosine of the mean vectors that a frozen encoder gives to the
+tokens of question and answer (docs/contextual.md).
+
 With --record each rule gets a record; the Cosinet paper prints Random, RR, WO and WO+RR. The questions per
 second of the processor are those of the test split with its words split beforehand; BM25's include the
-counting of the words.
+counting of the words, and those of an encoder the encoder.
 """
 
+import time
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
+from typing import Any
 
 import pandas as pd
 import tyro
@@ -27,14 +32,22 @@ from answer_ranking.evaluation.metrics import METRICS, over_seeds, questions_tha
 from answer_ranking.evaluation.records import ResultRecord, record_path, save_record
 from answer_ranking.evaluation.rules import RULES, WORST_WO, measure_rules, texts_of
 from answer_ranking.evaluation.tables import METRIC_TITLES, paper_ours_table, text_table
+from answer_ranking.ranking.contextual_vocabulary import ContextualVocabulary
+from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.reproduce.experiments.data_options import DataHome
 from answer_ranking.reproduce.experiments.options import RecordOptions
 from answer_ranking.reproduce.experiments.run import clean_command, questions_per_second, slug
+from answer_ranking.reproduce.presets import scores_of
 from answer_ranking.training.options import check_range
 
 PRINTED = ("Random", "RR", "WO", "WO+RR")
 UNTIMED = ("Random", "RR")
 """They compute nothing."""
+COSINE = "Mean cosine"
+SEEN = (
+    "Nothing is trained here. The encoder was trained on pairs of questions and answers, among them SQuAD's, "
+    "Natural Questions', Stack Exchange's and Yahoo Answers'."
+)
 COUNTED = {
     "answerable": "questions with a correct answer",
     "clean": "questions with a correct and a wrong answer",
@@ -53,6 +66,8 @@ class Config(RecordOptions, DataHome):
     white_space: bool = False
     """Split words at white space alone, where the models' words are spaCy's: the Cosinet paper's counts of
     SQuAD-sent are of such words."""
+    encoder: str | None = None
+    """An encoder of contextual words, such as minilm: its cosine in the place of the rules."""
     tie_seeds: int = 50
     """How many random orders of tied candidates to average over."""
 
@@ -70,11 +85,15 @@ def main(config: Config) -> None:
         dataset = replace(dataset, description=replace(dataset.description, pretokenised=True))
     description = dataset.description
     splits = {"dev": dataset.dev, "test": dataset.test}
-    measured = {name: measure_rules(each, description, config.tie_seeds) for name, each in splits.items()}
+    ranker = Ranker.of_encoder(config.encoder) if config.encoder else None
+    measured = {}
+    for name, table in splits.items():
+        scores = {COSINE: scores_of(ranker, table)} if ranker else None
+        measured[name] = measure_rules(table, description, config.tie_seeds, scores)
     print("\n\n".join(tables(dataset, measured)))
     if config.record is None:
         return
-    records = rule_records(config, dataset, measured)
+    records = rule_records(config, dataset, measured, ranker)
     for record in records:
         protocol = f"-{record.protocol}" if len(description.protocols) > 1 else ""
         path = record_path(config.results, config.record, f"{slug(record.model)}{protocol}")
@@ -103,18 +122,38 @@ def tables(dataset: Dataset, measured: Measured) -> list[str]:
     return texts
 
 
-def rule_records(config: Config, dataset: Dataset, measured: Measured) -> list[ResultRecord]:
+def speeds(dataset: Dataset, ranker: Ranker | None) -> dict[str, float]:
+    """Measure how many questions of test are ranked per second of the processor."""
+    table, n_questions = dataset.test, dataset.test["question_id"].nunique()
+    if ranker:
+        began = time.process_time()
+        scores_of(ranker, table)
+        return {COSINE: round(n_questions / (time.process_time() - began), 1)}
+    texts = texts_of(table, dataset.description)
+    timed = [name for name in RULES if name not in UNTIMED]
+    return {name: questions_per_second(partial(RULES[name], *texts), n_questions) for name in timed}
+
+
+def rule_records(
+    config: Config, dataset: Dataset, measured: Measured, ranker: Ranker | None
+) -> list[ResultRecord]:
     """Make a record per protocol and rule; RR has none where files list correct answers first.
 
     A record has one seed, under which stands the mean over the random orders of ties.
     """
     description = dataset.description
-    texts, n_questions = texts_of(dataset.test, description), dataset.test["question_id"].nunique()
-    speeds = {
-        name: questions_per_second(partial(rule, *texts), n_questions)
-        for name, rule in RULES.items()
-        if name not in UNTIMED
+    timed = speeds(dataset, ranker)
+    configuration: dict[str, Any] = {
+        "dataset": config.dataset,
+        "tie_seeds": config.tie_seeds,
+        "white_space": config.white_space,
     }
+    vectors = ""
+    if ranker:
+        words = ranker.open_vocabulary
+        assert isinstance(words, ContextualVocabulary)
+        vectors = words.encoder.name
+        configuration["encoder"] = words.sha256
     records = []
     for protocol, rule in description.protocols.items():
         wo = f"Ties at random: the mean over {config.tie_seeds} orders."
@@ -122,8 +161,8 @@ def rule_records(config: Config, dataset: Dataset, measured: Measured) -> list[R
             worst = summarise(measured["test"][WORST_WO], rule)
             values = f"MAP is {worst['map']:.4f}, MRR {worst['mrr']:.4f} and P@1 {worst['p@1']:.4f}"
             wo += f" With every tie against the correct answer {values}."
-        notes = {"Random": "The expectation over all orders.", "WO": wo}
-        for name in (each for each in RULES if each in measured["test"]):
+        notes = {"Random": "The expectation over all orders.", "WO": wo, COSINE: SEEN}
+        for name in (each for each in (*RULES, COSINE) if each in measured["test"]):
             if config.white_space and name in UNTIMED:
                 continue  # which do not look at words
             found = over_seeds([measured["test"][name]], [measured["dev"][name]], rule)
@@ -135,21 +174,18 @@ def rule_records(config: Config, dataset: Dataset, measured: Measured) -> list[R
                     protocol=protocol,
                     split="test",
                     model=f"{name}, white space" if config.white_space else name,
+                    embeddings=vectors,
                     variant=dataset.variant,
                     seeds=[0],
                     **found,
                     parameters=0,
                     seconds_per_epoch=None,
                     command=clean_command(),
-                    configuration={
-                        "dataset": config.dataset,
-                        "tie_seeds": config.tie_seeds,
-                        "white_space": config.white_space,
-                    },
+                    configuration=configuration,
                     main=name in PRINTED
                     and dataset.variant == description.variants[0]
                     and not config.white_space,
-                    questions_per_second=speeds.get(name),
+                    questions_per_second=timed.get(name),
                     notes=notes.get(name, ""),
                 )
             )

@@ -20,6 +20,28 @@ def test_raw_embeddings_add_a_weight_for_each_of_their_entries():
     np.testing.assert_array_equal(model.predict(inputs, verbose=0), plain)
 
 
+def test_without_a_projection_the_score_is_the_cosine_of_the_mean_vectors():
+    z = vectors(6)
+    model = hyperqa(z, None, similarity="cosine")
+    q, a = z[[4, 9, 4]].mean(0), z[[7, 21]].mean(0)
+    score = model.predict([np.array([[4, 9, 4]]), np.array([[7, 21, 0]])], verbose=0).item()
+    assert score == pytest.approx(q @ a / np.linalg.norm(q) / np.linalg.norm(a), rel=1e-5)
+    assert [v.shape for v in model.trainable_variables] == [(1, 1), (1,)]
+
+
+@pytest.mark.parametrize("dimension", [12, 7])
+def test_a_mirrored_start_keeps_the_whole_vector(dimension):
+    z = vectors(6)
+    model = hyperqa(z, dimension, start="mirrored", seed=3)
+    kernel = model.get_layer("encoder").get_layer("projection").get_weights()[0]
+    half = (dimension + 1) // 2
+    projected = np.maximum(z @ kernel, 0)
+    if dimension == 12:  # Two halves of all six: their difference is the vector, turned.
+        whole = projected[:, :half] - projected[:, half:]
+        np.testing.assert_allclose(whole @ whole.T, z @ z.T, atol=1e-5)
+    np.testing.assert_allclose(kernel[:, :half].T @ kernel[:, :half], np.eye(half), atol=1e-5)
+
+
 @pytest.mark.parametrize("raw_embeddings", [False, True])
 @pytest.mark.parametrize("similarity", ["hyperbolic", "cosine"])
 def test_scores_follow_the_equations_in_float64(similarity, raw_embeddings):

@@ -80,6 +80,27 @@ def test_numpy_scores_as_keras(built):
     np.testing.assert_allclose(by_numpy, by_keras, rtol=1e-3, atol=1e-3)
 
 
+def test_an_untrained_encoder_ranks_by_the_cosine_of_mean_vectors(write_encoder, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    source = str(write_encoder(tmp_path / "encoder"))
+    ranker = Ranker.of_encoder(source)
+    q, *means = [
+        each.astype(float).mean(0) for each in ContextualEncoder(source).encode([QUESTION, *ANSWERS])
+    ]
+    expected = [q @ a / np.linalg.norm(q) / np.linalg.norm(a) for a in means]
+    pairs = [(QUESTION, text) for text in ANSWERS]
+    np.testing.assert_allclose(ranker.score(pairs), expected, atol=1e-5)
+    ranker.save(tmp_path / "model")
+    loaded = Ranker.load(tmp_path / "model")
+    # Whether the vectors of tokens are kept or not, they are the same ones.
+    loaded.open_vocabulary.kept = True
+    for _ in range(2):
+        np.testing.assert_allclose(loaded.score(pairs), expected, atol=1e-5)
+    index = AnswerIndex.build(loaded, pd.DataFrame({"candidate": ANSWERS}), tmp_path / "index")
+    found = index.search(QUESTION, k=3, first_stage="nearest")
+    assert found["candidate"].tolist() == ranker.rank(QUESTION, ANSWERS)["text"].tolist()
+
+
 def test_another_encoder_is_refused_and_a_missing_one_named(built, write_encoder, tmp_path):
     build, encoder = built
     build("hyperqa").save(tmp_path / "model")

@@ -1,8 +1,10 @@
 """The script that makes the presets, on the sample."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from answer_ranking.data_prep import load_dataset
@@ -21,10 +23,15 @@ def made(tmp_path_factory):
         small = Experiment.of("hyperqa", data, epochs=2, dimension=8)
         settings = [small.changed(learning_rate=rate) for rate in (1e-5, 0.1)]
         patch.setattr(presets, "SETTINGS", {"hyperqa_squad": settings})
-        patch.setattr(presets, "MEASURED", ("sample",))
         patch.setattr(presets, "N_WORDS", 20)
         presets.main(
-            presets.Config(preset="hyperqa_squad", seeds=2, output=folder / "outputs", folder=folder)
+            presets.Config(
+                preset="hyperqa_squad",
+                seeds=2,
+                measured=("sample",),
+                output=folder / "outputs",
+                folder=folder,
+            )
         )
     return folder / "hyperqa_squad"
 
@@ -60,3 +67,13 @@ def test_its_figures_are_those_of_its_rankings(made):
     # Its own training texts are others than those of test.
     assert 0 <= conditions["seen"] < 0.5 and conditions["questions"] == len(precisions)
     assert f"{np.mean(precisions):.3f}" in (made / "card.md").read_text()
+
+
+def test_a_part_has_whole_articles():
+    table = pd.DataFrame({"question_id": list("aabbccdd"), "article": list("xxyyzzxx"), "label": [1, 0] * 4})
+    dataset = replace(load_dataset("sample"), train=table)
+    kept = presets.part_of(dataset, 2).train
+    assert kept["article"].nunique() == 2
+    assert kept["question_id"].tolist() == [
+        q for q, a in zip("aabbccdd", "xxyyzzxx", strict=True) if a in set(kept["article"])
+    ]

@@ -12,8 +12,16 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import load_dataset
 from answer_ranking.engine import Seed
 from answer_ranking.evaluation.runs import read_run
+from answer_ranking.ranking import Ranker
+from answer_ranking.ranking.contextual_vocabulary import ContextualVocabulary
 from answer_ranking.reproduce.experiments.retrieval_task import indexed, make_task, training_table
 from answer_ranking.reproduce.studies.retrieval import Config, Retrieval, at_depth, kept, main
+
+
+@pytest.fixture(autouse=True)
+def keeps_tokens(monkeypatch):
+    # What the study sets for its process ends with the test.
+    monkeypatch.setattr(ContextualVocabulary, "kept", False)
 
 
 def config(tmp_path, **options):
@@ -97,6 +105,32 @@ def test_the_record_holds_what_the_run_files_say(tmp_path, monkeypatch, capsys):
     again = json.loads((tmp_path / "retrieval" / "sample.json").read_text())["conditions"]
     for row, same in zip(record["conditions"], again, strict=True):
         assert row["metrics"] == same["metrics"]
+
+
+def test_rankers_that_are_ready_are_searched(tmp_path, monkeypatch, write_encoder):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    source = str(write_encoder(tmp_path / "encoder", max_position_embeddings=512))
+    options = config(tmp_path, systems=(), ready=(source, "hyperqa_squad"), rerank=("cosinet_squad",))
+    main(options)
+    record = json.loads((tmp_path / "retrieval" / "sample.json").read_text())
+    systems = [row["system"] for row in record["conditions"]]
+    ready = ["encoder, its cosine", "hyperqa_squad"]
+    assert systems[:-1] == ["BM25", ready[0], f"BM25 and {ready[0]}", ready[1], f"BM25 and {ready[1]}"]
+    # What is re-ranked is what dev chooses.
+    by_dev = {row["system"]: row["metrics_dev"]["mrr@10"]["mean"] for row in record["conditions"][:-1]}
+    assert systems[-1] == f"{max(by_dev, key=by_dev.get)}, then cosinet_squad"
+    task, ranker = task_of(options), Ranker.of_encoder(source)
+    answers, asked = task.answers["test"], task.questions["test"]
+    points = [ranker.encode_document(table.tolist()) for table in (answers["candidate"], asked["question"])]
+    texts, questions = (each / np.linalg.norm(each, axis=1, keepdims=True) for each in points)
+    reciprocal = []
+    for scores, question in zip(questions @ texts.T, asked["question_id"], strict=True):
+        ranking = answers["candidate_id"].to_numpy()[np.argsort(-scores)[:10]]
+        ranks = [rank for rank, answer in enumerate(ranking, 1) if answer in task.correct["test"][question]]
+        reciprocal.append(1 / ranks[0] if ranks else 0)
+    found = record["conditions"][1]["metrics"]["mrr@10"]["mean"]
+    assert found == pytest.approx(np.mean(reciprocal), abs=0.01)
 
 
 def test_a_kept_ranking_answers_the_same_questions_only(tmp_path):
