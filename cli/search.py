@@ -24,6 +24,7 @@ FirstStages = Annotated[
     tuple[str, ...],
     tyro.conf.arg(help=f"which first stages it has: {describe_needs()}. Unless given, all of these."),
 ]
+_NAMED_AT_MOST = 5
 Question = Positional[Annotated[str | None, tyro.conf.arg(metavar="QUESTION")]]
 
 
@@ -106,6 +107,7 @@ def search(
     rerank: Path | None = None,
     rerank_depth: int | None = None,
     where: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = (),
+    min_confidence: float = 0,
     output: Path | None = None,
 ) -> None:
     """Find the best answers in an index.
@@ -121,6 +123,8 @@ def search(
         rerank_depth: with rerank, how many; 100 unless given.
         where: only answers with this value in a column, such as topic=travel; may be repeated. Conditions on
             different columns must all hold; values of one column are alternatives.
+        min_confidence: only answers that are at least so sure, from 0 to 1; an index knows how sure they are
+            where it was built with --pipeline.
         output: the file to write: .run (a TREC run file), .csv or .jsonl; else the answers are printed.
     """
     if (question is None) == (questions is None):
@@ -140,10 +144,13 @@ def search(
     from answer_ranking.data_prep.own_tables import write_csv
     from answer_ranking.ranking.search.index import AnswerIndex
 
-    results = AnswerIndex.open(index).find(asked, k, first_stage, rerank, depth, wanted)
+    results = AnswerIndex.open(index).find(asked, k, first_stage, rerank, depth, wanted, min_confidence)
     if results.warning:
         print(f"warning: {printable(results.warning)}", file=sys.stderr)
     found = results.table
+    if results.refused and question is None:
+        names = printable(", ".join(results.refused[:_NAMED_AT_MOST]))
+        print(f"No good answer to {len(results.refused):,} questions: {names}", file=sys.stderr)
     if output is not None:
         _write(found, output)
         n_questions = found["question_id"].nunique()
@@ -151,11 +158,17 @@ def search(
     elif question is None:
         write_csv(found, sys.stdout)
     else:
-        for row in found.itertuples():
-            text = f"{printable(row.candidate_id)}  {printable(row.candidate)}"
-            print(f"{row.rank:3}  {row.score:9.4f}  {text}")
+        _print(found)
         if not len(found):
-            print("No answer was found.")
+            print("No good answer." if results.refused else "No answer was found.")
+
+
+def _print(found: "pd.DataFrame") -> None:
+    """Print answers with their confidence, where there is one, and their scores."""
+    for row in found.itertuples():
+        sure = f"{row.confidence:.2f}  " if "confidence" in found.columns else ""
+        text = f"{printable(row.candidate_id)}  {printable(row.candidate)}"
+        print(f"{row.rank:3}  {sure}{row.score:9.4f}  {text}")
 
 
 def _folder(tables: tuple[Path, ...], output: Path | None, add: bool, delete: bool) -> Path:
@@ -172,8 +185,8 @@ def _of_pipeline(folder: Path) -> tuple[Path | None, dict[str, Any]]:
     """Give the model and what else an index of a training's best pipeline is built with."""
     from answer_ranking.ranking.pipelines import read_pipeline
 
-    pipeline = read_pipeline(folder)
-    return pipeline.model_of(folder), pipeline.index_options()
+    pipeline, confidence = read_pipeline(folder)
+    return pipeline.model_of(folder), {**pipeline.index_options(), "confidence": confidence}
 
 
 def _refuse(why: str, options: dict[str, Any]) -> None:

@@ -192,8 +192,11 @@ def _write(trained: TrainedRanker, run: TrainingRun, examples: int) -> None:
     with atomic_write(folder / "report.html") as file:
         report = trained.comparison, trained.pipelines, trained.result, trained.histories
         file.write(html_report(*report, examples))
-    print_comparison(trained.comparison, examples)
+    if trained.pipelines is None:
+        print_comparison(trained.comparison, examples)
     print(f"\nReport: {folder / 'report.html'}\nRun files: {folder / 'runs'}\nSplit: {folder / 'split'}")
+    if trained.pipelines is not None:
+        return
     model = shlex.quote(str(folder / "model"))
     print("\nRank candidates for new questions:")
     print(f'  answer-ranking rank {model} "your question" candidates.txt')
@@ -208,9 +211,14 @@ def _print_pipelines(
     for name in ("question", "candidate"):
         named += [f"--{name}-column", options.columns[name]] if name in options.columns else []
     print(f"\nWays of searching all {pipelines.n_answers:,} answers:\n{text_table(*pipelines.table())}")
-    print(f"\n{pipelines.verdict()} Build its index, and ask:")
+    said, sure = [pipelines.verdict()], ""
+    if pipelines.refusals is not None:
+        said.append(pipelines.refusals.verdict())
+        sure = f" --min-confidence {pipelines.refusals.suggested:.2f}"
+    print(f"\n{' '.join(said)} Build its index, and ask:")
     print(f"  answer-ranking index {shlex.join(named)} --pipeline {shlex.quote(str(folder))} --output INDEX")
-    print(f'  answer-ranking search INDEX "your question" {pipelines.best.search_options(folder)}')
+    how = f"{pipelines.best.search_options(folder)}{sure}".strip()
+    print(f'  answer-ranking search INDEX "your question" {how}')
 
 
 def load_own_dataset(given: Mapping[str, Table | None], options: TrainOptions) -> tuple[Dataset, str, bool]:

@@ -15,8 +15,9 @@ import pandas as pd
 from answer_ranking.base.cluster import cluster
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write
-from answer_ranking.ranking.search.answers import Layout, searched_columns
+from answer_ranking.ranking.search.answers import QUESTION, Layout, searched_columns
 from answer_ranking.ranking.search.building import commit, copy_model, held, load, with_rows
+from answer_ranking.ranking.search.confidence import Confidence, foreign_questions, rows_to_learn
 from answer_ranking.ranking.search.first_stages import check_names, names_for
 from answer_ranking.ranking.search.manifest import BUILDING, NAME, Manifest, damaged, sha256_of_model
 from answer_ranking.ranking.search.questions import Questions, questions_of
@@ -80,6 +81,8 @@ class AnswerIndex:
         candidate_column: str | None = None,
         sheet: str | None = None,
         exist_ok: bool = False,
+        default_stage: str = "",
+        confidence: Confidence | None = None,
         chunk_rows: int = _CHUNK,
         ray: str | None = None,
     ) -> "AnswerIndex":
@@ -100,6 +103,8 @@ class AnswerIndex:
                 model or with this one; those that take much space, only up to some number of answers.
             question_column, candidate_column, sheet: how the table calls its columns, Excel its sheet.
             exist_ok: open the index that is there already, as it is, whatever the table holds now.
+            default_stage: the first stage of a search that names none. Default: see `search`.
+            confidence: what `calibrate` learnt in an index of the same texts.
             chunk_rows: so many rows are finished and kept at a time.
             ray: the address of a Ray cluster that shares the work (`base.cluster`). The index is the
                 same, but for the rounding of sums, which depends on the number of threads.
@@ -125,7 +130,7 @@ class AnswerIndex:
             searched = searched_columns(search, layout, first.schema)
             if stages is None:
                 stages = names_for(with_model=ranker is not None, n_answers=first.rows)
-            manifest = Manifest([], "", similarity, columns, searched, stages)
+            manifest = Manifest([], "", similarity, columns, searched, stages, default_stage, confidence)
             shards = itertools.chain([first], shards)
             return cls._build(ranker, folder, manifest, shards, module)
 
@@ -175,6 +180,7 @@ class AnswerIndex:
         rerank: "Ranker | str | Path | None" = None,
         rerank_depth: int = 100,
         where: Mapping[str, Any] | None = None,
+        min_confidence: float = 0,
     ) -> pd.DataFrame:
         """Find the best answers to questions.
 
@@ -183,23 +189,26 @@ class AnswerIndex:
                 `question_id`.
             k: the most answers to each; less come where there are no more.
             first_stage: one of the index's `first_stages`, or several with "+" between them, whose ranks are
-                fused, such as "ngrams+bm25". Default: "both", the fusion of the model's nearest points and
-                BM25, or "bm25" where the index has no model.
+                fused, such as "ngrams+bm25". Default: the first of `first_stages`: that of the pipeline for
+                which the index was built, or "both", the fusion of the model's nearest points and BM25, or
+                "bm25" where the index has no model.
             rerank: a ranker of any kind, or its folder, that re-ranks the first `rerank_depth`, or the first
                 `k` where these are more.
             rerank_depth: see `rerank`.
             where: only answers whose columns have the given value, or one of the given list.
+            min_confidence: only answers that are at least so sure, from 0 to 1.
 
         Returns:
             The columns `question_id`, `question`, `rank` (from 1), `score` (that of the ranker which came
-            last, of BM25, or of the fusion), `candidate_id`, `candidate`, the further columns of the table,
-            and `first_stage`. A question that finds nothing has no row. A warning names the questions of
+            last, of BM25, or of the fusion), `confidence` from 0 to 1 where the index has learnt one
+            (`calibrate`), `candidate_id`, `candidate`, the further columns of the table, and `first_stage`. A
+            question that finds nothing has no row. A warning names the questions of
             which the model knows no word: they have nothing but other first stages' answers.
 
         Raises:
-            UserError: a question is empty, or a column or first stage unknown.
+            UserError: a question is empty, a column or first stage unknown, or the index has no confidence.
         """
-        found = self.find(questions, k, first_stage, rerank, rerank_depth, where)
+        found = self.find(questions, k, first_stage, rerank, rerank_depth, where, min_confidence)
         if found.warning:
             warnings.warn(found.warning, stacklevel=2)
         return found.table
@@ -212,12 +221,19 @@ class AnswerIndex:
         rerank: "Ranker | str | Path | None" = None,
         rerank_depth: int = 100,
         where: Mapping[str, Any] | None = None,
+        min_confidence: float = 0,
     ) -> Results:
         """Search as `search` does; gives the questions of unknown words as a value, not as a warning."""
         state, asked = self._state, questions_of(questions)
         for name, value in (("k", k), ("rerank_depth", rerank_depth)):
             if value < 1:
                 raise UserError(f"{name} must be at least 1. Received: {value}")
+        confidence = state.manifest.confidence
+        if min_confidence and confidence is None:
+            raise UserError(
+                f"{self.folder} has learnt no confidence: leave min_confidence out, build it with the folder "
+                "that `answer-ranking train` left for the FAQ (--pipeline), or see AnswerIndex.calibrate."
+            )
         stage = first_stage or state.choices[0]
         depth = k if rerank is None else max(k, rerank_depth)
         texts = asked["question"].tolist()
@@ -230,9 +246,46 @@ class AnswerIndex:
             scores = rescored(ranker, texts, n_found, answers["candidate"].tolist())
         if not np.isfinite(scores).all():
             raise damaged(self.folder, ValueError("a score is not a finite number"))
-        table = ranked(asked, n_found, answers, scores).assign(first_stage=stage)
-        table = table[table["rank"] <= k].reset_index(drop=True)
-        return Results(table, asked["question_id"][found.unknown].tolist(), len(asked))
+        shown = pd.DataFrame({"score": scores})
+        if confidence is not None:
+            shown["confidence"] = confidence.of(state.scores(texts, found.rows))
+        table = ranked(asked, n_found, answers, shown).assign(first_stage=stage)
+        table = table[table["rank"] <= k]
+        refused: list[str] = []
+        if min_confidence:
+            table = table[table["confidence"] >= min_confidence]
+            refused = asked["question_id"][~asked["question_id"].isin(table["question_id"])].tolist()
+        unknown = asked["question_id"][found.unknown].tolist()
+        return Results(table.reset_index(drop=True), unknown, refused, len(asked))
+
+    def calibrate(
+        self, questions: pd.DataFrame, foreign: Sequence[str] | None = None, **options: Any
+    ) -> Confidence:
+        """Learn how sure an answer is, from questions whose answers are known; the index keeps it.
+
+        The first right answer to each question is compared with the first wrong one, and with the first to
+        each question to which the index has no answer. Search again after many answers were added.
+
+        Args:
+            questions: the columns `question` and `candidate`, the right answers.
+            foreign: questions that have none here. Default: those of the bundled sample, in English.
+            **options: those of `search` that will be asked, such as `first_stage`.
+        """
+        right = questions.groupby("question", sort=False)["candidate"].agg(set).to_dict()
+        state = self._state
+        if foreign is None:
+            names = [name for name in state.texts().column_names if name == QUESTION]
+            own = [text for name in names for text in state.texts()[name].to_pylist() if text]
+            foreign = foreign_questions([*right, *own])
+        found = self.find([*right, *foreign], **options).table
+        rows, is_right = rows_to_learn(found, right)
+        places = state.rows_of(rows["candidate_id"])
+        confidence = Confidence.fit(state.scores(rows["question"], list(places[:, None])), is_right)
+        with held(self.folder):
+            now = type(self).open(self.folder).manifest
+            commit(self.folder, replace(now, confidence=confidence), now)
+        self._reopen()
+        return confidence
 
     def add(
         self,

@@ -52,7 +52,9 @@ class State:
     @property
     def choices(self) -> list[str]:
         """The first stages, and the fusions that have a name; the default first."""
-        return choices_of(list(self._searchers))
+        choices = choices_of(list(self._searchers))
+        default = self.manifest.default_stage
+        return list(dict.fromkeys([default, *choices])) if default else choices
 
     def searcher(self, name: str) -> Searcher:
         """Give a first stage, or the fusion of several; a UserError lists those that the index has."""
@@ -86,6 +88,16 @@ class State:
                 raise UserError(f"{what}: {error}.") from error
         return keep
 
+    def scores(self, questions: Sequence[str], rows: Sequence[np.ndarray]) -> pd.DataFrame:
+        """Score the rows found for each question, in turn, by every first stage; NaN for none."""
+        scored = {}
+        for name, searcher in self._searchers.items():
+            parts = [np.empty(0)]
+            for question, own in zip(questions, rows, strict=True):
+                parts.append(_scores_of(searcher, question, own, self.manifest.rows))
+            scored[name] = np.concatenate(parts)
+        return pd.DataFrame(scored)
+
     def ids(self) -> pd.Series:
         """Read the identifiers of all rows, deleted ones included."""
         return self.segments.column("candidate_id").to_pandas().astype(object)
@@ -101,6 +113,16 @@ class State:
         rows = np.delete(np.arange(len(own)), self.deleted)
         place = pd.Index(own.to_numpy()[rows]).get_indexer(pd.Index(ids.astype(object)))
         return np.where(place < 0, -1, rows[place] if len(rows) else -1)
+
+
+def _scores_of(searcher: Searcher, question: str, rows: np.ndarray, n_rows: int) -> np.ndarray:
+    """Score some rows for a question, float64; NaN for those that the first stage does not find."""
+    if not len(rows):
+        return np.empty(0)
+    keep = np.zeros(n_rows, bool)
+    keep[rows] = True
+    found = searcher.search([question], len(rows), keep)
+    return pd.Series(found.scores[0], found.rows[0], dtype=float).reindex(rows).to_numpy()
 
 
 def _entries(folder: Path, manifest: Manifest) -> list[Entry]:

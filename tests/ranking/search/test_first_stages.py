@@ -73,7 +73,7 @@ def test_a_first_stage_of_one_s_own(stub, tmp_path, monkeypatch, command):
         before.search("w3", first_stage="lengths")
 
 
-@pytest.mark.parametrize("format_", [2, 3])
+@pytest.mark.parametrize("format_", [2, 3, 4])
 @pytest.mark.parametrize("exact_up_to", [200_000, 500])
 def test_an_older_index_is_opened_and_added_to(
     stub, answers, signed, tmp_path, monkeypatch, exact_up_to, format_
@@ -83,7 +83,12 @@ def test_an_older_index_is_opened_and_added_to(
     own = ["nearest", "bm25"]
     expected = AnswerIndex.build(stub.StubRanker(), answers, tmp_path / "index", first_stages=own)
 
+    def as_format_4(facts):
+        del facts["default_stage"], facts["confidence"]
+        facts["format"] = 4
+
     def as_format_3(facts):
+        as_format_4(facts)
         del facts["searched"]
         facts |= {"format": 3, "first_stages": ["nearest", "bm25", "both"]}
 
@@ -94,7 +99,7 @@ def test_an_older_index_is_opened_and_added_to(
         old = {"format": 2, "bm25": stages["bm25"][0], "ball": ball, "ball_rows": rows}
         facts |= {**old, "first_stages": ["ball", "bm25", "both"]}
 
-    signed(tmp_path / "index", {2: as_format_2, 3: as_format_3}[format_])
+    signed(tmp_path / "index", {2: as_format_2, 3: as_format_3, 4: as_format_4}[format_])
     index = AnswerIndex.open(tmp_path / "index")
     assert index.manifest == expected.manifest
     assert index.first_stages == ["both", "nearest", "bm25"]
