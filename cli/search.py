@@ -1,6 +1,7 @@
 """The subcommands `answer-ranking index` and `answer-ranking search`; imports little until one runs."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,6 +25,7 @@ FirstStages = Annotated[
     tuple[str, ...],
     tyro.conf.arg(help=f"which first stages it has: {describe_needs()}. Unless given, all of these."),
 ]
+Where = Annotated[tuple[str, ...], tyro.conf.UseAppendAction]
 _NAMED_AT_MOST = 5
 Question = Positional[Annotated[str | None, tyro.conf.arg(metavar="QUESTION")]]
 
@@ -41,7 +43,9 @@ def index(
     sheet: str | None = None,
     add: bool = False,
     keep_duplicates: bool = False,
+    replace: bool = False,
     delete: bool = False,
+    where: Where = (),
     ray: str | None = None,
 ) -> None:
     """Index tables of answers, or an FAQ, so that the best of very many are found in milliseconds.
@@ -62,14 +66,16 @@ def index(
         sheet: the sheet to read of an Excel file; unless given, the first that is not hidden.
         add: add the answers to an index that is there; all are added, or none.
         keep_duplicates: with --add, add answers, too, that the index has already with the same question.
+        replace: add the answers in the place of those of the same candidate_id.
         delete: delete answers from an index that is there: those of the table's column candidate_id, or of
-            the lines of a .txt file.
+            the lines of a .txt file, or those of --where.
+        where: with --delete, the answers of which this holds, such as year<2001; see search.
         ray: share the work with a Ray cluster: auto for the one that runs here, local for all processors of
             this machine, or an address such as 10.0.0.1:6379. The index is the same.
     """
-    folder = _folder(tables, output, add, delete)
+    folder = _folder(tables or where, output, [add, replace, delete])
     own = {"model": model, "search": search, "first_stages": first_stages}
-    if add or delete:
+    if add or replace or delete:
         _refuse("an index keeps what it was built with", {**own, "pipeline": pipeline})
     if pipeline is not None:
         _refuse("--pipeline names these", own)
@@ -77,6 +83,8 @@ def index(
         _refuse("--keep-duplicates goes with --add", {"keep_duplicates": keep_duplicates})
     if delete:
         _refuse("--delete takes identifiers alone", {"ray": ray, "sheet": sheet})
+    else:
+        _refuse("--where goes with --delete", {"where": where})
     from answer_ranking.ranking.search.index import AnswerIndex
 
     layout: dict[str, Any] = {
@@ -86,10 +94,11 @@ def index(
     }
     if delete:
         made = AnswerIndex.open(folder)
-        made.delete([each for table in tables for each in _ids(table)])
-    elif add:
+        ids = [each for table in tables for each in _ids(table)]
+        made.delete(ids, where=where)
+    elif add or replace:
         made = AnswerIndex.open(folder)
-        made.add(tables, **layout, keep_duplicates=keep_duplicates, ray=ray)
+        made.add(tables, **layout, keep_duplicates=keep_duplicates, replace=replace, ray=ray)
     else:
         chosen: dict[str, Any] = {"search": search or None, "first_stages": first_stages or None}
         if pipeline is not None:
@@ -106,7 +115,7 @@ def search(
     first_stage: FirstStage = None,
     rerank: Path | None = None,
     rerank_depth: int | None = None,
-    where: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = (),
+    where: Where = (),
     min_confidence: float = 0,
     output: Path | None = None,
 ) -> None:
@@ -121,30 +130,25 @@ def search(
         rerank: another model, which re-ranks the first of each question: a folder, or cosinet_squad, which
             comes with the package.
         rerank_depth: with rerank, how many; 100 unless given.
-        where: only answers with this value in a column, such as topic=travel; may be repeated. Conditions on
-            different columns must all hold; values of one column are alternatives.
+        where: only answers of which this holds, such as topic=travel; may be repeated. Conditions are =, !=,
+            <, <=, > and >= with a value, and 'topic is missing' or 'topic is not missing'. All must hold, but
+            values that one column may equal are alternatives.
         min_confidence: only answers that are at least so sure, from 0 to 1; an index knows how sure they are
             where it was built with --pipeline.
-        output: the file to write: .run (a TREC run file), .csv or .jsonl; else the answers are printed.
+        output: the file to write, .run (a TREC run file), .csv, .xlsx or .jsonl; else all is printed.
     """
     if (question is None) == (questions is None):
         raise UserError("give either a question, or --questions FILE.")
-    if output is not None and output.suffix.lower() not in (".run", ".csv", ".jsonl"):
-        raise UserError(f"--output must end in .run, .csv or .jsonl. Received: {output}")
+    if output is not None and output.suffix.lower() not in (".run", ".csv", ".xlsx", ".jsonl"):
+        raise UserError(f"--output must end in .run, .csv, .xlsx or .jsonl. Received: {output}")
     if rerank is None and rerank_depth is not None:
         raise UserError("--rerank-depth goes with --rerank.")
     depth = 100 if rerank_depth is None else rerank_depth
-    wanted: dict[str, list[str]] = {}
-    for each in where:
-        name, equals, value = each.partition("=")
-        if not equals:
-            raise UserError(f"--where needs column=value. Received: {each}")
-        wanted.setdefault(name, []).append(value)
     asked = question if questions is None else _questions(questions)
     from answer_ranking.data_prep.own_tables import write_csv
     from answer_ranking.ranking.search.index import AnswerIndex
 
-    results = AnswerIndex.open(index).find(asked, k, first_stage, rerank, depth, wanted, min_confidence)
+    results = AnswerIndex.open(index).find(asked, k, first_stage, rerank, depth, where, min_confidence)
     if results.warning:
         print(f"warning: {printable(results.warning)}", file=sys.stderr)
     found = results.table
@@ -171,13 +175,13 @@ def _print(found: "pd.DataFrame") -> None:
         print(f"{row.rank:3}  {sure}{row.score:9.4f}  {text}")
 
 
-def _folder(tables: tuple[Path, ...], output: Path | None, add: bool, delete: bool) -> Path:
-    if not tables:
+def _folder(given: tuple[object, ...], output: Path | None, works: Sequence[bool]) -> Path:
+    if not given:
         raise UserError("name the tables of answers: answer-ranking index ANSWERS --output INDEX.")
     if output is None:
         raise UserError("give the folder of the index: --output INDEX.")
-    if add and delete:
-        raise UserError("--add and --delete are two commands: give one of them.")
+    if sum(works) > 1:
+        raise UserError("--add, --replace and --delete are three commands: give one of them.")
     return output
 
 
@@ -226,6 +230,11 @@ def _write(found: "pd.DataFrame", output: Path) -> None:
     from answer_ranking.base.files import atomic_write
     from answer_ranking.data_prep.own_tables import write_csv
 
+    if output.suffix.lower() == ".xlsx":
+        from answer_ranking.data_prep.excel_tables import write_excel
+
+        write_excel(found, output)
+        return
     with atomic_write(output) as file:
         if output.suffix.lower() == ".jsonl":
             found.to_json(file, orient="records", lines=True, force_ascii=False, date_format="iso")

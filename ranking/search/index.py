@@ -1,10 +1,10 @@
 """An index of answers: built once from a ranker and a table, searched in milliseconds."""
 
+import dataclasses
 import itertools
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,12 +17,13 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write
 from answer_ranking.ranking.search.answers import QUESTION, Layout, searched_columns
 from answer_ranking.ranking.search.building import commit, copy_model, held, load, with_rows
+from answer_ranking.ranking.search.conditions import Where
 from answer_ranking.ranking.search.confidence import Confidence, foreign_questions, rows_to_learn
 from answer_ranking.ranking.search.first_stages import check_names, names_for
 from answer_ranking.ranking.search.manifest import BUILDING, NAME, Manifest, damaged, sha256_of_model
 from answer_ranking.ranking.search.questions import Questions, questions_of
 from answer_ranking.ranking.search.results import Results, ranked, rescored
-from answer_ranking.ranking.search.shards import Shard, Table, hashes_of_texts, read_shards, tables_in
+from answer_ranking.ranking.search.shards import Shard, Table, hashes_of_texts, ids_in, read_shards, tables_in
 from answer_ranking.ranking.search.state import State, deleted_name
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ class AnswerIndex:
         with held(folder):
             _check_new(folder)  # another process may have built it meanwhile
             (folder / BUILDING).touch()
-            manifest = replace(manifest, model=copy_model(ranker, folder / "model"))
+            manifest = dataclasses.replace(manifest, model=copy_model(ranker, folder / "model"))
             manifest = with_rows(folder, manifest, shards, ray)
             commit(folder, manifest)
         return cls.open(folder)
@@ -179,7 +180,7 @@ class AnswerIndex:
         first_stage: str | None = None,
         rerank: "Ranker | str | Path | None" = None,
         rerank_depth: int = 100,
-        where: Mapping[str, Any] | None = None,
+        where: Where | None = None,
         min_confidence: float = 0,
     ) -> pd.DataFrame:
         """Find the best answers to questions.
@@ -195,7 +196,9 @@ class AnswerIndex:
             rerank: a ranker of any kind, or its folder, that re-ranks the first `rerank_depth`, or the first
                 `k` where these are more.
             rerank_depth: see `rerank`.
-            where: only answers whose columns have the given value, or one of the given list.
+            where: only answers whose columns have the given value, or one of the given list; or a list of
+                conditions that must all hold, such as "topic=law", "topic!=law", "year>=2001", "note is
+                missing" or "note is not missing".
             min_confidence: only answers that are at least so sure, from 0 to 1.
 
         Returns:
@@ -220,7 +223,7 @@ class AnswerIndex:
         first_stage: str | None = None,
         rerank: "Ranker | str | Path | None" = None,
         rerank_depth: int = 100,
-        where: Mapping[str, Any] | None = None,
+        where: Where | None = None,
         min_confidence: float = 0,
     ) -> Results:
         """Search as `search` does; gives the questions of unknown words as a value, not as a warning."""
@@ -283,7 +286,7 @@ class AnswerIndex:
         confidence = Confidence.fit(state.scores(rows["question"], list(places[:, None])), is_right)
         with held(self.folder):
             now = type(self).open(self.folder).manifest
-            commit(self.folder, replace(now, confidence=confidence), now)
+            commit(self.folder, dataclasses.replace(now, confidence=confidence), now)
         self._reopen()
         return confidence
 
@@ -295,31 +298,38 @@ class AnswerIndex:
         candidate_column: str | None = None,
         sheet: str | None = None,
         keep_duplicates: bool = False,
+        replace: bool = False,
         ray: str | None = None,
     ) -> None:
         """Add answers, read as in `build`; all are there afterwards, or none.
 
         Those that are there already, with the same question where they have one, are left out, and a note
-        says how many, unless `keep_duplicates` adds them again. Points of new answers are new files; BM25's
+        says how many, unless `keep_duplicates` adds them again. With `replace` an answer takes the place of
+        the one that has its `candidate_id`. Points of new answers are new files; BM25's
         scores are computed again for all texts. A UserError names identifiers that the index has already.
         """
         with _connected(ray) as module, held(self.folder):
             now = type(self).open(self.folder)._state
             layout = Layout(question_column, candidate_column, sheet)
-            known = None if keep_duplicates else np.delete(hashes_of_texts(now.texts()), now.deleted)
-            shards = read_shards(tables_in(table), _CHUNK, module, now, layout, known)
+            tables, before, known = tables_in(table), now.manifest, None
+            if replace:
+                now = self._without(now, now.rows_of(ids_in(tables, layout)))
+            elif not keep_duplicates:
+                known = np.delete(hashes_of_texts(now.texts()), now.deleted)
+            shards = read_shards(tables, _CHUNK, module, now, layout, known)
             first = next(shards, None)
             if first is None:  # All were known.
                 return
             shards = itertools.chain([first], shards)
             manifest = with_rows(self.folder, now.manifest, shards, module)
-            commit(self.folder, manifest, now.manifest)
+            commit(self.folder, manifest, before)
         self._reopen()
 
-    def delete(self, ids: Sequence[str]) -> None:
-        """Delete answers by their `candidate_id`; a UserError names those that the index does not have.
+    def delete(self, ids: Sequence[str] = (), *, where: Where | None = None) -> None:
+        """Delete answers by their `candidate_id`, and those of which conditions hold (see `search`).
 
-        Their texts stay in the files, and in BM25's frequencies.
+        A UserError names those that the index does not have, or says that it has none. Their texts stay in
+        the files, and in BM25's frequencies.
         """
         with held(self.folder):
             now = type(self).open(self.folder)._state
@@ -328,13 +338,24 @@ class AnswerIndex:
             if (rows < 0).any():
                 unknown = ", ".join(map(repr, names[rows < 0][:5]))
                 raise UserError(f"{self.folder} has no answer {unknown}.")
-            deleted = np.sort(np.append(now.deleted, rows))
-            name = deleted_name(deleted)
-            with atomic_write(self.folder / name, "wb") as file:
-                np.save(file, deleted)
-            manifest = replace(now.manifest, deleted=name, n_deleted=len(deleted))
-            commit(self.folder, manifest, now.manifest)
+            if where:
+                met = np.flatnonzero(now.kept(where))
+                if not len(met):
+                    raise UserError(f"{self.folder} has no answer of which this holds: {where}.")
+                rows = np.union1d(rows, met)
+            commit(self.folder, self._without(now, rows).manifest, now.manifest)
         self._reopen()
+
+    def _without(self, now: State, rows: np.ndarray) -> State:
+        """Write the numbers of further deleted rows, and give the state that has them; -1 is none."""
+        deleted = np.union1d(now.deleted, rows[rows >= 0])
+        if len(deleted) == len(now.deleted):
+            return now
+        name = deleted_name(deleted)
+        with atomic_write(self.folder / name, "wb") as file:
+            np.save(file, deleted)
+        manifest = dataclasses.replace(now.manifest, deleted=name, n_deleted=len(deleted))
+        return State(self.folder, manifest, lambda: self._own.ranker)
 
     def _reopen(self) -> None:
         """Go on with the newest state, and with the model that is loaded."""

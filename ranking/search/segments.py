@@ -2,7 +2,7 @@
 
 import hashlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -192,15 +192,6 @@ def of_segments(rows: np.ndarray, starts: np.ndarray) -> Iterator[tuple[int, np.
     bounds = np.searchsorted(rows, starts)
     for i in np.flatnonzero(np.diff(bounds)):
         yield int(i), rows[bounds[i] : bounds[i + 1]] - starts[i]
-
-
-def matching(column: pa.ChunkedArray, values: Sequence) -> np.ndarray:
-    """Say which rows have one of the values, bool `(rows,)`; text, such as "3", is read as the column's type.
-
-    An ArrowException says that a value is none of this type.
-    """
-    wanted = pa.array([pa.scalar(value).cast(column.type).as_py() for value in values], column.type)
-    return pc.is_in(column, wanted).to_numpy()
 
 
 class Part(NamedTuple):

@@ -151,6 +151,18 @@ def read_shard(
     return Shard(rows.schema, parts, numbered, hashes, n_read - len(rows))
 
 
+def ids_in(tables: Sequence[Path | pd.DataFrame], layout: Layout) -> pd.Series:
+    """Read the identifiers of answers; a UserError says that a table has none."""
+    ids = []
+    for table in tables:
+        rows, numbered = answers_of(table, layout=layout)
+        if numbered:
+            where = "the table" if isinstance(table, pd.DataFrame) else table
+            raise UserError(f"{where}: the column 'candidate_id' is missing, which says what to replace.")
+        ids.append(rows["candidate_id"].to_pandas())
+    return pd.concat(ids)
+
+
 def hashes_of_texts(rows: pa.Table) -> np.ndarray:
     """Hash each answer with its question, uint64."""
     names = [name for name in (QUESTION, "candidate") if name in rows.column_names]

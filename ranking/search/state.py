@@ -1,8 +1,8 @@
 """One state of an index, which stays as it is while others are written."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -12,17 +12,15 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import allow_files
 from answer_ranking.ranking.search.answers import QUESTION
 from answer_ranking.ranking.search.checked_array import map_array
+from answer_ranking.ranking.search.conditions import Where, check_columns, conditions_of
 from answer_ranking.ranking.search.first_stages import Entry, choices_of, entries_of, parts_of
 from answer_ranking.ranking.search.first_stages.fusion import Fusion
 from answer_ranking.ranking.search.first_stages.protocol import IndexFiles, Searcher
 from answer_ranking.ranking.search.manifest import NAME, Manifest, damaged, name_of
-from answer_ranking.ranking.search.segments import Segments, matching
+from answer_ranking.ranking.search.segments import Segments
 
 if TYPE_CHECKING:
     from answer_ranking.ranking.ranker import Ranker
-
-
-_SEVERAL = (Sequence, np.ndarray, set, pd.Series)
 
 
 def deleted_name(rows: np.ndarray) -> str:
@@ -68,24 +66,16 @@ class State:
         searchers = [self._searchers[part] for part in parts]
         return searchers[0] if len(searchers) == 1 else Fusion(searchers)
 
-    def kept(self, where: Mapping[str, Any]) -> np.ndarray | None:
+    def kept(self, where: Where) -> np.ndarray | None:
         """Say which rows may be found, bool `(rows,)`; None for all."""
-        if not where and not len(self.deleted):
+        conditions = conditions_of(where)
+        check_columns(conditions, self.segments.schema.names)
+        if not conditions and not len(self.deleted):
             return None
         keep = np.ones(self.manifest.rows, bool)
         keep[self.deleted] = False
-        known = self.segments.schema.names
-        for name, value in where.items():
-            if name not in known:
-                columns = ", ".join(known)
-                raise UserError(f"the index has no column {name!r}: it has {columns}.")
-            several = isinstance(value, _SEVERAL) and not isinstance(value, str)
-            wanted = list(value) if several else [value]
-            try:
-                keep &= matching(self.segments.column(name), wanted)
-            except (pa.ArrowException, OverflowError) as error:
-                what = f"the column {name!r} cannot be compared with {value!r}"
-                raise UserError(f"{what}: {error}.") from error
+        for condition in conditions:
+            keep &= condition.holds(self.segments.column(condition.column))
         return keep
 
     def scores(self, questions: Sequence[str], rows: Sequence[np.ndarray]) -> pd.DataFrame:
