@@ -1,12 +1,12 @@
 """The subcommands `answer-ranking index` and `answer-ranking search`; imports little until one runs."""
 
 import sys
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
-from tyro.conf import Positional
+from tyro.conf import OmitArgPrefixes, Positional
 
 from answer_ranking.base.command import printable
 from answer_ranking.base.errors import UserError
@@ -26,28 +26,97 @@ FirstStages = Annotated[
     tyro.conf.arg(help=f"which first stages it has: {describe_needs()}. Unless given, all of these."),
 ]
 Where = Annotated[tuple[str, ...], tyro.conf.UseAppendAction]
+_CHOSEN = ("model", "search", "first_stages")
 _NAMED_AT_MOST = 5
 Question = Positional[Annotated[str | None, tyro.conf.arg(metavar="QUESTION")]]
 
 
-def index(
-    tables: Tables,
-    *,
-    output: Path | None = None,
-    model: Path | None = None,
-    pipeline: Path | None = None,
-    search: tuple[str, ...] = (),
-    first_stages: FirstStages = (),
-    question_column: str = "question",
-    candidate_column: str | None = None,
-    sheet: str | None = None,
-    add: bool = False,
-    keep_duplicates: bool = False,
-    replace: bool = False,
-    delete: bool = False,
-    where: Where = (),
-    ray: str | None = None,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class IndexOptions:
+    """The options of `answer-ranking index`."""
+
+    output: Path | None = None
+    """The folder of the index, new or empty; it must be given."""
+    model: Path | None = None
+    """The folder model/ that a training of HyperQA left, or hyperqa_squad, which comes with the package;
+    without it, words and letters alone are compared."""
+    pipeline: Path | None = None
+    """The folder that a training of an FAQ left: what its best pipeline needs is built."""
+    search: tuple[str, ...] = ()
+    """The columns in which words and letters are looked for; unless given, question and answer."""
+    first_stages: FirstStages = ()
+    passages: int = 0
+    """Split answers into passages of at most so many characters; a search finds of each answer the best one.
+    Unless given, answers stay whole."""
+    question_column: str = "question"
+    """How the table calls its column of questions."""
+    candidate_column: str | None = None
+    """How it calls its column of answers."""
+    sheet: str | None = None
+    """The sheet to read of an Excel file; unless given, the first that is not hidden."""
+    add: bool = False
+    """Add the answers to an index that is there; all are added, or none."""
+    keep_duplicates: bool = False
+    """With --add, add answers, too, that the index has already with the same question."""
+    replace: bool = False
+    """Add the answers in the place of those of the same candidate_id."""
+    delete: bool = False
+    """Delete answers from an index that is there: those of the table's column candidate_id, or of the lines
+    of a .txt file, or those of --where."""
+    where: Where = ()
+    """With --delete, the answers of which this holds, such as "year<2001"; see search."""
+    ray: str | None = None
+    """Share the work with a Ray cluster: auto for the one that runs here, local for all processors of this
+    machine, or an address such as 10.0.0.1:6379. The index is the same."""
+
+    def folder(self, tables: tuple[Path, ...]) -> Path:
+        """Give the folder of the index; a UserError refuses options that do not go together."""
+        if not tables and not self.where:
+            raise UserError("name the tables of answers: answer-ranking index ANSWERS --output INDEX.")
+        if self.output is None:
+            raise UserError("give the folder of the index: --output INDEX.")
+        if self.add + self.replace + self.delete > 1:
+            raise UserError("--add, --replace and --delete are three commands: give one of them.")
+        if self.passages < 0:
+            raise UserError(f"--passages must be at least 1. Received: {self.passages}")
+        if self.add or self.replace or self.delete:
+            self._refuse("an index keeps what it was built with", "pipeline", "passages", *_CHOSEN)
+        if self.pipeline is not None:
+            self._refuse("--pipeline names these", *_CHOSEN)
+        if not self.add:
+            self._refuse("--keep-duplicates goes with --add", "keep_duplicates")
+        if self.delete:
+            self._refuse("--delete takes identifiers alone", "ray", "sheet")
+        else:
+            self._refuse("--where goes with --delete", "where")
+        return self.output
+
+    def _refuse(self, why: str, *names: str) -> None:
+        for name in names:
+            if getattr(self, name):
+                raise UserError(f"{why}: leave --{name.replace('_', '-')} out.")
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How the tables are read."""
+        return {name: getattr(self, name) for name in ("question_column", "candidate_column", "sheet", "ray")}
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """What the index is to have."""
+        if self.pipeline is None:
+            facts = {name: getattr(self, name) or None for name in _CHOSEN}
+            facts["ranker"] = facts.pop("model")
+        else:
+            from answer_ranking.ranking.pipelines import read_pipeline
+
+            pipeline, confidence = read_pipeline(self.pipeline)
+            model = pipeline.model_of(self.pipeline)
+            facts = {"ranker": model, "confidence": confidence, **pipeline.index_options()}
+        return {**facts, "passage_length": self.passages}
+
+
+def index(tables: Tables, *, indexing: OmitArgPrefixes[IndexOptions]) -> None:
     """Index tables of answers, or an FAQ, so that the best of very many are found in milliseconds.
 
     A table has the column candidate, answer or text, as .csv, .tsv, .xlsx, .jsonl or .parquet; where it has
@@ -56,54 +125,19 @@ def index(
 
     Args:
         tables: the tables of answers, or a folder of tables, which are taken in the order of their names.
-        output: the folder of the index, new or empty; it must be given.
-        model: the folder model/ that a training of HyperQA left, or hyperqa_squad, which comes with the
-            package; without it, words and letters alone are compared.
-        pipeline: the folder that a training of an FAQ left: what its best pipeline needs is built.
-        search: the columns in which words and letters are looked for; unless given, question and answer.
-        question_column: how the table calls its column of questions.
-        candidate_column: how it calls its column of answers.
-        sheet: the sheet to read of an Excel file; unless given, the first that is not hidden.
-        add: add the answers to an index that is there; all are added, or none.
-        keep_duplicates: with --add, add answers, too, that the index has already with the same question.
-        replace: add the answers in the place of those of the same candidate_id.
-        delete: delete answers from an index that is there: those of the table's column candidate_id, or of
-            the lines of a .txt file, or those of --where.
-        where: with --delete, the answers of which this holds, such as year<2001; see search.
-        ray: share the work with a Ray cluster: auto for the one that runs here, local for all processors of
-            this machine, or an address such as 10.0.0.1:6379. The index is the same.
     """
-    folder = _folder(tables or where, output, [add, replace, delete])
-    own = {"model": model, "search": search, "first_stages": first_stages}
-    if add or replace or delete:
-        _refuse("an index keeps what it was built with", {**own, "pipeline": pipeline})
-    if pipeline is not None:
-        _refuse("--pipeline names these", own)
-    if not add:
-        _refuse("--keep-duplicates goes with --add", {"keep_duplicates": keep_duplicates})
-    if delete:
-        _refuse("--delete takes identifiers alone", {"ray": ray, "sheet": sheet})
-    else:
-        _refuse("--where goes with --delete", {"where": where})
+    folder = indexing.folder(tables)
     from answer_ranking.ranking.search.index import AnswerIndex
 
-    layout: dict[str, Any] = {
-        "question_column": question_column,
-        "candidate_column": candidate_column,
-        "sheet": sheet,
-    }
-    if delete:
+    if indexing.delete:
         made = AnswerIndex.open(folder)
-        ids = [each for table in tables for each in _ids(table)]
-        made.delete(ids, where=where)
-    elif add or replace:
+        made.delete([each for table in tables for each in _ids(table)], where=indexing.where)
+    elif indexing.add or indexing.replace:
         made = AnswerIndex.open(folder)
-        made.add(tables, **layout, keep_duplicates=keep_duplicates, replace=replace, ray=ray)
+        again = indexing.keep_duplicates
+        made.add(tables, **indexing.reading, keep_duplicates=again, replace=indexing.replace)
     else:
-        chosen: dict[str, Any] = {"search": search or None, "first_stages": first_stages or None}
-        if pipeline is not None:
-            model, chosen = _of_pipeline(pipeline)
-        made = AnswerIndex.build(model, tables, folder, **chosen, **layout, ray=ray)
+        made = AnswerIndex.build(table=tables, folder=folder, **indexing.chosen, **indexing.reading)
     print(f"{len(made):,} answers: {folder}")
 
 
@@ -173,30 +207,6 @@ def _print(found: "pd.DataFrame") -> None:
         sure = f"{row.confidence:.2f}  " if "confidence" in found.columns else ""
         text = f"{printable(row.candidate_id)}  {printable(row.candidate)}"
         print(f"{row.rank:3}  {sure}{row.score:9.4f}  {text}")
-
-
-def _folder(given: tuple[object, ...], output: Path | None, works: Sequence[bool]) -> Path:
-    if not given:
-        raise UserError("name the tables of answers: answer-ranking index ANSWERS --output INDEX.")
-    if output is None:
-        raise UserError("give the folder of the index: --output INDEX.")
-    if sum(works) > 1:
-        raise UserError("--add, --replace and --delete are three commands: give one of them.")
-    return output
-
-
-def _of_pipeline(folder: Path) -> tuple[Path | None, dict[str, Any]]:
-    """Give the model and what else an index of a training's best pipeline is built with."""
-    from answer_ranking.ranking.pipelines import read_pipeline
-
-    pipeline, confidence = read_pipeline(folder)
-    return pipeline.model_of(folder), {**pipeline.index_options(), "confidence": confidence}
-
-
-def _refuse(why: str, options: dict[str, Any]) -> None:
-    for name, value in options.items():
-        if value:
-            raise UserError(f"{why}: leave --{name.replace('_', '-')} out.")
 
 
 def _questions(path: Path) -> "Path | list[str]":

@@ -51,7 +51,8 @@ class Condition(NamedTuple):
             met = _FUNCTIONS[self.operator](column, _as(self.value, column.type))
             return met.fill_null(self.operator == "!=").to_numpy()
         except (pa.ArrowException, OverflowError) as error:
-            what = f"the column {self.column!r} cannot be compared with {self.value!r}"
+            values = self.value if self.operator == "in" else [self.value]
+            what = f"the column {self.column!r} cannot be compared with {', '.join(map(repr, values))}"
             raise UserError(f"{what}: {error}.") from error
 
 

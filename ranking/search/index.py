@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from answer_ranking.ranking.ranker import Ranker
 
 _CHUNK = 50_000
+_PASSAGES = 10  # times as many passages are found as answers asked for, since one may have several
 
 
 class AnswerIndex:
@@ -82,6 +83,7 @@ class AnswerIndex:
         candidate_column: str | None = None,
         sheet: str | None = None,
         exist_ok: bool = False,
+        passage_length: int = 0,
         default_stage: str = "",
         confidence: Confidence | None = None,
         chunk_rows: int = _CHUNK,
@@ -104,6 +106,8 @@ class AnswerIndex:
                 model or with this one; those that take much space, only up to some number of answers.
             question_column, candidate_column, sheet: how the table calls its columns, Excel its sheet.
             exist_ok: open the index that is there already, as it is, whatever the table holds now.
+            passage_length: split answers into passages of at most so many characters, between sentences
+                where it can. A search finds passages, of each answer the best. Default: whole answers.
             default_stage: the first stage of a search that names none. Default: see `search`.
             confidence: what `calibrate` learnt in an index of the same texts.
             chunk_rows: so many rows are finished and kept at a time.
@@ -119,21 +123,18 @@ class AnswerIndex:
             return cls.open(folder)
         # What is wrong with the folder, the model or the first table is said before anything is written.
         _check_new(folder)
-        similarity = "" if ranker is None else _similarity(ranker)
-        stages = None
-        if first_stages is not None:
-            stages = check_names(first_stages, with_model=ranker is not None)
         layout = Layout(question_column, candidate_column, sheet)
         with _connected(ray) as module:
-            shards = read_shards(tables_in(table), chunk_rows, module, layout=layout)
+            tables = tables_in(table)
+            shards = read_shards(tables, chunk_rows, module, layout=layout, passage_length=passage_length)
             first = next(shards)
-            columns = [name for name in first.schema.names if name not in ("candidate_id", "candidate")]
-            searched = searched_columns(search, layout, first.schema)
-            if stages is None:
-                stages = names_for(with_model=ranker is not None, n_answers=first.rows)
-            manifest = Manifest([], "", similarity, columns, searched, stages, default_stage, confidence)
-            shards = itertools.chain([first], shards)
-            return cls._build(ranker, folder, manifest, shards, module)
+            manifest = dataclasses.replace(
+                _begun(ranker, first, searched_columns(search, layout, first.schema), first_stages),
+                passage_length=passage_length,
+                default_stage=default_stage,
+                confidence=confidence,
+            )
+            return cls._build(ranker, folder, manifest, itertools.chain([first], shards), module)
 
     @classmethod
     def _build(
@@ -239,6 +240,8 @@ class AnswerIndex:
             )
         stage = first_stage or state.choices[0]
         depth = k if rerank is None else max(k, rerank_depth)
+        if state.manifest.passage_length:
+            depth *= _PASSAGES
         texts = asked["question"].tolist()
         found = state.searcher(stage).search(texts, depth, state.kept(where or {}))
         n_found = [len(rows) for rows in found.rows]
@@ -249,17 +252,21 @@ class AnswerIndex:
             scores = rescored(ranker, texts, n_found, answers["candidate"].tolist())
         if not np.isfinite(scores).all():
             raise damaged(self.folder, ValueError("a score is not a finite number"))
-        shown = pd.DataFrame({"score": scores})
+        shown = pd.DataFrame({"score": scores, "row": np.concatenate(found.rows)})
         if confidence is not None:
             shown["confidence"] = confidence.of(state.scores(texts, found.rows))
         table = ranked(asked, n_found, answers, shown).assign(first_stage=stage)
+        if state.manifest.passage_length:
+            table = table.drop_duplicates(["question_id", "candidate_id"])
+            table["rank"] = table.groupby("question_id").cumcount() + 1
         table = table[table["rank"] <= k]
         refused: list[str] = []
         if min_confidence:
             table = table[table["confidence"] >= min_confidence]
             refused = asked["question_id"][~asked["question_id"].isin(table["question_id"])].tolist()
         unknown = asked["question_id"][found.unknown].tolist()
-        return Results(table.reset_index(drop=True), unknown, refused, len(asked))
+        table = table.reset_index(drop=True)
+        return Results(table, table.pop("row").to_numpy(), unknown, refused, len(asked))
 
     def calibrate(
         self, questions: pd.DataFrame, foreign: Sequence[str] | None = None, **options: Any
@@ -280,9 +287,9 @@ class AnswerIndex:
             names = [name for name in state.texts().column_names if name == QUESTION]
             own = [text for name in names for text in state.texts()[name].to_pylist() if text]
             foreign = foreign_questions([*right, *own])
-        found = self.find([*right, *foreign], **options).table
-        rows, is_right = rows_to_learn(found, right)
-        places = state.rows_of(rows["candidate_id"])
+        found = self.find([*right, *foreign], **options)
+        rows, is_right = rows_to_learn(found.table, right)
+        places = found.rows[rows.index]
         confidence = Confidence.fit(state.scores(rows["question"], list(places[:, None])), is_right)
         with held(self.folder):
             now = type(self).open(self.folder).manifest
@@ -314,9 +321,10 @@ class AnswerIndex:
             tables, before, known = tables_in(table), now.manifest, None
             if replace:
                 now = self._without(now, now.rows_of(ids_in(tables, layout)))
-            elif not keep_duplicates:
+            elif not (keep_duplicates or before.passage_length):
                 known = np.delete(hashes_of_texts(now.texts()), now.deleted)
-            shards = read_shards(tables, _CHUNK, module, now, layout, known)
+            length = before.passage_length
+            shards = read_shards(tables, _CHUNK, module, now, layout, known, length)
             first = next(shards, None)
             if first is None:  # All were known.
                 return
@@ -334,12 +342,12 @@ class AnswerIndex:
         with held(self.folder):
             now = type(self).open(self.folder)._state
             names = pd.Series(list(dict.fromkeys(map(str, ids))), dtype=object)
-            rows = now.rows_of(names)
-            if (rows < 0).any():
-                unknown = ", ".join(map(repr, names[rows < 0][:5]))
-                raise UserError(f"{self.folder} has no answer {unknown}.")
-            if where:
-                met = np.flatnonzero(now.kept(where))
+            rows, unknown = now.rows_of(names), now.lacks(names)
+            if len(unknown):
+                raise UserError(f"{self.folder} has no answer {', '.join(map(repr, unknown[:5]))}.")
+            kept = now.kept(where) if where else None
+            if kept is not None:
+                met = np.flatnonzero(kept)
                 if not len(met):
                     raise UserError(f"{self.folder} has no answer of which this holds: {where}.")
                 rows = np.union1d(rows, met)
@@ -347,8 +355,8 @@ class AnswerIndex:
         self._reopen()
 
     def _without(self, now: State, rows: np.ndarray) -> State:
-        """Write the numbers of further deleted rows, and give the state that has them; -1 is none."""
-        deleted = np.union1d(now.deleted, rows[rows >= 0])
+        """Write the numbers of further deleted rows, and give the state that has them."""
+        deleted = np.union1d(now.deleted, rows)
         if len(deleted) == len(now.deleted):
             return now
         name = deleted_name(deleted)
@@ -402,6 +410,22 @@ def _check_new(folder: Path) -> None:
 
 def _is_built(folder: Path) -> bool:
     return (folder / NAME).exists() and not (folder / BUILDING).exists()
+
+
+def _begun(
+    ranker: "Ranker | str | Path | None",
+    first: Shard,
+    searched: list[str],
+    first_stages: Sequence[str] | None,
+) -> Manifest:
+    """Give the manifest of an index without rows, whose first table is known."""
+    similarity = "" if ranker is None else _similarity(ranker)
+    columns = [name for name in first.schema.names if name not in ("candidate_id", "candidate")]
+    if first_stages is None:
+        stages = names_for(with_model=ranker is not None, n_answers=first.rows)
+    else:
+        stages = check_names(first_stages, with_model=ranker is not None)
+    return Manifest([], "", similarity, columns, searched, stages)
 
 
 def _similarity(ranker: "Ranker | str | Path") -> str:

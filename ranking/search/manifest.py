@@ -23,7 +23,11 @@ _MOST_ROWS = 2**40
 OWN = re.compile("segments/[0-9a-f]{24}|[a-z0-9]+-[0-9a-f]{24}(-codes)?|deleted-[0-9a-f]{24}[.]npy")
 _BELOW = re.compile("(/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*")
 _WRONG = (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError)
-_NEW_IN_FORMAT_5: dict[str, Any] = {"default_stage": "", "confidence": None}
+_NEW_IN_FORMAT_5: dict[str, Any] = {
+    "passage_length": 0,
+    "default_stage": "",
+    "confidence": None,
+}
 _AGAIN = "Build the index again: answer-ranking index ANSWERS --model MODEL --output INDEX."
 
 
@@ -59,6 +63,8 @@ class Manifest:
     """The columns in which a question's words are looked for."""
     first_stages: list[str] = field(default_factory=lambda: ["bm25"])
     """The first stages that it has."""
+    passage_length: int = 0
+    """The most characters of a passage, of which an answer may have several rows; 0 for whole answers."""
     default_stage: str = ""
     """The first stage, or the fusion, of a search that names none; empty for `choices_of`'s first."""
     confidence: Confidence | None = None
@@ -186,7 +192,8 @@ def _checked(facts: dict[str, Any]) -> dict[str, Any]:
 
     Whoever can compute the hash may have written anything.
     """
-    fields: dict[str, Any] = {"n_deleted": _count(facts["n_deleted"])}
+    fields: dict[str, Any] = {"passage_length": _count(facts["passage_length"])}
+    fields["n_deleted"] = _count(facts["n_deleted"])
     for name in ("model", "similarity", "default_stage", "deleted", "package"):
         fields[name] = _text(facts[name])
     for name in ("columns", "searched", "first_stages"):

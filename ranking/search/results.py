@@ -30,12 +30,14 @@ class Results:
 
     Attributes:
         table: see `AnswerIndex.search`.
+        rows: the rows of the index in which the answers stand, int64.
         unknown: the identifiers of the questions of which the model knows no word.
         refused: the identifiers of the questions to which no answer is as sure as was asked for.
         n_questions: how many questions were asked.
     """
 
     table: pd.DataFrame
+    rows: np.ndarray
     unknown: list[str]
     refused: list[str]
     n_questions: int

@@ -98,11 +98,14 @@ class State:
         return pa.table({name: self.segments.column(name) for name in names})
 
     def rows_of(self, ids: pd.Series) -> np.ndarray:
-        """Find the rows of identifiers, int64; -1 where there is none, or none that is not deleted."""
-        own = self.ids()
-        rows = np.delete(np.arange(len(own)), self.deleted)
-        place = pd.Index(own.to_numpy()[rows]).get_indexer(pd.Index(ids.astype(object)))
-        return np.where(place < 0, -1, rows[place] if len(rows) else -1)
+        """Find the rows of identifiers, int64, deleted ones left out; a passage is a row of its answer's."""
+        is_one = self.ids().isin(ids).to_numpy(copy=True)
+        is_one[self.deleted] = False
+        return np.flatnonzero(is_one)
+
+    def lacks(self, ids: pd.Series) -> pd.Series:
+        """Give those identifiers that no row has which is not deleted."""
+        return ids[~ids.isin(self.ids().drop(self.deleted))]
 
 
 def _scores_of(searcher: Searcher, question: str, rows: np.ndarray, n_rows: int) -> np.ndarray:

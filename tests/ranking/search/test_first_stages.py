@@ -84,7 +84,8 @@ def test_an_older_index_is_opened_and_added_to(
     expected = AnswerIndex.build(stub.StubRanker(), answers, tmp_path / "index", first_stages=own)
 
     def as_format_4(facts):
-        del facts["default_stage"], facts["confidence"]
+        for name in ("passage_length", "default_stage", "confidence"):
+            del facts[name]
         facts["format"] = 4
 
     def as_format_3(facts):
