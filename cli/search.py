@@ -26,7 +26,7 @@ FirstStages = Annotated[
     tyro.conf.arg(help=f"which first stages it has: {describe_needs()}. Unless given, all of these."),
 ]
 Where = Annotated[tuple[str, ...], tyro.conf.UseAppendAction]
-_CHOSEN = ("model", "search", "first_stages")
+_CHOSEN = ("model", "search", "first_stages", "stemmer", "stop_words")
 _NAMED_AT_MOST = 5
 Question = Positional[Annotated[str | None, tyro.conf.arg(metavar="QUESTION")]]
 
@@ -45,6 +45,10 @@ class IndexOptions:
     search: tuple[str, ...] = ()
     """The columns in which words and letters are looked for; unless given, question and answer."""
     first_stages: FirstStages = ()
+    stemmer: str | None = None
+    """Stem the words of BM25 in this language, such as english; unless given, words stay as they are."""
+    stop_words: str | None = None
+    """Leave the stop words of this language, such as english, out of the words of BM25."""
     passages: int = 0
     """Split answers into passages of at most so many characters; a search finds of each answer the best one.
     Unless given, answers stay whole."""

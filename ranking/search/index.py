@@ -20,6 +20,7 @@ from answer_ranking.ranking.search.building import commit, copy_model, held, loa
 from answer_ranking.ranking.search.conditions import Where
 from answer_ranking.ranking.search.confidence import Confidence, foreign_questions, rows_to_learn
 from answer_ranking.ranking.search.first_stages import check_names, names_for
+from answer_ranking.ranking.search.first_stages.word_options import WordOptions
 from answer_ranking.ranking.search.manifest import BUILDING, NAME, Manifest, damaged, sha256_of_model
 from answer_ranking.ranking.search.questions import Questions, questions_of
 from answer_ranking.ranking.search.results import Results, ranked, rescored
@@ -83,6 +84,8 @@ class AnswerIndex:
         candidate_column: str | None = None,
         sheet: str | None = None,
         exist_ok: bool = False,
+        stemmer: str | None = None,
+        stop_words: str | None = None,
         passage_length: int = 0,
         default_stage: str = "",
         confidence: Confidence | None = None,
@@ -106,6 +109,8 @@ class AnswerIndex:
                 model or with this one; those that take much space, only up to some number of answers.
             question_column, candidate_column, sheet: how the table calls its columns, Excel its sheet.
             exist_ok: open the index that is there already, as it is, whatever the table holds now.
+            stemmer, stop_words: the language in which BM25 stems words, and that of the words that it leaves
+                out, such as "english". Default: neither.
             passage_length: split answers into passages of at most so many characters, between sentences
                 where it can. A search finds passages, of each answer the best. Default: whole answers.
             default_stage: the first stage of a search that names none. Default: see `search`.
@@ -124,12 +129,14 @@ class AnswerIndex:
         # What is wrong with the folder, the model or the first table is said before anything is written.
         _check_new(folder)
         layout = Layout(question_column, candidate_column, sheet)
+        words = WordOptions.of_languages(stemmer, stop_words)
         with _connected(ray) as module:
             tables = tables_in(table)
             shards = read_shards(tables, chunk_rows, module, layout=layout, passage_length=passage_length)
             first = next(shards)
             manifest = dataclasses.replace(
                 _begun(ranker, first, searched_columns(search, layout, first.schema), first_stages),
+                words=words,
                 passage_length=passage_length,
                 default_stage=default_stage,
                 confidence=confidence,

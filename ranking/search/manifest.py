@@ -14,6 +14,7 @@ from answer_ranking.base.errors import DamagedFileError, UserError
 from answer_ranking.base.files import atomic_write, read_content, refuse_links
 from answer_ranking.ranking.search.confidence import Confidence
 from answer_ranking.ranking.search.first_stages import parts_of
+from answer_ranking.ranking.search.first_stages.word_options import WordOptions
 
 NAME, BUILDING = "manifest.json", "building"
 FORMAT = 5
@@ -24,6 +25,7 @@ OWN = re.compile("segments/[0-9a-f]{24}|[a-z0-9]+-[0-9a-f]{24}(-codes)?|deleted-
 _BELOW = re.compile("(/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*")
 _WRONG = (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError)
 _NEW_IN_FORMAT_5: dict[str, Any] = {
+    "words": {"stemmer": "", "stop_words": []},
     "passage_length": 0,
     "default_stage": "",
     "confidence": None,
@@ -63,6 +65,8 @@ class Manifest:
     """The columns in which a question's words are looked for."""
     first_stages: list[str] = field(default_factory=lambda: ["bm25"])
     """The first stages that it has."""
+    words: WordOptions = field(default_factory=WordOptions)
+    """How BM25 makes words of a text."""
     passage_length: int = 0
     """The most characters of a passage, of which an answer may have several rows; 0 for whole answers."""
     default_stage: str = ""
@@ -193,6 +197,8 @@ def _checked(facts: dict[str, Any]) -> dict[str, Any]:
     Whoever can compute the hash may have written anything.
     """
     fields: dict[str, Any] = {"passage_length": _count(facts["passage_length"])}
+    stemmer, stop_words = _text(facts["words"]["stemmer"]), _list(facts["words"]["stop_words"])
+    fields["words"] = WordOptions(stemmer, tuple(map(_text, stop_words)))
     fields["n_deleted"] = _count(facts["n_deleted"])
     for name in ("model", "similarity", "default_stage", "deleted", "package"):
         fields[name] = _text(facts[name])

@@ -206,7 +206,8 @@ class Part(NamedTuple):
     def name(self, manifest: Manifest) -> str:
         """Name the segment by what it is made of, so that what was finished before a kill is known again."""
         sha256 = hashlib.sha256(self.content).hexdigest()
-        made_by = (manifest.model, *manifest.first_stages, *manifest.searched)
+        words = (manifest.words.stemmer, *manifest.words.stop_words)
+        made_by = (manifest.model, *manifest.first_stages, *manifest.searched, *words)
         return name_of(str(FORMAT), *made_by, str(self.shift), sha256)
 
     def table(self) -> pa.Table:

@@ -84,7 +84,7 @@ def test_an_older_index_is_opened_and_added_to(
     expected = AnswerIndex.build(stub.StubRanker(), answers, tmp_path / "index", first_stages=own)
 
     def as_format_4(facts):
-        for name in ("passage_length", "default_stage", "confidence"):
+        for name in ("words", "passage_length", "default_stage", "confidence"):
             del facts[name]
         facts["format"] = 4
 
@@ -235,3 +235,22 @@ def test_the_page_on_search_lists_them():
         assert f"| `{entry.name}` | {entry.title} | {entry.about} |" in page
     for name in first_stages.FUSIONS:
         assert f"| `{name}` | {first_stages.title_of(name)} |" in page
+
+
+def test_stemmed_words_and_stop_words(tmp_path, command):
+    table = pd.DataFrame({"answer": ["He refunds it.", "The refunding of a parcel.", "It is the parcel."]})
+    plain = AnswerIndex.build(None, table, tmp_path / "plain")
+    index = AnswerIndex.build(None, table, tmp_path / "i", stemmer="english", stop_words="english")
+    stage = {"first_stage": "bm25"}
+    assert plain.search("refunded", **stage).empty and len(plain.search("the", **stage)) == 2
+    assert set(index.search("refunded", **stage)["candidate_id"]) == {"c1", "c2"}
+    assert index.search("the", **stage).empty and len(index.search("the", first_stage="ngrams"))
+    index.add(pd.DataFrame({"answer": ["They refund the money."]}))
+    again = AnswerIndex.open(tmp_path / "i")
+    assert set(again.search("refunded", **stage)["candidate_id"]) == {"c1", "c2", "c4"}
+    for name in ("stemmer", "stop_words"):
+        with pytest.raises(UserError, match=f"{name} must be one of .*english"):
+            AnswerIndex.build(None, table, tmp_path / "none", **{name: "klingon"})
+    table.to_csv(tmp_path / "a.csv", index=False)
+    assert command("index", tmp_path / "a.csv", "--output", tmp_path / "c", "--stemmer", "english").code == 0
+    assert len(AnswerIndex.open(tmp_path / "c").search("refunded", **stage)) == 2
