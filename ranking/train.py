@@ -15,6 +15,7 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write, remove_leftovers
 from answer_ranking.data_prep import Dataset, load_table
 from answer_ranking.data_prep.dataset import OWN_TABLES
+from answer_ranking.data_prep.english import NOT_ENGLISH, know_english_alone, looks_english
 from answer_ranking.data_prep.own_tables import split_by_question, write_csv
 from answer_ranking.data_prep.tables import same_text
 from answer_ranking.engine import TrainingData, TrainingRun, encode, training_key
@@ -29,11 +30,6 @@ from answer_ranking.ranking.wrong_answers import draw_wrong_answers
 
 Table: TypeAlias = str | Path | pd.DataFrame
 _FEW = 30
-_LITTLE_KNOWN = 0.5
-_CHOOSE_OTHERS = (
-    "The word vectors know few of the words: choose others, or train some on the training table with "
-    "--embeddings task-skipgram-100d."
-)
 _SCORED = ("dev", "test")
 
 
@@ -83,12 +79,12 @@ def train_ranker(
     given = {"train": train, "dev": dev, "test": test}
     dataset, how, is_faq = load_own_dataset(given, chosen)
     said = [how, *remarks(dataset)]
+    if know_english_alone(chosen.embeddings) and not looks_english(dataset.train["candidate"].unique()):
+        said.insert(0, NOT_ENGLISH)
     print("\n".join(said), flush=True)
     data = encode(
         dataset, chosen.embeddings, lowercase=chosen.lowercase, embeddings_home=chosen.embeddings_home
     )
-    if data.word_vectors.coverage_tokens < _LITTLE_KNOWN:
-        print(_CHOOSE_OTHERS)
     key = _key(data, chosen)
     folder = Path(chosen.output) / f"{dataset.description.name}_{chosen.model}" / key
     run = TrainingRun(folder, key, chosen.name, data)

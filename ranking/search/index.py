@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 
 from answer_ranking.base.cluster import cluster
-from answer_ranking.base.errors import UserError
+from answer_ranking.base.errors import UserError, say
 from answer_ranking.base.files import atomic_write
+from answer_ranking.data_prep.english import NOT_ENGLISH, know_english_alone, looks_english
 from answer_ranking.ranking.search.answers import QUESTION, Layout, searched_columns
 from answer_ranking.ranking.search.building import commit, copy_model, held, load, with_rows
 from answer_ranking.ranking.search.conditions import Where
@@ -426,7 +427,13 @@ def _begun(
     first_stages: Sequence[str] | None,
 ) -> Manifest:
     """Give the manifest of an index without rows, whose first table is known."""
-    similarity = "" if ranker is None else _similarity(ranker)
+    similarity = ""
+    if ranker is not None:
+        loaded = load(Path(ranker)) if isinstance(ranker, (str, Path)) else ranker
+        similarity = _similarity(loaded)
+        texts = first.parts[0].table()["candidate"].to_pylist()
+        if know_english_alone(loaded.vectors) and not looks_english(texts):
+            say(NOT_ENGLISH)
     columns = [name for name in first.schema.names if name not in ("candidate_id", "candidate")]
     if first_stages is None:
         stages = names_for(with_model=ranker is not None, n_answers=first.rows)
@@ -435,11 +442,10 @@ def _begun(
     return Manifest([], "", similarity, columns, searched, stages)
 
 
-def _similarity(ranker: "Ranker | str | Path") -> str:
+def _similarity(ranker: "Ranker") -> str:
     """Ask a ranker what its nearest answers are nearest by; a UserError says that they are not its best."""
-    loaded = load(Path(ranker)) if isinstance(ranker, (str, Path)) else ranker
-    loaded.check_nearest_is_best()
-    return loaded.similarity
+    ranker.check_nearest_is_best()
+    return ranker.similarity
 
 
 def _connected(address: str | None) -> AbstractContextManager[Any]:
