@@ -282,7 +282,7 @@ class AnswerIndex:
         """Learn how sure an answer is, from questions whose answers are known; the index keeps it.
 
         The first right answer to each question is compared with the first wrong one, and with the first to
-        each question to which the index has no answer. Search again after many answers were added.
+        each question to which the index has no answer. Learn again after many answers were added.
 
         Args:
             questions: the columns `question` and `candidate`, the right answers.
