@@ -24,14 +24,17 @@ class WordOptions:
     stop_words: tuple[str, ...] = ()
     """What is no word."""
 
+    def __post_init__(self) -> None:
+        if self.stemmer and self.stemmer not in (known := _stemmers().algorithms()):
+            raise ValueError(f"stemmer must be one of {', '.join(known)}. Received: {self.stemmer!r:.40}")
+
     @classmethod
     def of_languages(cls, stemmer: str | None = None, stop_words: str | None = None) -> "WordOptions":
         """Choose by languages, such as "english"; a UserError lists those that there are."""
-        if stemmer is not None:
-            known = _stemmers().algorithms()
-            if stemmer not in known:
-                raise UserError(f"stemmer must be one of {', '.join(known)}. Received: {stemmer!r:.40}")
-        return cls(stemmer or "", () if stop_words is None else _stop_words(stop_words))
+        try:
+            return cls(stemmer or "", () if stop_words is None else _stop_words(stop_words))
+        except ValueError as error:
+            raise UserError(str(error)) from error
 
     def words_of(self, text: str) -> list[str]:
         """Split a text."""
@@ -60,5 +63,5 @@ def _stop_words(language: str) -> tuple[str, ...]:
     found = lists.get(_SHORT.get(language, language.upper()))
     if found is None:
         known = ", ".join(["english", *sorted(name.lower() for name in lists if not name.startswith("EN"))])
-        raise UserError(f"stop_words must be one of {known}. Received: {language!r:.40}")
+        raise ValueError(f"stop_words must be one of {known}. Received: {language!r:.40}")
     return tuple(found)
