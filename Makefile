@@ -55,7 +55,6 @@ lab: $(VENV)/installed  ## Open the notebooks in JupyterLab
 	@$(BIN)/python -m jupyterlab $$([ "$$(id -u)" = 0 ] && echo --allow-root) notebooks
 
 results: $(VENV)/installed  ## Run, or go on with, every listed experiment that has no record; then the report
-	@$(PIP) -e '.[analysis]'
 	@$(BIN)/answer-ranking reproduce && $(BIN)/python -m answer_ranking.reports
 
 report: $(VENV)/installed  ## Make RESULTS.md and the tables of README and of docs/ from the records

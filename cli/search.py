@@ -1,11 +1,12 @@
 """The subcommands `answer-ranking index` and `answer-ranking search`; imports little until one runs."""
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
-from tyro.conf import Positional
+from tyro.conf import OmitArgPrefixes, Positional
 
 from answer_ranking.base.command import printable
 from answer_ranking.base.errors import UserError
@@ -24,25 +25,102 @@ FirstStages = Annotated[
     tuple[str, ...],
     tyro.conf.arg(help=f"which first stages it has: {describe_needs()}. Unless given, all of these."),
 ]
+Where = Annotated[tuple[str, ...], tyro.conf.UseAppendAction]
+_CHOSEN = ("model", "search", "first_stages", "stemmer", "stop_words")
+_NAMED_AT_MOST = 5
 Question = Positional[Annotated[str | None, tyro.conf.arg(metavar="QUESTION")]]
 
 
-def index(
-    tables: Tables,
-    *,
-    output: Path | None = None,
-    model: Path | None = None,
-    pipeline: Path | None = None,
-    search: tuple[str, ...] = (),
-    first_stages: FirstStages = (),
-    question_column: str = "question",
-    candidate_column: str | None = None,
-    sheet: str | None = None,
-    add: bool = False,
-    keep_duplicates: bool = False,
-    delete: bool = False,
-    ray: str | None = None,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class IndexOptions:
+    """The options of `answer-ranking index`."""
+
+    output: Path | None = None
+    """The folder of the index, new or empty; it must be given."""
+    model: Path | None = None
+    """The folder model/ that a training of HyperQA left, or hyperqa_squad, which comes with the package;
+    without it, words and letters alone are compared."""
+    pipeline: Path | None = None
+    """The folder that a training of an FAQ left: what its best pipeline needs is built."""
+    search: tuple[str, ...] = ()
+    """The columns in which words and letters are looked for; unless given, question and answer."""
+    first_stages: FirstStages = ()
+    stemmer: str | None = None
+    """Stem the words of BM25 in this language, such as english; unless given, words stay as they are."""
+    stop_words: str | None = None
+    """Leave the stop words of this language, such as english, out of the words of BM25."""
+    passages: int = 0
+    """Split answers into passages of at most so many characters; a search finds of each answer the best one.
+    Unless given, answers stay whole."""
+    question_column: str = "question"
+    """How the table calls its column of questions."""
+    candidate_column: str | None = None
+    """How it calls its column of answers."""
+    sheet: str | None = None
+    """The sheet to read of an Excel file; unless given, the first that is not hidden."""
+    add: bool = False
+    """Add the answers to an index that is there; all are added, or none."""
+    keep_duplicates: bool = False
+    """With --add, add answers, too, that the index has already with the same question."""
+    replace: bool = False
+    """Add the answers in the place of those of the same candidate_id."""
+    delete: bool = False
+    """Delete answers from an index that is there: those of the table's column candidate_id, or of the lines
+    of a .txt file, or those of --where."""
+    where: Where = ()
+    """With --delete, the answers of which this holds, such as "year<2001"; see search."""
+    ray: str | None = None
+    """Share the work with a Ray cluster: auto for the one that runs here, local for all processors of this
+    machine, or an address such as 10.0.0.1:6379. The index is the same."""
+
+    def folder(self, tables: tuple[Path, ...]) -> Path:
+        """Give the folder of the index; a UserError refuses options that do not go together."""
+        if not tables and not self.where:
+            raise UserError("name the tables of answers: answer-ranking index ANSWERS --output INDEX.")
+        if self.output is None:
+            raise UserError("give the folder of the index: --output INDEX.")
+        if self.add + self.replace + self.delete > 1:
+            raise UserError("--add, --replace and --delete are three commands: give one of them.")
+        if self.passages < 0:
+            raise UserError(f"--passages must be at least 1. Received: {self.passages}")
+        if self.add or self.replace or self.delete:
+            self._refuse("an index keeps what it was built with", "pipeline", "passages", *_CHOSEN)
+        if self.pipeline is not None:
+            self._refuse("--pipeline names these", *_CHOSEN)
+        if not self.add:
+            self._refuse("--keep-duplicates goes with --add", "keep_duplicates")
+        if self.delete:
+            self._refuse("--delete takes identifiers alone", "ray", "sheet")
+        else:
+            self._refuse("--where goes with --delete", "where")
+        return self.output
+
+    def _refuse(self, why: str, *names: str) -> None:
+        for name in names:
+            if getattr(self, name):
+                raise UserError(f"{why}: leave --{name.replace('_', '-')} out.")
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How the tables are read."""
+        return {name: getattr(self, name) for name in ("question_column", "candidate_column", "sheet", "ray")}
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """What the index is to have."""
+        if self.pipeline is None:
+            facts = {name: getattr(self, name) or None for name in _CHOSEN}
+            facts["ranker"] = facts.pop("model")
+        else:
+            from answer_ranking.ranking.pipelines import read_pipeline
+
+            pipeline, confidence = read_pipeline(self.pipeline)
+            model = pipeline.model_of(self.pipeline)
+            facts = {"ranker": model, "confidence": confidence, **pipeline.index_options()}
+        return {**facts, "passage_length": self.passages}
+
+
+def index(tables: Tables, *, indexing: OmitArgPrefixes[IndexOptions]) -> None:
     """Index tables of answers, or an FAQ, so that the best of very many are found in milliseconds.
 
     A table has the column candidate, answer or text, as .csv, .tsv, .xlsx, .jsonl or .parquet; where it has
@@ -51,49 +129,19 @@ def index(
 
     Args:
         tables: the tables of answers, or a folder of tables, which are taken in the order of their names.
-        output: the folder of the index, new or empty; it must be given.
-        model: the folder model/ that a training of HyperQA left, or hyperqa_squad, which comes with the
-            package; without it, words and letters alone are compared.
-        pipeline: the folder that a training of an FAQ left: what its best pipeline needs is built.
-        search: the columns in which words and letters are looked for; unless given, question and answer.
-        question_column: how the table calls its column of questions.
-        candidate_column: how it calls its column of answers.
-        sheet: the sheet to read of an Excel file; unless given, the first that is not hidden.
-        add: add the answers to an index that is there; all are added, or none.
-        keep_duplicates: with --add, add answers, too, that the index has already with the same question.
-        delete: delete answers from an index that is there: those of the table's column candidate_id, or of
-            the lines of a .txt file.
-        ray: share the work with a Ray cluster: auto for the one that runs here, local for all processors of
-            this machine, or an address such as 10.0.0.1:6379. The index is the same.
     """
-    folder = _folder(tables, output, add, delete)
-    own = {"model": model, "search": search, "first_stages": first_stages}
-    if add or delete:
-        _refuse("an index keeps what it was built with", {**own, "pipeline": pipeline})
-    if pipeline is not None:
-        _refuse("--pipeline names these", own)
-    if not add:
-        _refuse("--keep-duplicates goes with --add", {"keep_duplicates": keep_duplicates})
-    if delete:
-        _refuse("--delete takes identifiers alone", {"ray": ray, "sheet": sheet})
+    folder = indexing.folder(tables)
     from answer_ranking.ranking.search.index import AnswerIndex
 
-    layout: dict[str, Any] = {
-        "question_column": question_column,
-        "candidate_column": candidate_column,
-        "sheet": sheet,
-    }
-    if delete:
+    if indexing.delete:
         made = AnswerIndex.open(folder)
-        made.delete([each for table in tables for each in _ids(table)])
-    elif add:
+        made.delete([each for table in tables for each in _ids(table)], where=indexing.where)
+    elif indexing.add or indexing.replace:
         made = AnswerIndex.open(folder)
-        made.add(tables, **layout, keep_duplicates=keep_duplicates, ray=ray)
+        again = indexing.keep_duplicates
+        made.add(tables, **indexing.reading, keep_duplicates=again, replace=indexing.replace)
     else:
-        chosen: dict[str, Any] = {"search": search or None, "first_stages": first_stages or None}
-        if pipeline is not None:
-            model, chosen = _of_pipeline(pipeline)
-        made = AnswerIndex.build(model, tables, folder, **chosen, **layout, ray=ray)
+        made = AnswerIndex.build(table=tables, folder=folder, **indexing.chosen, **indexing.reading)
     print(f"{len(made):,} answers: {folder}")
 
 
@@ -105,7 +153,8 @@ def search(
     first_stage: FirstStage = None,
     rerank: Path | None = None,
     rerank_depth: int | None = None,
-    where: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = (),
+    where: Where = (),
+    min_confidence: float = 0,
     output: Path | None = None,
 ) -> None:
     """Find the best answers in an index.
@@ -119,31 +168,31 @@ def search(
         rerank: another model, which re-ranks the first of each question: a folder, or cosinet_squad, which
             comes with the package.
         rerank_depth: with rerank, how many; 100 unless given.
-        where: only answers with this value in a column, such as topic=travel; may be repeated. Conditions on
-            different columns must all hold; values of one column are alternatives.
-        output: the file to write: .run (a TREC run file), .csv or .jsonl; else the answers are printed.
+        where: only answers of which this holds, such as topic=travel; may be repeated. Conditions are =, !=,
+            <, <=, > and >= with a value, and 'topic is missing' or 'topic is not missing'. All must hold, but
+            values that one column may equal are alternatives.
+        min_confidence: only answers that are at least so sure, from 0 to 1; an index knows how sure they are
+            where it was built with --pipeline.
+        output: the file to write, .run (a TREC run file), .csv, .xlsx or .jsonl; else all is printed.
     """
     if (question is None) == (questions is None):
         raise UserError("give either a question, or --questions FILE.")
-    if output is not None and output.suffix.lower() not in (".run", ".csv", ".jsonl"):
-        raise UserError(f"--output must end in .run, .csv or .jsonl. Received: {output}")
+    if output is not None and output.suffix.lower() not in (".run", ".csv", ".xlsx", ".jsonl"):
+        raise UserError(f"--output must end in .run, .csv, .xlsx or .jsonl. Received: {output}")
     if rerank is None and rerank_depth is not None:
         raise UserError("--rerank-depth goes with --rerank.")
     depth = 100 if rerank_depth is None else rerank_depth
-    wanted: dict[str, list[str]] = {}
-    for each in where:
-        name, equals, value = each.partition("=")
-        if not equals:
-            raise UserError(f"--where needs column=value. Received: {each}")
-        wanted.setdefault(name, []).append(value)
     asked = question if questions is None else _questions(questions)
     from answer_ranking.data_prep.own_tables import write_csv
     from answer_ranking.ranking.search.index import AnswerIndex
 
-    results = AnswerIndex.open(index).find(asked, k, first_stage, rerank, depth, wanted)
+    results = AnswerIndex.open(index).find(asked, k, first_stage, rerank, depth, where, min_confidence)
     if results.warning:
         print(f"warning: {printable(results.warning)}", file=sys.stderr)
     found = results.table
+    if results.refused and question is None:
+        names = printable(", ".join(results.refused[:_NAMED_AT_MOST]))
+        print(f"No good answer to {len(results.refused):,} questions: {names}", file=sys.stderr)
     if output is not None:
         _write(found, output)
         n_questions = found["question_id"].nunique()
@@ -151,35 +200,17 @@ def search(
     elif question is None:
         write_csv(found, sys.stdout)
     else:
-        for row in found.itertuples():
-            text = f"{printable(row.candidate_id)}  {printable(row.candidate)}"
-            print(f"{row.rank:3}  {row.score:9.4f}  {text}")
+        _print(found)
         if not len(found):
-            print("No answer was found.")
+            print("No good answer." if results.refused else "No answer was found.")
 
 
-def _folder(tables: tuple[Path, ...], output: Path | None, add: bool, delete: bool) -> Path:
-    if not tables:
-        raise UserError("name the tables of answers: answer-ranking index ANSWERS --output INDEX.")
-    if output is None:
-        raise UserError("give the folder of the index: --output INDEX.")
-    if add and delete:
-        raise UserError("--add and --delete are two commands: give one of them.")
-    return output
-
-
-def _of_pipeline(folder: Path) -> tuple[Path | None, dict[str, Any]]:
-    """Give the model and what else an index of a training's best pipeline is built with."""
-    from answer_ranking.ranking.pipelines import read_pipeline
-
-    pipeline = read_pipeline(folder)
-    return pipeline.model_of(folder), pipeline.index_options()
-
-
-def _refuse(why: str, options: dict[str, Any]) -> None:
-    for name, value in options.items():
-        if value:
-            raise UserError(f"{why}: leave --{name.replace('_', '-')} out.")
+def _print(found: "pd.DataFrame") -> None:
+    """Print answers with their confidence, where there is one, and their scores."""
+    for row in found.itertuples():
+        sure = f"{row.confidence:.2f}  " if "confidence" in found.columns else ""
+        text = f"{printable(row.candidate_id)}  {printable(row.candidate)}"
+        print(f"{row.rank:3}  {sure}{row.score:9.4f}  {text}")
 
 
 def _questions(path: Path) -> "Path | list[str]":
@@ -213,6 +244,11 @@ def _write(found: "pd.DataFrame", output: Path) -> None:
     from answer_ranking.base.files import atomic_write
     from answer_ranking.data_prep.own_tables import write_csv
 
+    if output.suffix.lower() == ".xlsx":
+        from answer_ranking.data_prep.excel_tables import write_excel
+
+        write_excel(found, output)
+        return
     with atomic_write(output) as file:
         if output.suffix.lower() == ".jsonl":
             found.to_json(file, orient="records", lines=True, force_ascii=False, date_format="iso")

@@ -1,9 +1,11 @@
 """Tables in Excel's files, read sheet by sheet."""
 
+import math
 import re
 import warnings
 import zipfile
 from collections.abc import Iterator
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +35,7 @@ def read_excel(
 
     Where the file has further sheets, they are named in a note.
     """
-    try:
-        import openpyxl
-    except ImportError as error:
-        raise UserError(
-            f"{path}: Excel files need openpyxl: pip install 'answer-ranking[excel]'. Or save it as .csv."
-        ) from error
+    openpyxl = _openpyxl(path)
     if path.name.startswith("~$"):
         raise UserError(f"{path} is Excel's mark that the file is open. Close Excel, or name the file.")
     faults.if_empty += _IF_EMPTY
@@ -60,6 +57,43 @@ def read_excel(
             f"{path} is not a readable Excel file ({error!s:.200}). "
             "Save it again as .xlsx, without a password."
         ) from error
+
+
+def write_excel(table: pd.DataFrame, path: Path) -> None:
+    """Write a table as .xlsx; a text that begins with = stays one, and is no formula.
+
+    Characters that Excel's files cannot hold are left out.
+    """
+    openpyxl = _openpyxl(path)
+    from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE as ILLEGAL
+
+    book = openpyxl.Workbook()
+    sheet = book.active
+    plain = table.astype(object).where(table.notna(), None)
+    for row, values in enumerate([table.columns, *plain.itertuples(index=False)], start=1):
+        for column, value in enumerate(values, start=1):
+            is_number = isinstance(value, (int, float)) and math.isfinite(value)
+            as_it_is = value is None or is_number or _is_day(value)
+            cell = sheet.cell(row, column, value if as_it_is else ILLEGAL.sub("", str(value)))
+            if cell.data_type == "f":
+                cell.data_type = "s"
+    with files.atomic_write(path, "wb") as file:
+        book.save(file)
+
+
+def _is_day(value: Any) -> bool:
+    """Say whether Excel has this for a day or a time; it knows no zones."""
+    return isinstance(value, date) and (not isinstance(value, datetime) or value.tzinfo is None)
+
+
+def _openpyxl(path: Path) -> Any:
+    try:
+        import openpyxl
+    except ImportError as error:
+        raise UserError(
+            f"{path}: Excel files need openpyxl: pip install 'answer-ranking[excel]'. Or take .csv."
+        ) from error
+    return openpyxl
 
 
 def _refuse_bomb(path: Path) -> None:

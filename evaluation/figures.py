@@ -120,6 +120,16 @@ def _draw_curves(axes: "Axes", values: np.ndarray, colour: str) -> None:
     axes.plot(epochs, np.nanmean(values, axis=0), color=colour, linewidth=2.4, label="mean")
 
 
+def answered_and_right(answered: ArrayLike, right: ArrayLike, foreign: ArrayLike) -> "Figure":
+    """Draw P@1, and the share of foreign questions that are answered, against the share answered."""
+    figure, (axes,) = new_figure(1, 5.2, 3.2)
+    axes.plot(answered, right, "o-", color=BLUE, label="P@1 of the answered ones")
+    axes.plot(answered, foreign, "o-", color=ORANGE, label="foreign questions answered")
+    axes.set(xlabel="share of test's questions that are answered", xlim=(0, 1.02), ylim=(0, 1.02))
+    axes.legend(frameon=False, fontsize="small")
+    return figure
+
+
 def norm_histogram(
     question_norms: ArrayLike,
     answer_norms: ArrayLike,

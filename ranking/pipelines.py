@@ -5,7 +5,7 @@ import shlex
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,15 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from answer_ranking.base.errors import UserError
+from answer_ranking.base.errors import UserError, say
 from answer_ranking.base.files import decode_text, read_content
 from answer_ranking.data_prep import Dataset
 from answer_ranking.evaluation import paired_randomisation_test
 from answer_ranking.evaluation.comparisons import SIGNIFICANT
 from answer_ranking.ranking.model_folder import preset_names
 from answer_ranking.ranking.ranker import Ranker
+from answer_ranking.ranking.refusals import Refusals, measure_refusals
+from answer_ranking.ranking.search.confidence import Confidence
 from answer_ranking.ranking.search.first_stages import entries_of, parts_of
 from answer_ranking.ranking.search.index import AnswerIndex
 
@@ -48,21 +50,24 @@ class Pipeline:
     """Which model re-ranks: "trained", a preset, or "" for none."""
     rerank_depth: int = 0
 
-    def index_options(self) -> dict[str, list[str]]:
+    def index_options(self) -> dict[str, Any]:
         """Give the arguments of `AnswerIndex.build` that this pipeline needs."""
-        return {"search": list(self.search), "first_stages": parts_of(self.first_stage)}
+        return {
+            "search": list(self.search),
+            "first_stages": parts_of(self.first_stage),
+            "default_stage": self.first_stage,
+        }
 
     def model_of(self, folder: Path) -> Path | None:
         """Give the model of the points, `folder` being that of the training."""
         return _model(self.model, folder) if self.model else None
 
     def search_options(self, folder: Path) -> str:
-        """Give the options of `answer-ranking search` that ask this pipeline."""
-        words = ["--first-stage", self.first_stage]
-        if self.rerank:
-            depth = str(self.rerank_depth)
-            words += ["--rerank", str(_model(self.rerank, folder)), "--rerank-depth", depth]
-        return shlex.join(words)
+        """Give the options of `answer-ranking search` that ask this pipeline in the index built for it."""
+        if not self.rerank:
+            return ""
+        rerank, depth = str(_model(self.rerank, folder)), str(self.rerank_depth)
+        return shlex.join(["--rerank", rerank, "--rerank-depth", depth])
 
     @property
     def title(self) -> str:
@@ -79,8 +84,8 @@ def _model(name: str, folder: Path) -> Path:
     return folder / "model" if name == TRAINED else Path(name)
 
 
-def read_pipeline(folder: Path) -> Pipeline:
-    """Read the best pipeline from the folder that a training left.
+def read_pipeline(folder: Path) -> tuple[Pipeline, Confidence | None]:
+    """Read the best pipeline from the folder that a training left, and its confidence, if it learnt any.
 
     A UserError says that the folder holds none, or that its file is damaged.
     """
@@ -88,7 +93,8 @@ def read_pipeline(folder: Path) -> Pipeline:
     if not path.is_file():
         raise UserError(f"{path} not found. Give the folder that `answer-ranking train` left.")
     try:
-        facts = json.loads(decode_text(read_content(path), path)).get("pipeline")
+        result = json.loads(decode_text(read_content(path), path))
+        facts = result.get("pipeline")
         if facts is None:
             raise UserError(f"{path} names no pipeline: the table of that training was not an FAQ.")
         pipeline = Pipeline(**{**facts, "search": tuple(facts["search"])})
@@ -96,9 +102,11 @@ def read_pipeline(folder: Path) -> Pipeline:
         for name in (pipeline.model, pipeline.rerank):
             if name not in ("", TRAINED, *preset_names()):
                 raise ValueError(f"{name!r:.40} is no model")
+        learnt = result.get("confidence")
+        confidence = Confidence.read(learnt) if learnt else None
     except (TypeError, KeyError, ValueError, AttributeError) as error:
         raise UserError(f"{path} is damaged ({error}). Train again.") from error
-    return pipeline
+    return pipeline, confidence
 
 
 @dataclass(frozen=True)
@@ -114,6 +122,8 @@ class PipelineComparison:
     measured: pd.DataFrame
     n_answers: int
     n_questions: Mapping[str, int]
+    refusals: Refusals | None = None
+    """What the best one answers if unsure answers are left out; None where nothing could be learnt."""
 
     @property
     def best(self) -> Pipeline:
@@ -125,6 +135,7 @@ class PipelineComparison:
         return {
             "pipeline": asdict(self.best),
             "pipelines": json.loads(self.measured.to_json(orient="records")),
+            **(self.refusals.as_json() if self.refusals else {}),
         }
 
     def verdict(self) -> str:
@@ -153,7 +164,7 @@ def compare_pipelines(dataset: Dataset, trained: Ranker) -> PipelineComparison:
     The answers of all tables are indexed, the questions of the training table beside theirs; those of dev
     and test are asked, up to 500 each. Dev chooses; test is scored once.
     """
-    answers = _answers(dataset)
+    answers = indexed_answers(dataset)
     asked = {name: _questions(dataset.splits[name]) for name in ("dev", "test")}
     rankers = {
         _POINTS: Ranker.from_preset(_POINTS),
@@ -178,11 +189,12 @@ def compare_pipelines(dataset: Dataset, trained: Ranker) -> PipelineComparison:
             for pipeline in _rerankings(_best(measured), rankers):
                 measured[pipeline] = _measure(pipeline, indexes, rankers, asked)
                 bar.update()
+        refusals = _refusals(_best(measured), answers, rankers, asked, Path(folder) / "best")
     sizes = {name: len(questions) for name, questions in asked.items()}
-    return _comparison(measured, len(answers), sizes)
+    return replace(_comparison(measured, len(answers), sizes), refusals=refusals)
 
 
-def _answers(dataset: Dataset) -> pd.DataFrame:
+def indexed_answers(dataset: Dataset) -> pd.DataFrame:
     """Give every pair of train, and the answers of dev and test that train lacks without their questions."""
     own = _correct(dataset.train)[["question", "candidate"]].drop_duplicates()
     others = pd.concat([_correct(dataset.dev), _correct(dataset.test)])["candidate"].drop_duplicates()
@@ -230,6 +242,24 @@ def _rerankings(found: Pipeline, rankers: Mapping[str, Ranker]) -> Iterator[Pipe
         if not _gives_points(ranker):
             for depth in _DEPTHS:
                 yield Pipeline(found.first_stage, found.search, found.model, name, depth)
+
+
+def _refusals(
+    best: Pipeline,
+    answers: pd.DataFrame,
+    rankers: Mapping[str, Ranker],
+    asked: Mapping[str, Mapping[str, set[str]]],
+    place: Path,
+) -> Refusals | None:
+    index = AnswerIndex.build(rankers.get(best.model), answers, place, **best.index_options())
+    options: dict[str, Any] = {}
+    if best.rerank:
+        options = {"rerank": rankers[best.rerank], "rerank_depth": best.rerank_depth}
+    try:
+        return measure_refusals(index, asked["dev"], asked["test"], **options)
+    except UserError as error:
+        say(str(error))
+        return None
 
 
 def _measure(

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,10 @@ from answer_ranking.evaluation.metrics import scores_as_trec_eval_reads, tie_ord
 from answer_ranking.evaluation.rules import measure_rules, rule_scores
 from answer_ranking.evaluation.tables import METRIC_TITLES, text_table
 from answer_ranking.ranking.pipelines import PipelineComparison
+from answer_ranking.ranking.refusals import Refusals
+
+if TYPE_CHECKING:
+    from answer_ranking.evaluation.html_page import HtmlPage
 
 RIVALS = ("BM25", "WO")
 """The rules against which a ranker is tested."""
@@ -39,6 +43,12 @@ _PIPELINE_TERMS = (
     "MRR@10: mean of 1 / the place of the right answer, 0 where it is not among the first ten. Dev chooses "
     "the first row; test was searched once. p: against the first row, on test, not corrected. ms: a "
     "question, asked together with others."
+)
+_REFUSAL_TERMS = (
+    "Answered: the share of test's questions with an answer that is at least so sure. Foreign: questions of "
+    "general knowledge that come with the package, to which the table has no answer. A logistic regression "
+    "on the scores of the first stages (Platt, 1999) learns the confidence: right answers to dev's questions "
+    "against wrong ones, and against what foreign questions find."
 )
 
 
@@ -167,7 +177,8 @@ def html_report(
     page = HtmlPage(f"{comparison.model} on {result['table']}")
     if pipelines is not None:
         page.paragraph(pipelines.verdict())
-    page.paragraph(comparison.verdict())
+    else:
+        page.paragraph(comparison.verdict())
     for sentence in result["remarks"]:
         page.paragraph(sentence)
     sizes = [[name, *(f"{number:,}" for number in each.values())] for name, each in result["sizes"].items()]
@@ -177,6 +188,8 @@ def html_report(
         page.heading(f"Ways of searching all {pipelines.n_answers:,} answers")
         page.table(*pipelines.table())
         page.paragraph(_PIPELINE_TERMS)
+        if pipelines.refusals is not None:
+            _add_refusals(page, pipelines.refusals)
     page.heading("Beside rules that need no training")
     page.table(*comparison.table())
     page.paragraph(f"Means over the questions of test that have a correct answer. {_TERMS}")
@@ -201,3 +214,18 @@ def html_report(
         page.heading("Repeat")
         page.code(result["command"])
     return page.render()
+
+
+def _add_refusals(page: "HtmlPage", refusals: Refusals) -> None:
+    from answer_ranking.evaluation.figures import answered_and_right
+
+    page.heading("Questions without a good answer")
+    page.paragraph(refusals.verdict())
+    curve = refusals.curve
+    page.figure(
+        answered_and_right(curve["answered"], curve["p1"], curve["foreign"]),
+        "The share of test's questions that are answered against P@1 of these, and against the share of "
+        "foreign questions that are answered, by the least confidence.",
+    )
+    page.table(*refusals.table())
+    page.paragraph(_REFUSAL_TERMS)

@@ -15,6 +15,7 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write, remove_leftovers
 from answer_ranking.data_prep import Dataset, load_table
 from answer_ranking.data_prep.dataset import OWN_TABLES
+from answer_ranking.data_prep.english import NOT_ENGLISH, know_english_alone, looks_english
 from answer_ranking.data_prep.own_tables import split_by_question, write_csv
 from answer_ranking.data_prep.tables import same_text
 from answer_ranking.engine import TrainingData, TrainingRun, encode, training_key
@@ -29,11 +30,6 @@ from answer_ranking.ranking.wrong_answers import draw_wrong_answers
 
 Table: TypeAlias = str | Path | pd.DataFrame
 _FEW = 30
-_LITTLE_KNOWN = 0.5
-_CHOOSE_OTHERS = (
-    "The word vectors know few of the words: choose others, or train some on the training table with "
-    "--embeddings task-skipgram-100d."
-)
 _SCORED = ("dev", "test")
 
 
@@ -83,12 +79,12 @@ def train_ranker(
     given = {"train": train, "dev": dev, "test": test}
     dataset, how, is_faq = load_own_dataset(given, chosen)
     said = [how, *remarks(dataset)]
+    if know_english_alone(chosen.embeddings) and not looks_english(dataset.train["candidate"].unique()):
+        said.insert(0, NOT_ENGLISH)
     print("\n".join(said), flush=True)
     data = encode(
         dataset, chosen.embeddings, lowercase=chosen.lowercase, embeddings_home=chosen.embeddings_home
     )
-    if data.word_vectors.coverage_tokens < _LITTLE_KNOWN:
-        print(_CHOOSE_OTHERS)
     key = _key(data, chosen)
     folder = Path(chosen.output) / f"{dataset.description.name}_{chosen.model}" / key
     run = TrainingRun(folder, key, chosen.name, data)
@@ -192,8 +188,11 @@ def _write(trained: TrainedRanker, run: TrainingRun, examples: int) -> None:
     with atomic_write(folder / "report.html") as file:
         report = trained.comparison, trained.pipelines, trained.result, trained.histories
         file.write(html_report(*report, examples))
-    print_comparison(trained.comparison, examples)
+    if trained.pipelines is None:
+        print_comparison(trained.comparison, examples)
     print(f"\nReport: {folder / 'report.html'}\nRun files: {folder / 'runs'}\nSplit: {folder / 'split'}")
+    if trained.pipelines is not None:
+        return
     model = shlex.quote(str(folder / "model"))
     print("\nRank candidates for new questions:")
     print(f'  answer-ranking rank {model} "your question" candidates.txt')
@@ -208,9 +207,14 @@ def _print_pipelines(
     for name in ("question", "candidate"):
         named += [f"--{name}-column", options.columns[name]] if name in options.columns else []
     print(f"\nWays of searching all {pipelines.n_answers:,} answers:\n{text_table(*pipelines.table())}")
-    print(f"\n{pipelines.verdict()} Build its index, and ask:")
+    said, sure = [pipelines.verdict()], ""
+    if pipelines.refusals is not None:
+        said.append(pipelines.refusals.verdict())
+        sure = f" --min-confidence {pipelines.refusals.suggested:.2f}"
+    print(f"\n{' '.join(said)} Build its index, and ask:")
     print(f"  answer-ranking index {shlex.join(named)} --pipeline {shlex.quote(str(folder))} --output INDEX")
-    print(f'  answer-ranking search INDEX "your question" {pipelines.best.search_options(folder)}')
+    how = f"{pipelines.best.search_options(folder)}{sure}".strip()
+    print(f'  answer-ranking search INDEX "your question" {how}')
 
 
 def load_own_dataset(given: Mapping[str, Table | None], options: TrainOptions) -> tuple[Dataset, str, bool]:

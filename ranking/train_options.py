@@ -54,8 +54,8 @@ class TrainOptions:
     """Size of a batch; None for the model's default."""
     embeddings: tuple[str, ...] = ("glove-6b-50d",)
     """Word vectors, by name or path; several are concatenated. minilm or the folder of another encoder gives
-    contextual words (docs/contextual.md). The default knows English only; for other languages
-    task-skipgram-100d are trained on the training table."""
+    contextual words (docs/contextual.md). The default knows English only;
+    task-skipgram-100d are trained on the training table, whatever its language."""
     lowercase: bool = True
     """Whether words are put into lower case."""
     seeds: int = 1

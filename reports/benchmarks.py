@@ -1,12 +1,16 @@
 """What pages say about the figures of the benchmarks."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from answer_ranking.evaluation.records import read_study
 from answer_ranking.reports.pages import render
 
+_PLAIN = ("bm25 in answer", "nearest in answer, points of hyperqa_squad")
+"""Pipelines that stand on the page beside those that win."""
 # The record of version 0.1 calls the first stage by another name.
 _STAGES = {"nearest": "nearest points", "ball": "nearest points", "bm25": "BM25", "both": "both, fused"}
 
@@ -56,8 +60,25 @@ def pipelines_block(path: Path) -> str:
         >>> pipelines_block(Path("/nowhere"))
         'The benchmark has not been run yet.'
     """
-    needed = {"pairs", "typos", "ranker", "rows"}
-    return render("pipelines.md.j2", figures=read_study(path, needed) if path.exists() else None)
+    if not path.exists():
+        return render("pipelines.md.j2", figures=None)
+    figures = read_study(path, {"typos", "faqs", "rows"})
+    return render("pipelines.md.j2", figures=figures, shown=_shown(figures["rows"]))
+
+
+def _shown(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Choose the rows of each FAQ that a reader wants to see, and say why."""
+    shown = []
+    for faq in dict.fromkeys(row["faq"] for row in rows):
+        own = [row for row in rows if row["faq"] == faq]
+        best, sturdy = (max(row[name] for row in own) for name in ("mrr@10", "mrr@10_typos"))
+        for row in own:
+            why = ["chosen"] if row["chosen"] else []
+            why += ["best"] if row["mrr@10"] == best else []
+            why += ["best with typos"] if row["mrr@10_typos"] == sturdy else []
+            if why or row["pipeline"] in _PLAIN:
+                shown.append({**row, "why": ", ".join(why)})
+    return shown
 
 
 def service_block(path: Path) -> str:

@@ -15,7 +15,7 @@ from answer_ranking.data_prep.tables import check_table
 TEXT_COLUMNS = ("candidate", "answer", "text")
 QUESTION = "indexed_question"
 """The column of an FAQ's own questions, in an index and in what a search gives."""
-_RESULT = {"question_id", "question", "rank", "score", "first_stage"}
+_RESULT = {"question_id", "question", "rank", "score", "confidence", "first_stage"}
 _NAMED_AT_MOST = 5
 _ONCE = "Name every column once."
 

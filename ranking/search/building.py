@@ -72,7 +72,7 @@ def _write_segments(
                     waiting.append((name, part.rows))
                     yield part
 
-    shared = (model, manifest.first_stages, manifest.searched)
+    shared = (model, manifest)
     with progress("answers", "text") as bar:
         for files in spread(make_segment, shared, unfinished(), ray):
             name, rows = waiting.popleft()
@@ -94,13 +94,14 @@ def _model(folder: Path, manifest: Manifest, first: Shard, ray: Any) -> Model | 
     return model.with_probe(texts.slice(0, PROBED).to_pylist())
 
 
-def make_segment(shared: tuple[Model | None, list[str], list[str]], part: Part) -> dict[str, pa.Buffer]:
+def make_segment(shared: tuple[Model | None, Manifest], part: Part) -> dict[str, pa.Buffer]:
     """Make the files of a segment: its texts, and what each first stage keeps of them."""
-    model, first_stages, searched = shared
+    model, manifest = shared
     rows = part.table()
-    texts = Texts(rows["candidate"].to_pylist(), joined(rows.select(searched)))
+    searched = joined(rows.select(manifest.searched))
+    texts = Texts(rows["candidate"].to_pylist(), searched, manifest.words)
     files = {TEXTS: to_parquet(rows) if part.shift else part.content}
-    for entry in entries_of(first_stages):
+    for entry in entries_of(manifest.first_stages):
         files |= entry.load().encode(texts, model)
     return files
 

@@ -1,10 +1,10 @@
 """An index of answers: built once from a ranker and a table, searched in milliseconds."""
 
+import dataclasses
 import itertools
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,21 +13,26 @@ import numpy as np
 import pandas as pd
 
 from answer_ranking.base.cluster import cluster
-from answer_ranking.base.errors import UserError
+from answer_ranking.base.errors import UserError, say
 from answer_ranking.base.files import atomic_write
-from answer_ranking.ranking.search.answers import Layout, searched_columns
+from answer_ranking.data_prep.english import NOT_ENGLISH, know_english_alone, looks_english
+from answer_ranking.ranking.search.answers import QUESTION, Layout, searched_columns
 from answer_ranking.ranking.search.building import commit, copy_model, held, load, with_rows
+from answer_ranking.ranking.search.conditions import Where
+from answer_ranking.ranking.search.confidence import Confidence, foreign_questions, rows_to_learn
 from answer_ranking.ranking.search.first_stages import check_names, names_for
+from answer_ranking.ranking.search.first_stages.word_options import WordOptions
 from answer_ranking.ranking.search.manifest import BUILDING, NAME, Manifest, damaged, sha256_of_model
 from answer_ranking.ranking.search.questions import Questions, questions_of
 from answer_ranking.ranking.search.results import Results, ranked, rescored
-from answer_ranking.ranking.search.shards import Shard, Table, hashes_of_texts, read_shards, tables_in
+from answer_ranking.ranking.search.shards import Shard, Table, hashes_of_texts, ids_in, read_shards, tables_in
 from answer_ranking.ranking.search.state import State, deleted_name
 
 if TYPE_CHECKING:
     from answer_ranking.ranking.ranker import Ranker
 
 _CHUNK = 50_000
+_PASSAGES = 10  # times as many passages are found as answers asked for, since one may have several
 
 
 class AnswerIndex:
@@ -80,6 +85,11 @@ class AnswerIndex:
         candidate_column: str | None = None,
         sheet: str | None = None,
         exist_ok: bool = False,
+        stemmer: str | None = None,
+        stop_words: str | None = None,
+        passage_length: int = 0,
+        default_stage: str = "",
+        confidence: Confidence | None = None,
         chunk_rows: int = _CHUNK,
         ray: str | None = None,
     ) -> "AnswerIndex":
@@ -100,6 +110,12 @@ class AnswerIndex:
                 model or with this one; those that take much space, only up to some number of answers.
             question_column, candidate_column, sheet: how the table calls its columns, Excel its sheet.
             exist_ok: open the index that is there already, as it is, whatever the table holds now.
+            stemmer, stop_words: the language in which BM25 stems words, and that of the words that it leaves
+                out, such as "english". Default: neither.
+            passage_length: split answers into passages of at most so many characters, between sentences
+                where it can. A search finds passages, of each answer the best. Default: whole answers.
+            default_stage: the first stage of a search that names none. Default: see `search`.
+            confidence: what `calibrate` learnt in an index of the same texts.
             chunk_rows: so many rows are finished and kept at a time.
             ray: the address of a Ray cluster that shares the work (`base.cluster`). The index is the
                 same, but for the rounding of sums, which depends on the number of threads.
@@ -113,21 +129,20 @@ class AnswerIndex:
             return cls.open(folder)
         # What is wrong with the folder, the model or the first table is said before anything is written.
         _check_new(folder)
-        similarity = "" if ranker is None else _similarity(ranker)
-        stages = None
-        if first_stages is not None:
-            stages = check_names(first_stages, with_model=ranker is not None)
         layout = Layout(question_column, candidate_column, sheet)
+        words = WordOptions.of_languages(stemmer, stop_words)
         with _connected(ray) as module:
-            shards = read_shards(tables_in(table), chunk_rows, module, layout=layout)
+            tables = tables_in(table)
+            shards = read_shards(tables, chunk_rows, module, layout=layout, passage_length=passage_length)
             first = next(shards)
-            columns = [name for name in first.schema.names if name not in ("candidate_id", "candidate")]
-            searched = searched_columns(search, layout, first.schema)
-            if stages is None:
-                stages = names_for(with_model=ranker is not None, n_answers=first.rows)
-            manifest = Manifest([], "", similarity, columns, searched, stages)
-            shards = itertools.chain([first], shards)
-            return cls._build(ranker, folder, manifest, shards, module)
+            manifest = dataclasses.replace(
+                _begun(ranker, first, searched_columns(search, layout, first.schema), first_stages),
+                words=words,
+                passage_length=passage_length,
+                default_stage=default_stage,
+                confidence=confidence,
+            )
+            return cls._build(ranker, folder, manifest, itertools.chain([first], shards), module)
 
     @classmethod
     def _build(
@@ -141,7 +156,7 @@ class AnswerIndex:
         with held(folder):
             _check_new(folder)  # another process may have built it meanwhile
             (folder / BUILDING).touch()
-            manifest = replace(manifest, model=copy_model(ranker, folder / "model"))
+            manifest = dataclasses.replace(manifest, model=copy_model(ranker, folder / "model"))
             manifest = with_rows(folder, manifest, shards, ray)
             commit(folder, manifest)
         return cls.open(folder)
@@ -174,7 +189,8 @@ class AnswerIndex:
         first_stage: str | None = None,
         rerank: "Ranker | str | Path | None" = None,
         rerank_depth: int = 100,
-        where: Mapping[str, Any] | None = None,
+        where: Where | None = None,
+        min_confidence: float = 0,
     ) -> pd.DataFrame:
         """Find the best answers to questions.
 
@@ -183,23 +199,28 @@ class AnswerIndex:
                 `question_id`.
             k: the most answers to each; less come where there are no more.
             first_stage: one of the index's `first_stages`, or several with "+" between them, whose ranks are
-                fused, such as "ngrams+bm25". Default: "both", the fusion of the model's nearest points and
-                BM25, or "bm25" where the index has no model.
+                fused, such as "ngrams+bm25". Default: the first of `first_stages`: that of the pipeline for
+                which the index was built, or "both", the fusion of the model's nearest points and BM25, or
+                "bm25" where the index has no model.
             rerank: a ranker of any kind, or its folder, that re-ranks the first `rerank_depth`, or the first
                 `k` where these are more.
             rerank_depth: see `rerank`.
-            where: only answers whose columns have the given value, or one of the given list.
+            where: only answers whose columns have the given value, or one of the given list; or a list of
+                conditions that must all hold, such as "topic=law", "topic!=law", "year>=2001", "note is
+                missing" or "note is not missing".
+            min_confidence: only answers that are at least so sure, from 0 to 1.
 
         Returns:
             The columns `question_id`, `question`, `rank` (from 1), `score` (that of the ranker which came
-            last, of BM25, or of the fusion), `candidate_id`, `candidate`, the further columns of the table,
-            and `first_stage`. A question that finds nothing has no row. A warning names the questions of
+            last, of BM25, or of the fusion), `confidence` from 0 to 1 where the index has learnt one
+            (`calibrate`), `candidate_id`, `candidate`, the further columns of the table, and `first_stage`. A
+            question that finds nothing has no row. A warning names the questions of
             which the model knows no word: they have nothing but other first stages' answers.
 
         Raises:
-            UserError: a question is empty, or a column or first stage unknown.
+            UserError: a question is empty, a column or first stage unknown, or the index has no confidence.
         """
-        found = self.find(questions, k, first_stage, rerank, rerank_depth, where)
+        found = self.find(questions, k, first_stage, rerank, rerank_depth, where, min_confidence)
         if found.warning:
             warnings.warn(found.warning, stacklevel=2)
         return found.table
@@ -211,15 +232,24 @@ class AnswerIndex:
         first_stage: str | None = None,
         rerank: "Ranker | str | Path | None" = None,
         rerank_depth: int = 100,
-        where: Mapping[str, Any] | None = None,
+        where: Where | None = None,
+        min_confidence: float = 0,
     ) -> Results:
         """Search as `search` does; gives the questions of unknown words as a value, not as a warning."""
         state, asked = self._state, questions_of(questions)
         for name, value in (("k", k), ("rerank_depth", rerank_depth)):
             if value < 1:
                 raise UserError(f"{name} must be at least 1. Received: {value}")
+        confidence = state.manifest.confidence
+        if min_confidence and confidence is None:
+            raise UserError(
+                f"{self.folder} has learnt no confidence: leave min_confidence out, build it with the folder "
+                "that `answer-ranking train` left for the FAQ (--pipeline), or see AnswerIndex.calibrate."
+            )
         stage = first_stage or state.choices[0]
         depth = k if rerank is None else max(k, rerank_depth)
+        if state.manifest.passage_length:
+            depth *= _PASSAGES
         texts = asked["question"].tolist()
         found = state.searcher(stage).search(texts, depth, state.kept(where or {}))
         n_found = [len(rows) for rows in found.rows]
@@ -230,9 +260,50 @@ class AnswerIndex:
             scores = rescored(ranker, texts, n_found, answers["candidate"].tolist())
         if not np.isfinite(scores).all():
             raise damaged(self.folder, ValueError("a score is not a finite number"))
-        table = ranked(asked, n_found, answers, scores).assign(first_stage=stage)
-        table = table[table["rank"] <= k].reset_index(drop=True)
-        return Results(table, asked["question_id"][found.unknown].tolist(), len(asked))
+        shown = pd.DataFrame({"score": scores, "row": np.concatenate(found.rows)})
+        if confidence is not None:
+            shown["confidence"] = confidence.of(state.scores(texts, found.rows))
+        table = ranked(asked, n_found, answers, shown).assign(first_stage=stage)
+        if state.manifest.passage_length:
+            table = table.drop_duplicates(["question_id", "candidate_id"])
+            table["rank"] = table.groupby("question_id").cumcount() + 1
+        table = table[table["rank"] <= k]
+        refused: list[str] = []
+        if min_confidence:
+            table = table[table["confidence"] >= min_confidence]
+            refused = asked["question_id"][~asked["question_id"].isin(table["question_id"])].tolist()
+        unknown = asked["question_id"][found.unknown].tolist()
+        table = table.reset_index(drop=True)
+        return Results(table, table.pop("row").to_numpy(), unknown, refused, len(asked))
+
+    def calibrate(
+        self, questions: pd.DataFrame, foreign: Sequence[str] | None = None, **options: Any
+    ) -> Confidence:
+        """Learn how sure an answer is, from questions whose answers are known; the index keeps it.
+
+        The first right answer to each question is compared with the first wrong one, and with the first to
+        each question to which the index has no answer. Learn again after many answers were added.
+
+        Args:
+            questions: the columns `question` and `candidate`, the right answers.
+            foreign: questions that have none here. Default: those of the bundled sample, in English.
+            **options: those of `search` that will be asked, such as `first_stage`.
+        """
+        right = questions.groupby("question", sort=False)["candidate"].agg(set).to_dict()
+        state = self._state
+        if foreign is None:
+            names = [name for name in state.texts().column_names if name == QUESTION]
+            own = [text for name in names for text in state.texts()[name].to_pylist() if text]
+            foreign = foreign_questions([*right, *own])
+        found = self.find([*right, *foreign], **options)
+        rows, is_right = rows_to_learn(found.table, right)
+        places = found.rows[rows.index]
+        confidence = Confidence.fit(state.scores(rows["question"], list(places[:, None])), is_right)
+        with held(self.folder):
+            now = type(self).open(self.folder).manifest
+            commit(self.folder, dataclasses.replace(now, confidence=confidence), now)
+        self._reopen()
+        return confidence
 
     def add(
         self,
@@ -242,46 +313,65 @@ class AnswerIndex:
         candidate_column: str | None = None,
         sheet: str | None = None,
         keep_duplicates: bool = False,
+        replace: bool = False,
         ray: str | None = None,
     ) -> None:
         """Add answers, read as in `build`; all are there afterwards, or none.
 
         Those that are there already, with the same question where they have one, are left out, and a note
-        says how many, unless `keep_duplicates` adds them again. Points of new answers are new files; BM25's
+        says how many, unless `keep_duplicates` adds them again. With `replace` an answer takes the place of
+        the one that has its `candidate_id`. Points of new answers are new files; BM25's
         scores are computed again for all texts. A UserError names identifiers that the index has already.
         """
         with _connected(ray) as module, held(self.folder):
             now = type(self).open(self.folder)._state
             layout = Layout(question_column, candidate_column, sheet)
-            known = None if keep_duplicates else np.delete(hashes_of_texts(now.texts()), now.deleted)
-            shards = read_shards(tables_in(table), _CHUNK, module, now, layout, known)
+            tables, before, known = tables_in(table), now.manifest, None
+            if replace:
+                now = self._without(now, now.rows_of(ids_in(tables, layout)))
+            elif not (keep_duplicates or before.passage_length):
+                known = np.delete(hashes_of_texts(now.texts()), now.deleted)
+            length = before.passage_length
+            shards = read_shards(tables, _CHUNK, module, now, layout, known, length)
             first = next(shards, None)
             if first is None:  # All were known.
                 return
             shards = itertools.chain([first], shards)
             manifest = with_rows(self.folder, now.manifest, shards, module)
-            commit(self.folder, manifest, now.manifest)
+            commit(self.folder, manifest, before)
         self._reopen()
 
-    def delete(self, ids: Sequence[str]) -> None:
-        """Delete answers by their `candidate_id`; a UserError names those that the index does not have.
+    def delete(self, ids: Sequence[str] = (), *, where: Where | None = None) -> None:
+        """Delete answers by their `candidate_id`, and those of which conditions hold (see `search`).
 
-        Their texts stay in the files, and in BM25's frequencies.
+        A UserError names those that the index does not have, or says that it has none. Their texts stay in
+        the files, and in BM25's frequencies.
         """
         with held(self.folder):
             now = type(self).open(self.folder)._state
             names = pd.Series(list(dict.fromkeys(map(str, ids))), dtype=object)
-            rows = now.rows_of(names)
-            if (rows < 0).any():
-                unknown = ", ".join(map(repr, names[rows < 0][:5]))
-                raise UserError(f"{self.folder} has no answer {unknown}.")
-            deleted = np.sort(np.append(now.deleted, rows))
-            name = deleted_name(deleted)
-            with atomic_write(self.folder / name, "wb") as file:
-                np.save(file, deleted)
-            manifest = replace(now.manifest, deleted=name, n_deleted=len(deleted))
-            commit(self.folder, manifest, now.manifest)
+            rows, unknown = now.rows_of(names), now.lacks(names)
+            if len(unknown):
+                raise UserError(f"{self.folder} has no answer {', '.join(map(repr, unknown[:5]))}.")
+            kept = now.kept(where) if where else None
+            if kept is not None:
+                met = np.flatnonzero(kept)
+                if not len(met):
+                    raise UserError(f"{self.folder} has no answer of which this holds: {where}.")
+                rows = np.union1d(rows, met)
+            commit(self.folder, self._without(now, rows).manifest, now.manifest)
         self._reopen()
+
+    def _without(self, now: State, rows: np.ndarray) -> State:
+        """Write the numbers of further deleted rows, and give the state that has them."""
+        deleted = np.union1d(now.deleted, rows)
+        if len(deleted) == len(now.deleted):
+            return now
+        name = deleted_name(deleted)
+        with atomic_write(self.folder / name, "wb") as file:
+            np.save(file, deleted)
+        manifest = dataclasses.replace(now.manifest, deleted=name, n_deleted=len(deleted))
+        return State(self.folder, manifest, lambda: self._own.ranker)
 
     def _reopen(self) -> None:
         """Go on with the newest state, and with the model that is loaded."""
@@ -330,11 +420,32 @@ def _is_built(folder: Path) -> bool:
     return (folder / NAME).exists() and not (folder / BUILDING).exists()
 
 
-def _similarity(ranker: "Ranker | str | Path") -> str:
+def _begun(
+    ranker: "Ranker | str | Path | None",
+    first: Shard,
+    searched: list[str],
+    first_stages: Sequence[str] | None,
+) -> Manifest:
+    """Give the manifest of an index without rows, whose first table is known."""
+    similarity = ""
+    if ranker is not None:
+        loaded = load(Path(ranker)) if isinstance(ranker, (str, Path)) else ranker
+        similarity = _similarity(loaded)
+        texts = first.parts[0].table()["candidate"].to_pylist()
+        if know_english_alone(loaded.vectors) and not looks_english(texts):
+            say(NOT_ENGLISH)
+    columns = [name for name in first.schema.names if name not in ("candidate_id", "candidate")]
+    if first_stages is None:
+        stages = names_for(with_model=ranker is not None, n_answers=first.rows)
+    else:
+        stages = check_names(first_stages, with_model=ranker is not None)
+    return Manifest([], "", similarity, columns, searched, stages)
+
+
+def _similarity(ranker: "Ranker") -> str:
     """Ask a ranker what its nearest answers are nearest by; a UserError says that they are not its best."""
-    loaded = load(Path(ranker)) if isinstance(ranker, (str, Path)) else ranker
-    loaded.check_nearest_is_best()
-    return loaded.similarity
+    ranker.check_nearest_is_best()
+    return ranker.similarity
 
 
 def _connected(address: str | None) -> AbstractContextManager[Any]:

@@ -12,15 +12,24 @@ from zipfile import BadZipFile, ZipFile
 
 from answer_ranking.base.errors import DamagedFileError, UserError
 from answer_ranking.base.files import atomic_write, read_content, refuse_links
+from answer_ranking.ranking.search.confidence import Confidence
+from answer_ranking.ranking.search.first_stages import parts_of
+from answer_ranking.ranking.search.first_stages.word_options import WordOptions
 
 NAME, BUILDING = "manifest.json", "building"
-FORMAT = 4
+FORMAT = 5
 _WHOLE, _END = 2**20, 2**18  # bytes: files up to the first are read whole, of larger ones both ends
 _MOST_ROWS = 2**40
 # The files and folders of an index, which are called by what `name_of` gives.
 OWN = re.compile("segments/[0-9a-f]{24}|[a-z0-9]+-[0-9a-f]{24}(-codes)?|deleted-[0-9a-f]{24}[.]npy")
 _BELOW = re.compile("(/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*")
 _WRONG = (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError)
+_NEW_IN_FORMAT_5: dict[str, Any] = {
+    "words": {"stemmer": "", "stop_words": []},
+    "passage_length": 0,
+    "default_stage": "",
+    "confidence": None,
+}
 _AGAIN = "Build the index again: answer-ranking index ANSWERS --model MODEL --output INDEX."
 
 
@@ -56,6 +65,14 @@ class Manifest:
     """The columns in which a question's words are looked for."""
     first_stages: list[str] = field(default_factory=lambda: ["bm25"])
     """The first stages that it has."""
+    words: WordOptions = field(default_factory=WordOptions)
+    """How BM25 makes words of a text."""
+    passage_length: int = 0
+    """The most characters of a passage, of which an answer may have several rows; 0 for whole answers."""
+    default_stage: str = ""
+    """The first stage, or the fusion, of a search that names none; empty for `choices_of`'s first."""
+    confidence: Confidence | None = None
+    """How sure an answer is; None where nothing was learnt about it."""
     stages: dict[str, StageFolder] = field(default_factory=dict)
     """By the name of a first stage, its folder, where it has one."""
     deleted: str = ""
@@ -105,7 +122,7 @@ class Manifest:
         try:
             facts = json.loads(content)
             sha256 = facts.pop("sha256")
-            if facts["format"] not in (2, 3, FORMAT):
+            if facts["format"] not in (2, 3, 4, FORMAT):
                 raise UserError(
                     f"{folder} was made by answer-ranking {facts['package']:.40} in format "
                     f"{facts['format']}; this version reads format {FORMAT}. {_AGAIN}"
@@ -115,8 +132,10 @@ class Manifest:
             found = facts.pop("format")
             if found == 2:
                 facts = _of_format_2(facts)
-            if found < FORMAT:
+            if found < 4:
                 facts = _of_format_3(facts)
+            if found < FORMAT:
+                facts = {**_NEW_IN_FORMAT_5, **facts}
             manifest = cls(**_checked(facts))
             manifest.check_names()
         except _WRONG as error:
@@ -177,8 +196,11 @@ def _checked(facts: dict[str, Any]) -> dict[str, Any]:
 
     Whoever can compute the hash may have written anything.
     """
-    fields: dict[str, Any] = {"n_deleted": _count(facts["n_deleted"])}
-    for name in ("model", "similarity", "deleted", "package"):
+    fields: dict[str, Any] = {"passage_length": _count(facts["passage_length"])}
+    stemmer, stop_words = _text(facts["words"]["stemmer"]), _list(facts["words"]["stop_words"])
+    fields["words"] = WordOptions(stemmer, tuple(map(_text, stop_words)))
+    fields["n_deleted"] = _count(facts["n_deleted"])
+    for name in ("model", "similarity", "default_stage", "deleted", "package"):
         fields[name] = _text(facts[name])
     for name in ("columns", "searched", "first_stages"):
         fields[name] = list(map(_text, _list(facts[name])))
@@ -192,12 +214,19 @@ def _checked(facts: dict[str, Any]) -> dict[str, Any]:
         n_within.append(rows)
     for name, (size, print_) in facts["files"].items():
         fields["files"][name] = (_count(size), _text(print_))
+    confidence = facts["confidence"]
+    fields["confidence"] = None if confidence is None else Confidence.read(confidence)
     if unknown := facts.keys() - fields.keys():
         raise ValueError(f"it has the unknown field {min(unknown)!r:.40}")
     if not 0 < n_rows <= _MOST_ROWS or max(n_within) > n_rows:
         raise ValueError(f"it counts {n_rows:,} rows, and {max(n_within):,} of them")
     if fields["similarity"] not in ("", "hyperbolic", "cosine"):
         raise ValueError("its similarity is none that an index has")
+    asked = parts_of(fields["default_stage"]) if fields["default_stage"] else []
+    if confidence is not None:
+        asked += fields["confidence"].stages
+    if not set(asked) <= set(fields["first_stages"]):
+        raise ValueError("it asks a first stage that it has not")
     if not fields["first_stages"]:
         raise ValueError("it has no first stage")
     if not fields["searched"] or not {"candidate", *fields["columns"]}.issuperset(fields["searched"]):

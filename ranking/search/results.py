@@ -30,12 +30,16 @@ class Results:
 
     Attributes:
         table: see `AnswerIndex.search`.
+        rows: the rows of the index in which the answers stand, int64.
         unknown: the identifiers of the questions of which the model knows no word.
+        refused: the identifiers of the questions to which no answer is as sure as was asked for.
         n_questions: how many questions were asked.
     """
 
     table: pd.DataFrame
+    rows: np.ndarray
     unknown: list[str]
+    refused: list[str]
     n_questions: int
 
     @property
@@ -51,7 +55,7 @@ class Results:
 
 
 def ranked(
-    asked: pd.DataFrame, n_found: Sequence[int], answers: pd.DataFrame, scores: np.ndarray
+    asked: pd.DataFrame, n_found: Sequence[int], answers: pd.DataFrame, scores: pd.DataFrame
 ) -> pd.DataFrame:
     """Put the answers of each question into the order of their scores; equal ones keep their order.
 
@@ -59,15 +63,15 @@ def ranked(
         asked: the questions, with `question_id` and `question`.
         n_found: how many of the answers belong to each question, in turn.
         answers: the answers to all questions.
-        scores: their scores, float64.
+        scores: their `score`, float64, and further columns that stand beside it.
     """
     question = np.repeat(np.arange(len(asked)), n_found)
-    order = np.lexsort((-scores, question))
+    order = np.lexsort((-scores["score"], question))
     begins = np.cumsum(n_found) - n_found
     rank = np.arange(1, len(order) + 1) - begins[question]
     head = asked.iloc[question].reset_index(drop=True)
-    head = head.assign(rank=rank, score=scores[order])
-    return pd.concat([head, answers.iloc[order].reset_index(drop=True)], axis=1)
+    parts = [part.iloc[order].reset_index(drop=True) for part in (scores, answers)]
+    return pd.concat([head.assign(rank=rank), *parts], axis=1)
 
 
 def rescored(

@@ -2,7 +2,7 @@
 
 import hashlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -194,15 +194,6 @@ def of_segments(rows: np.ndarray, starts: np.ndarray) -> Iterator[tuple[int, np.
         yield int(i), rows[bounds[i] : bounds[i + 1]] - starts[i]
 
 
-def matching(column: pa.ChunkedArray, values: Sequence) -> np.ndarray:
-    """Say which rows have one of the values, bool `(rows,)`; text, such as "3", is read as the column's type.
-
-    An ArrowException says that a value is none of this type.
-    """
-    wanted = pa.array([pa.scalar(value).cast(column.type).as_py() for value in values], column.type)
-    return pc.is_in(column, wanted).to_numpy()
-
-
 class Part(NamedTuple):
     """The rows of a segment that is not made yet."""
 
@@ -215,7 +206,8 @@ class Part(NamedTuple):
     def name(self, manifest: Manifest) -> str:
         """Name the segment by what it is made of, so that what was finished before a kill is known again."""
         sha256 = hashlib.sha256(self.content).hexdigest()
-        made_by = (manifest.model, *manifest.first_stages, *manifest.searched)
+        words = (manifest.words.stemmer, *manifest.words.stop_words)
+        made_by = (manifest.model, *manifest.first_stages, *manifest.searched, *words)
         return name_of(str(FORMAT), *made_by, str(self.shift), sha256)
 
     def table(self) -> pa.Table:

@@ -17,6 +17,7 @@ import pyarrow as pa
 from answer_ranking.base.errors import UserError, say
 from answer_ranking.data_prep.table_files import SUFFIXES
 from answer_ranking.ranking.search.answers import QUESTION, USUAL, Layout, answers_of, named, refuse_ids
+from answer_ranking.ranking.search.passages import split_rows
 from answer_ranking.ranking.search.segments import Part, joined, to_parquet
 from answer_ranking.ranking.search.state import State
 from answer_ranking.ranking.search.tasks import spread
@@ -79,6 +80,7 @@ def read_shards(
     now: State | None = None,
     layout: Layout = USUAL,
     known: np.ndarray | None = None,
+    passage_length: int = 0,
 ) -> Iterator[Shard]:
     """Read tables in their order, here or in tasks of a cluster; no identifier may occur twice.
 
@@ -91,6 +93,7 @@ def read_shards(
         now: the state of the index to which the rows are added. Rows without `candidate_id` are numbered on.
         layout: where the texts stand in the tables.
         known: what `hashes_of_texts` gives for texts to leave out; None to add them again.
+        passage_length: the most characters of a passage; 0 for whole answers.
 
     Raises:
         UserError: a table cannot be read, or an identifier is there already.
@@ -104,10 +107,11 @@ def read_shards(
     sent = ((table, _content(table) if ray is not None else None) for table in tables)
     first: list[Shard] = []
     schema = now.segments.schema if now is not None else None
+    shared = (schema, chunk_rows, layout, known, passage_length)
     if schema is None:
-        first = list(spread(read_shard, (None, chunk_rows, layout, None), itertools.islice(sent, 1), ray))
+        first = list(spread(read_shard, (None, *shared[1:]), itertools.islice(sent, 1), ray))
         schema = first[0].schema
-    shards = itertools.chain(first, spread(read_shard, (schema, chunk_rows, layout, known), sent, ray))
+    shards = itertools.chain(first, spread(read_shard, (schema, *shared[1:]), sent, ray))
     for number, shard in enumerate(shards):
         if shard.n_known:
             say(f"{shard.n_known:,} answers are in the index already, and are left out (--keep-duplicates).")
@@ -126,11 +130,11 @@ def read_shards(
 
 
 def read_shard(
-    shared: tuple[pa.Schema | None, int, Layout, np.ndarray | None],
+    shared: tuple[pa.Schema | None, int, Layout, np.ndarray | None, int],
     table: tuple[Path | pd.DataFrame, bytes | None],
 ) -> Shard:
     """Read and check a table, or the content of its file, and cut it into parts of `chunk_rows`."""
-    (schema, chunk_rows, layout, known), (source, content) = shared, table
+    (schema, chunk_rows, layout, known, passage_length), (source, content) = shared, table
     if content is None or isinstance(source, pd.DataFrame):
         rows, numbered = answers_of(source, schema, layout)
     else:
@@ -145,10 +149,24 @@ def read_shard(
             print(said.getvalue().replace(str(copy), str(source)), end="", file=sys.stderr)
     n_read = len(rows)
     rows = _without(known, rows, numbered)
+    n_known, hashes = n_read - len(rows), _hashes(rows["candidate_id"].to_pandas())
+    if passage_length:
+        rows = split_rows(rows, passage_length)
     chunks = [rows.slice(start, chunk_rows) for start in range(0, len(rows), chunk_rows)]
     parts = [Part(to_parquet(chunk), len(chunk)) for chunk in chunks]
-    hashes = _hashes(rows["candidate_id"].to_pandas())
-    return Shard(rows.schema, parts, numbered, hashes, n_read - len(rows))
+    return Shard(rows.schema, parts, numbered, hashes, n_known)
+
+
+def ids_in(tables: Sequence[Path | pd.DataFrame], layout: Layout) -> pd.Series:
+    """Read the identifiers of answers; a UserError says that a table has none."""
+    ids = []
+    for table in tables:
+        rows, numbered = answers_of(table, layout=layout)
+        if numbered:
+            where = "the table" if isinstance(table, pd.DataFrame) else table
+            raise UserError(f"{where}: the column 'candidate_id' is missing, which says what to replace.")
+        ids.append(rows["candidate_id"].to_pandas())
+    return pd.concat(ids)
 
 
 def hashes_of_texts(rows: pa.Table) -> np.ndarray:
@@ -205,7 +223,7 @@ def _refuse_known(
         ids.append(pd.Series(own))
     where = "the table" if isinstance(tables[-1], pd.DataFrame) else tables[-1]
     if now is not None:
-        refuse_ids(ids[-1][now.rows_of(ids[-1]) >= 0], f"{where}: the index has already")
+        refuse_ids(ids[-1].drop(now.lacks(ids[-1]).index), f"{where}: the index has already")
     for table, others in zip(tables[:-1], ids[:-1], strict=True):
         other = "a table before it" if isinstance(table, pd.DataFrame) else table
         refuse_ids(ids[-1][ids[-1].isin(others)], f"{where}: {other} has already")

@@ -1,8 +1,8 @@
 """One state of an index, which stays as it is while others are written."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -12,17 +12,15 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import allow_files
 from answer_ranking.ranking.search.answers import QUESTION
 from answer_ranking.ranking.search.checked_array import map_array
+from answer_ranking.ranking.search.conditions import Where, check_columns, conditions_of
 from answer_ranking.ranking.search.first_stages import Entry, choices_of, entries_of, parts_of
 from answer_ranking.ranking.search.first_stages.fusion import Fusion
 from answer_ranking.ranking.search.first_stages.protocol import IndexFiles, Searcher
 from answer_ranking.ranking.search.manifest import NAME, Manifest, damaged, name_of
-from answer_ranking.ranking.search.segments import Segments, matching
+from answer_ranking.ranking.search.segments import Segments
 
 if TYPE_CHECKING:
     from answer_ranking.ranking.ranker import Ranker
-
-
-_SEVERAL = (Sequence, np.ndarray, set, pd.Series)
 
 
 def deleted_name(rows: np.ndarray) -> str:
@@ -52,7 +50,9 @@ class State:
     @property
     def choices(self) -> list[str]:
         """The first stages, and the fusions that have a name; the default first."""
-        return choices_of(list(self._searchers))
+        choices = choices_of(list(self._searchers))
+        default = self.manifest.default_stage
+        return list(dict.fromkeys([default, *choices])) if default else choices
 
     def searcher(self, name: str) -> Searcher:
         """Give a first stage, or the fusion of several; a UserError lists those that the index has."""
@@ -66,25 +66,27 @@ class State:
         searchers = [self._searchers[part] for part in parts]
         return searchers[0] if len(searchers) == 1 else Fusion(searchers)
 
-    def kept(self, where: Mapping[str, Any]) -> np.ndarray | None:
+    def kept(self, where: Where) -> np.ndarray | None:
         """Say which rows may be found, bool `(rows,)`; None for all."""
-        if not where and not len(self.deleted):
+        conditions = conditions_of(where)
+        check_columns(conditions, self.segments.schema.names)
+        if not conditions and not len(self.deleted):
             return None
         keep = np.ones(self.manifest.rows, bool)
         keep[self.deleted] = False
-        known = self.segments.schema.names
-        for name, value in where.items():
-            if name not in known:
-                columns = ", ".join(known)
-                raise UserError(f"the index has no column {name!r}: it has {columns}.")
-            several = isinstance(value, _SEVERAL) and not isinstance(value, str)
-            wanted = list(value) if several else [value]
-            try:
-                keep &= matching(self.segments.column(name), wanted)
-            except (pa.ArrowException, OverflowError) as error:
-                what = f"the column {name!r} cannot be compared with {value!r}"
-                raise UserError(f"{what}: {error}.") from error
+        for condition in conditions:
+            keep &= condition.holds(self.segments.column(condition.column))
         return keep
+
+    def scores(self, questions: Sequence[str], rows: Sequence[np.ndarray]) -> pd.DataFrame:
+        """Score the rows found for each question, in turn, by every first stage; NaN for none."""
+        scored = {}
+        for name, searcher in self._searchers.items():
+            parts = [np.empty(0)]
+            for question, own in zip(questions, rows, strict=True):
+                parts.append(_scores_of(searcher, question, own, self.manifest.rows))
+            scored[name] = np.concatenate(parts)
+        return pd.DataFrame(scored)
 
     def ids(self) -> pd.Series:
         """Read the identifiers of all rows, deleted ones included."""
@@ -96,11 +98,24 @@ class State:
         return pa.table({name: self.segments.column(name) for name in names})
 
     def rows_of(self, ids: pd.Series) -> np.ndarray:
-        """Find the rows of identifiers, int64; -1 where there is none, or none that is not deleted."""
-        own = self.ids()
-        rows = np.delete(np.arange(len(own)), self.deleted)
-        place = pd.Index(own.to_numpy()[rows]).get_indexer(pd.Index(ids.astype(object)))
-        return np.where(place < 0, -1, rows[place] if len(rows) else -1)
+        """Find the rows of identifiers, int64, deleted ones left out; a passage is a row of its answer's."""
+        is_one = self.ids().isin(ids).to_numpy(copy=True)
+        is_one[self.deleted] = False
+        return np.flatnonzero(is_one)
+
+    def lacks(self, ids: pd.Series) -> pd.Series:
+        """Give those identifiers that no row has which is not deleted."""
+        return ids[~ids.isin(self.ids().drop(self.deleted))]
+
+
+def _scores_of(searcher: Searcher, question: str, rows: np.ndarray, n_rows: int) -> np.ndarray:
+    """Score some rows for a question, float64; NaN for those that the first stage does not find."""
+    if not len(rows):
+        return np.empty(0)
+    keep = np.zeros(n_rows, bool)
+    keep[rows] = True
+    found = searcher.search([question], len(rows), keep)
+    return pd.Series(found.scores[0], found.rows[0], dtype=float).reindex(rows).to_numpy()
 
 
 def _entries(folder: Path, manifest: Manifest) -> list[Entry]:

@@ -4,7 +4,7 @@
     python reproduce/studies/norms.py --dataset trecqa --model cosineqa
 
 Trains one seed with the options of the data set's own script. Leaves figures in the output folder, and prints
-the tables. Figure 4 needs scikit-learn: pip install -e '.[analysis]'.
+the tables.
 
 The paper says that questions have longer vectors than answers. The last table looks: effect sizes with 95 %
 intervals by the bootstrap over questions, plain and at equal numbers of words.
@@ -13,7 +13,6 @@ With --record the numbers and Table 9 are kept, and the figures go to docs/. Tab
 texts and is printed only.
 """
 
-import importlib.util
 import sys
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -87,10 +86,6 @@ def presets(dataset: str) -> list[Experiment]:
 def analyse(experiment: Experiment) -> dict[str, Any]:
     """Train, make all figures and tables, and keep them if wanted; return the numbers."""
     options = experiment.run
-    if options.tsne_texts and importlib.util.find_spec("sklearn") is None:
-        raise UserError(
-            "Figure 4 needs scikit-learn: pip install -e '.[analysis]', or leave it out: --tsne-texts 0."
-        )
     path = options.record_file
     subject = {"dataset": experiment.data.dataset, "model": experiment.title}
     record = StudyRecord(path, subject, {}, extent_of=lambda _: {}, needed=("norms",))

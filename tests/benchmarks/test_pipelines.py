@@ -1,6 +1,4 @@
-"""The benchmark of pipelines: how its FAQ is drawn, and what it measures."""
-
-from types import SimpleNamespace
+"""The benchmark of pipelines: how its FAQs are drawn, and what it measures."""
 
 import numpy as np
 import pandas as pd
@@ -8,46 +6,59 @@ import pipelines
 import pytest
 
 from answer_ranking.base.errors import UserError
+from answer_ranking.data_prep import Dataset
+from answer_ranking.data_prep.dataset import OWN_TABLES
+from answer_ranking.ranking.pipelines import indexed_answers
 
-TABLE = pd.DataFrame(
-    [
-        ("Who painted the chapel?", "Ann painted the chapel.", 1),
-        ("Which chapel did Ann paint?", "Ann painted the chapel.", 1),
-        ("Who painted the chapel?", "Rain fell.", 0),
-        ("When did it rain?", "Rain fell on Monday.", 1),
-        ("On which day was there rain?", "Rain fell on Monday.", 1),
-        ("Where is Rome?", "Rome is in Italy.", 1),
-    ],
-    columns=["question", "candidate", "label"],
-)
+ASKED = ("Who painted {}?", "Which painter made {}?", "{}: by whom?", "Whose work is {}?")
 
 
-def test_an_faq_has_answers_with_another_question(monkeypatch):
-    monkeypatch.setattr(pipelines, "load_dataset", lambda name: SimpleNamespace(test=TABLE))
-    faq = pipelines.make_faq("any", 2, typos=2)
-    assert sorted(faq.table["answer"]) == ["Ann painted the chapel.", "Rain fell on Monday."]
-    right = set(TABLE[TABLE["label"] == 1][["question", "candidate"]].itertuples(index=False, name=None))
-    for own, answer, other, wrong in zip(
-        faq.table["question"], faq.table["answer"], faq.asked, faq.misspelled, strict=True
-    ):
-        assert {(own, answer), (other, answer)} <= right and own != other and other != wrong
-    again = pipelines.make_faq("any", 2, typos=2)
-    assert again.asked == faq.asked and again.misspelled == faq.misspelled
-    with pytest.raises(UserError, match="any: 2 answers have several questions"):
-        pipelines.make_faq("any", 3, typos=2)
+def table(names, wordings):
+    rows = []
+    for name in names:
+        for number, wording in enumerate(wordings):
+            rows.append((f"{name}{number}", wording.format(name), name, f"Ann painted {name}.", 1))
+            rows.append((f"{name}{number}", wording.format(name), "x", "Rain fell.", 0))
+    return pd.DataFrame(rows, columns=["question_id", "question", "candidate_id", "candidate", "label"])
 
 
-def test_a_typo_changes_letters_alone():
+@pytest.fixture
+def dataset():
+    parts = [table(names, ASKED) for names in (["chapel", "door"], ["gate"], ["wall", "roof", "hall"])]
+    return Dataset(*parts, OWN_TABLES)
+
+
+def test_every_answer_has_a_question_in_each_part(dataset):
+    faq = pipelines.several_questions(dataset, 2)
+    right = dataset.test[dataset.test["label"] == 1]
+    pairs = set(right[["question", "candidate"]].itertuples(index=False, name=None))
+    asked = set()
+    for part in faq.splits.values():
+        assert set(part[["question", "candidate"]].itertuples(index=False, name=None)) <= pairs
+        assert (
+            part["candidate"].nunique() == 2 and part["candidate"].tolist() == faq.test["candidate"].tolist()
+        )
+        asked |= set(part["question"])
+    assert len(asked) == 6
+    pd.testing.assert_frame_equal(faq.dev, pipelines.several_questions(dataset, 2).dev)
+    with pytest.raises(UserError, match="3 answers have three questions"):
+        pipelines.several_questions(dataset, 4)
+
+
+def test_the_parts_of_the_publishers_share_no_question(dataset):
+    dataset.test["question"] = dataset.test["question"].str.replace("hall", "gate")
+    faq = pipelines.right_answers(dataset, 5)
+    sizes = {name: part["question"].nunique() for name, part in faq.splits.items()}
+    assert sizes == {"train": 5, "dev": 4, "test": 5}
+    assert not set(faq.dev["question"]) & set(faq.test["question"])
+    assert all(part["label"].all() for part in faq.splits.values())
+    assert len(indexed_answers(faq)["answer"].unique()) >= 4
+
+
+def test_a_typo_changes_letters_of_the_test_questions_alone(dataset):
     rng = np.random.default_rng(0)
     assert {pipelines.misspelled("ab", 1, rng)[-1] for _ in range(50)} == {"a", "b"}
     assert pipelines.misspelled("a 1?", 5, rng) == "a 1?"
-
-
-def test_questions_of_the_faq_itself_find_their_answers():
-    table = pd.DataFrame({"candidate_id": ["a", "b"], "question": ["Is it xylo?", "Is it vest?"]})
-    faq = pipelines.FAQ(table.assign(answer="It is."), ["Is it xylo?", "Is it vest?"], ["It xlyo", "It vets"])
-    rows = {(row["pipeline"], row["searched"]): row for row in pipelines.measure_faq(faq)}
-    assert rows["bm25", "question + answer"]["mrr@10"] == 1
-    assert rows["bm25", "question + answer"]["mrr@10_typos"] == (1 + 1 / 2) / 2
-    assert rows["ngrams", "question + answer"]["mrr@10_typos"] == 1
-    assert rows["bm25", "answer"]["p@1"] == 1 / 2
+    wrong = pipelines.with_typos(dataset, 2)
+    assert wrong.dev is dataset.dev and (wrong.test["question"] != dataset.test["question"]).all()
+    assert wrong.test["candidate"].tolist() == dataset.test["candidate"].tolist()

@@ -13,13 +13,14 @@ from answer_ranking.models import hyperqa
 from answer_ranking.ranking import Ranker
 from answer_ranking.ranking.pipelines import (
     Pipeline,
-    _answers,
     _comparison,
     _first_stages,
     _reciprocal_ranks,
     compare_pipelines,
+    indexed_answers,
     read_pipeline,
 )
+from answer_ranking.ranking.search.first_stages import parts_of
 
 NAMES = [
     f"{colour}{thing}" for colour in ("red", "blue", "grey") for thing in ("fox", "stone", "river", "kettle")
@@ -55,6 +56,13 @@ def test_letters_find_words_that_are_written_otherwise(faq):
     assert measured.loc["bm25 in answer", "dev"] == 0 and measured.loc["ngrams in answer", "dev"] == 1
     assert "ngrams" in compared.best.first_stage and compared.measured["dev"].iloc[0] == 1
     assert {each.rerank for each in compared.pipelines} == {"", "cosinet_squad"}
+    refusals = compared.refusals
+    assert refusals.confidence.stages == tuple(parts_of(compared.best.first_stage))
+    # Every threshold answers fewer of the questions than the one before, foreign ones first.
+    shares = refusals.curve[["answered", "foreign"]].to_numpy()
+    assert (np.diff(shares, axis=0) <= 0).all() and shares[0].tolist() == [1, shares[0, 1]]
+    kept = refusals.curve[refusals.curve["min_confidence"] == refusals.suggested].iloc[0]
+    assert kept["answered"] >= 0.5 > kept["foreign"]
     header, rows = compared.table()
     assert len(rows) == len(measured) and all(len(row) == len(header) for row in rows)
 
@@ -65,10 +73,10 @@ def test_what_an_index_of_very_many_answers_lacks_is_left_out():
 
 
 def test_questions_of_dev_and_test_are_not_indexed(faq):
-    answers = _answers(faq)
+    answers = indexed_answers(faq)
     assert set(answers["question"].dropna()) == set(faq.train["question"])
     shorter = Dataset(faq.train[:4], faq.dev, faq.test, OWN_TABLES)
-    answers = _answers(shorter)
+    answers = indexed_answers(shorter)
     assert len(answers) == 12 and answers["question"].notna().sum() == 2
 
 
@@ -101,10 +109,11 @@ def test_a_pipeline_is_read_again(tmp_path):
         {pipeline: {name: pd.DataFrame({"rr": [1.0], "ms": [1.0]}) for name in ("dev", "test")}}, 1, {}
     )
     (tmp_path / "result.json").write_text(json.dumps(compared.as_json()))
-    assert read_pipeline(tmp_path) == pipeline
+    assert read_pipeline(tmp_path) == (pipeline, None)
     assert pipeline.model_of(tmp_path) == tmp_path / "model"
     assert pipeline.index_options()["first_stages"] == ["ngrams", "nearest", "bm25"]
-    assert pipeline.search_options(tmp_path).endswith("--rerank cosinet_squad --rerank-depth 30")
+    assert pipeline.index_options()["default_stage"] == "ngrams+both"
+    assert pipeline.search_options(tmp_path) == "--rerank cosinet_squad --rerank-depth 30"
 
 
 @pytest.mark.parametrize(
@@ -115,6 +124,7 @@ def test_a_pipeline_is_read_again(tmp_path):
         ('{"pipeline": {"first_stage": "bm25", "search": ["answer"], "model": "/etc"}}', "no model"),
         ('{"pipeline": {"first_stage": "xyz", "search": ["answer"]}}', "is damaged"),
         ('{"pipeline": {"search": 3}}', "is damaged"),
+        ('{"pipeline": {"first_stage": "bm25"}, "confidence": {"bias": "x"}}', "is damaged"),
         ("{", "is damaged"),
     ],
 )

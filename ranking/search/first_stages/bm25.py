@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from answer_ranking.data_prep.words import words_of
 from answer_ranking.ranking.search.checked_array import CheckedArray, read_checked, write_sums
 from answer_ranking.ranking.search.first_stages.protocol import IndexFiles, Searcher, Texts
 from answer_ranking.ranking.search.first_stages.term_counts import (
@@ -18,6 +17,7 @@ from answer_ranking.ranking.search.first_stages.term_counts import (
     read_all_terms,
     reading,
 )
+from answer_ranking.ranking.search.first_stages.word_options import WordOptions
 from answer_ranking.ranking.search.manifest import StageFolder, damaged
 from answer_ranking.ranking.search.results import Candidates
 from answer_ranking.ranking.search.tasks import Model
@@ -45,11 +45,14 @@ class BM25:
     name = "bm25"
     file = "words.npz"
     """The file of a segment that holds what `counts_of` gives."""
-    terms_of = staticmethod(words_of)
+
+    def terms_of(self, words: WordOptions) -> Callable[[str], list[str]]:
+        """Give the function that splits a text."""
+        return words.words_of
 
     def encode(self, texts: Texts, model: Model | None) -> dict[str, pa.Buffer]:
         """Count the terms of texts."""
-        return {self.file: saved(np.savez, **counts_of(texts.searched, self.terms_of))}
+        return {self.file: saved(np.savez, **counts_of(texts.searched, self.terms_of(texts.words)))}
 
     def build(self, files: IndexFiles, name: str, ray: Any) -> StageFolder:
         """Compute the scores of all terms in all texts."""
@@ -64,7 +67,7 @@ class BM25:
         if self.name not in files.manifest.stages:
             raise damaged(files.folder, ValueError(f"it has no files of {self.name}"))
         folder, rows = files.manifest.stages[self.name]
-        return TermIndex(files.folder / folder, rows, self.terms_of)
+        return TermIndex(files.folder / folder, rows, self.terms_of(files.manifest.words))
 
 
 class TermIndex:

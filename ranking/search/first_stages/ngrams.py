@@ -1,7 +1,10 @@
 """The first stage `ngrams`: texts that share runs of letters with a question, whatever their language."""
 
+from collections.abc import Callable
+
 from answer_ranking.data_prep.words import plain_text
 from answer_ranking.ranking.search.first_stages.bm25 import BM25
+from answer_ranking.ranking.search.first_stages.word_options import WordOptions
 
 _SHORTEST, _LONGEST = 3, 5
 
@@ -29,4 +32,7 @@ class NGrams(BM25):
 
     name = "ngrams"
     file = "ngrams.npz"
-    terms_of = staticmethod(ngrams_of)
+
+    def terms_of(self, words: WordOptions) -> Callable[[str], list[str]]:
+        """Give the function that splits a text, whatever a word is."""
+        return ngrams_of

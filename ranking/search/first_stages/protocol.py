@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
+from answer_ranking.ranking.search.first_stages.word_options import WordOptions
 from answer_ranking.ranking.search.manifest import Manifest, StageFolder
 from answer_ranking.ranking.search.results import Candidates
 from answer_ranking.ranking.search.tasks import Model
@@ -22,6 +23,7 @@ class Texts(NamedTuple):
     answers: list[str]
     searched: list[str]
     """The columns in which a question's words are looked for, joined: an FAQ's question and answer."""
+    words: WordOptions
 
 
 @dataclass(frozen=True)

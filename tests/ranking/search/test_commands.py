@@ -98,6 +98,14 @@ def test_adding_and_deleting(command, table, tmp_path):
     assert ran.code == 2 and "more.csv: the column 'candidate_id' is missing" in ran.err
     (tmp_path / "gone.csv").write_text("Candidate_ID,Answer,note,Note,,\nc6,A dog.,,,,\n")
     assert "4 answers" in command("index", tmp_path / "gone.csv", "--output", index, "--delete").out
+    removed = command("index", "--output", index, "--delete", "--where", "topic!=a")
+    assert "3 answers" in removed.out
+    (tmp_path / "new.csv").write_text("candidate_id,answer\nc1,'=Snow fell.\n")
+    assert "3 answers" in command("index", tmp_path / "new.csv", "--output", index, "--replace").out
+    command("search", index, "snow", "--output", tmp_path / "found.xlsx")
+    found = pd.read_excel(tmp_path / "found.xlsx")
+    assert found[["rank", "candidate_id", "candidate"]].to_numpy().tolist() == [[1, "c1", "=Snow fell."]]
+    assert found["score"][0] > 0 and found["topic"].isna().all()
     (tmp_path / "empty.jsonl").write_text('{"candidate_id": "c1"}\n{"candidate_id": null}\n')
     ran = command("index", tmp_path / "empty.jsonl", "--output", index, "--delete")
     assert ran.code == 2 and "empty.jsonl, line 2: the candidate_id is empty" in ran.err
@@ -145,7 +153,7 @@ def test_a_table_of_questions_is_named_with_its_line(command, table, tmp_path, t
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["index", "a.csv", "--output", "i", "--add", "--delete"], "are two commands"),
+        (["index", "a.csv", "--output", "i", "--add", "--delete"], "are three commands"),
         (["index", "a.csv", "--output", "i", "--add", "--model", "m"], "leave --model out"),
         (["index", "a.csv", "--output", "i", "--add", "--search", "answer"], "leave --search out"),
         (["index", "a.csv", "--output", "i", "--add"], "i is not an index"),
@@ -155,8 +163,8 @@ def test_a_table_of_questions_is_named_with_its_line(command, table, tmp_path, t
         (["search", "absent", "Who?"], "absent is not an index"),
         (["search", "i"], "give either a question, or --questions FILE"),
         (["search", "i", "Who?", "--questions", "q.txt"], "give either a question"),
-        (["search", "i", "Who?", "--where", "topic"], "--where needs column=value"),
-        (["search", "i", "Who?", "--output", "a.txt"], "--output must end in .run, .csv or .jsonl"),
+        (["index", "a.csv", "--output", "i", "--where", "a=b"], "leave --where out"),
+        (["search", "i", "Who?", "--output", "a.txt"], "--output must end in .run, .csv, .xlsx or .jsonl"),
         (["search", "i", "Who?", "--rerank-depth", 5], "--rerank-depth goes with --rerank"),
         (["search", "i", "--questions", "absent.txt"], "absent.txt does not exist"),
     ],

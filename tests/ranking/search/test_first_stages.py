@@ -73,7 +73,7 @@ def test_a_first_stage_of_one_s_own(stub, tmp_path, monkeypatch, command):
         before.search("w3", first_stage="lengths")
 
 
-@pytest.mark.parametrize("format_", [2, 3])
+@pytest.mark.parametrize("format_", [2, 3, 4])
 @pytest.mark.parametrize("exact_up_to", [200_000, 500])
 def test_an_older_index_is_opened_and_added_to(
     stub, answers, signed, tmp_path, monkeypatch, exact_up_to, format_
@@ -83,7 +83,13 @@ def test_an_older_index_is_opened_and_added_to(
     own = ["nearest", "bm25"]
     expected = AnswerIndex.build(stub.StubRanker(), answers, tmp_path / "index", first_stages=own)
 
+    def as_format_4(facts):
+        for name in ("words", "passage_length", "default_stage", "confidence"):
+            del facts[name]
+        facts["format"] = 4
+
     def as_format_3(facts):
+        as_format_4(facts)
         del facts["searched"]
         facts |= {"format": 3, "first_stages": ["nearest", "bm25", "both"]}
 
@@ -94,7 +100,7 @@ def test_an_older_index_is_opened_and_added_to(
         old = {"format": 2, "bm25": stages["bm25"][0], "ball": ball, "ball_rows": rows}
         facts |= {**old, "first_stages": ["ball", "bm25", "both"]}
 
-    signed(tmp_path / "index", {2: as_format_2, 3: as_format_3}[format_])
+    signed(tmp_path / "index", {2: as_format_2, 3: as_format_3, 4: as_format_4}[format_])
     index = AnswerIndex.open(tmp_path / "index")
     assert index.manifest == expected.manifest
     assert index.first_stages == ["both", "nearest", "bm25"]
@@ -229,3 +235,22 @@ def test_the_page_on_search_lists_them():
         assert f"| `{entry.name}` | {entry.title} | {entry.about} |" in page
     for name in first_stages.FUSIONS:
         assert f"| `{name}` | {first_stages.title_of(name)} |" in page
+
+
+def test_stemmed_words_and_stop_words(tmp_path, command):
+    table = pd.DataFrame({"answer": ["He refunds it.", "The refunding of a parcel.", "It is the parcel."]})
+    plain = AnswerIndex.build(None, table, tmp_path / "plain")
+    index = AnswerIndex.build(None, table, tmp_path / "i", stemmer="english", stop_words="english")
+    stage = {"first_stage": "bm25"}
+    assert plain.search("refunded", **stage).empty and len(plain.search("the", **stage)) == 2
+    assert set(index.search("refunded", **stage)["candidate_id"]) == {"c1", "c2"}
+    assert index.search("the", **stage).empty and len(index.search("the", first_stage="ngrams"))
+    index.add(pd.DataFrame({"answer": ["They refund the money."]}))
+    again = AnswerIndex.open(tmp_path / "i")
+    assert set(again.search("refunded", **stage)["candidate_id"]) == {"c1", "c2", "c4"}
+    for name in ("stemmer", "stop_words"):
+        with pytest.raises(UserError, match=f"{name} must be one of .*english"):
+            AnswerIndex.build(None, table, tmp_path / "none", **{name: "klingon"})
+    table.to_csv(tmp_path / "a.csv", index=False)
+    assert command("index", tmp_path / "a.csv", "--output", tmp_path / "c", "--stemmer", "english").code == 0
+    assert len(AnswerIndex.open(tmp_path / "c").search("refunded", **stage)) == 2

@@ -178,6 +178,10 @@ def test_another_ranker_reranks_the_first(index, stub):
         ({"topic": ["food", "law"], "year": 2001}, lambda t: t["topic"].isin(["food"]) & (t["year"] == 2001)),
         ({"year": "2003"}, lambda t: t["year"] == 2003),
         ({"year": 1900}, lambda t: t["year"] == 1900),
+        (["topic=food", "topic=law"], lambda t: t["topic"].isin(["food", "law"])),
+        (["year>=2003", "year < 2007"], lambda t: t["year"].between(2003, 2006)),
+        (["year=2000", "topic!=law"], lambda t: (t["year"] == 2000) & (t["topic"] != "law")),
+        (["topic is not missing", "year > 2008"], lambda t: t["year"] == 2009),
     ],
 )
 def test_filters(index, answers, stub, stage, where, rows):
@@ -215,6 +219,52 @@ def test_a_filter_s_text_is_read_as_the_column_s_type(tmp_path):
         *({"code": value} for value in ("3", 3)),
     ):
         assert index.search("w1", where=where)["candidate_id"].tolist() == ["c1"], where
+
+
+def test_a_missing_value_is_equal_to_none(tmp_path):
+    table = pd.DataFrame({"text": ["w1 a", "w1 b", "w1 c"], "note": ["x", None, "y"], "n": [1, None, 3]})
+    index = AnswerIndex.build(None, table, tmp_path / "index")
+    for where, ids in (
+        (["note is missing"], {"c2"}),
+        (["note!=x"], {"c2", "c3"}),
+        (["n>=0"], {"c1", "c3"}),
+        (["note IS NOT missing", "n != 1"], {"c3"}),
+        ("note=x", {"c1"}),
+        ({"note": None}, {"c2"}),
+    ):
+        assert set(index.search("w1", where=where)["candidate_id"]) == ids, where
+    wrong = {"n>x": "cannot be compared", "n ~ 3": "is no condition", "m=1": "has no column"}
+    for where, message in wrong.items():
+        with pytest.raises(UserError, match=message):
+            index.search("w1", where=[where])
+
+
+def test_replacing(index, copy, answers):
+    question = "zyx xyz"
+    changed = pd.DataFrame({"candidate_id": ["a7", "new"], "answer": [f"{question} now.", question]})
+    own = AnswerIndex.open(copy)
+    own.add(changed, replace=True)
+    assert len(own) == 1001
+    found = own.search(question, first_stage="bm25")
+    assert set(found["candidate_id"]) == {"a7", "new"} and found["topic"].isna().all()
+    old = answers["answer"][7]
+    assert "a7" not in set(own.search(old, k=1001, first_stage="bm25")["candidate_id"])
+    with pytest.raises(UserError, match="'candidate_id' is missing"):
+        own.add(pd.DataFrame({"answer": ["x"]}), replace=True)
+    with pytest.raises(UserError, match="more than one row has"):
+        own.add(pd.concat([changed, changed]), replace=True)
+    assert AnswerIndex.open(copy).manifest == own.manifest
+
+
+def test_deleting_what_conditions_name(copy, answers):
+    own = AnswerIndex.open(copy)
+    own.delete(["a0"], where=["year>=2005", "topic=food"])
+    gone = (answers["year"] >= 2005) & (answers["topic"] == "food")
+    assert not gone[0] and len(own) == 1000 - gone.sum() - 1
+    found = AnswerIndex.open(copy).search("w1 w2 w3 w4", k=1000)
+    assert set(found["candidate_id"]) <= set(answers["candidate_id"][~gone][1:])
+    with pytest.raises(UserError, match="no answer of which this holds"):
+        own.delete(where=["year>=2005", "topic=food"])
 
 
 def test_no_tables_are_refused(copy, tmp_path):

@@ -3,7 +3,6 @@
 import itertools
 import re
 from dataclasses import replace
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -14,8 +13,6 @@ from answer_ranking.reproduce.experiments.data_options import DataOptions
 from answer_ranking.reproduce.experiments.options import Experiment
 from answer_ranking.reproduce.studies import norms
 from answer_ranking.reproduce.studies.norms import NormsOptions, analyse, level_of, presets
-
-WITH_TSNE = 150 if find_spec("sklearn") else 0
 
 
 def experiment(name, **options):
@@ -32,9 +29,9 @@ def test_figures_tables_and_numbers(tmp_path, capsys, monkeypatch):
 
     norms_train = norms.train
     monkeypatch.setattr(norms, "train", train)
-    found = analyse(experiment("hyperqa", output=tmp_path, tsne_texts=WITH_TSNE, pairs=2))
+    found = analyse(experiment("hyperqa", output=tmp_path, tsne_texts=150, pairs=2))
     figures = {path.name for path in tmp_path.glob("*.png") if path.read_bytes().startswith(b"\x89PNG")}
-    names = ["norms", "word_norms", *(["tsne"] if WITH_TSNE else [])]
+    names = ["norms", "word_norms", "tsne"]
     assert figures == {f"{name}-sample-hyperqa.png" for name in names}
     printed = capsys.readouterr().out
     assert printed.count("by level (Table 8)") == 2
@@ -103,7 +100,7 @@ def test_options_are_those_of_the_data_set_s_script(capsys):
     assert end.value.code == 2 and "--eq9" in capsys.readouterr().err
 
 
-def test_what_the_user_can_mend(monkeypatch):
+def test_what_the_user_can_mend():
     with pytest.raises(UserError, match="levels must be at least 2"):
         NormsOptions(levels=1)
     with pytest.raises(UserError, match="seed must be at least 0"):
@@ -112,6 +109,3 @@ def test_what_the_user_can_mend(monkeypatch):
         NormsOptions(record="Bad/Name")
     with pytest.raises(UserError, match=r"unknown data set 'a\.b'"):
         norms.main(["--dataset", "a.b"])
-    monkeypatch.setattr(norms.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(UserError, match="needs scikit-learn"):
-        analyse(experiment("hyperqa"))

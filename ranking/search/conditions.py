@@ -1,0 +1,105 @@
+"""Which rows of an index a search may find: conditions on its columns, such as "year>=2001"."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from answer_ranking.base.errors import UserError
+
+Where: TypeAlias = Mapping[str, Any] | Sequence[str]
+"""Values by their columns, or conditions as texts."""
+
+_COMPARED = re.compile(r"(.+?)(!=|<=|>=|=|<|>)(.*)", re.DOTALL)
+_MISSING = re.compile(r"(.+?)\s+is\s+(not\s+)?missing\s*", re.IGNORECASE)
+_FUNCTIONS = {
+    "!=": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
+_SEVERAL = (Sequence, np.ndarray, set, pd.Series)
+
+
+class Condition(NamedTuple):
+    """What must hold of a column."""
+
+    column: str
+    operator: str
+    """ "in", "missing", "not missing", or one of `_FUNCTIONS`."""
+    value: Any = None
+    """With "in", the values of which it has one."""
+
+    def holds(self, column: pa.ChunkedArray) -> np.ndarray:
+        """Say of which rows it holds, bool `(rows,)`; a missing value is none, and not equal to any.
+
+        Text, such as "3", is read as the column's type; a UserError says that a value is none of this type.
+        """
+        if self.operator == "missing":
+            return column.is_null().to_numpy()
+        if self.operator == "not missing":
+            return column.is_valid().to_numpy()
+        try:
+            if self.operator == "in":
+                values = [_as(value, column.type).as_py() for value in self.value]
+                return pc.is_in(column, pa.array(values, column.type)).to_numpy()
+            met = _FUNCTIONS[self.operator](column, _as(self.value, column.type))
+            return met.fill_null(self.operator == "!=").to_numpy()
+        except (pa.ArrowException, OverflowError) as error:
+            values = self.value if self.operator == "in" else [self.value]
+            what = f"the column {self.column!r} cannot be compared with {', '.join(map(repr, values))}"
+            raise UserError(f"{what}: {error}.") from error
+
+
+def conditions_of(where: Where) -> list[Condition]:
+    """Read conditions; values that one column may have are alternatives.
+
+    A UserError says that a text is no condition.
+
+    Example:
+        >>> conditions_of(["topic=food", "topic = law", "year>=2001"])[0]
+        Condition(column='topic', operator='in', value=['food', 'law'])
+    """
+    if isinstance(where, Mapping):
+        return [Condition(name, "in", _listed(value)) for name, value in where.items()]
+    conditions: dict[str, Condition] = {}
+    for text in [where] if isinstance(where, str) else where:
+        read = _read(text)
+        before = conditions.get(read.column) if read.operator == "in" else None
+        if before is not None:
+            read = read._replace(value=before.value + read.value)
+        conditions[read.column if read.operator == "in" else text] = read
+    return list(conditions.values())
+
+
+def _read(text: str) -> Condition:
+    if found := _COMPARED.fullmatch(text):
+        name, operator, value = (part.strip() for part in found.groups())
+        return Condition(name, "in", [value]) if operator == "=" else Condition(name, operator, value)
+    if found := _MISSING.fullmatch(text):
+        return Condition(found[1].strip(), "not missing" if found[2] else "missing")
+    raise UserError(
+        f"{text!r:.80} is no condition. Write column=value, !=, <, <=, > or >=, or 'column is missing' (or "
+        "not missing)."
+    )
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, _SEVERAL) and not isinstance(value, str) else [value]
+
+
+def _as(value: Any, kind: pa.DataType) -> pa.Scalar:
+    return pa.scalar(value).cast(kind)
+
+
+def check_columns(conditions: Iterable[Condition], known: Sequence[str]) -> None:
+    """Raise a UserError if a condition names a column that an index has not."""
+    for condition in conditions:
+        if condition.column not in known:
+            columns = ", ".join(known)
+            raise UserError(f"the index has no column {condition.column!r}: it has {columns}.")

@@ -1,0 +1,38 @@
+"""Long answers, split into passages that are found by themselves."""
+
+import re
+
+import pyarrow as pa
+
+_SENTENCE = re.compile(r".+?(?:[.!?]+(?=\s)|[。！？]+|\n+|$)\s*", re.DOTALL)
+
+
+def passages_of(text: str, length: int) -> list[str]:
+    """Split a text into passages of at most `length` characters, between sentences where it can.
+
+    Example:
+        >>> passages_of("It rained. Ann came. Nobody was there.", 20)
+        ['It rained. Ann came.', 'Nobody was there.']
+    """
+    passages = [""]
+    for sentence in _SENTENCE.findall(text):
+        if len((passages[-1] + sentence).rstrip()) > length:
+            passages.append("")
+        passages[-1] += sentence
+        while len(passages[-1].rstrip()) > length:
+            whole = passages.pop()
+            end = whole.rfind(" ", 1, length + 1)
+            end = length if end < 0 else end
+            passages += [whole[:end], whole[end:].lstrip()]
+    return [passage.strip() for passage in passages if passage.strip()]
+
+
+def split_rows(rows: pa.Table, length: int) -> pa.Table:
+    """Give each passage of `candidate` a row of its own, with the other columns of its answer."""
+    numbers, passages = [], []
+    for number, text in enumerate(rows["candidate"].to_pylist()):
+        own = passages_of(text, length)
+        passages += own
+        numbers += [number] * len(own)
+    place = rows.schema.get_field_index("candidate")
+    return rows.take(pa.array(numbers)).set_column(place, "candidate", pa.array(passages, pa.string()))

@@ -1,0 +1,37 @@
+"""Long answers, split into passages: of each answer the best is found."""
+
+import pandas as pd
+import pytest
+
+from answer_ranking.base.errors import UserError
+from answer_ranking.ranking import AnswerIndex
+from answer_ranking.ranking.search.passages import passages_of
+
+LONG = "The parcel comes by rail. It takes five days. A voucher is sent by post. Keep it dry."
+TABLE = pd.DataFrame({"answer": [LONG, "A parcel is a box."], "page": ["one", "two"]})
+
+
+def test_passages_end_with_sentences_and_keep_all_words():
+    assert passages_of(LONG, 50) == [LONG[:45], LONG[46:]]
+    for length in (1, 7, 20, 1000):
+        passages = passages_of(f"{LONG}\n\n{LONG} 我们去北京。明天去上海。", length)
+        assert max(map(len, passages)) <= length
+        assert "".join("".join(passages).split()) == "".join(f"{LONG}{LONG}我们去北京。明天去上海。".split())
+
+
+def test_an_answer_is_found_once_by_its_best_passage(tmp_path):
+    index = AnswerIndex.build(None, TABLE, tmp_path / "index", passage_length=30)
+    assert len(index) == 5
+    found = index.search("parcel voucher", first_stage="bm25")
+    assert found[["rank", "page"]].to_numpy().tolist() == [[1, "one"], [2, "two"]]
+    assert found["candidate"].tolist() == ["A voucher is sent by post.", "A parcel is a box."]
+    index.add(pd.DataFrame({"answer": ["Snow fell. Then came rain, and more rain."], "page": ["three"]}))
+    assert len(index) == 7
+    only = index.search("snow or rain?", first_stage="bm25")
+    assert len(only) == 1 and only["page"].tolist() == ["three"]
+    index.delete(only["candidate_id"].tolist())
+    assert len(AnswerIndex.open(tmp_path / "index")) == 5 and not len(index.search("snow or rain?"))
+    index.add(pd.DataFrame({"candidate_id": ["c1"], "answer": ["Short."], "page": ["one"]}), replace=True)
+    assert len(index) == 2 and index.search("voucher").empty
+    with pytest.raises(UserError, match="has already the candidate_id 'c1'"):
+        index.add(TABLE.assign(candidate_id=["c1", "c9"]))
