@@ -66,9 +66,9 @@ class Engine:
 
     def warm_up(self) -> None:
         """Do once what requests ask, so that none has to wait for what is loaded then."""
-        for name in self.rankers:
-            self.rank("Who?", ["I."], name)
-            self.explain("Who?", "I.", name)
+        for ranker in self.rankers.values():
+            ranker.rank("Who?", ["I."])
+            ranker.explain("Who?", "I.")
         if self.index is not None:
             for first_stage in self.first_stages:
                 self._search(["Who?"], 1, first_stage, self.can_rerank, "{}", None)

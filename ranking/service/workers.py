@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 _EXPLAINED_AT_ONCE, _MOST_EXPLANATIONS = 1, 3
 # A request that takes longer, its waiting included, shows that too many were let in.
 _SOON = 0.25  # seconds
-_FEWER, _MORE = 0.95, 0.1  # times as many, and so many more
+_FEWER, _MORE = 0.9, 0.1  # times as many, and so many more
 _FEWEST = 4
 _LATELY = 1.0  # second, as long as the refused are told to wait
 _MOST_CLIENTS = 10_000

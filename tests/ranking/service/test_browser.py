@@ -40,7 +40,7 @@ def address(tmp_path_factory):
                 time.sleep(0.2)
         yield f"http://127.0.0.1:{port}/"
         server.terminate()
-        assert server.wait(15) in (0, -15)
+        assert server.wait(60) in (0, -15)
 
 
 @pytest.fixture(scope="module")
