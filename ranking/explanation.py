@@ -186,7 +186,7 @@ class Explanation:
         own = [("question", *texts[:2]), ("answer", *texts[2:])]
         if self.lent is not None:
             own = self._with_lent()
-        rows = []
+        rows: list[WordRow] = []
         full = max(float(abs(values).max(initial=_SMALLEST_LOSS)) for _, _, values in own)
         for title, words, values in own:
             if self.kind == "relatedness":

@@ -26,16 +26,17 @@ class Problem:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
+        await self.response(scope)(scope, receive, send)
+
+    def response(self, scope: Scope) -> Response:
+        """Give the answer to a request."""
         phrase = HTTPStatus(self.status).phrase
-        response: Response
         if "text/html" in Headers(scope=scope).get("accept", ""):
             root = f"{scope.get('root_path', '')}/"
             page = render("error.html", title=phrase, status=self.status, detail=self.detail, root=root)
-            response = HTMLResponse(page, self.status, self.headers)
-        else:
-            content = {"type": "about:blank", "title": phrase, "status": self.status, "detail": self.detail}
-            response = JSONResponse(content, self.status, self.headers, media_type="application/problem+json")
-        await response(scope, receive, send)
+            return HTMLResponse(page, self.status, self.headers)
+        content = {"type": "about:blank", "title": phrase, "status": self.status, "detail": self.detail}
+        return JSONResponse(content, self.status, self.headers, media_type="application/problem+json")
 
 
 def explained(error: HTTPException | UserError) -> tuple[int, str]:
@@ -48,17 +49,18 @@ def explained(error: HTTPException | UserError) -> tuple[int, str]:
     return 422, str(error)
 
 
-async def refused(_: Request, error: Exception) -> Problem:
+async def refused(request: Request, error: Exception) -> Response:
     """Answer a request that was refused."""
     assert isinstance(error, HTTPException | UserError)
-    return Problem(*explained(error), getattr(error, "headers", None))
+    return Problem(*explained(error), getattr(error, "headers", None)).response(request.scope)
 
 
-async def invalid(request: Request, error: Exception) -> Problem:
+async def invalid(request: Request, error: Exception) -> Response:
     """Answer a request whose values are of the wrong kind."""
     assert isinstance(error, RequestValidationError)
     if request.method == "POST" and "json" not in request.headers.get("content-type", ""):
-        return Problem(415, "Send JSON, with the header content-type: application/json.")
+        what = "Send JSON, with the header content-type: application/json."
+        return Problem(415, what).response(request.scope)
     wrong = []
     for each in error.errors()[:_SHOWN]:
         place = ".".join(map(str, each["loc"][1:]))
@@ -68,7 +70,7 @@ async def invalid(request: Request, error: Exception) -> Problem:
         elif each["type"] == "extra_forbidden":
             what = "no such field"
         wrong.append(f"{place or 'body'}: {what}")
-    return Problem(422, "; ".join(wrong))
+    return Problem(422, "; ".join(wrong)).response(request.scope)
 
 
 class Failures:
