@@ -49,7 +49,7 @@ from answer_ranking.ranking.search.index import AnswerIndex
 PAUSE = 0.02  # seconds between the searches of the client that is watched
 COMES_BACK = 2.0  # seconds, at most, after which an attacker connects again
 BODY = 900_000  # bytes, of the 1,000,000 that are announced and allowed
-WORDS = 63  # in a question and an answer to be explained: as many as a grid shows
+WORDS = 38  # in a question and an answer to be explained: as many as a grid shows
 REASONS = count()
 ATTACKS = ("half_heads", "half_bodies", "chunks", "reasons", "one_client", "clients")
 

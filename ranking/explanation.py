@@ -28,7 +28,7 @@ _ABOUT = {
 _LEVELS = 9  # of the grounds of words; what is below half a level is noise and has none
 _SMALLEST_LOSS = 0.01  # that a full ground stands for; where all losses are smaller they are noise
 _UNRELATED = 0.5  # a cosine that words without anything in common have, too
-_MOST_CELLS = 4_000
+_MOST_CELLS = 1_500
 _LOSSES = (("plus s6", "raises the score"), ("minus s6", "lowers it"), ("plus s0", "changes nothing"))
 _LEGENDS = {
     "shares": _LOSSES,

@@ -18,6 +18,7 @@ MOST_WORKING = 512
 # to parse.
 _SMALLEST, _LARGEST = 4_096, 32_768
 _FEW = 1_000  # bytes, of a small request, which waits for nothing
+_SLOW = 2_048  # bytes that are read at once of a connection that has to rest
 _REST = 0.1  # seconds for which a connection is not read that sends more frames of chunks than content
 OF_ONE_CLIENT = 64
 """Requests of one client that are read or worked on at once; its others wait for their turns, unread."""
@@ -96,7 +97,7 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
         before = 0 if body is None else len(body.body)
         self.data_received(data)
         if body is not None and len(data) > _FEW and len(body.body) - before < len(data) / 2:
-            self.slice = bytearray(_SMALLEST)
+            self.slice = bytearray(_SLOW)
             self.flow.rest(_REST)
         elif len(data) == len(self.slice) < _LARGEST:
             self.slice = bytearray(2 * len(data))

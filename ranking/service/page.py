@@ -7,6 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import FileResponse, HTMLResponse
+from markupsafe import Markup
 from starlette.exceptions import HTTPException
 
 from answer_ranking.base.errors import UserError
@@ -15,7 +16,7 @@ from answer_ranking.data_prep.words import words_of
 from answer_ranking.ranking.pages import FOLDER, render
 from answer_ranking.ranking.search.first_stages import title_of
 from answer_ranking.ranking.service.api_page import described
-from answer_ranking.ranking.service.engine import Engine, Reasons
+from answer_ranking.ranking.service.engine import Engine
 from answer_ranking.ranking.service.problems import explained
 from answer_ranking.ranking.service.schemas import Answer, Answers, View
 from answer_ranking.ranking.service.serving import Serving, serving_of
@@ -33,14 +34,13 @@ async def show(request: Request, view: Annotated[View, Query()]) -> HTMLResponse
     names = _names(engine, view)
     _choose(view, names)
     columns: list[tuple[str, Answers]] = []
-    reasons = Reasons({}, None)
-    problem = ""
+    why = problem = ""
     try:
         if view.q.strip():
             await _search(serving, view, names, columns)
             if view.why and engine.rankers:
                 others = [each.text for each in columns[0][1].answers]
-                reasons = await serving.reasons(view.q, view.why, others)
+                why = await serving.reasons(view.q, view.why, others)
     except (HTTPException, UserError) as error:
         _, problem = explained(error)
     text = render(
@@ -53,8 +53,7 @@ async def show(request: Request, view: Annotated[View, Query()]) -> HTMLResponse
         examples=engine.examples,
         columns=columns,
         problem=problem or engine.problem,
-        reasons=reasons.of_rankers,
-        disk=reasons.disk,
+        why=Markup(why),
         place=_place(view.why, columns),
         explains=bool(engine.rankers),
         marked=partial(marked, words=_content_words(view.q)),

@@ -10,7 +10,8 @@ from fastapi import Request
 from prometheus_client import CollectorRegistry
 
 from answer_ranking.ranking.explanation import Explanation
-from answer_ranking.ranking.service.engine import Engine, Reasons
+from answer_ranking.ranking.pages import render
+from answer_ranking.ranking.service.engine import Engine
 from answer_ranking.ranking.service.options import ServiceOptions
 from answer_ranking.ranking.service.schemas import Answers
 from answer_ranking.ranking.service.texts import check_explained, check_texts
@@ -66,10 +67,14 @@ class Serving:
         check_explained(self.limits, question, answer)
         return await self.workers.explain(self.engine.explain, question, answer, ranker, method)
 
-    async def reasons(self, question: str, answer: str, others: Sequence[str]) -> Reasons:
-        """Say why an answer is where it is."""
+    async def reasons(self, question: str, answer: str, others: Sequence[str]) -> str:
+        """Write why an answer is where it is, as a part of the page."""
         check_explained(self.limits, question, answer)
-        return await self.workers.explain(self.engine.reasons, question, answer, others)
+        return await self.workers.explain(self._reasons, question, answer, others)
+
+    def _reasons(self, question: str, answer: str, others: Sequence[str]) -> str:
+        reasons = self.engine.reasons(question, answer, others)
+        return render("reasons.html", reasons=reasons, chosen=answer)
 
 
 def serving_of(request: Request) -> Serving:
