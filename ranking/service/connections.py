@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+import h11
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -18,10 +19,11 @@ MOST_WORKING = 512
 # to parse.
 _SMALLEST, _LARGEST = 4_096, 32_768
 _FEW = 1_000  # bytes, of a small request, which waits for nothing
-_SLOW = 2_048  # bytes that are read at once of a connection that has to rest
-_REST = 0.1  # seconds for which a connection is not read that sends more frames of chunks than content
+_SLOW = 1_024  # bytes that are read at once of a connection that has to rest
+_REST = 0.2  # seconds for which a connection is not read that sends more frames of chunks than content
 OF_ONE_CLIENT = 64
 """Requests of one client that are read or worked on at once; its others wait for their turns, unread."""
+_NEARLY = 0.8  # of the time that a client was told to wait: clocks differ, and answers take time
 _MOST_TIMES = 8  # as long as a client was told to wait, if it never does
 
 
@@ -71,6 +73,7 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
     """What it has sent before its turn."""
     head_deadline: asyncio.TimerHandle | None = None
     is_told_to_wait = False
+    comes_early_until = 0.0
     times = 1
     """How many times as long it rests as it is told to wait: it doubles when it does not wait."""
 
@@ -93,14 +96,21 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
         self._own_turns().waiting[self] = None
 
     def _read(self, data: bytes) -> None:
-        body = None if self._waits_for_head() else self.cycle
-        before = 0 if body is None else len(body.body)
+        before = 0 if self.cycle is None else len(self.cycle.body)
         self.data_received(data)
-        if body is not None and len(data) > _FEW and len(body.body) - before < len(data) / 2:
+        if len(data) > _FEW and self._is_tedious(before, len(data)):
             self.slice = bytearray(_SLOW)
             self.flow.rest(_REST)
         elif len(data) == len(self.slice) < _LARGEST:
             self.slice = bytearray(2 * len(data))
+
+    def _is_tedious(self, before: int, n_bytes: int) -> bool:
+        """Say whether what was read is a body of many small chunks, or one that nobody reads any more."""
+        if self.conn.their_state is not h11.SEND_BODY:
+            return False
+        if self.cycle.response_complete:
+            return any(name == b"transfer-encoding" for name, _ in self.scope["headers"])
+        return len(self.cycle.body) - before < n_bytes / 2
 
     def _own_turns(self) -> Turns:
         return self.turns.setdefault(self.client[0] if self.client else "", Turns())
@@ -134,7 +144,7 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
             self._read(self.early)
 
     def data_received(self, data: bytes) -> None:
-        if self.is_told_to_wait:
+        if self.is_told_to_wait and self.loop.time() < self.comes_early_until:
             self.is_told_to_wait = False
             self.times = min(2 * self.times, _MOST_TIMES)
         super().data_received(data)
@@ -148,6 +158,7 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
             return
         # Until it goes on, what the client has sent already waits, too.
         self.is_told_to_wait = True
+        self.comes_early_until = self.loop.time() + _NEARLY * seconds
         self.loop.call_later(seconds * self.times, self._go_on)
         self._sort()
 

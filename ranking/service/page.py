@@ -119,7 +119,8 @@ def marked(text: str, words: frozenset[str]) -> list[tuple[str, bool]]:
     """
     pieces = []
     for piece in filter(None, _RUNS.split(text)):
-        if len(words_of(piece)) > 1:  # a script without blanks, whose words are pairs of characters
+        # The words of a script without blanks are pairs of characters.
+        if not piece.isascii() and len(words_of(piece)) > 1:
             pieces += _marked_characters(piece, words)
         else:
             pieces.append((piece, piece.lower() in words))
