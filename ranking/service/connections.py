@@ -159,8 +159,14 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
         # Until it goes on, what the client has sent already waits, too.
         self.is_told_to_wait = True
         self.comes_early_until = self.loop.time() + _NEARLY * seconds
-        self.loop.call_later(seconds * self.times, self._go_on)
+        self.loop.call_later(seconds * self.times, self._end_rest)
         self._sort()
+
+    def _end_rest(self) -> None:
+        if self.conn.their_state is h11.SEND_BODY:  # of a request that was refused: nobody will read it
+            self.transport.close()
+        else:
+            self._go_on()
 
     def _go_on(self) -> None:
         self.is_told_to_wait = False

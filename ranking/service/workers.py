@@ -12,8 +12,8 @@ from fastapi import HTTPException
 from answer_ranking.ranking.service.options import ServiceOptions
 
 Result = TypeVar("Result")
-# Reasons take long, and searches go first.
-_EXPLAINED_AT_ONCE, _MOST_EXPLANATIONS = 1, 3
+# Reasons take long, and searches go first: after one, the next waits twice as long as it took.
+_EXPLAINED_AT_ONCE, _MOST_EXPLANATIONS, _REST = 1, 3, 2.0
 # A request that takes longer, its waiting included, shows that too many were let in.
 _SOON = 0.25  # seconds
 _FEWER, _MORE = 0.9, 0.1  # times as many, and so many more
@@ -37,6 +37,7 @@ class Workers:
         self._pool = ThreadPoolExecutor(options.concurrent, thread_name_prefix="worker")
         self._explainer = ThreadPoolExecutor(_EXPLAINED_AT_ONCE, thread_name_prefix="explainer")
         self._busy = self._explanations = 0
+        self._explains_again = 0.0
         self._of_client: Counter[str] = Counter()
         self._let_in: dict[str, float] = {}
         self._refused = -_LATELY
@@ -82,7 +83,16 @@ class Workers:
         if self._explanations >= _MOST_EXPLANATIONS:
             raise HTTPException(503, "Too many reasons at once. Try again.", {"Retry-After": "1"})
         self._explanations += 1
-        return await self._wait(self._explainer.submit(work, *arguments), self._explained)
+        return await self._wait(self._explainer.submit(self._find_reason, work, *arguments), self._explained)
+
+    def _find_reason(self, work: Callable[..., Result], *arguments: Any) -> Result:
+        time.sleep(max(0.0, self._explains_again - time.monotonic()))
+        start = time.monotonic()
+        try:
+            return work(*arguments)
+        finally:
+            end = time.monotonic()
+            self._explains_again = end + _REST * (end - start)
 
     async def _wait(self, future: "Future[Result]", done: Callable[[], None]) -> Result:
         loop = asyncio.get_running_loop()
