@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-_LONGEST = 0.2  # seconds that a search of several questions should take: so long others wait for their turn
+_LONGEST = 0.1  # second that a search of several questions should take: so long others wait for their turn
 _MOST = 64
 
 
