@@ -95,8 +95,13 @@ class Explanation:
             f"{side}: {', '.join(f'{word} {weight:.3f}' for word, weight in strongest)}"
             for side, strongest in self.strongest(3).items()
         )
+        return f"{self.about}. Strongest in the {'; in the '.join(words)}."
+
+    @property
+    def about(self) -> str:
+        """What the numbers are, in plain words."""
         lent = "" if self.lent is None else ": its own, and that lent by the other text"
-        return f"{_ABOUT[self.kind]}{lent}. Strongest in the {'; in the '.join(words)}."
+        return _ABOUT[self.kind] + lent
 
     def strongest(self, number: int = 8) -> dict[str, list[tuple[str, float]]]:
         """Give the words with the largest numbers, whatever their sign, of both texts, the largest first."""
