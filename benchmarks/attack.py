@@ -3,20 +3,20 @@
     python benchmarks/attack.py
 
 An index of --answers halves of sentences, as in `benchmarks/search.py`, is served by
-`answer-ranking serve`. A client in a process of its own searches it again and again, with short pauses,
-for --seconds in peace and for as long under each attack:
+`answer-ranking serve --rerank cosinet_squad`. A client in a process of its own searches it again and again,
+with short pauses, for --seconds in peace and for as long under each attack:
 
 - `half_heads`: --heads connections that send half the head of a request, and come again when they are closed;
 - `half_bodies`: --bodies connections that send most of a large body;
 - `chunks`: --chunked connections that send bodies in chunks of one byte;
-- `drawings`: --drawers clients that ask for large drawings, each another one;
+- `reasons`: --askers clients that ask for the page with the reasons of long texts, each another one;
 - `one_client`: --clients connections of one client, that search all the time;
 - `clients`: --clients clients that search all the time, each from an address of its own.
 
 All attackers have other addresses than the client that is watched, and none comes later where it is told to.
 The figures are the client's searches, their median and 99th percentile, and what it was refused; the
-largest memory of the service and its process for drawings, beside that before the first attack; and the
-size of the log.
+largest memory of the service, beside that before the first attack; the load of the machine; and the size of
+the log.
 """
 
 import argparse
@@ -24,6 +24,7 @@ import asyncio
 import http.client
 import json
 import multiprocessing
+import os
 import random
 import resource
 import tempfile
@@ -48,8 +49,9 @@ from answer_ranking.ranking.search.index import AnswerIndex
 PAUSE = 0.02  # seconds between the searches of the client that is watched
 COMES_BACK = 2.0  # seconds, at most, after which an attacker connects again
 BODY = 900_000  # bytes, of the 1,000,000 that are announced and allowed
-WORDS = 63  # in a question and an answer to be drawn: as many as are allowed
-DRAWINGS = count()
+WORDS = 38  # in a question and an answer to be explained: as many as a grid shows
+REASONS = count()
+ATTACKS = ("half_heads", "half_bodies", "chunks", "reasons", "one_client", "clients")
 
 Attack = Callable[[int, dict[str, Any]], Coroutine[Any, Any, None]]
 
@@ -68,7 +70,7 @@ def main() -> None:
         AnswerIndex.build("hyperqa_squad", Path(folder) / "answers.parquet", index)
         questions = json.loads((Path(folder) / "questions.json").read_text())
         log = Path(folder) / "log"
-        service = Service(index, log)
+        service = Service(index, log, "--rerank", "cosinet_squad")
         try:
             figures = asyncio.run(attacked(service, questions, options))
         finally:
@@ -89,12 +91,14 @@ def _options() -> argparse.Namespace:
         "heads": (2_000, "connections with half a head"),
         "bodies": (2_000, "connections with half a body"),
         "chunked": (4, "connections with chunks of one byte"),
-        "drawers": (4, "clients that ask for drawings"),
+        "askers": (4, "clients that ask for reasons"),
         "clients": (300, "clients that search"),
     }
     for name, (default, meaning) in counts.items():
         about = f"{meaning} (default: {default:,})"
         parser.add_argument(f"--{name}", type=int, default=default, help=about)
+    about = "attacks to measure (default: all)"
+    parser.add_argument("--only", nargs="+", choices=ATTACKS, help=about)
     output = Path(__file__).parent / "results" / "attack.json"
     parser.add_argument("--output", type=Path, default=output)
     options = parser.parse_args()
@@ -104,16 +108,17 @@ def _options() -> argparse.Namespace:
 
 async def attacked(service: Service, questions: list[str], options: argparse.Namespace) -> dict[str, Any]:
     """Watch a client in peace and under each attack."""
-    service.ask(service.connect(), "GET", _drawing())  # starts the process of the drawings
     attacks: dict[str, tuple[Attack | None, int, int]] = {  # what, how often, from how many addresses
         "peace": (None, 0, 1),
         "half_heads": (half_head, options.heads, 1),
         "half_bodies": (half_body, options.bodies, 1),
         "chunks": (chunks_of_one_byte, options.chunked, 1),
-        "drawings": (drawings, options.drawers, 1),
+        "reasons": (reasons, options.askers, 1),
         "one_client": (searches, options.clients, 1),
         "clients": (searches, options.clients, options.clients),
     }
+    if options.only:
+        attacks = {name: attacks[name] for name in ("peace", *options.only)}
     shown: dict[str, Any] = {}
     memory = 0
     spawn = multiprocessing.get_context("spawn")
@@ -129,7 +134,12 @@ async def attacked(service: Service, questions: list[str], options: argparse.Nam
             watched = loop.run_in_executor(watcher, watch, service.port, questions, options.seconds)
             largest = await _largest_memory(service, watched)
             memory = memory or largest
-            shown[name] = {"number": number, **await watched, "memory_ratio": largest / memory}
+            shown[name] = {
+                "number": number,
+                **await watched,
+                "memory_ratio": largest / memory,
+                "load": os.getloadavg()[0],
+            }
             print(name, json.dumps(shown[name]), flush=True)
             for attacker in attackers:
                 attacker.cancel()
@@ -140,7 +150,7 @@ async def attacked(service: Service, questions: list[str], options: argparse.Nam
 async def _largest_memory(service: Service, until: asyncio.Future) -> int:
     largest = 0
     while not until.done():
-        largest = max(largest, service.memory_of_all)
+        largest = max(largest, service.memory)
         await asyncio.sleep(0.2)
     return largest
 
@@ -222,14 +232,14 @@ async def chunks_of_one_byte(
         await writer.drain()
 
 
-async def drawings(
+async def reasons(
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
     _: list[str],
 ) -> None:
-    """Ask for drawings that nobody has asked for."""
+    """Ask for reasons that nobody has asked for."""
     while True:
-        writer.write(f"GET {_drawing()} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+        writer.write(f"GET {_page_of_reasons()} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
         await _answer(reader)
 
 
@@ -251,11 +261,10 @@ async def _answer(reader: asyncio.StreamReader) -> None:
     await reader.readexactly(int(rest.split()[0]))
 
 
-def _drawing() -> str:
-    """Give the address of a large drawing that is not kept."""
-    question = f"radium {next(DRAWINGS)} " + "word " * (WORDS - 2)
-    asked = {"question": question, "answer": "radium " * WORDS, "method": "occlusion"}
-    return "/why.svg?" + urlencode(asked)
+def _page_of_reasons() -> str:
+    """Give the address of the page with the reasons of two long texts."""
+    question = f"radium {next(REASONS)} " + "word " * (WORDS - 2)
+    return "/?" + urlencode({"q": question, "why": "radium " * WORDS})
 
 
 if __name__ == "__main__":

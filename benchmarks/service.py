@@ -42,7 +42,7 @@ from answer_ranking.ranking.search.index import AnswerIndex
 K = 10
 HEADERS = {"content-type": "application/json"}
 HEAD = b"POST /api/search HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-_PATHS = ("/api/search", "/api/rank", "/api/explain", "/api/../x", "/%00", "/why.svg?question=a")
+_PATHS = ("/api/search", "/api/rank", "/api/explain", "/api/../x", "/%00", "/?k=0")
 
 
 def main() -> None:
@@ -87,11 +87,12 @@ def main() -> None:
 class Service:
     """The served index, a process of its own, which may write what it says to a log."""
 
-    def __init__(self, index: Path, log: Path | None = None):
+    def __init__(self, index: Path, log: Path | None = None, *options: str):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
-        command = [Path(sys.executable).with_name("answer-ranking"), "serve", index, "--port", str(self.port)]
+        program = Path(sys.executable).with_name("answer-ranking")
+        command = [program, "serve", index, "--port", self.port, *options]
         words = [str(word) for word in command]
         with ExitStack() as stack:
             said = None if log is None else stack.enter_context(log.open("w"))
@@ -117,21 +118,8 @@ class Service:
     @property
     def memory(self) -> int:
         """The resident memory in bytes."""
-        return _memory(self.process.pid)
-
-    @property
-    def memory_of_all(self) -> int:
-        """The resident memory in bytes, with that of the processes that it has started."""
-        memory = self.memory
-        for children in Path(f"/proc/{self.process.pid}/task").glob("*/children"):
-            for pid in children.read_text().split():
-                memory += _memory(int(pid))
-        return memory
-
-
-def _memory(pid: int) -> int:
-    pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+        pages = Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def at_once(number: int, work: Any) -> None:
@@ -272,7 +260,7 @@ def mixed(service: Service, expected: dict[str, list[str]], seconds: float) -> d
         connection, rng = service.connect(), random.Random(number)
         while time.monotonic() < end:
             question = rng.choice(questions)
-            kind = rng.choice(("search", "search", "both", "rank", "explain", "page", "drawing"))
+            kind = rng.choice(("search", "search", "both", "rank", "explain", "page", "reason"))
             if kind in ("search", "both"):
                 body = {"question": question, "k": K, "first_stage": "both" if kind == "both" else ""}
                 status, content = service.ask(connection, "POST", "/api/search", body)
@@ -284,9 +272,9 @@ def mixed(service: Service, expected: dict[str, list[str]], seconds: float) -> d
                 body = {"question": question, "answer": rng.choice(questions)}
                 status, _ = service.ask(connection, "POST", "/api/explain", body)
             else:
-                path = "/?q=Who+wrote+it%3F&left=nearest&right=bm25"
-                if kind == "drawing":
-                    path = "/why.svg?question=Who+wrote+it%3F&answer=Ann+wrote+it."
+                path = "/?q=Who+wrote+it%3F&left=nearest&right=bm25&compare=1"
+                if kind == "reason":
+                    path = "/?q=Who+wrote+it%3F&why=Ann+wrote+it."
                 status, _ = service.ask(connection, "GET", path)
             statuses[status] += 1
             time.sleep(rng.uniform(0, 0.2))

@@ -1,4 +1,4 @@
-"""What Attentive Pooling looks at, as a figure and as HTML, and accuracy against the length of answers."""
+"""What Attentive Pooling looks at, as a figure, and accuracy against the length of answers."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -8,7 +8,6 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from answer_ranking.evaluation.figures import BLUE, GREEN, GREY, ORANGE, new_figure
-from answer_ranking.evaluation.html_page import HtmlPage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -155,41 +154,19 @@ def _draw_matrix(
     axes.set_xticks(range(len(columns)), [_cut(word, 14) for word in columns], rotation=90, **font)
     axes.set_yticks(range(len(rows)), [_cut(word, 14) for word in rows], **font)
     axes.tick_params(length=0)
-    row_numbers, column_numbers = np.indices(matrix.shape)
-    best = row_numbers == matrix.argmax(axis=0)
-    best |= column_numbers == matrix.argmax(axis=1)[:, None]
-    places = np.argwhere(best)
+    places = np.argwhere(best_pairs(matrix))
     axes.scatter(places[:, 1], places[:, 0], s=9, color=_rgb(SIDES[1]))
+
+
+def best_pairs(matrix: np.ndarray) -> np.ndarray:
+    """Mark the largest number of each row and of each column."""
+    rows, columns = np.indices(matrix.shape)
+    return (rows == matrix.argmax(axis=0)) | (columns == matrix.argmax(axis=1)[:, None])
 
 
 def _rgb(colour: Colour) -> tuple[float, ...]:
     red, green, blue = colour
     return red / 255, green / 255, blue / 255
-
-
-def words_html(
-    rows: Sequence[WordRow],
-    matrix: np.ndarray | None,
-    summary: str,
-    *,
-    colours: Sequence[Colour] | None = None,
-) -> str:
-    """Write what `words_figure` draws as one HTML page; pointing at a word shows its number."""
-    page = HtmlPage("explanation")
-    page.paragraph(summary)
-    for number, (about, words, values, strengths) in enumerate(rows):
-        page.heading(about)
-        colour = None if colours is None else colours[number]
-        styles = [_style(float(strength), _ground(strength, colour)) for strength in strengths]
-        page.words(words, [f"{value:+.4f}" for value in values], styles)
-    if matrix is not None:
-        page.figure(words_figure(rows, matrix, colours=colours), summary)
-    return page.render()
-
-
-def _style(strength: float, colour: Colour) -> str:
-    ink = "#fff" if abs(strength) > _DARK else "#000"
-    return f"background:rgba({','.join(map(str, colour))},{abs(strength):.3f});color:{ink}"
 
 
 def correct_answer_lengths(

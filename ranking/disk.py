@@ -108,14 +108,9 @@ class Disk:
 
     def html(self) -> str:
         """Write a page with the drawing and the answers' distances."""
-        from answer_ranking.evaluation.html_page import HtmlPage
+        from answer_ranking.ranking.pages import render
 
-        page = HtmlPage("disk")
-        page.figure(self.figure(), self.summary)
-        pairs = zip(self.answers, self.distances, strict=True)
-        rows = [[str(rank), f"{far:.4f}", text] for rank, (text, far) in enumerate(pairs, start=1)]
-        page.table(["rank", "distance", "answer"], rows)
-        return page.render()
+        return render("why.html", title="The answers around the question", disk=self)
 
     def _repr_html_(self) -> str:
         return self.svg()

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,36 @@ _ABOUT = {
     "relatedness": "Highest cosine of the word with a word of the other text",
     "gates": "Output gate of the word, mean over the features",
 }
+_LEVELS = 9  # of the grounds of words; what is below half a level is noise and has none
+_SMALLEST_LOSS = 0.01  # that a full ground stands for; where all losses are smaller they are noise
+_UNRELATED = 0.5  # a cosine that words without anything in common have, too
+_MOST_CELLS = 1_500
+_LOSSES = (("plus s6", "raises the score"), ("minus s6", "lowers it"), ("plus s0", "changes nothing"))
+_LEGENDS = {
+    "shares": _LOSSES,
+    "occlusion": _LOSSES,
+    "attention": (("plus s3", "some attention"), ("plus s9", "much")),
+    "relatedness": (("plus s0", "0.5 or less"), ("plus s5", "0.75"), ("plus s9", "1")),
+    "gates": (("plus s3", "a third of its state"), ("plus s9", "all")),
+}
+
+
+class Word(NamedTuple):
+    """A word as a page shows it."""
+
+    text: str
+    value: float
+    look: str
+    """Classes of the style sheet: the colour of its ground, how strong it is, and whether it is unknown."""
+
+
+class Cell(NamedTuple):
+    """A pair of words as a page shows it."""
+
+    value: float
+    look: str
+    is_best: bool
+    """Whether no other pair of one of the words has more."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +71,7 @@ class Explanation:
             highest cosine with a word of the other text; "gates" (CTRN, QRNN): the word's own output gate.
         lent: for gates: those of the other text that CTRN lends to each word, for question and answer.
         matrix: for relatedness: all cosines, `(words of the question, words of the answer)`.
+        unknown: the words that the model does not know.
 
     Example:
         >>> one = Explanation(["who", "?"], np.array([0.75, 0.25]), ["ann", "."], np.array([0.5, 0.5]))
@@ -55,6 +86,7 @@ class Explanation:
     kind: str = "attention"
     lent: tuple[np.ndarray, np.ndarray] | None = None
     matrix: np.ndarray | None = None
+    unknown: frozenset[str] = frozenset()
 
     @property
     def summary(self) -> str:
@@ -63,8 +95,13 @@ class Explanation:
             f"{side}: {', '.join(f'{word} {weight:.3f}' for word, weight in strongest)}"
             for side, strongest in self.strongest(3).items()
         )
+        return f"{self.about}. Strongest in the {'; in the '.join(words)}."
+
+    @property
+    def about(self) -> str:
+        """What the numbers are, in plain words."""
         lent = "" if self.lent is None else ": its own, and that lent by the other text"
-        return f"{_ABOUT[self.kind]}{lent}. Strongest in the {'; in the '.join(words)}."
+        return _ABOUT[self.kind] + lent
 
     def strongest(self, number: int = 8) -> dict[str, list[tuple[str, float]]]:
         """Give the words with the largest numbers, whatever their sign, of both texts, the largest first."""
@@ -92,7 +129,7 @@ class Explanation:
         from answer_ranking.evaluation.attention_figures import words_figure
 
         rows, colours = self._rows()
-        return words_figure(rows, self.matrix, colours=colours)
+        return words_figure(rows, self.matrix, colours=colours, title=_ABOUT[self.kind])
 
     def svg(self) -> str:
         """Give the drawing as an `<svg>` element, with the summary for readers who do not see it."""
@@ -100,38 +137,90 @@ class Explanation:
 
     def html(self) -> str:
         """Write the same as a page that shows a word's number when it is pointed at."""
-        from answer_ranking.evaluation.attention_figures import words_html
+        from answer_ranking.ranking.pages import render
 
-        rows, colours = self._rows()
-        return words_html(rows, self.matrix, self.summary, colours=colours)
+        return render("why.html", title="Why this answer", reason=self)
 
     def _repr_html_(self) -> str:
         return self.svg()
 
-    def _texts(self) -> tuple:
-        return self.question, self.question_weights, self.answer, self.answer_weights
+    @property
+    def rows(self) -> list[tuple[str, list[Word]]]:
+        """What a page shows: titles, and words on grounds as strong as their values."""
+        shown = []
+        for title, texts, values, strengths in self._rows()[0]:
+            words = []
+            for text, value, strength in zip(texts, values, strengths, strict=True):
+                look = _look(strength)
+                if text in self.unknown:
+                    look += " unknown"
+                words.append(Word(text, float(value), look))
+            shown.append((title, words))
+        return shown
+
+    @property
+    def grid(self) -> list[tuple[str, list[Cell]]]:
+        """The matrix as a page shows it, a row for each word of the answer; empty where it is too large."""
+        from answer_ranking.evaluation.attention_figures import best_pairs
+
+        if self.matrix is None or self.matrix.size > _MOST_CELLS:
+            return []
+        best, strengths = best_pairs(self.matrix), _relatedness(self.matrix)
+        shown = []
+        for column, word in enumerate(self.answer):
+            cells = []
+            for row in range(len(self.question)):
+                value, look = float(self.matrix[row, column]), _look(strengths[row, column])
+                cells.append(Cell(value, look, bool(best[row, column])))
+            shown.append((word, cells))
+        return shown
+
+    @property
+    def legend(self) -> list[tuple[str, str]]:
+        """The looks of words and what they mean."""
+        unknown = [("unknown", "not in the vocabulary")] if self.unknown else []
+        return [*_LEGENDS[self.kind], *unknown]
 
     def _rows(self) -> "tuple[list[WordRow], Sequence[Colour] | None]":
         """Give what `words_figure` draws, and the colours that it has where they are not those of signs."""
         from answer_ranking.evaluation.attention_figures import SIDES, attention_rows
 
+        texts = (self.question, self.question_weights, self.answer, self.answer_weights)
         if self.kind == "attention":
-            return attention_rows(*self._texts()), SIDES
-        pairs = (("question", *self._texts()[:2]), ("answer", *self._texts()[2:]))
-        rows = [(f"{side}: {_ABOUT[self.kind]}", words, values) for side, words, values in pairs]
-        full = 1.0
-        if self.kind in ("shares", "occlusion"):
-            full = max(float(abs(values).max(initial=0)) for _, _, values in rows) or 1.0
-        elif self.lent is not None:
-            rows = [(f"{side}: own output gates", words, values) for side, words, values in pairs]
-            rows += [
-                (f"{side}: output gates lent by the {other}", words, lent)
-                for (side, words, _), other, lent in zip(
-                    pairs, ("answer", "question"), self.lent, strict=True
-                )
-            ]
-            rows = [rows[0], rows[2], rows[1], rows[3]]
-        return [(about, words, values, np.clip(values / full, -1, 1)) for about, words, values in rows], None
+            return attention_rows(*texts), SIDES
+        own = [("question", *texts[:2]), ("answer", *texts[2:])]
+        if self.lent is not None:
+            own = self._with_lent()
+        rows: list[WordRow] = []
+        full = max(float(abs(values).max(initial=_SMALLEST_LOSS)) for _, _, values in own)
+        for title, words, values in own:
+            if self.kind == "relatedness":
+                strengths = _relatedness(values)
+            elif self.kind == "gates":
+                strengths = values
+            else:
+                strengths = values / full
+            rows.append((title, words, values, np.clip(strengths, -1, 1)))
+        return rows, None
+
+    def _with_lent(self) -> list[tuple[str, list[str], np.ndarray]]:
+        assert self.lent is not None
+        return [
+            ("question: own output gates", self.question, self.question_weights),
+            ("question: output gates lent by the answer", self.question, self.lent[0]),
+            ("answer: own output gates", self.answer, self.answer_weights),
+            ("answer: output gates lent by the question", self.answer, self.lent[1]),
+        ]
+
+
+def _relatedness(cosines: np.ndarray) -> np.ndarray:
+    """Give how strong cosines are drawn, from 0 to 1."""
+    return np.clip((cosines - _UNRELATED) / (1 - _UNRELATED), 0, 1)
+
+
+def _look(strength: float) -> str:
+    """Name the classes of a ground, whose strength is from -1 to 1."""
+    return f"{'minus' if strength < 0 else 'plus'} s{round(_LEVELS * abs(strength))}"
 
 
 def svg_of(figure: "Figure", summary: str) -> str:

@@ -261,7 +261,9 @@ class Ranker:
             words = self.open_vocabulary.tokens([question, answer])
             reason = "occlusion" if self.entry is None else self.entry.reason
             model = partial(self.grown_model, encoded)
-            return explain(words, encoded, method, reason, model, self.score_encoded)
+            found = explain(words, encoded, method, reason, model, self.score_encoded)
+        unknown = [*self.unknown_words(question), *self.unknown_words(answer)]
+        return replace(found, unknown=frozenset(unknown))
 
     def disk(self, question: str, answers: Sequence[str]) -> Disk:
         """Place answers around a question in the Poincaré disk (HyperQA) or on the circle (CosineQA)."""

@@ -1,7 +1,9 @@
 """A trained ranker beside rules that need no training, question by question: as text and as one HTML file."""
 
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,10 +23,9 @@ from answer_ranking.evaluation.metrics import scores_as_trec_eval_reads, tie_ord
 from answer_ranking.evaluation.rules import measure_rules, rule_scores
 from answer_ranking.evaluation.tables import METRIC_TITLES, text_table
 from answer_ranking.ranking.pipelines import PipelineComparison
-from answer_ranking.ranking.refusals import Refusals
 
 if TYPE_CHECKING:
-    from answer_ranking.evaluation.html_page import HtmlPage
+    from matplotlib.figure import Figure
 
 RIVALS = ("BM25", "WO")
 """The rules against which a ranker is tested."""
@@ -171,61 +172,32 @@ def html_report(
     examples: int,
 ) -> str:
     """Make the report of a training, one HTML file with its figures in it; see `train.TrainedRanker`."""
-    from answer_ranking.evaluation.figures import learning_curves, wins_and_losses
-    from answer_ranking.evaluation.html_page import HtmlPage
+    from answer_ranking.evaluation.figures import answered_and_right, learning_curves, wins_and_losses
+    from answer_ranking.ranking.pages import render
 
-    page = HtmlPage(f"{comparison.model} on {result['table']}")
-    if pipelines is not None:
-        page.paragraph(pipelines.verdict())
-    else:
-        page.paragraph(comparison.verdict())
-    for sentence in result["remarks"]:
-        page.paragraph(sentence)
-    sizes = [[name, *(f"{number:,}" for number in each.values())] for name, each in result["sizes"].items()]
-    page.table(["table", "questions", "candidates", "correct"], sizes)
-    page.paragraph(f"Word vectors: {result['word_vectors']}. Seeds: {result['seeds']}.")
-    if pipelines is not None:
-        page.heading(f"Ways of searching all {pipelines.n_answers:,} answers")
-        page.table(*pipelines.table())
-        page.paragraph(_PIPELINE_TERMS)
-        if pipelines.refusals is not None:
-            _add_refusals(page, pipelines.refusals)
-    page.heading("Beside rules that need no training")
-    page.table(*comparison.table())
-    page.paragraph(f"Means over the questions of test that have a correct answer. {_TERMS}")
-    page.figure(
-        wins_and_losses({r: comparison.differences(r) for r in comparison.p_values}, model=comparison.model),
-        f"Average precision of {comparison.model} minus that of the rule, question by question.",
+    differences = {rival: comparison.differences(rival) for rival in comparison.p_values}
+    refusals = None
+    if pipelines is not None and pipelines.refusals is not None:
+        curve = pipelines.refusals.curve
+        refusals = _embedded(answered_and_right(curve["answered"], curve["p1"], curve["foreign"]))
+    return render(
+        "report.html",
+        title=f"{comparison.model} on {result['table']}",
+        comparison=comparison,
+        pipelines=pipelines,
+        result=result,
+        examples=examples,
+        wins=_embedded(wins_and_losses(differences, model=comparison.model)),
+        curves=_embedded(learning_curves(histories, title=comparison.model)),
+        terms=_TERMS,
+        pipeline_terms=_PIPELINE_TERMS,
+        refusals=refusals,
+        refusal_terms=_REFUSAL_TERMS,
     )
-    for rival in comparison.p_values:
-        page.heading(f"Where it wins and loses against {rival}")
-        page.paragraph(comparison.outcome(rival))
-        titles = ["question", f"{comparison.model} ranked first", f"{rival} ranked first"]
-        for kind, rows in comparison.examples(rival, examples).items():
-            if not rows.empty:
-                cells = [[f"{difference:+.2f}", *texts] for *texts, difference in rows.to_numpy()]
-                page.table([kind, *titles], cells)
-    page.heading("Training")
-    page.figure(
-        learning_curves(histories, title=comparison.model),
-        "Training loss and mean average precision on dev by epoch.",
-    )
-    if result["command"]:
-        page.heading("Repeat")
-        page.code(result["command"])
-    return page.render()
 
 
-def _add_refusals(page: "HtmlPage", refusals: Refusals) -> None:
-    from answer_ranking.evaluation.figures import answered_and_right
-
-    page.heading("Questions without a good answer")
-    page.paragraph(refusals.verdict())
-    curve = refusals.curve
-    page.figure(
-        answered_and_right(curve["answered"], curve["p1"], curve["foreign"]),
-        "The share of test's questions that are answered against P@1 of these, and against the share of "
-        "foreign questions that are answered, by the least confidence.",
-    )
-    page.table(*refusals.table())
-    page.paragraph(_REFUSAL_TERMS)
+def _embedded(figure: "Figure") -> str:
+    """Write a figure as an address that holds it."""
+    image = BytesIO()
+    figure.savefig(image, dpi=150, format="png")
+    return f"data:image/png;base64,{b64encode(image.getvalue()).decode()}"

@@ -1,5 +1,6 @@
 """The FastAPI application: the page, the service and its limits."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -15,7 +16,7 @@ from answer_ranking.ranking.service.engine import Engine
 from answer_ranking.ranking.service.limits import Addresses, Bodies, ForeignSites, Hosts, Patience, Rates
 from answer_ranking.ranking.service.options import ServiceOptions
 from answer_ranking.ranking.service.problems import Failures, invalid, refused
-from answer_ranking.ranking.service.responses import Metrics, SafeHeaders
+from answer_ranking.ranking.service.responses import PREFIX, Heads, Metrics, SafeHeaders
 from answer_ranking.ranking.service.serving import Serving
 from answer_ranking.ranking.service.workers import Workers
 
@@ -35,7 +36,7 @@ def make_app(
     """
     limits = options or ServiceOptions()
     serving = Serving(engine, limits, Workers(limits))
-    busy = Gauge("busy", "Requests that are worked on or wait.", registry=serving.registry)
+    busy = Gauge("busy", "Requests that are worked on or wait.", namespace=PREFIX, registry=serving.registry)
     busy.set_function(lambda: serving.workers.busy)
     # FastAPI's own pages of documentation load scripts from elsewhere.
     app = FastAPI(
@@ -54,6 +55,7 @@ def make_app(
             Middleware(Addresses),
             Middleware(Rates, limits.per_second),
             Middleware(Bodies, limits),
+            Middleware(Heads),
         ],
     )
     app.state.serving = serving
@@ -67,5 +69,7 @@ def make_app(
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    serving = app.state.serving
+    await asyncio.to_thread(serving.engine.warm_up)
     yield
-    app.state.serving.close()
+    serving.workers.close()

@@ -1,62 +1,99 @@
-"""Questions that come at the same time are searched together."""
+"""Questions that come at the same time are searched together, and clients take turns."""
 
 import threading
-from collections import defaultdict
+import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
+
+_LONGEST = 0.1  # second that a search of several questions should take: so long others wait for their turn
+_MOST = 64
+
+
+class _Asked(NamedTuple):
+    question: str
+    options: tuple
+    answer: Future
 
 
 class Batches:
-    """Collects the questions that wait while others are searched, and searches them all at once.
+    """Collects the questions that wait while others are searched, and searches several at once.
 
-    One search of many questions takes little longer than that of one: the points are read once for all.
+    One search of many questions takes little longer than that of one: the points are read once for all. How
+    many are searched at once follows from how long the last search took. Clients take turns, whatever number
+    of questions each of them asks.
 
     Args:
         search: a function from questions and options to a result for each question.
 
     Example:
         >>> def search(questions, k): return [[question.upper()] * k for question in questions]
-        >>> Batches(search)("Who?", 2).result()
+        >>> Batches(search)("127.0.0.1", "Who?", 2).result()
         ['WHO?', 'WHO?']
     """
 
     def __init__(self, search: Callable[..., list]):
         self._search = search
-        self._waiting: dict[tuple, list[tuple[str, Future]]] = defaultdict(list)
+        self._waiting: dict[str, deque[_Asked]] = {}  # by client, the next one first
         self._lock = threading.Lock()
         self._one = ThreadPoolExecutor(1, thread_name_prefix="search")
+        self._at_once = 1
 
-    def __call__(self, question: str, *options: Any) -> Future:
+    def __call__(self, client: str, question: str, *options: Any) -> Future:
         """Search one question, with those that wait with the same options; what fails, fails alone.
 
         Returns its result to come, so that no thread waits for it.
         """
-        mine: Future = Future()
+        mine = _Asked(question, options, Future())
         with self._lock:
-            self._waiting[options].append((question, mine))
-        self._one.submit(self._answer_all, options)
-        return mine
+            self._waiting.setdefault(client, deque()).append(mine)
+        self._one.submit(self._answer_next)
+        return mine.answer
 
-    def _answer_all(self, options: tuple) -> None:
+    def _answer_next(self) -> None:
+        batch = self._next()
+        if not batch:  # Earlier calls have answered all.
+            return
+        start = time.monotonic()
+        self._answer(batch)
+        is_slow = time.monotonic() - start > _LONGEST
+        self._at_once = max(1, self._at_once // 2) if is_slow else min(self._at_once + 1, _MOST)
+
+    def _next(self) -> list[_Asked]:
+        """Take a question of each client in turn, again and again, while there are any like the first."""
+        batch: list[_Asked] = []
         with self._lock:
-            waiting = self._waiting.pop(options, [])
-        batch = []
-        for question, future in waiting:
-            if future.set_running_or_notify_cancel():  # nobody has given it up
-                batch.append((question, future))
-        if batch:  # An earlier call may have answered all.
-            self._answer(batch, options)
+            has_taken = True
+            while has_taken:
+                has_taken = False
+                for client in list(self._waiting):
+                    if len(batch) == self._at_once:
+                        return batch
+                    if not batch or self._waiting[client][0].options == batch[0].options:
+                        has_taken = True
+                        asked = self._take(client)
+                        if asked.answer.set_running_or_notify_cancel():  # nobody has given it up
+                            batch.append(asked)
+        return batch
 
-    def _answer(self, batch: list[tuple[str, Future]], options: tuple) -> None:
+    def _take(self, client: str) -> _Asked:
+        """Take a client's first question; it has its next turn after all others."""
+        questions = self._waiting.pop(client)
+        first = questions.popleft()
+        if questions:
+            self._waiting[client] = questions
+        return first
+
+    def _answer(self, batch: list[_Asked]) -> None:
         try:
-            found = self._search([question for question, _ in batch], *options)
+            found = self._search([each.question for each in batch], *batch[0].options)
         except Exception as error:
             if len(batch) == 1:
-                batch[0][1].set_exception(error)
+                batch[0].answer.set_exception(error)
             else:
-                for one in batch:
-                    self._answer([one], options)
+                for each in batch:
+                    self._answer([each])
             return
-        for result, (_, future) in zip(found, batch, strict=True):
-            future.set_result(result)
+        for result, each in zip(found, batch, strict=True):
+            each.answer.set_result(result)

@@ -1,26 +1,29 @@
 """Connections with bounds that uvicorn's have not: of their number, of heads, and of slow reading."""
 
 import asyncio
-import time
+from dataclasses import dataclass, field
 from typing import ClassVar
 
+import h11
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from answer_ranking.ranking.service.limits import RESTS
 
 HEAD_SECONDS = 10.0
-MOST_WAITING = 512
+MOST_WAITING = 2_048
 """Connections that wait for their clients: idle ones, half heads and half bodies."""
 MOST_WORKING = 512
 """Connections whose requests are worked on, or whose clients do not read what they are sent."""
 # Bytes that are read of a connection before the others have their turn; more where they are quick
 # to parse.
 _SMALLEST, _LARGEST = 4_096, 32_768
-_SLOW = 0.001  # seconds that bytes take to read where they are many small chunks
 _FEW = 1_000  # bytes, of a small request, which waits for nothing
-# So many times as long as it took, and at most so many seconds, such a connection is not read.
-_REST, _LONGEST_REST = 10, 0.1
+_SLOW = 1_024  # bytes that are read at once of a connection that has to rest
+_REST = 0.2  # seconds for which a connection is not read that sends more frames of chunks than content
+OF_ONE_CLIENT = 64
+"""Requests of one client that are read or worked on at once; its others wait for their turns, unread."""
+_NEARLY = 0.8  # of the time that a client was told to wait: clocks differ, and answers take time
 _MOST_TIMES = 8  # as long as a client was told to wait, if it never does
 
 
@@ -45,18 +48,32 @@ class Flow(FlowControl):
             super().resume_reading()
 
 
+@dataclass
+class Turns:
+    """How many connections of a client have their turn, and those that wait for theirs."""
+
+    taken: int = 0
+    waiting: "dict[Connection, None]" = field(default_factory=dict)
+
+
 class Connection(H11Protocol, asyncio.BufferedProtocol):
     """A connection that is closed where its head does not come in time, or where there are too many.
 
     The one that has waited the longest goes first. Bytes are read in slices, so that a client that sends
-    chunks of one byte holds up nobody else.
+    chunks of one byte holds up nobody else. From its first bytes to its answer a request needs a turn, of
+    which each client has a number: what waits for one costs nothing but its first slice.
     """
 
     # Of the whole process, whose descriptors they take; the one that came first is the first.
     waiting: ClassVar[dict["Connection", None]] = {}
     working: ClassVar[dict["Connection", None]] = {}
+    turns: ClassVar[dict[str, Turns]] = {}
+    has_turn = False
+    early = b""
+    """What it has sent before its turn."""
     head_deadline: asyncio.TimerHandle | None = None
     is_told_to_wait = False
+    comes_early_until = 0.0
     times = 1
     """How many times as long it rests as it is told to wait: it doubles when it does not wait."""
 
@@ -70,17 +87,64 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
         return self.slice
 
     def buffer_updated(self, nbytes: int) -> None:
-        start = time.thread_time()  # waiting for the interpreter is no fault of the client's
-        self.data_received(bytes(memoryview(self.slice)[:nbytes]))
-        took = time.thread_time() - start
-        if took > _SLOW and nbytes > _FEW:
-            self.slice = bytearray(_SMALLEST)
-            self.flow.rest(min(_REST * took, _LONGEST_REST))
-        elif nbytes == len(self.slice) < _LARGEST:
-            self.slice = bytearray(2 * nbytes)
+        data = bytes(memoryview(self.slice)[:nbytes])
+        if self._takes_turn():
+            self._read(data)
+            return
+        self.early = data
+        self.flow.pause_reading()
+        self._own_turns().waiting[self] = None
+
+    def _read(self, data: bytes) -> None:
+        before = 0 if self.cycle is None else len(self.cycle.body)
+        self.data_received(data)
+        if len(data) > _FEW and self._is_tedious(before, len(data)):
+            self.slice = bytearray(_SLOW)
+            self.flow.rest(_REST)
+        elif len(data) == len(self.slice) < _LARGEST:
+            self.slice = bytearray(2 * len(data))
+
+    def _is_tedious(self, before: int, n_bytes: int) -> bool:
+        """Say whether what was read is a body of many small chunks, or one that nobody reads any more."""
+        if self.conn.their_state is not h11.SEND_BODY:
+            return False
+        if self.cycle.response_complete:
+            return any(name == b"transfer-encoding" for name, _ in self.scope["headers"])
+        return len(self.cycle.body) - before < n_bytes / 2
+
+    def _own_turns(self) -> Turns:
+        return self.turns.setdefault(self.client[0] if self.client else "", Turns())
+
+    def _takes_turn(self) -> bool:
+        if not self.has_turn:
+            turns = self._own_turns()
+            if turns.taken >= OF_ONE_CLIENT:
+                return False
+            turns.taken += 1
+            self.has_turn = True
+        return True
+
+    def _give_turn(self) -> None:
+        """Let the next connection of the client go on."""
+        turns = self._own_turns()
+        turns.waiting.pop(self, None)
+        turns.taken -= self.has_turn
+        self.has_turn = False
+        if turns.waiting and turns.taken < OF_ONE_CLIENT:
+            following = next(iter(turns.waiting))
+            del turns.waiting[following]
+            following._takes_turn()
+            self.loop.call_soon(following._read_early)
+        elif not turns.taken:
+            del self.turns[self.client[0] if self.client else ""]
+
+    def _read_early(self) -> None:
+        if not self.transport.is_closing():
+            self.flow.resume_reading()
+            self._read(self.early)
 
     def data_received(self, data: bytes) -> None:
-        if self.is_told_to_wait:
+        if self.is_told_to_wait and self.loop.time() < self.comes_early_until:
             self.is_told_to_wait = False
             self.times = min(2 * self.times, _MOST_TIMES)
         super().data_received(data)
@@ -94,16 +158,26 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
             return
         # Until it goes on, what the client has sent already waits, too.
         self.is_told_to_wait = True
-        self.loop.call_later(seconds * self.times, self._go_on)
+        self.comes_early_until = self.loop.time() + _NEARLY * seconds
+        self.loop.call_later(seconds * self.times, self._end_rest)
         self._sort()
+
+    def _end_rest(self) -> None:
+        if self.conn.their_state is h11.SEND_BODY:  # of a request that was refused: nobody will read it
+            self.transport.close()
+        else:
+            self._go_on()
 
     def _go_on(self) -> None:
         self.is_told_to_wait = False
         super().on_response_complete()
+        if self._waits_for_head():  # and is not in the next request that it had sent already
+            self._give_turn()
         self._sort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._leave()
+        self._give_turn()
         super().connection_lost(exc)
 
     def _sort(self) -> None:

@@ -1,16 +1,22 @@
 """What answers the requests: an index, its ranker, and a second one."""
 
+import json
 import sys
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.ranking.disk import Disk
 from answer_ranking.ranking.explanation import Explanation
 from answer_ranking.ranking.ranker import Ranker
+from answer_ranking.ranking.search.answers import QUESTION
 from answer_ranking.ranking.search.first_stages import parts_of
 from answer_ranking.ranking.search.index import AnswerIndex
 from answer_ranking.ranking.service.batches import Batches
@@ -19,6 +25,17 @@ from answer_ranking.ranking.service.schemas import Answer, Answers
 _LOOK_EVERY = 1.0  # second: so often the index's manifest is looked at
 MODEL, SECOND = "model", "second"
 _UNKNOWN = "The model knows no word of the question."
+_OWN = ("question_id", "question", "rank", "score", "candidate_id", "candidate", "first_stage")
+_MOST_NEAR = 20  # answers on the disk
+_EXAMPLES = 5
+_LOOKED_AT = 1_000  # rows among which examples of questions are taken
+
+
+class Reasons(NamedTuple):
+    """Why an answer is where it is: by each ranker, by its title, and among other answers."""
+
+    of_rankers: dict[str, Explanation]
+    disk: Disk | None
 
 
 class Engine:
@@ -42,11 +59,19 @@ class Engine:
         self._own, self._second = ranker, second
         self._seen = self._stamp()
         self.index = AnswerIndex.open(index) if index is not None else None
+        self.examples = _examples(self.index)
         self._looked = time.monotonic()
         self._lock = threading.Lock()
         self._together = Batches(self._search)
-        for each in self.rankers.values():  # loaded before the first request, as spaCy is
-            each.tokenizer(["who"])
+
+    def warm_up(self) -> None:
+        """Do once what requests ask, so that none has to wait for what is loaded then."""
+        for ranker in self.rankers.values():
+            ranker.rank("Who?", ["I."])
+            ranker.explain("Who?", "I.")
+        if self.index is not None:
+            for first_stage in self.first_stages:
+                self._search(["Who?"], 1, first_stage, self.can_rerank, "{}", None)
 
     @property
     def rankers(self) -> dict[str, Ranker]:
@@ -73,6 +98,7 @@ class Engine:
                     changed.ranker = self.index.ranker
                 _ = changed.ranker  # Loaded here, while the one before answers.
                 self.index, self._seen, self.problem = changed, stamp, ""
+                self.examples = _examples(changed)
         except UserError as error:
             if not self.problem:
                 print(f"the index has changed and cannot be opened: {error}", file=sys.stderr)
@@ -80,11 +106,6 @@ class Engine:
         finally:
             self._looked = time.monotonic()
             self._lock.release()
-
-    @property
-    def state(self) -> tuple[int, int] | None:
-        """What changes whenever another index is served."""
-        return self._seen
 
     def _stamp(self) -> tuple[int, int] | None:
         try:
@@ -103,10 +124,20 @@ class Engine:
         """Whether there is a second ranker."""
         return self._second is not None
 
-    def search(self, question: str, k: int, first_stage: str = "", rerank: bool = False) -> "Future[Answers]":
+    def search(
+        self,
+        client: str,
+        question: str,
+        k: int,
+        first_stage: str = "",
+        rerank: bool = False,
+        where: Mapping[str, Any] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> "Future[Answers]":
         """Find the best answers; see `AnswerIndex.search`. `rerank`: by the second ranker.
 
-        Returns at once, with the result to come.
+        Returns at once, with the result to come. Clients take turns. The answers have the columns that are
+        named, all unless any are.
         """
         if self.index is None:
             raise UserError("there is no index here: give candidates to rank.")
@@ -115,12 +146,22 @@ class Engine:
             raise UserError(f"first_stage must be one of {known}. Received: {first_stage!r:.40}")
         if rerank and not self.can_rerank:
             raise UserError("there is no second ranker here: leave rerank out.")
-        return self._together(question, k, first_stage, rerank)
+        names = None if columns is None else tuple(columns)
+        # As text: questions of the same options are searched together.
+        return self._together(client, question, k, first_stage, rerank, json.dumps(where or {}), names)
 
-    def _search(self, questions: list[str], k: int, first_stage: str, rerank: bool) -> list[Answers]:
+    def _search(
+        self,
+        questions: list[str],
+        k: int,
+        first_stage: str,
+        rerank: bool,
+        where: str,
+        names: tuple[str, ...] | None,
+    ) -> list[Answers]:
         assert self.index is not None
         second = self._second if rerank else None
-        results = self.index.find(questions, k, first_stage or None, second)
+        results = self.index.find(questions, k, first_stage or None, second, where=json.loads(where))
         found: dict[str, Answers] = {}
         for number in range(1, len(questions) + 1):
             name = f"q{number}"  # as the index calls the questions
@@ -128,11 +169,13 @@ class Engine:
             found[name] = Answers(
                 answers=[], milliseconds=0, first_stage=first_stage, rerank=rerank, note=note
             )
-        columns = ("question_id", "rank", "score", "candidate", "candidate_id")
-        for name, rank, score, text, key in zip(
-            *(results.table[column].tolist() for column in columns), strict=True
-        ):
-            found[name].answers.append(Answer(rank=rank, score=score, text=text, id=key))
+        table = results.table
+        further = _further(table, names)
+        for row, columns in zip(table[list(_OWN)].itertuples(), further, strict=True):
+            answer = Answer(
+                rank=row.rank, score=row.score, text=row.candidate, id=row.candidate_id, columns=columns
+            )
+            found[row.question_id].answers.append(answer)
         return list(found.values())
 
     def ranker(self, name: str = "") -> Ranker:
@@ -157,21 +200,19 @@ class Engine:
         """Say why; see `Ranker.explain`."""
         return self.ranker(ranker).explain(question, answer, method)
 
-    @property
-    def has_disk(self) -> bool:
-        """Whether `disk` can place answers: the model is HyperQA or CosineQA."""
+    def reasons(self, question: str, answer: str, others: Sequence[str]) -> Reasons:
+        """Say why an answer is where it is, by every ranker, and among others in the Poincaré disk."""
+        of_rankers = {title: self.explain(question, answer, name) for name, title in self.titles.items()}
         own = self.rankers.get(MODEL)
-        return own is not None and own.by_numpy
+        disk = None
+        if others and own is not None and own.by_numpy:
+            disk = own.disk(question, others[:_MOST_NEAR])
+        return Reasons(of_rankers, disk)
 
-    def disk(self, question: str, answers: list[str]) -> Disk:
-        """Place answers around the question; see `Ranker.disk`."""
-        return self.ranker(MODEL).disk(question, answers)
-
-    def reason(self, question: str, answers: tuple[str, ...], ranker: str, method: str) -> Explanation | Disk:
-        """Give what is drawn: the "disk" of several answers, or another method's of the first."""
-        if method == "disk":
-            return self.disk(question, list(answers))
-        return self.explain(question, answers[0], ranker, method)
+    @property
+    def titles(self) -> dict[str, str]:
+        """The names of the rankers, and their titles, such as "HyperQA"."""
+        return {name: name if each.entry is None else each.entry.title for name, each in self.rankers.items()}
 
     def health(self) -> dict[str, Any]:
         """Say whether all is well."""
@@ -183,3 +224,27 @@ class Engine:
             "rankers": list(self.rankers),
             "first_stages": self.first_stages,
         }
+
+
+def _examples(index: AnswerIndex | None) -> list[str]:
+    """Give some of the questions that an FAQ's index holds."""
+    if index is None or QUESTION not in index.manifest.columns:
+        return []
+    state = index._state
+    rows = np.arange(min(state.manifest.rows, _LOOKED_AT))
+    table = state.segments.take(np.setdiff1d(rows, state.deleted))
+    questions = table[QUESTION].dropna().unique().tolist()
+    return questions[:: max(1, len(questions) // _EXAMPLES)][:_EXAMPLES]
+
+
+def _further(table: pd.DataFrame, names: Sequence[str] | None) -> list[dict[str, Any]]:
+    """Give the further columns of a table as values of JSON, row by row."""
+    known = [name for name in table.columns if name not in _OWN]
+    unknown = set(names or ()) - set(known)
+    if unknown:
+        there = ", ".join(known) or "none"
+        raise UserError(f"the index has no column {min(unknown)!r:.40}: it has {there}.")
+    chosen = table[known if names is None else list(names)]
+    if not len(chosen.columns):
+        return [{} for _ in range(len(table))]
+    return json.loads(chosen.to_json(orient="records", date_format="iso", double_precision=15))

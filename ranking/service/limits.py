@@ -12,7 +12,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from answer_ranking.ranking.service.options import ServiceOptions
-from answer_ranking.ranking.service.problems import problem
+from answer_ranking.ranking.service.problems import Problem
 
 RESTS = "rests"
 """In the state of a request: how many seconds its connection is not read after the answer."""
@@ -43,7 +43,7 @@ class Hosts:
             return None
 
         await TrustedHostMiddleware(go_on, self.hosts, www_redirect=False)(scope, receive, ignore)
-        app = self.app if known else problem(400, "This service is not called by that host's name.")
+        app = self.app if known else Problem(400, "This service is not called by that host's name.")
         await app(scope, receive, send)
 
 
@@ -60,7 +60,7 @@ class ForeignSites:
         """Handle a request."""
         app = self.app
         if scope["type"] == "http" and self._is_foreign(scope):
-            app = problem(403, "Another site's page must not ask this service.")
+            app = Problem(403, "Another site's page must not ask this service.")
         await app(scope, receive, send)
 
     def _is_foreign(self, scope: Scope) -> bool:
@@ -84,7 +84,7 @@ class Addresses:
         """Handle a request."""
         app = self.app
         if scope["type"] == "http" and len(scope["query_string"]) > MOST_QUERY:
-            app = problem(414, f"The address is longer than {MOST_QUERY:,} bytes.")
+            app = Problem(414, f"The address is longer than {MOST_QUERY:,} bytes.")
         await app(scope, receive, send)
 
 
@@ -101,7 +101,7 @@ class Rates:
         if scope["type"] == "http" and self.allowed:
             client = scope.get("client")
             if not self._admits(client[0] if client else ""):
-                app = problem(429, "Too many requests from this client.", {"Retry-After": "1"})
+                app = Problem(429, "Too many requests from this client.", {"Retry-After": "1"})
         await app(scope, receive, send)
 
     def _admits(self, client: str) -> bool:
@@ -169,9 +169,9 @@ class Bodies:
             async with asyncio.timeout(self.limits.seconds):
                 await self._read(receive, body)
         except TimeoutError:
-            return problem(408, "The body of the request took too long.")
+            return Problem(408, "The body of the request took too long.")
         except HTTPException as error:
-            return problem(error.status_code, error.detail, error.headers)
+            return Problem(error.status_code, error.detail, error.headers)
         return None
 
     async def _read(self, receive: Receive, body: "_Body") -> None:

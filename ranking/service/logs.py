@@ -1,7 +1,12 @@
-"""The log stays short, whatever clients send."""
+"""The log: a line of JSON for each event, and short, whatever clients send."""
 
+import json
 import logging
 import time
+from datetime import UTC, datetime
+
+ACCESS = "answer_ranking.access"
+"""The logger of requests, at the level "info"."""
 
 
 class Repeats(logging.Filter):
@@ -34,8 +39,34 @@ class Repeats(logging.Filter):
         return True
 
 
-def shorten_logs() -> None:
-    """Filter what the server and its event loop say."""
+class Lines(logging.Formatter):
+    """Writes a record as a line of JSON, with the facts of a request where it has them.
+
+    Example:
+        >>> record = logging.makeLogRecord({"msg": "seen", "levelname": "INFO", "request": {"status": 200}})
+        >>> line = json.loads(Lines().format(record))
+        >>> line["level"], line["message"], line["status"]
+        ('info', 'seen', 200)
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Write a record."""
+        time_of = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        line = {"time": time_of, "level": record.levelname.lower(), "message": record.getMessage()}
+        line |= getattr(record, "request", {})
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+def set_up_logs(level: str) -> None:
+    """Log from a level on to standard error; what the server and its event loop repeat is left out."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(Lines())
     repeats = Repeats()
-    for name in ("uvicorn.error", "asyncio"):
-        logging.getLogger(name).addFilter(repeats)
+    for name in ("uvicorn.error", "asyncio", ACCESS):
+        log = logging.getLogger(name)
+        log.handlers, log.propagate = [handler], False
+        log.setLevel(level.upper())
+        if name != ACCESS:
+            log.addFilter(repeats)

@@ -1,6 +1,7 @@
 """The options of the service; imports little, so that the command line reads them quickly."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from answer_ranking.training.options import check_range
 
@@ -25,6 +26,8 @@ class ServiceOptions:
     """How many requests a second one client may send, over ten seconds; more are refused with 429. 0: any."""
     seconds: float = 10.0
     """How long a request may take, its waiting included; then it is given up with 503."""
+    log_level: Literal["debug", "info", "warning", "error"] = "warning"
+    """What is logged, a line of JSON each, on standard error: from info on, every request."""
 
     def __post_init__(self) -> None:
         check_range(self, "most_bytes", at_least=1_000)

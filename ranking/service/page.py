@@ -1,27 +1,28 @@
-"""The page: a question, ranked answers side by side, and the reasons of one of them."""
+"""The page: a question, ranked answers, two ways side by side, and the reasons of one answer."""
 
-from pathlib import Path
-from typing import Annotated, Any
-from urllib.parse import urlencode
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import FileResponse, HTMLResponse
-from jinja2 import Environment, FileSystemLoader
+from markupsafe import Markup
 from starlette.exceptions import HTTPException
 
 from answer_ranking.base.errors import UserError
+from answer_ranking.data_prep.overlap_features import stop_words
+from answer_ranking.data_prep.words import words_of
+from answer_ranking.ranking.pages import FOLDER, render
 from answer_ranking.ranking.search.first_stages import title_of
+from answer_ranking.ranking.service.api_page import described
 from answer_ranking.ranking.service.engine import Engine
-from answer_ranking.ranking.service.limits import MOST_QUERY
 from answer_ranking.ranking.service.problems import explained
-from answer_ranking.ranking.service.schemas import Answers, View
+from answer_ranking.ranking.service.schemas import Answer, Answers, View
 from answer_ranking.ranking.service.serving import Serving, serving_of
-from answer_ranking.ranking.service.texts import fits_a_drawing
 
-_FOLDER = Path(__file__).parent
-_PAGE = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True).get_template("page.html")
 _RERANK = "+rerank"
-_MOST_NEAR = 20  # answers on the disk
+_RUNS = re.compile(r"(\w+)")
 router = APIRouter(include_in_schema=False)
 
 
@@ -31,55 +32,34 @@ async def show(request: Request, view: Annotated[View, Query()]) -> HTMLResponse
     serving = serving_of(request)
     engine = serving.engine
     names = _names(engine, view)
-    view.left = view.left if view.left in names else next(iter(names), "")
+    _choose(view, names)
     columns: list[tuple[str, Answers]] = []
-    reasons: list[tuple[str, str]] = []
-    problem = ""
+    why = problem = ""
     try:
-        await _ask(serving, view, names, columns, reasons)
+        if view.q.strip():
+            await _search(serving, view, names, columns)
+            if view.why and engine.rankers:
+                others = [each.text for each in columns[0][1].answers]
+                why = await serving.reasons(view.q, view.why, others)
     except (HTTPException, UserError) as error:
         _, problem = explained(error)
-    near = _near(view.q, columns[0][1]) if columns and engine.has_disk else []
-    text = _PAGE.render(
+    text = render(
+        "page.html",
+        title=view.q or "Answer ranking",
+        root="",
         view=view,
         names=names,
+        most=serving.limits.most_candidates,
+        examples=engine.examples,
         columns=columns,
         problem=problem or engine.problem,
-        reasons=reasons,
-        drawing=_drawing,
-        drawn=fits_a_drawing(view.q, view.why),
+        why=Markup(why),
+        place=_place(view.why, columns),
         explains=bool(engine.rankers),
-        near=near,
+        marked=partial(marked, words=_content_words(view.q)),
+        links=_links,
     )
     return HTMLResponse(text, 422 if problem else 200)
-
-
-async def _ask(
-    serving: Serving,
-    view: View,
-    names: dict[str, str],
-    columns: list[tuple[str, Answers]],
-    reasons: list[tuple[str, str]],
-) -> None:
-    """Add the columns and the reasons of a view, as far as nothing is refused."""
-    if not view.q.strip():
-        return
-    chosen = [view.left]
-    if view.right in names:
-        chosen.append(view.right)
-    for name in chosen:
-        columns.append((names.get(name, name), await _column(serving, view, name)))
-    if view.why:
-        for name in serving.engine.rankers:
-            reason = await serving.explain(view.q, view.why, name)
-            reasons.append((name, reason.summary))
-
-
-async def _column(serving: Serving, view: View, name: str) -> Answers:
-    if view.own:
-        return await serving.rank(view.q, view.own, name)
-    first_stage = name.removesuffix(_RERANK)
-    return await serving.search(view.q, view.k, first_stage, name.endswith(_RERANK))
 
 
 def _names(engine: Engine, view: View) -> dict[str, str]:
@@ -88,32 +68,99 @@ def _names(engine: Engine, view: View) -> dict[str, str]:
     For candidates of one's own these are rankers, else first stages, alone and with "+rerank".
     """
     if view.own or not engine.first_stages:
-        return {name: name for name in engine.rankers}
+        return engine.titles
     names = {name: title_of(name) for name in engine.first_stages}
     if engine.can_rerank:
-        names |= {name + _RERANK: f"{title}, re-ranked" for name, title in names.items()}
+        names |= {name + _RERANK: f"{title}, then read closely" for name, title in names.items()}
     return names
 
 
-def _drawing(**values: Any) -> str:
-    return "why.svg?" + urlencode(values, doseq=True)
+def _choose(view: View, names: dict[str, str]) -> None:
+    """Put ways that there are in the place of others; what is compared is another way."""
+    if view.left not in names:
+        view.left = next(iter(names), "")
+    others = [name for name in names if name != view.left]
+    if view.right not in others:
+        view.right = next(iter(others), "")
 
 
-def _near(question: str, found: Answers) -> list[str]:
-    """Give the texts of the first answers, as many as the address of their drawing can hold."""
-    texts = [each.text for each in found.answers[:_MOST_NEAR]]
-    while texts and len(_drawing(question=question, answer=texts, method="disk")) > MOST_QUERY:
-        texts.pop()
-    return texts
+async def _search(
+    serving: Serving, view: View, names: dict[str, str], columns: list[tuple[str, Answers]]
+) -> None:
+    """Add the columns of a view, as far as nothing is refused."""
+    for name in (view.left, view.right) if view.compare and view.right else (view.left,):
+        if view.own:
+            found = await serving.rank(view.q, view.own, name)
+        else:
+            rerank = name.endswith(_RERANK)
+            found = await serving.search(view.q, view.k, name.removesuffix(_RERANK), rerank)
+        columns.append((names.get(name, name), found))
 
 
-@router.get("/style.css")
-async def style() -> Response:
-    """Give the page's style."""
-    return FileResponse(_FOLDER / "style.css", media_type="text/css")
+def _place(text: str, columns: Sequence[tuple[str, Answers]]) -> tuple[int, int]:
+    """Say in which column, from 1, and at which rank a text stands first; 0 and 0 for nowhere."""
+    for number, (_, found) in enumerate(columns, start=1):
+        for each in found.answers:
+            if each.text == text:
+                return number, each.rank
+    return 0, 0
 
 
-@router.get("/page.js")
-async def script() -> Response:
-    """Give the page's script."""
-    return FileResponse(_FOLDER / "page.js", media_type="text/javascript")
+def _content_words(question: str) -> frozenset[str]:
+    return frozenset(words_of(question)) - stop_words()
+
+
+def marked(text: str, words: frozenset[str]) -> list[tuple[str, bool]]:
+    """Split a text into pieces, and say which of them are among some words.
+
+    Example:
+        >>> marked("It glows.", frozenset(["glows"]))
+        [('It', False), (' ', False), ('glows', True), ('.', False)]
+    """
+    pieces = []
+    for piece in filter(None, _RUNS.split(text)):
+        # The words of a script without blanks are pairs of characters.
+        if not piece.isascii() and len(words_of(piece)) > 1:
+            pieces += _marked_characters(piece, words)
+        else:
+            pieces.append((piece, piece.lower() in words))
+    return pieces
+
+
+def _marked_characters(run: str, words: frozenset[str]) -> list[tuple[str, bool]]:
+    marks = [False] * len(run)
+    for place in range(len(run) - 1):
+        if run[place : place + 2] in words:
+            marks[place] = marks[place + 1] = True
+    return list(zip(run, marks, strict=True))
+
+
+def _links(answer: Answer) -> list[tuple[str, str]]:
+    """Give the columns of an answer that hold an address of the web."""
+    links = []
+    for name, value in answer.columns.items():
+        if isinstance(value, str) and value.startswith(("http://", "https://")):
+            links.append((name, value))
+    return links
+
+
+@router.get("/api/docs", response_class=HTMLResponse)
+async def docs(request: Request) -> HTMLResponse:
+    """Describe the API."""
+    operations = described(request.app.openapi())
+    return HTMLResponse(render("docs.html", title="API", root="../", operations=operations))
+
+
+def _file(name: str, kind: str) -> Callable[[], FileResponse]:
+    def give() -> FileResponse:
+        return FileResponse(FOLDER / name, media_type=kind)
+
+    return give
+
+
+for _name, _kind in (
+    ("style.css", "text/css"),
+    ("page.js", "text/javascript"),
+    ("favicon.svg", "image/svg+xml"),
+):
+    router.add_api_route(f"/{_name}", _file(_name, _kind), response_class=Response)

@@ -6,21 +6,37 @@ from http import HTTPStatus
 
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import HTMLResponse, JSONResponse
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from answer_ranking.base.errors import DamagedFileError, UserError
+from answer_ranking.ranking.pages import render
 
 _LOG = logging.getLogger("uvicorn.error")
 _SHOWN = 5  # faults of one request
 
 
-def problem(status: int, detail: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    """Give the details of a problem as a response."""
-    phrase = HTTPStatus(status).phrase
-    content = {"type": "about:blank", "title": phrase, "status": status, "detail": detail}
-    return JSONResponse(content, status, headers, media_type="application/problem+json")
+class Problem:
+    """The details of a problem: a page for a browser, JSON for others."""
+
+    def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None):
+        self.status, self.detail, self.headers = status, detail, headers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        await self.response(scope)(scope, receive, send)
+
+    def response(self, scope: Scope) -> Response:
+        """Give the answer to a request."""
+        phrase = HTTPStatus(self.status).phrase
+        if "text/html" in Headers(scope=scope).get("accept", ""):
+            root = f"{scope.get('root_path', '')}/"
+            page = render("error.html", title=phrase, status=self.status, detail=self.detail, root=root)
+            return HTMLResponse(page, self.status, self.headers)
+        content = {"type": "about:blank", "title": phrase, "status": self.status, "detail": self.detail}
+        return JSONResponse(content, self.status, self.headers, media_type="application/problem+json")
 
 
 def explained(error: HTTPException | UserError) -> tuple[int, str]:
@@ -33,20 +49,28 @@ def explained(error: HTTPException | UserError) -> tuple[int, str]:
     return 422, str(error)
 
 
-async def refused(_: Request, error: Exception) -> Response:
+async def refused(request: Request, error: Exception) -> Response:
     """Answer a request that was refused."""
     assert isinstance(error, HTTPException | UserError)
-    return problem(*explained(error), getattr(error, "headers", None))
+    return Problem(*explained(error), getattr(error, "headers", None)).response(request.scope)
 
 
-async def invalid(_: Request, error: Exception) -> Response:
+async def invalid(request: Request, error: Exception) -> Response:
     """Answer a request whose values are of the wrong kind."""
     assert isinstance(error, RequestValidationError)
+    if request.method == "POST" and "json" not in request.headers.get("content-type", ""):
+        what = "Send JSON, with the header content-type: application/json."
+        return Problem(415, what).response(request.scope)
     wrong = []
     for each in error.errors()[:_SHOWN]:
         place = ".".join(map(str, each["loc"][1:]))
-        wrong.append(f"{place}: {each['msg']}")
-    return problem(422, "; ".join(wrong))
+        what = each["msg"]
+        if each["type"] == "json_invalid":
+            place, what = f"character {place}", f"no JSON: {each['ctx']['error']}"
+        elif each["type"] == "extra_forbidden":
+            what = "no such field"
+        wrong.append(f"{place or 'body'}: {what}")
+    return Problem(422, "; ".join(wrong)).response(request.scope)
 
 
 class Failures:
@@ -70,4 +94,4 @@ class Failures:
             if started or scope["type"] != "http":
                 raise
             _LOG.exception("a request failed")
-            await problem(500, "The request failed.")(scope, receive, send)
+            await Problem(500, "The request failed.")(scope, receive, send)

@@ -1,9 +1,9 @@
 """The routes of the API, and what belongs to them."""
 
 import asyncio
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Request, Response
 from prometheus_client import generate_latest
 
 from answer_ranking.ranking.service.schemas import (
@@ -15,7 +15,6 @@ from answer_ranking.ranking.service.schemas import (
 )
 from answer_ranking.ranking.service.serving import serving_of
 
-_DRAWING = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox"}
 router = APIRouter()
 
 
@@ -23,7 +22,9 @@ router = APIRouter()
 async def search(request: Request, asked: SearchRequest) -> Answers:
     """Find the best answers of the index."""
     serving = serving_of(request)
-    return await serving.search(asked.question, asked.k, asked.first_stage, asked.rerank)
+    return await serving.search(
+        asked.question, asked.k, asked.first_stage, asked.rerank, asked.where, asked.columns
+    )
 
 
 @router.post("/api/rank")
@@ -52,16 +53,3 @@ async def metrics(request: Request) -> Response:
     """Give the counts of requests in Prometheus' format."""
     text = generate_latest(serving_of(request).registry)
     return Response(text, media_type="text/plain; version=0.0.4")
-
-
-@router.get("/why.svg", include_in_schema=False)
-async def why_svg(
-    request: Request,
-    question: str,
-    answer: Annotated[list[str], Query()],
-    ranker: str = "",
-    method: str = "own",
-) -> Response:
-    """Draw a reason."""
-    drawn = await serving_of(request).draw(question, answer, ranker, method)
-    return Response(drawn, media_type="image/svg+xml", headers=_DRAWING)

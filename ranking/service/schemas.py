@@ -1,13 +1,19 @@
 """What requests ask and what they are answered, as JSON."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 Text = Annotated[str, Field(min_length=1, max_length=100_000)]
 
 
-class RankRequest(BaseModel):
+class Asked(BaseModel):
+    """What a request asks; fields that are not known are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class RankRequest(Asked):
     """A question and candidate answers."""
 
     question: Text
@@ -15,16 +21,18 @@ class RankRequest(BaseModel):
     ranker: str = ""
 
 
-class SearchRequest(BaseModel):
+class SearchRequest(Asked):
     """A question to the index."""
 
     question: Text
-    k: int = Field(10, ge=1)
-    first_stage: str = ""
-    rerank: bool = False
+    k: int = Field(10, ge=1, description="The most answers.")
+    first_stage: str = Field("", description="One of those that /api/health lists, or several with +.")
+    rerank: bool = Field(False, description="Re-rank by the second ranker.")
+    where: dict[str, Any] = Field({}, description="Columns and the value, or the list of values, to have.")
+    columns: list[str] | None = Field(None, description="The columns to give; unless given, all.")
 
 
-class ExplainRequest(BaseModel):
+class ExplainRequest(Asked):
     """A question and an answer."""
 
     question: Text
@@ -40,6 +48,7 @@ class Answer(BaseModel):
     score: float
     text: str
     id: str | None = None
+    columns: dict[str, Any] = {}
 
 
 class Answers(BaseModel):
@@ -69,6 +78,7 @@ class View(BaseModel):
     q: str = ""
     left: str = ""
     right: str = ""
+    compare: bool = False
     k: int = Field(10, ge=1)
     candidates: str = ""
     why: str = ""

@@ -1,5 +1,6 @@
 """The command `answer-ranking serve`: the page and the service on this machine."""
 
+import os
 import socket
 import sys
 import tempfile
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import uvicorn
+from threadpoolctl import threadpool_limits
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import load_dataset
@@ -17,7 +19,7 @@ from answer_ranking.ranking.search.manifest import BUILDING, NAME
 from answer_ranking.ranking.service.app import make_app
 from answer_ranking.ranking.service.connections import Connection
 from answer_ranking.ranking.service.engine import Engine
-from answer_ranking.ranking.service.logs import shorten_logs
+from answer_ranking.ranking.service.logs import set_up_logs
 from answer_ranking.ranking.service.options import ServiceOptions
 
 _LOCAL = ("127.0.0.1", "localhost", "::1")
@@ -48,9 +50,7 @@ def serve(
         other = None if second is None else Ranker.load(second)
         if source is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "index"
-            tables = load_dataset("sample").splits.values()
-            texts = pd.concat([table[["candidate"]] for table in tables]).drop_duplicates()
-            AnswerIndex.build("hyperqa_squad", texts, folder)
+            AnswerIndex.build("hyperqa_squad", _sample(), folder, search=["answer"])
             engine = Engine(folder, second=other)
         elif any((source / name).exists() for name in (NAME, BUILDING)):
             engine = Engine(source, second=other)
@@ -66,10 +66,10 @@ def serve(
         any_name = host in _EVERY and not hosts
         names = ("*",) if any_name else tuple(map(_in_address, (*_LOCAL, host, *hosts)))
         app = make_app(engine, options, names)
-        app.state.serving.drawer.start()
         config = uvicorn.Config(
             app,
-            log_level="warning",
+            log_config=None,
+            access_log=False,
             server_header=False,
             timeout_graceful_shutdown=max(1, round(options.seconds)),
             http=Connection,
@@ -78,7 +78,8 @@ def serve(
             h11_max_incomplete_event_size=64_000,
             backlog=_ACCEPTED,
         )
-        shorten_logs()
+        set_up_logs(options.log_level)
+        _leave_processors()
         _allow_descriptors()
         print(f"http://{address}/ (stop with Ctrl-C)", flush=True)
         with suppress(KeyboardInterrupt):  # the way in which it is stopped
@@ -92,6 +93,24 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         for each in sockets or []:
             each.listen(_QUEUE)
+
+
+def _sample() -> pd.DataFrame:
+    """Give the answers of the bundled sample, the right ones with their questions."""
+    texts = pd.concat(load_dataset("sample").splits.values())
+    texts["question"] = texts["question"].where(texts["label"] == 1, None)
+    return texts[["question", "candidate"]].drop_duplicates("candidate")
+
+
+def _leave_processors() -> None:
+    """Leave processors to the other threads while one searches.
+
+    A product of matrices takes all of them, and where these are busy it takes ten times as long; and a thread
+    that computes gives the interpreter back after five milliseconds, for which every request would wait at
+    every step.
+    """
+    threadpool_limits(max(1, (os.cpu_count() or 1) // 2))
+    sys.setswitchinterval(0.0005)
 
 
 def _allow_descriptors() -> None:

@@ -2,18 +2,19 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from fastapi import Request
 from prometheus_client import CollectorRegistry
 
 from answer_ranking.ranking.explanation import Explanation
-from answer_ranking.ranking.service.drawings import Drawer, Drawings
+from answer_ranking.ranking.pages import render
 from answer_ranking.ranking.service.engine import Engine
 from answer_ranking.ranking.service.options import ServiceOptions
 from answer_ranking.ranking.service.schemas import Answers
-from answer_ranking.ranking.service.texts import check_drawn, check_explained, check_texts
+from answer_ranking.ranking.service.texts import check_explained, check_texts
 from answer_ranking.ranking.service.workers import Workers
 
 
@@ -24,8 +25,6 @@ class Serving:
     engine: Engine
     limits: ServiceOptions
     workers: Workers
-    kept: Drawings = field(default_factory=Drawings)
-    drawer: Drawer = field(default_factory=Drawer)
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
     client: str = ""
     """The address of who asks."""
@@ -36,13 +35,16 @@ class Serving:
         k: int,
         first_stage: str = "",
         rerank: bool = False,
+        where: Mapping[str, Any] | None = None,
+        columns: Sequence[str] | None = None,
     ) -> Answers:
         """Find the best answers of the index."""
         check_texts(self.limits, [question], k)
         start = time.perf_counter()
         if self.engine.looks_again:
             await asyncio.to_thread(self.engine.refresh)
-        found = await self.workers.wait(self.client, self.engine.search, question, k, first_stage, rerank)
+        asked = (question, k, first_stage, rerank, where, columns)
+        found = await self.workers.wait(self.client, self.engine.search, self.client, *asked)
         found.milliseconds = 1e3 * (time.perf_counter() - start)
         return found
 
@@ -63,27 +65,16 @@ class Serving:
     ) -> Explanation:
         """Say what the words of a pair do to its score."""
         check_explained(self.limits, question, answer)
-        return await self.workers.run(self.client, self.engine.explain, question, answer, ranker, method)
+        return await self.workers.explain(self.engine.explain, question, answer, ranker, method)
 
-    async def draw(self, question: str, answers: Sequence[str], ranker: str, method: str) -> str:
-        """Draw a reason, unless its drawing is kept."""
-        check_drawn(self.limits, question, answers, method)
-        asked = (question, tuple(answers), ranker, method)
-        # Before it is drawn: a drawing of a later one is only made again.
-        state = self.engine.state
-        drawn = self.kept.get((state, *asked))
-        if not drawn:
-            drawn = await self.workers.draw(self._draw, *asked)
-            self.kept.put((state, *asked), drawn)
-        return drawn
+    async def reasons(self, question: str, answer: str, others: Sequence[str]) -> str:
+        """Write why an answer is where it is, as a part of the page."""
+        check_explained(self.limits, question, answer)
+        return await self.workers.explain(self._reasons, question, answer, others)
 
-    def _draw(self, question: str, answers: tuple[str, ...], ranker: str, method: str) -> str:
-        return self.drawer(self.engine.reason(question, answers, ranker, method))
-
-    def close(self) -> None:
-        """Take no more work."""
-        self.workers.close()
-        self.drawer.close()
+    def _reasons(self, question: str, answer: str, others: Sequence[str]) -> str:
+        reasons = self.engine.reasons(question, answer, others)
+        return render("reasons.html", reasons=reasons, chosen=answer)
 
 
 def serving_of(request: Request) -> Serving:

@@ -12,13 +12,11 @@ from fastapi import HTTPException
 from answer_ranking.ranking.service.options import ServiceOptions
 
 Result = TypeVar("Result")
-# A drawing takes a processor for a second; a second one at once would slow down the searches beside it.
-_DRAWN_AT_ONCE, _MOST_DRAWINGS = 1, 3
-
-
+# Reasons take long, and searches go first: after one, the next waits twice as long as it took.
+_EXPLAINED_AT_ONCE, _MOST_EXPLANATIONS, _REST = 1, 3, 2.0
 # A request that takes longer, its waiting included, shows that too many were let in.
 _SOON = 0.25  # seconds
-_FEWER, _MORE = 0.98, 0.1  # times as many, and so many more
+_FEWER, _MORE = 0.9, 0.1  # times as many, and so many more
 _FEWEST = 4
 _LATELY = 1.0  # second, as long as the refused are told to wait
 _MOST_CLIENTS = 10_000
@@ -37,8 +35,9 @@ class Workers:
         self._most = options.concurrent + options.waiting
         self._limit = min(2.0 * options.concurrent, self._most)
         self._pool = ThreadPoolExecutor(options.concurrent, thread_name_prefix="worker")
-        self._drawer = ThreadPoolExecutor(_DRAWN_AT_ONCE, thread_name_prefix="drawer")
-        self._busy = self._drawings = 0
+        self._explainer = ThreadPoolExecutor(_EXPLAINED_AT_ONCE, thread_name_prefix="explainer")
+        self._busy = self._explanations = 0
+        self._explains_again = 0.0
         self._of_client: Counter[str] = Counter()
         self._let_in: dict[str, float] = {}
         self._refused = -_LATELY
@@ -79,12 +78,21 @@ class Workers:
             free -= self._limit // 2
         return free >= 1
 
-    async def draw(self, work: Callable[..., Result], *arguments: Any) -> Result:
-        """Run a drawing in a thread of its own, beside all other work; else as `run`."""
-        if self._drawings >= _MOST_DRAWINGS:
-            raise HTTPException(503, "Too many drawings at once. Try again.", {"Retry-After": "1"})
-        self._drawings += 1
-        return await self._wait(self._drawer.submit(work, *arguments), self._drawn)
+    async def explain(self, work: Callable[..., Result], *arguments: Any) -> Result:
+        """Find a reason in a thread of its own, beside all other work; else as `run`."""
+        if self._explanations >= _MOST_EXPLANATIONS:
+            raise HTTPException(503, "Too many reasons at once. Try again.", {"Retry-After": "1"})
+        self._explanations += 1
+        return await self._wait(self._explainer.submit(self._find_reason, work, *arguments), self._explained)
+
+    def _find_reason(self, work: Callable[..., Result], *arguments: Any) -> Result:
+        time.sleep(max(0.0, self._explains_again - time.monotonic()))
+        start = time.monotonic()
+        try:
+            return work(*arguments)
+        finally:
+            end = time.monotonic()
+            self._explains_again = end + _REST * (end - start)
 
     async def _wait(self, future: "Future[Result]", done: Callable[[], None]) -> Result:
         loop = asyncio.get_running_loop()
@@ -103,10 +111,10 @@ class Workers:
         limit = self._limit * _FEWER if is_late else self._limit + _MORE
         self._limit = min(max(limit, min(_FEWEST, self._options.concurrent)), self._most)
 
-    def _drawn(self) -> None:
-        self._drawings -= 1
+    def _explained(self) -> None:
+        self._explanations -= 1
 
     def close(self) -> None:
         """Take no more work."""
-        for pool in (self._pool, self._drawer):
+        for pool in (self._pool, self._explainer):
             pool.shutdown(wait=False, cancel_futures=True)

@@ -97,7 +97,7 @@ def test_damaged_files_and_kills_do_no_harm(shell, tmp_path):
 def test_attacks_keep_nobody_from_searching(shell, tmp_path):
     pytest.importorskip("fastapi", reason="the service needs pip install -e '.[serve]'")
     words = "--datasets sample --answers 200 --seconds 1 --heads 600 --bodies 20 --chunked 1"
-    words += " --drawers 1 --clients 4"
+    words += " --askers 1 --clients 4"
     done = shell("attack", *words.split(), "--output", tmp_path / "attack.json")
     assert done.returncode == 0, done.stderr[-2000:]
     figures = json.loads((tmp_path / "attack.json").read_text())

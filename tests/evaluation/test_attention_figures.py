@@ -1,4 +1,3 @@
-import re
 import sys
 
 import numpy as np
@@ -8,20 +7,15 @@ from matplotlib.colors import to_rgba
 
 from answer_ranking.evaluation import evaluate_ranking
 from answer_ranking.evaluation.attention_figures import (
-    SIDES,
     accuracy_by_answer_length,
     accuracy_up_to_length,
     attention_heat_map,
-    attention_rows,
     correct_answer_lengths,
-    words_html,
 )
 
 QUESTION, QUESTION_WEIGHTS = ["what", "is", "covered", "?"], [0.1, 0.1, 0.6, 0.2]
 ANSWER = [f"word{i}" for i in range(60)]
 ANSWER_WEIGHTS = np.linspace(0, 1, 60) / np.linspace(0, 1, 60).sum()
-# A word of a page: its weight, how strong its ground is, and itself.
-SPAN = re.compile(r'<span title="([^"]+)" style="background:rgba\([\d,]+,([\d.]+)\)[^"]*">([^<]*)</span>')
 
 
 def test_heat_map_shows_every_word_as_strong_as_its_weight():
@@ -42,16 +36,6 @@ def test_heat_map_takes_any_word(tmp_path, monkeypatch):
     figure.savefig(tmp_path / "map.png")
     assert [text.get_text() for text in figure.axes[0].texts] == [*words[:-1], "w" * 77 + "…"]
     assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_html_holds_every_word_with_its_weight():
-    rows = attention_rows(QUESTION, QUESTION_WEIGHTS, ANSWER, ANSWER_WEIGHTS)
-    page = words_html(rows, None, "a summary", colours=SIDES)
-    titles, grounds, words = zip(*SPAN.findall(page), strict=True)
-    assert list(words) == QUESTION + ANSWER
-    np.testing.assert_allclose(np.float64(titles), [*QUESTION_WEIGHTS, *ANSWER_WEIGHTS], atol=5e-5)
-    expected = [*QUESTION_WEIGHTS, *(ANSWER_WEIGHTS / (4 / 60))]
-    np.testing.assert_allclose(np.float64(grounds), expected, atol=5e-4)
 
 
 @pytest.mark.parametrize(

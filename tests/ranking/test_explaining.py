@@ -135,3 +135,33 @@ def test_words_of_every_script_are_text_in_the_drawing(recwarn):
     shown = [each.text for each in element.iter() if each.tag.endswith("}text")]
     assert {*words[:4], "bell\N{REPLACEMENT CHARACTER}"} <= set(shown)
     assert not [each for each in recwarn if "Glyph" in str(each.message)]
+
+
+def test_a_page_shows_strong_words_unknown_ones_and_no_noise():
+    made = ranker(hyperqa, dimension=5, max_norm=0.7)
+    one = made.explain("who wrote the zorb", "ann did rain")
+    assert one.unknown == {"zorb"} and ("unknown", "not in the vocabulary") in one.legend
+    looks = {word.text: word.look for _, words in one.rows for word in words}
+    assert {text for text, look in looks.items() if "unknown" in look} == {"zorb"}
+    weights = dict(
+        zip([*one.question, *one.answer], [*one.question_weights, *one.answer_weights], strict=True)
+    )
+    strongest = max(weights, key=lambda word: abs(weights[word]))
+    assert "s9" in looks[strongest].split()
+    for word, weight in weights.items():
+        assert looks[word].startswith("minus") == (weight < 0)
+    noise = Explanation(["a"], np.array([1e-7]), ["b"], np.array([-1e-7]), "shares")
+    assert all(word.look.split()[1] == "s0" for _, words in noise.rows for word in words)
+
+
+def test_a_grid_has_the_cosines_and_marks_the_largest_of_each_word():
+    cosines = np.array([[1.0, 0.2, 0.6], [0.1, 0.9, 0.8]])
+    one = Explanation(
+        ["a", "b"], cosines.max(axis=1), ["x", "y", "z"], cosines.max(axis=0), "relatedness", matrix=cosines
+    )
+    assert [word for word, _ in one.grid] == ["x", "y", "z"]
+    np.testing.assert_allclose([[cell.value for cell in cells] for _, cells in one.grid], cosines.T)
+    best = [[cell.is_best for cell in cells] for _, cells in one.grid]
+    assert best == [[True, False], [False, True], [False, True]]
+    assert one.grid[0][1][0].look == "plus s9" and one.grid[1][1][0].look == "plus s0"
+    assert 'dir="auto"' in one.html() and one.html().count("<td class=") == 6

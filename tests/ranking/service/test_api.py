@@ -1,5 +1,7 @@
 """The API, asked as a client asks."""
 
+import json
+import re
 import shutil
 import threading
 
@@ -7,9 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from answer_ranking.base.errors import UserError
+from answer_ranking.base.errors import DamagedFileError, UserError
 from answer_ranking.ranking import AnswerIndex
 from answer_ranking.ranking.service.engine import Engine
+from answer_ranking.ranking.service.logs import ACCESS, Lines
 
 QUESTION = "Who discovered radium?"
 
@@ -47,6 +50,10 @@ def test_search_and_rank_give_what_the_index_and_the_ranker_give(client, folder,
         ("explain", {"question": QUESTION, "answer": " "}, 422),
         ("explain", {"question": QUESTION, "answer": "a", "method": "x"}, 422),
         ("search", {"question": "a" * 6_000}, 413),
+        ("search", {"question": QUESTION, "ks": 3}, 422),
+        ("search", {"question": QUESTION, "where": {"year": 1}}, 422),
+        ("search", {"question": QUESTION, "columns": ["year"]}, 422),
+        ("explain", {"question": QUESTION, "answer": "a " * 400}, 422),
         ("nothing", {}, 404),
     ],
 )
@@ -56,6 +63,71 @@ def test_what_is_refused_is_a_problem_with_its_details(client, path, body, statu
     problem = answer.json()
     assert problem["status"] == status and problem["detail"]
     assert "/" not in problem["detail"] and "Traceback" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "status", "said"),
+    [
+        (b'{"question": }', "application/json", 422, "no JSON"),
+        (b'{"question": "x"}', "", 415, "content-type"),
+        (b"[]", "application/json", 422, "body"),
+    ],
+)
+def test_what_is_wrong_with_a_body_is_said_plainly(client, body, kind, status, said):
+    answer = client.post("/api/search", content=body, headers={"content-type": kind} if kind else {})
+    assert answer.status_code == status and said in answer.json()["detail"]
+
+
+def test_answers_have_their_columns_and_are_chosen_by_them(tmp_path, served):
+    when = pd.to_datetime(["2001-02-03", None])
+    table = pd.DataFrame({"answer": ["Ann wrote it.", "Bob wrote it."], "year": [2001, 2002], "when": when})
+    AnswerIndex.build(None, table, tmp_path / "index")
+    with served(Engine(tmp_path / "index")) as client:
+
+        def columns(**asked):
+            asked = {"question": "Who wrote it?", **asked}
+            answers = client.post("/api/search", json=asked).json()["answers"]
+            return [each["columns"] for each in answers]
+
+        assert [each["year"] for each in columns()] == [2001, 2002]
+        assert columns()[0]["when"].startswith("2001-02-03") and columns()[1]["when"] is None
+        assert columns(where={"year": [2002, 2003]}, columns=["year"]) == [{"year": 2002}]
+        assert columns(columns=[]) == [{}, {}]
+
+
+def test_head_is_answered_as_get(client):
+    for path, status in (("/", 200), ("/api/health", 200), ("/nothing", 404), ("/api/search", 405)):
+        answer = client.head(path)
+        assert answer.status_code == status
+    assert client.head("/api/health").headers["content-type"] == "application/json"
+
+
+def test_the_description_of_the_api_has_every_field(client):
+    text = client.get("/api/docs").text
+    schema = client.get("/api/openapi.json").json()
+    for path in schema["paths"]:
+        assert path in text
+    for kind in ("SearchRequest", "RankRequest", "ExplainRequest", "Answers", "Health"):
+        for name in schema["components"]["schemas"][kind]["properties"]:
+            assert f"<code>{name}</code>" in text
+
+
+def test_requests_are_logged_without_their_questions(client, caplog):
+    with caplog.at_level("INFO", ACCESS):
+        client.get("/", params={"q": QUESTION})
+    (record,) = [each for each in caplog.records if each.name == ACCESS]
+    line = json.loads(Lines().format(record))
+    assert (line["method"], line["path"], line["status"]) == ("GET", "/", 200)
+    assert "radium" not in Lines().format(record)
+
+
+def test_health_is_told_after_everything_was_asked_once(folder, preset, served):
+    engine = Engine(folder, second=preset)
+    asked = []
+    search = engine._search
+    engine._search = lambda *options: asked.append(options[2:4]) or search(*options)
+    with served(engine):
+        assert set(asked) == {(name, True) for name in engine.first_stages}
 
 
 def test_a_question_of_unknown_words_is_told_so(client, recwarn):
@@ -68,26 +140,33 @@ def test_a_question_of_unknown_words_is_told_so(client, recwarn):
     assert not [each for each in recwarn if "knows no word" in str(each.message)]
 
 
-def test_metrics_count_requests(client):
+def test_metrics_count_requests_and_measure_the_process(client):
     client.get("/api/health")
     text = client.get("/metrics").text
-    assert 'requests_total{path="/api/health",status="200"}' in text
-    assert 'latency_seconds_count{path="/api/health"}' in text
+    assert 'answer_ranking_requests_total{path="/api/health",status="200"}' in text
+    for name in ("resident_memory_bytes", "cpu_seconds_total"):
+        (line,) = re.findall(rf"^answer_ranking_process_{name} (.+)$", text, re.MULTILINE)
+        assert float(line) > 0
+    assert 'answer_ranking_latency_seconds_count{path="/api/health"}' in text
 
 
-def test_a_failure_is_counted_and_says_nothing_of_the_machine(folder, monkeypatch, tmp_path, answers, served):
-    shutil.copytree(folder, copy := tmp_path / "index")
-    engine = Engine(copy)
+def test_a_failure_is_counted_and_says_nothing_of_the_machine(folder, monkeypatch, answers, served):
+    def damaged(*_, **__):
+        raise DamagedFileError(f"{folder} is damaged")
+
+    engine = Engine(folder)
     with served(engine) as client:
-        (texts,) = copy.rglob("*.parquet")
-        texts.write_bytes(b"damaged")
+        monkeypatch.setattr(AnswerIndex, "find", damaged)
         answer = client.post("/api/search", json={"question": QUESTION})
         assert answer.status_code == 500 and answer.json()["detail"] == "A file of the index is damaged."
         monkeypatch.setattr(engine, "explain", lambda *_: 1 / 0)
         answer = client.post("/api/explain", json={"question": QUESTION, "answer": answers[0]})
         assert answer.status_code == 500 and answer.json()["detail"] == "The request failed."
         assert "default-src 'none'" in answer.headers["content-security-policy"]
-        assert 'requests_total{path="/api/explain",status="500"} 1.0' in client.get("/metrics").text
+        assert (
+            'answer_ranking_requests_total{path="/api/explain",status="500"} 1.0'
+            in client.get("/metrics").text
+        )
 
 
 def test_a_changed_index_is_noticed_and_a_damaged_one_is_not_taken(
@@ -122,10 +201,10 @@ def test_others_search_the_old_index_while_a_changed_one_is_opened(folder, tmp_p
     thread = threading.Thread(target=engine.refresh)
     thread.start()
     assert opening.wait(60)
-    assert "new" not in [each.id for each in engine.search(QUESTION, 50).result(60).answers]
+    assert "new" not in [each.id for each in engine.search("", QUESTION, 50).result(60).answers]
     go.set()
     thread.join(60)
-    assert "new" in [each.id for each in engine.search(QUESTION, 50).result(60).answers]
+    assert "new" in [each.id for each in engine.search("", QUESTION, 50).result(60).answers]
 
 
 def test_an_engine_needs_something_to_serve(folder, preset, answers, served):

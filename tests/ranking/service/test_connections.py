@@ -54,7 +54,7 @@ def _run(client):
                 writer.close()
             server.should_exit = True
             await task
-        assert not protocol.waiting and not protocol.working
+        assert not protocol.waiting and not protocol.working and not protocol.turns
 
     asyncio.run(run())
 
@@ -154,7 +154,7 @@ def test_the_connection_that_has_waited_the_longest_makes_room(monkeypatch, half
 
 def test_chunks_of_one_byte_do_not_hold_up_others():
     async def client(connect):
-        many, _ = await connect(BODY + b"1\r\nx\r\n" * 20_000 + b"0\r\n\r\n")
+        many, _ = await connect(BODY + b"1\r\nx\r\n" * 4_000 + b"0\r\n\r\n")
         reader, writer = await connect()
         answered = asyncio.create_task(many.readuntil(b"ok"))
         for _ in range(30):
@@ -162,5 +162,40 @@ def test_chunks_of_one_byte_do_not_hold_up_others():
             assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200")
         assert not answered.done()
         await answered
+
+    _run(client)
+
+
+def test_one_client_has_a_number_of_requests_at_once_and_all_have_their_turn(monkeypatch):
+    monkeypatch.setattr(connections, "OF_ONE_CLIENT", 2)
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 60)
+
+    async def client(connect):
+        held = [await connect(REQUEST[:-2]) for _ in range(3)]  # two have their turns
+        await asyncio.sleep(0.1)
+        for _, writer in held:
+            writer.write(REQUEST[-2:])
+        for reader, writer in held:
+            assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200")
+            writer.write(REQUEST)
+        for reader, _ in held:
+            assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200")
+
+    _run(client)
+
+
+def test_who_leaves_without_an_answer_gives_back_its_turn(monkeypatch):
+    monkeypatch.setattr(connections, "OF_ONE_CLIENT", 1)
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 60)
+
+    async def client(connect):
+        _, leaves = await connect(REQUEST[:-2])
+        await asyncio.sleep(0.1)
+        reader, _ = await connect(REQUEST)
+        answered = asyncio.create_task(reader.readuntil(b"ok"))
+        await asyncio.sleep(0.2)
+        assert not answered.done()
+        leaves.close()
+        assert (await answered).startswith(b"HTTP/1.1 200")
 
     _run(client)

@@ -119,7 +119,7 @@ def test_a_client_that_asks_too_often_is_refused_for_a_while(monkeypatch):
     assert ask_four_times() == [200, 200, 200, 429]
 
 
-@pytest.mark.parametrize("path", ["/", "/why.svg?question=radium&answer=b", "/api/health", "/metrics"])
+@pytest.mark.parametrize("path", ["/", "/api/docs", "/api/health", "/metrics"])
 @pytest.mark.parametrize("site", ["same-origin", "same-site", "cross-site", "none", ""])
 @pytest.mark.parametrize(
     ("mode", "dest"), [("navigate", "document"), ("navigate", "iframe"), ("no-cors", "image")]
@@ -174,7 +174,7 @@ def test_too_many_at_once_are_refused_and_the_others_answered(folder, served):
         threads = [threading.Thread(target=lambda: answers.append(ask(client))) for _ in range(2)]
         for thread in threads:
             thread.start()
-        while "busy 2.0" not in client.get("/metrics").text:
+        while "answer_ranking_busy 2.0" not in client.get("/metrics").text:
             time.sleep(0.01)
         for _ in range(3):
             refused = ask(client)
@@ -286,3 +286,30 @@ def test_health_is_told_while_all_workers_work(folder, served):
         finally:
             goes_on.set()
             busy.join()
+
+
+def test_reasons_hold_up_neither_searches_nor_health(folder, served):
+    engine, goes_on, statuses = Engine(folder), threading.Event(), []
+
+    def explain(number):
+        asked = {"question": QUESTION, "answer": f"radium {number}"}
+        statuses.append(client.post("/api/explain", json=asked).status_code)
+
+    with served(engine, concurrent=1, waiting=1) as client:
+        engine.explain = lambda *asked: goes_on.wait(60)
+        asking = [threading.Thread(target=explain, args=(number,)) for number in range(12)]
+        try:
+            for thread in asking:
+                thread.start()
+            # Nine are refused, since one is found and two may wait.
+            deadline = time.monotonic() + 30
+            while len(statuses) < 9 and time.monotonic() < deadline:
+                time.sleep(0.01)
+            assert statuses == [503] * 9
+            found = client.post("/api/search", json={"question": QUESTION})
+            assert found.status_code == 200 and found.json()["answers"]
+            assert client.get("/api/health").json()["status"] == "ok"
+        finally:
+            goes_on.set()
+            for thread in asking:
+                thread.join()
