@@ -10,7 +10,7 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import Dataset, Vocabulary
 from answer_ranking.data_prep.dataset import OWN_TABLES
 from answer_ranking.models import hyperqa
-from answer_ranking.ranking import Ranker
+from answer_ranking.ranking import AnswerIndex, Ranker
 from answer_ranking.ranking.pipelines import (
     Pipeline,
     _comparison,
@@ -20,6 +20,7 @@ from answer_ranking.ranking.pipelines import (
     indexed_answers,
     read_pipeline,
 )
+from answer_ranking.ranking.search.confidence import Confidence
 from answer_ranking.ranking.search.first_stages import parts_of
 
 NAMES = [
@@ -134,3 +135,18 @@ def test_a_damaged_result_is_refused(tmp_path, content, message):
         read_pipeline(tmp_path)
     with pytest.raises(UserError, match="not found"):
         read_pipeline(tmp_path / "elsewhere")
+
+
+def test_the_command_builds_a_pipeline_with_its_confidence(tmp_path, command):
+    learnt = {"stages": ["ngrams"], "weights": [0.04], "lowest": [9.0], "bias": -3.0}
+    pipeline = {"first_stage": "ngrams", "search": ["question", "answer"]}
+    (tmp_path / "result.json").write_text(json.dumps({"pipeline": pipeline, "confidence": learnt}))
+    (tmp_path / "faq.csv").write_text("question,answer\nDo I pay?,By card.\nWhen?,At noon.\n")
+    made = command("index", tmp_path / "faq.csv", "--pipeline", tmp_path, "--output", tmp_path / "index")
+    index = AnswerIndex.open(tmp_path / "index")
+    assert made.code == 0 and index.manifest.confidence == Confidence.read(learnt)
+    assert index.first_stages == ["ngrams"]
+    found = index.search("pay by card")
+    assert found["first_stage"][0] == "ngrams"
+    expected = 1 / (1 + np.exp(3 - 0.04 * found["score"]))
+    np.testing.assert_allclose(found["confidence"], expected, rtol=1e-6)
