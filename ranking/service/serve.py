@@ -75,7 +75,7 @@ def serve(
             http=Connection,
             ws="none",
             timeout_keep_alive=5,
-            h11_max_incomplete_event_size=64_000,
+            h11_max_incomplete_event_size=128_000,  # longer addresses than are allowed are told so
             backlog=_ACCEPTED,
         )
         set_up_logs(options.log_level)

@@ -68,7 +68,7 @@ def test_what_is_refused_is_a_problem_with_its_details(client, path, body, statu
 @pytest.mark.parametrize(
     ("body", "kind", "status", "said"),
     [
-        (b'{"question": }', "application/json", 422, "no JSON"),
+        (b'{"question": }', "application/json", 422, "not JSON"),
         (b'{"question": "x"}', "", 415, "content-type"),
         (b"[]", "application/json", 422, "body"),
     ],
