@@ -56,6 +56,7 @@ def serve(
             engine = Engine(source, second=other)
         else:
             engine = Engine(ranker=Ranker.load(source), second=other)
+        engine.warm_up()
         address = f"{_in_address(host)}:{bound.getsockname()[1]}"
         if host not in _LOCAL:
             print(
