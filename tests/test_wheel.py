@@ -53,6 +53,7 @@ def test_the_wheel_installs_one_top_level_name(wheel):
     assert "answer_ranking/reports/search.md.j2" in names
     assert "answer_ranking/reports/studies/eq9.md.j2" in names
     assert "answer_ranking/ranking/presets/hyperqa_squad/ranker.keras" in names
+    assert "answer_ranking/ranking/pages/style.css" in names
     code = {path.relative_to(ROOT).as_posix() for room in ROOMS for path in (ROOT / room).rglob("*.py")}
     assert {f"answer_ranking/{path}" for path in code} <= set(names)
 

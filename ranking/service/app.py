@@ -1,6 +1,5 @@
 """The FastAPI application: the page, the service and its limits."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -69,7 +68,5 @@ def make_app(
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    serving = app.state.serving
-    await asyncio.to_thread(serving.engine.warm_up)
     yield
-    serving.workers.close()
+    app.state.serving.workers.close()

@@ -211,8 +211,12 @@ class Engine:
 
     @property
     def titles(self) -> dict[str, str]:
-        """The names of the rankers, and their titles, such as "HyperQA"."""
-        return {name: name if each.entry is None else each.entry.title for name, each in self.rankers.items()}
+        """The names of the rankers, and their titles, such as "HyperQA", of which no two are equal."""
+        titles: dict[str, str] = {}
+        for name, ranker in self.rankers.items():
+            title = name if ranker.entry is None else ranker.entry.title
+            titles[name] = f"{title} ({name})" if title in titles.values() else title
+        return titles
 
     def health(self) -> dict[str, Any]:
         """Say whether all is well."""
@@ -244,7 +248,7 @@ def _further(table: pd.DataFrame, names: Sequence[str] | None) -> list[dict[str,
     if unknown:
         there = ", ".join(known) or "none"
         raise UserError(f"the index has no column {min(unknown)!r:.40}: it has {there}.")
-    chosen = table[known if names is None else list(names)]
+    chosen = table[known if names is None else list(dict.fromkeys(names))]
     if not len(chosen.columns):
         return [{} for _ in range(len(table))]
     return json.loads(chosen.to_json(orient="records", date_format="iso", double_precision=15))

@@ -66,7 +66,7 @@ async def invalid(request: Request, error: Exception) -> Response:
         place = ".".join(map(str, each["loc"][1:]))
         what = each["msg"]
         if each["type"] == "json_invalid":
-            place, what = f"character {place}", f"no JSON: {each['ctx']['error']}"
+            place, what = f"character {place}", f"not JSON: {each['ctx']['error']}"
         elif each["type"] == "extra_forbidden":
             what = "no such field"
         wrong.append(f"{place or 'body'}: {what}")

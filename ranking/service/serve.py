@@ -56,6 +56,7 @@ def serve(
             engine = Engine(source, second=other)
         else:
             engine = Engine(ranker=Ranker.load(source), second=other)
+        engine.warm_up()
         address = f"{_in_address(host)}:{bound.getsockname()[1]}"
         if host not in _LOCAL:
             print(
@@ -75,7 +76,7 @@ def serve(
             http=Connection,
             ws="none",
             timeout_keep_alive=5,
-            h11_max_incomplete_event_size=64_000,
+            h11_max_incomplete_event_size=128_000,  # longer addresses than are allowed are told so
             backlog=_ACCEPTED,
         )
         set_up_logs(options.log_level)

@@ -15,9 +15,9 @@ Result = TypeVar("Result")
 # Reasons take long, and searches go first: after one, the next waits twice as long as it took.
 _EXPLAINED_AT_ONCE, _MOST_EXPLANATIONS, _REST = 1, 3, 2.0
 # A request that takes longer, its waiting included, shows that too many were let in.
-_SOON = 0.25  # seconds
+_SOON = 0.2  # seconds
 _FEWER, _MORE = 0.9, 0.1  # times as many, and so many more
-_FEWEST = 4
+_FIRST, _FEWEST = 8.0, 4
 _LATELY = 1.0  # second, as long as the refused are told to wait
 _MOST_CLIENTS = 10_000
 
@@ -33,7 +33,7 @@ class Workers:
     def __init__(self, options: ServiceOptions):
         self._options = options
         self._most = options.concurrent + options.waiting
-        self._limit = min(2.0 * options.concurrent, self._most)
+        self._limit = min(2.0 * options.concurrent, self._most, _FIRST)
         self._pool = ThreadPoolExecutor(options.concurrent, thread_name_prefix="worker")
         self._explainer = ThreadPoolExecutor(_EXPLAINED_AT_ONCE, thread_name_prefix="explainer")
         self._busy = self._explanations = 0
@@ -103,12 +103,13 @@ class Workers:
             raise HTTPException(503, "The request took too long.", {"Retry-After": "1"}) from None
 
     def _done(self, client: str, start: float) -> None:
+        is_full = self._busy > self._limit / 2  # in peace nothing is learnt about how many are too many
         self._busy -= 1
         self._of_client[client] -= 1
         if not self._of_client[client]:
             del self._of_client[client]
         is_late = time.monotonic() - start > _SOON
-        limit = self._limit * _FEWER if is_late else self._limit + _MORE
+        limit = self._limit * _FEWER if is_late else self._limit + _MORE * is_full
         self._limit = min(max(limit, min(_FEWEST, self._options.concurrent)), self._most)
 
     def _explained(self) -> None:

@@ -68,7 +68,7 @@ def test_what_is_refused_is_a_problem_with_its_details(client, path, body, statu
 @pytest.mark.parametrize(
     ("body", "kind", "status", "said"),
     [
-        (b'{"question": }', "application/json", 422, "no JSON"),
+        (b'{"question": }', "application/json", 422, "not JSON"),
         (b'{"question": "x"}', "", 415, "content-type"),
         (b"[]", "application/json", 422, "body"),
     ],
@@ -93,6 +93,7 @@ def test_answers_have_their_columns_and_are_chosen_by_them(tmp_path, served):
         assert columns()[0]["when"].startswith("2001-02-03") and columns()[1]["when"] is None
         assert columns(where={"year": [2002, 2003]}, columns=["year"]) == [{"year": 2002}]
         assert columns(columns=[]) == [{}, {}]
+        assert columns(columns=["year", "year"])[0] == {"year": 2001}
 
 
 def test_head_is_answered_as_get(client):
@@ -121,13 +122,18 @@ def test_requests_are_logged_without_their_questions(client, caplog):
     assert "radium" not in Lines().format(record)
 
 
-def test_health_is_told_after_everything_was_asked_once(folder, preset, served):
+def test_warming_up_asks_everything_once(folder, preset):
     engine = Engine(folder, second=preset)
     asked = []
     search = engine._search
     engine._search = lambda *options: asked.append(options[2:4]) or search(*options)
-    with served(engine):
-        assert set(asked) == {(name, True) for name in engine.first_stages}
+    engine.warm_up()
+    assert set(asked) == {(name, True) for name in engine.first_stages}
+
+
+def test_two_rankers_of_one_kind_are_told_apart(client):
+    text = client.get("/", params={"q": QUESTION, "why": "It glows."}).text
+    assert "<h4>HyperQA</h4>" in text and "<h4>HyperQA (second)</h4>" in text
 
 
 def test_a_question_of_unknown_words_is_told_so(client, recwarn):
