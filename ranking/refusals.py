@@ -60,11 +60,14 @@ def measure_refusals(index: AnswerIndex, dev: Questions, test: Questions, **opti
     """Let an index learn its confidence on dev, and measure on test what it answers.
 
     Foreign questions are those of the bundled sample that are not among the table's own: general knowledge,
-    in English. `options` are those of `AnswerIndex.search`. A UserError says that nothing can be learnt.
+    in English; half of them are learnt from, the others measured. `options` are those of
+    `AnswerIndex.search`. A UserError says that nothing can be learnt.
     """
     pairs = [(question, answer) for question, right in dev.items() for answer in right]
     foreign = foreign_questions([*dev, *test])
-    confidence = index.calibrate(pd.DataFrame(pairs, columns=["question", "candidate"]), foreign, **options)
+    # One half teaches the confidence, the other measures it.
+    known, foreign = foreign[::2], foreign[1::2]
+    confidence = index.calibrate(pd.DataFrame(pairs, columns=["question", "candidate"]), known, **options)
     suggested = float(np.quantile(_surest(index, list(dev), options), 1 - KEPT).round(2))
     found = index.find(list(test), **options).table
     of_foreign = _surest(index, foreign, options)

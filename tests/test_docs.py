@@ -137,9 +137,8 @@ def test_the_command_for_an_own_table_runs(tmp_path):
         for j in range(i, i + 3)
     ]
     (tmp_path / "faq.csv").write_text("question,candidate,label\n" + "".join(lines), encoding="utf-8")
-    (words,) = (
-        each for block in blocks("shell") for each in commands(block.values[1]) if each[1:2] == ["train"]
-    )
+    told = [each for block in blocks("shell") for each in commands(block.values[1])]
+    words = next(each for each in told if each[1:3] == ["train", "faq.csv"])
     command = [Path(sys.executable).with_name(words[0]), *words[1:]]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 0, done.stderr[-2000:]

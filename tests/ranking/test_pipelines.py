@@ -20,7 +20,8 @@ from answer_ranking.ranking.pipelines import (
     indexed_answers,
     read_pipeline,
 )
-from answer_ranking.ranking.search.confidence import Confidence
+from answer_ranking.ranking.refusals import measure_refusals
+from answer_ranking.ranking.search.confidence import Confidence, foreign_questions
 from answer_ranking.ranking.search.first_stages import parts_of
 
 NAMES = [
@@ -45,6 +46,28 @@ def faq():
         table("which number has {}, where?")[12:],
         OWN_TABLES,
     )
+
+
+def test_foreign_questions_that_teach_the_confidence_do_not_measure_it(faq, tmp_path, monkeypatch):
+    index = AnswerIndex.build(None, faq.train[["candidate"]].drop_duplicates(), tmp_path / "index")
+    taught, asked = [], []
+    calibrate, find = index.calibrate, index.find
+
+    def noted_calibrate(pairs, foreign):
+        taught.extend(foreign)
+        return calibrate(pairs, foreign)
+
+    def noted_find(texts):
+        asked.append(set(texts))
+        return find(texts)
+
+    monkeypatch.setattr(index, "calibrate", noted_calibrate)
+    monkeypatch.setattr(index, "find", noted_find)
+    right = {f"what number is {name}": {f"The {name} is number {name}."} for name in NAMES}
+    measure_refusals(index, right, right)
+    foreign = set(foreign_questions([]))
+    assert taught and asked[-1] and not asked[-1] & set(taught)
+    assert asked[-1] | set(taught) == foreign
 
 
 def test_letters_find_words_that_are_written_otherwise(faq):
