@@ -63,7 +63,7 @@ def test_foreign_questions_that_teach_the_confidence_do_not_measure_it(faq, tmp_
 
     monkeypatch.setattr(index, "calibrate", noted_calibrate)
     monkeypatch.setattr(index, "find", noted_find)
-    right = {f"what number is {name}": {f"The {name} is number {name}."} for name in NAMES}
+    right = {f"what number is {name}": {f"The {name} is number {i}."} for i, name in enumerate(NAMES)}
     measure_refusals(index, right, right)
     foreign = set(foreign_questions([]))
     assert taught and asked[-1] and not asked[-1] & set(taught)
