@@ -64,6 +64,7 @@ def _sign_patterns(n: int, most: int, seed: int) -> Iterator[np.ndarray]:
     at_once = max(1, _VALUES_AT_ONCE // n)
     for start in range(0, total, at_once):
         size = min(at_once, total - start)
+        bits: np.ndarray
         if 2**n <= most:
             bits = np.arange(start, start + size)[:, None] >> np.arange(n) & 1
         else:
