@@ -24,8 +24,12 @@ from answer_ranking.ranking.service.schemas import Answer, Answers
 
 _LOOK_EVERY = 1.0  # second: so often the index's manifest is looked at
 MODEL, SECOND = "model", "second"
+_NOT_SURE = "No good answer: none is as sure as was asked for."
 _UNKNOWN = "The model knows no word of the question."
-_OWN = ("question_id", "question", "rank", "score", "candidate_id", "candidate", "first_stage")
+_OWN = (
+    *("question_id", "question", "rank", "score", "confidence"),
+    *("candidate_id", "candidate", "first_stage"),
+)
 _MOST_NEAR = 20  # answers on the disk
 _EXAMPLES = 5
 _LOOKED_AT = 1_000  # rows among which examples of questions are taken
@@ -71,7 +75,7 @@ class Engine:
             ranker.explain("Who?", "I.")
         if self.index is not None:
             for first_stage in self.first_stages:
-                self._search(["Who?"], 1, first_stage, self.can_rerank, "{}", None)
+                self._search(["Who?"], 1, first_stage, self.can_rerank, "{}", None, 0)
 
     @property
     def rankers(self) -> dict[str, Ranker]:
@@ -133,6 +137,7 @@ class Engine:
         rerank: bool = False,
         where: Mapping[str, Any] | None = None,
         columns: Sequence[str] | None = None,
+        min_confidence: float = 0,
     ) -> "Future[Answers]":
         """Find the best answers; see `AnswerIndex.search`. `rerank`: by the second ranker.
 
@@ -148,7 +153,13 @@ class Engine:
             raise UserError("there is no second ranker here: leave rerank out.")
         names = None if columns is None else tuple(columns)
         # As text: questions of the same options are searched together.
-        return self._together(client, question, k, first_stage, rerank, json.dumps(where or {}), names)
+        filters = json.dumps(where or {}), names, min_confidence
+        return self._together(client, question, k, first_stage, rerank, *filters)
+
+    @property
+    def knows_confidence(self) -> bool:
+        """Whether the index has learnt how sure its answers are."""
+        return self.index is not None and self.index.manifest.confidence is not None
 
     def _search(
         self,
@@ -158,22 +169,36 @@ class Engine:
         rerank: bool,
         where: str,
         names: tuple[str, ...] | None,
+        min_confidence: float,
     ) -> list[Answers]:
         assert self.index is not None
         second = self._second if rerank else None
-        results = self.index.find(questions, k, first_stage or None, second, where=json.loads(where))
+        results = self.index.find(
+            *(questions, k, first_stage or None, second),
+            where=json.loads(where),
+            min_confidence=min_confidence,
+        )
         found: dict[str, Answers] = {}
         for number in range(1, len(questions) + 1):
             name = f"q{number}"  # as the index calls the questions
             note = _UNKNOWN if name in results.unknown else ""
+            if name in results.refused:
+                note = _NOT_SURE
             found[name] = Answers(
                 answers=[], milliseconds=0, first_stage=first_stage, rerank=rerank, note=note
             )
         table = results.table
+        if "confidence" not in table:
+            table = table.assign(confidence=None)
         further = _further(table, names)
         for row, columns in zip(table[list(_OWN)].itertuples(), further, strict=True):
             answer = Answer(
-                rank=row.rank, score=row.score, text=row.candidate, id=row.candidate_id, columns=columns
+                rank=row.rank,
+                score=row.score,
+                confidence=row.confidence,
+                text=row.candidate,
+                id=row.candidate_id,
+                columns=columns,
             )
             found[row.question_id].answers.append(answer)
         return list(found.values())

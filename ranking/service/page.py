@@ -56,6 +56,7 @@ async def show(request: Request, view: Annotated[View, Query()]) -> HTMLResponse
         why=Markup(why),
         place=_place(view.why, columns),
         explains=bool(engine.rankers),
+        knows_confidence=engine.knows_confidence,
         marked=partial(marked, words=_content_words(view.q)),
         links=_links,
     )
@@ -93,7 +94,9 @@ async def _search(
             found = await serving.rank(view.q, view.own, name)
         else:
             rerank = name.endswith(_RERANK)
-            found = await serving.search(view.q, view.k, name.removesuffix(_RERANK), rerank)
+            least = view.min_confidence if serving.engine.knows_confidence else 0
+            way = name.removesuffix(_RERANK), rerank
+            found = await serving.search(view.q, view.k, *way, min_confidence=least)
         columns.append((names.get(name, name), found))
 
 

@@ -22,9 +22,8 @@ router = APIRouter()
 async def search(request: Request, asked: SearchRequest) -> Answers:
     """Find the best answers of the index."""
     serving = serving_of(request)
-    return await serving.search(
-        asked.question, asked.k, asked.first_stage, asked.rerank, asked.where, asked.columns
-    )
+    options = asked.first_stage, asked.rerank, asked.where, asked.columns, asked.min_confidence
+    return await serving.search(asked.question, asked.k, *options)
 
 
 @router.post("/api/rank")

@@ -30,6 +30,9 @@ class SearchRequest(Asked):
     rerank: bool = Field(False, description="Re-rank by the second ranker.")
     where: dict[str, Any] = Field({}, description="Columns and the value, or the list of values, to have.")
     columns: list[str] | None = Field(None, description="The columns to give; unless given, all.")
+    min_confidence: float = Field(
+        0, ge=0, le=1, description="Only answers that are so sure; for an index that has learnt it."
+    )
 
 
 class ExplainRequest(Asked):
@@ -48,6 +51,7 @@ class Answer(BaseModel):
     score: float
     text: str
     id: str | None = None
+    confidence: float | None = None
     columns: dict[str, Any] = {}
 
 
@@ -80,6 +84,7 @@ class View(BaseModel):
     right: str = ""
     compare: bool = False
     k: int = Field(10, ge=1)
+    min_confidence: float = Field(0, ge=0, le=1)
     candidates: str = ""
     why: str = ""
 

@@ -37,13 +37,14 @@ class Serving:
         rerank: bool = False,
         where: Mapping[str, Any] | None = None,
         columns: Sequence[str] | None = None,
+        min_confidence: float = 0,
     ) -> Answers:
         """Find the best answers of the index."""
         check_texts(self.limits, [question], k)
         start = time.perf_counter()
         if self.engine.looks_again:
             await asyncio.to_thread(self.engine.refresh)
-        asked = (question, k, first_stage, rerank, where, columns)
+        asked = (question, k, first_stage, rerank, where, columns, min_confidence)
         found = await self.workers.wait(self.client, self.engine.search, self.client, *asked)
         found.milliseconds = 1e3 * (time.perf_counter() - start)
         return found

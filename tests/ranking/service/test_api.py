@@ -34,6 +34,28 @@ def test_search_and_rank_give_what_the_index_and_the_ranker_give(client, folder,
     assert [each["score"] for each in again] == pytest.approx([scores[each["text"]] for each in again])
 
 
+def test_an_answer_that_is_not_sure_enough_is_not_given(client, served, tmp_path, answers):
+    index = AnswerIndex.build(None, pd.DataFrame({"answer": answers}), tmp_path / "index")
+    pairs = [("who discovered radium in 1898", answers[0]), ("train to utrecht at noon", answers[1])]
+    index.calibrate(pd.DataFrame(pairs, columns=["question", "candidate"]), ["radium and who leaves at dawn"])
+    with served(Engine(tmp_path / "index")) as sure:
+        found = sure.post("/api/search", json={"question": QUESTION}).json()["answers"]
+        expected = index.find([QUESTION]).table
+        assert [each["confidence"] for each in found] == pytest.approx(expected["confidence"].tolist())
+        assert all("confidence" not in each["columns"] for each in found)
+        least = expected["confidence"].iloc[0]
+        asked = {"question": QUESTION, "min_confidence": least - 1e-6}
+        assert len(sure.post("/api/search", json=asked).json()["answers"]) >= 1
+        refused = sure.post("/api/search", json={"question": QUESTION, "min_confidence": 1}).json()
+        assert not refused["answers"] and refused["note"]
+        page = sure.get("/", params={"q": QUESTION, "min_confidence": 1}).text
+        assert refused["note"] in page and answers[0] not in page
+    # An index that has not learnt it shows none, and cannot be asked for it.
+    assert client.post("/api/search", json={"question": QUESTION}).json()["answers"][0]["confidence"] is None
+    asked = {"question": QUESTION, "min_confidence": 0.5}
+    assert client.post("/api/search", json=asked).status_code == 422
+
+
 @pytest.mark.parametrize(
     ("path", "body", "status"),
     [
