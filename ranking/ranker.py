@@ -117,12 +117,8 @@ class Ranker:
         _check_facts(lowercase, mask_numbers, kind, vectors, encoder)
         inputs = [] if self._model is None else [each.name for each in self._model.inputs]
         self.needs_features = "features" in inputs
-        if self.needs_features and (idf is None or idf.shape != (n_words,) or idf.dtype.kind != "f"):
-            received = None if idf is None else f"{idf.dtype} {idf.shape}"
-            raise ValueError(
-                f"a model with the input `features` needs `idf`, a number for each of the {n_words} "
-                f"words. Received: idf={received}"
-            )
+        if self.needs_features:
+            _check_idf(idf, n_words)
         self.vocabulary = vocabulary
         self.idf = idf
         self.name = name
@@ -132,23 +128,27 @@ class Ranker:
         # A trained layer's vectors are no file's; a word without its document frequency has no features.
         frozen = self._numpy is not None or (n_vectors is not None and not self._word_layer().trainable)
         sources = self.vectors if frozen and not self.needs_features else ()
-        self.open_vocabulary: OpenVocabulary | ContextualVocabulary
-        if encoder:
-            self.open_vocabulary = ContextualVocabulary(self.vectors[0], encoder, embeddings_home)
-        else:
-            # In a sum of words a vector of characters is noise; where words are compared it tells equal ones.
-            compares_words = self.entry is not None and not self.entry.encodes_apart
-            self.open_vocabulary = OpenVocabulary(
-                vocabulary,
-                self.tokenizer,
-                sources,
-                self._own_vectors,
-                embeddings_home,
-                hashes=bool(sources) and compares_words,
-            )
+        self.open_vocabulary = self._opened(sources, embeddings_home, encoder)
         self._stored: tuple[Path, bytes] | None = None
         self._growing: GrowingModel | None = None
         self._encoder: tuple[Any, Callable[[EncodedTexts], np.ndarray] | None] = (None, None)
+
+    def _opened(
+        self, sources: Sequence[str], embeddings_home: str | Path | None, encoder: str
+    ) -> OpenVocabulary | ContextualVocabulary:
+        """Make what reads texts: words also beyond the vocabulary, or an encoder's tokens."""
+        if encoder:
+            return ContextualVocabulary(self.vectors[0], encoder, embeddings_home)
+        # In a sum of words a vector of characters is noise; where words are compared it tells equal ones.
+        compares_words = self.entry is not None and not self.entry.encodes_apart
+        return OpenVocabulary(
+            self.vocabulary,
+            self.tokenizer,
+            sources,
+            self._own_vectors,
+            embeddings_home,
+            hashes=bool(sources) and compares_words,
+        )
 
     @classmethod
     def of_training(cls, model: "keras.Model", kind: str, data: "TrainingData", name: str) -> "Ranker":
@@ -515,6 +515,15 @@ class Ranker:
         from keras import ops
 
         return ops.convert_to_numpy(self._word_layer().embeddings)[numbers]
+
+
+def _check_idf(idf: np.ndarray | None, n_words: int) -> None:
+    if idf is None or idf.shape != (n_words,) or idf.dtype.kind != "f":
+        received = None if idf is None else f"{idf.dtype} {idf.shape}"
+        raise ValueError(
+            f"a model with the input `features` needs `idf`, a number for each of the {n_words} words. "
+            f"Received: idf={received}"
+        )
 
 
 def _check_facts(lowercase: Any, mask_numbers: Any, kind: Any, vectors: Any, encoder: Any) -> None:
