@@ -1,6 +1,6 @@
 """The matrix that opens RESULTS.md: a row for each row of the papers' tables that a record answers."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
@@ -53,15 +53,12 @@ def verdict(printed: float, measured: dict[str, Any], *, same_edition: bool = Tr
 
 
 def counted(matrix: pd.DataFrame) -> dict[str, int]:
-    """Count the rows of each verdict."""
-    if matrix.empty:
-        return {}
-    return matrix["verdict"].value_counts().reindex(_verdicts(matrix)).to_dict()
-
-
-def _verdicts(matrix: pd.DataFrame) -> Sequence[str]:
-    present = set(matrix["verdict"])
-    return [each for each in (REPRODUCED, CLOSE, SHORT, OTHER_EDITION) if each in present]
+    """Count the rows of each verdict, the best one first."""
+    counts = {}
+    for each in (REPRODUCED, CLOSE, SHORT, OTHER_EDITION):
+        if not matrix.empty and (number := int(matrix["verdict"].eq(each).sum())):
+            counts[each] = number
+    return counts
 
 
 def _row(record: ResultRecord, papers: Papers) -> dict[str, str] | None:
