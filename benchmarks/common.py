@@ -146,10 +146,12 @@ def write_figures(path: str | Path | None, figures: Mapping[str, Any]) -> None:
     """Write figures to a JSON file, if one is named, with command, commit, processor and versions."""
     if path is None:
         return
-    from answer_ranking.evaluation.records import environment, package_versions
+    from answer_ranking.evaluation.records import environment, package_versions, without_paths
 
     measured = {
-        "command": shlex.join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]]),
+        "command": shlex.join(
+            ["python", f"benchmarks/{Path(sys.argv[0]).name}", *map(without_paths, sys.argv[1:])]
+        ),
         **environment(),
         "versions": package_versions(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -77,6 +77,7 @@ def test_figures_say_on_what_they_were_measured(shell, tmp_path):
     assert all(len(ratios) == 2 and min(ratios) > 0 for ratios in figures["ratios"]["4"].values())
     measured = figures["measured"]
     assert measured["command"].startswith("python benchmarks/recurrent_epoch.py --dataset sample")
+    assert str(tmp_path) not in measured["command"]
     threads = os.environ.get("TF_NUM_INTRAOP_THREADS") or len(os.sched_getaffinity(0))
     assert measured["threads"] == int(threads)
     assert measured["versions"]["python"] == sys.version.split()[0]
