@@ -45,9 +45,7 @@ def run_command(main: Callable[[], object]) -> None:
         if signal.getsignal(number) != signal.SIG_IGN:
             before[number] = signal.signal(number, interrupt)
     try:
-        code = main()
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        code = _run(main)
     except BrokenPipeError:
         # `... | head` closed the pipe.
         _give_up_output()
@@ -66,6 +64,22 @@ def run_command(main: Callable[[], object]) -> None:
         for number, handler in before.items():
             signal.signal(number, handler)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _run(main: Callable[[], object]) -> object:
+    """Run a command to its last line; without memory what it holds is let go before the error goes on.
+
+    This function is short on purpose. Python 3.11 needs memory to enter a handler beyond a function's first
+    256 instructions, and without any it tries for ever.
+    """
+    try:
+        code = main()
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return code
+    except MemoryError as error:
+        error.__traceback__ = error.__context__ = None
+        raise
 
 
 def _message(error: BaseException) -> str | None:
