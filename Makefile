@@ -47,8 +47,8 @@ page: $(VENV)/installed  ## Ask the bundled sample's answers on a page of this m
 	@$(PIP) -e '.[serve]'
 	@$(BIN)/answer-ranking serve --rerank cosinet_squad
 
-notebooks: $(VENV)/installed-test  ## Run the notebooks on the sample
-	@QA_FAST=1 $(BIN)/python -m pytest --nbmake --nbmake-timeout=300 --durations=0 notebooks
+notebooks: $(VENV)/installed-test  ## Run the notebooks on the sample, two at a time
+	@QA_FAST=1 $(BIN)/python -m pytest -n 2 --nbmake --nbmake-timeout=300 notebooks
 
 lab: $(VENV)/installed  ## Open the notebooks in JupyterLab
 	@$(PIP) -e '.[notebooks]'
