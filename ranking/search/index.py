@@ -292,9 +292,8 @@ class AnswerIndex:
         right = questions.groupby("question", sort=False)["candidate"].agg(set).to_dict()
         state = self._state
         if foreign is None:
-            names = [name for name in state.texts().column_names if name == QUESTION]
-            own = [text for name in names for text in state.texts()[name].to_pylist() if text]
-            foreign = foreign_questions([*right, *own])
+            own = state.texts()[QUESTION].to_pylist() if QUESTION in state.manifest.columns else []
+            foreign = foreign_questions([*right, *filter(None, own)])
         found = self.find([*right, *foreign], **options)
         rows, is_right = rows_to_learn(found.table, right)
         places = found.rows[rows.index]

@@ -4,7 +4,7 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from answer_ranking.ranking.search.answers import QUESTION
 from answer_ranking.ranking.search.first_stages import parts_of
 from answer_ranking.ranking.search.index import AnswerIndex
 from answer_ranking.ranking.service.batches import Batches
-from answer_ranking.ranking.service.schemas import Answer, Answers
+from answer_ranking.ranking.service.schemas import Answer, Answers, SearchRequest
 
 _LOOK_EVERY = 1.0  # second: so often the index's manifest is looked at
 MODEL, SECOND = "model", "second"
@@ -75,7 +75,8 @@ class Engine:
             ranker.explain("Who?", "I.")
         if self.index is not None:
             for first_stage in self.first_stages:
-                self._search(["Who?"], 1, first_stage, self.can_rerank, "{}", None, 0)
+                asked = SearchRequest(question="Who?", k=1, first_stage=first_stage, rerank=self.can_rerank)
+                self._search([asked.question], asked)
 
     @property
     def rankers(self) -> dict[str, Ranker]:
@@ -128,17 +129,7 @@ class Engine:
         """Whether there is a second ranker."""
         return self._second is not None
 
-    def search(
-        self,
-        client: str,
-        question: str,
-        k: int,
-        first_stage: str = "",
-        rerank: bool = False,
-        where: Mapping[str, Any] | None = None,
-        columns: Sequence[str] | None = None,
-        min_confidence: float = 0,
-    ) -> "Future[Answers]":
+    def search(self, client: str, asked: SearchRequest) -> "Future[Answers]":
         """Find the best answers; see `AnswerIndex.search`. `rerank`: by the second ranker.
 
         Returns at once, with the result to come. Clients take turns. The answers have the columns that are
@@ -146,37 +137,29 @@ class Engine:
         """
         if self.index is None:
             raise UserError("there is no index here: give candidates to rank.")
-        if first_stage and not set(parts_of(first_stage)) <= set(self.index.manifest.first_stages):
+        stage = asked.first_stage
+        if stage and not set(parts_of(stage)) <= set(self.index.manifest.first_stages):
             known = ", ".join(self.first_stages)
-            raise UserError(f"first_stage must be one of {known}. Received: {first_stage!r:.40}")
-        if rerank and not self.can_rerank:
+            raise UserError(f"first_stage must be one of {known}. Received: {stage!r:.40}")
+        if asked.rerank and not self.can_rerank:
             raise UserError("there is no second ranker here: leave rerank out.")
-        names = None if columns is None else tuple(columns)
-        # As text: questions of the same options are searched together.
-        filters = json.dumps(where or {}), names, min_confidence
-        return self._together(client, question, k, first_stage, rerank, *filters)
+        # Questions of equal options are searched together.
+        return self._together(client, asked.question, asked.model_copy(update={"question": ""}))
 
     @property
     def knows_confidence(self) -> bool:
         """Whether the index has learnt how sure its answers are."""
         return self.index is not None and self.index.manifest.confidence is not None
 
-    def _search(
-        self,
-        questions: list[str],
-        k: int,
-        first_stage: str,
-        rerank: bool,
-        where: str,
-        names: tuple[str, ...] | None,
-        min_confidence: float,
-    ) -> list[Answers]:
+    def _search(self, questions: list[str], asked: SearchRequest) -> list[Answers]:
         assert self.index is not None
-        second = self._second if rerank else None
         results = self.index.find(
-            *(questions, k, first_stage or None, second),
-            where=json.loads(where),
-            min_confidence=min_confidence,
+            questions,
+            asked.k,
+            asked.first_stage or None,
+            self._second if asked.rerank else None,
+            where=asked.where,
+            min_confidence=asked.min_confidence,
         )
         found: dict[str, Answers] = {}
         for number in range(1, len(questions) + 1):
@@ -185,12 +168,12 @@ class Engine:
             if name in results.refused:
                 note = _NOT_SURE
             found[name] = Answers(
-                answers=[], milliseconds=0, first_stage=first_stage, rerank=rerank, note=note
+                answers=[], milliseconds=0, first_stage=asked.first_stage, rerank=asked.rerank, note=note
             )
         table = results.table
         if "confidence" not in table:
             table = table.assign(confidence=None)
-        further = _further(table, names)
+        further = _further(table, asked.columns)
         for row, columns in zip(table[list(_OWN)].itertuples(), further, strict=True):
             answer = Answer(
                 rank=row.rank,

@@ -18,7 +18,7 @@ from answer_ranking.ranking.search.first_stages import title_of
 from answer_ranking.ranking.service.api_page import described
 from answer_ranking.ranking.service.engine import Engine
 from answer_ranking.ranking.service.problems import explained
-from answer_ranking.ranking.service.schemas import Answer, Answers, View
+from answer_ranking.ranking.service.schemas import Answer, Answers, SearchRequest, View
 from answer_ranking.ranking.service.serving import Serving, serving_of
 
 _RERANK = "+rerank"
@@ -94,9 +94,14 @@ async def _search(
             found = await serving.rank(view.q, view.own, name)
         else:
             rerank = name.endswith(_RERANK)
-            least = view.min_confidence if serving.engine.knows_confidence else 0
-            way = name.removesuffix(_RERANK), rerank
-            found = await serving.search(view.q, view.k, *way, min_confidence=least)
+            asked = SearchRequest(
+                question=view.q,
+                k=view.k,
+                first_stage=name.removesuffix(_RERANK),
+                rerank=rerank,
+                min_confidence=view.min_confidence if serving.engine.knows_confidence else 0,
+            )
+            found = await serving.search(asked)
         columns.append((names.get(name, name), found))
 
 

@@ -21,9 +21,7 @@ router = APIRouter()
 @router.post("/api/search")
 async def search(request: Request, asked: SearchRequest) -> Answers:
     """Find the best answers of the index."""
-    serving = serving_of(request)
-    options = asked.first_stage, asked.rerank, asked.where, asked.columns, asked.min_confidence
-    return await serving.search(asked.question, asked.k, *options)
+    return await serving_of(request).search(asked)
 
 
 @router.post("/api/rank")

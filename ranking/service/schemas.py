@@ -25,13 +25,13 @@ class SearchRequest(Asked):
     """A question to the index."""
 
     question: Text
-    k: int = Field(10, ge=1, description="The most answers.")
-    first_stage: str = Field("", description="One of those that /api/health lists, or several with +.")
-    rerank: bool = Field(False, description="Re-rank by the second ranker.")
-    where: dict[str, Any] = Field({}, description="Columns and the value, or the list of values, to have.")
-    columns: list[str] | None = Field(None, description="The columns to give; unless given, all.")
+    k: int = Field(default=10, ge=1, description="The most answers.")
+    first_stage: str = Field(default="", description="One that /api/health lists, or several with +.")
+    rerank: bool = Field(default=False, description="Re-rank by the second ranker.")
+    where: dict[str, Any] = Field(default={}, description="Columns, each with the value or values to have.")
+    columns: list[str] | None = Field(default=None, description="The columns to give; unless given, all.")
     min_confidence: float = Field(
-        0, ge=0, le=1, description="Only answers that are so sure; for an index that has learnt it."
+        default=0, ge=0, le=1, description="Only answers that are so sure; for an index that has learnt it."
     )
 
 

@@ -2,9 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from fastapi import Request
 from prometheus_client import CollectorRegistry
@@ -13,7 +12,7 @@ from answer_ranking.ranking.explanation import Explanation
 from answer_ranking.ranking.pages import render
 from answer_ranking.ranking.service.engine import Engine
 from answer_ranking.ranking.service.options import ServiceOptions
-from answer_ranking.ranking.service.schemas import Answers
+from answer_ranking.ranking.service.schemas import Answers, SearchRequest
 from answer_ranking.ranking.service.texts import check_explained, check_texts
 from answer_ranking.ranking.service.workers import Workers
 
@@ -29,23 +28,13 @@ class Serving:
     client: str = ""
     """The address of who asks."""
 
-    async def search(
-        self,
-        question: str,
-        k: int,
-        first_stage: str = "",
-        rerank: bool = False,
-        where: Mapping[str, Any] | None = None,
-        columns: Sequence[str] | None = None,
-        min_confidence: float = 0,
-    ) -> Answers:
+    async def search(self, asked: SearchRequest) -> Answers:
         """Find the best answers of the index."""
-        check_texts(self.limits, [question], k)
+        check_texts(self.limits, [asked.question], asked.k)
         start = time.perf_counter()
         if self.engine.looks_again:
             await asyncio.to_thread(self.engine.refresh)
-        asked = (question, k, first_stage, rerank, where, columns, min_confidence)
-        found = await self.workers.wait(self.client, self.engine.search, self.client, *asked)
+        found = await self.workers.wait(self.client, self.engine.search, self.client, asked)
         found.milliseconds = 1e3 * (time.perf_counter() - start)
         return found
 

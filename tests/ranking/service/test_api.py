@@ -13,6 +13,7 @@ from answer_ranking.base.errors import DamagedFileError, UserError
 from answer_ranking.ranking import AnswerIndex
 from answer_ranking.ranking.service.engine import Engine
 from answer_ranking.ranking.service.logs import ACCESS, Lines
+from answer_ranking.ranking.service.schemas import SearchRequest
 
 QUESTION = "Who discovered radium?"
 
@@ -148,9 +149,9 @@ def test_warming_up_asks_everything_once(folder, preset):
     engine = Engine(folder, second=preset)
     asked = []
     search = engine._search
-    engine._search = lambda *options: asked.append(options[2:4]) or search(*options)
+    engine._search = lambda texts, options: asked.append(options) or search(texts, options)
     engine.warm_up()
-    assert set(asked) == {(name, True) for name in engine.first_stages}
+    assert {(each.first_stage, each.rerank) for each in asked} == {(s, True) for s in engine.first_stages}
 
 
 def test_two_rankers_of_one_kind_are_told_apart(client):
@@ -229,10 +230,14 @@ def test_others_search_the_old_index_while_a_changed_one_is_opened(folder, tmp_p
     thread = threading.Thread(target=engine.refresh)
     thread.start()
     assert opening.wait(60)
-    assert "new" not in [each.id for each in engine.search("", QUESTION, 50).result(60).answers]
+    assert "new" not in [
+        each.id for each in engine.search("", SearchRequest(question=QUESTION, k=50)).result(60).answers
+    ]
     go.set()
     thread.join(60)
-    assert "new" in [each.id for each in engine.search("", QUESTION, 50).result(60).answers]
+    assert "new" in [
+        each.id for each in engine.search("", SearchRequest(question=QUESTION, k=50)).result(60).answers
+    ]
 
 
 def test_an_engine_needs_something_to_serve(folder, preset, answers, served):
