@@ -16,7 +16,7 @@ from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.search.first_stages import nearest
 
 pytestmark = pytest.mark.slow
-N, N_SHARDS = 200_000, 10
+N, N_SHARDS = 50_000, 10
 WORDS = np.array([f"w{i}" for i in range(2000)])
 
 
@@ -129,7 +129,7 @@ def test_a_driver_and_a_node_are_killed(real_ranker, cluster, tmp_path, monkeypa
     assert index.manifest.segments == alone.manifest.segments
     own = [each.segments.column("candidate_id").to_pylist() for each in (index._state, alone._state)]
     assert own[0] == own[1] and len(set(own[0])) == N
-    assert own[0][19_999:20_001] == ["c20000", "own-1-0"] and own[0][40_000] == "c40001"
+    assert own[0][4_999:5_001] == ["c5000", "own-1-0"] and own[0][10_000] == "c10001"
     questions = texts(50, seed=99)
     for stage in ("nearest", "bm25", "both"):
         found, expected = (each.search(questions, first_stage=stage) for each in (index, alone))
