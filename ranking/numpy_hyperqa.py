@@ -31,6 +31,7 @@ class NumpyHyperQA:
         text_weights: float32 (2 d,), w_q and w_a of `raw_embeddings`, or None.
         max_norm, projection: of the ball, see `layers.UnitBall`.
         distance: "asinh" or "released", the form of the Poincare distance; or "cosine".
+        pooling: "sum" or "mean" of the words.
 
     Example:
         >>> one = np.ones((3, 2), np.float32)
@@ -49,6 +50,7 @@ class NumpyHyperQA:
     max_norm: float
     projection: str
     distance: str
+    pooling: str = "sum"
 
     @classmethod
     def from_config(
@@ -87,7 +89,9 @@ class NumpyHyperQA:
         if distance not in ("asinh", "released", "cosine") or ball["projection"] not in ("clip", "smooth"):
             raise ValueError("it has an option that no HyperQA has")
         scalars = score_weight[0, 0], score_bias[0]
-        return cls(word_vectors, kernel, bias, *scalars, raw, ball["max_norm"], ball["projection"], distance)
+        pooling = "mean" if "mean_of_words" in layers else "sum"
+        on_ball = ball["max_norm"], ball["projection"]
+        return cls(word_vectors, kernel, bias, *scalars, raw, *on_ball, distance, pooling)
 
     def encode(self, texts: EncodedTexts, added: np.ndarray) -> np.ndarray:
         """Compute the points of texts, float32 (n_texts, d); a text without words is the origin.
@@ -115,7 +119,10 @@ class NumpyHyperQA:
         # A sparse matrix of counts: many times faster than adding up copies of the rows.
         begins = np.concatenate([[0], np.cumsum(lengths)])
         counts = csr_matrix((np.ones(len(words), np.float32), place, begins), (len(lengths), len(distinct)))
-        return self._on_ball(counts @ vectors)
+        sums = counts @ vectors
+        if self.pooling == "mean":
+            sums /= np.maximum(lengths, 1)[:, None].astype(np.float32)
+        return self._on_ball(sums)
 
     def _on_ball(self, x: np.ndarray) -> np.ndarray:
         """As `layers.poincare.project_to_ball`."""

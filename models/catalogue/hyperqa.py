@@ -17,6 +17,8 @@ class CosineQA(ModelOptions):
     """Largest norm of a text vector in the ball."""
     projection: Literal["clip", "smooth"] = "clip"
     """How texts come onto the ball: cut off at max_norm as in the paper, or by a smooth map."""
+    pooling: Literal["sum", "mean"] = "sum"
+    """A text is the sum of its words as in the paper, or their mean, which lies inside the ball."""
     embedding_dropout: float = 0.0
     """Share of the entries of word vectors that training drops."""
     dropout: float = 0.0

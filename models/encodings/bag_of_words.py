@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from answer_ranking.layers import MaskedMean
 from answer_ranking.models.encodings.contextual_words import look_up
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class BagOfWords:
         self._words = encoder.get_layer("word_vectors")
         self.projection = encoder.get_layer("projection")
         self.ball = encoder.get_layer("ball")
+        self.takes_mean = any(isinstance(layer, MaskedMean) for layer in encoder.layers)
         self.embedding_dropout = encoder.get_layer("embedding_dropout").rate
         self.text_dropout = encoder.get_layer("text_dropout").rate
 
@@ -91,7 +93,10 @@ class BagOfWords:
         }
 
     def sums(self, packed: dict[str, tf.Tensor]) -> tf.Tensor:
-        """Return the sums of projected words before the ball, without dropout, float32 `(n_texts, d)`."""
+        """Return the sums, or means, of projected words before the ball, float32 `(n_texts, d)`.
+
+        Nothing is dropped.
+        """
         return self._sums(packed, dropout=0.0)[0]
 
     def __call__(self, packed: dict[str, tf.Tensor]) -> tf.Tensor:
@@ -117,6 +122,8 @@ class BagOfWords:
 
         def pull_back(at_points: tf.Tensor) -> list[tf.Tensor]:
             at_sums = tape.gradient(points, sums, output_gradients=at_points)
+            if self.takes_mean:
+                at_sums /= _lengths(packed)
             shape = [tf.shape(projected)[0], packed["n_texts"]]
             at_words = _count_matrix_product(packed["text_of_token"], shape, at_sums)
             at_words = tf.raw_ops.ReluGrad(gradients=at_words, features=projected)
@@ -140,7 +147,17 @@ class BagOfWords:
             kernel = kernel * scale
         projected = tf.nn.relu(tf.nn.bias_add(tf.matmul(vectors, kernel), self.projection.bias.value))
         shape = [packed["n_texts"], tf.shape(projected)[0]]
-        return _count_matrix_product(packed["word_of_token"], shape, projected), vectors, projected, scale
+        sums = _count_matrix_product(packed["word_of_token"], shape, projected)
+        if self.takes_mean:
+            sums /= _lengths(packed)
+        return sums, vectors, projected, scale
+
+
+def _lengths(packed: dict[str, tf.Tensor]) -> tf.Tensor:
+    """Count the words of each text, at least 1, float32 `(n_texts, 1)`."""
+    text = packed["word_of_token"][:, 0]
+    counts = tf.math.unsorted_segment_sum(tf.ones_like(text, tf.float32), text, packed["n_texts"])
+    return tf.maximum(counts, 1.0)[:, None]
 
 
 def _count_matrix_product(ones: tf.Tensor, shape: list[tf.Tensor], dense: tf.Tensor) -> tf.Tensor:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 import numpy as np
 
-from answer_ranking.layers import CosineSimilarity, HyperbolicDistance, MaskedSum, UnitBall
+from answer_ranking.layers import CosineSimilarity, HyperbolicDistance, MaskedMean, MaskedSum, UnitBall
 from answer_ranking.layers.common import check_option, word_embedding
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 SIMILARITIES = ("hyperbolic", "cosine")
 STARTS = ("glorot", "mirrored")
+POOLINGS = ("sum", "mean")
 
 
 def hyperqa(
@@ -23,6 +24,7 @@ def hyperqa(
     similarity: str = "hyperbolic",
     max_norm: float = 1.0 - 1e-5,
     projection: str = "clip",
+    pooling: str = "sum",
     distance_form: str = "asinh",
     embedding_dropout: float = 0.0,
     dropout: float = 0.0,
@@ -49,6 +51,8 @@ def hyperqa(
         similarity: "hyperbolic" (HyperQA) or "cosine" (CosineQA).
         max_norm: the largest norm of a text vector, in (0, 1].
         projection: how texts come onto the ball: "clip" (as in the paper) or "smooth".
+        pooling: a text is the "sum" of its words (Eq. 2), which nearly always ends on the edge of the ball,
+            or their "mean", which is in no paper and lies inside.
         distance_form: "asinh" (exact) or "released" (the authors' own formula).
         embedding_dropout: share of the entries of word vectors that training sets to zero.
         dropout: share of the entries of text vectors that training sets to zero, before the ball.
@@ -69,7 +73,8 @@ def hyperqa(
     """
     check_option("similarity", similarity, SIMILARITIES)
     check_option("start", start, STARTS)
-    options = dimension, max_norm, projection, embedding_dropout, dropout, start, seed
+    check_option("pooling", pooling, POOLINGS)
+    options = dimension, max_norm, projection, pooling, embedding_dropout, dropout, start, seed
     encoder = _encoder(word_embedding(word_vectors), *options)
     matcher = _matcher(encoder.outputs[0].shape[-1], similarity, distance_form, raw_embeddings)
     question = keras.Input((None,), dtype="int32", name="question")
@@ -124,6 +129,7 @@ def _encoder(
     dimension: int | None,
     max_norm: float,
     projection: str,
+    pooling: str,
     embedding_dropout: float,
     dropout: float,
     start: str,
@@ -138,7 +144,8 @@ def _encoder(
             dimension, activation="relu", kernel_initializer=kernel(seed=seed), name="projection"
         )(x)
     # A long text's sum may exceed the 65,504 that float16 holds; the ball takes float32 anyway.
-    x = MaskedSum(name="sum_of_words", dtype="float32")(x)
+    pooled = MaskedSum if pooling == "sum" else MaskedMean
+    x = pooled(name=f"{pooling}_of_words", dtype="float32")(x)
     x = keras.layers.Dropout(dropout, seed=seed + 2, name="text_dropout", dtype="float32")(x)
     point = UnitBall(max_norm=max_norm, projection=projection, name="ball")(x)
     return keras.Model(text, point, name="encoder")

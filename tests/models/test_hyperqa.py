@@ -42,11 +42,13 @@ def test_a_mirrored_start_keeps_the_whole_vector(dimension):
     np.testing.assert_allclose(kernel[:, :half].T @ kernel[:, :half], np.eye(half), atol=1e-5)
 
 
+@pytest.mark.parametrize("pooling", ["sum", "mean"])
 @pytest.mark.parametrize("raw_embeddings", [False, True])
 @pytest.mark.parametrize("similarity", ["hyperbolic", "cosine"])
-def test_scores_follow_the_equations_in_float64(similarity, raw_embeddings):
+def test_scores_follow_the_equations_in_float64(similarity, raw_embeddings, pooling):
     z = vectors(6)
-    model = hyperqa(z, 4, similarity=similarity, max_norm=0.9, raw_embeddings=raw_embeddings, seed=5)
+    options = {"similarity": similarity, "raw_embeddings": raw_embeddings, "pooling": pooling}
+    model = hyperqa(z, 4, max_norm=0.9, seed=5, **options)
     of_texts = np.zeros(8)
     if raw_embeddings:
         of_texts = np.random.default_rng(2).normal(size=8)
@@ -56,8 +58,8 @@ def test_scores_follow_the_equations_in_float64(similarity, raw_embeddings):
     W, b = (w.astype("float64") for w in projection.get_weights())
 
     def point(words):
-        total = np.maximum(z[words].astype("float64") @ W + b, 0).sum(0)
-        return total * min(1, 0.9 / np.linalg.norm(total))
+        text = getattr(np.maximum(z[words].astype("float64") @ W + b, 0), pooling)(axis=0)
+        return text * min(1, 0.9 / np.linalg.norm(text))
 
     q, a = point(question), point(answer)
     if similarity == "hyperbolic":
@@ -123,6 +125,7 @@ def test_sums_beyond_float16_are_ranked_under_mixed_precision():
         {"max_norm": 0.0},
         {"max_norm": 1.5},
         {"projection": "fold"},
+        {"pooling": "median"},
         {"distance_form": "acosh"},
         {"dropout": 1.5},
         {"embedding_dropout": -0.1},

@@ -44,7 +44,7 @@ def by_keras(ranker, question, answers):
     "options",
     [
         {},
-        {"projection": "smooth"},
+        {"projection": "smooth", "pooling": "mean"},
         {"distance_form": "released"},
         {"similarity": "cosine"},
         {"raw_embeddings": True},

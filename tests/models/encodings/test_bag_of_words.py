@@ -10,9 +10,9 @@ def tensors(packed):
     return {name: tf.constant(value) for name, value in packed.items()}
 
 
-@pytest.fixture
-def encoder(make_vectors):
-    return hyperqa(make_vectors(), 5, max_norm=0.8, seed=2).get_layer("encoder")
+@pytest.fixture(params=["sum", "mean"])
+def encoder(make_vectors, request):
+    return hyperqa(make_vectors(), 5, max_norm=0.8, pooling=request.param, seed=2).get_layer("encoder")
 
 
 def test_points_and_gradients_equal_those_of_padded_texts(make_texts, encoder):
