@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep.tables import counts_under
 from answer_ranking.data_prep.vocabulary import Vocabulary
 
@@ -206,6 +207,36 @@ class EncodedSplit:
             candidate_ids=[self.candidate_ids[i] for i in rows],
             features=None if self.features is None else self.features[rows],
         )
+
+
+def join_splits(first: EncodedSplit, second: EncodedSplit) -> EncodedSplit:
+    """Join two splits over the same vocabulary, one behind the other.
+
+    A UserError names a question of both.
+    """
+    if both := set(first.question_ids) & set(second.question_ids):
+        raise UserError(f"question {min(both)} stands in both splits. Give each split its own questions.")
+    texts = first.candidates.texts
+    index = np.concatenate([first.candidates.index, second.candidates.index + len(texts)])
+    features = None
+    if first.features is not None and second.features is not None:
+        features = np.concatenate([first.features, second.features])
+    return EncodedSplit(
+        questions=_join_texts(first.questions, second.questions),
+        candidates=SharedTexts(_join_texts(texts, second.candidates.texts), index),
+        candidate_offsets=np.append(
+            first.candidate_offsets, second.candidate_offsets[1:] + first.candidate_offsets[-1]
+        ),
+        labels=np.concatenate([first.labels, second.labels]),
+        question_ids=[*first.question_ids, *second.question_ids],
+        candidate_ids=[*first.candidate_ids, *second.candidate_ids],
+        features=features,
+    )
+
+
+def _join_texts(first: EncodedTexts, second: EncodedTexts) -> EncodedTexts:
+    words = np.concatenate([first.words, second.words])
+    return EncodedTexts(words, np.append(first.offsets, second.offsets[1:] + first.offsets[-1]))
 
 
 def count_words(splits: Iterable[EncodedSplit], n_words: int) -> np.ndarray:

@@ -14,29 +14,17 @@ A search that was interrupted goes on, and one with more --trials adds to it. Se
 processor, which do not depend on what else the machine does.
 """
 
-import statistics
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-import pandas as pd
+from typing import Any
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
-from answer_ranking.engine import Seed, Study, TrainingData
-from answer_ranking.engine.study import Condition, Row, as_json, outcome, read_rows
-from answer_ranking.engine.training_run import key_of
-from answer_ranking.evaluation.records import read_trials
 from answer_ranking.models.catalogue import CATALOGUE, Entry
 from answer_ranking.reproduce.experiments.data_options import data_options_of
 from answer_ranking.reproduce.experiments.options import TRIALS, Experiment, StudyOptions, parse
-from answer_ranking.reproduce.experiments.run import Run, questions_per_second, slug, train
+from answer_ranking.reproduce.experiments.random_search import RandomSearch
+from answer_ranking.reproduce.experiments.run import Run, slug
 from answer_ranking.training.options import check_range
-
-if TYPE_CHECKING:
-    import keras
 
 SHARED = {
     "l2": (0.0, 1e-6, 1e-5, 1e-4),
@@ -56,8 +44,6 @@ CHANGED = {
     },
 }
 """By paper, what differs from its own experiments."""
-# The median of fewer trials says little, and so does the first fifth of a training.
-FIRST_STOPPED, FIRST_SHARE = 5, 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,104 +90,25 @@ def experiment_on(entry: Entry, data: dict[str, Any]) -> Experiment:
     return Experiment.of(entry.name, data_options_of(entry)(**given), **CHANGED.get(entry.paper, {}))
 
 
-def search_space(experiment: Experiment) -> dict[str, Sequence[Any]]:
-    """Give the values of all that is drawn: what all models share, and last the model's own options."""
-    return {**FACTORS, **SHARED, **experiment.entry.space}
-
-
-def draw(experiment: Experiment, number: int) -> dict[str, Any]:
-    """Draw the options of a trial."""
-    rng = np.random.default_rng([experiment.run.search_seed, number])
-    drawn = {}
-    # Every shared option is drawn, whether the model has it or not, so that the others do not change.
-    for name, values in search_space(experiment).items():
-        value = values[rng.integers(len(values))]
-        if name in FACTORS:
-            value *= getattr(experiment.training, name)
-        if name == "batch_size":
-            value = max(round(value), 1)
-        if name in experiment.configuration:
-            drawn[name] = value
-    return drawn
-
-
-def median_stop(trials: Sequence[Mapping[str, Any]]) -> "keras.callbacks.Callback":
-    """Make the callback that stops a training below the median of the earlier trials, until its epoch."""
-    import keras
-
-    class MedianStop(keras.callbacks.Callback):
-        best, stopped = 0.0, False
-
-        def on_epoch_end(self, epoch, logs=None):
-            self.best = max(self.best, logs["dev_map"])
-            if epoch + 1 < FIRST_SHARE * self.params["epochs"] or len(trials) < FIRST_STOPPED:
-                return
-            rivals = [max(each["dev_map"][: epoch + 1]) for each in trials]
-            if self.best < statistics.median(rivals):
-                self.stopped = self.model.stop_training = True
-
-    return MedianStop()
-
-
-def search(experiment: Experiment, data: TrainingData, path: Path, folder: Path) -> pd.DataFrame:
-    """Run the trials that `path` does not hold yet; return as many as were asked for, by their numbers."""
+def search_of(experiment: Experiment) -> RandomSearch:
+    """State the search of an experiment: what all models share, and last the model's own options."""
     options = experiment.run
-    key = search_key(experiment, data)
-    refuse_another_search(experiment, key, path)
-
-    def measure(condition: Condition, seed: Seed) -> dict[str, Any]:
-        return run_trial(experiment, data, condition["trial"], seed, read_rows(path))
-
-    study = Study(measure=measure, rows=path, folder=folder, in_turn=True)
-    conditions = []
-    for number in range(options.trials):
-        conditions.append({"key": key, "trial": number, "options": draw(experiment, number)})
-    trials = study.frame(conditions, [options.search_seed])
-    best = study.best(trials, "trial")
-    if best is None:
-        raise UserError("every trial diverged: give a lower --learning-rate.")
-    return trials.set_index("trial").assign(chosen=trials["trial"].eq(best).to_numpy())
-
-
-def run_trial(
-    experiment: Experiment, data: TrainingData, number: int, seed: Seed, rows: Sequence[Row]
-) -> dict[str, Any]:
-    """Train one trial; `rows` are those of the trials before, and perhaps later ones."""
-    earlier = [row for row in rows if row["trial"] < number and "diverged" not in row]
-    stop = median_stop(earlier)
-    drawn = experiment.changed(**draw(experiment, number))
-    model, fitted = train(drawn, data, Seed(seed.number, callbacks=(stop,)))
-    return {
-        "dev_map": [round(epoch["dev_map"], 6) for epoch in fitted.history],
-        "parameters": sum(int(np.prod(v.shape)) for v in model.trainable_variables),
-        "stopped": stop.stopped,
-    }
+    return RandomSearch(
+        experiment=experiment,
+        factors=FACTORS,
+        space={**SHARED, **experiment.entry.space},
+        trials=options.trials,
+        seed=options.search_seed,
+    )
 
 
 def refuse_drawn(experiment: Experiment) -> None:
     """Refuse an option that the search draws, since what the user gives would have no effect."""
     usual = [each.configuration for each in presets() if each.name == experiment.name]
-    for name in search_space(experiment).keys() - FACTORS:
+    for name in search_of(experiment).space:
         given = experiment.configuration.get(name)
         if usual and given not in [each.get(name) for each in usual]:
             raise UserError(f"the search draws {name}: leave --{name.replace('_', '-')} out.")
-
-
-def search_key(experiment: Experiment, data: TrainingData) -> str:
-    """Identify a search by what its trials depend on beside the options that are drawn."""
-    given = dict(experiment.configuration)
-    for name in search_space(experiment).keys() - FACTORS:
-        given.pop(name, None)
-    return key_of(given, data.data_hash, experiment.run.search_seed)
-
-
-def refuse_another_search(experiment: Experiment, key: str, path: Path) -> None:
-    """Refuse trials that would be drawn in another way now, or are those of other data."""
-    for row in read_trials(path, ("key", "trial", "options", "seconds")):
-        if row["key"] != key or row["options"] != as_json(draw(experiment, row["trial"])):
-            raise UserError(
-                f"{path} is a search of other options or data. Remove it, or give another --record."
-            )
 
 
 def equal_budget(experiment: Experiment) -> Run | None:
@@ -217,34 +124,9 @@ def equal_budget(experiment: Experiment) -> Run | None:
     if options.record:
         Run(paper, experiment, data)  # refuses to lose a record before the search, not after it
     folder = options.output / "equal_budget" / slug(options.record or name)
-    trials = search(experiment, data, path, folder)
-    best = trials[trials["chosen"]].iloc[0]
-    print(f"The best on dev: trial {best.name}, {outcome(best, 'dev_map')}, {best['options']}")
-    print(f"Trials: {path}", flush=True)
-    if options.record is None:
-        return None
-    run = Run(paper, experiment.changed(**draw(experiment, int(best.name))), data)
-    run.train_seeds()
-    write(run, trials, best)
-    return run
-
-
-def write(run: Run, trials: pd.DataFrame, best: pd.Series) -> None:
-    """Write the records of the chosen trial's seeds."""
-    from answer_ranking.training.scoring import make_scorer
-
-    test = run.data.test
-    scorer = make_scorer(run.model, test, run.data.order_seed)
-    speed = questions_per_second(scorer, len(test.question_ids))
-    found = {
-        "chosen": int(best.name),
-        "trials": len(trials),
-        "stopped": int(trials["stopped"].eq(True).sum()),
-        "diverged": int(trials["diverged"].notna().sum()),
-        "search_seed": run.experiment.run.search_seed,
-        "seconds": round(float(trials["seconds"].sum()), 1),
-    }
-    run.write(search=found, training_seconds=best["seconds"], questions_per_second=speed)
+    search = search_of(experiment)
+    trials = search.run(data, path, folder)
+    return search.record(trials, data) if options.record else None
 
 
 if __name__ == "__main__":

@@ -13,13 +13,12 @@ from answer_ranking.evaluation.records import read_record
 from answer_ranking.models.catalogue import CATALOGUE
 from answer_ranking.reproduce.experiments.data_options import DataOptions
 from answer_ranking.reproduce.experiments.options import Experiment, parse
+from answer_ranking.reproduce.experiments.random_search import median_stop
 from answer_ranking.reproduce.studies.equal_budget import (
     BudgetOptions,
-    draw,
     equal_budget,
-    median_stop,
     presets,
-    search_key,
+    search_of,
 )
 from answer_ranking.training import TrainingDivergedError
 
@@ -36,7 +35,7 @@ def test_every_model_of_the_papers_has_one_protocol():
     }
     assert {(each.run.trials, each.run.seeds, each.training.patience) for each in found} == {(24, 10, 5)}
     for preset in found:
-        drawn = [draw(preset, number) for number in range(20)]
+        drawn = [search_of(preset).draw(number) for number in range(20)]
         # Values out of range and unknown options are errors.
         assert len({str(preset.changed(**each).configuration) for each in drawn}) > 15
         assert all(each.keys() >= SHARED for each in drawn)
@@ -48,15 +47,15 @@ def test_one_number_draws_the_same_shared_options_for_every_model():
     found = [each for each in presets() if each.data.dataset == "wikiqa"]
     first = next(each for each in found if each.name == "ctrn")
     for number in (1, 7, 23):
-        of_first = draw(first, number)
+        of_first = search_of(first).draw(number)
         for preset in found:
-            drawn = draw(preset, number)
+            drawn = search_of(preset).draw(number)
             for name in ("l2", "dropout", "embedding_dropout"):
                 assert drawn.get(name, of_first[name]) == of_first[name]
             factor = drawn["learning_rate"] / preset.training.learning_rate
             assert factor == pytest.approx(of_first["learning_rate"] / first.training.learning_rate)
     other = replace(first, run=replace(first.run, search_seed=1))
-    assert draw(other, 1) != draw(first, 1)
+    assert search_of(other).draw(1) != search_of(first).draw(1)
 
 
 def stops_after(curve, earlier, epochs):
@@ -101,7 +100,7 @@ def trained(monkeypatch):
         variable = SimpleNamespace(shape=(3, 4))
         return SimpleNamespace(trainable_variables=[variable]), SimpleNamespace(history=history)
 
-    monkeypatch.setattr("answer_ranking.reproduce.studies.equal_budget.train", train)
+    monkeypatch.setattr("answer_ranking.reproduce.experiments.random_search.train", train)
     return calls
 
 
@@ -152,13 +151,13 @@ def test_an_option_that_the_search_draws_is_refused(search, options):
 def test_a_new_default_of_a_drawn_option_leaves_the_search_as_it_is():
     data, other = SimpleNamespace(data_hash="a"), SimpleNamespace(data_hash="b")
     first = next(each for each in presets() if each.name == "cosinet")
-    of_first = search_key(first, data)
+    of_first = search_of(first).key(data)
     drawn = first.changed(unit_words=not first.model.unit_words, dropout=0.7, epochs=9)
-    assert search_key(drawn, data) == of_first
+    assert search_of(drawn).key(data) == of_first
     others = [
-        search_key(first.changed(learning_rate=1.0), data),
-        search_key(first.changed(filters=7), data),
-        search_key(first, other),
+        search_of(first.changed(learning_rate=1.0)).key(data),
+        search_of(first.changed(filters=7)).key(data),
+        search_of(first).key(other),
     ]
     assert len({of_first, *others}) == 4
 
