@@ -1,5 +1,6 @@
 """Tests of the difference of two rankers."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -76,11 +77,25 @@ def _sign_patterns(n: int, most: int, seed: int) -> Iterator[np.ndarray]:
 
 @dataclass(frozen=True)
 class CrossedTest:
-    """A difference with the half width of its 95 % interval and the two-sided p-value."""
+    """A difference with the half width of its 95 % interval and the two-sided p-value.
+
+    `error` is its standard error and `freedom` the degrees of freedom of Student's t.
+    """
 
     difference: float
     ci95: float
     p: float
+    error: float = 0.0
+    freedom: float = math.inf
+
+    def is_within(self, margin: float, level: float = 0.05) -> bool:
+        """Tell whether two one-sided tests (TOST) at `level` reject differences of `margin` and more."""
+        from scipy import stats
+
+        if not self.error:
+            return abs(self.difference) < margin
+        distance = (margin - abs(self.difference)) / self.error
+        return bool(stats.t.sf(distance, self.freedom) < level)
 
 
 def crossed_test(a: Sequence[ArrayLike], b: Sequence[ArrayLike]) -> CrossedTest:
@@ -129,7 +144,8 @@ def crossed_test(a: Sequence[ArrayLike], b: Sequence[ArrayLike]) -> CrossedTest:
     freedom = parts.sum() ** 2 / sum(parts**2 / [len(each) - 1 for each in samples])
     error = np.sqrt(parts.sum())
     p = float(2 * stats.t.sf(abs(difference) / error, freedom))
-    return CrossedTest(difference, float(stats.t.ppf(0.975, freedom) * error), p)
+    half_width = float(stats.t.ppf(0.975, freedom) * error)
+    return CrossedTest(difference, half_width, p, float(error), float(freedom))
 
 
 def holm_correction(p_values: ArrayLike) -> np.ndarray:

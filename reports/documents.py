@@ -20,6 +20,7 @@ from answer_ranking.evaluation.figures import (
     save_figure,
 )
 from answer_ranking.evaluation.papers import PAPERS_FILE, read_papers
+from answer_ranking.evaluation.plan import read_plan
 from answer_ranking.evaluation.records import ResultRecord, load_records
 from answer_ranking.reports.benchmarks import cluster_block, pipelines_block, search_block, service_block
 from answer_ranking.reports.preset_cards import card_page, presets_block, read_cards
@@ -36,6 +37,7 @@ from answer_ranking.reports.studies.claims import (
 )
 from answer_ranking.reports.studies.eq9_page import eq9_block
 from answer_ranking.reports.studies.norms_page import norms_block
+from answer_ranking.reports.studies.plan_page import plan_block
 from answer_ranking.reports.studies.retrieval_page import retrieval_block
 from answer_ranking.reports.studies.transfer_page import curves, transfer_block
 
@@ -43,7 +45,7 @@ from answer_ranking.reports.studies.transfer_page import curves, transfer_block
 def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
     """Write all documents of a repository, without saving them."""
     results, presets = root / "reproduce" / "results", root / "ranking" / "presets"
-    benchmarks = root / "benchmarks" / "results"
+    benchmarks, plan = root / "benchmarks" / "results", root / "reproduce" / "plan.toml"
     records, papers = load_records(results), read_papers(papers_file)
     runs, rules = read_equal_budget(results / "fair"), _rules(records)
     tested = claims(runs, papers)
@@ -56,6 +58,7 @@ def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
         ("docs/cluster.md", "cluster", lambda: cluster_block(benchmarks / "cluster.json")),
         ("docs/eq9.md", "results", lambda: eq9_block(results / "eq9")),
         ("docs/norms.md", "results", lambda: norms_block(results / "norms")),
+        ("docs/plan.md", "results", lambda: plan_block(read_plan(plan), results / "planned")),
         ("docs/presets.md", "presets", lambda: presets_block(presets)),
         ("docs/retrieval.md", "retrieval", lambda: retrieval_block(results / "retrieval")),
         ("docs/faq.md", "pipelines", lambda: pipelines_block(benchmarks / "pipelines.json")),

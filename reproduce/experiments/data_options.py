@@ -40,6 +40,9 @@ class DataOptions(DataHome):
     """Put words into lower case."""
     mask_numbers: bool = False
     """Replace numbers by <num>, as the distributed file of TrecQA's TRAIN-ALL does."""
+    shuffle_candidates: bool = False
+    """Show list-wise models a question's candidates in a random order, also where the document's own order is
+    a fair signal."""
     embeddings_home: Path | None = None
     """Folder of word-vector files; else QA_EMBEDDINGS_HOME."""
 
@@ -52,7 +55,10 @@ class DataOptions(DataHome):
 
         A UserError names a file that is missing or damaged.
         """
-        return self.encode(load_dataset(self.dataset, self.variant, self.data_home))
+        dataset = load_dataset(self.dataset, self.variant, self.data_home)
+        if self.shuffle_candidates:
+            dataset = replace(dataset, description=replace(dataset.description, order_is_signal=False))
+        return self.encode(dataset)
 
     def encode(self, dataset: Dataset, *, overlap: bool = False) -> TrainingData:
         """Encode a data set as these options say; `overlap` computes the word-overlap features, too."""

@@ -194,6 +194,7 @@ def folds_of(data: TrainingData, folds: int) -> list[TrainingData]:
     found: list[TrainingData] = []
     for number in range(folds):
         splits: dict[str, EncodedSplit] = {
+            **data.splits,
             "train": joined.keep_questions(part != number),
             "dev": joined.keep_questions(part == number),
         }

@@ -1,0 +1,115 @@
+"""The page of the plan: what each of its comparisons came to, those not yet run included."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from answer_ranking.base.errors import UserError
+from answer_ranking.evaluation.plan import Comparison, Plan
+from answer_ranking.evaluation.records import ResultRecord, read_record
+from answer_ranking.evaluation.significance import CrossedTest, crossed_test, holm_correction
+from answer_ranking.reports.pages import render
+
+HOLDS, REVERSED, EQUAL, NOT_SHOWN, NOT_RUN = ("holds", "reversed", "equal", "not shown", "not run yet")
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A comparison on one data set; `test` and `p` (after Holm) are None until it has been run."""
+
+    group: str
+    data: str
+    comparison: Comparison
+    means: tuple[float, float] | None = None
+    test: CrossedTest | None = None
+    p: float | None = None
+    verdict: str = NOT_RUN
+
+
+@dataclass(frozen=True)
+class Side:
+    """What the searches of a side came to: the metric on test by search, and the parameters of the models."""
+
+    data: str
+    group: str
+    name: str
+    values: list[float]
+    parameters: list[int]
+
+
+def plan_block(plan: Plan, folder: Path) -> str:
+    """Write the part of the page that comes from the plan and the records in a folder."""
+    records = read_planned(plan, folder)
+    sides = []
+    for (data, group, name), found in sorted(records.items()):
+        values = [record.metrics[plan.metric]["mean"] for record in found]
+        sides.append(Side(data, group, name, values, [record.parameters for record in found]))
+    return render("studies/plan.md.j2", plan=plan, tests=judge(plan, records), sides=sides)
+
+
+Records = dict[tuple[str, str, str], list[ResultRecord]]
+"""By data set, group and side, a record for each search."""
+
+
+def read_planned(plan: Plan, folder: Path) -> Records:
+    """Read the records of a plan; a UserError names one of another plan."""
+    found: Records = {}
+    for data, values in plan.data.items():
+        for path in sorted((folder / data).glob("*.json")):
+            record = read_record(path)
+            if record.search.get("plan") != plan.sha256:
+                raise UserError(f"{path} is not a record of the plan. Remove it, or bring the plan back.")
+            if record.protocol == values["protocol"]:
+                side = data, record.search["group"], record.search["side"]
+                found.setdefault(side, []).append(record)
+    return found
+
+
+def judge(plan: Plan, records: Records) -> list[Planned]:
+    """Test every comparison whose searches are all there; those that are missing count in the correction."""
+    tested, missing = [], []
+    for name, group in plan.groups.items():
+        for data in group.data:
+            for comparison in group.comparisons:
+                sides = [
+                    records.get((data, name, side), []) for side in (comparison.better, comparison.worse)
+                ]
+                if all(len(side) == len(plan.search_seeds) for side in sides):
+                    tested.append(_tested(plan, name, data, comparison, sides))
+                else:
+                    missing.append(Planned(name, data, comparison))
+    p_values = [each.test.p for each in tested if each.test]
+    corrected = holm_correction([*p_values, *[1.0] * len(missing)])
+    judged = []
+    for each, p in zip(tested, corrected, strict=False):
+        assert each.test is not None
+        verdict = _verdict(plan, each.test, float(p))
+        judged.append(
+            Planned(each.group, each.data, each.comparison, each.means, each.test, float(p), verdict)
+        )
+    return [*judged, *missing]
+
+
+def _tested(
+    plan: Plan, name: str, data: str, comparison: Comparison, sides: Sequence[Sequence[ResultRecord]]
+) -> Planned:
+    values = [_values(records, plan.metric) for records in sides]
+    means = float(np.mean(values[0])), float(np.mean(values[1]))
+    return Planned(name, data, comparison, means, crossed_test(*values))
+
+
+def _values(records: Sequence[ResultRecord], metric: str) -> list[np.ndarray]:
+    """Give the values of each search, float (seeds, questions), with the questions in one order."""
+    found = []
+    for record in records:
+        order = np.argsort(record.per_question["question_ids"])
+        found.append(np.array(record.per_question[metric])[:, order])
+    return found
+
+
+def _verdict(plan: Plan, test: CrossedTest, p: float) -> str:
+    if p < plan.level:
+        return HOLDS if test.difference > 0 else REVERSED
+    return EQUAL if test.is_within(plan.margin, plan.level) else NOT_SHOWN

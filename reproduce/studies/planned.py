@@ -1,0 +1,242 @@
+"""Run a plan: comparisons that were written down before their test scores existed.
+
+    python reproduce/studies/planned.py                          # all of reproduce/plan.toml
+    python reproduce/studies/planned.py --only ball --data wikiqa
+    python reproduce/studies/planned.py --list                   # what is there, and what is missing
+
+The sides of a group are searched in one space, with each seed of the plan's searches, on dev alone. Where
+most searches of a side choose the end of a range that may widen, it gets one value more, and all sides search
+again. Only then are the chosen options trained with fresh seeds and scored on test. Every record names the
+plan's SHA-256: a plan that was changed does not go on with the records of another.
+
+What was interrupted goes on; other processes may run other groups or data sets meanwhile.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import tyro
+
+from answer_ranking.base.command import run_command
+from answer_ranking.base.errors import UserError
+from answer_ranking.data_prep.dataset import find_description
+from answer_ranking.engine import TrainingData
+from answer_ranking.evaluation.plan import Group, Plan, read_plan
+from answer_ranking.evaluation.records import read_record, record_path
+from answer_ranking.models.catalogue import find_entry
+from answer_ranking.reproduce.experiments.data_options import data_options_of
+from answer_ranking.reproduce.experiments.options import RESULTS, TRIALS, Experiment, RunOptions
+from answer_ranking.reproduce.experiments.random_search import RandomSearch
+from answer_ranking.reproduce.experiments.run import slug
+
+PLAN = Path(__file__).resolve().parents[1] / "plan.toml"
+Space = dict[str, list[Any]]
+Trials = dict[tuple[str, int], pd.DataFrame]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedOptions:
+    """Which part of which plan to run."""
+
+    plan: Path = PLAN
+    """The plan."""
+    only: tuple[str, ...] = ()
+    """Groups; all unless given."""
+    data: tuple[str, ...] = ()
+    """Data sets; all unless given."""
+    list: bool = False
+    """List what has been measured, and run nothing."""
+    embeddings: tuple[str, ...] = ()
+    """Word vectors; those of the plan unless given (as for a try on the sample)."""
+    data_home: Path | None = None
+    """Folder of the data sets; else QA_DATA_HOME, else the user's cache."""
+    embeddings_home: Path | None = None
+    """Folder of word-vector files; else QA_EMBEDDINGS_HOME."""
+    output: Path = Path("outputs")
+    """Folder for models, run files and the state of unfinished trainings."""
+    results: Path = RESULTS
+    """Folder of the records."""
+
+
+def planned(options: PlannedOptions) -> None:
+    """Run every group of the plan on each of its data sets, as far as it is asked for."""
+    plan = read_plan(options.plan)
+    for kind, asked, there in (("group", options.only, plan.groups), ("data", options.data, plan.data)):
+        if unknown := set(asked) - there.keys():
+            raise UserError(f"the plan has no {kind} {min(unknown)!r}. It has {', '.join(there)}.")
+    for name, group in plan.groups.items():
+        for data in group.data:
+            if name in (options.only or [name]) and data in (options.data or [data]):
+                part = Part(plan, name, data, options)
+                part.report() if options.list else part.run()
+
+
+class Part:
+    """A group of a plan on one data set."""
+
+    def __init__(self, plan: Plan, group: str, data: str, options: PlannedOptions):
+        self.plan, self.name, self.data, self.options = plan, group, data, options
+        self.group: Group = plan.groups[group]
+        self._loaded: dict[Any, TrainingData] = {}
+        name, protocol = plan.data[data]["dataset"], plan.data[data]["protocol"]
+        protocols = find_description(name).protocols
+        if protocol not in protocols:
+            raise UserError(f"{name} has no protocol {protocol!r}. It has {', '.join(protocols)}.")
+
+    def report(self) -> None:
+        """Print a line for every side and search."""
+        for side in self.group.sides:
+            for seed in self.plan.search_seeds:
+                found = self._records(side, seed)
+                state = "missing"
+                if found:
+                    record = read_record(found[0])
+                    state = f"dev {record.metrics_dev[self.plan.metric]['mean']:.4f}, {found[0].name}"
+                print(f"{self.name}, {self.data}, {side}, search {seed}: {state}")
+
+    def run(self) -> None:
+        """Search on dev until no range has to widen; then train, score test and record."""
+        factors = {name: list(values) for name, values in self.group.factors.items()}
+        space = {name: list(values) for name, values in self.group.space.items()}
+        for widenings in range(self.plan.most_widenings + 1):
+            trials = self._search(factors, space, widenings)
+            ends = self._chosen_ends(trials, factors | space)
+            if not ends or widenings == self.plan.most_widenings:
+                break
+            print(f"{self.name}, {self.data}: wider for all sides: {', '.join(sorted(ends))}", flush=True)
+            factors, space = widened(factors, ends), widened(space, ends)
+        for (side, seed), found in trials.items():
+            self._record(side, seed, found, factors, space, widenings)
+
+    def _search(self, factors: Space, space: Space, widenings: int) -> Trials:
+        found = {}
+        for seed in self.plan.search_seeds:
+            for side in self.group.sides:
+                name = self._name(side, seed, widenings)
+                print(f"{name}", flush=True)
+                search = self._search_of(side, seed, factors, space, widenings)
+                path = record_path(self.options.results, name).with_suffix(TRIALS)
+                folder = self.options.output / "planned" / slug(name)
+                found[side, seed] = search.run(self._load(search.experiment), path, folder)
+        return found
+
+    def _record(
+        self, side: str, seed: int, trials: pd.DataFrame, factors: Space, space: Space, widenings: int
+    ) -> None:
+        for path in self._records(side, seed):
+            if read_record(path).search["plan"] != self.plan.sha256:
+                raise UserError(f"{path} is of another plan. Remove it, or give other --results.")
+        if self._records(side, seed):
+            return
+        search = self._search_of(side, seed, factors, space, widenings)
+        drawn = {name: list(values) for name, values in (factors | space).items()}
+        facts = {"plan": self.plan.sha256, "group": self.name, "side": side, "space": drawn}
+        search.record(trials, self._load(search.experiment), **facts)
+
+    def _search_of(self, side: str, seed: int, factors: Space, space: Space, widenings: int) -> RandomSearch:
+        options = RunOptions(
+            record=self._name(side, seed, widenings),
+            seeds=self.plan.seeds,
+            first_seed=self.plan.first_seed,
+            output=self.options.output,
+            results=self.options.results,
+        )
+        return RandomSearch(
+            experiment=replace(self._experiment(side), run=options),
+            factors=factors,
+            space=space,
+            trials=self.group.trials,
+            seed=seed,
+            stops_early=False,
+            folds=self.plan.data[self.data].get("folds", 1),
+        )
+
+    def _experiment(self, side: str) -> Experiment:
+        own = dict(self.group.sides[side])
+        entry = find_entry(own.pop("model"))
+        kind = data_options_of(entry)
+        known = {each.name for each in fields(kind)}
+        given = {**self.plan.data[self.data], **self.group.fixed, **own}
+        for name in ("protocol", "folds"):
+            given.pop(name, None)
+        homes = {"data_home": self.options.data_home, "embeddings_home": self.options.embeddings_home}
+        of_data = {name: given.pop(name) for name in known & given.keys()} | homes
+        of_data["embeddings"] = self.options.embeddings or tuple(of_data["embeddings"])
+        return Experiment.of(entry.name, kind(**of_data), **given)
+
+    def _load(self, experiment: Experiment) -> TrainingData:
+        """Load the data of a side; sides with the same options share them."""
+        key = (type(experiment.data), str(experiment.data))
+        if key not in self._loaded:
+            self._loaded[key] = experiment.data.load()
+        return self._loaded[key]
+
+    def _name(self, side: str, seed: int, widenings: int) -> str:
+        wider = f"-wider-{widenings}" if widenings else ""
+        return f"planned/{self.data}/{self.name}-{side}-search-{seed}{wider}"
+
+    def _records(self, side: str, seed: int) -> "Sequence[Path]":
+        """Find the records of a side's search; one whose range was widened has another name."""
+        name = record_path(self.options.results, self._name(side, seed, 0))
+        protocol = self.plan.data[self.data]["protocol"]
+        found = []
+        for path in sorted(name.parent.glob(f"{name.stem}*.json")):
+            if read_record(path).protocol == protocol:
+                found.append(path)
+        return found
+
+    def _chosen_ends(self, trials: Trials, drawn: Space) -> dict[str, bool]:
+        """Find the ranges of which most searches of a side chose an end: whether it is the upper one."""
+        ends = {}
+        for side in self.group.sides:
+            chosen: Counter[tuple[str, bool]] = Counter()
+            for seed in self.plan.search_seeds:
+                frame = trials[side, seed]
+                number = int(frame.index[frame["chosen"].to_numpy(bool)][0])
+                # All is drawn as an option, factors as they are.
+                search = self._search_of(side, seed, {}, drawn, 0)
+                chosen.update(_ends(search.draw(number), drawn, self.group.may_widen))
+            for (name, is_upper), times in chosen.items():
+                if 2 * times > len(self.plan.search_seeds):
+                    ends[name] = is_upper
+        return ends
+
+
+def _ends(
+    values: Mapping[str, Any], drawn: Mapping[str, Sequence[Any]], may_widen: Sequence[str]
+) -> list[tuple[str, bool]]:
+    """Name the ranges of which a trial drew an end; true is the upper one."""
+    found = []
+    for name in may_widen:
+        if name in values:
+            for value, is_upper in ((min(drawn[name]), False), (max(drawn[name]), True)):
+                if values[name] == value:
+                    found.append((name, is_upper))
+    return found
+
+
+def widened(ranges: Space, ends: Mapping[str, bool]) -> Space:
+    """Add one value to each range that has to widen, by the ratio of its last two.
+
+    Example:
+        >>> widened({"dimension": [50, 100], "l2": [0.0]}, {"dimension": True})
+        {'dimension': [50, 100, 200], 'l2': [0.0]}
+        >>> widened({"dimension": [100, 50]}, {"dimension": False})
+        {'dimension': [100, 50, 25]}
+    """
+    found = {}
+    for name, values in ranges.items():
+        found[name] = values
+        if name in ends:
+            first, second = sorted(values, reverse=ends[name])[:2]
+            wider = type(first)(first * first / second)
+            found[name] = [*values, wider]
+    return found
+
+
+if __name__ == "__main__":
+    run_command(lambda: planned(tyro.cli(PlannedOptions, description=__doc__)))

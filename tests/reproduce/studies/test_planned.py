@@ -1,0 +1,151 @@
+"""A plan: what is refused, when ranges widen, and that test is scored when all has been chosen."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from answer_ranking.base.errors import UserError
+from answer_ranking.evaluation.plan import read_plan
+from answer_ranking.reproduce.experiments import random_search, run
+from answer_ranking.reproduce.experiments.data_options import DataOptions
+from answer_ranking.reproduce.experiments.random_search import RandomSearch, folds_of
+from answer_ranking.reproduce.studies.planned import PLAN, PlannedOptions, planned
+
+SMALL = """
+seeds = 1
+first_seed = 100
+search_seeds = [0, 1]
+metric = "map"
+level = 0.05
+margin = 0.02
+most_widenings = 1
+
+[data.sample]
+dataset = "sample"
+protocol = "filtered"
+embeddings = ["glove-6b-50d"]
+
+[groups.ball]
+data = ["sample"]
+trials = 1
+may_widen = ["dimension"]
+fixed = { epochs = 1 }
+factors.learning_rate = [0.5, 1]
+space.dimension = [5, 10]
+space.clip_norm = ["None", 1.0]
+sides.hyperqa = { model = "hyperqa" }
+sides.cosineqa = { model = "cosineqa" }
+
+[[groups.ball.comparisons]]
+question = "The distance against the cosine"
+better = "hyperqa"
+worse = "cosineqa"
+"""
+
+
+@pytest.fixture
+def small(tmp_path):
+    path = tmp_path / "plan.toml"
+    path.write_text(SMALL)
+    return path
+
+
+def run_small(path):
+    folder = path.parent
+    planned(PlannedOptions(plan=path, output=folder / "outputs", results=folder / "results"))
+    found = {}
+    for record in sorted((folder / "results" / "planned" / "sample").glob("*.json")):
+        found[record.stem] = json.loads(record.read_text())
+    return found
+
+
+def test_the_plan_of_the_repository_is_one():
+    plan = read_plan(PLAN)
+    assert plan.n_tests == 16 and min(len(plan.search_seeds), 3) == 3
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("seeds = 1", "sedes = 1", "sedes"),
+        ('worse = "cosineqa"', 'worse = "cosine"', "no side 'cosine'. It has hyperqa, cosineqa"),
+        ('data = ["sample"]', 'data = ["simple"]', "no data 'simple'. The plan has sample"),
+        ('may_widen = ["dimension"]', 'may_widen = ["margin"]', "margin may widen, but is not drawn"),
+        ('may_widen = ["dimension"]', 'may_widen = ["clip_norm"]', "has a value that is no number above 0"),
+        ("space.dimension", "space.learning_rate", "is a factor and an option"),
+        ("search_seeds = [0, 1]", "search_seeds = [0, 100]", "is a seed for test"),
+        ("seeds = 1", "seeds = ", "is not a plan"),
+        ('protocol = "filtered"', 'protocol = "clean"', "sample has no protocol 'clean'. It has filtered"),
+    ],
+)
+def test_what_is_wrong_with_a_plan(old, new, message, small):
+    small.write_text(SMALL.replace(old, new))
+    with pytest.raises(UserError, match=message):
+        run_small(small)
+
+
+def test_test_is_scored_after_every_choice_and_nothing_twice(small, monkeypatch):
+    seeds = []
+    real = run.train
+
+    def train(experiment, data, seed):
+        seeds.append(seed.number)
+        return real(experiment, data, seed)
+
+    monkeypatch.setattr(random_search, "train", train)
+    monkeypatch.setattr(run, "train", train)
+    found = run_small(small)
+    first_test = seeds.index(100)
+    assert set(seeds[:first_test]) == {0, 1} and set(seeds[first_test:]) == {100}
+    sides = {(each["search"]["side"], each["search"]["search_seed"]) for each in found.values()}
+    assert sides == {("hyperqa", 0), ("hyperqa", 1), ("cosineqa", 0), ("cosineqa", 1)}
+    plan = read_plan(small)
+    spaces = {json.dumps(each["search"]["space"]) for each in found.values()}
+    assert {each["search"]["plan"] for each in found.values()} == {plan.sha256} and len(spaces) == 1
+    done = len(seeds)
+    assert run_small(small) == found and len(seeds) == done
+
+    small.write_text(SMALL.replace("margin = 0.02", "margin = 0.03"))
+    with pytest.raises(UserError, match="is of another plan"):
+        run_small(small)
+
+
+def test_a_range_widens_where_most_searches_choose_its_end(small, monkeypatch):
+    """The larger the better on dev, for one side: then all sides search wider, once."""
+    dimensions = []
+
+    def train(experiment, data, seed):
+        score = experiment.model.dimension / 1000 if experiment.name == "hyperqa" else 0.5
+        dimensions.append(experiment.model.dimension)
+        return SimpleNamespace(trainable_variables=[]), SimpleNamespace(history=[{"dev_map": score}])
+
+    facts = []
+    monkeypatch.setattr(random_search, "train", train)
+    monkeypatch.setattr(RandomSearch, "record", lambda *_, **found: facts.append(found))
+    small.write_text(SMALL.replace("trials = 1", "trials = 4"))
+    run_small(small)
+    assert [each["space"]["dimension"] for each in facts] == [[5, 10, 20]] * 4
+    assert set(dimensions) == {5, 10, 20}
+    trials = small.parent / "results" / "planned" / "sample"
+    assert len(list(trials.glob("*-wider-1.trials.jsonl"))) == 4 and not list(trials.glob("*-wider-2*"))
+
+
+def test_folds_divide_train_and_dev():
+    data = DataOptions(dataset="sample").load()
+    folds = folds_of(data, 3)
+    held_out = [set(fold.dev.question_ids) for fold in folds]
+    everything = {*data.train.question_ids, *data.dev.question_ids}
+    assert set.union(*held_out) == everything and sum(map(len, held_out)) == len(everything)
+    for fold in folds:
+        assert set(fold.train.question_ids) == everything - set(fold.dev.question_ids)
+        assert fold.test is data.test and fold.word_embedding is data.word_embedding
+    # A question has its own candidates and words in every fold.
+    one, split = data.dev.question_ids[0], data.dev
+    fold = next(each for each in folds if one in each.dev.question_ids)
+    place = fold.dev.question_ids.index(one)
+    begin, end = fold.dev.candidate_offsets[place : place + 2]
+    rows = range(int(begin), int(end))
+    assert fold.dev.candidates.take(rows).words.tolist() == (
+        split.candidates.take(range(int(split.candidate_offsets[1]))).words.tolist()
+    )
