@@ -50,6 +50,7 @@ class Plan:
     """What is compared with what, on which data, and by which rule.
 
     Attributes:
+        name: of the file, without its ending; its records lie in a folder of this name.
         sha256: of the file; every record of the plan names it.
         seeds, first_seed: with which seeds the chosen options are trained and scored on test.
         search_seeds: a whole search is done with each of them.
@@ -61,6 +62,7 @@ class Plan:
         groups: by name.
     """
 
+    name: str
     sha256: str
     seeds: int
     first_seed: int
@@ -94,7 +96,8 @@ def read_plan(path: str | Path) -> Plan:
             group["space"] = {name: _with_none(drawn) for name, drawn in group["space"].items()}
             groups[name] = Group(**_known(Group, group), comparisons=comparisons)
         own = {name: value for name, value in values.items() if name != "groups"}
-        plan = Plan(**_known(Plan, own), groups=groups, sha256=hashlib.sha256(content).hexdigest())
+        digest = hashlib.sha256(content).hexdigest()
+        plan = Plan(**_known(Plan, own), groups=groups, name=Path(path).stem, sha256=digest)
     except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{path} is not a plan: {error}.") from error
     _check(plan, path)

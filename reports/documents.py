@@ -58,7 +58,7 @@ def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
         ("docs/cluster.md", "cluster", lambda: cluster_block(benchmarks / "cluster.json")),
         ("docs/eq9.md", "results", lambda: eq9_block(results / "eq9")),
         ("docs/norms.md", "results", lambda: norms_block(results / "norms")),
-        ("docs/plan.md", "results", lambda: plan_block(read_plan(plan), results / "planned")),
+        ("docs/plan.md", "results", lambda: plan_block(read_plan(plan), results / "planned" / "plan")),
         ("docs/presets.md", "presets", lambda: presets_block(presets)),
         ("docs/retrieval.md", "retrieval", lambda: retrieval_block(results / "retrieval")),
         ("docs/faq.md", "pipelines", lambda: pipelines_block(benchmarks / "pipelines.json")),

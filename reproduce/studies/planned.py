@@ -118,7 +118,7 @@ class Part:
             for side in self.group.sides:
                 name = self._name(side, seed, widenings)
                 print(f"{name}", flush=True)
-                search = self._search_of(side, seed, factors, space, widenings)
+                search = self.search_of(side, seed, factors, space, widenings)
                 path = record_path(self.options.results, name).with_suffix(TRIALS)
                 folder = self.options.output / "planned" / slug(name)
                 found[side, seed] = search.run(self._load(search.experiment), path, folder)
@@ -132,12 +132,12 @@ class Part:
                 raise UserError(f"{path} is of another plan. Remove it, or give other --results.")
         if self._records(side, seed):
             return
-        search = self._search_of(side, seed, factors, space, widenings)
+        search = self.search_of(side, seed, factors, space, widenings)
         drawn = {name: list(values) for name, values in (factors | space).items()}
         facts = {"plan": self.plan.sha256, "group": self.name, "side": side, "space": drawn}
         search.record(trials, self._load(search.experiment), **facts)
 
-    def _search_of(self, side: str, seed: int, factors: Space, space: Space, widenings: int) -> RandomSearch:
+    def search_of(self, side: str, seed: int, factors: Space, space: Space, widenings: int) -> RandomSearch:
         options = RunOptions(
             record=self._name(side, seed, widenings),
             seeds=self.plan.seeds,
@@ -177,7 +177,7 @@ class Part:
 
     def _name(self, side: str, seed: int, widenings: int) -> str:
         wider = f"-wider-{widenings}" if widenings else ""
-        return f"planned/{self.data}/{self.name}-{side}-search-{seed}{wider}"
+        return f"planned/{self.plan.name}/{self.data}/{self.name}-{side}-search-{seed}{wider}"
 
     def _records(self, side: str, seed: int) -> "Sequence[Path]":
         """Find the records of a side's search; one whose range was widened has another name."""
@@ -198,7 +198,7 @@ class Part:
                 frame = trials[side, seed]
                 number = int(frame.index[frame["chosen"].to_numpy(bool)][0])
                 # All is drawn as an option, factors as they are.
-                search = self._search_of(side, seed, {}, drawn, 0)
+                search = self.search_of(side, seed, {}, drawn, 0)
                 chosen.update(_ends(search.draw(number), drawn, self.group.may_widen))
             for (name, is_upper), times in chosen.items():
                 if 2 * times > len(self.plan.search_seeds):

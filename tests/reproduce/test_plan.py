@@ -1,20 +1,27 @@
-"""The plan of the study of contextual words names what exists."""
+"""The plans of the repository name what exists, and options that their models take."""
 
-import tomllib
 from pathlib import Path
 
-from answer_ranking.data_prep.dataset import find_description
-from answer_ranking.models.catalogue import CATALOGUE
+import pytest
 
-PLAN = tomllib.loads((Path(__file__).parents[2] / "reproduce" / "plan_contextual.toml").read_text())
+from answer_ranking.evaluation.plan import read_plan
+from answer_ranking.reproduce.studies.planned import Part, PlannedOptions
+
+FOLDER = Path(__file__).parents[2] / "reproduce"
+TESTS = {"plan.toml": 16, "plan_contextual.toml": 30}
 
 
-def test_its_models_data_sets_and_protocols_exist():
-    models = set(PLAN["slow"])
-    for each in PLAN["comparisons"]:
-        models |= {each["better"], each["worse"]}
-        assert set(each["data"]) <= PLAN["data"].keys()
-        assert each["better"] != each["worse"] or each["worse_options"]
-    assert models <= CATALOGUE.keys()
-    for name, protocol in PLAN["data"].items():
-        assert protocol in find_description(name.partition("-")[0]).protocols
+@pytest.mark.parametrize("name", TESTS)
+def test_every_side_takes_what_its_group_draws(name):
+    plan = read_plan(FOLDER / name)
+    assert plan.n_tests == TESTS[name]
+    for name, group in plan.groups.items():
+        for data in group.data:
+            part = Part(plan, name, data, PlannedOptions())
+            taken = set()
+            for side in group.sides:
+                search = part.search_of(side, 0, dict(group.factors), dict(group.space), 0)
+                drawn = search.draw(0)
+                search.experiment.changed(**drawn)  # refuses what is unknown or out of range
+                taken |= drawn.keys()
+            assert taken == {*group.factors, *group.space}

@@ -25,6 +25,7 @@ GROUP = Group(
     ),
 )
 PLAN = Plan(
+    name="plan",
     sha256="x",
     seeds=2,
     first_seed=100,
