@@ -24,4 +24,10 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from answer_ranking import ranking
 
-    return getattr(ranking, name)
+    try:
+        return getattr(ranking, name)
+    except ModuleNotFoundError as error:
+        from answer_ranking.base.extras import missing
+
+        cure = missing((error.name or "").partition(".")[0])
+        raise (ImportError(cure) if cure else error) from error

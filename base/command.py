@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 
 from answer_ranking.base.errors import UserError
+from answer_ranking.base.extras import missing
 
 _NO_MEMORY = (
     "there is too little memory{}. Close other programs, give less at a time "
@@ -25,9 +26,10 @@ def printable(text: str) -> str:
 def run_command(main: Callable[[], object]) -> None:
     """Run a command line's main function and exit.
 
-    The exit code is 2 after a `UserError`, too little memory, or an `OSError` that names a file, printed as
-    `error: ...`; 130 after an interruption from the keyboard and 143 after SIGTERM, which end the program in
-    the same orderly way; else the number that `main` returns, or 0 for anything that is no number.
+    The exit code is 2 after a `UserError`, too little memory, a missing extra, or an `OSError` that names a
+    file, printed as `error: ...`; 130 after an interruption from the keyboard and 143 after SIGTERM, which
+    end the program in the same orderly way; else the number that `main` returns, or 0 for anything that is
+    no number.
     """
     received: list[int] = []
 
@@ -86,6 +88,8 @@ def _message(error: BaseException) -> str | None:
     """Say of an error that the user can mend what to do; None for another one."""
     if isinstance(error, UserError):
         return str(error)
+    if isinstance(error, ModuleNotFoundError):
+        return missing((error.name or "").partition(".")[0]) or None
     # pyarrow's and NumPy's are MemoryErrors, too; TensorFlow is not imported for the name of its own.
     if isinstance(error, MemoryError):
         why = " ".join(str(error).split())

@@ -6,7 +6,6 @@ from typing import Annotated
 import tyro
 from tyro.conf import OmitArgPrefixes, Positional
 
-from answer_ranking.base.errors import UserError
 from answer_ranking.ranking.service.options import ServiceOptions
 
 
@@ -30,8 +29,6 @@ def serve(
         allowed_hosts: further names under which clients call the service, such as that of a proxy; with host
             0.0.0.0 or :: any name will do, unless some are given here.
     """
-    try:
-        from answer_ranking.ranking.service.serve import serve as run
-    except ModuleNotFoundError as error:
-        raise UserError(f"{error.name} is missing: pip install 'answer-ranking[serve]'.") from error
+    from answer_ranking.ranking.service.serve import serve as run
+
     run(source, rerank, host, port, allowed_hosts, limits)

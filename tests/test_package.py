@@ -10,6 +10,7 @@ import pytest
 
 import answer_ranking
 from answer_ranking import ranking
+from answer_ranking.base.extras import missing
 
 ROOT = Path(__file__).parents[1]
 
@@ -42,6 +43,61 @@ def test_what_tensorflow_said_is_shown_where_its_import_fails(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 1
     assert "no such processor" in done.stderr and "ZeroDivisionError" in done.stderr
+
+
+WITHOUT = """
+import sys
+for name in {missing}:
+    sys.modules[name] = None
+"""
+OF_EXTRAS = (
+    *("bm25s", "defusedxml", "faiss", "filelock", "gensim", "jinja2", "matplotlib", "pandas", "platformdirs"),
+    *("pyarrow", "pytrec_eval", "rapidfuzz", "scipy", "sklearn", "spacy", "tqdm", "tyro"),
+)
+
+
+def run_without(missing, code):
+    code = WITHOUT.format(missing=missing) + code
+    environment = {**os.environ, "KERAS_BACKEND": "tensorflow"}
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False
+    )
+
+
+def test_layers_models_and_eq9_need_no_extra():
+    """TensorFlow is the backend here."""
+    done = run_without(
+        OF_EXTRAS,
+        "import numpy as np\n"
+        "from answer_ranking.models import hyperqa\n"
+        "from answer_ranking.training import RiemannianOptimizer\n"
+        "model = hyperqa(np.ones((4, 3), 'float32'), dimension=2)\n"
+        "model.compile(RiemannianOptimizer('sgd', 'parameters'), 'mse')\n"
+        "texts = np.array([[1, 2]], 'int32')\n"
+        "model.fit([texts, texts], np.zeros(1), verbose=0)",
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "status"),
+    [
+        ("pandas", "from answer_ranking import Ranker", 1),
+        ("tyro", "from answer_ranking.cli import main; main()", 2),
+    ],
+)
+def test_a_missing_extra_is_named_in_one_line(name, code, status):
+    done = run_without([name], code)
+    last = done.stderr.splitlines()[-1]
+    assert done.returncode == status
+    assert f"{name} is missing: pip install 'answer-ranking[search]'." in last
+    assert status == 1 or len(done.stderr.splitlines()) == 1
+
+
+def test_what_no_extra_brings_has_no_cure():
+    assert missing("no_such_module") == ""
+    assert missing("sklearn") == "sklearn is missing: pip install 'answer-ranking[search]'."
+    assert "[train]" in missing("tensorflow") and "[serve]" in missing("uvicorn")
 
 
 @pytest.mark.parametrize("name", ["Ranker", "AnswerIndex", "train_ranker"])
