@@ -23,15 +23,18 @@ from answer_ranking.evaluation.papers import PAPERS_FILE, read_papers
 from answer_ranking.evaluation.plan import read_plan
 from answer_ranking.evaluation.records import ResultRecord, load_records
 from answer_ranking.reports.benchmarks import cluster_block, pipelines_block, search_block, service_block
+from answer_ranking.reports.pages import render
 from answer_ranking.reports.preset_cards import card_page, presets_block, read_cards
 from answer_ranking.reports.readme import headline_block, readme_block
 from answer_ranking.reports.results import results_document
+from answer_ranking.reports.results_matrix import results_matrix
 from answer_ranking.reports.studies.causes import causes_block
 from answer_ranking.reports.studies.claims import (
     EqualBudget,
     claims,
     claims_block,
     claims_file,
+    claims_grid,
     read_equal_budget,
     speed_points,
 )
@@ -50,6 +53,7 @@ def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
     runs, rules = read_equal_budget(results / "fair"), _rules(records)
     tested = claims(runs, papers)
     points = speed_points(runs["wikiqa"], rules) if "wikiqa" in runs else {}
+    matrix = results_matrix(records, papers)
     blocks: list[tuple[str, str, Callable[[], str]]] = [
         ("README.md", "headline", lambda: headline_block(tested, points)),
         ("README.md", "results", lambda: readme_block(records, papers, points)),
@@ -58,6 +62,8 @@ def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
         ("docs/cluster.md", "cluster", lambda: cluster_block(benchmarks / "cluster.json")),
         ("docs/eq9.md", "results", lambda: eq9_block(results / "eq9")),
         ("docs/norms.md", "results", lambda: norms_block(results / "norms")),
+        ("docs/paper/paper.md", "matrix", lambda: render("paper_matrix.md.j2", matrix=matrix)),
+        ("docs/paper/paper.md", "grid", lambda: render("paper_grid.md.j2", grid=claims_grid(tested))),
         ("docs/plan.md", "results", lambda: plan_block(read_plan(plan), results / "planned" / "plan")),
         ("docs/presets.md", "presets", lambda: presets_block(presets)),
         ("docs/retrieval.md", "retrieval", lambda: retrieval_block(results / "retrieval")),

@@ -15,6 +15,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = [
     *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CHANGELOG")),
     *sorted((ROOT / "docs").glob("*.md")),
+    ROOT / "docs" / "paper" / "paper.md",
 ]
 FILES = [
     path

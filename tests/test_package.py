@@ -83,7 +83,7 @@ def test_layers_models_and_eq9_need_no_extra():
     ("name", "code", "status"),
     [
         ("pandas", "from answer_ranking import Ranker", 1),
-        ("tyro", "from answer_ranking.cli import main; main()", 2),
+        ("tyro", "from answer_ranking.cli import run; run()", 2),
     ],
 )
 def test_a_missing_extra_is_named_in_one_line(name, code, status):
