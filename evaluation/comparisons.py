@@ -141,6 +141,15 @@ def question_means(
     return first.tolist(), second[first.index].tolist()
 
 
+def values_by_search(records: Sequence[ResultRecord], metric: str) -> list[np.ndarray]:
+    """Give the values of each search, float (seeds, questions), with the questions in one order."""
+    found = []
+    for record in records:
+        order = np.argsort(record.per_question["question_ids"])
+        found.append(np.array(record.per_question[metric])[:, order])
+    return found
+
+
 def _question_means(record: ResultRecord, metric: str) -> "pd.Series[float]":
     means = np.mean(record.per_question[metric], axis=0)
     return pd.Series(means, record.per_question["question_ids"])

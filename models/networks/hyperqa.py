@@ -49,10 +49,8 @@ def hyperqa(
         word_vectors: float32 `(words, n)`, frozen, row 0 for padding; or a layer, see `word_embedding`.
         dimension: d, the size of projected words and of text vectors; None leaves the words as they are.
         similarity: "hyperbolic" (HyperQA) or "cosine" (CosineQA).
-        max_norm: the largest norm of a text vector, in (0, 1].
-        projection: how texts come onto the ball: "clip" (as in the paper) or "smooth".
-        pooling: a text is the "sum" of its words (Eq. 2), which nearly always ends on the edge of the ball,
-            or their "mean", which is in no paper and lies inside.
+        max_norm, projection: the largest norm of a text, in (0, 1]; "clip" (paper) or "smooth" keeps to it.
+        pooling: "sum" of the words (Eq. 2; on the ball's edge) or "mean" (in no paper; inside the ball).
         distance_form: "asinh" (exact) or "released" (the authors' own formula).
         embedding_dropout: share of the entries of word vectors that training sets to zero.
         dropout: share of the entries of text vectors that training sets to zero, before the ball.
@@ -72,8 +70,6 @@ def hyperqa(
         TensorShape([1])
     """
     check_option("similarity", similarity, SIMILARITIES)
-    check_option("start", start, STARTS)
-    check_option("pooling", pooling, POOLINGS)
     options = dimension, max_norm, projection, pooling, embedding_dropout, dropout, start, seed
     encoder = _encoder(word_embedding(word_vectors), *options)
     matcher = _matcher(encoder.outputs[0].shape[-1], similarity, distance_form, raw_embeddings)
@@ -135,6 +131,8 @@ def _encoder(
     start: str,
     seed: int,
 ) -> keras.Model:
+    check_option("start", start, STARTS)
+    check_option("pooling", pooling, POOLINGS)
     text = keras.Input((None,), dtype="int32", name="text")
     x = words(text)
     x = keras.layers.Dropout(embedding_dropout, seed=seed + 1, name="embedding_dropout")(x)

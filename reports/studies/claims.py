@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.evaluation.comparisons import SIGNIFICANT, question_means
+from answer_ranking.evaluation.comparisons import SIGNIFICANT, question_means, values_by_search
 from answer_ranking.evaluation.metrics import mean_confidence_interval, strictest
 from answer_ranking.evaluation.papers import Papers
 from answer_ranking.evaluation.records import ResultRecord, read_record
@@ -88,7 +88,10 @@ def claims(runs: EqualBudget, papers: Papers) -> list[ClaimResult]:
             if pair := _pair(claim, dataset, runs.get(dataset, {}), papers):
                 pairs.append(pair)
     raw = [paired_randomisation_test(*_question_means(pair)) for pair in pairs]
-    raw_crossed = [crossed_test(*map(_values_of_searches, pair.searches)).p for pair in pairs]
+    raw_crossed = []
+    for pair in pairs:
+        values = [values_by_search(searches, _METRIC) for searches in pair.searches]
+        raw_crossed.append(crossed_test(*values).p)
     of_missing = [1.0] * (planned - len(raw))
     corrected = holm_correction([*raw, *of_missing]).tolist()
     corrected_crossed = holm_correction([*raw_crossed, *of_missing]).tolist()
@@ -162,15 +165,6 @@ def _question_means(pair: _Pair) -> tuple[list[float], list[float]]:
     if values is None or pair.better.embeddings != pair.worse.embeddings:
         raise UserError(f"{names} have different questions or word vectors. Run both again.")
     return values
-
-
-def _values_of_searches(records: Sequence[ResultRecord]) -> list[np.ndarray]:
-    """Give the values of each search, (seeds, questions), with the questions in one order."""
-    found = []
-    for record in records:
-        order = np.argsort(record.per_question["question_ids"])
-        found.append(np.array(record.per_question[_METRIC])[:, order])
-    return found
 
 
 def _budget(record: ResultRecord) -> tuple[int, int]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from answer_ranking.base.errors import UserError
+from answer_ranking.evaluation.comparisons import values_by_search
 from answer_ranking.evaluation.plan import Comparison, Plan
 from answer_ranking.evaluation.records import ResultRecord, read_record
 from answer_ranking.evaluation.significance import CrossedTest, crossed_test, holm_correction
@@ -95,18 +96,9 @@ def judge(plan: Plan, records: Records) -> list[Planned]:
 def _tested(
     plan: Plan, name: str, data: str, comparison: Comparison, sides: Sequence[Sequence[ResultRecord]]
 ) -> Planned:
-    values = [_values(records, plan.metric) for records in sides]
+    values = [values_by_search(records, plan.metric) for records in sides]
     means = float(np.mean(values[0])), float(np.mean(values[1]))
     return Planned(name, data, comparison, means, crossed_test(*values))
-
-
-def _values(records: Sequence[ResultRecord], metric: str) -> list[np.ndarray]:
-    """Give the values of each search, float (seeds, questions), with the questions in one order."""
-    found = []
-    for record in records:
-        order = np.argsort(record.per_question["question_ids"])
-        found.append(np.array(record.per_question[metric])[:, order])
-    return found
 
 
 def _verdict(plan: Plan, test: CrossedTest, p: float) -> str:
