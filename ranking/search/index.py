@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
@@ -131,35 +131,27 @@ class AnswerIndex:
         _check_new(folder)
         layout = Layout(question_column, candidate_column, sheet)
         words = WordOptions.of_languages(stemmer, stop_words)
+        loaded = load(Path(ranker)) if isinstance(ranker, (str, Path)) else ranker
         with _connected(ray) as module:
             tables = tables_in(table)
             shards = read_shards(tables, chunk_rows, module, layout=layout, passage_length=passage_length)
             first = next(shards)
             manifest = dataclasses.replace(
-                _begun(ranker, first, searched_columns(search, layout, first.schema), first_stages),
+                _begun(loaded, first, searched_columns(search, layout, first.schema), first_stages),
                 words=words,
                 passage_length=passage_length,
                 default_stage=default_stage,
                 confidence=confidence,
             )
-            return cls._build(ranker, folder, manifest, itertools.chain([first], shards), module)
-
-    @classmethod
-    def _build(
-        cls,
-        ranker: "Ranker | str | Path | None",
-        folder: Path,
-        manifest: Manifest,
-        shards: Iterator[Shard],
-        ray: Any,
-    ) -> "AnswerIndex":
-        with held(folder):
-            _check_new(folder)  # another process may have built it meanwhile
-            (folder / BUILDING).touch()
-            manifest = dataclasses.replace(manifest, model=copy_model(ranker, folder / "model"))
-            manifest = with_rows(folder, manifest, shards, ray)
-            commit(folder, manifest)
-        return cls.open(folder)
+            with held(folder):
+                _check_new(folder)  # another process may have built it meanwhile
+                (folder / BUILDING).touch()
+                manifest = dataclasses.replace(manifest, model=copy_model(ranker, folder / "model"))
+                manifest = with_rows(folder, manifest, itertools.chain([first], shards), module, loaded)
+                commit(folder, manifest)
+        index = cls.open(folder)
+        index.ranker = loaded
+        return index
 
     @classmethod
     def open(cls, folder: str | Path) -> "AnswerIndex":
@@ -198,7 +190,7 @@ class AnswerIndex:
             questions: one, several, or a table, or a `Path` to one, with `question` and optionally
                 `question_id`.
             k: the most answers to each; less come where there are no more.
-            first_stage: one of the index's `first_stages`, or several with "+" between them, whose ranks are
+            first_stage: one of the index's `first_stages`, or several with "+" between them, whose scores are
                 fused, such as "ngrams+bm25". Default: the first of `first_stages`: that of the pipeline for
                 which the index was built, or "both", the fusion of the model's nearest points and BM25, or
                 "bm25" where the index has no model.
@@ -262,7 +254,7 @@ class AnswerIndex:
             raise damaged(self.folder, ValueError("a score is not a finite number"))
         shown = pd.DataFrame({"score": scores, "row": np.concatenate(found.rows)})
         if confidence is not None:
-            shown["confidence"] = confidence.of(state.scores(texts, found.rows))
+            shown["confidence"] = confidence.of(state.features(texts, found.rows))
         table = ranked(asked, n_found, answers, shown).assign(first_stage=stage)
         if state.manifest.passage_length:
             table = table.drop_duplicates(["question_id", "candidate_id"])
@@ -282,7 +274,8 @@ class AnswerIndex:
         """Learn how sure an answer is, from questions whose answers are known; the index keeps it.
 
         The first right answer to each question is compared with the first wrong one, and with the first to
-        each question to which the index has no answer. Learn again after many answers were added.
+        each question to which the index has no answer, all of which weigh the same together. Learn again
+        after many answers were added.
 
         Args:
             questions: the columns `question` and `candidate`, the right answers.
@@ -295,9 +288,10 @@ class AnswerIndex:
             own = state.texts()[QUESTION].to_pylist() if QUESTION in state.manifest.columns else []
             foreign = foreign_questions([*right, *filter(None, own)])
         found = self.find([*right, *foreign], **options)
-        rows, is_right = rows_to_learn(found.table, right)
+        rows = rows_to_learn(found.table, right)
         places = found.rows[rows.index]
-        confidence = Confidence.fit(state.scores(rows["question"], list(places[:, None])), is_right)
+        features = state.features(rows["question"].tolist(), list(places[:, None]))
+        confidence = Confidence.fit(features, rows["kind"].to_numpy())
         with held(self.folder):
             now = type(self).open(self.folder).manifest
             commit(self.folder, dataclasses.replace(now, confidence=confidence), now)
@@ -420,7 +414,7 @@ def _is_built(folder: Path) -> bool:
 
 
 def _begun(
-    ranker: "Ranker | str | Path | None",
+    ranker: "Ranker | None",
     first: Shard,
     searched: list[str],
     first_stages: Sequence[str] | None,
@@ -428,10 +422,9 @@ def _begun(
     """Give the manifest of an index without rows, whose first table is known."""
     similarity = ""
     if ranker is not None:
-        loaded = load(Path(ranker)) if isinstance(ranker, (str, Path)) else ranker
-        similarity = _similarity(loaded)
+        similarity = _similarity(ranker)
         texts = first.parts[0].table()["candidate"].to_pylist()
-        if know_english_alone(loaded.vectors) and not looks_english(texts):
+        if know_english_alone(ranker.vectors) and not looks_english(texts):
             say(NOT_ENGLISH)
     columns = [name for name in first.schema.names if name not in ("candidate_id", "candidate")]
     if first_stages is None:

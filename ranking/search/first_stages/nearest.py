@@ -99,6 +99,9 @@ class _Searcher:
             scores.append(their_scores)
         return Candidates(rows, scores, ~known)
 
+    def facts(self, questions: Sequence[str]) -> dict[str, np.ndarray]:
+        return {}
+
 
 def _quantise(path: Path, every: Points, similarity: str, ray: Any) -> None:
     """Quantise all points; what is finished, after a kill, is taken from the folder of the codes."""
