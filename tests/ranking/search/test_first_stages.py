@@ -256,6 +256,20 @@ def test_stemmed_words_and_stop_words(tmp_path, command):
     assert len(AnswerIndex.open(tmp_path / "c").search("refunded", **stage)) == 2
 
 
+def test_a_confidence_encodes_no_question_again(stub, tmp_path, monkeypatch):
+    index = AnswerIndex.build(stub.StubRanker(), pd.DataFrame({"text": stub.texts(50)}), tmp_path / "index")
+    asked, encoded = stub.texts(3, seed=2), []
+    index.calibrate(index.search(asked, k=1)[["question", "candidate"]], foreign=stub.texts(3, seed=3))
+    encode = index.ranker.encode_and_tell_known
+    monkeypatch.setattr(
+        index.ranker, "encode_and_tell_known", lambda texts: encoded.append(texts) or encode(texts)
+    )
+    for questions in (asked, asked[:2]):
+        assert index.search(questions)["confidence"].between(0, 1).all()
+    index.search(["w1 w2"], first_stage="nearest")
+    assert encoded == [asked, ["w1 w2"]]
+
+
 def test_one_answer_that_is_found_counts_as_the_best(tmp_path):
     index = AnswerIndex.build(None, pd.DataFrame({"text": ["red fox", "grey stone"]}), tmp_path / "index")
     found = index.search("red foxes", first_stage="ngrams+bm25")
