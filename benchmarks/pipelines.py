@@ -5,11 +5,12 @@
 From SQuAD: --answers sentences of the test part that are right for at least three questions; one of these is
 the FAQ's own, one is asked as dev, one as test. Of other data sets the parts are the publishers', up to
 --questions of each, the right answers alone. `train` fine-tunes hyperqa_squad, compares the pipelines, and
-lets dev choose. Then the questions of test are misspelled, --typos letters each: two exchanged, one left out,
-put in or replaced. The draws are the same every time.
+lets dev choose: among all pipelines, and among those without an encoder of contextual words. Then the
+questions of test are misspelled, --typos letters each: two exchanged, one left out, put in or replaced. The
+draws are the same every time.
 
 Measured on test: MRR@10 among all answers. What should be refused: 300 questions of WikiQA, by the confidence
-that keeps nine of ten questions of dev. Two cores take half an hour.
+that keeps nine of ten questions of dev. Two cores take an hour; the encoder minilm must be there.
 """
 
 import string
@@ -26,8 +27,11 @@ from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import Dataset, load_dataset
 from answer_ranking.data_prep.dataset import OWN_TABLES
-from answer_ranking.ranking import AnswerIndex, train_ranker
-from answer_ranking.ranking.pipelines import PipelineComparison, compare_pipelines, indexed_answers
+from answer_ranking.data_prep.word_vectors.encoder_folder import is_on_this_machine
+from answer_ranking.ranking import AnswerIndex, Ranker, train_ranker
+from answer_ranking.ranking.pipeline import ENCODER, Pipeline
+from answer_ranking.ranking.pipelines import asked_questions, compare_pipelines, indexed_answers
+from answer_ranking.ranking.refusals import measure_refusals
 
 START = "hyperqa_squad"
 FOREIGN, N_FOREIGN = "wikiqa", 300
@@ -46,13 +50,15 @@ def main() -> None:
     check_options(options, "answers", "questions", "typos", output=options.output)
     rows: list[dict[str, Any]] = []
     faqs: list[dict[str, Any]] = []
+    if not is_on_this_machine(ENCODER):
+        raise UserError(f"the encoder {ENCODER} is not on this machine: see docs/contextual.md.")
     for name in options.datasets:
         make = several_questions if name == "squad-sent" else right_answers
         size = options.answers if name == "squad-sent" else options.questions
         faq = make(load_dataset(name), size)
         measured, about = measure_faq(faq, options.typos)
         rows += [{"faq": name, **row} for row in measured]
-        faqs.append({"faq": name, **about})
+        faqs += [{"faq": name, **each} for each in about]
         print(pd.DataFrame(measured).to_string(index=False, float_format="%.3f"), about, sep="\n", flush=True)
         sizes = {"answers": options.answers, "questions": options.questions, "typos": options.typos}
         write_figures(options.output, {**sizes, "ranker": START, "faqs": faqs, "rows": rows})
@@ -134,35 +140,43 @@ def misspelled(text: str, typos: int, rng: np.random.Generator) -> str:
     return text
 
 
-def measure_faq(faq: Dataset, typos: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Train, and compare the pipelines with both kinds of questions; what dev chooses comes first."""
+def measure_faq(faq: Dataset, typos: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Train, and compare the pipelines with both kinds of questions; gives rows of pipelines and of refusals.
+
+    Chosen are the best pipeline on dev, and the best of those that need no encoder.
+    """
     with tempfile.TemporaryDirectory() as folder:
         trained = train_ranker(faq.train, faq.dev, faq.test, START, output=Path(folder) / "out")
         clean = trained.pipelines
         assert clean is not None
-        about = {"answers": clean.n_answers, **clean.n_questions}
-        about |= kept_and_refused(faq, clean, trained.folder, Path(folder) / "index")
+        chosen = [clean.best, next(each for each in clean.pipelines if not each.needs_encoder)]
+        about = []
+        for pipeline in dict.fromkeys(chosen):
+            refused = kept_and_refused(faq, pipeline, trained.folder, Path(folder) / f"index-{len(about)}")
+            sizes = {"answers": clean.n_answers, **clean.n_questions}
+            about.append({"pipeline": pipeline.title, "encoder": pipeline.needs_encoder, **sizes, **refused})
         typed = compare_pipelines(with_typos(faq, typos), trained.ranker)
     with_misspelled = typed.measured.set_index("pipeline")["test"]
     rows = []
-    for row in clean.measured.itertuples():
+    for pipeline, row in zip(clean.pipelines, clean.measured.itertuples(), strict=True):
         figures = {"dev": row.dev, "mrr@10": row.test, "mrr@10_typos": with_misspelled[row.pipeline]}
-        rows.append({"pipeline": row.pipeline, **figures, "chosen": row.Index == 0})
+        kind = {"encoder": pipeline.needs_encoder, "chosen": pipeline in chosen}
+        rows.append({"pipeline": row.pipeline, **figures, **kind})
     return rows, about
 
 
-def kept_and_refused(
-    faq: Dataset, found: PipelineComparison, trained: Path, folder: Path
-) -> dict[str, float]:
+def kept_and_refused(faq: Dataset, pipeline: Pipeline, trained: Path, folder: Path) -> dict[str, float]:
     """Measure which shares of test's and of foreign questions the suggested confidence keeps and refuses."""
-    best, refusals = found.best, found.refusals
-    assert refusals is not None
-    options = {**best.index_options(), "confidence": refusals.confidence}
-    index = AnswerIndex.build(best.model_of(trained), indexed_answers(faq), folder, **options)
+    model = pipeline.model_of(trained)
+    ranker = Ranker.load(model) if isinstance(model, Path) else model
+    if ranker is not None:
+        ranker.keeping_vectors()
+    index = AnswerIndex.build(ranker, indexed_answers(faq), folder, **pipeline.index_options())
+    asked = {name: asked_questions(faq.splits[name]) for name in ("dev", "test")}
+    least = measure_refusals(index, asked["dev"], asked["test"]).suggested
     foreign = load_dataset(FOREIGN).test["question"].drop_duplicates().sample(N_FOREIGN, random_state=0)
-    least = refusals.suggested
     shares = {"min_confidence": least}
-    for name, questions in (("test", faq.test["question"].unique()), ("foreign", foreign)):
+    for name, questions in (("test", asked["test"]), ("foreign", foreign)):
         refused = index.find(list(questions), min_confidence=least).refused
         shares[f"refused_{name}"] = len(refused) / len(questions)
     return shares

@@ -112,7 +112,7 @@ class IndexOptions:
             facts = {name: getattr(self, name) or None for name in _CHOSEN}
             facts["ranker"] = facts.pop("model")
         else:
-            from answer_ranking.ranking.pipelines import read_pipeline
+            from answer_ranking.ranking.pipeline import read_pipeline
 
             pipeline, confidence = read_pipeline(self.pipeline)
             model = pipeline.model_of(self.pipeline)

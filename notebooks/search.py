@@ -61,7 +61,7 @@ print(f"{len(index)} answers;", ", ".join(sorted(path.name for path in Path("ind
 #
 # ## 2. Search
 #
-# By the nearest points, by BM25 (words in common), by both (the sum of 1 / (60 + rank), the default), or by
+# By the nearest points, by BM25 (words in common), by both (the sum of their scores, the default), or by
 # runs of letters in common.
 
 # %%

@@ -15,9 +15,9 @@ from answer_ranking.ranking.open_vocabulary import check_text
 class ContextualVocabulary:
     """Encodes texts by the encoder of the training, in the place of an `OpenVocabulary`.
 
-    The vectors come with the encoded texts and go with them; with `kept` they stay in the user's cache, as
-    those of a training are. The encoder is read when the first text comes. May be called from several
-    threads.
+    The vectors come with the encoded texts and go with them; where `kept` is true they stay in the user's
+    cache, as those of a training do: for a study, in which many rankers read the same texts. The encoder is
+    read when the first text comes. May be called from several threads.
 
     Args:
         source: the encoder, see `find_encoder`.
@@ -27,11 +27,10 @@ class ContextualVocabulary:
 
     added = np.empty((0, 0), np.float32)
     words: tuple[str, ...] = ()
-    kept = False
-    """Of all rankers of a process: a study of many sets it, so that each text is encoded once."""
 
     def __init__(self, source: str, sha256: str, embeddings_home: str | Path | None = None):
         self.source, self.sha256, self.embeddings_home = source, sha256, embeddings_home
+        self.kept = False
         self._encoder: ContextualEncoder | None = None
         self._lock = threading.Lock()
 

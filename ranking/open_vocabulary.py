@@ -234,7 +234,8 @@ class OpenVocabulary:
             read = load_word_vectors(
                 self.sources, Vocabulary([*old, *wanted]), embeddings_home=self.embeddings_home, keep=False
             )
-            if not np.array_equal(read.matrix[numbers], self._vectors_of(numbers)):
+            known = numbers[read.known[numbers]]  # A training may have vectors of its own for other words.
+            if not np.array_equal(read.matrix[known], self._vectors_of(known)):
                 raise UserError(f"the word vectors {read.name} are not those of the training.")
         except UserError as error:
             print(f"{beyond}: {error}", file=sys.stderr)

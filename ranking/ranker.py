@@ -191,6 +191,20 @@ class Ranker:
         )
 
     @property
+    def is_contextual(self) -> bool:
+        """Whether it reads the tokens of an encoder, and not words."""
+        return isinstance(self.open_vocabulary, ContextualVocabulary)
+
+    def keeping_vectors(self) -> "Ranker":
+        """Keep the vectors of an encoder's tokens in the user's cache from now on: no text is encoded twice.
+
+        A ranker of word vectors has none to keep. Returns the ranker.
+        """
+        if isinstance(self.open_vocabulary, ContextualVocabulary):
+            self.open_vocabulary.kept = True
+        return self
+
+    @property
     def model(self) -> "keras.Model":
         """The Keras model as it was trained; a loaded HyperQA's is read when it is first asked for."""
         with self._lock:

@@ -116,7 +116,7 @@ def _compared(
     result = _result(run, options) | {"parameters": run.parameters}
     pipelines = None
     if is_faq:
-        pipelines = compare_pipelines(data.dataset, ranker)
+        pipelines = compare_pipelines(data.dataset, ranker, options.embeddings_home)
         result |= pipelines.as_json()
     histories = [each.history for each in results]
     return TrainedRanker(ranker, comparison, pipelines, histories, result, folder)

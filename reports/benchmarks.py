@@ -71,11 +71,13 @@ def _shown(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     shown = []
     for faq in dict.fromkeys(row["faq"] for row in rows):
         own = [row for row in rows if row["faq"] == faq]
-        best, sturdy = (max(row[name] for row in own) for name in ("mrr@10", "mrr@10_typos"))
+        titles = {"mrr@10": "best", "mrr@10_typos": "best with typos"}
+        best = {title: max(row[name] for row in own) for name, title in titles.items()}
+        plain = max(row["mrr@10"] for row in own if not row["encoder"])
         for row in own:
-            why = ["chosen"] if row["chosen"] else []
-            why += ["best"] if row["mrr@10"] == best else []
-            why += ["best with typos"] if row["mrr@10_typos"] == sturdy else []
+            why = ["chosen" if row["encoder"] else "chosen without encoder"] if row["chosen"] else []
+            why += [title for name, title in titles.items() if row[name] == best[title]]
+            why += ["best without encoder"] if row["mrr@10"] == plain and not row["encoder"] else []
             if why or row["pipeline"] in _PLAIN:
                 shown.append({**row, "why": ", ".join(why)})
     return shown

@@ -37,7 +37,6 @@ from answer_ranking.evaluation.metrics import evaluate_ranking
 from answer_ranking.evaluation.records import save_study
 from answer_ranking.evaluation.retrieval_metrics import measure as measure_ranking
 from answer_ranking.evaluation.rules import rule_scores
-from answer_ranking.ranking.contextual_vocabulary import ContextualVocabulary
 from answer_ranking.ranking.model_folder import PRESETS
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.reports.preset_cards import card_page, read_cards
@@ -179,7 +178,7 @@ def small_ranker(run: Run, data: TrainingData) -> Ranker:
     """Keep the vectors of the words that are most frequent in training; all others are looked up."""
     if data.word_vectors.encoder:
         name = f"{data.title}, {data.word_vectors.name}"
-        return Ranker.of_training(run.model, run.experiment.name, data, name)
+        return Ranker.of_training(run.model, run.experiment.name, data, name).keeping_vectors()
     from answer_ranking.ranking.keras_texts import with_word_vectors
 
     vectors = data.word_vectors
@@ -247,8 +246,6 @@ def main(config: Config) -> None:
     """Train, choose, write the preset's folder, measure it, and write its card."""
     folder = config.folder / config.preset
     check_writable(folder)
-    if config.preset in ENCODED:
-        ContextualVocabulary.kept = True
     data = load(config)
     runs = search(config, data)
 
@@ -258,10 +255,10 @@ def main(config: Config) -> None:
     best, every = runs[-1], trials(runs, found)
     chosen = max(every[-len(best.results) :], key=lambda trial: trial["dev_map"])
     small_ranker(best, data).save(folder)
-    ranker = Ranker.load(folder)  # as a user has it
+    ranker = Ranker.load(folder).keeping_vectors()  # as a user has it, but for the cache
     rankers = {"preset": ranker}
     if config.preset in ENCODED:
-        rankers["cosine"] = Ranker.of_encoder(*CONTEXTUAL.embeddings)
+        rankers["cosine"] = Ranker.of_encoder(*CONTEXTUAL.embeddings).keeping_vectors()
     trained_scores = best.results[chosen["seed"]].scores["dev"]
     difference = np.abs(scores_of(ranker, data.dataset.dev) - trained_scores).max()
     measured = conditions(rankers, data, config)

@@ -63,6 +63,19 @@ def is_encoder(source: str, embeddings_home: str | Path | None = None) -> bool:
     return known or any(path.is_dir() for path in _places(source, embeddings_home))
 
 
+def is_on_this_machine(name: str, embeddings_home: str | Path | None = None) -> bool:
+    """Say whether an encoder of `PUBLISHED` is here, so that nothing has to be fetched."""
+    published = PUBLISHED[name]
+    if any(path.is_dir() for path in _places(name, embeddings_home)) or _in_package(published.package):
+        return True
+    if importlib.util.find_spec("huggingface_hub") is None:
+        return False
+    from huggingface_hub import try_to_load_from_cache
+
+    found = try_to_load_from_cache(published.repository, WEIGHTS, revision=published.revision)
+    return isinstance(found, str)
+
+
 def find_encoder(source: str, embeddings_home: str | Path | None = None) -> Path:
     """Give the folder of an encoder; one that is on this machine nowhere is fetched from Hugging Face's hub.
 

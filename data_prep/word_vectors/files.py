@@ -160,7 +160,8 @@ def find_source(source: str, embeddings_home: str | Path | None = None) -> tuple
     if address is None:
         raise UserError(
             f"there are no word vectors {source!r}: neither a file of this path, nor one in {places} (name "
-            f"the folder with QA_EMBEDDINGS_HOME), nor one of {', '.join(SOURCES)}."
+            f"the folder with QA_EMBEDDINGS_HOME), nor one of {', '.join(SOURCES)}, "
+            "nor the encoder minilm (docs/contextual.md)."
         )
     raise UserError(
         f"the word vectors {source} are not in {places}. Download {address} and put the file there, or name "

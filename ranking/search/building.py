@@ -32,13 +32,23 @@ if TYPE_CHECKING:
 _UNFINISHED = re.compile("[.](model|([a-z0-9]+-)?[0-9a-f]{24})[.]part")
 
 
-def with_rows(folder: Path, manifest: Manifest, shards: Iterable[Shard], ray: Any = None) -> Manifest:
+def with_rows(
+    folder: Path,
+    manifest: Manifest,
+    shards: Iterable[Shard],
+    ray: Any = None,
+    ranker: "Ranker | None" = None,
+) -> Manifest:
     """Write new rows, and what depends on all rows; gives the manifest of the new state.
 
     With `ray`, the module, segments are made and quantised in tasks of a cluster (`spread`). Their files come
-    back to this machine, so that nothing else needs to see the folder.
+    back to this machine, so that nothing else needs to see the folder. `ranker` is the index's model, where
+    it is loaded already.
     """
-    segments = [*manifest.segments, *_write_segments(folder, manifest, shards, ray)]
+    shards = iter(shards)
+    first = next(shards)
+    model = _model(folder, manifest, first, ray, ranker)
+    segments = [*manifest.segments, *_write_segments(folder, manifest, chain([first], shards), model, ray)]
     manifest = replace(manifest, segments=segments)
     name = name_of(*(segment for segment, _ in segments))
     stages = dict(manifest.stages)
@@ -51,17 +61,14 @@ def with_rows(folder: Path, manifest: Manifest, shards: Iterable[Shard], ray: An
 
 
 def _write_segments(
-    folder: Path, manifest: Manifest, shards: Iterable[Shard], ray: Any
+    folder: Path, manifest: Manifest, shards: Iterable[Shard], model: Model | None, ray: Any
 ) -> list[tuple[str, int]]:
     """Write the rows of tables, and give the names of their segments, and how many rows each has."""
-    shards = iter(shards)
-    first = next(shards)
-    model = _model(folder, manifest, first, ray)
     segments: list[tuple[str, int]] = []
     waiting: deque[tuple[str, int]] = deque()
 
     def unfinished() -> Iterator[Part]:
-        for shard in chain([first], shards):
+        for shard in shards:
             bar.total += shard.rows
             for part in shard.parts:
                 name = part.name(manifest)
@@ -83,13 +90,13 @@ def _write_segments(
     return segments
 
 
-def _model(folder: Path, manifest: Manifest, first: Shard, ray: Any) -> Model | None:
-    """Read the model as it is sent to other machines, with points to compare theirs with."""
+def _model(folder: Path, manifest: Manifest, first: Shard, ray: Any, ranker: "Ranker | None") -> Model | None:
+    """Read the model; as it is sent to other machines, with points to compare theirs with."""
     if not manifest.model:
         return None
-    model = Model.read(folder / "model")
     if ray is None:
-        return model
+        return Model.read(folder / "model", ranker)
+    model = Model.read(folder / "model")
     texts = pq.read_table(first.parts[0].content, columns=["candidate"]).column(0)
     return model.with_probe(texts.slice(0, PROBED).to_pylist())
 

@@ -1,4 +1,4 @@
-"""How sure it is that an answer is right, from 0 to 1, by the scores of an index's first stages."""
+"""How sure it is that an answer is right, from 0 to 1, by what an index's first stages tell."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,12 +9,15 @@ import pandas as pd
 
 from answer_ranking.base.errors import UserError
 
+RIGHT, WRONG, FOREIGN = "right", "wrong", "foreign"
+"""Kinds of answers to learn from: right and wrong ones, and answers to questions to which there is none."""
+
 
 @dataclass(frozen=True)
 class Confidence:
-    """A logistic regression on the scores of an answer (Platt, 1999).
+    """A logistic regression on features of an answer and its question (Platt, 1999).
 
-    It is 1 / (1 + exp(-(bias + weights · scores))).
+    It is 1 / (1 + exp(-(bias + weights · features))).
 
     Example:
         >>> confidence = Confidence(("bm25",), weights=(1.0,), lowest=(0.0,), bias=-3.0)
@@ -22,43 +25,50 @@ class Confidence:
         [0.5, 0.047]
     """
 
-    stages: tuple[str, ...]
-    """The first stages, each with one of the numbers below."""
+    features: tuple[str, ...]
+    """The features, each with one of the numbers below: the name of a first stage for its score, or
+    with another word after it, such as "bm25 terms", for what it tells of the question."""
     weights: tuple[float, ...]
     lowest: tuple[float, ...]
-    """The score that counts where a first stage does not find the answer."""
+    """What counts where a first stage does not find the answer."""
     bias: float
 
     @classmethod
-    def fit(cls, scores: pd.DataFrame, is_right: np.ndarray) -> "Confidence":
-        """Learn from the scores of right and wrong answers, which weigh the same together."""
+    def fit(cls, features: pd.DataFrame, kinds: np.ndarray) -> "Confidence":
+        """Learn from the features of answers and their kinds.
+
+        Right answers weigh as much as all others; of these, wrong and foreign ones weigh the same.
+        """
         from sklearn.linear_model import LogisticRegression
 
-        lowest = scores.min().fillna(0)
-        scores = scores.fillna(lowest)
-        mean, spread = scores.mean(), scores.std(ddof=0).replace(0, 1)
-        model = LogisticRegression(class_weight="balanced").fit((scores - mean) / spread, is_right)
+        lowest = features.min().fillna(0)
+        features = features.fillna(lowest)
+        mean, spread = features.mean(), features.std(ddof=0).replace(0, 1)
+        counts = pd.Series(kinds).value_counts()
+        share = {kind: 1 / (2 * (len(counts) - 1)) for kind in counts.index} | {RIGHT: 1 / 2}
+        each = len(kinds) * pd.Series(kinds).map(share) / pd.Series(kinds).map(counts)
+        model = LogisticRegression().fit((features - mean) / spread, kinds == RIGHT, sample_weight=each)
         weights = model.coef_[0] / spread
         bias = model.intercept_[0] - weights @ mean
-        return cls(tuple(scores.columns), tuple(weights.tolist()), tuple(lowest.tolist()), float(bias))
+        return cls(tuple(features.columns), tuple(weights.tolist()), tuple(lowest.tolist()), float(bias))
 
-    def of(self, scores: pd.DataFrame) -> np.ndarray:
-        """Give the confidence of answers, float64, from their scores, a column per first stage."""
-        found = scores[list(self.stages)].to_numpy(float)
+    def of(self, features: pd.DataFrame) -> np.ndarray:
+        """Give the confidence of answers, float64, from their features, a column each."""
+        found = features[list(self.features)].to_numpy(float)
         found = np.where(np.isnan(found), self.lowest, found)
         return 1 / (1 + np.exp(-np.clip(found @ self.weights + self.bias, -500, 500)))
 
     @classmethod
     def read(cls, facts: Mapping[str, Any]) -> "Confidence":
         """Make one of plain values, as `dataclasses.asdict` gives them; a ValueError refuses others."""
-        if facts.keys() != {"stages", "weights", "lowest", "bias"}:
+        if facts.keys() != {"features", "weights", "lowest", "bias"}:
             raise ValueError("its confidence has other fields")
         numbers = [*facts["weights"], *facts["lowest"], facts["bias"]]
         if not all(type(each) in (int, float) and np.isfinite(each) for each in numbers):
             raise ValueError("its confidence holds what is no number")
-        if not len(facts["stages"]) == len(facts["weights"]) == len(facts["lowest"]):
-            raise ValueError("its confidence has not as many weights as first stages")
-        lists = {name: tuple(facts[name]) for name in ("stages", "weights", "lowest")}
+        if not len(facts["features"]) == len(facts["weights"]) == len(facts["lowest"]):
+            raise ValueError("its confidence has not as many weights as features")
+        lists = {name: tuple(facts[name]) for name in ("features", "weights", "lowest")}
         return cls(**lists, bias=facts["bias"])
 
 
@@ -72,19 +82,22 @@ def foreign_questions(texts: Sequence[str]) -> list[str]:
     return [question for question in sample if same_text(question) not in known]
 
 
-def rows_to_learn(found: pd.DataFrame, right: Mapping[str, set[str]]) -> tuple[pd.DataFrame, np.ndarray]:
+def rows_to_learn(found: pd.DataFrame, right: Mapping[str, set[str]]) -> pd.DataFrame:
     """Take from what was found the first right and the first wrong answer of each question.
 
     Args:
         found: the columns `question` and `candidate`, the best answers first.
-        right: the right answers of each question; of one that is not named here, none is.
+        right: the right answers of each question; one that is not named here is foreign.
 
-    Returns the rows, and whether each is right, bool. A UserError says that there are not both kinds.
+    Returns the rows with their `kind`. A UserError says that there are none to compare.
     """
-    is_right = [row.candidate in right.get(row.question, ()) for row in found.itertuples()]
-    rows = found.assign(is_right=is_right).drop_duplicates(["question", "is_right"])
-    if rows["is_right"].nunique() < 2:
+    kinds = []
+    for row in found.itertuples():
+        own = right.get(row.question)
+        kinds.append(FOREIGN if own is None else RIGHT if row.candidate in own else WRONG)
+    rows = found.assign(kind=kinds).drop_duplicates(["question", "kind"])
+    if RIGHT not in kinds or len(set(kinds)) < 2:
         raise UserError(
             "no confidence can be learnt: give questions that find right answers, and wrong ones."
         )
-    return rows.drop(columns="is_right"), rows["is_right"].to_numpy()
+    return rows

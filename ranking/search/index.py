@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
@@ -17,11 +17,11 @@ from answer_ranking.base.errors import UserError, say
 from answer_ranking.base.files import atomic_write
 from answer_ranking.data_prep.english import NOT_ENGLISH, know_english_alone, looks_english
 from answer_ranking.ranking.search.answers import QUESTION, Layout, searched_columns
+from answer_ranking.ranking.search.build_options import BuildOptions
 from answer_ranking.ranking.search.building import commit, copy_model, held, load, with_rows
 from answer_ranking.ranking.search.conditions import Where
 from answer_ranking.ranking.search.confidence import Confidence, foreign_questions, rows_to_learn
 from answer_ranking.ranking.search.first_stages import check_names, names_for
-from answer_ranking.ranking.search.first_stages.word_options import WordOptions
 from answer_ranking.ranking.search.manifest import BUILDING, NAME, Manifest, damaged, sha256_of_model
 from answer_ranking.ranking.search.questions import Questions, questions_of
 from answer_ranking.ranking.search.results import Results, ranked, rescored
@@ -31,7 +31,6 @@ from answer_ranking.ranking.search.state import State, deleted_name
 if TYPE_CHECKING:
     from answer_ranking.ranking.ranker import Ranker
 
-_CHUNK = 50_000
 _PASSAGES = 10  # times as many passages are found as answers asked for, since one may have several
 
 
@@ -79,19 +78,9 @@ class AnswerIndex:
         table: Table | Sequence[Table],
         folder: str | Path,
         *,
-        search: Sequence[str] | None = None,
-        first_stages: Sequence[str] | None = None,
-        question_column: str = "question",
-        candidate_column: str | None = None,
-        sheet: str | None = None,
         exist_ok: bool = False,
-        stemmer: str | None = None,
-        stop_words: str | None = None,
-        passage_length: int = 0,
-        default_stage: str = "",
-        confidence: Confidence | None = None,
-        chunk_rows: int = _CHUNK,
         ray: str | None = None,
+        **options: Any,
     ) -> "AnswerIndex":
         """Index answers, or an FAQ; the same call goes on after an interruption.
 
@@ -104,21 +93,11 @@ class AnswerIndex:
                 columns are kept; where one is named as a column of the result, `indexed_` is put before its
                 name, such as `indexed_question` for an FAQ's own questions.
             folder: the folder of the index, new or empty.
-            search: the columns in which words and letters are looked for. Default: the question, where the
-                table has one, and the answer. The model's points are always those of the answers.
-            first_stages: the names of those to have (`search.first_stages`). Default: all that go without a
-                model or with this one; those that take much space, only up to some number of answers.
-            question_column, candidate_column, sheet: how the table calls its columns, Excel its sheet.
             exist_ok: open the index that is there already, as it is, whatever the table holds now.
-            stemmer, stop_words: the language in which BM25 stems words, and that of the words that it leaves
-                out, such as "english". Default: neither.
-            passage_length: split answers into passages of at most so many characters, between sentences
-                where it can. A search finds passages, of each answer the best. Default: whole answers.
-            default_stage: the first stage of a search that names none. Default: see `search`.
-            confidence: what `calibrate` learnt in an index of the same texts.
-            chunk_rows: so many rows are finished and kept at a time.
             ray: the address of a Ray cluster that shares the work (`base.cluster`). The index is the
                 same, but for the rounding of sums, which depends on the number of threads.
+            **options: the fields of `ranking.search.build_options.BuildOptions`, such as `search`,
+                `first_stages`, `question_column`, `passage_length`.
 
         Raises:
             UserError: the folder is not empty, a row is wrong (its line is named), the ranker does not
@@ -129,37 +108,24 @@ class AnswerIndex:
             return cls.open(folder)
         # What is wrong with the folder, the model or the first table is said before anything is written.
         _check_new(folder)
-        layout = Layout(question_column, candidate_column, sheet)
-        words = WordOptions.of_languages(stemmer, stop_words)
+        chosen = BuildOptions(**options)
+        loaded = load(Path(ranker)) if isinstance(ranker, (str, Path)) else ranker
         with _connected(ray) as module:
-            tables = tables_in(table)
-            shards = read_shards(tables, chunk_rows, module, layout=layout, passage_length=passage_length)
-            first = next(shards)
-            manifest = dataclasses.replace(
-                _begun(ranker, first, searched_columns(search, layout, first.schema), first_stages),
-                words=words,
-                passage_length=passage_length,
-                default_stage=default_stage,
-                confidence=confidence,
+            length = chosen.passage_length
+            shards = read_shards(
+                tables_in(table), chosen.chunk_rows, module, layout=chosen.layout, passage_length=length
             )
-            return cls._build(ranker, folder, manifest, itertools.chain([first], shards), module)
-
-    @classmethod
-    def _build(
-        cls,
-        ranker: "Ranker | str | Path | None",
-        folder: Path,
-        manifest: Manifest,
-        shards: Iterator[Shard],
-        ray: Any,
-    ) -> "AnswerIndex":
-        with held(folder):
-            _check_new(folder)  # another process may have built it meanwhile
-            (folder / BUILDING).touch()
-            manifest = dataclasses.replace(manifest, model=copy_model(ranker, folder / "model"))
-            manifest = with_rows(folder, manifest, shards, ray)
-            commit(folder, manifest)
-        return cls.open(folder)
+            first = next(shards)
+            manifest = _begun(loaded, first, chosen)
+            with held(folder):
+                _check_new(folder)  # another process may have built it meanwhile
+                (folder / BUILDING).touch()
+                manifest = dataclasses.replace(manifest, model=copy_model(ranker, folder / "model"))
+                manifest = with_rows(folder, manifest, itertools.chain([first], shards), module, loaded)
+                commit(folder, manifest)
+        index = cls.open(folder)
+        index.ranker = loaded
+        return index
 
     @classmethod
     def open(cls, folder: str | Path) -> "AnswerIndex":
@@ -198,7 +164,7 @@ class AnswerIndex:
             questions: one, several, or a table, or a `Path` to one, with `question` and optionally
                 `question_id`.
             k: the most answers to each; less come where there are no more.
-            first_stage: one of the index's `first_stages`, or several with "+" between them, whose ranks are
+            first_stage: one of the index's `first_stages`, or several with "+" between them, whose scores are
                 fused, such as "ngrams+bm25". Default: the first of `first_stages`: that of the pipeline for
                 which the index was built, or "both", the fusion of the model's nearest points and BM25, or
                 "bm25" where the index has no model.
@@ -262,7 +228,7 @@ class AnswerIndex:
             raise damaged(self.folder, ValueError("a score is not a finite number"))
         shown = pd.DataFrame({"score": scores, "row": np.concatenate(found.rows)})
         if confidence is not None:
-            shown["confidence"] = confidence.of(state.scores(texts, found.rows))
+            shown["confidence"] = confidence.of(state.features(texts, found.rows))
         table = ranked(asked, n_found, answers, shown).assign(first_stage=stage)
         if state.manifest.passage_length:
             table = table.drop_duplicates(["question_id", "candidate_id"])
@@ -282,7 +248,8 @@ class AnswerIndex:
         """Learn how sure an answer is, from questions whose answers are known; the index keeps it.
 
         The first right answer to each question is compared with the first wrong one, and with the first to
-        each question to which the index has no answer. Learn again after many answers were added.
+        each question to which the index has no answer, all of which weigh the same together. Learn again
+        after many answers were added.
 
         Args:
             questions: the columns `question` and `candidate`, the right answers.
@@ -295,9 +262,10 @@ class AnswerIndex:
             own = state.texts()[QUESTION].to_pylist() if QUESTION in state.manifest.columns else []
             foreign = foreign_questions([*right, *filter(None, own)])
         found = self.find([*right, *foreign], **options)
-        rows, is_right = rows_to_learn(found.table, right)
+        rows = rows_to_learn(found.table, right)
         places = found.rows[rows.index]
-        confidence = Confidence.fit(state.scores(rows["question"], list(places[:, None])), is_right)
+        features = state.features(rows["question"].tolist(), list(places[:, None]))
+        confidence = Confidence.fit(features, rows["kind"].to_numpy())
         with held(self.folder):
             now = type(self).open(self.folder).manifest
             commit(self.folder, dataclasses.replace(now, confidence=confidence), now)
@@ -331,7 +299,7 @@ class AnswerIndex:
             elif not (keep_duplicates or before.passage_length):
                 known = np.delete(hashes_of_texts(now.texts()), now.deleted)
             length = before.passage_length
-            shards = read_shards(tables, _CHUNK, module, now, layout, known, length)
+            shards = read_shards(tables, BuildOptions.chunk_rows, module, now, layout, known, length)
             first = next(shards, None)
             if first is None:  # All were known.
                 return
@@ -419,26 +387,29 @@ def _is_built(folder: Path) -> bool:
     return (folder / NAME).exists() and not (folder / BUILDING).exists()
 
 
-def _begun(
-    ranker: "Ranker | str | Path | None",
-    first: Shard,
-    searched: list[str],
-    first_stages: Sequence[str] | None,
-) -> Manifest:
+def _begun(ranker: "Ranker | None", first: Shard, options: BuildOptions) -> Manifest:
     """Give the manifest of an index without rows, whose first table is known."""
     similarity = ""
     if ranker is not None:
-        loaded = load(Path(ranker)) if isinstance(ranker, (str, Path)) else ranker
-        similarity = _similarity(loaded)
+        similarity = _similarity(ranker)
         texts = first.parts[0].table()["candidate"].to_pylist()
-        if know_english_alone(loaded.vectors) and not looks_english(texts):
+        if know_english_alone(ranker.vectors) and not looks_english(texts):
             say(NOT_ENGLISH)
-    columns = [name for name in first.schema.names if name not in ("candidate_id", "candidate")]
-    if first_stages is None:
+    if options.first_stages is None:
         stages = names_for(with_model=ranker is not None, n_answers=first.rows)
     else:
-        stages = check_names(first_stages, with_model=ranker is not None)
-    return Manifest([], "", similarity, columns, searched, stages)
+        stages = check_names(options.first_stages, with_model=ranker is not None)
+    return Manifest(
+        segments=[],
+        similarity=similarity,
+        columns=[name for name in first.schema.names if name not in ("candidate_id", "candidate")],
+        searched=searched_columns(options.search, options.layout, first.schema),
+        first_stages=stages,
+        words=options.words,
+        passage_length=options.passage_length,
+        default_stage=options.default_stage,
+        confidence=options.confidence,
+    )
 
 
 def _similarity(ranker: "Ranker") -> str:

@@ -13,7 +13,7 @@ from zipfile import BadZipFile, ZipFile
 from answer_ranking.base.errors import DamagedFileError, UserError
 from answer_ranking.base.files import atomic_write, read_content, refuse_links
 from answer_ranking.ranking.search.confidence import Confidence
-from answer_ranking.ranking.search.first_stages import parts_of
+from answer_ranking.ranking.search.first_stages import features_of, parts_of
 from answer_ranking.ranking.search.first_stages.word_options import WordOptions
 
 NAME, BUILDING = "manifest.json", "building"
@@ -223,10 +223,12 @@ def _checked(facts: dict[str, Any]) -> dict[str, Any]:
     if fields["similarity"] not in ("", "hyperbolic", "cosine"):
         raise ValueError("its similarity is none that an index has")
     asked = parts_of(fields["default_stage"]) if fields["default_stage"] else []
-    if confidence is not None:
-        asked += fields["confidence"].stages
     if not set(asked) <= set(fields["first_stages"]):
         raise ValueError("it asks a first stage that it has not")
+    if confidence is not None:
+        lacking = set(fields["confidence"].features) - set(features_of(fields["first_stages"]))
+        if lacking:
+            raise ValueError(f"its confidence asks {min(lacking)!r:.40}, which no first stage tells")
     if not fields["first_stages"]:
         raise ValueError("it has no first stage")
     if not fields["searched"] or not {"candidate", *fields["columns"]}.issuperset(fields["searched"]):

@@ -14,7 +14,7 @@ from answer_ranking.ranking.search.answers import QUESTION
 from answer_ranking.ranking.search.checked_array import map_array
 from answer_ranking.ranking.search.conditions import Where, check_columns, conditions_of
 from answer_ranking.ranking.search.first_stages import Entry, choices_of, entries_of, parts_of
-from answer_ranking.ranking.search.first_stages.fusion import Fusion
+from answer_ranking.ranking.search.first_stages.fusion import Fusion, Part
 from answer_ranking.ranking.search.first_stages.protocol import IndexFiles, Searcher
 from answer_ranking.ranking.search.manifest import NAME, Manifest, damaged, name_of
 from answer_ranking.ranking.search.segments import Segments
@@ -63,8 +63,9 @@ class State:
                     f"the index has no first stage {part!r:.40}: choose one of {', '.join(self.choices)}, or "
                     "several with + between them. What an index has is chosen when it is built."
                 )
-        searchers = [self._searchers[part] for part in parts]
-        return searchers[0] if len(searchers) == 1 else Fusion(searchers)
+        if len(parts) == 1:
+            return self._searchers[parts[0]]
+        return Fusion([Part(self._searchers[entry.name], entry.lowest) for entry in entries_of(parts)])
 
     def kept(self, where: Where) -> np.ndarray | None:
         """Say which rows may be found, bool `(rows,)`; None for all."""
@@ -78,15 +79,20 @@ class State:
             keep &= condition.holds(self.segments.column(condition.column))
         return keep
 
-    def scores(self, questions: Sequence[str], rows: Sequence[np.ndarray]) -> pd.DataFrame:
-        """Score the rows found for each question, in turn, by every first stage; NaN for none."""
-        scored = {}
+    def features(self, questions: Sequence[str], rows: Sequence[np.ndarray]) -> pd.DataFrame:
+        """Give what says how sure the rows are that were found for each question, a row each, in turn.
+
+        These are the score of every first stage, NaN where it finds none, and what it tells of the question.
+        """
+        found: dict[str, np.ndarray] = {}
         for name, searcher in self._searchers.items():
             parts = [np.empty(0)]
             for question, own in zip(questions, rows, strict=True):
                 parts.append(_scores_of(searcher, question, own, self.manifest.rows))
-            scored[name] = np.concatenate(parts)
-        return pd.DataFrame(scored)
+            found[name] = np.concatenate(parts)
+            for fact, values in searcher.facts(questions).items():
+                found[f"{name} {fact}"] = np.repeat(values, [len(own) for own in rows])
+        return pd.DataFrame(found)
 
     def ids(self) -> pd.Series:
         """Read the identifiers of all rows, deleted ones included."""

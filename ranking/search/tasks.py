@@ -82,15 +82,17 @@ class Model(NamedTuple):
 
     files: tuple[tuple[str, bytes], ...]
     """The names and contents of its folder's files."""
+    ranker: "Ranker | None" = None
+    """The ranker itself, for this machine; None to make it of the files."""
     texts: tuple[str, ...] = ()
     points: bytes = b""
     """What this machine makes of the texts, float32; a node that makes other points of them is refused."""
 
     @classmethod
-    def read(cls, folder: Path) -> "Model":
-        """Read a ranker's folder."""
+    def read(cls, folder: Path, ranker: "Ranker | None" = None) -> "Model":
+        """Read a ranker's folder; `ranker` is the same one, where it is loaded already."""
         paths = sorted(folder.iterdir())
-        return cls(tuple((path.name, path.read_bytes()) for path in paths))
+        return cls(tuple((path.name, path.read_bytes()) for path in paths), ranker)
 
     def with_probe(self, texts: list[str]) -> "Model":
         """Encode some texts here, so that other machines can be compared with this one."""
@@ -98,7 +100,8 @@ class Model(NamedTuple):
 
     def encode(self, texts: list[str]) -> np.ndarray:
         """Encode answers, float32 `(n, d)`; the ranker is made when a process needs it first."""
-        return np.asarray(_ranker(self).encode_document(texts), np.float32)
+        ranker = self.ranker or _ranker(self)
+        return np.asarray(ranker.encode_document(texts), np.float32)
 
 
 @functools.lru_cache(maxsize=1)

@@ -72,7 +72,10 @@ def indexed(ranker: Ranker | None, task: Task, split: str, folder: Path) -> Answ
     collection = split if task.dataset.description.name in APART else "all"
     folder /= f"index-{collection}-{content_hash(answers)}"
     if (folder / "manifest.json").exists():
-        return AnswerIndex.open(folder)
+        index = AnswerIndex.open(folder)
+        if ranker is not None:
+            index.ranker = ranker
+        return index
     return AnswerIndex.build(ranker, answers, folder)
 
 

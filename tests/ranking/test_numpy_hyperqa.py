@@ -150,6 +150,15 @@ def test_a_word_beyond_the_vocabulary_has_its_vector(build, source, tmp_path):
     np.testing.assert_array_equal(Ranker.load(tmp_path / "again").score(pairs), ranker.score(pairs))
 
 
+def test_vectors_of_a_training_s_own_are_no_other_file(source, capsys):
+    path, matrix = source
+    # What goes on from a preset has vectors of its own for words that the file lacks.
+    own = np.concatenate([matrix[:-2], np.ones_like(matrix[:1])])
+    vocabulary = Vocabulary([*WORDS, "zorbulator"])
+    ranker = Ranker(hyperqa(own, 6), vocabulary, lowercase=False, vectors=[str(path)])
+    assert ranker.unknown_words("FLORENCE") == [] and not capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [

@@ -11,14 +11,15 @@ from answer_ranking.data_prep import Dataset, Vocabulary
 from answer_ranking.data_prep.dataset import OWN_TABLES
 from answer_ranking.models import hyperqa
 from answer_ranking.ranking import AnswerIndex, Ranker
+from answer_ranking.ranking import pipelines as pipelines_module
+from answer_ranking.ranking.pipeline import ENCODER, Pipeline, read_pipeline
+from answer_ranking.ranking.pipeline_trials import PipelineTrials, _reciprocal_rank
 from answer_ranking.ranking.pipelines import (
-    Pipeline,
     _comparison,
     _first_stages,
-    _reciprocal_ranks,
+    asked_questions,
     compare_pipelines,
     indexed_answers,
-    read_pipeline,
 )
 from answer_ranking.ranking.refusals import measure_refusals
 from answer_ranking.ranking.search.confidence import Confidence, foreign_questions
@@ -70,7 +71,8 @@ def test_foreign_questions_that_teach_the_confidence_do_not_measure_it(faq, tmp_
     assert asked[-1] | set(taught) == foreign
 
 
-def test_letters_find_words_that_are_written_otherwise(faq):
+def test_letters_find_words_that_are_written_otherwise(faq, monkeypatch):
+    monkeypatch.setattr(pipelines_module, "is_on_this_machine", lambda *_: False)
     vectors = np.random.default_rng(0).normal(size=(12, 50)).astype("float32")
     trained = Ranker(hyperqa(vectors, 4), Vocabulary([f"w{i}" for i in range(10)]))
     compared = compare_pipelines(faq, trained)
@@ -81,7 +83,8 @@ def test_letters_find_words_that_are_written_otherwise(faq):
     assert "ngrams" in compared.best.first_stage and compared.measured["dev"].iloc[0] == 1
     assert {each.rerank for each in compared.pipelines} == {"", "cosinet_squad"}
     refusals = compared.refusals
-    assert refusals.confidence.stages == tuple(parts_of(compared.best.first_stage))
+    parts = {name.split()[0] for name in refusals.confidence.features}
+    assert parts == set(parts_of(compared.best.first_stage))
     # Every threshold answers fewer of the questions than the one before, foreign ones first.
     shares = refusals.curve[["answered", "foreign"]].to_numpy()
     assert (np.diff(shares, axis=0) <= 0).all() and shares[0].tolist() == [1, shares[0, 1]]
@@ -92,7 +95,7 @@ def test_letters_find_words_that_are_written_otherwise(faq):
 
 
 def test_what_an_index_of_very_many_answers_lacks_is_left_out():
-    found = {each.first_stage for each in _first_stages(["hyperqa_squad"], ["nearest", "bm25"])}
+    found = {each.first_stage for each in _first_stages(["hyperqa_squad"], ["bm25"])}
     assert found == {"bm25", "nearest", "both"}
 
 
@@ -119,12 +122,49 @@ def test_dev_chooses_and_test_does_not():
     assert compared.as_json()["pipeline"]["first_stage"] == "bm25"
 
 
-def test_reciprocal_ranks():
-    rows = [("a", "x"), ("a", "x"), ("a", "right"), ("b", "right"), ("c", "x")]
-    found = pd.DataFrame(rows, columns=["question", "candidate"])
-    right = {"a": {"right"}, "b": {"right", "other"}, "c": {"right"}, "d": {"right"}}
-    # A text that stands twice takes one place; "d" found nothing.
-    assert _reciprocal_ranks(found, right)["rr"].tolist() == [1 / 2, 1, 0, 0]
+@pytest.mark.parametrize(
+    ("ranked", "expected"), [(["x", "x", "right"], 1 / 2), (["right", "other"], 1), (["x"], 0), ([], 0)]
+)
+def test_a_text_that_stands_twice_takes_one_place(ranked, expected):
+    assert _reciprocal_rank(ranked, {"right", "other"}) == expected
+
+
+@pytest.fixture
+def contextual(write_encoder, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return Ranker.of_encoder(str(write_encoder(tmp_path / "encoder")))
+
+
+def test_what_is_measured_is_what_an_index_finds(faq, contextual, tmp_path):
+    answers, asked = indexed_answers(faq), {"dev": asked_questions(faq.dev)}
+    rankers = {ENCODER: contextual, "hyperqa_squad": Ranker.from_preset("hyperqa_squad")}
+    trials = PipelineTrials(answers, asked, rankers, tmp_path)
+    for number, pipeline in enumerate(
+        [
+            Pipeline("ngrams+both", ("question", "answer"), ENCODER),
+            Pipeline("nearest", model=ENCODER),
+            Pipeline("bm25", ("question", "answer")),
+            Pipeline("both", ("answer",), "hyperqa_squad", ENCODER, 5),
+        ]
+    ):
+        measured = trials.measure(pipeline)["dev"]
+        place, options = tmp_path / f"own-{number}", pipeline.index_options()
+        index = AnswerIndex.build(rankers.get(pipeline.model), answers, place, **options)
+        rerank = rankers.get(pipeline.rerank)
+        found = index.search(list(asked["dev"]), rerank=rerank, rerank_depth=pipeline.rerank_depth or 10)
+        for question, right in asked["dev"].items():
+            ranked = found.loc[found["question"] == question, "candidate"].tolist()
+            assert measured.loc[question, "rr"] == _reciprocal_rank(ranked, right)
+    assert trials.measure(Pipeline("nearest", model=ENCODER))["dev"]["ms"].gt(0).all()
+
+
+def test_pipelines_of_an_encoder_are_compared_where_it_is(faq, contextual, monkeypatch, capsys):
+    monkeypatch.setattr(pipelines_module.Ranker, "of_encoder", lambda *_: contextual)
+    monkeypatch.setattr(pipelines_module, "is_on_this_machine", lambda *_: True)
+    compared = pipelines_module._rankers(contextual, 20_000, None)
+    assert list(compared) == ["hyperqa_squad", "cosinet_squad", "minilm", "hyperqa_minilm", "trained"]
+    assert "minilm" not in pipelines_module._rankers(contextual, 20_001, None)
+    assert "more than 20,000 answers" in capsys.readouterr().err
 
 
 def test_a_pipeline_is_read_again(tmp_path):
@@ -161,7 +201,7 @@ def test_a_damaged_result_is_refused(tmp_path, content, message):
 
 
 def test_the_command_builds_a_pipeline_with_its_confidence(tmp_path, command):
-    learnt = {"stages": ["ngrams"], "weights": [0.04], "lowest": [9.0], "bias": -3.0}
+    learnt = {"features": ["ngrams"], "weights": [0.04], "lowest": [9.0], "bias": -3.0}
     pipeline = {"first_stage": "ngrams", "search": ["question", "answer"]}
     (tmp_path / "result.json").write_text(json.dumps({"pipeline": pipeline, "confidence": learnt}))
     (tmp_path / "faq.csv").write_text("question,answer\nDo I pay?,By card.\nWhen?,At noon.\n")

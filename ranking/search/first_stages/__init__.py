@@ -27,6 +27,10 @@ class Entry:
     needs_model: bool = False
     most_answers: int | None = None
     """A new index has it by itself up to so many answers; None: always."""
+    lowest: float | None = None
+    """The score of a text that has nothing in common with a question; None where no score says that."""
+    facts: tuple[str, ...] = ()
+    """What it tells of a question beside scores; see `Searcher.facts`."""
 
 
 def _nearest() -> "FirstStage":
@@ -47,15 +51,19 @@ def _ngrams() -> "FirstStage":
     return NGrams()
 
 
+TERM_FACTS = ("terms", "most")
+"""How many terms a question has, and the highest score that a text can have which has all known ones."""
 FIRST_STAGES: tuple[Entry, ...] = (
     Entry("nearest", "meaning", "the model's nearest points", _nearest, needs_model=True),
-    Entry("bm25", "words", "words in common, by BM25", _bm25),
+    Entry("bm25", "words", "words in common, by BM25", _bm25, lowest=0, facts=TERM_FACTS),
     Entry(
         "ngrams",
         "letters",
         "runs of 3 to 5 letters in common, by BM25: finds misspelled words",
         _ngrams,
         most_answers=20_000,
+        lowest=0,
+        facts=TERM_FACTS,
     ),
 )
 FUSIONS = {"both": ("nearest", "bm25")}
@@ -91,6 +99,19 @@ def entries_of(names: Iterable[str]) -> list[Entry]:
         if name not in by_name:
             raise ValueError(f"{name!r:.40} is none of {', '.join(by_name)}")
     return [entry for entry in FIRST_STAGES if entry.name in names]
+
+
+def features_of(names: Iterable[str]) -> list[str]:
+    """Name what these first stages tell of an answer and its question: a score each, and facts.
+
+    Example:
+        >>> features_of(["nearest", "bm25"])
+        ['nearest', 'bm25', 'bm25 terms', 'bm25 most']
+    """
+    features = []
+    for entry in entries_of(names):
+        features += [entry.name, *(f"{entry.name} {fact}" for fact in entry.facts)]
+    return features
 
 
 def choices_of(names: Sequence[str]) -> list[str]:
@@ -130,7 +151,7 @@ def describe() -> str:
     """Describe all that can be asked for, as the command's help does."""
     described = [f"{entry.name}, {entry.about}" for entry in FIRST_STAGES]
     for name, parts in FUSIONS.items():
-        described.append(f"{name}, the ranks of {' and '.join(parts)}, fused")
+        described.append(f"{name}, the scores of {' and '.join(parts)}, fused")
     return "; ".join(described) + '; or several with "+" between them, which are fused, such as ngrams+bm25'
 
 

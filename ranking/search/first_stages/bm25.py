@@ -122,18 +122,35 @@ class TermIndex:
             best_scores.append(scores[rows])
         return Candidates(found, best_scores, np.zeros(len(questions), bool))
 
+    def facts(self, questions: Sequence[str]) -> dict[str, np.ndarray]:
+        """Count the terms of each question (`terms`), and bound the scores of all texts (`most`).
+
+        The bound is the sum of the inverse document frequencies of its known terms, as bm25s has them.
+        """
+        terms, most = np.zeros(len(questions)), np.zeros(len(questions))
+        for place, question in enumerate(questions):
+            terms[place] = len(self._terms_of(question))
+            in_texts = np.array([stop - start for start, stop in self._known(question)])
+            most[place] = np.log1p((self._n_texts - in_texts + 0.5) / (in_texts + 0.5)).sum()
+        return {"terms": terms, "most": most}
+
     def _scores(self, question: str) -> np.ndarray:
         """Add up the scores of all texts, term by term."""
         scores = np.zeros(self._n_texts, np.float32)
         try:
-            for term in self._terms_of(question):
-                number = self._numbers.get(term)
-                if number is not None:
-                    start, stop = self._starts.slice(number, number + 2)
-                    scores[self._indices.slice(start, stop)] += self._data.slice(start, stop)
+            for start, stop in self._known(question):
+                scores[self._indices.slice(start, stop)] += self._data.slice(start, stop)
         except _DAMAGED as error:
             raise damaged(self._folder, error) from error
         return scores
+
+    def _known(self, question: str) -> list[tuple[int, int]]:
+        """Find where the scores of each known term begin and end."""
+        try:
+            numbers = [self._numbers.get(term) for term in self._terms_of(question)]
+            return [tuple(self._starts.slice(at, at + 2)) for at in numbers if at is not None]
+        except _DAMAGED as error:
+            raise damaged(self._folder, error) from error
 
 
 def write_bm25(folder: Path, counted: Sequence[Path]) -> None:

@@ -80,11 +80,12 @@ class _Searcher:
     ):
         self._search, self._points = search, points
         self._ranker, self._folder = ranker, folder
+        self._last: tuple[Any, dict[str, tuple[np.ndarray, bool]]] = (None, {})
 
     def search(self, questions: Sequence[str], k: int, keep: np.ndarray | None) -> Candidates:
         """Find the nearest points, scored by the model; none for a question of unknown words."""
         ranker = self._ranker()
-        points, known = ranker.encode_and_tell_known(questions)
+        points, known = self._encoded(ranker, questions)
         own, given = self._points.dimension, points.shape[1]
         if own != given:
             error = ValueError(f"points of {own} numbers, and a model of {given}")
@@ -98,6 +99,19 @@ class _Searcher:
             rows.append(near)
             scores.append(their_scores)
         return Candidates(rows, scores, ~known)
+
+    def facts(self, questions: Sequence[str]) -> dict[str, np.ndarray]:
+        return {}
+
+    def _encoded(self, ranker: "Ranker", questions: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Give the points of questions, and which are known; a confidence asks those of the last search."""
+        encoder, last = self._last
+        if encoder is not ranker or not last.keys() >= set(questions):
+            points, known = ranker.encode_and_tell_known(questions)
+            last = dict(zip(questions, zip(points, known, strict=True), strict=True))
+            self._last = ranker, last
+        found = [last[question] for question in questions]
+        return np.stack([point for point, _ in found]), np.array([known for _, known in found])
 
 
 def _quantise(path: Path, every: Points, similarity: str, ray: Any) -> None:

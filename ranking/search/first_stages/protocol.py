@@ -48,6 +48,13 @@ class Searcher(Protocol):
         """Find the `k` best rows for each question, among those of `keep`, bool `(rows,)`; None for all."""
         ...
 
+    def facts(self, questions: Sequence[str]) -> dict[str, np.ndarray]:
+        """Tell of each question what says how sure a score is, float64 `(questions,)`, or nothing.
+
+        The entry of the first stage (`FIRST_STAGES`) names it.
+        """
+        ...
+
 
 class FirstStage(Protocol):
     """A way to find some answers among very many.

@@ -64,3 +64,15 @@ class StubRanker:
 def texts(n, seed=1):
     draw = np.random.default_rng(seed)
     return [" ".join(draw.choice(WORDS, draw.integers(2, 15))) for _ in range(n)]
+
+
+def sum_of_shares(index, question, stages):
+    """Add up, by answer, the scores of the first hundred on a scale up to 1: from 0, or the last point's."""
+    sums = {}
+    for stage in stages:
+        found = index.search(question, k=100, first_stage=stage)
+        floor = found["score"].min() if stage == "nearest" else 0
+        for row in found.itertuples():
+            share = (row.score - floor) / (found["score"].max() - floor)
+            sums[row.candidate_id] = sums.get(row.candidate_id, 0) + share
+    return sums

@@ -28,7 +28,7 @@ def test_it_is_scikit_learn_s_logistic_regression():
     rng = np.random.default_rng(0)
     is_right = np.arange(200) % 2 == 0
     scores = pd.DataFrame({"a": rng.normal(size=200) + is_right, "b": 9 * rng.normal(size=200) - is_right})
-    confidence = Confidence.fit(scores, is_right)
+    confidence = Confidence.fit(scores, np.where(is_right, "right", "wrong"))
     plain = LogisticRegression(C=1e6).fit(scores, is_right)
     np.testing.assert_allclose(confidence.of(scores), plain.predict_proba(scores)[:, 1], atol=0.02)
     # What a first stage does not find counts as its lowest score.
@@ -57,6 +57,16 @@ def test_a_foreign_question_has_no_good_answer(faq, command):
     assert 0.5 < float(words[1]) <= 1 and float(words[2]) > 1
 
 
+def test_it_hears_how_much_of_a_question_is_known(faq):
+    texts = ["Open the parcel", "open zorbulators"]
+    features = faq._state.features(texts, [np.array([0, 1]), np.array([2])])
+    # Lucene's idf: "open" and "the" stand in all eight answers, "parcel" in one.
+    often, once = np.log(1 + 0.5 / 8.5), np.log(1 + 7.5 / 1.5)
+    np.testing.assert_allclose(features["bm25 most"], [2 * often + once] * 2 + [often])
+    assert features["bm25 terms"].tolist() == [3, 3, 2]
+    assert (features["bm25"] < features["bm25 most"]).all()
+
+
 def test_an_addition_keeps_the_confidence(faq):
     learnt = faq.calibrate(ASKED, FOREIGN, first_stage="ngrams")
     faq.add(pd.DataFrame({"answer": ["A new one."]}))
@@ -70,8 +80,9 @@ def test_the_sample_s_own_questions_are_not_foreign_to_it():
 
 def test_the_first_right_and_the_first_wrong_answer_are_learnt_from():
     found = pd.DataFrame({"question": list("aaabbc"), "candidate": ["x", "right", "y", "right", "z", "x"]})
-    rows, is_right = rows_to_learn(found, {"a": {"right"}, "b": {"right"}})
-    assert rows.index.tolist() == [0, 1, 3, 4, 5] and is_right.tolist() == [False, True, True, False, False]
+    rows = rows_to_learn(found, {"a": {"right"}, "b": {"right"}})
+    assert rows.index.tolist() == [0, 1, 3, 4, 5]
+    assert rows["kind"].tolist() == ["wrong", "right", "right", "wrong", "foreign"]
     with pytest.raises(UserError, match="no confidence can be learnt"):
         rows_to_learn(found, {})
 
@@ -79,7 +90,8 @@ def test_the_first_right_and_the_first_wrong_answer_are_learnt_from():
 @pytest.mark.parametrize(
     "change",
     [
-        {"stages": ["nearest"]},
+        {"features": ["nearest"]},
+        {"features": ["bm25 length"]},
         {"weights": [1, 2]},
         {"weights": ["x"]},
         {"bias": float("nan")},
@@ -87,7 +99,7 @@ def test_the_first_right_and_the_first_wrong_answer_are_learnt_from():
     ],
 )
 def test_a_damaged_confidence_is_refused(faq, signed, change):
-    learnt = {"stages": ["bm25"], "weights": [1.0], "lowest": [0.0], "bias": 0.0}
+    learnt = {"features": ["bm25"], "weights": [1.0], "lowest": [0.0], "bias": 0.0}
     signed(faq.folder, lambda facts: facts.update(confidence=learnt))
     assert AnswerIndex.open(faq.folder).search("parcel")["confidence"].between(0, 1).all()
     signed(faq.folder, lambda facts: facts["confidence"].update(change))

@@ -52,6 +52,9 @@ class Lengths:
             scores.append(-apart[order])
         return Candidates(rows, scores, np.zeros(len(questions), bool))
 
+    def facts(self, questions):
+        return {}
+
 
 def test_a_first_stage_of_one_s_own(stub, tmp_path, monkeypatch, command):
     table = pd.DataFrame({"text": ["w1 w2 w3", "w1", "w1 w2"]})
@@ -200,10 +203,7 @@ def test_ngrams_are_for_few_answers_unless_they_are_asked_for(tmp_path, monkeypa
 
 def test_any_first_stages_are_fused(index, stub):
     question = stub.texts(1, seed=3)[0]
-    sums = {}
-    for stage in ("ngrams", "nearest", "bm25"):
-        for row in index.search(question, k=100, first_stage=stage).itertuples():
-            sums[row.candidate_id] = sums.get(row.candidate_id, 0) + 1 / (60 + row.rank)
+    sums = stub.sum_of_shares(index, question, ("ngrams", "nearest", "bm25"))
     for name in ("ngrams+both", "nearest+bm25+ngrams", "both+ngrams+bm25"):
         found = index.search(question, k=30, first_stage=name)
         np.testing.assert_allclose(found["score"], sorted(sums.values(), reverse=True)[:30])
@@ -254,3 +254,23 @@ def test_stemmed_words_and_stop_words(tmp_path, command):
     table.to_csv(tmp_path / "a.csv", index=False)
     assert command("index", tmp_path / "a.csv", "--output", tmp_path / "c", "--stemmer", "english").code == 0
     assert len(AnswerIndex.open(tmp_path / "c").search("refunded", **stage)) == 2
+
+
+def test_a_confidence_encodes_no_question_again(stub, tmp_path, monkeypatch):
+    index = AnswerIndex.build(stub.StubRanker(), pd.DataFrame({"text": stub.texts(50)}), tmp_path / "index")
+    asked, encoded = stub.texts(3, seed=2), []
+    index.calibrate(index.search(asked, k=1)[["question", "candidate"]], foreign=stub.texts(3, seed=3))
+    encode = index.ranker.encode_and_tell_known
+    monkeypatch.setattr(
+        index.ranker, "encode_and_tell_known", lambda texts: encoded.append(texts) or encode(texts)
+    )
+    for questions in (asked, asked[:2]):
+        assert index.search(questions)["confidence"].between(0, 1).all()
+    index.search(["w1 w2"], first_stage="nearest")
+    assert encoded == [asked, ["w1 w2"]]
+
+
+def test_one_answer_that_is_found_counts_as_the_best(tmp_path):
+    index = AnswerIndex.build(None, pd.DataFrame({"text": ["red fox", "grey stone"]}), tmp_path / "index")
+    found = index.search("red foxes", first_stage="ngrams+bm25")
+    assert found["score"].tolist() == [2.0]

@@ -148,10 +148,7 @@ def test_bm25_is_that_of_bm25s(index, answers, stub):
 
 def test_both_is_the_fusion_of_the_first_hundred(index, stub):
     question = stub.texts(1, seed=3)[0]
-    sums = {}
-    for stage in ("nearest", "bm25"):
-        for row in index.search(question, k=100, first_stage=stage).itertuples():
-            sums[row.candidate_id] = sums.get(row.candidate_id, 0) + 1 / (60 + row.rank)
+    sums = stub.sum_of_shares(index, question, ("nearest", "bm25"))
     found = index.search(question, k=30, first_stage="both")
     np.testing.assert_allclose(found["score"], sorted(sums.values(), reverse=True)[:30])
     np.testing.assert_allclose(found["score"], [sums[each] for each in found["candidate_id"]])

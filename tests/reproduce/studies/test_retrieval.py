@@ -13,15 +13,15 @@ from answer_ranking.data_prep import load_dataset
 from answer_ranking.engine import Seed
 from answer_ranking.evaluation.runs import read_run
 from answer_ranking.ranking import Ranker
-from answer_ranking.ranking.contextual_vocabulary import ContextualVocabulary
 from answer_ranking.reproduce.experiments.retrieval_task import indexed, make_task, training_table
-from answer_ranking.reproduce.studies.retrieval import Config, Retrieval, at_depth, kept, main
-
-
-@pytest.fixture(autouse=True)
-def keeps_tokens(monkeypatch):
-    # What the study sets for its process ends with the test.
-    monkeypatch.setattr(ContextualVocabulary, "kept", False)
+from answer_ranking.reproduce.studies.retrieval import (
+    Config,
+    Retrieval,
+    at_depth,
+    fused_by_ranks,
+    kept,
+    main,
+)
 
 
 def config(tmp_path, **options):
@@ -159,3 +159,16 @@ def test_options_out_of_range_are_named():
         Config(dataset="nosuch")
     with pytest.raises(UserError, match="seeds must be at least 1"):
         Config(dataset="sample", seeds=0)
+
+
+def test_ranks_are_fused():
+    ranked = {"nearest": ["x", "y", "z"], "bm25": ["y", "w"]}
+
+    def search(asked, k, stage):
+        names = ranked[stage]
+        return pd.DataFrame({"question_id": "q", "candidate_id": names, "rank": range(1, len(names) + 1)})
+
+    fused = fused_by_ranks(SimpleNamespace(search=search), pd.DataFrame())
+    expected = {"y": 1 / 62 + 1 / 61, "x": 1 / 61, "w": 1 / 62, "z": 1 / 63}
+    assert fused["candidate_id"].tolist() == list(expected) and fused["rank"].tolist() == [1, 2, 3, 4]
+    np.testing.assert_allclose(fused["score"], list(expected.values()))
