@@ -61,6 +61,8 @@ class Confidence:
     @classmethod
     def read(cls, facts: Mapping[str, Any]) -> "Confidence":
         """Make one of plain values, as `dataclasses.asdict` gives them; a ValueError refuses others."""
+        if "stages" in facts:  # as indexes had it when scores were the only features
+            facts = {"features" if name == "stages" else name: value for name, value in facts.items()}
         if facts.keys() != {"features", "weights", "lowest", "bias"}:
             raise ValueError("its confidence has other fields")
         numbers = [*facts["weights"], *facts["lowest"], facts["bias"]]

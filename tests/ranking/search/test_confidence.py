@@ -36,6 +36,12 @@ def test_it_is_scikit_learn_s_logistic_regression():
     np.testing.assert_allclose(confidence.of(unfound), confidence.of(lowest))
 
 
+def test_an_index_of_before_has_its_scores_under_another_name():
+    kept = {"stages": ["bm25"], "weights": [2.0], "lowest": [0.0], "bias": -1.0}
+    expected = Confidence(features=("bm25",), weights=(2.0,), lowest=(0.0,), bias=-1.0)
+    assert Confidence.read(kept) == expected
+
+
 def test_a_foreign_question_has_no_good_answer(faq, command):
     before = faq.search("How is the voucher changed?")
     assert "confidence" not in before.columns
