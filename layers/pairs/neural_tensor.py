@@ -57,8 +57,8 @@ class NeuralTensor(keras.layers.Layer):
 
     def build(self, input_shape: list[Shape]) -> None:
         self.compute_output_shape(input_shape)
-        m, n = (shape[-1] for shape in input_shape)
-        r = self.slices
+        sizes: list[Any] = [shape[-1] for shape in input_shape]
+        (m, n), r = sizes, self.slices
         self.tensor = self.add_weight(shape=(m, r * n), initializer=self.tensor_initializer, name="tensor")
         self.linear = self.add_weight(shape=(m + n, r), initializer=self.linear_initializer, name="linear")
         self.bias = self.add_weight(shape=(self.slices,), initializer="zeros", name="bias")
