@@ -32,6 +32,23 @@ def words_of(
     return texts, masks
 
 
+def bidirectional_lstm(units: int, seeds: Iterator[int]) -> keras.layers.Bidirectional:
+    """Make a bidirectional LSTM that gives all its states; its directions start from weights of their own."""
+    directions = []
+    for backwards in (False, True):
+        # Bidirectional would copy the forward direction's initializers, and with them its initial weights.
+        direction = keras.layers.LSTM(
+            units,
+            return_sequences=True,
+            go_backwards=backwards,
+            name="backward_lstm" if backwards else "lstm",
+            kernel_initializer=keras.initializers.GlorotUniform(seed=next(seeds)),
+            recurrent_initializer=keras.initializers.Orthogonal(seed=next(seeds)),
+        )
+        directions.append(direction)
+    return keras.layers.Bidirectional(directions[0], backward_layer=directions[1], name="bilstm")
+
+
 def with_features(inputs: list[Any], x: Any, n_features: int) -> Any:
     """Append to the vector of a pair `n_features` features, a further input, if there are any."""
     if n_features < 0:

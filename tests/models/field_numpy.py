@@ -40,3 +40,17 @@ def mlp(x, weights, layers=("hidden_1", "logits"), activation=relu):
         if layer != layers[-1]:
             x = activation(x)
     return x[1] - x[0] if len(x) == 2 else x[0]
+
+
+def lstm_states(x, weights, layer):
+    """Read words by an LSTM: input, forget, candidate and output gates side by side; give all states."""
+    names = ("kernel", "recurrent_kernel", "bias")
+    kernel, recurrent, bias = (weights[f"{layer}/lstm_cell/{name}"] for name in names)
+    h = c = np.zeros(len(recurrent))
+    states = []
+    for word in x:
+        i, f, candidate, o = np.split(word @ kernel + h @ recurrent + bias, 4)
+        c = sigmoid(f) * c + sigmoid(i) * np.tanh(candidate)
+        h = sigmoid(o) * np.tanh(c)
+        states.append(h)
+    return np.array(states)

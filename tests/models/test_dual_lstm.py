@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from field_numpy import convolve, mlp, sigmoid, weights_of, words_of
+from field_numpy import convolve, lstm_states, mlp, weights_of, words_of
 
 from answer_ranking.models.networks.dual_lstm import cntn, hd_lstm, ntn_lstm
 
@@ -12,22 +12,9 @@ ANSWER = np.array([[7, 8, 2, 11, 5, 6, 13, 0]], "int32")
 FEATURES = np.array([[2.0, 0.5]], "float32")
 
 
-def last_state(x, weights, side):
-    """Read words by an LSTM: input, forget, candidate and output gates side by side."""
-    kernel, recurrent, bias = (
-        weights[f"{side}_lstm/lstm_cell/{name}"] for name in ("kernel", "recurrent_kernel", "bias")
-    )
-    h = c = np.zeros(len(recurrent))
-    for word in x:
-        i, f, candidate, o = np.split(word @ kernel + h @ recurrent + bias, 4)
-        c = sigmoid(f) * c + sigmoid(i) * np.tanh(candidate)
-        h = sigmoid(o) * np.tanh(c)
-    return h
-
-
 def last_states(weights):
     texts = (("question", QUESTION[0]), ("answer", ANSWER[0]))
-    return [last_state(words_of(VECTORS, text), weights, side) for side, text in texts]
+    return [lstm_states(words_of(VECTORS, text), weights, f"{side}_lstm")[-1] for side, text in texts]
 
 
 def tensor(pair, weights, slices):
