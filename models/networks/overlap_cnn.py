@@ -101,7 +101,7 @@ def cnn_cnt(
     ```
 
     and a logistic regression over this and the counts. The papers train the network first and the regression
-    after; here they are trained together.
+    after; here they are trained together, and the weights of the counts start at 0.
 
     Args:
         filters: the size of a text's vector.
@@ -136,7 +136,10 @@ def cnn_cnt(
         followed = ops.logical_and(mask, ops.pad(mask[:, 1:], ((0, 0), (0, 1))))
         means.append(drop(MaskedMean()(convolve(text), mask=followed)))
     x = with_features(inputs, bilinear(means, next(seeds)), n_features)
-    return keras.Model(inputs, mlp_score(x, (), 0.0, seeds, classes=1), name="CNN-Cnt")
+    # The network counts by 1 and the counts by 0: a regression that starts at random takes long to turn round.
+    regression = keras.layers.Dense(1, kernel_initializer="identity", dtype="float32", name="logits")
+    score = keras.layers.Reshape((), dtype="float32", name="score")(regression(x))
+    return keras.Model(inputs, score, name="CNN-Cnt")
 
 
 def bilinear(pair: Sequence[Any], seed: int) -> Any:
