@@ -136,7 +136,7 @@ def cnn_cnt(
         followed = ops.logical_and(mask, ops.pad(mask[:, 1:], ((0, 0), (0, 1))))
         means.append(drop(MaskedMean()(convolve(text), mask=followed)))
     x = with_features(inputs, bilinear(means, next(seeds)), n_features)
-    # The network counts by 1 and the counts by 0: a regression that starts at random takes long to turn round.
+    # It starts as the network alone: with random weights of the counts it takes long to turn round.
     regression = keras.layers.Dense(1, kernel_initializer="identity", dtype="float32", name="logits")
     score = keras.layers.Reshape((), dtype="float32", name="score")(regression(x))
     return keras.Model(inputs, score, name="CNN-Cnt")
