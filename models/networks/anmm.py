@@ -58,9 +58,9 @@ def anmm(
         raise ValueError(f"`units` must not be negative. Received: units={units}")
     inputs = pair_inputs()
     texts, masks = words_of(inputs, word_vectors, 0.0, seed)
-    weigh = ValueSharedWeights(
-        units or 1, bins, kernel_initializer=keras.initializers.GlorotUniform(seed=seed), name="values"
-    )
+    # Near 0: else a long answer starts with a large sum of nothing but chance.
+    near_zero = keras.initializers.RandomNormal(stddev=0.01, seed=seed)
+    weigh = ValueSharedWeights(units or 1, bins, kernel_initializer=near_zero, name="values")
     x = ops.sigmoid(weigh(texts, mask=masks))
     if units:
         combine = keras.layers.Dense(
