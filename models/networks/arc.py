@@ -28,11 +28,11 @@ def arc_i(
     Sentences](https://arxiv.org/abs/1503.03244), Sections 2 and 3.1. In each layer a convolution
 
     ```
-    z_i = relu(W [x_i; x_{i+1}; ...] + b)                               (Eq. 1)
+    z_i = relu(W [x_i; x_{i+1}; ...] + b)
     ```
 
     over windows of words, zero where the text has ended (the paper's gate g), and the larger of every two
-    neighbours (Eq. 2). Both texts have the same weights; the MLP reads them side by side (Fig. 3).
+    neighbours. Both texts have the same weights; the MLP reads them side by side.
 
     The paper pads all texts to one length and flattens the last layer; here texts have any length, so the
     last layer's maximum is over all of its steps.
@@ -92,11 +92,11 @@ def arc_ii(
     every window of the answer,
 
     ```
-    z_ij = relu(W [x_i; ...; y_j; ...] + b)                             (Eq. 4)
+    z_ij = relu(W [x_i; ...; y_j; ...] + b)
     ```
 
     which is a convolution of each text and the sum of every two of their steps. The grid is zero outside of
-    the texts; then follow the largest of every 2 x 2 neighbours (Eq. 5), and 3 x 3 convolutions (Eq. 6), each
+    the texts; then follow the largest of every 2 x 2 neighbours, and 3 x 3 convolutions, each
     with such a pooling. The last layer's maximum is over the whole grid, see `arc_i`.
 
     Args:

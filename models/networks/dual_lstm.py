@@ -115,7 +115,7 @@ def cntn(
     Answering](https://www.ijcai.org/Proceedings/15/Papers/188.pdf), Section 3:
 
     ```
-    s(q, a) = u^T f(q^T M^[1:r] a + V [q; a] + b)                       (Eq. 8)
+    s(q, a) = u^T f(q^T M^[1:r] a + V [q; a] + b)
     ```
 
     where q and a are the k largest values of every feature map, in the order of the text. The paper stacks

@@ -28,7 +28,7 @@ def mv_lstm(
     answer, each of the tensor's slices c has the matches
 
     ```
-    s_ij^c = relu(p_i^T M^c q_j + W^c [p_i; q_j] + b^c)                 (Section 3.2)
+    s_ij^c = relu(p_i^T M^c q_j + W^c [p_i; q_j] + b^c)
     ```
 
     of which the k largest, in falling order, go on to an MLP, which gives the score.

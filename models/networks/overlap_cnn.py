@@ -32,8 +32,8 @@ def severyn_moschitti(
     the maximum over its steps, x_q and x_d; then
 
     ```
-    sim(x_q, x_d) = x_q^T M x_d                                         (Eq. 2)
-    x_join = [x_q; sim; x_d; x_feat]                                    (Section 3.2.4)
+    sim(x_q, x_d) = x_q^T M x_d
+    x_join = [x_q; sim; x_d; x_feat]
     ```
 
     and a hidden layer of the size of x_join (205 in the paper) and the softmax over {wrong, correct}. The
@@ -92,7 +92,7 @@ def cnn_cnt(
 ) -> keras.Model:
     """Score an answer by a bilinear form of the averages of bigrams, and the counts of common words.
 
-    [Deep Learning for Answer Sentence Selection](https://arxiv.org/abs/1412.1632), Eq. 2 and 6, which
+    [Deep Learning for Answer Sentence Selection](https://arxiv.org/abs/1412.1632), which
     [WikiQA](https://aclanthology.org/D15-1237)'s authors call CNN-Cnt:
 
     ```

@@ -1,4 +1,4 @@
-"""ARC-I and ARC-II against Eq. 1 to 6 of their paper, in float64 NumPy."""
+"""ARC-I and ARC-II against the equations of their paper, in float64 NumPy."""
 
 import numpy as np
 import pytest
