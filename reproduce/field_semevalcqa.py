@@ -1,4 +1,4 @@
-"""The systems that the papers quote, on SemEval-2016 task 3A: `evaluation/papers.toml` names the paper of each.
+"""The systems that the papers quote, on SemEval-2016 task 3A; `evaluation/papers.toml` says whose they are.
 
 A quick look with one seed: python reproduce/field_semevalcqa.py --model arc-i
 
