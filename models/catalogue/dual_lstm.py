@@ -58,6 +58,7 @@ ENTRIES = (
         paper="field",
         network="dual_lstm.cntn",
         options=CNTN,
+        takes_features=True,
         method="pairwise_together",
         space={"filters": (32, 64, 128), "slices": (2, 5)},
         own_tables={},

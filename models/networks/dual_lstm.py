@@ -105,6 +105,7 @@ def cntn(
     window: int = 3,
     largest: int = 4,
     slices: int = 5,
+    n_features: int = 0,
     dropout: float = 0.5,
     embedding_dropout: float = 0.0,
     seed: int = 0,
@@ -119,19 +120,20 @@ def cntn(
     ```
 
     where q and a are the k largest values of every feature map, in the order of the text. The paper stacks
-    several convolutions; here there is one.
+    several convolutions; here there is one. Features of the pair, such as the word overlap, stand beside f.
 
     Args:
         filters: the feature maps of the convolution, which both texts share.
         window: the words in the window of the convolution.
         largest: k, how many values of a feature map are kept.
         slices: r, the slices of the tensor.
+        n_features: number of features of the pair; 0 for none, as in the paper.
         dropout: share of the entries of the texts' vectors that training drops.
         The other arguments are those of `hd_lstm`.
 
     Returns:
         A model with the inputs and scores of `arc_i`. Trainable parameters with v = k f:
-        window n f + f + r(vv + 2v + 1) + r + 1.
+        window n f + f + r(vv + 2v + 1) + r + n_features + 1.
 
     Example:
         >>> model = cntn(np.random.default_rng(0).normal(size=(100, 50)).astype("float32"), 16)
@@ -154,7 +156,7 @@ def cntn(
     for text, mask in zip(texts, masks, strict=True):
         kept = _largest_in_order(convolve(text), mask, largest)
         vectors.append(drop(keras.layers.Reshape((filters * largest,))(kept)))
-    x = _tensor(slices, seeds)(vectors)
+    x = with_features(inputs, _tensor(slices, seeds)(vectors), n_features)
     return keras.Model(inputs, mlp_score(x, (), 0.0, seeds, classes=1), name="CNTN")
 
 

@@ -44,7 +44,7 @@ def test_ntn_lstm_follows_the_equations():
 
 
 def test_cntn_follows_the_equations():
-    model = cntn(VECTORS, 3, largest=2, slices=2, seed=2)
+    model = cntn(VECTORS, 3, largest=2, slices=2, n_features=2, seed=2)
     weights = weights_of(model)
     short = np.array([[7, 0, 0]], "int32")  # fewer words than values that are kept
     for answer in (ANSWER, short):
@@ -58,8 +58,9 @@ def test_cntn_follows_the_equations():
                 in_order = feature[np.sort(np.argsort(-feature)[:2])]
                 kept += [*in_order, *[0.0] * (2 - len(in_order))]
             pair.append(np.array(kept))
-        expected = mlp(tensor(pair, weights, 2), weights, layers=("logits",))
-        assert float(model([QUESTION, answer])[0]) == pytest.approx(expected, rel=1e-4)
+        x = np.array([*tensor(pair, weights, 2), *FEATURES[0]])
+        expected = mlp(x, weights, layers=("logits",))
+        assert float(model([QUESTION, answer, FEATURES])[0]) == pytest.approx(expected, rel=1e-4)
 
 
 def test_parameters_are_those_of_the_docstrings():
