@@ -3,6 +3,7 @@
 Figures are made without pyplot, so nothing global is changed and no display is needed.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -257,6 +258,36 @@ def _label(axes: "Axes", points: Mapping[str, Sequence[float]]) -> None:
 def _covered(box: Any, boxes: Sequence[Any], places: np.ndarray) -> int:
     """Count the boxes and places that a box covers."""
     return box.count_overlaps(boxes) + sum(box.contains(x, y) for x, y in places)
+
+
+def quality_by_year(points: Mapping[str, Sequence[float | None]]) -> "Figure":
+    """Draw MAP against the year: a circle for ours, its area by the parameters, a line to the printed value.
+
+    `points` has for every system: year, printed MAP or None, our MAP, and our parameters.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    figure, (axes,) = new_figure(1, 8.0, 5.0)
+    together = Counter(year for year, *_ in points.values())
+    of_year: Counter[float | None] = Counter()
+    places = {}
+    for name, (year, printed, ours, parameters) in sorted(points.items(), key=lambda item: item[1][2]):
+        # Systems of one year stand side by side.
+        x = year + 0.13 * (of_year[year] - (together[year] - 1) / 2)
+        of_year[year] += 1
+        area = 12 * max(np.log10(parameters), 1) ** 1.5
+        axes.scatter(x, ours, area, color=BLUE, alpha=0.6, linewidths=0)
+        if printed is not None:
+            axes.plot([x, x], [ours, printed], color=GREY, linewidth=1)
+            axes.plot(x, printed, "_", color=ORANGE, markersize=9, markeredgewidth=2)
+        places[name] = (x, ours)
+    axes.plot([], [], "o", color=BLUE, alpha=0.6, label="ours; area: parameters, in orders of magnitude")
+    axes.plot([], [], "_", color=ORANGE, markersize=9, markeredgewidth=2, label="printed")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set(xlabel="year of the system's paper", ylabel="MAP on WikiQA, test")
+    axes.legend(frameon=False, fontsize="small")
+    _label(axes, places)
+    return figure
 
 
 def quality_by_questions(

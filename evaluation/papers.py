@@ -1,7 +1,7 @@
 """The facts about the papers and the values that they print: `papers.toml`, which explains itself."""
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -41,6 +41,17 @@ class Paper:
 
 
 @dataclass(frozen=True)
+class System:
+    """A system that the papers have or quote: the keys of its entry in `papers.toml`, explained there."""
+
+    name: str
+    year: int
+    source: str
+    also: list[str] = field(default_factory=list)
+    why: str = ""
+
+
+@dataclass(frozen=True)
 class Papers:
     """All papers.
 
@@ -50,12 +61,18 @@ class Papers:
             `PRINTED_COLUMNS`.
         datasets: what differs between our data sets and the printed ones.
         claims: of the form "A beats B", tested by `reports.studies.claims`.
+        systems: the systems that the papers have or quote, in the order of their years.
     """
 
     papers: dict[str, Paper]
     printed: pd.DataFrame
     datasets: dict[str, dict[str, Any]]
     claims: list[dict[str, Any]]
+    systems: list[System] = field(default_factory=list)
+
+    def system_name(self, model: str) -> str:
+        """Give the name that our records have of a model in a paper's table."""
+        return next((each.name for each in self.systems if model in each.also), model)
 
     def answers(self, record: ResultRecord, dataset: str) -> bool:
         """Tell whether a record was made on the data set that a table names, in whatever edition."""
@@ -71,6 +88,23 @@ class Papers:
             if (each.paper, each.split) == (paper, "test") and self.answers(each, dataset):
                 found.append(each)
         return found
+
+    def quoted_record(
+        self, records: Iterable[ResultRecord], row: tuple[str, str, str], variants: Collection[str]
+    ) -> ResultRecord | None:
+        """Find the record of another paper that answers a row (paper, dataset, model) which a paper quotes.
+
+        It has its own paper's options: it is the main one there, or the only one. `variants` are the training
+        sets that count, where the table names none; all if empty. None where there is no such record.
+        """
+        paper, dataset, model = row
+        fitting = []
+        for each in records:
+            same = (each.model, each.split) == (self.system_name(model), "test") and each.paper != paper
+            if same and self.answers(each, dataset) and (not variants or each.variant in variants):
+                fitting.append(each)
+        found = [each for each in fitting if each.main] or fitting
+        return found[0] if len(found) == 1 else None
 
     def unavailable(self, dataset: str) -> str:
         """Say why the rows of a table's data set cannot be run here; "" where they can."""
@@ -142,12 +176,13 @@ def read_papers(path: str | Path = PAPERS_FILE) -> Papers:
             for table in entry.pop("tables"):
                 printed += _printed_values(name, table)
             papers[name] = Paper(**entry)
+        systems = [System(**entry) for entry in content.get("systems", [])]
     except KeyError as error:
         raise UserError(f"{path}: an entry lacks the key {error}. Add it.") from error
     except (TypeError, ValueError) as error:
         raise UserError(f"{path} is not as its first lines say ({error}). Correct it.") from error
     frame = pd.DataFrame(printed, columns=PRINTED_COLUMNS)
-    return Papers(papers, frame, content.get("datasets", {}), content.get("claims", []))
+    return Papers(papers, frame, content.get("datasets", {}), content.get("claims", []), systems)
 
 
 def _printed_values(paper: str, table: dict[str, Any]) -> list[list[Any]]:

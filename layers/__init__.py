@@ -11,6 +11,7 @@ from .cross_temporal_encoder import CrossTemporalEncoder
 from .cross_temporal_gate import CrossTemporalGate
 from .hyperbolic_distance import HyperbolicDistance
 from .masked_pooling import MaskedMax, MaskedMean, MaskedSum
+from .pairs import CircularCorrelation, NeuralTensor, ValueSharedWeights
 from .pooled_convolution import PooledConvolution
 from .pooling_cell import PoolingCell
 from .quasi_recurrent_gates import QuasiRecurrentGates
@@ -23,6 +24,7 @@ from .word_relatedness import WordRelatedness
 __all__ = [
     "AttentivePooling",
     "BucketByLength",
+    "CircularCorrelation",
     "CosineSimilarity",
     "CrossTemporalEncoder",
     "CrossTemporalGate",
@@ -30,6 +32,7 @@ __all__ = [
     "MaskedMax",
     "MaskedMean",
     "MaskedSum",
+    "NeuralTensor",
     "PooledConvolution",
     "PoolingCell",
     "QuasiRecurrentGates",
@@ -37,5 +40,6 @@ __all__ = [
     "RiemannianGradient",
     "SoftAlignment",
     "UnitBall",
+    "ValueSharedWeights",
     "WordRelatedness",
 ]

@@ -17,12 +17,14 @@ from answer_ranking.evaluation.figures import (
     drawn_from,
     quality_against_speed,
     quality_by_questions,
+    quality_by_year,
     save_figure,
 )
 from answer_ranking.evaluation.papers import PAPERS_FILE, read_papers
 from answer_ranking.evaluation.plan import read_plan
 from answer_ranking.evaluation.records import ResultRecord, load_records
 from answer_ranking.reports.benchmarks import cluster_block, pipelines_block, search_block, service_block
+from answer_ranking.reports.field import field_block, field_points
 from answer_ranking.reports.pages import render
 from answer_ranking.reports.preset_cards import card_page, presets_block, read_cards
 from answer_ranking.reports.readme import headline_block, readme_block
@@ -61,6 +63,7 @@ def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
         ("docs/claims.md", "results", lambda: claims_block(tested, runs, papers, rules)),
         ("docs/cluster.md", "cluster", lambda: cluster_block(benchmarks / "cluster.json")),
         ("docs/eq9.md", "results", lambda: eq9_block(results / "eq9")),
+        ("docs/field.md", "results", lambda: field_block(records, papers)),
         ("docs/norms.md", "results", lambda: norms_block(results / "norms")),
         ("docs/paper/paper.md", "matrix", lambda: render("paper_matrix.md.j2", matrix=matrix)),
         ("docs/paper/paper.md", "grid", lambda: render("paper_grid.md.j2", grid=claims_grid(tested))),
@@ -112,10 +115,14 @@ Figures = Mapping[Path, tuple[Any, Callable[[Any], Any]]]
 
 
 def figures(root: Path) -> Figures:
-    """Say what is drawn of the records: quality against speed by data set, and the curves of the transfer."""
+    """Say what is drawn: the field by year, quality against speed by data set, and the transfer's curves."""
     results = root / "reproduce" / "results"
     found: dict[Path, tuple[Any, Callable[[Any], Any]]] = {}
-    rules = _rules(load_records(results))
+    records = load_records(results)
+    rules = _rules(records)
+    if (root / "docs" / "field.md").is_file():
+        points = field_points(records, read_papers())
+        found[root / "docs" / "field.png"] = points, quality_by_year
     for dataset, models in read_equal_budget(results / "fair").items():
         name = "quality-speed" if dataset == "wikiqa" else f"quality-speed-{dataset}"
         found[root / "docs" / f"{name}.png"] = speed_points(models, rules), quality_against_speed

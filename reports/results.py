@@ -133,8 +133,14 @@ class _Tables:
         fitting = self._on_data(paper, dataset)
         models = list(rows["model"].unique())
         main = {model: main_record(fitting, model) for model in models}
+        own = [record for record in main.values() if record]
+        compared = compare(own, fitting, self._papers, metric)
+        variants = {record.variant for record in own}
+        for model in models:
+            if not self._papers.papers[paper].measured(model):
+                row = paper, dataset, model
+                main[model] = main[model] or self._papers.quoted_record(self._records, row, variants)
         found = [record for record in main.values() if record]
-        compared = compare(found, fitting, self._papers, metric)
         layout = layout_of(rows, metric, brief=self._brief)
         lines = []
         for model, values in rows.groupby("model", sort=False):
@@ -154,7 +160,7 @@ class _Tables:
             table=pd.DataFrame(lines, columns=layout.header()),
             records=[*found, *variants],
             unavailable=self._papers.unavailable(dataset) if len(found) < len(main) else "",
-            tests=_tests(found, compared, self._papers, metric),
+            tests=_tests(own, compared, self._papers, metric),
             footnotes=list(dict.fromkeys(footnotes)),
             variants=self._variants(variants, fitting, metric) if variants else None,
         )

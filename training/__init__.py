@@ -21,9 +21,11 @@ if TYPE_CHECKING:
         HardestNegativeOptions,
         ListwiseOptions,
         PairwiseOptions,
+        PairwiseTogetherOptions,
         PointwiseOptions,
     )
     from answer_ranking.training.pairwise import Pairwise
+    from answer_ranking.training.pairwise_together import PairwiseTogether
     from answer_ranking.training.pointwise import Pointwise
     from answer_ranking.training.riemannian import RiemannianOptimizer
     from answer_ranking.training.scoring import make_scorer, score
@@ -42,6 +44,8 @@ _MODULE_OF = {
     "NormTracker": "callbacks",
     "Pairwise": "pairwise",
     "PairwiseOptions": "options",
+    "PairwiseTogether": "pairwise_together",
+    "PairwiseTogetherOptions": "options",
     "Pointwise": "pointwise",
     "PointwiseOptions": "options",
     "RiemannianOptimizer": "riemannian",

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 METHODS: dict[str, tuple[type[of.FitOptions], str]] = {
     "pairwise": (of.PairwiseOptions, "Pairwise"),
+    "pairwise_together": (of.PairwiseTogetherOptions, "PairwiseTogether"),
     "pointwise": (of.PointwiseOptions, "Pointwise"),
     "answerable_pointwise": (of.AnswerablePointwiseOptions, "AnswerablePointwise"),
     "listwise": (of.ListwiseOptions, "Listwise"),

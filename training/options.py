@@ -9,6 +9,7 @@ from answer_ranking.base.ranges import check_choice, check_range
 Eq9 = Literal["points", "parameters", "released_code", "none"]
 """The readings of HyperQA's Eq. 9, see `layers.riemannian_gradient`."""
 NegativesFrom = Literal["answers", "own"]
+NegativesBy = Literal["random", "max", "mix"]
 Reduction = Literal["mean", "sum"]
 # Table 2 of the Attentive Pooling paper; QA-CNN has the second one.
 _RATES_OF_SGD = (1.1, 0.05)
@@ -83,6 +84,36 @@ class PairwiseOptions(FitOptions):
         check_choice(self, "eq9", Eq9)
         if self.own_negatives == 0 and self.foreign_negatives == 0:
             raise UserError("own_negatives and foreign_negatives must not both be 0. Received: 0 and 0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairwiseTogetherOptions(FitOptions):
+    """The options of `PairwiseTogether`.
+
+    Raises:
+        UserError: an option is out of range.
+
+    Example:
+        >>> PairwiseTogetherOptions(negatives_by="mix").margin
+        1.0
+    """
+
+    batch_size: int = 16
+    """Correct answers in a batch, each with its wrong ones."""
+    margin: float = 1.0
+    """Margin of the hinge loss."""
+    negatives: int = 8
+    """How many of its question's wrong answers to set against each correct one per epoch, at most."""
+    negatives_by: NegativesBy = "random"
+    """Which ones: random, max (those that the model scores highest), or mix (half and half)."""
+    patience: int | None = 5
+    """Stop after so many epochs without a better dev MAP; None trains all epochs."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_range(self, "batch_size", "negatives", at_least=1)
+        check_range(self, "margin", above=0)
+        check_choice(self, "negatives_by", NegativesBy)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -52,19 +52,12 @@ class Pointwise:
         return -(-self.split.n_rows // self.options.batch_size)
 
     def trainer(self, ranker: keras.Model) -> "PointwiseTrainer":
-        inputs = {x.name for x in ranker.inputs}
-        if not inputs <= {"question", "answer", "features"}:
-            raise UserError(f"{ranker.name} reads a list of answers: train it with Listwise.")
-        if "features" in inputs and self.split.features is None:
-            raise ValueError("the ranker has the input `features`. Received: training pairs without features")
+        check_reads_pairs(ranker, self.split)
         return PointwiseTrainer(ranker, self.options)
 
     def signature(self, trainer: "PointwiseTrainer | None" = None) -> dict[str, tf.TensorSpec]:
-        words, row = tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None,), tf.float32)
-        signature = {"question": words, "answer": words, "label": row, "weight": row}
-        if self.split.features is not None:
-            signature["features"] = tf.TensorSpec((None, self.split.features.shape[1]), tf.float32)
-        return signature
+        row = tf.TensorSpec((None,), tf.float32)
+        return pair_signature(self.split) | {"label": row, "weight": row}
 
     def batches(
         self, trainer: "PointwiseTrainer | None" = None, epoch: int = 0
@@ -72,15 +65,11 @@ class Pointwise:
         split, rng = self.split, np.random.default_rng([self.seed, epoch])
         sorting = (split.candidates.lengths, _WINDOW)
         for rows in batches_of_like_length(rng, self.options.batch_size, sorting):
-            arrays = {
-                "question": split.questions.padded(split.question_of_row[rows]),
-                "answer": split.candidates.padded(rows),
+            yield {
+                **pair_arrays(split, rows),
                 "label": split.labels[rows].astype(np.float32),
                 "weight": np.full(len(rows), 1 / len(rows), np.float32),
             }
-            if split.features is not None:
-                arrays["features"] = split.features[rows]
-            yield arrays
 
 
 class PointwiseTrainer(RankerTrainer):
@@ -89,3 +78,32 @@ class PointwiseTrainer(RankerTrainer):
     def losses(self, batch: dict[str, tf.Tensor]) -> tf.Tensor:
         scores = self.ranker([batch[x.name] for x in self.ranker.inputs], training=True)
         return tf.nn.sigmoid_cross_entropy_with_logits(labels=batch["label"], logits=scores)
+
+
+def check_reads_pairs(ranker: keras.Model, split: EncodedSplit) -> None:
+    """Raise an error if a ranker does not read pairs, or wants features that a split does not have."""
+    inputs = {x.name for x in ranker.inputs}
+    if not inputs <= {"question", "answer", "features"}:
+        raise UserError(f"{ranker.name} reads a list of answers: train it with Listwise.")
+    if "features" in inputs and split.features is None:
+        raise ValueError("the ranker has the input `features`. Received: training pairs without features")
+
+
+def pair_signature(split: EncodedSplit) -> dict[str, tf.TensorSpec]:
+    """Return types and shapes of `pair_arrays`."""
+    words = tf.TensorSpec((None, None), tf.int32)
+    signature = {"question": words, "answer": words}
+    if split.features is not None:
+        signature["features"] = tf.TensorSpec((None, split.features.shape[1]), tf.float32)
+    return signature
+
+
+def pair_arrays(split: EncodedSplit, rows: np.ndarray) -> dict[str, np.ndarray]:
+    """Lay out the pairs of some rows of a split: what a ranker of pairs reads."""
+    arrays = {
+        "question": split.questions.padded(split.question_of_row[rows]),
+        "answer": split.candidates.padded(rows),
+    }
+    if split.features is not None:
+        arrays["features"] = split.features[rows]
+    return arrays

@@ -67,7 +67,7 @@ ENTRIES = (
     Entry(
         name="ap-cnn",
         title="AP-CNN",
-        network="ap_cnn",
+        network="attentive_pooling.ap_cnn",
         options=APCNN,
         reason="attention",
         training={"margin": 0.5},
@@ -78,7 +78,7 @@ ENTRIES = (
     Entry(
         name="qa-cnn",
         title="QA-CNN",
-        network="qa_cnn",
+        network="attentive_pooling.qa_cnn",
         options=QACNN,
         encodes_apart=True,
         training={"margin": 0.009, "batch_size": 1, "learning_rate": 0.05, "learning_rate_decay": False},
@@ -87,7 +87,7 @@ ENTRIES = (
     Entry(
         name="ap-bilstm",
         title="AP-BiLSTM",
-        network="ap_bilstm",
+        network="attentive_pooling.ap_bilstm",
         options=APBiLSTM,
         reason="attention",
         training={"margin": 0.2},
@@ -96,7 +96,7 @@ ENTRIES = (
     Entry(
         name="qa-bilstm",
         title="QA-BiLSTM",
-        network="qa_bilstm",
+        network="attentive_pooling.qa_bilstm",
         options=QABiLSTM,
         encodes_apart=True,
         training={"margin": 0.1},

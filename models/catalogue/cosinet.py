@@ -112,6 +112,8 @@ _CHOSEN = {
 }
 
 ENTRIES = (
-    *_entries("cosinet", "Cosinet", Cosinet, CosinetAcross, network="cosinet", reason="relatedness"),
-    *_entries("ca", "CA", CompareAggregate, CompareAggregateAcross, network="compare_aggregate"),
+    *_entries("cosinet", "Cosinet", Cosinet, CosinetAcross, network="cosinet.cosinet", reason="relatedness"),
+    *_entries(
+        "ca", "CA", CompareAggregate, CompareAggregateAcross, network="compare_aggregate.compare_aggregate"
+    ),
 )

@@ -3,34 +3,21 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from answer_ranking.base.errors import UserError
 from answer_ranking.models.catalogue.entry import Entry
-from answer_ranking.models.catalogue.model_options import ModelOptions
+from answer_ranking.models.catalogue.model_options import MlpOptions, WordMlpOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class OverlapFeatures(ModelOptions):
-    """An MLP over the word-overlap features alone."""
-
-    hidden: tuple[int, ...] = (128,)
-    """Sizes of the layers of the MLP; 1 to 3 layers in the paper."""
-    dropout: float = 0.5
-    """Share of the entries of text vectors and hidden layers that training drops."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if min(self.hidden, default=1) < 1:
-            raise UserError(f"hidden sizes must be at least 1. Received: {self.hidden}")
+class OverlapFeatures(MlpOptions):
+    """An MLP over the word-overlap features alone; 1 to 3 layers in the paper."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Recurrent(OverlapFeatures):
+class _Recurrent(WordMlpOptions):
     filters: int = 128
     """d, the filters of each convolution (the size of the LSTM's state)."""
     projection: int | None = None
     """m, the size to which word vectors are projected; None leaves them as they are."""
-    embedding_dropout: float = 0.0
-    """Share of the entries of word vectors that training drops."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,18 +67,18 @@ ENTRIES = (
     Entry(
         name="ctrn",
         title="CTRN",
-        network="ctrn",
+        network="ctrn.ctrn",
         options=CTRN,
         reason="gates",
         own_tables={},
         **_COMMON,
     ),
-    Entry(name="qrnn", title="QRNN", network="qrnn", options=QRNN, reason="gates", **_COMMON),
-    Entry(name="lstm", title="LSTM", network="lstm", options=LSTM, **_COMMON),
+    Entry(name="qrnn", title="QRNN", network="ctrn.qrnn", options=QRNN, reason="gates", **_COMMON),
+    Entry(name="lstm", title="LSTM", network="ctrn.lstm", options=LSTM, **_COMMON),
     Entry(
         name="features",
         title="Overlap features alone",
-        network="features_alone",
+        network="ctrn.features_alone",
         options=OverlapFeatures,
         hidden=("overlap_features",),
         reads_words=False,

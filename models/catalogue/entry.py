@@ -33,7 +33,7 @@ class Entry:
     printed: bool = True
     """Whether the paper has it; else it is this project's variant of one that the paper has."""
     network: "str | Callable[..., keras.Model]"
-    """The function that builds it, or its name in `answer_ranking.models`."""
+    """The function that builds it, or its module and name in `models.networks`, such as "ctrn.qrnn"."""
     options: type[ModelOptions]
     """The options of the network; the defaults are the sizes of the main experiment."""
     fixed: Mapping[str, Any] = field(default_factory=dict)
@@ -84,7 +84,8 @@ class Entry:
         """
         network = self.network
         if isinstance(network, str):
-            network = getattr(import_module("answer_ranking.models"), network)
+            module, function = network.split(".")
+            network = getattr(import_module(f"answer_ranking.models.networks.{module}"), function)
         arguments = (options or self.options()).arguments() | dict(self.fixed)
         if self.takes_features:
             arguments["n_features"] = n_features

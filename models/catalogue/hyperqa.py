@@ -76,7 +76,7 @@ _LIST_SPACE = {
 
 _COMMON: dict[str, Any] = {
     "paper": "hyperqa",
-    "network": "hyperqa",
+    "network": "hyperqa.hyperqa",
     "seed_step": 1,
     "encodes_apart": True,
     "by_numpy": True,

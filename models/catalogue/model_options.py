@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from answer_ranking.base.errors import UserError
 from answer_ranking.base.ranges import check_range
 
 
@@ -22,3 +23,26 @@ class ModelOptions:
     def arguments(self) -> dict[str, Any]:
         """Give the options as arguments of the network's function."""
         return dict(vars(self))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MlpOptions(ModelOptions):
+    """Options of a model that ends in an MLP."""
+
+    hidden: tuple[int, ...] = (128,)
+    """Sizes of the layers of the MLP."""
+    dropout: float = 0.5
+    """Share of the entries of text vectors and hidden layers that training drops."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if min(self.hidden, default=1) < 1:
+            raise UserError(f"hidden sizes must be at least 1. Received: {self.hidden}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordMlpOptions(MlpOptions):
+    """Options of such a model that drops words' entries, too."""
+
+    embedding_dropout: float = 0.0
+    """Share of the entries of word vectors that training drops."""

@@ -1,6 +1,6 @@
 """CTRN, QRNN and the LSTM baseline (Tay, Tuan and Hui, AAAI 2018) as functional Keras models."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
@@ -9,6 +9,7 @@ import numpy as np
 from answer_ranking.layers import CrossTemporalEncoder, MaskedMean
 from answer_ranking.layers.common import check_option, word_embedding
 from answer_ranking.layers.cross_temporal_gate import ALIGNMENTS
+from answer_ranking.models.networks.pairs import mlp_score, pair_inputs, with_features
 
 _Pair = list[Any]
 
@@ -159,9 +160,9 @@ def features_alone(
     if n_features < 1:
         raise ValueError(f"`n_features` must be at least 1. Received: n_features={n_features}")
     seeds = iter(range(seed + 10, seed + 100))
-    inputs = [keras.Input((None,), dtype="int32", name=side) for side in ("question", "answer")]
+    inputs = pair_inputs()
     inputs.append(keras.Input((n_features,), dtype="float32", name="features"))
-    return keras.Model(inputs, _score(inputs[-1], hidden, dropout, seeds), name="features_alone")
+    return keras.Model(inputs, mlp_score(inputs[-1], hidden, dropout, seeds), name="features_alone")
 
 
 def _encoder(
@@ -189,11 +190,9 @@ def _ranker(
     seed: int,
 ) -> keras.Model:
     """Put an encoder of pairs, from two sequences to two vectors, between the word vectors and the MLP."""
-    if n_features < 0:
-        raise ValueError(f"`n_features` must not be negative. Received: n_features={n_features}")
     # Seeds far from those of the encoder, which may use up several.
     seeds = iter(range(seed + 10, seed + 100))
-    inputs = [keras.Input((None,), dtype="int32", name=side) for side in ("question", "answer")]
+    inputs = pair_inputs()
     embedding = word_embedding(word_vectors)
     word_dropout = keras.layers.Dropout(embedding_dropout, seed=next(seeds), name="embedding_dropout")
     texts = [word_dropout(embedding(text)) for text in inputs]
@@ -207,27 +206,5 @@ def _ranker(
         texts = [project(text) for text in texts]
     x = keras.layers.Concatenate(name="pair")(encode(texts))
     x = keras.layers.Dropout(dropout, seed=next(seeds), name="text_dropout")(x)
-    if n_features:
-        features = keras.Input((n_features,), dtype="float32", name="features")
-        inputs.append(features)
-        x = keras.layers.Concatenate(name="pair_and_features")([x, features])
-    return keras.Model(inputs, _score(x, hidden, dropout, seeds), name=name)
-
-
-def _score(x: Any, hidden: Sequence[int], dropout: float, seeds: Iterator[int]) -> Any:
-    """Bring the vector of a pair through the MLP and the softmax to its score."""
-    for number, size in enumerate(hidden, start=1):
-        x = keras.layers.Dense(
-            size,
-            activation="relu",
-            kernel_initializer=keras.initializers.GlorotUniform(seed=next(seeds)),
-            name=f"hidden_{number}",
-        )(x)
-        x = keras.layers.Dropout(dropout, seed=next(seeds), name=f"hidden_dropout_{number}")(x)
-    logits = keras.layers.Dense(
-        2,
-        kernel_initializer=keras.initializers.GlorotUniform(seed=next(seeds)),
-        dtype="float32",
-        name="logits",
-    )(x)
-    return keras.layers.Reshape((), dtype="float32", name="score")(keras.ops.diff(logits, axis=-1))
+    x = with_features(inputs, x, n_features)
+    return keras.Model(inputs, mlp_score(x, hidden, dropout, seeds), name=name)

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from answer_ranking import engine
 from answer_ranking.base.errors import UserError
@@ -122,3 +123,9 @@ def data_options_of(entry: Entry) -> type[DataOptions]:
     if entry.paper == "attentive_pooling":
         return ScaledData
     return OverlapData if entry.takes_features else DataOptions
+
+
+def features_if_taken(entry: Entry, **values: Any) -> DataOptions:
+    """State the data of a model's experiment, with the word-overlap features where the model takes any."""
+    features = {"overlap_features": True} if entry.takes_features else {}
+    return data_options_of(entry)(**values, **features)

@@ -3,7 +3,6 @@
 import ast
 import doctest
 import os
-import pkgutil
 import shutil
 import subprocess
 import sys
@@ -14,8 +13,8 @@ import pytest
 
 from answer_ranking import layers
 
-NAMES = [module.name for module in pkgutil.iter_modules(layers.__path__)]
 FOLDER = Path(layers.__file__).parent
+NAMES = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.py"))
 
 
 @pytest.mark.parametrize("name", layers.__all__)
@@ -24,13 +23,14 @@ def test_every_layer_has_an_example(name):
     assert example.examples
 
 
-@pytest.mark.parametrize("name", ["__init__", *NAMES])
+@pytest.mark.parametrize("name", NAMES)
 def test_imports_are_keras_or_relative(name):
-    for node in ast.walk(ast.parse((FOLDER / f"{name}.py").read_text(encoding="utf-8"))):
+    for node in ast.walk(ast.parse((FOLDER / name).read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            names = [] if node.level == 1 else [node.module]
+            # One dot for each folder down from here.
+            names = [] if 0 < node.level <= name.count("/") + 1 else [node.module]
         else:
             continue
         assert {each.split(".")[0] for each in names} <= {"keras", *sys.stdlib_module_names}

@@ -1,0 +1,50 @@
+"""The CNN of Severyn and Moschitti (2015), and CNN + Cnt (Yang et al. 2015): options and entries."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from answer_ranking.models.catalogue.entry import Entry
+from answer_ranking.models.catalogue.model_options import ModelOptions, WordMlpOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeverynMoschitti(WordMlpOptions):
+    """The CNN of Severyn and Moschitti."""
+
+    filters: int = 100
+    """Feature maps of each convolution."""
+    hidden: tuple[int, ...] = (205,)
+    """Sizes of the layers of the MLP."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CNNCnt(ModelOptions):
+    """CNN + Cnt."""
+
+    filters: int = 100
+    """Size of a text's vector."""
+    dropout: float = 0.0
+    """Share of the entries of the texts' vectors that training drops."""
+    embedding_dropout: float = 0.0
+    """Share of the entries of word vectors that training drops."""
+
+
+_COMMON: dict[str, Any] = {
+    "paper": "field",
+    "takes_features": True,
+    "method": "pointwise",
+    "space": {"filters": (50, 100, 200)},
+    "own_tables": {},
+}
+
+ENTRIES = (
+    Entry(
+        name="severyn-moschitti",
+        title="CNN (Severyn & Moschitti)",
+        network="overlap_cnn.severyn_moschitti",
+        options=SeverynMoschitti,
+        training={"batch_size": 50, "l2": 1e-5},
+        **_COMMON,
+    ),
+    Entry(name="cnn-cnt", title="CNN + Cnt", network="overlap_cnn.cnn_cnt", options=CNNCnt, **_COMMON),
+)

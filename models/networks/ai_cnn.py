@@ -1,0 +1,97 @@
+"""AI-CNN (Zhang et al., AAAI 2017) as a functional Keras model."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from answer_ranking.layers.common import masked_max, masked_softmax
+from answer_ranking.models.networks.pairs import mlp_score, pair_inputs, words_of
+
+
+def ai_cnn(
+    word_vectors: np.ndarray | keras.layers.Embedding,
+    filters: int = 100,
+    *,
+    window: int = 3,
+    hidden: Sequence[int] = (64,),
+    dropout: float = 0.5,
+    embedding_dropout: float = 0.0,
+    seed: int = 0,
+) -> keras.Model:
+    """Score an answer by the interactions of all segments of both texts, pooled by attention.
+
+    After Attentive Interactive Neural Networks for Answer Selection in Community Question Answering (AAAI
+    2017): segments q_i and a_j, of convolutions of the texts, meet each other,
+
+    ```
+    m_ij = tanh(U q_i + V a_j + b)                  interaction of every two segments
+    r_i = max_j m_ij,   c_j = max_i m_ij            row-wise and column-wise pooling
+    r = sum_i softmax_i(u . tanh(W r_i)) r_i        attention, and the same over the columns
+    ```
+
+    and an MLP over [r; c] gives the softmax over {wrong, correct}. This follows the paper's description; its
+    own formula of the interaction was not at hand.
+
+    Args:
+        word_vectors: float32 `(words, n)`, frozen, row 0 belonging to padding; or a layer to share.
+        filters: f, the size of a segment and of an interaction.
+        window: the words in the window of the convolution, which both texts share.
+        hidden: sizes of the layers of the MLP.
+        dropout: share of the entries of [r; c] and of the hidden layers that training drops.
+        embedding_dropout: share of the entries of word vectors that training drops.
+        seed: seeds the initial weights and the dropout.
+
+    Returns:
+        A model with the inputs and scores of `ctrn`. Trainable parameters with one hidden layer h:
+        window n f + f + 3ff + f + f + 2fh + h + 2h + 2.
+
+    Raises:
+        ValueError: `word_vectors` is not a matrix, or an option is out of range.
+
+    Example:
+        >>> model = ai_cnn(np.random.default_rng(0).normal(size=(100, 50)).astype("float32"), 16)
+        >>> model([np.array([[5, 7, 0]]), np.array([[5, 9, 11, 0]])]).shape
+        TensorShape([1])
+    """
+    seeds = iter(range(seed, seed + 100))
+    inputs = pair_inputs()
+    texts, masks = words_of(inputs, word_vectors, embedding_dropout, next(seeds))
+    convolve = keras.layers.Conv1D(
+        filters,
+        window,
+        padding="same",
+        activation="tanh",
+        kernel_initializer=keras.initializers.GlorotUniform(seed=next(seeds)),
+        name="convolution",
+    )
+    question, answer = (convolve(text) for text in texts)
+    of_question = _dense(filters, "question_interaction", next(seeds), use_bias=True)(question)
+    of_answer = _dense(filters, "answer_interaction", next(seeds))(answer)
+    interactions = ops.tanh(ops.expand_dims(of_question, 2) + ops.expand_dims(of_answer, 1))
+    rows = masked_max(interactions, masks[1][:, None, :, None], axis=2)
+    columns = masked_max(interactions, masks[0][:, :, None, None], axis=1)
+    layers = (
+        _dense(filters, "attention", next(seeds), activation="tanh"),
+        _dense(1, "importance", next(seeds)),
+    )
+    x = keras.layers.Concatenate(name="pair")(
+        [_attended(rows, masks[0], *layers), _attended(columns, masks[1], *layers)]
+    )
+    x = keras.layers.Dropout(dropout, seed=next(seeds), name="text_dropout")(x)
+    return keras.Model(inputs, mlp_score(x, hidden, dropout, seeds), name="AI-CNN")
+
+
+def _dense(
+    size: int, name: str, seed: int, *, activation: str | None = None, use_bias: bool = False
+) -> keras.layers.Layer:
+    initializer = keras.initializers.GlorotUniform(seed=seed)
+    return keras.layers.Dense(size, activation, use_bias, kernel_initializer=initializer, name=name)
+
+
+def _attended(x: Any, mask: Any, attention: keras.layers.Layer, importance: keras.layers.Layer) -> Any:
+    """Sum the real steps `(batch, steps, filters)` by their attention."""
+    weights = masked_softmax(ops.squeeze(importance(attention(x)), -1), mask)
+    return ops.sum(ops.expand_dims(weights, -1) * x, axis=1)

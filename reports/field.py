@@ -1,0 +1,111 @@
+"""The page of the field: every system that the papers have or quote, printed and ours, by year."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from answer_ranking.evaluation.papers import Papers, System
+from answer_ranking.evaluation.records import ResultRecord
+from answer_ranking.evaluation.tables import format_measured, format_seconds
+from answer_ranking.reports.pages import render
+from answer_ranking.reports.result_rows import run_name
+
+_METRIC = "map"
+
+
+@dataclass(frozen=True)
+class _Data:
+    """A data set with its protocol and training set, and the papers' tables that are about it."""
+
+    title: str
+    dataset: str
+    tables: tuple[str, ...]
+
+
+# The systems that HyperQA's table of the raw TrecQA quotes were trained on TRAIN-ALL.
+_DATA = (
+    _Data("WikiQA", "wikiqa", ("wikiqa",)),
+    _Data("TrecQA raw, trained on TRAIN", "trecqa-raw/TRAIN", ("trecqa-raw/TRAIN",)),
+    _Data(
+        "TrecQA raw, trained on TRAIN-ALL",
+        "trecqa-raw/TRAIN-ALL",
+        ("trecqa-raw/TRAIN-ALL", "trecqa-raw"),
+    ),
+    _Data("SemEvalCQA", "semevalcqa", ("semevalcqa",)),
+)
+
+
+def field_block(records: Sequence[ResultRecord], papers: Papers) -> str:
+    """Write the part of the page that comes from the records and the papers' values."""
+    tables = {}
+    seen: set[str] = set()
+    for data in _DATA:
+        rows = _rows(data, records, papers)
+        seen |= {row["system"] for row in rows if row["ours"]}
+        tables[data.title] = pd.DataFrame(rows)
+    quoted = [each for each in papers.systems if each.why]
+    not_run = [each.name for each in papers.systems if not each.why and each.name not in seen]
+    return render("field.md.j2", tables=tables, quoted=quoted, not_run=not_run)
+
+
+def field_points(records: Sequence[ResultRecord], papers: Papers) -> dict[str, list[float | None]]:
+    """Give what the figure draws of WikiQA: by system its year, printed MAP, ours, and our parameters."""
+    data = _DATA[0]
+    points: dict[str, list[float | None]] = {}
+    for system in papers.systems:
+        printed = printed_map(system, data.tables, papers)
+        record = record_of(system, data.dataset, records, papers)
+        if record is None:
+            continue
+        ours = round(papers.comparable_metrics(record)[_METRIC]["mean"], 4)
+        points[system.name] = [system.year, float(printed) if printed else None, ours, record.parameters]
+    return points
+
+
+def record_of(
+    system: System, dataset: str, records: Iterable[ResultRecord], papers: Papers
+) -> ResultRecord | None:
+    """Find a system's record on a data set: the main one, else the only one."""
+    return papers.quoted_record(records, ("", dataset, system.name), ())
+
+
+def printed_map(system: System, tables: Sequence[str], papers: Papers) -> str:
+    """Give the MAP that a paper prints for a system, as a fraction: the first of the tables; "" for none."""
+    printed = papers.printed
+    rows = printed[printed["dataset"].isin(tables) & (printed["metric"] == _METRIC)]
+    rows = rows[[papers.system_name(model) == system.name for model in rows["model"]]]
+    if rows.empty:
+        return ""
+    row = rows.iloc[0]
+    return f"{float(row['value']) / 100:.4f}" if row["percent"] else row["value"]
+
+
+def _rows(data: _Data, records: Sequence[ResultRecord], papers: Papers) -> list[dict[str, str]]:
+    rows = []
+    for system in papers.systems:
+        printed = printed_map(system, data.tables, papers)
+        record = record_of(system, data.dataset, records, papers)
+        if record is None and not printed:
+            continue
+        row = {
+            "system": system.name,
+            "year": str(system.year),
+            "source": system.source,
+            "MAP, printed": printed,
+            "ours": "",
+            "seeds": "",
+            "parameters": "",
+            "s/epoch": "",
+            "run": "",
+        }
+        if record is not None:
+            row |= {
+                "ours": format_measured(papers.comparable_metrics(record)[_METRIC]),
+                "seeds": str(len(record.seeds)),
+                "parameters": f"{record.parameters:,}",
+                "s/epoch": format_seconds(record),
+                "run": f"`{run_name(record)}`",
+            }
+        rows.append(row)
+    return rows
