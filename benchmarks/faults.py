@@ -44,7 +44,7 @@ from answer_ranking.ranking.search import manifest
 
 MEMORY, SECONDS, MOST_SECONDS = 2 * 2**30, 60, 600
 WORDS = ["who", "painted", "the", "chapel", "rome", "when", "was", "it", "built"]
-IMPORTED = ("openpyxl", "h5py", "scipy.stats", "pytrec_eval", "faiss")
+IMPORTED = ("spacy", "openpyxl", "h5py", "scipy.stats", "pytrec_eval", "faiss")
 COUNTED = ("tracebacks", "wrong", "over_2gb", "over_60s", "lost")
 FOUND = {1: "tracebacks", 2: "wrong", 3: "over_2gb"}
 
