@@ -1,6 +1,6 @@
 """MP-CNN (He et al. 2015), also trained pairwise (Rao et al. 2016), as a functional Keras model."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import keras
@@ -67,14 +67,27 @@ def mp_cnn(
     inputs = pair_inputs()
     texts, masks = words_of(inputs, word_vectors, embedding_dropout, next(seeds))
     sides = list(zip(texts, masks, strict=True))
+    compared = _compare_holistic(sides, widths, filters, seeds)
+    compared += _compare_by_dimension(sides, widths, dimension_filters, seeds)
+    x = keras.layers.Concatenate(name="comparisons")([keras.layers.Flatten()(each) for each in compared])
+    x = keras.layers.Dropout(dropout, seed=next(seeds), name="comparison_dropout")(x)
+    return keras.Model(inputs, mlp_score(x, hidden, dropout, seeds, activation="tanh"), name="MP-CNN")
+
+
+_Sides = Sequence[tuple[Any, Any]]
+"""The words of both texts `(batch, length, n)` and their masks."""
+
+
+def _compare_holistic(sides: _Sides, widths: Sequence[int], filters: int, seeds: Iterator[int]) -> list[Any]:
+    """Compare the texts by filters over whole words (block A), and by the words themselves."""
     holistic: dict[str, list[Any]] = {"max": [], "min": [], "mean": []}
-    compared = []
     for width in widths:
         convolve = keras.layers.Conv1D(
             filters, width, name=f"holistic_{width}", **_arguments("kernel", next(seeds))
         )
         for pooling, pooled in holistic.items():
             pooled.append([_pooled(convolve(text), mask, pooling) for text, mask in sides])
+    compared = []
     for pooled in holistic.values():
         # (batch, widths, filters) of each text
         pair = [ops.stack(side, axis=1) for side in zip(*pooled, strict=True)]
@@ -84,7 +97,15 @@ def mp_cnn(
     for pooling in holistic:
         words = [_pooled(text, mask, pooling) for text, mask in sides]
         compared += _comparisons(words, with_differences=True)
-    n = texts[0].shape[-1]
+    return compared
+
+
+def _compare_by_dimension(
+    sides: _Sides, widths: Sequence[int], dimension_filters: int, seeds: Iterator[int]
+) -> list[Any]:
+    """Compare the texts by filters of each dimension of the word vectors (block B)."""
+    by_filter = keras.layers.Reshape((sides[0][0].shape[-1], dimension_filters))
+    compared = []
     for width in widths:
         convolve = keras.layers.DepthwiseConv1D(
             width,
@@ -92,13 +113,10 @@ def mp_cnn(
             name=f"by_dimension_{width}",
             **_arguments("depthwise", next(seeds)),
         )
-        by_filter = keras.layers.Reshape((n, dimension_filters))
         for pooling in ("max", "min"):
             pooled = [by_filter(_pooled(convolve(text), mask, pooling)) for text, mask in sides]
             compared += _comparisons([ops.swapaxes(x, 1, 2) for x in pooled], with_differences=True)
-    x = keras.layers.Concatenate(name="comparisons")([keras.layers.Flatten()(each) for each in compared])
-    x = keras.layers.Dropout(dropout, seed=next(seeds), name="comparison_dropout")(x)
-    return keras.Model(inputs, mlp_score(x, hidden, dropout, seeds, activation="tanh"), name="MP-CNN")
+    return compared
 
 
 def _arguments(kernel: str, seed: int) -> dict[str, Any]:
