@@ -116,7 +116,9 @@ def test_python_blocks_run(page, code, tmp_path, monkeypatch, capsys):
         assert type(names["model"].optimizer).__name__ == "RiemannianOptimizer"
         assert int(names["model"].optimizer.iterations) == 1
     if "AnswerIndex" in code:
-        assert len(names["index"]) > 0 and (page.name != "README.md" or "[3 rows" in printed)
+        assert len(names["index"]) > 0
+        if page.name == "README.md":  # It finds the answer, and shows it.
+            assert any("Fleming discovered penicillin" in answer for answer in eval(printed))
     elif "load_dataset" in code:
         assert len([line for line in code.splitlines() if line.strip()]) <= 12
         # By chance the sample's test has 0.4.
