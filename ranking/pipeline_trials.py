@@ -12,7 +12,7 @@ from answer_ranking.base.errors import UserError, say
 from answer_ranking.ranking.pipeline import Pipeline
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.refusals import Questions, Refusals, measure_refusals
-from answer_ranking.ranking.search.first_stages import entries_of, parts_of
+from answer_ranking.ranking.search.first_stages import Entry, entries_of, parts_of
 from answer_ranking.ranking.search.first_stages.fusion import FUSED, Fusion, Part
 from answer_ranking.ranking.search.index import AnswerIndex
 from answer_ranking.ranking.search.results import Candidates, Results
@@ -23,7 +23,8 @@ _TIMED = 100
 """On so many questions an encoder is timed."""
 
 Measured: TypeAlias = dict[str, pd.DataFrame]
-"""What a pipeline finds, for each split: a row per question, the reciprocal rank `rr` and the time `ms`."""
+"""What a pipeline finds, for each split: a row per question, the reciprocal rank `rr`, the time `ms`, and the
+size of an index of this pipeline alone, `mb`."""
 _Place: TypeAlias = tuple[str, tuple[str, ...]]
 """The index of a model's points, or that of the words of some columns."""
 
@@ -69,7 +70,8 @@ class PipelineTrials:
                 ranked = [_reranked(rerank, *each) for each in zip(questions, ranked, strict=True)]
                 ms += 1000 * (time.perf_counter() - start) / len(questions)
             reciprocal = [_reciprocal_rank(*each) for each in zip(ranked, right.values(), strict=True)]
-            measured[split] = pd.DataFrame({"rr": reciprocal, "ms": ms}, index=questions)
+            values = {"rr": reciprocal, "ms": ms, "mb": self._megabytes(pipeline)}
+            measured[split] = pd.DataFrame(values, index=questions)
         return measured
 
     def refusals(self, best: Pipeline) -> Refusals | None:
@@ -102,14 +104,21 @@ class PipelineTrials:
         """Find what an index of this pipeline finds, and the milliseconds a question."""
         parts, total = [], 0.0
         for entry in entries_of(parts_of(pipeline.first_stage)):
-            key = (pipeline.model, ("answer",)) if entry.needs_model else ("", pipeline.search)
-            found, ms = self._found(entry.name, key, split)
+            found, ms = self._found(entry.name, _place(pipeline, entry), split)
             parts.append(Part(found, entry.lowest))
             total += ms
         searcher = parts[0].searcher if len(parts) == 1 else Fusion(parts)
         total += self._encoding_ms.get(pipeline.model, 0)
         depth = max(pipeline.rerank_depth, _FOUND)
         return searcher.search(list(self._asked[split]), depth, None), total
+
+    def _megabytes(self, pipeline: Pipeline) -> float:
+        """Add up the files of an index of this pipeline alone, without those of its model."""
+        total = 0
+        for entry in entries_of(parts_of(pipeline.first_stage)):
+            sizes = self._index(*_place(pipeline, entry)).file_sizes()
+            total += sizes[entry.name]
+        return (total + sizes["texts"]) / 1e6
 
     def _found(self, stage: str, key: _Place, split: str) -> "tuple[_Found, float]":
         """Search by one first stage, once for all pipelines that have it."""
@@ -132,6 +141,11 @@ class PipelineTrials:
         ranker.encode_query(some)
         self._encoding_ms[name] = 1000 * (time.perf_counter() - start) / len(some)
         ranker.keeping_vectors()
+
+
+def _place(pipeline: Pipeline, entry: Entry) -> _Place:
+    """Name the index in which a pipeline has one of its first stages."""
+    return (pipeline.model, ("answer",)) if entry.needs_model else ("", pipeline.search)
 
 
 class _Found:

@@ -16,6 +16,8 @@ from answer_ranking.data_prep import Dataset
 from answer_ranking.data_prep.word_vectors.encoder_folder import PUBLISHED, is_on_this_machine
 from answer_ranking.evaluation import paired_randomisation_test
 from answer_ranking.evaluation.comparisons import SIGNIFICANT
+from answer_ranking.evaluation.metrics import mean_confidence_interval
+from answer_ranking.evaluation.tables import format_measured
 from answer_ranking.ranking.model_folder import find_preset
 from answer_ranking.ranking.pipeline import ENCODER, ON_ENCODER, TRAINED, Pipeline
 from answer_ranking.ranking.pipeline_trials import Measured, PipelineTrials
@@ -77,9 +79,10 @@ class PipelineComparison:
         rows = []
         for pipeline, row in zip(self.pipelines, self.measured.itertuples(), strict=True):
             p = "" if np.isnan(row.p) else f"{row.p:.3g}"
-            means = [f"{value:.3f}" for value in (row.dev, row.test, row.p1)]
-            rows.append([pipeline.title, *means, p, f"{row.ms:.1f}"])
-        return ["pipeline", "MRR@10, dev", "MRR@10, test", "P@1, test", "p", "ms"], rows
+            test = {"mean": row.test, "ci95": None if np.isnan(row.ci95) else row.ci95}
+            means = [f"{row.dev:.3f}", format_measured(test), f"{row.p1:.3f}"]
+            rows.append([pipeline.title, *means, p, f"{row.ms:.1f}", f"{row.mb:.1f}"])
+        return ["pipeline", "MRR@10, dev", "MRR@10, test", "P@1, test", "p", "ms", "MB"], rows
 
 
 def compare_pipelines(
@@ -202,14 +205,17 @@ def _comparison(
     rows = []
     for pipeline in order:
         dev, test = measured[pipeline]["dev"], measured[pipeline]["test"]
+        mean, half_width = mean_confidence_interval(test["rr"])
         rows.append(
             {
                 "pipeline": pipeline.title,
                 "dev": dev["rr"].mean(),
-                "test": test["rr"].mean(),
+                "test": mean,
+                "ci95": half_width,
                 "p1": (test["rr"] == 1).mean(),
                 "p": np.nan if pipeline == best else paired_randomisation_test(test["rr"], reference),
                 "ms": test["ms"].mean(),
+                "mb": test["mb"].mean(),
             }
         )
     return PipelineComparison(tuple(order), pd.DataFrame(rows), n_answers, n_questions)

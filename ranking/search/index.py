@@ -21,7 +21,7 @@ from answer_ranking.ranking.search.build_options import BuildOptions
 from answer_ranking.ranking.search.building import commit, copy_model, held, load, with_rows
 from answer_ranking.ranking.search.conditions import Where
 from answer_ranking.ranking.search.confidence import Confidence, foreign_questions, rows_to_learn
-from answer_ranking.ranking.search.first_stages import check_names, names_for
+from answer_ranking.ranking.search.first_stages import check_names, entries_of, names_for
 from answer_ranking.ranking.search.manifest import BUILDING, NAME, Manifest, damaged, sha256_of_model
 from answer_ranking.ranking.search.questions import Questions, questions_of
 from answer_ranking.ranking.search.results import Results, ranked, rescored
@@ -70,6 +70,19 @@ class AnswerIndex:
 
     def __len__(self) -> int:
         return self.manifest.rows - self.manifest.n_deleted
+
+    def file_sizes(self) -> dict[str, int]:
+        """Count the bytes of the files of each first stage, and of the answers ("texts")."""
+        beginnings: dict[str, tuple[str, ...]] = {"texts": ("texts.",)}
+        for entry in entries_of(self.manifest.first_stages):
+            beginnings[entry.name] = entry.files
+        sizes = dict.fromkeys(beginnings, 0)
+        for path in filter(Path.is_file, self.folder.rglob("*")):
+            parts = path.relative_to(self.folder).parts
+            for name, own in beginnings.items():
+                if any(part.startswith(own) for part in parts):
+                    sizes[name] += path.stat().st_size
+        return sizes
 
     @classmethod
     def build(

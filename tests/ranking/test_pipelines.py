@@ -92,6 +92,9 @@ def test_letters_find_words_that_are_written_otherwise(faq, monkeypatch):
     assert kept["answered"] >= 0.5 > kept["foreign"]
     header, rows = compared.table()
     assert len(rows) == len(measured) and all(len(row) == len(header) for row in rows)
+    # Two first stages take more than either; that of a model alone takes no words.
+    size = measured["mb"]
+    assert size["ngrams+bm25 in answer"] > max(size["ngrams in answer"], size["bm25 in answer"]) > 0
 
 
 def test_what_an_index_of_very_many_answers_lacks_is_left_out():
@@ -109,7 +112,7 @@ def test_questions_of_dev_and_test_are_not_indexed(faq):
 
 def test_dev_chooses_and_test_does_not():
     def found(values):
-        return pd.DataFrame({"rr": values, "ms": 1.0})
+        return pd.DataFrame({"rr": values, "ms": 1.0, "mb": 1.0})
 
     good_on_dev, good_on_test = Pipeline("bm25"), Pipeline("ngrams")
     measured = {
@@ -169,9 +172,8 @@ def test_pipelines_of_an_encoder_are_compared_where_it_is(faq, contextual, monke
 
 def test_a_pipeline_is_read_again(tmp_path):
     pipeline = Pipeline("ngrams+both", ("question", "answer"), "trained", "cosinet_squad", 30)
-    compared = _comparison(
-        {pipeline: {name: pd.DataFrame({"rr": [1.0], "ms": [1.0]}) for name in ("dev", "test")}}, 1, {}
-    )
+    found = pd.DataFrame({"rr": [1.0], "ms": [1.0], "mb": [1.0]})
+    compared = _comparison({pipeline: {"dev": found, "test": found}}, 1, {})
     (tmp_path / "result.json").write_text(json.dumps(compared.as_json()))
     assert read_pipeline(tmp_path) == (pipeline, None)
     assert pipeline.model_of(tmp_path) == tmp_path / "model"

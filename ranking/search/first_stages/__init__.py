@@ -31,6 +31,8 @@ class Entry:
     """The score of a text that has nothing in common with a question; None where no score says that."""
     facts: tuple[str, ...] = ()
     """What it tells of a question beside scores; see `Searcher.facts`."""
+    files: tuple[str, ...] = ()
+    """How the names of its files, or of their folder, begin."""
 
 
 def _nearest() -> "FirstStage":
@@ -54,8 +56,23 @@ def _ngrams() -> "FirstStage":
 TERM_FACTS = ("terms", "most")
 """How many terms a question has, and the highest score that a text can have which has all known ones."""
 FIRST_STAGES: tuple[Entry, ...] = (
-    Entry("nearest", "meaning", "the model's nearest points", _nearest, needs_model=True),
-    Entry("bm25", "words", "words in common, by BM25", _bm25, lowest=0, facts=TERM_FACTS),
+    Entry(
+        "nearest",
+        "meaning",
+        "the model's nearest points",
+        _nearest,
+        needs_model=True,
+        files=("points.", "ball-"),
+    ),
+    Entry(
+        "bm25",
+        "words",
+        "words in common, by BM25",
+        _bm25,
+        lowest=0,
+        facts=TERM_FACTS,
+        files=("words.", "bm25-"),
+    ),
     Entry(
         "ngrams",
         "letters",
@@ -64,6 +81,7 @@ FIRST_STAGES: tuple[Entry, ...] = (
         most_answers=20_000,
         lowest=0,
         facts=TERM_FACTS,
+        files=("ngrams.", "ngrams-"),
     ),
 )
 FUSIONS = {"both": ("nearest", "bm25")}
