@@ -136,7 +136,7 @@ run_command(ways[kind])
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="tells the memory in use by Linux's /proc")
-@pytest.mark.parametrize("kind", ["numpy", "arrow", "table"])
+@pytest.mark.parametrize("kind", ["numpy", "arrow"])
 def test_too_little_memory_is_one_line_with_the_cure(kind, tmp_path):
     path = tmp_path / "table.csv"
     rows = "".join(f"who {i}?,the answer {i}\n" for i in range(400_000))
