@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -137,12 +138,7 @@ def read_csv(text: str, faults: Faults, names: ColumnNames) -> tuple[pd.DataFram
     tabs between them, these separate, as in the spreadsheets of many countries; where it does not name them,
     what is most frequent there. Returns the table (all columns str) and the line on which every row begins.
     """
-    named = _SEPARATOR_LINE.match(text)
-    begin = named.end() if named else 0
-    found = _CSV_LINE.search(text, begin)
-    header = found[0] if found else ""
-    refuse_many_columns(max(map(header.count, ",;\t")), faults)
-    separator = named[1] if named else _separator(header, names)
+    begin, separator = _header_of(text, faults, names)
     usual_limit = csv.field_size_limit(sys.maxsize)
     try:
         table, lines = to_table(_csv_rows(text, begin, separator, faults), faults)
@@ -152,15 +148,19 @@ def read_csv(text: str, faults: Faults, names: ColumnNames) -> tuple[pd.DataFram
     return table, lines
 
 
+def _header_of(text: str, faults: Faults, names: ColumnNames) -> tuple[int, str]:
+    """Give the place where the header begins, and the separator."""
+    named = _SEPARATOR_LINE.match(text)
+    begin = named.end() if named else 0
+    found = _CSV_LINE.search(text, begin)
+    header = found[0] if found else ""
+    refuse_many_columns(max(map(header.count, ",;\t")), faults)
+    return begin, named[1] if named else _separator(header, names)
+
+
+# Short on purpose, as `base.command._run`: without memory Python 3.11 loops in a later handler for ever.
 def _csv_rows(text: str, begin: int, separator: str, faults: Faults) -> Iterator[tuple[int, list[str]]]:
-    # Line by line: io.StringIO would hold the text once more, in four bytes a character.
-    lines = (match[0] for match in _CSV_LINE.finditer(text, begin))
-    reader = csv.reader(
-        lines,
-        delimiter=separator,
-        strict=True,
-        skipinitialspace=_has_blanks_before_quotes(text, separator),
-    )
+    reader = _csv_reader(text, begin, separator)
     marked = has_formula_marks(text, separator)
     before = 1 if begin else 0
     line = before + 1
@@ -172,15 +172,30 @@ def _csv_rows(text: str, begin: int, separator: str, faults: Faults) -> Iterator
                 line = before + reader.line_num + 1
             return
         except csv.Error as error:
-            what = (
-                f"{error}. Put a text with a separator, a quote or a line end in quotes, "
-                "and double the quotes inside it."
-            )
-            # A quote that is left open has taken in lines that may be right: these must not get lost.
-            if before + reader.line_num > line:
-                raise UserError(f"{faults.where}, line {line}: {what}") from error
-            faults.add(line, what)
+            _note_csv_error(error, line, before + reader.line_num, faults)
             line = before + reader.line_num + 1
+
+
+def _csv_reader(text: str, begin: int, separator: str) -> Any:
+    # Line by line: io.StringIO would hold the text once more, in four bytes a character.
+    return csv.reader(
+        (match[0] for match in _CSV_LINE.finditer(text, begin)),
+        delimiter=separator,
+        strict=True,
+        skipinitialspace=_has_blanks_before_quotes(text, separator),
+    )
+
+
+def _note_csv_error(error: csv.Error, line: int, last: int, faults: Faults) -> None:
+    """Add to the faults a row from `line` to `last`."""
+    what = (
+        f"{error}. Put a text with a separator, a quote or a line end in quotes, "
+        "and double the quotes inside it."
+    )
+    # A quote that is left open has taken in lines that may be right: these must not get lost.
+    if last > line:
+        raise UserError(f"{faults.where}, line {line}: {what}") from error
+    faults.add(line, what)
 
 
 def _has_blanks_before_quotes(text: str, separator: str) -> bool:

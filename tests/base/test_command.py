@@ -1,3 +1,4 @@
+import dis
 import gc
 import os
 import signal
@@ -5,12 +6,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import CodeType
 
 import pytest
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.files import locked_folder
-from answer_ranking.data_prep import UserError
+from answer_ranking.data_prep import UserError, own_tables, table_files, tables
 
 
 @pytest.fixture(autouse=True)
@@ -136,7 +138,7 @@ run_command(ways[kind])
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="tells the memory in use by Linux's /proc")
-@pytest.mark.parametrize("kind", ["numpy", "arrow"])
+@pytest.mark.parametrize("kind", ["numpy", "arrow", "table"])
 def test_too_little_memory_is_one_line_with_the_cure(kind, tmp_path):
     path = tmp_path / "table.csv"
     rows = "".join(f"who {i}?,the answer {i}\n" for i in range(400_000))
@@ -146,3 +148,23 @@ def test_too_little_memory_is_one_line_with_the_cure(kind, tmp_path):
     assert ended.returncode == 2, ended.stderr
     assert ended.stderr.startswith("error: ") and "memory" in ended.stderr
     assert ended.stderr.count("\n") == 1
+
+
+def _functions_of(code):
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _functions_of(constant)
+
+
+@pytest.mark.parametrize("module", [table_files, tables, own_tables])
+def test_what_reads_rows_has_no_handler_that_needs_memory(module):
+    """CPython keeps an instruction's number above 256 as a new object, and tries for ever without memory."""
+    code = compile(Path(module.__file__).read_text("utf-8"), module.__file__, "exec")
+    late = []
+    for function in _functions_of(code):
+        for entry in dis._parse_exception_table(function):
+            # Addresses are of bytes, two an instruction.
+            if entry.lasti and entry.end > 2 * 256:
+                late.append(function.co_name)
+    assert late == []
