@@ -37,7 +37,7 @@ DRIVER = """
 import sys
 from pathlib import Path
 from answer_ranking.base.command import run_command
-from answer_ranking.reproduce import experiment_list
+from answer_ranking.reproduce.experiments import experiment_list
 
 experiment_list.ROOT = folder = Path(sys.argv[1])
 options = {"jobs": int(sys.argv[2])} if sys.argv[2].isdigit() else {"ray": sys.argv[2]}

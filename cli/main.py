@@ -79,7 +79,7 @@ def reproduce(
         ray: train them on a Ray cluster: auto, the one that runs; local, a new one of this machine; or the
             address of its head node.
     """
-    from answer_ranking.reproduce import experiment_list
+    from answer_ranking.reproduce.experiments import experiment_list
 
     if not experiment_list.RESULTS.is_dir():
         raise UserError(

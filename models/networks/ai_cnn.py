@@ -8,7 +8,7 @@ import numpy as np
 from keras import ops
 
 from answer_ranking.layers.common import masked_max, masked_softmax
-from answer_ranking.models.networks.pairs import mlp_score, pair_inputs, words_of
+from answer_ranking.models.networks.pairs import convolution, mlp_score, pair_inputs, words_of
 
 
 def ai_cnn(
@@ -59,14 +59,7 @@ def ai_cnn(
     seeds = iter(range(seed, seed + 100))
     inputs = pair_inputs()
     texts, masks = words_of(inputs, word_vectors, embedding_dropout, next(seeds))
-    convolve = keras.layers.Conv1D(
-        filters,
-        window,
-        padding="same",
-        activation="tanh",
-        kernel_initializer=keras.initializers.GlorotUniform(seed=next(seeds)),
-        name="convolution",
-    )
+    convolve = convolution(filters, window, next(seeds))
     question, answer = (convolve(text) for text in texts)
     of_question = _dense(filters, "question_interaction", next(seeds), use_bias=True)(question)
     of_answer = _dense(filters, "answer_interaction", next(seeds))(answer)

@@ -8,7 +8,7 @@ import numpy as np
 from keras import ops
 
 from answer_ranking.layers import MaskedMax
-from answer_ranking.models.networks.pairs import mlp_score, pair_inputs, words_of
+from answer_ranking.models.networks.pairs import convolution, mlp_score, pair_inputs, words_of
 
 
 def arc_i(
@@ -64,7 +64,8 @@ def arc_i(
     inputs = pair_inputs()
     texts, masks = words_of(inputs, word_vectors, embedding_dropout, next(seeds))
     for number in range(1, layers + 1):
-        convolve = _convolution(keras.layers.Conv1D, filters, window, f"convolution_{number}", next(seeds))
+        name = f"convolution_{number}"
+        convolve = convolution(filters, window, next(seeds), activation="relu", name=name)
         texts = [_gated(convolve(x), mask) for x, mask in zip(texts, masks, strict=True)]
         if number < layers:
             texts = [keras.layers.MaxPooling1D(2, padding="same")(x) for x in texts]
@@ -132,19 +133,13 @@ def arc_ii(
     for number in range(2, layers + 1):
         grid = keras.layers.MaxPooling2D(2, padding="same")(grid)
         masks = [_halved(mask) for mask in masks]
-        convolve = _convolution(keras.layers.Conv2D, filters, window, f"convolution_{number}", next(seeds))
+        options = {"activation": "relu", "name": f"convolution_{number}", "kind": keras.layers.Conv2D}
+        convolve = convolution(filters, window, next(seeds), **options)
         grid = _gated(convolve(grid), _both(masks))
     # Nothing in it is below zero, and so the zeros outside of the texts never win.
     x = keras.layers.GlobalMaxPooling2D(name="maximum")(grid)
     x = keras.layers.Dropout(dropout, seed=next(seeds), name="text_dropout")(x)
     return keras.Model(inputs, mlp_score(x, hidden, dropout, seeds, classes=1), name="ARC-II")
-
-
-def _convolution(
-    kind: type[keras.layers.Layer], filters: int, window: int, name: str, seed: int
-) -> keras.layers.Layer:
-    initializer = keras.initializers.GlorotUniform(seed=seed)
-    return kind(filters, window, padding="same", activation="relu", kernel_initializer=initializer, name=name)
 
 
 def _gated(x: Any, mask: Any) -> Any:

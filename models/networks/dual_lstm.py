@@ -8,8 +8,14 @@ import numpy as np
 from keras import ops
 
 from answer_ranking.layers import CircularCorrelation, NeuralTensor
-from answer_ranking.models.networks.overlap_cnn import bilinear
-from answer_ranking.models.networks.pairs import mlp_score, pair_inputs, with_features, words_of
+from answer_ranking.models.networks.pairs import (
+    bilinear,
+    convolution,
+    mlp_score,
+    pair_inputs,
+    with_features,
+    words_of,
+)
 
 
 def hd_lstm(
@@ -143,14 +149,7 @@ def cntn(
     seeds = iter(range(seed, seed + 100))
     inputs = pair_inputs()
     texts, masks = words_of(inputs, word_vectors, embedding_dropout, next(seeds))
-    convolve = keras.layers.Conv1D(
-        filters,
-        window,
-        padding="same",
-        activation="tanh",
-        kernel_initializer=keras.initializers.GlorotUniform(seed=next(seeds)),
-        name="convolution",
-    )
+    convolve = convolution(filters, window, next(seeds))
     drop = keras.layers.Dropout(dropout, seed=next(seeds), name="text_dropout")
     vectors = []
     for text, mask in zip(texts, masks, strict=True):

@@ -4,14 +4,20 @@ Severyn and Moschitti (SIGIR 2015), and Yang et al. (EMNLP 2015) after Yu et al.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import keras
 import numpy as np
 from keras import ops
 
 from answer_ranking.layers import MaskedMean, PooledConvolution
-from answer_ranking.models.networks.pairs import mlp_score, pair_inputs, with_features, words_of
+from answer_ranking.models.networks.pairs import (
+    bilinear,
+    convolution,
+    mlp_score,
+    pair_inputs,
+    with_features,
+    words_of,
+)
 
 
 def severyn_moschitti(
@@ -121,14 +127,7 @@ def cnn_cnt(
     seeds = iter(range(seed, seed + 100))
     inputs = pair_inputs()
     texts, masks = words_of(inputs, word_vectors, embedding_dropout, next(seeds))
-    convolve = keras.layers.Conv1D(
-        filters,
-        2,
-        padding="same",
-        activation="tanh",
-        kernel_initializer=keras.initializers.GlorotUniform(seed=next(seeds)),
-        name="bigrams",
-    )
+    convolve = convolution(filters, 2, next(seeds), name="bigrams")
     drop = keras.layers.Dropout(dropout, seed=next(seeds), name="text_dropout")
     means = []
     for text, mask in zip(texts, masks, strict=True):
@@ -140,15 +139,3 @@ def cnn_cnt(
     regression = keras.layers.Dense(1, kernel_initializer="identity", dtype="float32", name="logits")
     score = keras.layers.Reshape((), dtype="float32", name="score")(regression(x))
     return keras.Model(inputs, score, name="CNN-Cnt")
-
-
-def bilinear(pair: Sequence[Any], seed: int) -> Any:
-    """Compare two vectors by a bilinear form without bias, `(batch, 1)`."""
-    question, answer = pair
-    form = keras.layers.Dense(
-        question.shape[-1],
-        use_bias=False,
-        kernel_initializer=keras.initializers.GlorotUniform(seed=seed),
-        name="similarity",
-    )
-    return keras.layers.Dot(axes=1, name="similarity_of_texts")([question, form(answer)])

@@ -1,4 +1,4 @@
-"""What rankers of pairs share: their inputs, their words, and the MLP that scores the vector of a pair."""
+"""What rankers of pairs share: inputs, words, convolution, and the MLP that scores the vector of a pair."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -47,6 +47,33 @@ def bidirectional_lstm(units: int, seeds: Iterator[int]) -> keras.layers.Bidirec
         )
         directions.append(direction)
     return keras.layers.Bidirectional(directions[0], backward_layer=directions[1], name="bilstm")
+
+
+def convolution(
+    filters: int,
+    window: int,
+    seed: int,
+    *,
+    activation: str = "tanh",
+    name: str = "convolution",
+    kind: type[keras.layers.Layer] = keras.layers.Conv1D,
+) -> keras.layers.Layer:
+    """Make a convolution that keeps the length of a text, or with `Conv2D` the size of a grid of two."""
+    initializer = keras.initializers.GlorotUniform(seed=seed)
+    options = {"padding": "same", "activation": activation, "kernel_initializer": initializer}
+    return kind(filters, window, name=name, **options)
+
+
+def bilinear(pair: Sequence[Any], seed: int) -> Any:
+    """Compare two vectors by a bilinear form without bias, `(batch, 1)`."""
+    question, answer = pair
+    form = keras.layers.Dense(
+        question.shape[-1],
+        use_bias=False,
+        kernel_initializer=keras.initializers.GlorotUniform(seed=seed),
+        name="similarity",
+    )
+    return keras.layers.Dot(axes=1, name="similarity_of_texts")([question, form(answer)])
 
 
 def with_features(inputs: list[Any], x: Any, n_features: int) -> Any:

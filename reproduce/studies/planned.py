@@ -88,18 +88,14 @@ class Part:
             raise UserError(f"{name} has no protocol {protocol!r}. It has {', '.join(protocols)}.")
 
     def report(self) -> None:
-        """Print a line for every side and search."""
+        """Print how many searches of every side have been measured."""
         for side in self.group.sides:
-            for seed in self.plan.search_seeds:
-                found = self._records(side, seed)
-                state = "missing"
-                if found:
-                    record = read_record(found[0])
-                    state = f"dev {record.metrics_dev[self.plan.metric]['mean']:.4f}, {found[0].name}"
-                print(f"{self.name}, {self.data}, {side}, search {seed}: {state}")
+            found = sum(bool(self._records(side, seed)) for seed in self.plan.search_seeds)
+            print(f"{self.name}, {self.data}, {side}: {found} of {len(self.plan.search_seeds)} searches")
 
     def run(self) -> None:
         """Search on dev until no range has to widen; then train, score test and record."""
+        self._refuse_another_plan()
         factors = {name: list(values) for name, values in self.group.factors.items()}
         space = {name: list(values) for name, values in self.group.space.items()}
         for widenings in range(self.plan.most_widenings + 1):
@@ -111,6 +107,14 @@ class Part:
             factors, space = widened(factors, ends), widened(space, ends)
         for (side, seed), found in trials.items():
             self._record(side, seed, found, factors, space, widenings)
+
+    def _refuse_another_plan(self) -> None:
+        """Refuse records of a plan that was changed, before hours of searching."""
+        for side in self.group.sides:
+            for seed in self.plan.search_seeds:
+                for path in self._records(side, seed):
+                    if read_record(path).search["plan"] != self.plan.sha256:
+                        raise UserError(f"{path} is of another plan. Remove it, or give other --results.")
 
     def _search(self, factors: Space, space: Space, widenings: int) -> Trials:
         found = {}
@@ -127,9 +131,6 @@ class Part:
     def _record(
         self, side: str, seed: int, trials: pd.DataFrame, factors: Space, space: Space, widenings: int
     ) -> None:
-        for path in self._records(side, seed):
-            if read_record(path).search["plan"] != self.plan.sha256:
-                raise UserError(f"{path} is of another plan. Remove it, or give other --results.")
         if self._records(side, seed):
             return
         search = self.search_of(side, seed, factors, space, widenings)

@@ -16,7 +16,7 @@ import pytest
 from answer_ranking.base.errors import UserError
 from answer_ranking.engine import data_transfer, executors
 from answer_ranking.evaluation.records import environment
-from answer_ranking.reproduce import experiment_list
+from answer_ranking.reproduce.experiments import experiment_list
 
 # A script that trains nothing, but leaves what a training leaves.
 SCRIPT = """
@@ -136,7 +136,7 @@ def test_an_interruption_ends_what_runs(root, kind):
         "import sys; from pathlib import Path\n"
         "from answer_ranking.base.command import run_command\n"
         "from answer_ranking.engine import executors\n"
-        "from answer_ranking.reproduce import experiment_list\n"
+        "from answer_ranking.reproduce.experiments import experiment_list\n"
         "root = Path(sys.argv[1]); experiment_list.ROOT = executors.ROOT = root\n"
         "places = {'experiments': root / 'list', 'results': root / 'results'}\n"
         "run_command(lambda: experiment_list.reproduce(jobs=2, **places))\n"

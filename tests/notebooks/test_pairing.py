@@ -12,7 +12,7 @@ import pytest
 from jupytext.compare import compare_notebooks
 
 from answer_ranking.evaluation.papers import read_papers
-from answer_ranking.reproduce.experiment_list import read_list
+from answer_ranking.reproduce.experiments.experiment_list import read_list
 
 PAPERS = ("hyperqa", "ctrn", "attentive_pooling", "cosinet")
 ROOT = Path(__file__).parents[2]

@@ -224,7 +224,7 @@ def test_evaluate(command, tmp_path):
 
 def test_reproduce_says_where_the_records_are_missing(command, monkeypatch, tmp_path):
     assert "recorded" in command("reproduce", "--dry-run", "--only", "hyperqa_wikiqa").out
-    from answer_ranking.reproduce import experiment_list
+    from answer_ranking.reproduce.experiments import experiment_list
 
     monkeypatch.setattr(experiment_list, "RESULTS", tmp_path / "absent")
     ran = command("reproduce", "--dry-run")

@@ -11,7 +11,7 @@ import pytest
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation import load_records
-from answer_ranking.reproduce import experiment_list
+from answer_ranking.reproduce.experiments import experiment_list
 
 COMMAND = "python reproduce/tiny.py --record hyperqa/wikiqa/{}"
 SCRIPT = """

@@ -14,8 +14,8 @@ from answer_ranking.evaluation import load_records
 from answer_ranking.evaluation.papers import read_papers
 from answer_ranking.evaluation.records import record_path
 from answer_ranking.models.catalogue import of_paper
-from answer_ranking.reproduce.experiment_list import LIST, read_list
 from answer_ranking.reproduce.experiments.data_options import DataOptions
+from answer_ranking.reproduce.experiments.experiment_list import LIST, read_list
 from answer_ranking.reproduce.experiments.options import RESULTS, Experiment, RunOptions, given_option, parse
 from answer_ranking.reproduce.experiments.run import run_experiment
 from answer_ranking.reproduce.studies import equal_budget

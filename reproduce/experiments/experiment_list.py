@@ -16,7 +16,7 @@ from answer_ranking.base.files import atomic_write, decode_text, read_content
 from answer_ranking.engine import TRAINED
 from answer_ranking.engine.executors import Job, Task, executors, map_tasks
 from answer_ranking.evaluation.records import package_versions, read_study
-from answer_ranking.reproduce.checks import Checks
+from answer_ranking.reproduce.experiments.checks import Checks
 from answer_ranking.reproduce.experiments.options import (
     RESULTS,
     TRIALS,
@@ -49,7 +49,7 @@ def reproduce(
     Args:
         only: look only at the commands that hold this text, such as hyperqa_wikiqa.
         check: run the experiments of these names again, such as hyperqa/wikiqa/hyperqa or 'ctrn/*', and say
-            whether what they measure agrees with the records (`reproduce.checks`).
+            whether what they measure agrees with the records (`reproduce.experiments.checks`).
         replace: with check, put the new records in the place of the old ones.
         dry_run: print what would be run, and run nothing.
         jobs: train so many seeds at a time.
