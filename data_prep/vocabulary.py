@@ -20,8 +20,8 @@ _NUMBER = re.compile(r"[0-9][0-9.,]*")
 # spaCy's time grows with the square of such runs: of signs that it takes off one by one, such as apostrophes,
 # and of anything but blanks. No text of the data sets has a run of 20 such signs, or one of 200.
 _LONG_RUNS = (re.compile(r"([^\w\s.\-/*=~#!?_+]{30})(?=\S)"), re.compile(r"(\S{500})(?=\S)"))
-# spaCy keeps every word that it has seen, which a service would fill the memory with.
-_MOST_KEPT = 1_000_000
+# What was seen is kept, here and by spaCy, and would fill a service's memory.
+_MOST_KEPT = 200_000
 
 
 @dataclass
@@ -47,6 +47,7 @@ class Tokenizer:
     lowercase: bool = True
     mask_numbers: bool = False
     _nlp: Any = field(default=None, init=False, repr=False, compare=False)
+    _kept: dict[str, list[str]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def settings(self) -> dict[str, bool | str]:
@@ -67,16 +68,28 @@ class Tokenizer:
         return [token.lower() for token in tokens] if self.lowercase else tokens
 
     def _by_rules(self, text: str) -> list[str]:
-        if self._nlp is None or len(self._nlp.vocab.strings) > _MOST_KEPT:
+        tokens: list[str] = []
+        # spaCy's rules look no further than the next white space, but for signs around a blank that would be
+        # a smiley without it; and most words have been seen before.
+        for word in with_blanks(plain_text(text)).split():
+            own = self._kept.get(word)
+            tokens += self._tokens_of(word) if own is None else own
+        return tokens
+
+    def _tokens_of(self, word: str) -> list[str]:
+        """Split what stands between white space, and keep its tokens."""
+        if self._nlp is None or len(self._kept) > _MOST_KEPT:
             import spacy
 
-            self._nlp = spacy.blank("en")
+            self._nlp, self._kept = spacy.blank("en"), {}
             # spaCy's limit protects its parser, which is not used here.
             self._nlp.max_length = sys.maxsize
-        text = with_blanks(plain_text(text))
+        cut = word
         for run in _LONG_RUNS:
-            text = run.sub(r"\1 ", text)
-        return [token.text for token in self._nlp.make_doc(text) if not token.is_space]
+            cut = run.sub(r"\1 ", cut)
+        tokens = [token.text for token in self._nlp.make_doc(cut) if not token.is_space]
+        self._kept[word] = tokens
+        return tokens
 
 
 class Vocabulary:

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from answer_ranking.data_prep import Tokenizer, Vocabulary, load_dataset
+from answer_ranking.data_prep.words import plain_text
 
 token_lists = st.lists(st.lists(st.sampled_from("abcdef"), max_size=6), min_size=1, max_size=6)
 
@@ -49,6 +50,17 @@ def test_tokenizers():
     assert Tokenizer(pretokenised=False)([text, text]) == [[token.lower() for token in expected]] * 2
 
 
+def test_texts_are_split_as_spacy_splits_them_whole():
+    spacy = pytest.importorskip("spacy")
+    whole, texts = spacy.blank("en"), set()
+    for table in load_dataset("sample").splits.values():
+        texts |= {*table["question"], *table["candidate"]}
+    tokenizer = Tokenizer(pretokenised=False, lowercase=False)
+    for text in sorted(texts):
+        expected = [token.text for token in whole(plain_text(text)) if not token.is_space]
+        assert tokenizer([text]) == [expected]
+
+
 def test_long_runs_without_white_space_are_cut_and_nothing_is_lost():
     pytest.importorskip("spacy")
     text = "a" * 1_300 + " " + "x" * 500 + " " + "!" * 1_200
@@ -61,11 +73,11 @@ def test_words_seen_do_not_pile_up(monkeypatch):
     pytest.importorskip("spacy")
     tokenizer = Tokenizer(pretokenised=False)
     before = tokenizer(["It isn't xyzzy."])
-    kept = tokenizer._nlp.vocab.strings
-    assert "xyzzy" in kept
-    monkeypatch.setattr("answer_ranking.data_prep.vocabulary._MOST_KEPT", len(kept) - 1)
+    assert "xyzzy" in tokenizer._nlp.vocab.strings
+    monkeypatch.setattr("answer_ranking.data_prep.vocabulary._MOST_KEPT", 2)
     assert tokenizer(["Is it?"]) == [["is", "it", "?"]]
     assert "xyzzy" not in tokenizer._nlp.vocab.strings
+    assert "xyzzy." not in tokenizer._kept
     assert tokenizer(["It isn't xyzzy."]) == before
 
 
