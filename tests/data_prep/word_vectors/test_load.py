@@ -169,3 +169,11 @@ def test_short_names_stand_for_several_sources(files, monkeypatch):
 )
 def test_names_are_shortened(name, short):
     assert short_name(name) == short
+
+
+def test_installed_vectors_are_the_same_however_often_they_are_asked_for():
+    words = ["the", "answer", "xyzzyplugh", "zebra"]
+    found = [load_word_vectors(vocabulary=Vocabulary(words), keep=False) for _ in range(25)]
+    for each in found[1:]:
+        np.testing.assert_array_equal(each.matrix, found[0].matrix)
+        assert each.known.tolist() == [False, False, True, True, False, True]
