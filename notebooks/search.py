@@ -145,7 +145,7 @@ plt.show()
 #
 # ## 4. Recall against speed
 #
-# Up to 200,000 answers the search is exact. Beyond, points quantised to four bits choose those that are
+# Up to 20,000 answers the search is exact. Beyond, points quantised to four bits choose those that are
 # compared exactly. `benchmarks/search.py` has measured with a million answers what that costs; the rings are
 # the settings in use.
 

@@ -32,7 +32,8 @@ class CheckedArray:
     """
 
     def __init__(self, path: Path):
-        self.array = map_array(path)
+        mapped = map_array(path)
+        self.array = mapped.view(np.ndarray)  # whose slices take a fifth of the time of a memmap's
         if not self.array.flags.c_contiguous or not self.array.ndim:
             raise ValueError("the array is not in one piece")
         self._bytes = np.memmap(path, np.uint8, "r")
@@ -44,7 +45,7 @@ class CheckedArray:
             if len(self._sums) != -(-len(self._bytes) // _BLOCK):
                 raise ValueError("its check sums are of another file")
             self._unread = np.ones(len(self._sums), bool)
-        self._start = self.array.offset
+        self._start = mapped.offset
         self._row = self.array.itemsize * int(np.prod(self.array.shape[1:]))
         self._check(range(self._start // _BLOCK + 1))
 

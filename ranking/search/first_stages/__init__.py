@@ -26,7 +26,7 @@ class Entry:
     load: "Callable[[], FirstStage]"
     needs_model: bool = False
     most_answers: int | None = None
-    """A new index has it by itself up to so many answers; None: always."""
+    """A new index has it by itself up to so many answers; None: always; 0: where it is asked for."""
     lowest: float | None = None
     """The score of a text that has nothing in common with a question; None where no score says that."""
     facts: tuple[str, ...] = ()
@@ -39,6 +39,12 @@ def _nearest() -> "FirstStage":
     from answer_ranking.ranking.search.first_stages.nearest import Nearest
 
     return Nearest()
+
+
+def _exact() -> "FirstStage":
+    from answer_ranking.ranking.search.first_stages.nearest import Exact
+
+    return Exact()
 
 
 def _bm25() -> "FirstStage":
@@ -63,6 +69,15 @@ FIRST_STAGES: tuple[Entry, ...] = (
         _nearest,
         needs_model=True,
         files=("points.", "ball-"),
+    ),
+    Entry(
+        "exact",
+        "meaning, compared in full",
+        "the nearest of all points, however many",
+        _exact,
+        needs_model=True,
+        most_answers=0,
+        files=("points.",),
     ),
     Entry(
         "bm25",
@@ -177,6 +192,8 @@ def describe_needs() -> str:
     """Say which first stages a new index has, as the command's help does."""
     described = []
     for entry in FIRST_STAGES:
+        if entry.most_answers == 0:
+            continue
         needs = ["with a model"] if entry.needs_model else []
         if entry.most_answers is not None:
             needs.append(f"up to {entry.most_answers:,} answers")

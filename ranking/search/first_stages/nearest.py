@@ -27,7 +27,7 @@ from answer_ranking.ranking.search.writing import atomic_folder, progress, saved
 if TYPE_CHECKING:
     from answer_ranking.ranking.ranker import Ranker
 
-EXACT_UP_TO = 200_000
+EXACT_UP_TO = 20_000
 """So many points are searched exactly; beyond, quantised points choose those that are compared exactly."""
 
 
@@ -68,6 +68,16 @@ class Nearest:
             quantised = QuantisedPoints(files.folder / folder, rows, manifest.similarity)
         search = NearestPoints(points, manifest.similarity, quantised, rows)
         return _Searcher(search, points, files.ranker, files.folder)
+
+
+class Exact(Nearest):
+    """Compares a question with every point, however many there are."""
+
+    name = "exact"
+
+    def build(self, files: IndexFiles, name: str, ray: Any) -> StageFolder | None:
+        """Write nothing: the points suffice."""
+        return None
 
 
 class _Searcher:

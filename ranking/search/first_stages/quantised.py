@@ -13,7 +13,8 @@ from answer_ranking.ranking.search.first_stages.geometry import in_place
 from answer_ranking.ranking.search.first_stages.stored_points import Points
 from answer_ranking.ranking.search.manifest import damaged
 
-_CHOSEN, _PROBED_SHARE = 1_000, 4
+_CHOSEN = 500
+_SCANNED, _PROBED_SHARE = 250_000, 4  # codes of few points are all looked through, of more a quarter
 _PER_LIST = 64  # points that train the quantiser
 _INDEX = "points.faiss"
 
@@ -21,8 +22,8 @@ _INDEX = "points.faiss"
 class QuantisedPoints:
     """The first points of an index, quantised in the ball: the lift's lengths differ too much.
 
-    They choose 1,000 rows, in the quarter of all lists that is nearest. faiss uses as many threads as
-    OMP_NUM_THREADS says.
+    They choose 500 rows, of up to 250,000 points among all, else in a quarter of the lists, those that are
+    nearest. faiss uses as many threads as OMP_NUM_THREADS says.
 
     Args:
         folder: the folder that `write_quantised` filled. It is opened at once and read when needed.
@@ -43,7 +44,8 @@ class QuantisedPoints:
     def choose(self, questions: np.ndarray, k: int, keep: np.ndarray | None) -> np.ndarray:
         """Choose rows for questions `(n, d)`, int64 `(n, some)`; -1 where there are no more."""
         faiss, index = _faiss(), self._loaded()
-        selected, lists = None, -(-index.nlist // _PROBED_SHARE)
+        share = max(1 / _PROBED_SHARE, min(1, _SCANNED / self._rows))
+        selected, lists = None, math.ceil(index.nlist * share)
         if keep is not None:
             bits = np.packbits(keep[: self._rows], bitorder="little")
             selected = faiss.IDSelectorBitmap(bits)

@@ -180,7 +180,7 @@ def test_points_are_those_of_the_answers(stub, tmp_path):
     ("options", "message"),
     [
         ({"search": ["title"]}, "no column of texts 'title' to search"),
-        ({"first_stages": ["bm52"]}, "'bm52' is none of nearest, bm25, ngrams"),
+        ({"first_stages": ["bm52"]}, "'bm52' is none of nearest, exact, bm25, ngrams"),
         ({"first_stages": ["nearest"]}, "'nearest' needs a model"),
         ({"question_column": "Frage"}, "no column is called 'Frage'"),
         ({"candidate_column": "Antwort"}, "no column is called antwort"),

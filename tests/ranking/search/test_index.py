@@ -29,22 +29,22 @@ def nearest(ranker, question, texts, k):
 
 
 @pytest.mark.parametrize("similarity", SIMILARITIES)
-@pytest.mark.parametrize("exact_up_to", [200_000, 500])
-def test_it_finds_the_nearest(stub, answers, tmp_path, monkeypatch, similarity, exact_up_to):
+@pytest.mark.parametrize(("stage", "exact_up_to"), [("nearest", 20_000), ("nearest", 500), ("exact", 500)])
+def test_it_finds_the_nearest(stub, answers, tmp_path, monkeypatch, similarity, stage, exact_up_to):
     monkeypatch.setattr(nearest_stage, "EXACT_UP_TO", exact_up_to)
     monkeypatch.setattr(nearest_points, "_FEW", 10)
-    # Points without neighbourhoods lie in any list.
-    monkeypatch.setattr(quantised, "_PROBED_SHARE", 1)
     ranker = stub.StubRanker(similarity)
-    index = AnswerIndex.build(ranker, answers, tmp_path / "index", chunk_rows=300)
-    assert ("nearest" in index.manifest.stages) == (exact_up_to == 500)
+    index = AnswerIndex.build(
+        ranker, answers, tmp_path / "index", chunk_rows=300, first_stages=["nearest", "exact"]
+    )
+    assert list(index.manifest.stages) == (["nearest"] if exact_up_to == 500 else [])
     index.add(pd.DataFrame({"text": stub.texts(300, seed=2)}))
     index.delete(["a7", "a400", "c1001"])
     texts = answers["answer"].tolist() + stub.texts(300, seed=2)
     ids = np.array([*answers["candidate_id"], *(f"c{i}" for i in range(1001, 1301))])
     left = ~np.isin(ids, ["a7", "a400", "c1001"])
     questions = stub.texts(20, seed=3)
-    found = index.search(questions, k=15, first_stage="nearest")
+    found = index.search(questions, k=15, first_stage=stage)
     for question, rows in found.groupby("question", sort=False):
         places, scores = nearest(ranker, question, np.array(texts, object)[left].tolist(), 15)
         assert rows["candidate_id"].tolist() == ids[left][places].tolist()
