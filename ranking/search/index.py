@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from answer_ranking.base.cluster import cluster
 from answer_ranking.base.errors import UserError, say
@@ -23,8 +24,8 @@ from answer_ranking.ranking.search.conditions import Where
 from answer_ranking.ranking.search.confidence import Confidence, foreign_questions, rows_to_learn
 from answer_ranking.ranking.search.first_stages import check_names, entries_of, names_for
 from answer_ranking.ranking.search.manifest import BUILDING, NAME, Manifest, damaged, sha256_of_model
-from answer_ranking.ranking.search.questions import Questions, questions_of
-from answer_ranking.ranking.search.results import Results, ranked, rescored
+from answer_ranking.ranking.search.questions import Asked, Questions, questions_of
+from answer_ranking.ranking.search.results import Hits, Results, rescored
 from answer_ranking.ranking.search.shards import Shard, Table, hashes_of_texts, ids_in, read_shards, tables_in
 from answer_ranking.ranking.search.state import State, deleted_name
 
@@ -227,33 +228,46 @@ class AnswerIndex:
             )
         stage = first_stage or state.choices[0]
         depth = k if rerank is None else max(k, rerank_depth)
-        if state.manifest.passage_length:
-            depth *= _PASSAGES
-        texts = asked["question"].tolist()
-        found = state.searcher(stage).search(texts, depth, state.kept(where or {}))
-        n_found = [len(rows) for rows in found.rows]
-        answers = state.segments.take(np.concatenate(found.rows).astype(np.int64))
-        scores = np.concatenate(found.scores).astype(float)
+        has_passages = state.manifest.passage_length > 0
+        searched = state.searcher(stage).search(
+            asked.texts, depth * _PASSAGES if has_passages else depth, state.kept(where or {})
+        )
+        hits = Hits.of(searched)
         if rerank is not None:
             ranker = load(Path(rerank)) if isinstance(rerank, (str, Path)) else rerank
-            scores = rescored(ranker, texts, n_found, answers["candidate"].tolist())
-        if not np.isfinite(scores).all():
+            answers = state.segments.take(hits.row)["candidate"].to_pylist()
+            hits = rescored(ranker, asked.texts, hits, answers)
+        if has_passages:
+            hits = hits.keep(state.is_first_passage(hits))
+        hits = hits.first(k)
+        if not np.isfinite(hits.score).all():
             raise damaged(self.folder, ValueError("a score is not a finite number"))
-        shown = pd.DataFrame({"score": scores, "row": np.concatenate(found.rows)})
-        if confidence is not None:
-            shown["confidence"] = confidence.of(state.features(texts, found.rows))
-        table = ranked(asked, n_found, answers, shown).assign(first_stage=stage)
-        if state.manifest.passage_length:
-            table = table.drop_duplicates(["question_id", "candidate_id"])
-            table["rank"] = table.groupby("question_id").cumcount() + 1
-        table = table[table["rank"] <= k]
+        table = self._shown(asked, hits, stage)
         refused: list[str] = []
         if min_confidence:
-            table = table[table["confidence"] >= min_confidence]
-            refused = asked["question_id"][~asked["question_id"].isin(table["question_id"])].tolist()
-        unknown = asked["question_id"][found.unknown].tolist()
-        table = table.reset_index(drop=True)
-        return Results(table, table.pop("row").to_numpy(), unknown, refused, len(asked))
+            is_sure = table["confidence"].to_numpy() >= min_confidence
+            table, hits = table[is_sure].reset_index(drop=True), hits.keep(is_sure)
+            refused = np.delete(np.array(asked.ids, object), hits.question).tolist()
+        unknown = list(itertools.compress(asked.ids, searched.unknown))
+        return Results(table, hits.row, unknown, refused, len(asked.ids))
+
+    def _shown(self, asked: Asked, hits: Hits, stage: str) -> pd.DataFrame:
+        """Make the table of hits; see `search`."""
+        state, of_question = self._state, hits.question.tolist()
+        shown = {
+            "question_id": pa.array([asked.ids[place] for place in of_question], pa.string()),
+            "question": pa.array([asked.texts[place] for place in of_question], pa.string()),
+            "rank": hits.rank,
+            "score": hits.score,
+        }
+        if state.manifest.confidence is not None:
+            features = state.features(asked.texts, hits.rows_of(len(asked.ids)))
+            shown["confidence"] = state.manifest.confidence.of(features)
+        answers = state.segments.take(hits.row)
+        shown |= dict(zip(answers.column_names, answers.columns, strict=True))
+        shown["first_stage"] = pa.repeat(stage, len(hits))
+        # At once: pandas takes longer for each of several small tables than a search takes.
+        return pa.table(shown).to_pandas(use_threads=False)
 
     def calibrate(
         self, questions: pd.DataFrame, foreign: Sequence[str] | None = None, **options: Any

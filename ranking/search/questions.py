@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import pandas as pd
 
@@ -13,7 +13,14 @@ from answer_ranking.ranking.search.answers import plain_names, read_rows
 Questions: TypeAlias = str | Sequence[str] | Path | pd.DataFrame
 
 
-def questions_of(questions: Questions) -> pd.DataFrame:
+class Asked(NamedTuple):
+    """Questions with their identifiers."""
+
+    ids: list[str]
+    texts: list[str]
+
+
+def questions_of(questions: Questions) -> Asked:
     """Check questions and give their identifiers, q1, q2, ... unless they have their own."""
     if isinstance(questions, Path):
         return _of_table(*read_rows(questions), str(questions))
@@ -25,11 +32,10 @@ def questions_of(questions: Questions) -> pd.DataFrame:
     for number, text in enumerate(texts, start=1):
         if not isinstance(text, str) or not text.strip():
             raise UserError(f"question {number} is empty. Write it or leave it out.")
-    columns = {"question_id": _numbered(len(texts)), "question": texts}
-    return pd.DataFrame(columns, dtype=object)
+    return Asked(_numbered(len(texts)), texts)
 
 
-def _of_table(table: pd.DataFrame, lines: Sequence[int] | None, where: str) -> pd.DataFrame:
+def _of_table(table: pd.DataFrame, lines: Sequence[int] | None, where: str) -> Asked:
     asked = plain_names(table, where, ("question_id", "question"))
     if "question" not in asked.columns:
         found = ", ".join(map(str, table.columns)) or "none"
@@ -39,7 +45,8 @@ def _of_table(table: pd.DataFrame, lines: Sequence[int] | None, where: str) -> p
     asked = asked.assign(candidate="-", candidate_id=range(len(asked)))
     unit = "row" if lines is None else "line"
     checked = check_table(asked, where, lines, unit=unit, labelled=False)
-    return checked[["question_id", "question"]].drop_duplicates().reset_index(drop=True)
+    distinct = checked[["question_id", "question"]].drop_duplicates()
+    return Asked(distinct["question_id"].tolist(), distinct["question"].tolist())
 
 
 def _numbered(n: int) -> list[str]:

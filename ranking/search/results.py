@@ -54,34 +54,64 @@ class Results:
         )
 
 
-def ranked(
-    asked: pd.DataFrame, n_found: Sequence[int], answers: pd.DataFrame, scores: pd.DataFrame
-) -> pd.DataFrame:
-    """Put the answers of each question into the order of their scores; equal ones keep their order.
+@dataclass(frozen=True)
+class Hits:
+    """The rows found for several questions: those of a question together, the best first.
 
-    Args:
-        asked: the questions, with `question_id` and `question`.
-        n_found: how many of the answers belong to each question, in turn.
-        answers: the answers to all questions.
-        scores: their `score`, float64, and further columns that stand beside it.
+    Attributes:
+        question: the place of each hit's question, int64 `(hits,)`.
+        row: its row of the index, int64 `(hits,)`.
+        score: its score, float64 `(hits,)`.
+
+    Example:
+        >>> found = Candidates([np.array([7]), np.array([3, 4])], [np.ones(1), np.array([2, 1])], np.zeros(2))
+        >>> hits = Hits.of(found).rescored(np.array([1, 0.5, 0.8]))
+        >>> hits.row.tolist(), hits.rank.tolist(), hits.first(1).row.tolist()
+        ([7, 4, 3], [1, 1, 2], [7, 4])
     """
-    question = np.repeat(np.arange(len(asked)), n_found)
-    order = np.lexsort((-scores["score"], question))
-    begins = np.cumsum(n_found) - n_found
-    rank = np.arange(1, len(order) + 1) - begins[question]
-    head = asked.iloc[question].reset_index(drop=True)
-    parts = [part.iloc[order].reset_index(drop=True) for part in (scores, answers)]
-    return pd.concat([head.assign(rank=rank), *parts], axis=1)
+
+    question: np.ndarray
+    row: np.ndarray
+    score: np.ndarray
+
+    @classmethod
+    def of(cls, found: Candidates) -> "Hits":
+        """Take what a first stage found."""
+        question = np.repeat(np.arange(len(found.rows)), [len(rows) for rows in found.rows])
+        return cls(
+            question, np.concatenate(found.rows).astype(np.int64), np.concatenate(found.scores).astype(float)
+        )
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    @property
+    def rank(self) -> np.ndarray:
+        """The place among the hits of the same question, from 1, int64 `(hits,)`."""
+        return np.arange(1, len(self) + 1) - np.searchsorted(self.question, self.question)
+
+    def rescored(self, scores: np.ndarray) -> "Hits":
+        """Put the hits of each question into the order of other scores; equal ones keep their order."""
+        order = np.lexsort((-scores, self.question))
+        return Hits(self.question, self.row[order], scores[order].astype(float))
+
+    def keep(self, kept: np.ndarray) -> "Hits":
+        """Keep some hits, bool `(hits,)`."""
+        return Hits(self.question[kept], self.row[kept], self.score[kept])
+
+    def first(self, k: int) -> "Hits":
+        """Keep the first `k` of each question."""
+        return self.keep(self.rank <= k)
+
+    def rows_of(self, n_questions: int) -> list[np.ndarray]:
+        """Give the rows found for each question, in turn."""
+        return np.split(self.row, np.searchsorted(self.question, np.arange(1, n_questions)))
 
 
-def rescored(
-    ranker: "Ranker", questions: Sequence[str], n_found: Sequence[int], answers: Sequence[str]
-) -> np.ndarray:
-    """Score answers by a ranker, float64; those of one question are a list of their own."""
-    scores, begin = [np.empty(0)], 0
-    for question, n in zip(questions, n_found, strict=True):
-        of_question = answers[begin : begin + n]
-        begin += n
-        if n:
-            scores.append(ranker.score([(question, answer) for answer in of_question]))
-    return np.concatenate(scores).astype(float)
+def rescored(ranker: "Ranker", questions: Sequence[str], hits: Hits, answers: Sequence[str]) -> Hits:
+    """Score the answers of hits by a ranker; those of one question are a list of their own."""
+    scores = np.empty(len(hits))
+    for place in np.unique(hits.question).tolist():
+        own = np.flatnonzero(hits.question == place)
+        scores[own] = ranker.score([(questions[place], answers[hit]) for hit in own.tolist()])
+    return hits.rescored(scores)

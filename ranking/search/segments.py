@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -66,17 +65,16 @@ class Segments:
             parts.append(self._read(i, list(range(file.num_row_groups)), [name]))
         return pa.concat_tables(parts).column(0)
 
-    def take(self, rows: np.ndarray) -> pd.DataFrame:
+    def take(self, rows: np.ndarray) -> pa.Table:
         """Read some rows, in their order; one that occurs several times is read once."""
         distinct, place_of_row = np.unique(rows, return_inverse=True)
-        parts = []
+        parts = [self.schema.empty_table()]
         for i, local in of_segments(distinct, self._starts):
             groups, place = np.unique(local // _GROUP, return_inverse=True)
-            table = pa.concat_tables(self._groups(i, groups.tolist())).combine_chunks()
+            table = pa.concat_tables(self._groups(i, groups.tolist()))
             # Only a segment's last group may be shorter, and no other follows it.
-            parts.append(table.take(pa.array(place * _GROUP + local % _GROUP)))
-        table = pa.concat_tables(parts) if parts else self.schema.empty_table()
-        return table.to_pandas().iloc[place_of_row].reset_index(drop=True)
+            parts.append(table.take(place * _GROUP + local % _GROUP))
+        return pa.concat_tables(parts).combine_chunks().take(place_of_row)
 
     def _groups(self, i: int, groups: list[int]) -> list[pa.Table]:
         """Read groups of rows of a segment; those that were read last are kept."""

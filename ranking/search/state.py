@@ -17,6 +17,7 @@ from answer_ranking.ranking.search.first_stages import Entry, choices_of, entrie
 from answer_ranking.ranking.search.first_stages.fusion import Fusion, Part
 from answer_ranking.ranking.search.first_stages.protocol import IndexFiles, Searcher
 from answer_ranking.ranking.search.manifest import NAME, Manifest, damaged, name_of
+from answer_ranking.ranking.search.results import Hits
 from answer_ranking.ranking.search.segments import Segments
 
 if TYPE_CHECKING:
@@ -93,6 +94,11 @@ class State:
             for fact, values in searcher.facts(questions).items():
                 found[f"{name} {fact}"] = np.repeat(values, [len(own) for own in rows])
         return pd.DataFrame(found)
+
+    def is_first_passage(self, hits: Hits) -> np.ndarray:
+        """Say which hits are the first passages of their answers, for each question, bool `(hits,)`."""
+        ids = self.segments.take(hits.row)["candidate_id"].to_pandas()
+        return ~pd.DataFrame({"question": hits.question, "id": ids}).duplicated().to_numpy()
 
     def ids(self) -> pd.Series:
         """Read the identifiers of all rows, deleted ones included."""

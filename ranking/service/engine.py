@@ -244,8 +244,8 @@ def _examples(index: AnswerIndex | None) -> list[str]:
         return []
     state = index._state
     rows = np.arange(min(state.manifest.rows, _LOOKED_AT))
-    table = state.segments.take(np.setdiff1d(rows, state.deleted))
-    questions = table[QUESTION].dropna().unique().tolist()
+    asked = state.segments.take(np.setdiff1d(rows, state.deleted))[QUESTION]
+    questions = asked.drop_null().unique().to_pylist()
     return questions[:: max(1, len(questions) // _EXAMPLES)][:_EXAMPLES]
 
 

@@ -17,7 +17,7 @@ _EXPLAINED_AT_ONCE, _MOST_EXPLANATIONS, _REST = 1, 3, 2.0
 # A request that takes longer, its waiting included, shows that too many were let in.
 _SOON = 0.2  # seconds
 _FEWER, _MORE = 0.9, 0.1  # times as many, and so many more
-_FIRST, _FEWEST = 8.0, 4
+_FIRST, _FEWEST = 64.0, 4
 _LATELY = 1.0  # second, as long as the refused are told to wait
 _MOST_CLIENTS = 10_000
 

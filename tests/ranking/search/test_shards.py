@@ -27,7 +27,7 @@ def folder(tmp_path):
 
 
 def rows(index):
-    table = index._state.segments.take(np.arange(index.manifest.rows))
+    table = index._state.segments.take(np.arange(index.manifest.rows)).to_pandas()
     return list(table.astype(object).where(table.notna(), None).itertuples(index=False, name=None))
 
 
