@@ -6,13 +6,14 @@ The answers are halves of two sentences of --datasets, drawn at random and put t
 --length words each; the questions are those of the data sets' dev parts; the ranker is `hyperqa_squad`.
 
 1. The index: from a Parquet table to the finished index (texts, points, quantised points, BM25), and one
-   question at a time from its text to ten answers: by each first stage, and with the first 100 re-ranked by
-   Cosinet, CTRN and AP-CNN (of the papers' sizes; CTRN and AP-CNN are not trained).
+   question at a time, which was never asked before, from its text to ten answers: by each first stage, and
+   with the first 100 re-ranked by Cosinet, CTRN and AP-CNN (of the papers' sizes; CTRN and AP-CNN are not
+   trained). The command `answer-ranking search` with one question, and ranking a list of 30,000 texts.
 2. The points alone, beside faiss' IndexFlatIP on the lifted points (exact search, the same threads):
    recall@10 against the exact distances in float64 and milliseconds, for several numbers of lists that are
    looked through and of points that are compared exactly. Every point of that ranker has the ball's largest
-   norm, where the distance ranks like the cosine; so all is measured once more with norms drawn from 0.3 to
-   0.7. And the search of 200,000 points, which is exact.
+   norm, where the distance ranks like the cosine, and faiss' own index for such points is measured, too. With
+   norms drawn from 0.3 to 0.7 all is measured once more. And the search of the first 200,000 points.
 
 Each part is a process of its own. Memory-mapped points that the system keeps in its cache count into the
 peak. OMP_NUM_THREADS says how many threads faiss uses. A million takes five minutes, 8 GB of memory and 3 GB
@@ -21,6 +22,9 @@ of disk.
 
 import argparse
 import json
+import resource
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -49,13 +53,25 @@ from answer_ranking.models.catalogue import CATALOGUE
 from answer_ranking.ranking import Ranker
 from answer_ranking.ranking.search.first_stages import quantised
 from answer_ranking.ranking.search.first_stages.geometry import lift
-from answer_ranking.ranking.search.first_stages.nearest import EXACT_UP_TO
 from answer_ranking.ranking.search.first_stages.nearest_points import NearestPoints
 from answer_ranking.ranking.search.index import AnswerIndex
 
 K = 10
-SETTINGS = ((300, 32), (1_000, 32), (1_000, 16), (1_000, 8), (1_000, 4), (3_000, 4), (3_000, 2), (10_000, 1))
+SETTINGS = (
+    (300, 32),
+    (500, 16),
+    (500, 8),
+    (500, 4),
+    (1_000, 4),
+    (500, 2),
+    (1_000, 2),
+    (3_000, 2),
+    (10_000, 1),
+)
 """How many points are compared exactly, and which share of the lists (1 / n) is looked through."""
+FIRST = 200_000
+STOCK, STOCK_PROBES = "IVF1024,PQ100x4fs,RFlat", (64, 128, 256, 512)
+"""An index of faiss' own, and how many of its lists are looked through."""
 NORMS = {"points": None, "spread": (0.3, 0.7)}
 """The norms between which those of the points are drawn; None for their own."""
 
@@ -67,7 +83,9 @@ def main() -> None:
     names = ["squad-sent", "wikiqa", "insuranceqa"]
     about = "where sentences come from; sample is bundled"
     parser.add_argument("--datasets", nargs="+", default=names, help=about)
-    parser.add_argument("--questions", type=int, default=200, help="questions that are timed (default: 200)")
+    parser.add_argument(
+        "--questions", type=int, default=400, help="questions; the first half is not timed (default: 400)"
+    )
     parser.add_argument("--length", type=int, default=20, help="words of an answer (default: 20)")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "search.json")
     parser.add_argument("--draw", type=Path, help="where to draw recall against speed (default: nowhere)")
@@ -140,7 +158,8 @@ def make_texts(folder: Path, options: argparse.Namespace) -> None:
 
 def measure_index(folder: Path) -> dict[str, Any]:
     """Build the index as a user does, and search it one question at a time."""
-    questions = json.loads((folder / "questions.json").read_text())
+    every = json.loads((folder / "questions.json").read_text())
+    warm, questions = every[: len(every) // 2], every[len(every) // 2 :]
     start = time.perf_counter()
     ranker = Ranker.from_preset("hyperqa_squad")
     index = AnswerIndex.build(ranker, folder / "answers.parquet", folder / "index")
@@ -149,7 +168,10 @@ def measure_index(folder: Path) -> dict[str, Any]:
     encoding = seconds(partial(ranker.encode_document, texts))
     searches = {}
     for stage in ("nearest", "bm25", "both"):
-        searches[stage] = timed(partial(index.search, k=K, first_stage=stage), questions)
+        search = partial(index.search, k=K, first_stage=stage)
+        for text in warm:
+            search(text)
+        searches[stage] = timed(search, questions)
     for name, other in rerankers().items():
         few = questions[:30]
         alone = timed(partial(other.rank, answers=texts[:100]), few)
@@ -159,9 +181,31 @@ def measure_index(folder: Path) -> dict[str, Any]:
         "build_seconds": build_seconds,
         "build_peak_bytes": int(build_peak),
         "texts_encoded_per_second": len(texts) / encoding,
+        "long_list": ranked_list(folder),
+        "shell": from_the_shell(folder / "index", questions[0]),
         "bytes_on_disk": bytes_of_kinds(folder / "index"),
         "searches": searches,
     }
+
+
+def ranked_list(folder: Path) -> dict[str, float]:
+    """Rank 30,000 answers to one question, with a ranker that has not seen them."""
+    ranker = Ranker.from_preset("hyperqa_squad")
+    ranker.rank("Who was it?", ["Ann was it."])
+    texts = pd.read_parquet(folder / "answers.parquet")["answer"].tail(30_000).tolist()
+    taken = seconds(partial(ranker.rank, "Who was it?", texts))
+    return {"texts": len(texts), "seconds": taken, "texts_per_second": len(texts) / taken}
+
+
+def from_the_shell(index: Path, question: str) -> dict[str, float]:
+    """Ask one question by the command, five times: the median, and the most memory."""
+    program = Path(sys.executable).with_name("answer-ranking")
+    command = [program, "search", index, question, "--first-stage", "nearest"]
+    ask = partial(subprocess.run, command, stdout=subprocess.DEVNULL, check=True)
+    ask()
+    times = [seconds(ask) for _ in range(5)]
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+    return {"seconds": float(np.median(times)), "peak_bytes": peak}
 
 
 def bytes_of_kinds(folder: Path) -> dict[str, int]:
@@ -189,9 +233,7 @@ def rerankers() -> dict[str, Ranker]:
 
 
 def timed(search: Callable[[str], Any], questions: list[str]) -> dict[str, float]:
-    """Time one question after the other, after a first round."""
-    for text in questions:
-        search(text)
+    """Time one question after the other."""
     return milliseconds([seconds(partial(search, text)) for text in questions])
 
 
@@ -234,20 +276,21 @@ def measure_points(folder: Path, norms: tuple[float, float] | None) -> dict[str,
     del blocks
 
     def measured(search: NearestPoints, truth: np.ndarray) -> dict[str, float]:
-        return found(search, ranker, texts, questions, truth)
+        return found(
+            lambda asked: search.nearest(asked[None], K, ranker.score_points)[0][0], questions, truth
+        )
 
     truth = exact(points, questions)
     figures: dict[str, Any] = {
         "flat_ms": flat_milliseconds(points, questions[:50]),
         "threads": faiss.omp_get_max_threads(),
     }
-    first = Points(points.points(slice(0, EXACT_UP_TO)))
-    of_first = measured(NearestPoints(first, "hyperbolic"), exact(first, questions))
-    figures["exact"] = {"points": len(first), **of_first}
-    if len(points) <= EXACT_UP_TO:
-        figures["chosen"] = measured(NearestPoints(points, "hyperbolic"), truth)
-    else:
-        figures |= swept(folder, points, partial(measured, truth=truth))
+    first = Points(points.points(slice(0, FIRST)))
+    of_first = measured(in_use(folder, first), exact(first, questions))
+    figures["first"] = {"points": len(first), **of_first}
+    figures |= swept(folder, points, partial(measured, truth=truth))
+    if norms is None:
+        figures["stock"] = {"index": STOCK, "sweep": list(stock(points, questions, truth))}
     for row in (figures["chosen"], *figures.get("sweep", ())):
         row["speed_against_flat"] = figures["flat_ms"] / row["median_ms"]
     return figures
@@ -267,44 +310,57 @@ def flat_milliseconds(points: Points, questions: np.ndarray) -> float:
     return milliseconds(times)["median_ms"]
 
 
-def swept(folder: Path, points: Points, measured: Callable[[NearestPoints], dict]) -> dict[str, Any]:
-    """Measure the search in quantised points under all settings; `chosen` are those in use."""
-    start = time.perf_counter()
+def in_use(folder: Path, points: Points) -> NearestPoints:
+    """Quantise points, and search them as an index does."""
     quantiser = quantised.train_quantiser(points, "hyperbolic")
     codes = (quantised.quantise((quantiser, "hyperbolic"), block) for block in points.blocks())
     quantised.write_quantised(folder, quantiser, codes)
+    read = quantised.QuantisedPoints(folder, len(points), "hyperbolic")
+    return NearestPoints(points, "hyperbolic", read, len(points))
+
+
+def swept(folder: Path, points: Points, measured: Callable[[NearestPoints], dict]) -> dict[str, Any]:
+    """Measure the search in quantised points under all settings; `chosen` are those in use."""
+    start = time.perf_counter()
+    search = in_use(folder, points)
     figures: dict[str, Any] = {"quantised_in_seconds": time.perf_counter() - start, "sweep": []}
-    in_use = quantised._CHOSEN, quantised._PROBED_SHARE
+    figures["chosen"] = measured(search)
+    own = quantised._CHOSEN, quantised._SCANNED, quantised._PROBED_SHARE
+    quantised._SCANNED = 0
     for compared, share in SETTINGS:
         quantised._CHOSEN, quantised._PROBED_SHARE = compared, share
-        read = quantised.QuantisedPoints(folder, len(points), "hyperbolic")
-        row = measured(NearestPoints(points, "hyperbolic", read, len(points)))
-        figures["sweep"].append({"compared": compared, "share_of_lists": 1 / share, **row})
-        if in_use == (compared, share):
-            figures["chosen"] = figures["sweep"][-1]
+        figures["sweep"].append({"compared": compared, "share_of_lists": 1 / share, **measured(search)})
+    quantised._CHOSEN, quantised._SCANNED, quantised._PROBED_SHARE = own
     return figures
 
 
+def stock(points: Points, questions: np.ndarray, truth: np.ndarray) -> Iterator[dict[str, float]]:
+    """Measure faiss' own index, in which the nearest points of one norm are those of least L2 distance."""
+    import faiss
+
+    index = faiss.index_factory(points.dimension, STOCK)
+    sample = np.random.default_rng(0).choice(len(points), min(len(points), 64 * 1_024), replace=False)
+    index.train(points.points(sample))
+    for block in points.blocks():
+        index.add(block)
+    for probes in STOCK_PROBES:
+        params = faiss.IndexRefineSearchParameters(
+            k_factor=50, base_index_params=faiss.SearchParametersIVF(nprobe=probes)
+        )
+        search = partial(index.search, k=K, params=params)
+        yield {"lists": probes, **found(lambda asked, ask=search: ask(asked[None])[1][0], questions, truth)}
+
+
 def found(
-    search: NearestPoints,
-    ranker: Ranker,
-    texts: list[str],
-    questions: np.ndarray,
-    truth: np.ndarray,
+    rows_of: Callable[[np.ndarray], np.ndarray], questions: np.ndarray, truth: np.ndarray
 ) -> dict[str, float]:
-    """Measure recall@10 and the milliseconds from a question's text to its rows."""
-
-    def rows_of(question: np.ndarray) -> np.ndarray:
-        return search.nearest(question[None], K, ranker.score_points)[0][0]
-
+    """Measure recall@10, and the milliseconds from a question's point to its rows."""
     hits, times = 0, []
     for question, best in zip(questions, truth, strict=True):
-        hits += len(set(rows_of(question)) & set(best))
-    for text, question in zip(texts, questions, strict=True):
         start = time.perf_counter()
-        ranker.encode_query([text])
-        rows_of(question)
+        rows = rows_of(question)
         times.append(time.perf_counter() - start)
+        hits += len(set(rows.tolist()) & set(best.tolist()))
     return {"recall_at_10": hits / truth.size, **milliseconds(times)}
 
 
@@ -352,7 +408,7 @@ def summary(figures: dict[str, Any]) -> str:
     for name, row in figures["searches"].items():
         lines.append(f"{name:20} median {row['median_ms']:6.1f} ms, p95 {row['p95_ms']:6.1f} ms")
     for name, part in figures["of_points"].items():
-        row, first = part["chosen"], part["exact"]
+        row, first = part["chosen"], part["first"]
         lines.append(
             f"{name}: recall@10 {row['recall_at_10']:.4f}, {row['speed_against_flat']:.1f} times as fast as "
             f"FlatIP ({part['flat_ms']:.0f} ms); the first {first['points']:,}: {first['recall_at_10']:.4f}"
