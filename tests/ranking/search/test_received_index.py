@@ -1,6 +1,7 @@
 """An index that somebody else made, or that was damaged: it reaches and finds nothing that is not its own."""
 
 import shutil
+import zlib
 
 import numpy as np
 import pandas as pd
@@ -155,6 +156,19 @@ def test_an_index_without_check_sums_is_read(copy, answers):
         path.unlink()
     Manifest.read(copy).write(copy)
     pd.testing.assert_frame_equal(AnswerIndex.open(copy).search(questions, first_stage="both"), expected)
+
+
+def test_check_sums_of_larger_blocks_are_read(tmp_path):
+    path, numbers = tmp_path / "numbers.npy", np.arange(10_000)
+    np.save(path, numbers)
+    content = path.read_bytes()
+    sums = [zlib.crc32(content[start : start + 16_384]) for start in range(0, len(content), 16_384)]
+    path.with_name("numbers.npy.sums").write_bytes(np.array(sums, "<u4").tobytes())
+    np.testing.assert_array_equal(CheckedArray(path).slice(0, 10_000), numbers)
+    assert checked_array.read_checked(path) == content
+    damage(path, 70_000, b"\xff")
+    with pytest.raises(ValueError, match="not what was written"):
+        CheckedArray(path).slice(0, 10_000)
 
 
 @pytest.mark.parametrize("width", [1, 7, 3_000])
