@@ -1,11 +1,11 @@
 """Questions that come at the same time are searched together, and clients take turns."""
 
-import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
+
+from answer_ranking.ranking.service.turns import Turns
 
 _LONGEST = 0.1  # second that a search of several questions should take: so long others wait for their turn
 _MOST = 64
@@ -35,8 +35,7 @@ class Batches:
 
     def __init__(self, search: Callable[..., list]):
         self._search = search
-        self._waiting: dict[str, deque[_Asked]] = {}  # by client, the next one first
-        self._lock = threading.Lock()
+        self._turns = Turns[_Asked]()
         self._one = ThreadPoolExecutor(1, thread_name_prefix="search")
         self._at_once = 1
 
@@ -46,8 +45,7 @@ class Batches:
         Returns its result to come, so that no thread waits for it.
         """
         mine = _Asked(question, options, Future())
-        with self._lock:
-            self._waiting.setdefault(client, deque()).append(mine)
+        self._turns.put(client, mine)
         self._one.submit(self._answer_next)
         return mine.answer
 
@@ -63,27 +61,13 @@ class Batches:
     def _next(self) -> list[_Asked]:
         """Take a question of each client in turn, again and again, while there are any like the first."""
         batch: list[_Asked] = []
-        with self._lock:
-            has_taken = True
-            while has_taken:
-                has_taken = False
-                for client in list(self._waiting):
-                    if len(batch) == self._at_once:
-                        return batch
-                    if not batch or self._waiting[client][0].options == batch[0].options:
-                        has_taken = True
-                        asked = self._take(client)
-                        if asked.answer.set_running_or_notify_cancel():  # nobody has given it up
-                            batch.append(asked)
+        while len(batch) < self._at_once:
+            asked = self._turns.take(lambda each: not batch or each.options == batch[0].options)
+            if asked is None:
+                break
+            if asked.answer.set_running_or_notify_cancel():  # nobody has given it up
+                batch.append(asked)
         return batch
-
-    def _take(self, client: str) -> _Asked:
-        """Take a client's first question; it has its next turn after all others."""
-        questions = self._waiting.pop(client)
-        first = questions.popleft()
-        if questions:
-            self._waiting[client] = questions
-        return first
 
     def _answer(self, batch: list[_Asked]) -> None:
         try:

@@ -209,6 +209,23 @@ def test_one_client_leaves_room_for_another():
     workers.close()
 
 
+def test_many_requests_of_one_client_are_let_in_and_another_does_not_wait_for_them():
+    workers, done = Workers(ServiceOptions(concurrent=1)), []
+
+    async def ask(client):
+        await workers.run(client, time.sleep, 0.01)
+        done.append(client)
+
+    async def ask_all():
+        many = [asyncio.create_task(ask("proxy")) for _ in range(64)]
+        await asyncio.sleep(0.03)
+        await asyncio.gather(ask("other"), *many)
+
+    asyncio.run(ask_all())
+    assert done.count("proxy") == 64 and done.index("other") < 32
+    workers.close()
+
+
 def test_who_comes_back_at_once_does_not_keep_out_who_waits():
     workers = Workers(ServiceOptions(concurrent=4, waiting=0))
 
