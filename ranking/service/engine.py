@@ -26,10 +26,8 @@ _LOOK_EVERY = 1.0  # second: so often the index's manifest is looked at
 MODEL, SECOND = "model", "second"
 _NOT_SURE = "No good answer: none is as sure as was asked for."
 _UNKNOWN = "The model knows no word of the question."
-_OWN = (
-    *("question_id", "question", "rank", "score", "confidence"),
-    *("candidate_id", "candidate", "first_stage"),
-)
+_SHOWN = ("question_id", "rank", "score", "confidence", "candidate", "candidate_id")
+_OWN = (*_SHOWN, "question", "first_stage")
 _MOST_NEAR = 20  # answers on the disk
 _EXAMPLES = 5
 _LOOKED_AT = 1_000  # rows among which examples of questions are taken
@@ -173,17 +171,14 @@ class Engine:
         table = results.table
         if "confidence" not in table:
             table = table.assign(confidence=None)
-        further = _further(table, asked.columns)
-        for row, columns in zip(table[list(_OWN)].itertuples(), further, strict=True):
+        # As lists: a row of a table takes pandas as long as its search.
+        rows = zip(*(table[name].tolist() for name in _SHOWN), strict=True)
+        for (question, *shown), further in zip(rows, _further(table, asked.columns), strict=True):
+            rank, score, confidence, text, name = shown
             answer = Answer(
-                rank=row.rank,
-                score=row.score,
-                confidence=row.confidence,
-                text=row.candidate,
-                id=row.candidate_id,
-                columns=columns,
+                rank=rank, score=score, confidence=confidence, text=text, id=name, columns=further
             )
-            found[row.question_id].answers.append(answer)
+            found[question].answers.append(answer)
         return list(found.values())
 
     def ranker(self, name: str = "") -> Ranker:
