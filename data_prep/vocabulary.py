@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from answer_ranking.data_prep.simple_words import simple_tokens
 from answer_ranking.data_prep.words import plain_text, with_blanks
 
 NUMBER = "<num>"
@@ -78,18 +79,24 @@ class Tokenizer:
 
     def _tokens_of(self, word: str) -> list[str]:
         """Split what stands between white space, and keep its tokens."""
-        if self._nlp is None or len(self._kept) > _MOST_KEPT:
+        if len(self._kept) > _MOST_KEPT:
+            self._nlp, self._kept = None, {}
+        tokens = simple_tokens(word)
+        self._kept[word] = tokens = self._by_spacy(word) if tokens is None else tokens
+        return tokens
+
+    def _by_spacy(self, word: str) -> list[str]:
+        nlp = self._nlp  # another thread may drop it
+        if nlp is None:
             import spacy
 
-            self._nlp, self._kept = spacy.blank("en"), {}
+            self._nlp = nlp = spacy.blank("en")
             # spaCy's limit protects its parser, which is not used here.
-            self._nlp.max_length = sys.maxsize
+            nlp.max_length = sys.maxsize
         cut = word
         for run in _LONG_RUNS:
             cut = run.sub(r"\1 ", cut)
-        tokens = [token.text for token in self._nlp.make_doc(cut) if not token.is_space]
-        self._kept[word] = tokens
-        return tokens
+        return [token.text for token in nlp.make_doc(cut) if not token.is_space]
 
 
 class Vocabulary:

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from answer_ranking.data_prep import Tokenizer, Vocabulary, load_dataset
+from answer_ranking.data_prep.simple_words import simple_tokens
 from answer_ranking.data_prep.words import plain_text
 
 token_lists = st.lists(st.lists(st.sampled_from("abcdef"), max_size=6), min_size=1, max_size=6)
@@ -61,6 +62,20 @@ def test_texts_are_split_as_spacy_splits_them_whole():
         assert tokenizer([text]) == [expected]
 
 
+def test_simple_words_are_those_that_spacy_leaves_whole():
+    spacy = pytest.importorskip("spacy")
+    nlp, words = spacy.blank("en"), {"Word", "1990", "12345", "I", "a", "US", "McDonald"}
+    for table in load_dataset("sample").splits.values():
+        words |= {word for text in table["candidate"] for word in text.split()}
+    simple = 0
+    for word in sorted(words | set(nlp.tokenizer.rules)):
+        for text in (word, f"{word}?", f"{word},", word.upper(), word.capitalize()):
+            found = simple_tokens(text)
+            simple += found is not None
+            assert found in (None, [token.text for token in nlp(text)])
+    assert simple > 1_000
+
+
 def test_long_runs_without_white_space_are_cut_and_nothing_is_lost():
     pytest.importorskip("spacy")
     text = "a" * 1_300 + " " + "x" * 500 + " " + "!" * 1_200
@@ -75,7 +90,7 @@ def test_words_seen_do_not_pile_up(monkeypatch):
     before = tokenizer(["It isn't xyzzy."])
     assert "xyzzy" in tokenizer._nlp.vocab.strings
     monkeypatch.setattr("answer_ranking.data_prep.vocabulary._MOST_KEPT", 2)
-    assert tokenizer(["Is it?"]) == [["is", "it", "?"]]
+    assert tokenizer(["Is it isn't?"]) == [["is", "it", "is", "n't", "?"]]
     assert "xyzzy" not in tokenizer._nlp.vocab.strings
     assert "xyzzy." not in tokenizer._kept
     assert tokenizer(["It isn't xyzzy."]) == before
