@@ -72,7 +72,7 @@ benchmarks: $(VENV)/installed  ## Measure speed as ratios, and print the table o
 	  --output $(RECORDS)/hyperqa_epoch_wikiqa_450_400.json
 	@$(BIN)/python benchmarks/recurrent_epoch.py --output $(RECORDS)
 	@$(BIN)/python benchmarks/attentive_pooling.py --output $(RECORDS)/attentive_pooling.json
-	@$(BIN)/python benchmarks/cosinet.py --output $(RECORDS)/cosinet_wikiqa.json
+	@$(BIN)/python benchmarks/cosinet.py --models cosinet-list-birnn --output $(RECORDS)/cosinet_wikiqa.json
 	@$(BIN)/python benchmarks/search.py --draw docs/search.png
 	@$(BIN)/python benchmarks/pipelines.py
 	@$(PIP) -e '.[serve]'

@@ -71,11 +71,16 @@ ROWS = (
         least={"ratio": 5},
     ),
     Row(
-        "Cosinet list BiRNN against CA, whole training",
-        "below 8 s; at least 6 times",
+        "Cosinet list BiRNN, whole training",
+        "below 8 s",
+        "cosinet_wikiqa.json",
+        most={"ours": 8},
+    ),
+    Row(
+        "Cosinet list BiRNN against CA list BiRNN",
+        "at least 6 times",
         "cosinet_wikiqa.json",
         least={"ratio": 6},
-        most={"ours": 8},
     ),
     Row(
         "search, 1M, points in memory",
