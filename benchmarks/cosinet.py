@@ -105,17 +105,19 @@ def train_plainly(at_random: bool) -> None:
     """Let Cosinet read padded lists as they are, in random batches if wanted."""
     from keras import ops
 
-    from answer_ranking.models.networks import cosinet
+    from answer_ranking.layers import BucketByLength
+    from answer_ranking.models.networks import pair_ranking
     from answer_ranking.training import listwise
     from answer_ranking.training.batch_stream import batches_of_like_length
 
-    def padded_lists(texts: Any) -> tuple[list[Any], list[Any], Any]:
-        batch, candidates, length = ops.shape(texts)
-        places = ops.arange(batch * candidates, dtype="int32")
-        rows = places // candidates
-        return [ops.reshape(texts, (-1, length))], [rows], ops.reshape(places, (batch, candidates))
+    class PaddedLists(BucketByLength):
+        def call(self, inputs: Any) -> tuple[list[Any], list[Any], Any]:
+            batch, candidates, length = ops.shape(inputs)
+            places = ops.arange(batch * candidates, dtype="int32")
+            texts, rows = ops.reshape(inputs, (-1, length)), places // candidates
+            return [texts], [rows], ops.reshape(places, (batch, candidates))
 
-    cosinet.bucket_candidates = padded_lists
+    pair_ranking.BucketByLength = partial(PaddedLists, buckets=1)
     if at_random:
         # Sorted by nothing.
         listwise.batches_of_like_length = lambda rng, batch_size, sorting, *_: batches_of_like_length(
