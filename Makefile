@@ -70,7 +70,8 @@ RECORDS := benchmarks/results
 benchmarks: $(VENV)/installed  ## Measure speed as ratios, and print the table of goals
 	@$(BIN)/python benchmarks/hyperqa_epoch.py --inputs 450 --dimension 400 \
 	  --output $(RECORDS)/hyperqa_epoch_wikiqa_450_400.json
-	@$(BIN)/python benchmarks/recurrent_epoch.py --output $(RECORDS)
+	@$(BIN)/python benchmarks/recurrent_epoch.py --draw docs/recurrent_epoch.png \
+	  --output $(RECORDS)/recurrent_epoch.json
 	@$(BIN)/python benchmarks/attentive_pooling.py --output $(RECORDS)/attentive_pooling.json
 	@$(BIN)/python benchmarks/cosinet.py --models cosinet-list-birnn --output $(RECORDS)/cosinet_wikiqa.json
 	@$(BIN)/python benchmarks/search.py --draw docs/search.png

@@ -62,13 +62,13 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=4, help="batches timed in a round")
     about = "lengths for the memory"
     parser.add_argument("--lengths", type=int, nargs="*", default=LENGTHS, help=about)
+    parser.add_argument("--draw", type=Path, help="where to draw the chart (default: nowhere)")
     options = parser.parse_args()
     if options.part:
         give_back(measured_apart(*options.part, options=options))
         return
-    output = options.output and options.output / "recurrent_epoch.json"
     counts = ("batch_size", "batches", "rounds", "dimensions", "lengths")
-    check_options(options, *counts, output=output)
+    check_options(options, *counts, output=options.output)
     # Data are found, or downloaded, in a process of its own, as all that takes memory; then the memory is
     # measured: a process starts with the peak of the one that starts it.
     in_own_process(options, DATA)
@@ -78,9 +78,9 @@ def main() -> None:
     speed = {dimension: measure(dimension, options) for dimension in options.dimensions}
     figures = {"options": chosen(options), **collected(speed), "memory": memory}
     report(figures, speed)
-    write_figures(output, figures)
-    if options.output:
-        chart(figures, options.output / "recurrent_epoch.png")
+    write_figures(options.output, figures)
+    if options.draw:
+        chart(figures, options.draw)
 
 
 def measured_apart(name: str, *length: str, options: argparse.Namespace) -> Any:
