@@ -65,15 +65,20 @@ docs: $(VENV)/installed  ## Make the site of README, docs and docstrings, in bui
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "build/site/index.html"
 
-benchmarks: $(VENV)/installed  ## Measure speed as ratios
-	@$(BIN)/python benchmarks/hyperqa_epoch.py
-	@$(BIN)/python benchmarks/recurrent_epoch.py
-	@$(BIN)/python benchmarks/attentive_pooling.py
-	@$(BIN)/python benchmarks/cosinet.py
+RECORDS := benchmarks/results
+
+benchmarks: $(VENV)/installed  ## Measure speed as ratios, and print the table of goals
+	@$(BIN)/python benchmarks/hyperqa_epoch.py --inputs 450 --dimension 400 \
+	  --output $(RECORDS)/hyperqa_epoch_wikiqa_450_400.json
+	@$(BIN)/python benchmarks/recurrent_epoch.py --draw docs/recurrent_epoch.png \
+	  --output $(RECORDS)/recurrent_epoch.json
+	@$(BIN)/python benchmarks/attentive_pooling.py --output $(RECORDS)/attentive_pooling.json
+	@$(BIN)/python benchmarks/cosinet.py --models cosinet-list-birnn --output $(RECORDS)/cosinet_wikiqa.json
 	@$(BIN)/python benchmarks/search.py --draw docs/search.png
 	@$(BIN)/python benchmarks/pipelines.py
 	@$(PIP) -e '.[serve]'
 	@$(BIN)/python benchmarks/service.py
+	@$(BIN)/python benchmarks/table.py
 
 clean:  ## Remove the environment and all outputs
 	rm -rf $(VENV) build outputs

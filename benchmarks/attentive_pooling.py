@@ -3,15 +3,18 @@
     python benchmarks/attentive_pooling.py
 
 A step takes pairs of a question and a correct answer, scores k wrong answers for each, and trains on the
-hardest (dos Santos et al., 2016). Three ways run by turns in one process on the same pairs and weights:
+hardest (dos Santos et al., 2016). The ways run by turns in one process on the same pairs and weights:
 
-plain    every pair of question and wrong answer goes through the whole ranker, questions and answers padded
-         to the longest of the batch, the question encoded anew for each; then the pairs that are trained on;
-search   what training does: questions are encoded once, wrong answers in chunks of like length;
-shared   the same with --share-negatives: k wrong answers for all pairs of a batch together.
+plain       every pair of question and wrong answer goes through the whole ranker, questions and answers
+            padded to the longest of the batch, the question encoded anew for each; then the pairs that are
+            trained on;
+best_plain  the best of plain Keras that we know: every distinct text is encoded once;
+search      what training does: besides, wrong answers go in chunks of like length, words are multiplied once;
+shared      the same with --share-negatives: k wrong answers for all pairs of a batch together;
+gradient    the part of a step that is no search, which is the same in all ways.
 
-plain and search have the same wrong answers, and their losses must agree. A step is search, forward pass and
-gradient; in search and shared the optimizer's update as well, at a learning rate of 0.
+plain, best_plain and search have the same wrong answers, and their losses must agree. A step is search,
+forward pass and gradient; in search and shared the optimizer's update as well, at a learning rate of 0.
 
 Memory is the peak of a process of its own for each model, way and k, TensorFlow itself included.
 """
@@ -43,7 +46,8 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.models.catalogue import CATALOGUE, of_paper
 
 MODELS = [entry.name for entry in of_paper("attentive_pooling")]
-WAYS = ("plain", "search", "shared")
+WAYS = ("plain", "best_plain", "search", "shared", "gradient")
+ROW = "AP-CNN, 50 negatives"
 Step = Callable[[Any], float]
 
 
@@ -70,13 +74,15 @@ def main() -> None:
     times = {name: measure(name, options) for name in options.models}
     report(times, memory, options)
     figures = {"options": chosen(options), "seconds": times, "memory_mib": memory}
+    if "ap-cnn" in times and options.negatives == 50:
+        figures["table"] = {ROW: row_of(times["ap-cnn"])}
     write_figures(options.output, figures)
 
 
 def peaks(name: str, options: argparse.Namespace) -> dict[str, list[float]]:
     """Measure a model's peak memory by way and k."""
     found: dict[str, list[float]] = {}
-    for way in WAYS:
+    for way in WAYS[:-1]:
         found[way] = []
         for negatives in options.memory:
             apart = in_own_process(options, name, way, negatives=negatives, batches=1)
@@ -106,8 +112,12 @@ def prepare(name: str, options: argparse.Namespace) -> tuple[dict[str, Step], di
     steps, batches = {}, {}
     for way in ("search", "shared"):
         steps[way], batches[way] = searched(ranker, name, encoded.train, way == "shared", options)
-    steps["plain"] = plain_step(ranker, entry.training["margin"])
-    batches["plain"] = list(map(rectangles, batches["search"]))
+    margin = entry.training["margin"]
+    batches["plain"] = batches["gradient"] = list(map(rectangles, batches["search"]))
+    batches["best_plain"] = list(map(texts_once, batches["search"]))
+    steps["plain"] = plain_step(ranker, margin, partial(hardest_of_pairs, ranker))
+    steps["best_plain"] = plain_step(ranker, margin, partial(hardest_of_texts, ranker))
+    steps["gradient"] = plain_step(ranker, margin, lambda question, wrong: wrong[:, 0])
     return steps, batches
 
 
@@ -137,27 +147,44 @@ def searched(ranker, name: str, train, share: bool, options: argparse.Namespace)
     return take, list(islice(source, options.batches))
 
 
-def plain_step(ranker, margin: float) -> Step:
-    """Make the step that scores every pair by the whole ranker."""
+def plain_step(ranker, margin: float, hardest: Callable) -> Step:
+    """Make the step of plain Keras, with a function that finds the hardest wrong answers' words."""
     import tensorflow as tf
 
-    matrix = tf.TensorSpec((None, None), tf.int32)
-    block = tf.TensorSpec((None, None, None), tf.int32)
-
-    @tf.function(input_signature=[matrix, matrix, block])
-    def plain(question, correct, wrong):
-        shape = tf.shape(wrong)
-        pairs = tf.repeat(question, shape[1], axis=0), tf.reshape(wrong, (-1, shape[2]))
-        best = tf.argmax(tf.reshape(ranker(pairs), shape[:2]), axis=1)
+    @tf.function(reduce_retracing=True)
+    def plain(question, correct, *wrong):
+        wrong = hardest(question, *wrong)
         weights = [variable.value for variable in ranker.trainable_variables]
         with tf.GradientTape() as tape:
             right = ranker([question, correct], training=True)
-            hardest = ranker([question, tf.gather(wrong, best, batch_dims=1)], training=True)
-            loss = tf.reduce_mean(tf.nn.relu(margin - right + hardest))
+            loss = tf.reduce_mean(tf.nn.relu(margin - right + ranker([question, wrong], training=True)))
         # One number of each gradient keeps them all from being pruned.
         return loss, [tf.reshape(gradient, (-1,))[0] for gradient in tape.gradient(loss, weights)]
 
     return lambda batch: float(plain(*batch)[0])
+
+
+def hardest_of_pairs(ranker, question, wrong):
+    """Score every pair of a question and one of its wrong answers by the whole ranker."""
+    import tensorflow as tf
+
+    shape = tf.shape(wrong)
+    pairs = tf.repeat(question, shape[1], axis=0), tf.reshape(wrong, (-1, shape[2]))
+    best = tf.argmax(tf.reshape(ranker(pairs), shape[:2]), axis=1)
+    return tf.gather(wrong, best, batch_dims=1)
+
+
+def hardest_of_texts(ranker, question, texts, pair_question, pair_text, choice):
+    """Encode every text once, and score the pairs of their encodings."""
+    import keras
+    import tensorflow as tf
+
+    encode = ranker.get_layer("encoder")
+    questions = [tf.gather(x, pair_question) for x in keras.tree.flatten(encode(question))]
+    answers = [tf.gather(x, pair_text) for x in keras.tree.flatten(encode(texts))]
+    scores = ranker.get_layer("matcher")([*questions, *answers])
+    best = tf.argmax(tf.gather(scores, choice), axis=1)
+    return tf.gather(texts, tf.gather(pair_text, tf.gather(choice, best, batch_dims=1)))
 
 
 def rectangles(batch) -> list:
@@ -170,6 +197,12 @@ def rectangles(batch) -> list:
     return [batch["question"], batch["correct"], np.ascontiguousarray(wrong)]
 
 
+def texts_once(batch) -> list:
+    """Lay out the wrong answers of a batch, each once, and which of them meet which question."""
+    names = ("question", "correct", "sampled", "pair_question", "pair_text", "choice")
+    return [batch[name] for name in names]
+
+
 def measure(name: str, options: argparse.Namespace) -> dict[str, list[float]]:
     """Time the ways by turns; give each way's seconds per batch in every round."""
     steps, batches = prepare(name, options)
@@ -179,14 +212,29 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, list[float]]:
 
     # The first time the steps are traced.
     losses = {way: all_batches(way) for way in WAYS}
-    for one, other in zip(losses["plain"], losses["search"], strict=True):
-        if abs(one - other) > 1e-4 * max(1.0, abs(one)):
-            raise RuntimeError(f"the losses differ: plain {one}, search {other}")
+    for way in ("best_plain", "search"):
+        for one, other in zip(losses["plain"], losses[way], strict=True):
+            if abs(one - other) > 1e-4 * max(1.0, abs(one)):
+                raise RuntimeError(f"the losses differ: plain {one}, {way} {other}")
 
     def per_batch(way: str) -> float:
         return seconds(partial(all_batches, way)) / len(batches[way])
 
     return by_turns(options.rounds, {way: partial(per_batch, way) for way in WAYS})
+
+
+def row_of(times: dict[str, list[float]]) -> dict[str, Any]:
+    """Give the row of the table of goals."""
+    share = statistics.median(times["gradient"]) / statistics.median(times["search"])
+    cause = (
+        f"the gradient of the pairs that are trained on, the same in all ways, takes {share:.0%} of our step"
+    )
+    return {
+        "ours": times["search"],
+        "plain": times["plain"],
+        "best_plain": times["best_plain"],
+        "cause": cause,
+    }
 
 
 def report(times: dict, memory: dict, options: argparse.Namespace) -> None:
@@ -195,10 +243,13 @@ def report(times: dict, memory: dict, options: argparse.Namespace) -> None:
     rows = []
     for name, of_way in times.items():
         medians = [1000 * statistics.median(times) for times in of_way.values()]
-        search = in_words(ratios(of_way["plain"], of_way["search"]))
-        shared = in_words(ratios(of_way["plain"], of_way["shared"]))
-        rows.append([CATALOGUE[name].title, *medians, search, shared])
-    print_table(["model, ms/step", *WAYS, "plain / search", "plain / shared"], rows)
+        found = [
+            in_words(ratios(of_way[slow], of_way[fast]))
+            for slow, fast in (("plain", "search"), ("best_plain", "search"), ("plain", "shared"))
+        ]
+        rows.append([CATALOGUE[name].title, *medians, *found])
+    titles = ["plain / search", "best / search", "plain / shared"]
+    print_table(["model, ms/step", *WAYS, *titles], rows)
     if options.memory:
         print("\nPeak memory (MiB) of a process that does one step, by wrong answers per pair")
         rows = []

@@ -18,6 +18,8 @@ from answer_ranking.base.files import atomic_write, check_writable
 from answer_ranking.data_prep.dataset import find_description
 
 _RESULT = "RESULT "
+# Options that do not say what is measured.
+_PLACES = ("part", "output", "draw")
 
 
 def arguments(page: str) -> argparse.ArgumentParser:
@@ -70,7 +72,7 @@ def in_own_process(options: argparse.Namespace, *part: Any, **changed: Any) -> A
     """
     words = ["--part", *map(str, part)]
     for name, value in {**vars(options), **changed}.items():
-        if value is not None and name not in ("part", "output"):
+        if value is not None and name not in _PLACES:
             values = value if isinstance(value, list | tuple) else [value]
             words += [f"--{name.replace('_', '-')}", *map(str, values)]
     command = [sys.executable, sys.argv[0], *words]
@@ -137,9 +139,7 @@ def _cell(value: Any) -> str:
 
 def chosen(options: argparse.Namespace) -> dict[str, Any]:
     """Give the options as a record of figures has them."""
-    kept = dict(vars(options))
-    del kept["part"], kept["output"]
-    return kept
+    return {name: value for name, value in vars(options).items() if name not in _PLACES}
 
 
 def write_figures(path: str | Path | None, figures: Mapping[str, Any]) -> None:

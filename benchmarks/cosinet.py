@@ -5,6 +5,10 @@
 Each model is trained as in the paper (3 epochs), with dev scored after every epoch, on two cores or what
 there is; then it ranks the test split. Every round runs each model once, in a process of its own, so that
 drifting machines and peak memory do not blur the ratios. BM25 ranks the same questions from the same words.
+
+Cosinet over lists stands beside two plain ways of training it: lists that are padded to their longest one and
+its longest candidate, in random batches (plain), and in batches of like length (best plain). XLA compiles
+none of them: it would compile every length anew.
 """
 
 import argparse
@@ -39,6 +43,10 @@ COMPARED = {
 }
 """Models of the catalogue, and those that they are compared with."""
 BM25 = "BM25"
+LISTS = "cosinet-list-birnn"
+PLAIN = {f"{LISTS}, padded, random": "plain", f"{LISTS}, padded": "best_plain"}
+"""The plain ways of training Cosinet over lists, and their places in the table of goals."""
+WHOLE, AGAINST_CA = "Cosinet list BiRNN, whole training", "Cosinet list BiRNN against CA list BiRNN"
 
 
 def main() -> None:
@@ -47,6 +55,8 @@ def main() -> None:
     parser.add_argument("--embeddings", nargs="+", default=["glove-6b-50d"], help="word vectors")
     about = "random dimensions beside them; 300 in all"
     parser.add_argument("--identity-dimensions", type=int, default=250, help=about)
+    about = "models to train, each with the one that it is compared with"
+    parser.add_argument("--models", nargs="+", choices=COMPARED, default=list(COMPARED), help=about)
     parser.add_argument("--epochs", type=int, default=3, help="passes over the training data")
     options = parser.parse_args()
     if options.part:
@@ -54,7 +64,9 @@ def main() -> None:
         give_back(rank_by_bm25(options) if name == BM25 else train_and_rank(name, options))
         return
     check_options(options, "rounds", "epochs", output=options.output)
-    names = (*COMPARED, *COMPARED.values(), BM25)
+    names = [*options.models, *(COMPARED[name] for name in options.models), BM25]
+    if LISTS in options.models:
+        names += PLAIN
     children = {name: partial(in_own_process, options, name) for name in names}
     report(by_turns(options.rounds, children), options)
 
@@ -70,7 +82,9 @@ def train_and_rank(name: str, options: argparse.Namespace) -> dict[str, Any]:
         options.embeddings,
         identity_dimensions=options.identity_dimensions,
     )
-    entry = CATALOGUE[name]
+    if name in PLAIN:
+        train_plainly(at_random=PLAIN[name] == "plain")
+    entry = CATALOGUE[name.partition(",")[0]]
     model, training = options_of(entry, {**entry.training, "epochs": options.epochs})
     start = time.perf_counter()
     ranker, fitted = train(entry, model, training, data, Seed(0))
@@ -79,12 +93,36 @@ def train_and_rank(name: str, options: argparse.Namespace) -> dict[str, Any]:
     score()
     return {
         "training": spent,
-        "epochs": statistics.median(epoch["seconds"] for epoch in fitted.history),
+        "epochs": [epoch["seconds"] for epoch in fitted.history],
         "dev_map": fitted.history[fitted.best_epoch]["dev_map"],
         "questions_per_second": data.test.n_questions / seconds(score),
         "parameters": sum(v.shape.num_elements() for v in ranker.trainable_variables),
         "peak_mib": peak_mib(),
     }
+
+
+def train_plainly(at_random: bool) -> None:
+    """Let Cosinet read padded lists as they are, in random batches if wanted."""
+    from keras import ops
+
+    from answer_ranking.layers import BucketByLength
+    from answer_ranking.models.networks import pair_ranking
+    from answer_ranking.training import listwise
+    from answer_ranking.training.batch_stream import batches_of_like_length
+
+    class PaddedLists(BucketByLength):
+        def call(self, inputs: Any) -> tuple[list[Any], list[Any], Any]:
+            batch, candidates, length = ops.shape(inputs)
+            places = ops.arange(batch * candidates, dtype="int32")
+            texts, rows = ops.reshape(inputs, (-1, length)), places // candidates
+            return [texts], [rows], ops.reshape(places, (batch, candidates))
+
+    pair_ranking.BucketByLength = partial(PaddedLists, buckets=1)
+    if at_random:
+        # Sorted by nothing.
+        listwise.batches_of_like_length = lambda rng, batch_size, sorting, *_: batches_of_like_length(
+            rng, batch_size, (0 * sorting[0], 1)
+        )
 
 
 def rank_by_bm25(options: argparse.Namespace) -> dict[str, Any]:
@@ -108,22 +146,44 @@ def rank_by_bm25(options: argparse.Namespace) -> dict[str, Any]:
 
 def report(runs: dict[str, list[dict]], options: argparse.Namespace) -> None:
     """Print medians over the rounds, and the ratios within rounds."""
-    measures = ("parameters", "training", "epochs", "peak_mib", "questions_per_second")
+    measures = ("parameters", "training", "peak_mib", "questions_per_second")
     rows = []
     for name, results in runs.items():
         title = CATALOGUE[name].title if name in CATALOGUE else name
-        rows.append([title, *(median_of(results, measure) for measure in measures)])
-    print_table(["model", "parameters", "training, s", "s/epoch", "peak MiB", "questions/s"], rows)
+        epochs = [statistics.median(each["epochs"]) for each in results if "epochs" in each]
+        figures = [median_of(results, measure) for measure in measures]
+        rows.append([title, *figures, statistics.median(epochs) if epochs else ""])
+    print_table(["model", "parameters", "training, s", "peak MiB", "questions/s", "s/epoch"], rows)
     found = {}
-    for ours, theirs in COMPARED.items():
+    for ours in options.models:
+        theirs = COMPARED[ours]
         found[ours] = ratios(values(runs[theirs], "training"), values(runs[ours], "training"))
         title, other = CATALOGUE[ours].title, CATALOGUE[theirs].title
         print(f"training {other} / {title}: {in_words(found[ours])}")
     figures = {"options": chosen(options), "runs": runs, "training_ratios": found}
+    if LISTS in options.models:
+        figures["table"] = rows_of_lists(runs)
     write_figures(options.output, figures)
 
 
-def values(results: list[dict], measure: str) -> list[float]:
+def rows_of_lists(runs: dict[str, list[dict]]) -> dict[str, dict[str, Any]]:
+    """Give the rows of the table of goals."""
+    ours, theirs = values(runs[LISTS], "training"), values(runs[COMPARED[LISTS]], "training")
+    plain = {way: values(runs[name], "training") for name, way in PLAIN.items()}
+    tracing, epoch = [], []
+    for first, *later in values(runs[LISTS], "epochs"):
+        epoch.append(statistics.median(later or [first]))
+        tracing.append(first - epoch[-1])
+    cause = (
+        f"tracing the first step takes {statistics.median(tracing):.1f} s, and each epoch's steps "
+        f"{statistics.median(epoch):.1f} s; the rest is dev and making the model"
+    )
+    # CA reads batches of like length and candidates in buckets, too: there is no better plain way.
+    against = {"ours": ours, "plain": theirs, "best_plain": theirs, "cause": cause}
+    return {WHOLE: {"ours": ours, **plain, "cause": cause}, AGAINST_CA: against}
+
+
+def values(results: list[dict], measure: str) -> list[Any]:
     """Give a measure of every round, where a model has it."""
     return [result[measure] for result in results if measure in result]
 

@@ -1,12 +1,18 @@
-"""Seconds per epoch of HyperQA: the packed way of this project against plain Keras `fit` on padded texts.
+"""Seconds per epoch of HyperQA: the packed way of this project against plain Keras `fit`.
 
     python benchmarks/hyperqa_epoch.py --dataset wikiqa
 
-Both ways train the same model from the same first weights on the same question-answer pairs in the same
-batches, and must arrive at the same loss. Plain: (question, correct, wrong) triples, padded to the longest
-text of the batch, through `keras.Model.fit`.
-Packed: every distinct word of a batch projected once, every text encoded once, a question's answers scored
-together. The ways take turns, each in a process of its own.
+All ways train the same model from the same first weights on the same question-answer pairs, dropout included,
+and must arrive at the same loss.
+
+plain       (question, correct, wrong) triples, padded to the longest text of the batch;
+best_plain  questions of like length together, and every text of a batch encoded once: the best of plain Keras
+            that we know (triples of like length take longer);
+packed      what training does: every distinct word of a batch projected once, every text encoded once;
+products    no training: the matrix products of packed alone, which no way of encoding words once goes below.
+
+The ways take turns, each in a process of its own. XLA compiles none of them: it would compile every length
+anew.
 """
 
 import argparse
@@ -27,13 +33,16 @@ from common import (
     peak_mib,
     print_table,
     ratios,
+    seconds,
     write_figures,
 )
 
 from answer_ranking.base.command import run_command
 from answer_ranking.models.catalogue import CATALOGUE
 
-WAYS = ("plain", "packed")
+WAYS = ("packed", "plain", "best_plain")
+PRODUCTS = "products"
+ROW = "HyperQA epoch, WikiQA 450 -> 400"
 MARGIN, RATE, LARGEST_GRADIENT = 0.5, 0.1, 1.0
 
 
@@ -41,7 +50,7 @@ def main() -> None:
     """Measure both ways by turns and print the table."""
     parser = model_arguments(__doc__, dataset="wikiqa", rounds=3)
     about = "epochs per run; the first is not counted"
-    parser.add_argument("--epochs", type=int, default=6, help=about)
+    parser.add_argument("--epochs", type=int, default=3, help=about)
     parser.add_argument("--batch-size", type=int, default=32, help="questions in a batch")
     about = "dimensions of the word vectors, at least 50"
     parser.add_argument("--inputs", type=int, default=300, help=about)
@@ -57,7 +66,7 @@ def main() -> None:
     check_least(options, "epochs", 2)
     check_least(options, "inputs", 50)
     without_dropout = {way: in_own_process(options, way, dropout=0.0) for way in WAYS}
-    children = {way: partial(in_own_process, options, way) for way in WAYS}
+    children = {way: partial(in_own_process, options, way) for way in (*WAYS, PRODUCTS)}
     report(by_turns(options.rounds, children), without_dropout, options)
 
 
@@ -93,7 +102,10 @@ def measure(way: str, options: argparse.Namespace) -> dict[str, Any]:
     method = make_method(entry.method, train, settings)
     trainer = method.trainer(model)
     batches = BatchStream(method, trainer)
-    spent = (train_packed if way == "packed" else train_plain)(model, trainer, batches)
+    if way == PRODUCTS:
+        return {"seconds": time_products(batches, model), **sizes(batches)}
+    train_way = {"packed": train_packed, "plain": train_plain, "best_plain": train_best_plain}[way]
+    spent = train_way(model, trainer, batches)
     return {
         "seconds": spent,
         "loss": mean_hinge(train, score(model, train)),
@@ -120,12 +132,34 @@ def train_plain(model, _, batches) -> list[float]:
     question, correct, wrong = map(model.get_layer("encoder"), inputs)
     matcher = model.get_layer("matcher")
     gap = keras.ops.subtract(matcher([question, correct]), matcher([question, wrong]))
+    return timed_fit(compiled_plain(inputs, gap), as_dataset(padded_triples, 3, 0, batches), batches)
+
+
+def train_best_plain(model, _, batches) -> list[float]:
+    """Train by Keras on batches of like length, every text encoded once; give the seconds of every epoch."""
+    import keras
+
+    texts = [keras.Input((None,), dtype="int32", name=name) for name in ("question", "answer")]
+    places = [keras.Input((), dtype="int32", name=name) for name in ("owner", "correct", "wrong")]
+    questions, answers = map(model.get_layer("encoder"), texts)
+    owner, correct, wrong = places
+    scores = model.get_layer("matcher")([keras.ops.take(questions, owner, axis=0), answers])
+    gap = keras.ops.take(scores, correct, axis=0) - keras.ops.take(scores, wrong, axis=0)
+    trainer = compiled_plain([*texts, *places], gap)
+    return timed_fit(trainer, as_dataset(texts_once, 2, 3, batches), batches)
+
+
+def compiled_plain(inputs, gap):
+    """Compile a plain Keras model that trains by the hinge of the gaps of its pairs."""
+    import keras
+
     trainer = keras.Model(inputs, gap)
     trainer.compile(
         optimizer=keras.optimizers.Adagrad(RATE, global_clipnorm=LARGEST_GRADIENT),
         loss=lambda _, gap: keras.ops.sum(keras.ops.relu(MARGIN - gap)),
+        jit_compile=False,
     )
-    return timed_fit(trainer, padded_triples(batches), batches)
+    return trainer
 
 
 def timed_fit(trainer, dataset, batches) -> list[float]:
@@ -147,42 +181,87 @@ def timed_fit(trainer, dataset, batches) -> list[float]:
     return marks
 
 
-def padded_triples(batches):
-    """Give the same pairs in the same batches, as padded triples."""
+def as_dataset(arrays_of, n_matrices: int, n_rows: int, batches):
+    """Feed what a function makes of an epoch's draw to Keras, with a target that counts the pairs."""
     import numpy as np
     import tensorflow as tf
 
-    split = batches.method.split
-
     def generate() -> Iterator[tuple]:
         drawn = batches.method.sampler.draw(batches.epoch)
-        size = batches.method.options.batch_size
-        for start in range(0, len(drawn.questions), size):
-            questions, correct, wrong = pairs(drawn, start, start + size)
-            padded = (
-                split.questions.padded(questions),
-                split.candidates.padded(correct),
-                split.candidates.padded(wrong),
-            )
-            yield padded, np.zeros(len(questions), np.float32)
+        for arrays, n_pairs in arrays_of(drawn, batches):
+            yield tuple(arrays), np.zeros(n_pairs, np.float32)
 
-    matrix = tf.TensorSpec((None, None), tf.int32)
-    signature = ((matrix, matrix, matrix), tf.TensorSpec((None,), tf.float32))
+    specs = [tf.TensorSpec((None, None), tf.int32)] * n_matrices + [tf.TensorSpec((None,), tf.int32)] * n_rows
+    signature = (tuple(specs), tf.TensorSpec((None,), tf.float32))
     dataset = tf.data.Dataset.from_generator(generate, output_signature=signature)
     return dataset.apply(tf.data.experimental.assert_cardinality(len(batches))).prefetch(4)
 
 
-def pairs(drawn, start: int, stop: int) -> list:
+def padded_triples(drawn, batches) -> Iterator[tuple]:
+    """Give the same pairs in the same batches as training has, as padded triples."""
+    split, size = batches.method.split, batches.method.options.batch_size
+    for start in range(0, len(drawn.questions), size):
+        questions, correct, wrong = pairs(drawn, range(start, min(start + size, len(drawn.questions))))
+        padded = [
+            split.questions.padded(questions),
+            split.candidates.padded(correct),
+            split.candidates.padded(wrong),
+        ]
+        yield padded, len(questions)
+
+
+def texts_once(drawn, batches) -> Iterator[tuple]:
+    """Give batches of questions of like length: their texts, each once, and the places of the pairs."""
+    import numpy as np
+
+    from answer_ranking.training.batch_stream import batches_of_like_length
+
+    split, size = batches.method.split, batches.method.options.batch_size
+    longest = np.maximum.reduceat(split.candidates.lengths[drawn.rows], drawn.offsets[:-1])
+    rng = np.random.default_rng(batches.epoch)
+    for group in batches_of_like_length(rng, size, (longest, len(batches))):
+        _, correct, wrong = pairs(drawn, group)
+        rows = np.concatenate([drawn.rows[drawn.offsets[i] : drawn.offsets[i + 1]] for i in group])
+        n_answers = np.diff(drawn.offsets)[group]
+        # A row stands in one question: its place tells the pair.
+        place = np.zeros(split.n_rows, np.int32)
+        place[rows] = np.arange(len(rows))
+        owner = np.repeat(np.arange(len(group), dtype=np.int32), n_answers)
+        texts = [split.questions.padded(drawn.questions[group]), split.candidates.padded(rows)]
+        yield [*texts, owner, place[correct], place[wrong]], len(correct)
+
+
+def pairs(drawn, numbers) -> list:
     """Set each correct answer of some questions against each wrong one: questions, correct and wrong rows."""
     import numpy as np
 
     triples = []
-    for i in range(start, min(stop, len(drawn.questions))):
+    for i in numbers:
         rows, n_correct = drawn.rows[drawn.offsets[i] : drawn.offsets[i + 1]], drawn.n_correct[i]
         correct, wrong = rows[:n_correct], rows[n_correct:]
         question = np.full(len(correct) * len(wrong), drawn.questions[i])
         triples.append((question, np.repeat(correct, len(wrong)), np.tile(wrong, len(correct))))
     return list(map(np.concatenate, zip(*triples, strict=True)))
+
+
+def time_products(batches, model) -> list[float]:
+    """Multiply as many words as an epoch's batches have, forward and for the kernel's gradient."""
+    import tensorflow as tf
+
+    kernel = tf.random.normal(model.get_layer("encoder").get_layer("projection").kernel.shape)
+    epoch = []
+    for batch in batches:
+        n_words = len(batch["words"])
+        words = tf.random.normal((n_words, kernel.shape[0]))
+        epoch.append((words, tf.random.normal((n_words, kernel.shape[1]))))
+
+    def multiply() -> None:
+        for words, gradients in epoch:
+            tf.matmul(words, kernel)
+            last = tf.matmul(words, gradients, transpose_a=True)
+        last.numpy()
+
+    return [seconds(multiply) for _ in range(batches.method.options.epochs)]
 
 
 def sizes(batches) -> dict[str, float]:
@@ -192,7 +271,7 @@ def sizes(batches) -> dict[str, float]:
         words += len(batch["words"])
         tokens += len(batch["word_of_token"])
         n_pairs += len(batch["correct"])
-    return {"pairs": n_pairs, "tokens_per_word": tokens / words}
+    return {"pairs": n_pairs, "words": words, "tokens_per_word": tokens / words}
 
 
 def mean_hinge(split, scores) -> float:
@@ -209,27 +288,45 @@ def mean_hinge(split, scores) -> float:
 
 def report(runs: dict, without_dropout: dict, options: argparse.Namespace) -> None:
     """Print what was measured, as ratios of this one run."""
-    ways, per_epoch = {}, {}
-    for way, results in runs.items():
-        # The first epoch traces the steps.
-        per_epoch[way] = [statistics.median(each["seconds"][1:]) for each in results]
+    # The first epoch traces the steps.
+    per_epoch = {way: [statistics.median(each["seconds"][1:]) for each in runs[way]] for way in runs}
+    ways = {}
+    for way in WAYS:
         ways[way] = {
             "seconds": statistics.median(per_epoch[way]),
             "best": min(per_epoch[way]),
             "seconds_without_dropout": statistics.median(without_dropout[way]["seconds"][1:]),
             "loss_without_dropout": without_dropout[way]["loss"],
-            "peak_mib": max(each["peak_mib"] for each in results),
+            "peak_mib": max(each["peak_mib"] for each in runs[way]),
         }
     first = runs["packed"][0]
     n_pairs, repeated = first["pairs"], first["tokens_per_word"]
     print(f"{options.dataset}: {n_pairs:,} pairs an epoch, {repeated:.1f} words per distinct word")
     rows = [[way, *row.values()] for way, row in ways.items()]
     print_table(["way", "s/epoch", "best", "without dropout", "loss then", "peak MiB"], rows)
-    found = ratios(per_epoch["plain"], per_epoch["packed"])
-    plain, packed = (ways[way]["seconds_without_dropout"] for way in WAYS)
-    print(f"plain / packed with dropout {options.dropout}: {in_words(found)}")
-    print(f"plain / packed without dropout: {plain / packed:.2f}")
-    write_figures(options.output, {"ways": ways, "ratios": found})
+    found = {way: ratios(per_epoch[way], per_epoch["packed"]) for way in ("plain", "best_plain")}
+    for way, of_way in found.items():
+        print(f"{way} / packed with dropout {options.dropout}: {in_words(of_way)}")
+    cause = cause_of(per_epoch, first["words"], options)
+    print(cause)
+    row = {
+        "ours": per_epoch["packed"],
+        "plain": per_epoch["plain"],
+        "best_plain": per_epoch["best_plain"],
+        "cause": cause,
+    }
+    write_figures(options.output, {"ways": ways, "ratios": found, "table": {ROW: row}})
+
+
+def cause_of(per_epoch: dict[str, list[float]], n_words: int, options: argparse.Namespace) -> str:
+    """Say how much of an epoch the matrix products take that no order of work can spare."""
+    alone = statistics.median(per_epoch[PRODUCTS])
+    share = alone / statistics.median(per_epoch["packed"])
+    speed = 4e-9 * n_words * options.inputs * options.dimension / alone
+    return (
+        f"the two matrix products of every distinct word alone take {alone:.2f} s, "
+        f"{share:.0%} of the epoch, at {speed:.0f} GFLOP/s"
+    )
 
 
 if __name__ == "__main__":

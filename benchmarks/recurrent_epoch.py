@@ -2,11 +2,13 @@
 
     python benchmarks/recurrent_epoch.py
 
-All models see the same batches of TRAIN-ALL's pairs, drawn at random and padded to the longest text of the
-batch, with 300-dimensional random word vectors. A step is forward and backward (cross entropy, without
-dropout and without the update); --batches of them are timed and extrapolated to the epoch. The models take
-turns, and the median over the rounds counts. AP-BiLSTM is a bidirectional Keras LSTM for both texts with
-attentive pooling (dos Santos et al., 2016) and cosine. No step is compiled by XLA.
+All models see the same batches of TRAIN-ALL's pairs, padded to the longest text of the batch, with
+300-dimensional random word vectors: drawn at random, as the plain way has them, and of like length, as
+training has them. A step is forward and backward (cross entropy, with dropout, without the update); of each
+kind --batches are timed, those of like length spread over all lengths, and extrapolated to the epoch. All
+take turns, and the median over the rounds counts. AP-BiLSTM is a bidirectional Keras LSTM for both texts with
+attentive pooling (dos Santos et al., 2016) and cosine. No step is compiled by XLA, which takes half a minute
+to compile the LSTM for one length.
 
 Memory is the peak of a process of its own for each model and length, both texts being that long, TensorFlow
 itself included.
@@ -40,13 +42,18 @@ MODELS = {"LSTM": "lstm", "AP-BiLSTM": "ap-bilstm", "QRNN": "qrnn", "CTRN": "ctr
 """The models' names in the paper's figure and in the catalogue."""
 RATIOS = (("LSTM", "CTRN"), ("AP-BiLSTM", "CTRN"), ("CTRN", "QRNN"))
 LENGTHS = (50, 100, 200, 400, 800)
+KINDS = ("random", "like length")
+"""The kinds of batches; training has those of like length."""
+ROWS = {"CTRN against LSTM, d = 512": "LSTM", "CTRN against QRNN, d = 512": "QRNN"}
+"""The rows of the table of goals, and whom CTRN is compared with there."""
 DATA = "data"
-_STEPS_OF_A_LENGTH = 5
+_PRODUCTS = "products"
+_STEPS_OF_A_LENGTH = 2
 
 
 def main() -> None:
     """Measure by turns, print the tables, and write figures and chart."""
-    parser = model_arguments(__doc__, dataset="trecqa", rounds=5)
+    parser = model_arguments(__doc__, dataset="trecqa", rounds=3)
     about = "its training set (default: its first, TRAIN-ALL)"
     parser.add_argument("--variant", default=None, help=about)
     about = "sizes d of the models"
@@ -55,13 +62,13 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=4, help="batches timed in a round")
     about = "lengths for the memory"
     parser.add_argument("--lengths", type=int, nargs="*", default=LENGTHS, help=about)
+    parser.add_argument("--draw", type=Path, help="where to draw the chart (default: nowhere)")
     options = parser.parse_args()
     if options.part:
         give_back(measured_apart(*options.part, options=options))
         return
-    output = options.output and options.output / "recurrent_epoch.json"
     counts = ("batch_size", "batches", "rounds", "dimensions", "lengths")
-    check_options(options, *counts, output=output)
+    check_options(options, *counts, output=options.output)
     # Data are found, or downloaded, in a process of its own, as all that takes memory; then the memory is
     # measured: a process starts with the peak of the one that starts it.
     in_own_process(options, DATA)
@@ -71,9 +78,9 @@ def main() -> None:
     speed = {dimension: measure(dimension, options) for dimension in options.dimensions}
     figures = {"options": chosen(options), **collected(speed), "memory": memory}
     report(figures, speed)
-    write_figures(output, figures)
-    if options.output:
-        chart(figures, options.output / "recurrent_epoch.png")
+    write_figures(options.output, figures)
+    if options.draw:
+        chart(figures, options.draw)
 
 
 def measured_apart(name: str, *length: str, options: argparse.Namespace) -> Any:
@@ -115,7 +122,7 @@ def step_of(model):
     def step(question, answer, labels):
         weights = [variable.value for variable in model.trainable_variables]
         with tf.GradientTape() as tape:
-            scores = model([question, answer], training=False)
+            scores = model([question, answer], training=True)
             losses = tf.nn.sigmoid_cross_entropy_with_logits(logits=scores, labels=labels)
             loss = tf.reduce_mean(losses)
         # One number of each gradient keeps them all from being pruned.
@@ -134,59 +141,130 @@ def run(step, batches) -> None:
 
 
 def measure(dimension: int, options: argparse.Namespace) -> dict[str, Any]:
-    """Time all models by turns on the same batches."""
+    """Time all models by turns on the same batches; seconds per epoch by kind of batch and model."""
     import numpy as np
 
     from answer_ranking.data_prep import encode_dataset, load_dataset
 
     encoded = encode_dataset(load_dataset(options.dataset, options.variant))
     train, rng = encoded.train, np.random.default_rng(0)
-    size = min(options.batch_size, train.n_rows)
     word_vectors = np.float32(0.1 * rng.normal(size=(len(encoded.vocabulary), 300)))
-    batches, words, cells = [], 0, 0
-    for _ in range(options.batches):
-        rows = rng.choice(train.n_rows, size, replace=False)
-        question = train.questions.padded(train.question_of_row[rows])
-        answer = train.candidates.padded(rows)
-        batches.append((question, answer, np.float32(train.labels[rows])))
-        words += np.count_nonzero(question) + np.count_nonzero(answer)
-        cells += question.size + answer.size
     steps = {name: step_of(build(name, word_vectors, dimension)) for name in MODELS}
-    for step in steps.values():
-        run(step, batches[:1])
-    epochs = train.n_rows / size / len(batches)
+    ways, real_words = {}, {}
+    for kind, groups in groups_of_rows(train, rng, options).items():
+        batches = [batch_of(train, rows) for rows in groups]
+        real_words[kind] = share_of_words(batches)
+        epochs = train.n_rows / sum(map(len, groups))
+        works = {name: partial(run, step, batches) for name, step in steps.items()}
+        works[_PRODUCTS] = products(batches, dimension)
+        for name, work in works.items():
+            work()
+            ways[kind, name] = partial(per_epoch, work, epochs)
+    times = by_turns(options.rounds, ways)
+    by_kind = {kind: {name: times[kind, name] for name in (*MODELS, _PRODUCTS)} for kind in KINDS}
+    return {"seconds": by_kind, "pairs": train.n_rows, "real_words": real_words}
 
-    def per_epoch(step) -> float:
-        return seconds(partial(run, step, batches)) * epochs
 
-    times = by_turns(options.rounds, {name: partial(per_epoch, step) for name, step in steps.items()})
-    return {"seconds": times, "pairs": train.n_rows, "real_words": words / cells}
+def per_epoch(work, epochs: float) -> float:
+    """Time some batches, and extrapolate to an epoch."""
+    return seconds(work) * epochs
+
+
+def groups_of_rows(train, rng, options: argparse.Namespace) -> dict[str, list]:
+    """Choose the rows of the batches of each kind; those of like length are quantiles of an epoch's."""
+    import numpy as np
+
+    from answer_ranking.training.batch_stream import batches_of_like_length
+
+    size, n = min(options.batch_size, train.n_rows), options.batches
+    lengths = train.candidates.lengths
+    epoch = batches_of_like_length(rng, size, (lengths, 32))
+    epoch.sort(key=lambda rows: lengths[rows].max())
+    places = (np.arange(n) + 0.5) * len(epoch) / n
+    at_random = [rng.choice(train.n_rows, size, replace=False) for _ in range(n)]
+    return {"random": at_random, "like length": [epoch[int(place)] for place in places]}
+
+
+def batch_of(train, rows) -> tuple:
+    """Lay out a batch of pairs: questions, answers and labels."""
+    import numpy as np
+
+    question = train.questions.padded(train.question_of_row[rows])
+    return question, train.candidates.padded(rows), np.float32(train.labels[rows])
+
+
+def share_of_words(batches) -> float:
+    """Tell how much of the padded texts is words."""
+    import numpy as np
+
+    words = sum(np.count_nonzero(text) for batch in batches for text in batch[:2])
+    return words / sum(text.size for batch in batches for text in batch[:2])
+
+
+def products(batches, dimension: int):
+    """Make the function that does CTRN's matrix products alone, of the words that are there.
+
+    Three gates over windows of two words: forward, for the kernels' gradient, and no others, since the word
+    vectors are frozen.
+    """
+    import numpy as np
+    import tensorflow as tf
+
+    kernel, epoch = tf.random.normal((600, 3 * dimension)), []
+    for question, answer, _ in batches:
+        n_words = np.count_nonzero(question) + np.count_nonzero(answer)
+        epoch.append((tf.random.normal((n_words, 600)), tf.random.normal((n_words, 3 * dimension))))
+
+    def multiply() -> None:
+        for windows, gradients in epoch:
+            tf.matmul(windows, kernel)
+            last = tf.matmul(windows, gradients, transpose_a=True)
+        last.numpy()
+
+    return multiply
 
 
 def collected(speed: dict[int, dict]) -> dict[str, dict]:
-    """Give medians and ratios by dimension."""
-    figures: dict[str, dict] = {"real_words": {}, "speed": {}, "ratios": {}}
+    """Give medians and ratios by dimension and kind of batch, and the rows of the table of goals."""
+    figures: dict[str, dict] = {"real_words": {}, "speed": {}, "ratios": {}, "table": {}}
     for dimension, measured in speed.items():
-        times = measured["seconds"]
         figures["real_words"][dimension] = measured["real_words"]
-        figures["speed"][dimension] = {name: statistics.median(times[name]) for name in MODELS}
-        found = figures["ratios"][dimension] = {}
-        for slow, fast in RATIOS:
-            found[f"{slow} / {fast}"] = ratios(times[slow], times[fast])
+        figures["speed"][dimension], figures["ratios"][dimension] = {}, {}
+        for kind, times in measured["seconds"].items():
+            medians = {name: statistics.median(of_name) for name, of_name in times.items()}
+            figures["speed"][dimension][kind] = medians
+            found = {f"{slow} / {fast}": ratios(times[slow], times[fast]) for slow, fast in RATIOS}
+            figures["ratios"][dimension][kind] = found
+    for name, other in ROWS.items():
+        if 512 in speed:
+            figures["table"][name] = row_against(other, speed[512]["seconds"])
     return figures
+
+
+def row_against(other: str, times: dict[str, dict]) -> dict[str, Any]:
+    """Compare CTRN on batches of like length with a model on random batches, and on those of like length."""
+    at_random, like_length = (times[kind] for kind in KINDS)
+    ours = like_length["CTRN"]
+    alone = statistics.median(like_length[_PRODUCTS])
+    share = alone / statistics.median(ours)
+    return {
+        "ours": ours,
+        "plain": at_random[other],
+        "best_plain": like_length[other],
+        "cause": f"the matrix products of CTRN's gates alone take {alone:.1f} s, {share:.0%} of its epoch",
+    }
 
 
 def report(figures: dict[str, Any], speed: dict[int, dict]) -> None:
     """Print the tables."""
     for dimension, measured in speed.items():
-        words = f"{measured['real_words']:.0%} of the padded texts are words"
-        print(f"d={dimension}: an epoch of {measured['pairs']:,} pairs; {words}")
-        rows = []
-        for name, times in measured["seconds"].items():
-            rows.append([name, statistics.median(times), min(times)])
-        print_table(["model", "s/epoch (median)", "best"], rows)
-        for title, found in figures["ratios"][dimension].items():
-            print(f"{title}: {in_words(found)}")
+        print(f"d={dimension}: an epoch of {measured['pairs']:,} pairs")
+        for kind, times in measured["seconds"].items():
+            share = measured["real_words"][kind]
+            rows = [[name, statistics.median(found), min(found)] for name, found in times.items()]
+            print_table([f"{kind} ({share:.0%} words)", "s/epoch (median)", "best"], rows)
+            for title, found in figures["ratios"][dimension][kind].items():
+                print(f"{title}: {in_words(found)}")
         print()
     lengths = figures["options"]["lengths"]
     if lengths:
@@ -206,8 +284,8 @@ def chart(figures: dict[str, Any], path: Path) -> None:
 
     figure, (left, right) = new_figure(2, 10, 4)
     places, width = np.arange(len(MODELS)), 0.8 / len(figures["speed"])
-    for number, (dimension, medians) in enumerate(figures["speed"].items()):
-        heights = [medians[name] for name in MODELS]
+    for number, (dimension, of_kinds) in enumerate(figures["speed"].items()):
+        heights = [of_kinds["like length"][name] for name in MODELS]
         bars = left.bar(places + number * width, heights, width, label=f"d={dimension}")
         left.bar_label(bars, fmt="%.0f")
     left.set_xticks(places + width * (len(figures["speed"]) - 1) / 2, MODELS)

@@ -63,10 +63,10 @@ class BucketByLength(keras.layers.Layer):
         ends = ops.where(ops.not_equal(texts, 0), ops.arange(1, length + 1, dtype="int32"), 0)
         lengths = ops.max(ends, axis=-1)
         real = ops.not_equal(lengths, 0)
-        (kept,) = ops.nonzero(real)
-        kept = ops.cast(kept, "int32")
-        order = ops.cast(ops.argsort(ops.take(lengths, kept, axis=0)), "int32")
-        by_length = ops.take(kept, order, axis=0)
+        # Those without a word are the shortest: behind them are the candidates.
+        order = ops.cast(ops.argsort(lengths), "int32")
+        n_empty = ops.shape(order)[0] - ops.sum(ops.cast(real, "int32"))
+        by_length = order[n_empty:]
         # Texts of padding alone come before all others.
         padding = ops.zeros((self.buckets, length), dtype=texts.dtype)
         sorted_texts = ops.concatenate([padding, ops.take(texts, by_length, axis=0)], axis=0)
@@ -80,10 +80,9 @@ class BucketByLength(keras.layers.Layer):
             in_buckets.append(sorted_texts[start:end, : widths[end - 1]])
             rows_in_buckets.append(rows[start:end])
             start = end
-        # Where each kept text went: after the first place, which stands for every padded candidate.
-        places_of_kept = ops.pad(ops.cast(ops.argsort(order), "int32") + self.buckets, [(1, 0)])
-        nth = ops.where(real, ops.cumsum(ops.cast(real, "int32")), 0)
-        places = ops.take(places_of_kept, nth, axis=0)
+        # The first place stands for every padded candidate.
+        went = ops.cast(ops.argsort(order), "int32") - n_empty + self.buckets
+        places = ops.where(real, went, 0)
         return in_buckets, rows_in_buckets, ops.reshape(places, (batch, candidates))
 
     def compute_output_spec(self, inputs: Any) -> tuple[list[Any], list[Any], Any]:

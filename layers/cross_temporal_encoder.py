@@ -42,8 +42,8 @@ class CrossTemporalEncoder(keras.layers.Layer):
             `CrossTemporalGate`; `None` for none. Defaults to `"index"`.
         kernel_initializer: Initializer of the kernels. Defaults to `"glorot_uniform"`.
         skip_padding: bool. Whether to leave the padding out. The shapes within then depend on the data, which
-            XLA cannot compile, so that Keras' automatic `jit_compile` is off. On JAX the padding always stays
-            in. Defaults to `True`.
+            XLA and TFLite cannot compile: where TensorFlow knows all shapes of the texts the padding stays
+            in, and Keras' automatic `jit_compile` is off. On JAX it always stays in. Defaults to `True`.
         **kwargs: Arguments of `keras.layers.Layer`.
 
     Raises:
@@ -88,7 +88,7 @@ class CrossTemporalEncoder(keras.layers.Layer):
 
     def call(self, inputs: list[Any], mask: Any = None) -> list[Any]:
         masks = real_steps_of_pair(inputs, mask)
-        texts = concatenate_texts(masks, self.skip_padding and keras.backend.backend() != "jax")
+        texts = concatenate_texts(masks, self.skip_padding and _may_depend_on_data(inputs))
         gates = self._gates(inputs, texts)
         means = self._pool_alone(texts, *gates) if self.crossing is None else self._cross(texts, *gates)
         means, n = ops.cast(means, self.compute_dtype), ops.shape(inputs[0])[0]
@@ -136,6 +136,12 @@ class CrossTemporalEncoder(keras.layers.Layer):
             "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
             "skip_padding": self.skip_padding,
         }
+
+
+def _may_depend_on_data(inputs: list[Any]) -> bool:
+    """Tells whether shapes may depend on the data: not on JAX, and not where a compiler knows all of them."""
+    shapes = (*inputs[0].shape, *inputs[1].shape)
+    return {"jax": False, "torch": True}.get(keras.backend.backend(), None in shapes)
 
 
 def _fit(question: Shape, answer: Shape) -> bool:

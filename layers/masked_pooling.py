@@ -93,7 +93,7 @@ class MaskedMax(_MaskedPooling):
     """
 
     def call(self, inputs: Any, mask: Any = None) -> Any:
-        return masked_max(inputs, real_steps(inputs, mask)[..., None], axis=-2)
+        return masked_max(inputs, ops.expand_dims(real_steps(inputs, mask), axis=-1), axis=-2)
 
 
 def _masked_sum(inputs: Any, real: Any) -> Any:

@@ -82,7 +82,7 @@ class PooledConvolution(keras.layers.Layer):
 
     def call(self, inputs: Any, mask: Any = None) -> Any:
         words, *others = inputs if isinstance(inputs, list | tuple) else [inputs]
-        real = real_steps(words, first_mask(mask))[..., None]
+        real = ops.expand_dims(real_steps(words, first_mask(mask)), axis=-1)
         kernel = ops.cast(self.kernel, self.compute_dtype)
         if len(others) == 2:
             channels, rows = others

@@ -94,6 +94,29 @@ def service_block(path: Path) -> str:
     return render("service.md.j2", figures=read_study(path, needed) if path.exists() else None)
 
 
+def speed_block(path: Path, work: str) -> str:
+    """Write the rows of the table of speed (`benchmarks/table.py`) whose name begins with some work.
+
+    Example:
+        >>> speed_block(Path("/nowhere"), "HyperQA")
+        'The benchmark has not been run yet.'
+    """
+    rows = read_study(path, {"rows"})["rows"] if path.exists() else []
+    measured = [row for row in rows if row["name"].startswith(work) and row["ours"] is not None]
+    cells = pd.DataFrame([_speed_cells(row) for row in measured])
+    return render("speed.md.j2", rows=measured, cells=cells)
+
+
+def _speed_cells(row: dict[str, Any]) -> dict[str, str]:
+    """Set a row of the table of speed as texts."""
+    cells = {"work": row["name"]}
+    for way in ("ours", "plain", "best_plain"):
+        cells[way.replace("_", " ")] = "" if row[way] is None else f"{row[way]:.3g} {row['unit']}"
+    for title, name in (("plain / ours", "ratio"), ("best plain / ours", "ratio_best")):
+        cells[title] = "" if row[name] is None else f"{row[name]:.1f}"
+    return cells | {"goal": row["goal"], "reached": "yes" if row["reached"] else "no"}
+
+
 def cluster_block(path: Path) -> str:
     """Write the part of the page on clusters that comes from the figures of `benchmarks/cluster.py`.
 

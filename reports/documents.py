@@ -8,6 +8,7 @@ and transfer in `docs/`. With `--check` it fails where one of them is out of dat
 import argparse
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,13 @@ from answer_ranking.evaluation.figures import (
 from answer_ranking.evaluation.papers import PAPERS_FILE, read_papers
 from answer_ranking.evaluation.plan import read_plan
 from answer_ranking.evaluation.records import ResultRecord, load_records
-from answer_ranking.reports.benchmarks import cluster_block, pipelines_block, search_block, service_block
+from answer_ranking.reports.benchmarks import (
+    cluster_block,
+    pipelines_block,
+    search_block,
+    service_block,
+    speed_block,
+)
 from answer_ranking.reports.field import field_block, field_points
 from answer_ranking.reports.pages import render
 from answer_ranking.reports.preset_cards import card_page, presets_block, read_cards
@@ -45,6 +52,14 @@ from answer_ranking.reports.studies.norms_page import norms_block
 from answer_ranking.reports.studies.plan_page import plan_block
 from answer_ranking.reports.studies.retrieval_page import retrieval_block
 from answer_ranking.reports.studies.transfer_page import curves, transfer_block
+
+_SPEED = {
+    "docs/attentive_pooling.md": "AP-CNN",
+    "docs/cosinet.md": "Cosinet",
+    "docs/ctrn.md": "CTRN",
+    "docs/hyperqa.md": "HyperQA",
+}
+"""By page: how the names of its rows begin in the table of speed."""
 
 
 def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
@@ -75,6 +90,8 @@ def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
         ("docs/serve.md", "service", lambda: service_block(benchmarks / "service.json")),
         ("docs/transfer.md", "results", lambda: transfer_block(results / "transfer")),
     ]
+    for page, work in _SPEED.items():
+        blocks.append((page, "speed", partial(speed_block, benchmarks / "table.json", work)))
     texts = {root / "reproduce" / "RESULTS.md": results_document(records, papers)}
     if runs:
         texts[results / "claims.json"] = claims_file(tested)

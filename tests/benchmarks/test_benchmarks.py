@@ -70,11 +70,13 @@ def test_the_wrong_option_is_named(refused, name, words):
 @pytest.mark.slow
 def test_figures_say_on_what_they_were_measured(shell, tmp_path):
     words = "--dataset sample --dimensions 4 --batch-size 8 --batches 1 --rounds 2 --lengths"
-    done = shell("recurrent_epoch", *words.split(), "--output", tmp_path / "figures")
+    output, chart = tmp_path / "figures" / "record.json", tmp_path / "chart.png"
+    done = shell("recurrent_epoch", *words.split(), "--output", output, "--draw", chart)
     assert done.returncode == 0, done.stderr[-2000:]
-    figures = json.loads((tmp_path / "figures" / "recurrent_epoch.json").read_text())
-    assert (tmp_path / "figures" / "recurrent_epoch.png").read_bytes().startswith(b"\x89PNG")
-    assert all(len(ratios) == 2 and min(ratios) > 0 for ratios in figures["ratios"]["4"].values())
+    figures = json.loads(output.read_text())
+    assert chart.read_bytes().startswith(b"\x89PNG")
+    for of_kind in figures["ratios"]["4"].values():
+        assert all(len(ratios) == 2 and min(ratios) > 0 for ratios in of_kind.values())
     measured = figures["measured"]
     assert measured["command"].startswith("python benchmarks/recurrent_epoch.py --dataset sample")
     assert str(tmp_path) not in measured["command"]
