@@ -290,7 +290,10 @@ def measure_points(folder: Path, norms: tuple[float, float] | None) -> dict[str,
     figures["first"] = {"points": len(first), **of_first}
     figures |= swept(folder, points, partial(measured, truth=truth))
     if norms is None:
-        figures["stock"] = {"index": STOCK, "sweep": list(stock(points, questions, truth))}
+        sweep = list(stock(points, questions, truth))
+        as_good = [row for row in sweep if row["recall_at_10"] >= 0.997]
+        best = min(as_good or sweep, key=lambda row: row["median_ms"])
+        figures["stock"] = {"index": STOCK, "chosen": best, "sweep": sweep}
     for row in (figures["chosen"], *figures.get("sweep", ())):
         row["speed_against_flat"] = figures["flat_ms"] / row["median_ms"]
     return figures

@@ -162,6 +162,7 @@ def throughput(
         "searches_per_second": len(times) / options.seconds,
         "median_ms": 1e3 * float(np.median(times)),
         "p95_ms": 1e3 * float(np.quantile(times, 0.95)),
+        "p99_ms": 1e3 * float(np.quantile(times, 0.99)),
         "statuses": dict(statuses),
         "wrong_answers": wrong[0],
     }
