@@ -7,13 +7,12 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+from small_networks import small
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation.papers import read_papers
 from answer_ranking.models.catalogue import CATALOGUE, find_entry, of_paper
 from answer_ranking.training.methods import METHODS
-
-VECTORS = np.random.default_rng(0).normal(size=(13, 6)).astype("float32")
 
 
 def test_reading_it_imports_no_keras():
@@ -24,8 +23,7 @@ def test_reading_it_imports_no_keras():
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_an_entry_builds_its_network_by_the_seed(name):
     entry = CATALOGUE[name]
-    n_features = 4 * entry.takes_features
-    first, again, other = (entry.build(VECTORS, seed=seed, n_features=n_features) for seed in (1, 1, 2))
+    first, again, other = (small(entry, seed) for seed in (1, 1, 2))
     np.testing.assert_equal(first.get_weights(), again.get_weights())
     kernels = []
     for network in (first, other):
