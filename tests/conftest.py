@@ -108,6 +108,23 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
+_SMALL_SIZES = {"dimension": 3, "filters": 4, "units": 5, "slices": 2, "bins": 7, "dimension_filters": 2}
+
+
+@pytest.fixture(scope="session")
+def small_options():
+    """Give a function that makes the options with which a model of the catalogue is small."""
+
+    def make(entry):
+        defaults = vars(entry.options())
+        sizes = {name: size for name, size in _SMALL_SIZES.items() if name in defaults}
+        if isinstance(defaults.get("hidden"), tuple):
+            sizes["hidden"] = (4,)
+        return entry.options(**sizes)
+
+    return make
+
+
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _SENTENCE_PIECES = ("who", "wrote", "the", "book", "ann", "it", "rain", "##ed", "##s", "noon", "train")
 

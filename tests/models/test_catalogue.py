@@ -7,7 +7,6 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-from small_networks import small
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation.papers import read_papers
@@ -21,7 +20,7 @@ def test_reading_it_imports_no_keras():
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
-def test_an_entry_builds_its_network_by_the_seed(name):
+def test_an_entry_builds_its_network_by_the_seed(small, name):
     entry = CATALOGUE[name]
     first, again, other = (small(entry, seed) for seed in (1, 1, 2))
     np.testing.assert_equal(first.get_weights(), again.get_weights())

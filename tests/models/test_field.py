@@ -3,7 +3,6 @@
 import keras
 import numpy as np
 import pytest
-from small_networks import N_FEATURES, small
 
 from answer_ranking.models.catalogue import of_paper
 
@@ -13,13 +12,13 @@ each_system = pytest.mark.parametrize("entry", of_paper("field"), ids=lambda ent
 
 
 def scores(model, question=QUESTION, answer=ANSWER):
-    features = np.random.default_rng(1).normal(size=(len(QUESTION), N_FEATURES)).astype("float32")
+    features = np.random.default_rng(1).normal(size=(len(QUESTION), 2)).astype("float32")
     inputs = [question, answer, features[: len(question)]][: len(model.inputs)]
     return keras.ops.convert_to_numpy(model(inputs))
 
 
 @each_system
-def test_padding_and_the_other_pairs_change_no_score(entry):
+def test_padding_and_the_other_pairs_change_no_score(small, entry):
     model = small(entry)
     expected = scores(model)
     assert (expected.shape, expected.dtype) == ((3,), np.float32)
@@ -31,12 +30,12 @@ def test_padding_and_the_other_pairs_change_no_score(entry):
 
 
 @each_system
-def test_a_text_without_words_has_a_finite_score(entry):
+def test_a_text_without_words_has_a_finite_score(small, entry):
     assert np.isfinite(scores(small(entry), QUESTION * 0, ANSWER)).all()
 
 
 @each_system
-def test_a_loaded_system_is_the_same(entry, tmp_path):
+def test_a_loaded_system_is_the_same(small, entry, tmp_path):
     model = small(entry)
     model.save(tmp_path / "system.keras")
     loaded = keras.models.load_model(tmp_path / "system.keras")
