@@ -1,5 +1,6 @@
 """How the tests share a machine; `make test` runs them in two processes, a plain `pytest` in one."""
 
+import gc
 import importlib.util
 import json
 import os
@@ -101,6 +102,20 @@ def damaged(request):
                 yield copy
 
     return copies
+
+
+def pytest_configure(config):
+    # Hypothesis looks for the owner of a library's random numbers among what the collector looks at.
+    config.addinivalue_line("filterwarnings", "ignore:It looks like `register_random`")
+
+
+def pytest_collection_finish():
+    """Take what is imported by now out of the garbage collector's sight.
+
+    A study collects garbage after each row, which took half a second each with all of TensorFlow to look at.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items):
