@@ -209,10 +209,9 @@ def test_a_training_goes_on_where_it_was_interrupted(train, tmp_path, kind, opti
 
 
 @each_kind
-def test_the_same_seed_gives_the_same_numbers_and_another_others(train, kind):
-    first = train(kind, epochs=2)
-    assert_same(train(kind, epochs=2), first)
-    assert train(kind, epochs=2, seed=5)[0] != first[0]
+def test_another_seed_gives_other_numbers(train, kind):
+    """That the same one gives the same numbers is what a training that goes on needs above."""
+    assert train(kind, epochs=1, seed=5)[0] != train(kind, epochs=1)[0]
 
 
 @each_kind
