@@ -8,7 +8,7 @@ from answer_ranking.models.networks.compare_aggregate import compare_aggregate
 from answer_ranking.models.networks.cosinet import cosinet
 from answer_ranking.models.networks.pair_ranking import ACROSS, printed_parameters
 
-BUILDERS = {cosinet: {"filters": 6}, compare_aggregate: {"dimension": 5, "filters": 4, "widths": (1, 2, 3)}}
+BUILDERS = {cosinet: {"filters": 6}, compare_aggregate: {"dimension": 5, "filters": 4, "widths": (2, 3)}}
 QUESTIONS = np.array([[4, 9, 4, 0], [3, 1, 8, 2]], "int32")
 # Row 1 of the word vectors is zero: a word without a vector. One list is shorter than the other one.
 LISTS = np.array(
@@ -88,7 +88,7 @@ def compare_aggregate_pair(model, question, answer):
     return pair_vector(
         *(
             np.concatenate(
-                [pooled_convolution(x, *weights(model, f"{name}_convolution_{i}")) for i in (1, 2, 3)]
+                [pooled_convolution(x, *weights(model, f"{name}_convolution_{i}")) for i in (1, 2)]
             )
             for name, x in compared.items()
         )
