@@ -1,5 +1,6 @@
 """How the tests share a machine; `make test` runs them in two processes, a plain `pytest` in one."""
 
+import gc
 import importlib.util
 import json
 import os
@@ -103,9 +104,40 @@ def damaged(request):
     return copies
 
 
+def pytest_configure(config):
+    # Hypothesis looks for the owner of a library's random numbers among what the collector looks at.
+    config.addinivalue_line("filterwarnings", "ignore:It looks like `register_random`")
+
+
+def pytest_collection_finish():
+    """Take what is imported by now out of the garbage collector's sight.
+
+    A study collects garbage after each row, which took half a second each with all of TensorFlow to look at.
+    """
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_collection_modifyitems(items):
     """Put the long tests first, so that no process ends with one alone while the other has nothing to do."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+_SMALL_SIZES = {"dimension": 3, "filters": 4, "units": 5, "slices": 2, "bins": 7, "dimension_filters": 2}
+
+
+@pytest.fixture(scope="session")
+def small_options():
+    """Give a function that makes the options with which a model of the catalogue is small."""
+
+    def make(entry):
+        defaults = vars(entry.options())
+        sizes = {name: size for name, size in _SMALL_SIZES.items() if name in defaults}
+        if isinstance(defaults.get("hidden"), tuple):
+            sizes["hidden"] = (4,)
+        return entry.options(**sizes)
+
+    return make
 
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"

@@ -1,4 +1,4 @@
-"""Runs the tests of this folder under the other Keras backends, each in a process of its own."""
+"""Runs the tests of layers, and those of Eq. 9, under the other Keras backends: one process a backend."""
 
 from pathlib import Path
 
@@ -6,6 +6,7 @@ import keras
 import pytest
 
 FOLDER = Path(__file__).parent
+EQ_9 = FOLDER.parent / "training" / "test_riemannian_optimizer.py"
 
 
 @pytest.mark.slow
@@ -14,7 +15,7 @@ def test_layers_under_backend(backend, under_backend):
     if backend == keras.backend.backend():
         pytest.skip(f"this process itself runs under {backend}")
     # Where the folder lies and what the sources say has nothing to do with the backend.
-    words = ["-q", "-x", FOLDER, f"--ignore={__file__}", f"--ignore={FOLDER / 'test_layer_sources.py'}"]
+    words = ["-q", "-x", FOLDER, EQ_9, f"--ignore={__file__}", f"--ignore={FOLDER / 'test_layer_sources.py'}"]
     # JAX compiles every operation for each shape: tests of many shapes run under one backend.
     words += ["-m", "not slow"]
     result = under_backend(backend, "-m", "pytest", *words)

@@ -13,8 +13,6 @@ from answer_ranking.evaluation.papers import read_papers
 from answer_ranking.models.catalogue import CATALOGUE, find_entry, of_paper
 from answer_ranking.training.methods import METHODS
 
-VECTORS = np.random.default_rng(0).normal(size=(13, 6)).astype("float32")
-
 
 def test_reading_it_imports_no_keras():
     code = "import sys, answer_ranking.models.catalogue; sys.exit('keras' in sys.modules)"
@@ -22,10 +20,9 @@ def test_reading_it_imports_no_keras():
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
-def test_an_entry_builds_its_network_by_the_seed(name):
+def test_an_entry_builds_its_network_by_the_seed(small, name):
     entry = CATALOGUE[name]
-    n_features = 4 * entry.takes_features
-    first, again, other = (entry.build(VECTORS, seed=seed, n_features=n_features) for seed in (1, 1, 2))
+    first, again, other = (small(entry, seed) for seed in (1, 1, 2))
     np.testing.assert_equal(first.get_weights(), again.get_weights())
     kernels = []
     for network in (first, other):

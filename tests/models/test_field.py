@@ -6,18 +6,9 @@ import pytest
 
 from answer_ranking.models.catalogue import of_paper
 
-VECTORS = np.random.default_rng(0).normal(size=(30, 6)).astype("float32")
 QUESTION = np.array([[3, 4, 9, 0], [5, 0, 0, 0], [7, 8, 2, 6]], "int32")
 ANSWER = np.array([[7, 8, 0, 0, 0], [2, 11, 4, 0, 0], [9, 8, 7, 6, 2]], "int32")
-# Sizes that make the networks small.
-TINY = {"filters": 3, "units": 5, "hidden": (4,), "slices": 2, "bins": 7, "dimension_filters": 2}
 each_system = pytest.mark.parametrize("entry", of_paper("field"), ids=lambda entry: entry.name)
-
-
-def tiny(entry, seed=1):
-    known = vars(entry.options())
-    options = entry.options(**{name: value for name, value in TINY.items() if name in known})
-    return entry.build(VECTORS, options, seed=seed, n_features=2 * entry.takes_features)
 
 
 def scores(model, question=QUESTION, answer=ANSWER):
@@ -27,8 +18,8 @@ def scores(model, question=QUESTION, answer=ANSWER):
 
 
 @each_system
-def test_padding_and_the_other_pairs_change_no_score(entry):
-    model = tiny(entry)
+def test_padding_and_the_other_pairs_change_no_score(small, entry):
+    model = small(entry)
     expected = scores(model)
     assert (expected.shape, expected.dtype) == ((3,), np.float32)
     assert len(set(expected.tolist())) == 3
@@ -39,13 +30,13 @@ def test_padding_and_the_other_pairs_change_no_score(entry):
 
 
 @each_system
-def test_a_text_without_words_has_a_finite_score(entry):
-    assert np.isfinite(scores(tiny(entry), QUESTION * 0, ANSWER)).all()
+def test_a_text_without_words_has_a_finite_score(small, entry):
+    assert np.isfinite(scores(small(entry), QUESTION * 0, ANSWER)).all()
 
 
 @each_system
-def test_a_loaded_system_is_the_same(entry, tmp_path):
-    model = tiny(entry)
+def test_a_loaded_system_is_the_same(small, entry, tmp_path):
+    model = small(entry)
     model.save(tmp_path / "system.keras")
     loaded = keras.models.load_model(tmp_path / "system.keras")
     np.testing.assert_array_equal(scores(loaded), scores(model))

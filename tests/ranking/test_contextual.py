@@ -33,14 +33,15 @@ def trained(write_encoder, tmp_path_factory):
 
 
 @pytest.fixture
-def built(write_encoder, tmp_path):
+def built(write_encoder, small_options, tmp_path):
     """Give a function that builds an untrained ranker of the catalogue, and the folder of its encoder."""
     from answer_ranking.models.encodings import ContextualWords
 
     encoder = write_encoder(tmp_path / "encoder")
 
     def build(kind):
-        model = CATALOGUE[kind].build(ContextualWords(8))
+        entry = CATALOGUE[kind]
+        model = entry.build(ContextualWords(8), small_options(entry))
         sha256 = ContextualEncoder(str(encoder)).sha256
         return Ranker(model, Vocabulary([]), kind=kind, vectors=[str(encoder)], encoder=sha256)
 

@@ -5,40 +5,53 @@ the real ones do.
 """
 
 import json
+from dataclasses import asdict
 
 import pandas as pd
 import pytest
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.evaluation import load_records
+from answer_ranking.evaluation import ResultRecord, load_records
 from answer_ranking.reproduce.experiments import experiment_list
 
 COMMAND = "python reproduce/tiny.py --record hyperqa/wikiqa/{}"
 SCRIPT = """
-import sys
+import json, sys
 from pathlib import Path
-
-from answer_ranking.evaluation import ResultRecord, save_record
-from answer_ranking.evaluation.records import record_path
 
 words = sys.argv[1:]
 if "--fail" in words:
     sys.exit(3)
 name, results = (words[words.index(option) + 1] for option in ("--record", "--results"))
-values = [float(value) for value in (Path(__file__).parent / "values").read_text().split()]
+folder = Path(__file__).parent
+values = [float(value) for value in (folder / "values").read_text().split()]
 Path("trained").touch()  # in the folder of the outputs
-if (Path(__file__).parent / "draws").exists():
+if (folder / "draws").exists():
     Path(results).mkdir(parents=True, exist_ok=True)
     (Path(results) / "norms-tiny.png").write_text("drawn")
 ci95 = None if len(values) == 1 else 0.1
-record = ResultRecord(
-    paper="hyperqa", dataset="wikiqa", protocol="filtered", split="test", model="HyperQA",
-    seeds=list(range(len(values))), parameters=1, seconds_per_epoch=0.1,
-    metrics={"map": {"mean": sum(values) / len(values), "ci95": ci95, "per_seed": values}},
-    command=f"python reproduce/tiny.py --record {name}", configuration={"name": name},
-)
-save_record(record, record_path(results, name, "raw"))
+record = json.loads((folder / "record").read_text())
+record["seeds"] = list(range(len(values)))
+record["metrics"] = {"map": {"mean": sum(values) / len(values), "ci95": ci95, "per_seed": values}}
+record["command"] = f"python reproduce/tiny.py --record {name}"
+record["configuration"] = {"name": name}
+path = Path(results, f"{name}-raw.json")
+path.parent.mkdir(parents=True, exist_ok=True)
+path.write_text(json.dumps(record))
 """
+# What the script writes, but for its values.
+RECORD = ResultRecord(
+    paper="hyperqa",
+    dataset="wikiqa",
+    protocol="filtered",
+    split="test",
+    model="HyperQA",
+    seeds=[0],
+    parameters=1,
+    seconds_per_epoch=0.1,
+    metrics={},
+    command="",
+)
 
 
 @pytest.fixture
@@ -46,6 +59,7 @@ def root(tmp_path, monkeypatch):
     folder = tmp_path / "reproduce"
     folder.mkdir()
     (folder / "tiny.py").write_text(SCRIPT)
+    (folder / "record").write_text(json.dumps(asdict(RECORD)))
     (folder / "values").write_text("0.5 0.6")
     (folder / "experiments.txt").write_text(f"# A list.\n\n{COMMAND.format('a')}\n{COMMAND.format('a-b')}\n")
     monkeypatch.setattr(experiment_list, "ROOT", tmp_path)

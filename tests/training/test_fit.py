@@ -41,8 +41,12 @@ def build(kind, vectors, split, dropout, seed, options):
     if kind == "pairwise":
         ranker = hyperqa(vectors, 5, max_norm=0.9, **both)
         return ranker, Pairwise(split, PairwiseOptions(**PAIRWISE | options), seed)
-    if kind == "listwise":
-        ranker = cosinet(vectors, objective="listwise", across="rnn", hidden=4, filters=5, width=3, **both)
+    if kind.startswith("listwise"):
+        ranker = sums_of_words(vectors, dropout, seed)
+        if kind == "listwise, across":
+            ranker = cosinet(
+                vectors, objective="listwise", across="rnn", hidden=4, filters=5, width=3, **both
+            )
         return ranker, Listwise(split, ListwiseOptions(**LISTWISE | options), seed, order_seed=1)
     if kind.startswith("hardest"):
         network = ap_cnn if kind == "hardest" else qa_cnn
@@ -50,6 +54,17 @@ def build(kind, vectors, split, dropout, seed, options):
         return ranker, HardestNegative(split, HardestNegativeOptions(**HARDEST | options), seed)
     ranker = features_alone(2, hidden=(6,), dropout=dropout, seed=seed)
     return ranker, Pointwise(split, PointwiseOptions(**POINTWISE | options), seed)
+
+
+def sums_of_words(vectors, dropout, seed):
+    """A ranker of lists that is quickly compiled: a linear function of the sum of an answer's words."""
+    question = keras.Input((None,), dtype="int32", name="question")
+    answers = keras.Input((None, None), dtype="int32", name="answers")
+    words = keras.layers.Embedding(*vectors.shape, weights=[vectors], trainable=False)(answers)
+    words = keras.layers.Dropout(dropout, seed=seed)(words)
+    score = keras.layers.Dense(1, kernel_initializer=keras.initializers.GlorotUniform(seed))
+    scores = score(keras.ops.sum(words, axis=2))[..., 0]
+    return keras.Model([question, answers], scores + 0 * keras.ops.sum(question))
 
 
 class Interrupt(keras.callbacks.Callback):
@@ -74,7 +89,7 @@ class Interrupt(keras.callbacks.Callback):
             raise KeyboardInterrupt
 
 
-EACH_WAY = ["pairwise", "pointwise", "listwise", "hardest"]
+EACH_WAY = ["pairwise", "pointwise", "listwise, across", "hardest"]
 each_kind = pytest.mark.parametrize("kind", ["pairwise", "pointwise"])
 
 
@@ -84,7 +99,7 @@ def train(make_split, make_vectors):
         split = make_split(30, seed=2, n_features=2)
         ranker, way = build(kind, make_vectors(), split, dropout, seed, {"epochs": 5, **options})
         dev = make_split(12, seed=3, n_features=2)
-        if kind == "listwise":
+        if kind.startswith("listwise"):
             callbacks = [SlantedTriangularRate(0.05, cut_fraction=0.3, ratio=8), *callbacks]
         result = fit(ranker, way, dev=dev, state=state, key=key, callbacks=callbacks, verbose=False)
         history = [{k: v for k, v in epoch.items() if k != "seconds"} for epoch in result.history]
@@ -161,10 +176,9 @@ def assert_same(ours, theirs):
     [
         (
             "pairwise",
-            {"optimizer": "adam", "learning_rate": 0.02},
-            [("before saving", 0), ("after saving", 2)],
+            {"optimizer": "adam", "learning_rate": 0.02, "own_negatives": 3, "l2": 0.01},
+            [("before saving", 0), ("begin", 2)],
         ),
-        ("pairwise", {"own_negatives": 3, "l2": 0.01, "epochs": 3}, [("begin", 2)]),
         ("pairwise", {"patience": 1, "epochs": 12, "learning_rate": 1.0}, [("after saving", 1)]),
         # With dropout, whose random numbers are part of the state.
         ("pointwise", {}, [("before saving", 0), ("after saving", 2)]),
@@ -195,10 +209,9 @@ def test_a_training_goes_on_where_it_was_interrupted(train, tmp_path, kind, opti
 
 
 @each_kind
-def test_the_same_seed_gives_the_same_numbers_and_another_others(train, kind):
-    first = train(kind, epochs=2)
-    assert_same(train(kind, epochs=2), first)
-    assert train(kind, epochs=2, seed=5)[0] != first[0]
+def test_another_seed_gives_other_numbers(train, kind):
+    """That the same one gives the same numbers is what a training that goes on needs above."""
+    assert train(kind, epochs=1, seed=5)[0] != train(kind, epochs=1)[0]
 
 
 @each_kind

@@ -325,7 +325,7 @@ def test_the_learning_rate_of_epoch_t_is_divided_by_t_or_stays(make_vectors, dec
 def test_a_split_s_scores_are_those_of_its_pairs_one_by_one(make_vectors, monkeypatch, name, words_per_chunk):
     monkeypatch.setattr(scoring, "_WORDS_PER_CHUNK", words_per_chunk)
     # A text stands in three pools, most of them of questions of one length.
-    split, ranker = pooled_split(9, n_questions=12, pool=6), ranker_of(name, make_vectors())
+    split, ranker = pooled_split(9, n_questions=6, n_texts=12), ranker_of(name, make_vectors())
     scores = score(ranker, split)
     expected = [
         float(ranker([split.questions.padded([question]), split.candidates.padded([row])])[0])

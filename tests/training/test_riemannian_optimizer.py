@@ -1,4 +1,4 @@
-"""Eq. 9 around any Keras optimizer, on every backend."""
+"""Eq. 9 around any Keras optimizer; tests/layers/test_backends.py runs this file on the other backends."""
 
 import os
 import subprocess
@@ -11,7 +11,6 @@ import pytest
 
 from answer_ranking.training import RiemannianOptimizer
 
-EACH_READING = pytest.mark.parametrize("reading", ["parameters", "released_code"])
 RATE = 0.3
 
 
@@ -73,10 +72,14 @@ NESTINGS = {
     "scale inside and outside": lambda inner, reading: scaled(RiemannianOptimizer(scaled(inner), reading)),
     "constant scale": lambda inner, reading: RiemannianOptimizer(inner, reading),
 }
+# With both readings: no scale, and all of them.
+TWICE = ("plain", "scale inside and outside")
 
 
-@EACH_READING
-@pytest.mark.parametrize("nesting", NESTINGS)
+@pytest.mark.parametrize(
+    ("nesting", "reading"),
+    [*((nesting, "parameters") for nesting in NESTINGS), *((nesting, "released_code") for nesting in TWICE)],
+)
 def test_a_step_of_fit_is_eq_9_in_float64(reading, nesting):
     inner = keras.optimizers.SGD(RATE, loss_scale_factor=64.0 if nesting == "constant scale" else None)
     found, before = moves(NESTINGS[nesting](inner, reading))
@@ -133,16 +136,6 @@ def test_variables_rate_and_count_are_the_inner_optimizer_s():
 def test_other_readings_are_refused(reading):
     with pytest.raises(ValueError, match=f"Received: reading='{reading}'"):
         RiemannianOptimizer(keras.optimizers.SGD(), reading)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("backend", ["jax", "torch"])
-def test_the_other_backends(backend, under_backend):
-    # A process of a process would show again what the test itself shows.
-    kept = "not other_backends and not import_without_tensorflow"
-    run = under_backend(backend, "-m", "pytest", "-q", "-x", "-k", kept, __file__)
-    assert run.returncode == 0, run.stdout[-6000:] + run.stderr[-2000:]
-    assert " passed" in run.stdout
 
 
 class Seen(keras.callbacks.Callback):
@@ -211,6 +204,7 @@ def test_weights_can_be_left_out_of_the_decay():
     np.testing.assert_allclose(kernel, before[1].astype("float64") * (1 - RATE * 0.5), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_compiled_model_loads_after_an_import_without_tensorflow(tmp_path):
     model = network()
     model.compile(RiemannianOptimizer(keras.optimizers.SGD(0.5), "parameters"), loss="mse")

@@ -116,17 +116,17 @@ def test_texts_without_words_have_the_zero_vector(shape):
     assert not np.any(tape.gradient(total, rows))
 
 
-def recurrence(lengths, steps=6, units=3):
+def recurrence(lengths, steps=6, units=2):
     rng = np.random.default_rng(7)
     rows, recurrent = rng.normal(size=(2, 5, 4 * units)), rng.normal(size=(2, units, 4 * units))
     places = np.where(np.arange(steps) < np.array(lengths)[:, None], 1 + np.arange(steps) % 4, 0)
     return tf.constant(places, tf.int32), tf.constant(rows), tf.constant(recurrent)
 
 
-@pytest.mark.parametrize("lengths", [[5, 2, 0, 4], [1, 3, 3], [0, 0]])
+@pytest.mark.parametrize("lengths", [[5, 2, 0, 4], [0, 0]])
 def test_gradients_of_the_recurrence_are_the_slopes_in_float64(lengths):
     places, rows, recurrent = recurrence(lengths)
-    upstream = np.random.default_rng(1).normal(size=(len(lengths), 6, 6))
+    upstream = np.random.default_rng(1).normal(size=(len(lengths), 6, 4))
 
     @tf.function
     def weighted(rows, recurrent):

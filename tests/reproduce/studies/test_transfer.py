@@ -18,7 +18,7 @@ from answer_ranking.reproduce.studies.transfer import TransferOptions, drawn, pr
 from answer_ranking.training import TrainingDivergedError, score
 
 OPTIONS = ["--dataset", "sample", "--source-epochs", "2", "--epochs", "2", "--dimension", "8"]
-OPTIONS += ["--questions", "4", "--rate-factors", "0.5", "1", "--seeds", "2"]
+OPTIONS += ["--questions", "4", "--rate-factors", "0.5", "1", "--seeds", "1"]
 
 
 @pytest.fixture(scope="module")
@@ -82,8 +82,8 @@ def test_the_study(data, source, tmp_path):
     assert len(maps) == 2 and maps[trained["rate_factor"]] == maps.max()
     assert trained["metrics_dev"]["map"]["mean"] == pytest.approx(maps.max(), abs=1e-6)
     states = {path: path.stat().st_mtime_ns for path in (tmp_path / "o").rglob("state.npz")}
-    # Two seeds of the source, and of two ways with two numbers of questions and two factors.
-    assert len(states) == 2 + 2 * 2 * 2 * 2
+    # The source, and two ways with two numbers of questions and two factors.
+    assert len(states) == 1 + 2 * 2 * 2
     transfer(experiment)
     # Nothing was trained again.
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "o").rglob("state.npz")} == states
