@@ -33,6 +33,10 @@ class UserError(Exception):
         super().__init__(escaped(message))
 
 
+class TrainingDivergedError(UserError):
+    """Something stopped being finite; the message says what, and where it is known at which step."""
+
+
 class DamagedFileError(UserError):
     """A file of an index that cannot be read."""
 

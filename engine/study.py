@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from filelock import FileLock
 
-from answer_ranking.base.errors import UserError
+from answer_ranking.base.errors import TrainingDivergedError
 from answer_ranking.base.files import atomic_write, check_writable, locked_folder, remove_leftovers
 from answer_ranking.engine.training_run import Seed
 from answer_ranking.evaluation.records import read_trials
@@ -100,11 +100,7 @@ class Study:
         began = time.process_time()
         try:
             measured = self.measure(condition, seed)
-        except UserError as error:
-            from answer_ranking.training import TrainingDivergedError
-
-            if not isinstance(error, TrainingDivergedError):
-                raise
+        except TrainingDivergedError as error:
             measured = {"diverged": str(error)}
         seconds = round(time.process_time() - began, 1)
         return {**condition, "seed": seed.number, **measured, "seconds": seconds}

@@ -14,8 +14,9 @@ import numpy as np
 import tensorflow as tf
 from tqdm import tqdm
 
+from answer_ranking.base.errors import TrainingDivergedError, UserError
 from answer_ranking.base.files import atomic_write
-from answer_ranking.data_prep import EncodedSplit, UserError
+from answer_ranking.data_prep import EncodedSplit
 from answer_ranking.evaluation import measure
 from answer_ranking.training.batch_stream import BatchStream, TrainingMethod
 from answer_ranking.training.options import FitOptions
@@ -24,10 +25,6 @@ from answer_ranking.training.scoring import make_scorer
 _CURE = "A lower learning rate usually helps; a saved state is that of the epochs before."
 _OTHER = "{} belongs to another configuration. Remove it, or choose another --output folder."
 _LISTS = ("weights", "optimizer", "best_weights")
-
-
-class TrainingDivergedError(UserError):
-    """Something stopped being finite; the message says what, and where it is known at which step."""
 
 
 @dataclass(frozen=True)
