@@ -35,6 +35,7 @@ async def show(request: Request, view: Annotated[View, Query()]) -> HTMLResponse
     _choose(view, names)
     columns: list[tuple[str, Answers]] = []
     why = problem = ""
+    status, headers = 200, None
     try:
         if view.q.strip():
             await _search(serving, view, names, columns)
@@ -42,7 +43,8 @@ async def show(request: Request, view: Annotated[View, Query()]) -> HTMLResponse
                 others = [each.text for each in columns[0][1].answers]
                 why = await serving.reasons(view.q, view.why, others)
     except (HTTPException, UserError) as error:
-        _, problem = explained(error)
+        status, problem = explained(error)
+        headers = getattr(error, "headers", None)
     text = render(
         "page.html",
         title=view.q or "Answer ranking",
@@ -60,7 +62,7 @@ async def show(request: Request, view: Annotated[View, Query()]) -> HTMLResponse
         marked=partial(marked, words=_content_words(view.q)),
         links=_links,
     )
-    return HTMLResponse(text, 422 if problem else 200)
+    return HTMLResponse(text, status, headers)
 
 
 def _names(engine: Engine, view: View) -> dict[str, str]:

@@ -298,7 +298,8 @@ def test_health_is_told_while_all_workers_work(folder, served):
         try:
             assert works.wait(30)
             refused = client.post("/api/search", json={"question": QUESTION})
-            assert refused.status_code == 503
+            page = client.get("/", params={"q": QUESTION})
+            assert (refused.status_code, page.status_code, page.headers["retry-after"]) == (503, 503, "1")
             assert client.get("/api/health").json()["status"] == "ok"
         finally:
             goes_on.set()
