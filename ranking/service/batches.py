@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from answer_ranking.ranking.service.turns import Turns
 
-_LONGEST = 0.1  # second that a search of several questions should take: so long others wait for their turn
+_LONGEST = 0.05  # second that a search of several questions should take: so long others wait for their turn
 _MOST = 64
 
 

@@ -21,7 +21,7 @@ _SMALLEST, _LARGEST = 4_096, 32_768
 _FEW = 1_000  # bytes, of a small request, which waits for nothing
 _SLOW = 1_024  # bytes that are read at once of a connection that has to rest
 _REST = 0.2  # seconds for which a connection is not read that sends more frames of chunks than content
-OF_ONE_CLIENT = 64
+OF_ONE_CLIENT = 32
 """Requests of one client that are read or worked on at once; its others wait for their turns, unread."""
 _NEARLY = 0.8  # of the time that a client was told to wait: clocks differ, and answers take time
 _MOST_TIMES = 8  # as long as a client was told to wait, if it never does
