@@ -103,7 +103,7 @@ def test_a_text_that_recurs_is_refused_before_it_is_expanded(copy, kind):
 
 
 def test_too_little_memory_is_said_with_its_cure(copy, monkeypatch):
-    def too_little(*arguments):
+    def too_little(*arguments, **options):
         raise pa.ArrowMemoryError("malloc of size 4194304000 failed")
 
     index = AnswerIndex.open(copy)
