@@ -13,8 +13,8 @@ from answer_ranking.ranking.search.first_stages.geometry import in_place
 from answer_ranking.ranking.search.first_stages.stored_points import Points
 from answer_ranking.ranking.search.manifest import damaged
 
-_CHOSEN = 500
-_SCANNED, _PROBED_SHARE = 250_000, 4  # codes of few points are all looked through, of more a quarter
+_CHOSEN = 1_000
+_SCANNED, _PROBED_SHARE = 100_000, 4  # codes of few points are all looked through, of more a quarter
 _PER_LIST = 64  # points that train the quantiser
 _INDEX = "points.faiss"
 
@@ -22,8 +22,8 @@ _INDEX = "points.faiss"
 class QuantisedPoints:
     """The first points of an index, quantised in the ball: the lift's lengths differ too much.
 
-    They choose 500 rows, of up to 250,000 points among all, else in a quarter of the lists, those that are
-    nearest. faiss uses as many threads as OMP_NUM_THREADS says.
+    They choose 1,000 rows: of up to 100,000 points among all, of more in the nearest lists, which hold as
+    many points, or a quarter. faiss uses as many threads as OMP_NUM_THREADS says.
 
     Args:
         folder: the folder that `write_quantised` filled. It is opened at once and read when needed.
