@@ -32,7 +32,8 @@ class Row:
     """A row of the table: its name, its goal, and where its figures are.
 
     `least` and `most` bound columns of the row, and the goal is reached where all of them hold. `places` says
-    where the figures of a way are in a record that has no `table`: keys, one within the other.
+    where the figures of a way are in a record that has no `table`, and further ones that a bound reads, such
+    as `recall`: keys, one within the other.
     """
 
     name: str
@@ -111,15 +112,19 @@ ROWS = (
         places={"ours": ("searches", "nearest", "p95_ms")},
     ),
     Row(
-        "exact search of 200,000",
+        "search of 200,000",
         "below 3 ms, recall at least 0.997",
         "search.json",
+        least={"recall": 0.997},
         most={"ours": 3},
         unit="ms",
-        places={"ours": ("of_points", "norms of the ranker", "first", "median_ms")},
+        places={
+            "ours": ("of_points", "norms of the ranker", "first", "median_ms"),
+            "recall": ("of_points", "norms of the ranker", "first", "recall_at_10"),
+        },
     ),
     Row(
-        "rank, index: texts a second",
+        "rank: texts a second",
         "at least 30,000 on two cores",
         "search.json",
         least={"ours": 30_000},
@@ -127,11 +132,19 @@ ROWS = (
         places={"ours": ("long_list", "texts_per_second")},
     ),
     Row(
-        "one question from the shell among 1M",
-        "below 1 s",
+        "index: texts a second",
+        "at least 30,000 on two cores",
         "search.json",
-        most={"ours": 1},
-        places={"ours": ("shell", "seconds")},
+        least={"ours": 30_000},
+        unit="1/s",
+        places={"ours": ("texts_encoded_per_second",)},
+    ),
+    Row(
+        "one question from the shell among 1M",
+        "below 1 s and 0.4 GB",
+        "search.json",
+        most={"ours": 1, "bytes": 400_000_000},
+        places={"ours": ("shell", "seconds"), "bytes": ("shell", "peak_bytes")},
     ),
     Row(
         "service, 100,000 answers, 16 clients",
@@ -182,6 +195,8 @@ def assembled(row: Row, results: Path) -> dict[str, Any]:
     made["ratio"] = ratio(rounds["plain"], rounds["ours"], slow_first)
     made["ratio_best"] = ratio(rounds["best_plain"], rounds["ours"], slow_first)
     made["ranges"] = {way: [min(values), max(values)] for way, values in rounds.items() if values}
+    for name in row.places.keys() - rounds.keys():
+        made[name] = next(iter(at(figures, row.places[name])), None)
     made["reached"] = reached(row, made)
     made["cause"] = "" if made["reached"] else given.get("cause", "")
     if not rounds["ours"]:

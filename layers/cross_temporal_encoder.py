@@ -139,9 +139,11 @@ class CrossTemporalEncoder(keras.layers.Layer):
 
 
 def _may_depend_on_data(inputs: list[Any]) -> bool:
-    """Tells whether shapes may depend on the data: not on JAX, and not where a compiler knows all of them."""
-    shapes = (*inputs[0].shape, *inputs[1].shape)
-    return {"jax": False, "torch": True}.get(keras.backend.backend(), None in shapes)
+    """Tells whether shapes may depend on the data: not on JAX, and not where TensorFlow knows all of them."""
+    backend = keras.backend.backend()
+    if backend == "tensorflow":
+        return None in (*inputs[0].shape, *inputs[1].shape)
+    return backend != "jax"
 
 
 def _fit(question: Shape, answer: Shape) -> bool:

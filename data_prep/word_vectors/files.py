@@ -145,7 +145,7 @@ class _Installed:
     def read(self, wanted: list[str]) -> tuple[list[str], np.ndarray]:
         """Give those of the wanted words that there are, and their vectors."""
         self._times += 1
-        if self._times == _OFTEN:
+        if self._times >= _OFTEN and not self._row_of:
             self._row_of = {word: row for row, word in enumerate(self._words.to_pylist())}
         if self._row_of:
             found = [word for word in wanted if word in self._row_of]

@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-_BLOCK = 1 << 12  # bytes: five hundred points of a million lie in as many blocks, which take 2 ms once
+_BLOCK = 1 << 12  # bytes: a thousand points of a million lie in as many blocks, each compared once
 _EARLIER = 1 << 14  # in indexes that were built before version 0.2.0 was complete
 _SUFFIX = ".sums"
 

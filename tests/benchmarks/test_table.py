@@ -53,3 +53,12 @@ def test_figures_stand_where_a_record_without_a_table_has_them(tmp_path):
     (tmp_path / RATE.record).write_text(json.dumps({"searches_per_second": 512.5}))
     made = table.assembled(RATE, tmp_path)
     assert made["ours"] == 512.5 and made["reached"] and made["processor"] is None
+
+
+@pytest.mark.parametrize(("recall", "reached"), [(0.998, True), (0.99, False)])
+def test_a_goal_that_names_recall_is_not_reached_by_speed_alone(tmp_path, recall, reached):
+    first = {"median_ms": 2.0, "recall_at_10": recall}
+    figures = {"of_points": {"norms of the ranker": {"first": first}}}
+    (tmp_path / "search.json").write_text(json.dumps(figures))
+    row = next(row for row in table.ROWS if row.name == "search of 200,000")
+    assert table.assembled(row, tmp_path)["reached"] is reached

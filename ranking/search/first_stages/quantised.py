@@ -22,8 +22,8 @@ _INDEX = "points.faiss"
 class QuantisedPoints:
     """The first points of an index, quantised in the ball: the lift's lengths differ too much.
 
-    They choose 1,000 rows: of up to 100,000 points among all, of more in the nearest lists, which hold as
-    many points, or a quarter. faiss uses as many threads as OMP_NUM_THREADS says.
+    They choose 1,000 rows in the nearest lists, which hold 100,000 points or a quarter of all, whichever is
+    more. faiss uses as many threads as OMP_NUM_THREADS says.
 
     Args:
         folder: the folder that `write_quantised` filled. It is opened at once and read when needed.
