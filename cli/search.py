@@ -23,7 +23,9 @@ FirstStage = Annotated[
 ]
 FirstStages = Annotated[
     tuple[str, ...],
-    tyro.conf.arg(help=f"which first stages it has: {describe_needs()}. Unless given, all of these."),
+    tyro.conf.arg(
+        help=f"which first stages it has: {describe_needs()}. Unless given, all but what must be named."
+    ),
 ]
 Where = Annotated[tuple[str, ...], tyro.conf.UseAppendAction]
 _CHOSEN = ("model", "search", "first_stages", "stemmer", "stop_words")

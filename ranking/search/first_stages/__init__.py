@@ -192,10 +192,10 @@ def describe_needs() -> str:
     """Say which first stages a new index has, as the command's help does."""
     described = []
     for entry in FIRST_STAGES:
-        if entry.most_answers == 0:
-            continue
         needs = ["with a model"] if entry.needs_model else []
-        if entry.most_answers is not None:
+        if entry.most_answers == 0:
+            needs.append("must be named")
+        elif entry.most_answers is not None:
             needs.append(f"up to {entry.most_answers:,} answers")
         described.append(f"{entry.name} ({', '.join(needs)})" if needs else entry.name)
     return ", ".join(described)
