@@ -3,7 +3,7 @@
 import keras
 import numpy as np
 import pytest
-from layer_checks import assert_close, flat, make_model
+from layer_checks import assert_close, flat, make_model, to_numpy
 
 from answer_ranking import layers
 
@@ -58,6 +58,7 @@ class Converted:
     def __init__(self, without=()):
         import tensorflow as tf
 
+        keras.utils.set_random_seed(3)
         self.arrays, models = [], []
         for name, (layer, inputs, masks) in CASES.items():
             if name in without:
@@ -111,7 +112,10 @@ def test_layers_compile_under_xla_with_their_gradients():
     compiled = tf.function(with_gradients, input_signature=converted.signature, jit_compile=True)
     outputs, gradients = compiled(*converted.arrays)
     converted.check(outputs)
-    assert_close(gradients, plain(*converted.arrays)[1], rtol=1e-4)
+    expected_gradients = plain(*converted.arrays)[1]
+    for found, expected in zip(to_numpy(gradients), to_numpy(expected_gradients), strict=True):
+        # An element may be a small difference of large terms: what counts is the gradient's size.
+        assert_close(found, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
 
 
 def test_layers_convert_to_tflite(tmp_path):
