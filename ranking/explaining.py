@@ -1,6 +1,7 @@
 """How the explanations of the rankers are computed."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -74,6 +75,15 @@ def _relatedness(model: "keras.Model", words: list[list[str]], texts: list[np.nd
     return Explanation(words[0], of_question, words[1], of_answer, "relatedness", matrix=cosines)
 
 
+def _matches(model: "keras.Model", words: list[list[str]], texts: list[np.ndarray]) -> Explanation:
+    """Compute aNMM's attention to the question's words, and the cosines of all pairs."""
+    cosines = _relatedness(model, words, texts)
+    vectors = np.asarray(model.get_layer("word_vectors")(texts[0]), np.float64)
+    logits = vectors @ np.asarray(model.get_layer("attention").kernel, np.float64)[:, 0]
+    powers = np.exp(logits - logits.max())
+    return replace(cosines, question_weights=powers / powers.sum(), kind="matches")
+
+
 def _attention(model: "keras.Model", words: list[list[str]], texts: list[np.ndarray]) -> Explanation:
     """Compute the attention of AP-CNN or AP-BiLSTM to each word."""
     from answer_ranking.models.networks.attentive_pooling import attention_weights
@@ -110,5 +120,6 @@ def _gates(model: "keras.Model", words: list[list[str]], texts: list[np.ndarray]
 _REASONS: dict[str, Callable[..., Explanation | None]] = {
     "attention": _attention,
     "gates": _gates,
+    "matches": _matches,
     "relatedness": _relatedness,
 }

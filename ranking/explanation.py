@@ -23,6 +23,7 @@ _ABOUT = {
     "occlusion": "What the score loses without the word",
     "attention": "Attention to the word",
     "relatedness": "Highest cosine of the word with a word of the other text",
+    "matches": "Attention to each word of the question; highest cosine of each word of the answer with them",
     "gates": "Output gate of the word, mean over the features",
 }
 _LEVELS = 9  # of the grounds of words; what is below half a level is noise and has none
@@ -35,6 +36,7 @@ _LEGENDS = {
     "occlusion": _LOSSES,
     "attention": (("plus s3", "some attention"), ("plus s9", "much")),
     "relatedness": (("plus s0", "0.5 or less"), ("plus s5", "0.75"), ("plus s9", "1")),
+    "matches": (("plus s9", "most attention, or a cosine of 1"), ("plus s0", "none, or 0.5 or less")),
     "gates": (("plus s3", "a third of its state"), ("plus s9", "all")),
 }
 
@@ -68,9 +70,11 @@ class Explanation:
         question_weights, answer_weights: floats `(words,)`. What they are depends on the `kind`.
         kind: "shares" (HyperQA and CosineQA) and "occlusion": the score minus that without the word;
             "attention" (AP-CNN, AP-BiLSTM, Eq. 13 to 16): of sum 1; "relatedness" (Cosinet, Eq. 1): the
-            highest cosine with a word of the other text; "gates" (CTRN, QRNN): the word's own output gate.
+            highest cosine with a word of the other text; "matches" (aNMM): attention, of sum 1, to the
+            question's words, and the relatedness of the answer's; "gates" (CTRN, QRNN): the word's own output
+            gate.
         lent: for gates: those of the other text that CTRN lends to each word, for question and answer.
-        matrix: for relatedness: all cosines, `(words of the question, words of the answer)`.
+        matrix: for relatedness and matches: all cosines, `(words of the question, words of the answer)`.
         unknown: the words that the model does not know.
 
     Example:
@@ -192,9 +196,10 @@ class Explanation:
         if self.lent is not None:
             own = self._with_lent()
         rows: list[WordRow] = []
-        full = max(float(abs(values).max(initial=_SMALLEST_LOSS)) for _, _, values in own)
+        scaled = own[:1] if self.kind == "matches" else own
+        full = max(float(abs(values).max(initial=_SMALLEST_LOSS)) for _, _, values in scaled)
         for title, words, values in own:
-            if self.kind == "relatedness":
+            if self.kind == "relatedness" or (self.kind == "matches" and words is self.answer):
                 strengths = _relatedness(values)
             elif self.kind == "gates":
                 strengths = values

@@ -264,9 +264,9 @@ class Ranker:
         """Say what each word of a pair does to its score.
 
         "own" gives the model's own reason: HyperQA's and CosineQA's share of every word, the attention of
-        AP-CNN and AP-BiLSTM, Cosinet's relatedness, CTRN's gates. "occlusion", for every ranker and for those
-        without a reason of their own, scores the pair without each word. A UserError says that a text has no
-        words.
+        AP-CNN and AP-BiLSTM, Cosinet's relatedness, aNMM's matches, CTRN's gates. "occlusion", for every
+        ranker and for those without a reason of their own, scores the pair without each word. A UserError
+        says that a text has no words.
         """
         from answer_ranking.ranking.explaining import explain
 

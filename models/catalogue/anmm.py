@@ -32,6 +32,7 @@ _COMMON: dict[str, Any] = {
     "training": {"learning_rate": 0.01},
     "space": {"bins": (50, 200, 600), "negatives": (1, 4, 8)},
     "own_tables": {},
+    "reason": "matches",
 }
 
 ENTRIES = (

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import keras
     import numpy as np
 
-Reason = Literal["shares", "attention", "relatedness", "gates", "occlusion"]
+Reason = Literal["shares", "attention", "relatedness", "matches", "gates", "occlusion"]
 
 
 @dataclass(frozen=True, kw_only=True)

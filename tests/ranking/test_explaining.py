@@ -10,6 +10,7 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import Vocabulary
 from answer_ranking.layers import WordRelatedness
 from answer_ranking.models import cosinet, ctrn, hyperqa, qa_cnn, qrnn
+from answer_ranking.models.catalogue import CATALOGUE
 from answer_ranking.ranking import Disk, Explanation, Ranker
 
 WORDS = ["who", "wrote", "the", "book", "ann", "did", "rain", ".", "?", "<script>"]
@@ -57,6 +58,22 @@ def test_relatedness_is_the_layer_s():
     np.testing.assert_allclose(one.matrix.max(axis=1), one.question_weights)
     assert one.kind == "relatedness" and "cosine" in one.summary
     assert made.explain("who wrote the book", "ann did rain", "occlusion").kind == "occlusion"
+
+
+def test_anmm_says_its_attention_and_matches():
+    entry = CATALOGUE["anmm-2"]
+    made = Ranker(entry.build(VECTORS, entry.options(bins=10)), VOCABULARY, kind="anmm-2")
+    one = made.explain("who wrote the book", "ann did rain")
+    question, answer = np.float64(VECTORS[[2, 3, 4, 5]]), np.float64(VECTORS[[6, 7, 8]])
+    powers = np.exp(question @ np.float64(made.model.get_layer("attention").get_weights()[0])[:, 0])
+    np.testing.assert_allclose(one.question_weights, powers / powers.sum(), atol=1e-6)
+    lengths = [np.linalg.norm(vectors, axis=1, keepdims=True) for vectors in (question, answer)]
+    cosines = (question / lengths[0]) @ (answer / lengths[1]).T
+    np.testing.assert_allclose(one.matrix, cosines, atol=1e-6)
+    np.testing.assert_allclose(one.answer_weights, cosines.max(axis=0), atol=1e-6)
+    assert one.kind == "matches"
+    (_, words), _ = one.rows
+    assert words[int(powers.argmax())].look == "plus s9"
 
 
 @pytest.mark.parametrize(
