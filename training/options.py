@@ -73,6 +73,8 @@ class PairwiseOptions(FitOptions):
     """Reading of HyperQA's Eq. 9, the conversion of gradients to the ball; none leaves them as they are."""
     own_negatives: int | None = None
     """How many of a question's own wrong answers to take per epoch; None takes all."""
+    own_negatives_by: NegativesBy = "random"
+    """Which of its own: random, max (those that the model scores highest), or mix (half and half)."""
     foreign_negatives: int = 8
     """How many answers of other questions to add per question and epoch."""
 
@@ -82,6 +84,7 @@ class PairwiseOptions(FitOptions):
         check_range(self, "batch_size", at_least=1)
         check_range(self, "margin", above=0)
         check_choice(self, "eq9", Eq9)
+        check_choice(self, "own_negatives_by", NegativesBy)
         if self.own_negatives == 0 and self.foreign_negatives == 0:
             raise UserError("own_negatives and foreign_negatives must not both be 0. Received: 0 and 0")
 

@@ -1,7 +1,7 @@
 """Pairwise training (HyperQA): the hinge of every correct answer against drawn wrong ones."""
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from answer_ranking.layers.riemannian_gradient import riemannian_gradient
 from answer_ranking.models.encodings import PaddedTexts, encoding_of
 from answer_ranking.training.options import FitOptions, PairwiseOptions
 from answer_ranking.training.ranker_trainer import RankerTrainer, encoder_of
+from answer_ranking.training.scoring import make_scorer
 
 
 class Pairwise:
@@ -27,8 +28,10 @@ class Pairwise:
     sum over their pairs of max(0, margin - s(q, a+) + s(q, a-))
     ```
 
-    and `l2` times the squares of all weights but biases. Each epoch draws the wrong answers anew. The order
-    of the questions, the draws and the masks of dropout depend on seed and epoch.
+    and `l2` times the squares of all weights but biases. Each epoch draws the wrong answers anew; a
+    question's own ones at random, or all or half of them those that the ranker of that moment scores highest
+    (Rao et al., CIKM 2016, "max" and "mix"). The order of the questions, the draws and the masks of dropout
+    depend on seed and epoch.
 
     Args:
         split: the training questions.
@@ -51,6 +54,7 @@ class Pairwise:
         self.options = options
         self.seed = seed
         self.sampler = NegativeSampler(split, options, seed)
+        self._scorer: Callable[[], np.ndarray] | None = None
 
     def __len__(self) -> int:
         return -(-len(self.sampler.questions) // self.options.batch_size)
@@ -68,7 +72,7 @@ class Pairwise:
         }
 
     def batches(self, trainer: "PairwiseTrainer", epoch: int) -> Iterator[dict[str, np.ndarray]]:
-        drawn = self.sampler.draw(epoch)
+        drawn = self.sampler.draw(epoch, self._scores(trainer))
         for number, start in enumerate(range(0, len(drawn.questions), self.options.batch_size)):
             stop = min(start + self.options.batch_size, len(drawn.questions))
             rows = drawn.rows[drawn.offsets[start] : drawn.offsets[stop]]
@@ -78,6 +82,14 @@ class Pairwise:
                 rng=np.random.default_rng([self.seed, epoch, number, 0]),
             )
             yield texts | self._pairs(drawn, start, stop)
+
+    def _scores(self, trainer: "PairwiseTrainer") -> np.ndarray | None:
+        """Score all candidates where the hardest ones count."""
+        if self.options.own_negatives is None or self.options.own_negatives_by == "random":
+            return None
+        if self._scorer is None:
+            self._scorer = make_scorer(trainer.ranker, self.split)
+        return self._scorer()
 
     def _pairs(self, drawn: "DrawnAnswers", start: int, stop: int) -> dict[str, np.ndarray]:
         """Pair the answers of some questions, each correct one with each wrong one of its question."""
@@ -180,6 +192,8 @@ class NegativeSampler:
     def __init__(self, split: EncodedSplit, options: PairwiseOptions, seed: int = 0):
         self.split = split
         self.own_negatives = options.own_negatives
+        wanted = options.own_negatives or 0
+        self._n_hardest = {"random": 0, "mix": -(-wanted // 2), "max": wanted}[options.own_negatives_by]
         self.foreign_negatives = options.foreign_negatives if split.n_questions > 1 else 0
         self.seed = seed
         # One number for question and text.
@@ -195,11 +209,11 @@ class NegativeSampler:
                 "nothing to train on. Check the labels of the training table."
             )
 
-    def draw(self, epoch: int) -> DrawnAnswers:
-        """Draw an epoch's questions and answers."""
+    def draw(self, epoch: int, scores: np.ndarray | None = None) -> DrawnAnswers:
+        """Draw an epoch's questions and answers; `scores` `(rows,)` where the hardest wrong ones count."""
         rng = np.random.default_rng([self.seed, epoch])
         questions = rng.permutation(self.questions)
-        taken = self._own_rows(rng)
+        taken = self._own_rows(rng, scores)
         rank = np.full(self.split.n_questions, -1)
         rank[questions] = np.arange(len(questions))
         own = np.flatnonzero(taken)
@@ -216,16 +230,23 @@ class NegativeSampler:
         n_correct = np.bincount(owner, weights=1 - wrong, minlength=len(questions)).astype(np.int64)
         return DrawnAnswers(questions, np.concatenate([[0], np.cumsum(counts)]), n_correct, rows[order])
 
-    def _own_rows(self, rng: np.random.Generator) -> np.ndarray:
+    def _own_rows(self, rng: np.random.Generator, scores: np.ndarray | None) -> np.ndarray:
         """Mark the correct answers and the drawn own wrong ones of every question."""
         split, correct = self.split, self.split.labels == 1
         if self.own_negatives is None:
             return np.ones_like(correct)
-        # Question after question, the wrong answers first, in random order.
-        order = np.lexsort((rng.random(split.n_rows), split.labels, split.question_of_row))
+        priority = rng.random(split.n_rows)
+        if scores is not None:
+            priority[self._places(-scores) < self._n_hardest] -= 1
+        return correct | (self._places(priority) < self.own_negatives)
+
+    def _places(self, keys: np.ndarray) -> np.ndarray:
+        """Give each row's place in its question by its key, the wrong answers before the correct ones."""
+        split = self.split
+        order = np.lexsort((keys, split.labels, split.question_of_row))
         place = np.empty(split.n_rows, np.int64)
         place[order] = np.arange(split.n_rows) - split.candidate_offsets[split.question_of_row]
-        return correct | (place < self.own_negatives)
+        return place
 
     def _foreign_rows(self, rng: np.random.Generator, questions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Draw rows of other questions: from all rows with the question's own ones cut out."""

@@ -4,8 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answer_ranking.data_prep import EncodedSplit, EncodedTexts, UserError
-from answer_ranking.training import PairwiseOptions
-from answer_ranking.training.pairwise import NegativeSampler
+from answer_ranking.models import hyperqa
+from answer_ranking.training import PairwiseOptions, score
+from answer_ranking.training.pairwise import NegativeSampler, Pairwise
 
 
 @st.composite
@@ -81,6 +82,45 @@ def test_random_draws_are_uniform(make_split):
     shares = np.bincount(drawn, minlength=split.n_rows)[wrong] / 1500
     # Five standard errors.
     assert np.abs(shares - 1 / len(wrong)).max() < 5 * (0.25 / 1500) ** 0.5
+
+
+@pytest.mark.parametrize(("by", "n_hardest"), [("max", 4), ("mix", 2)])
+def test_the_hardest_wrong_answers_are_drawn_first(make_split, by, n_hardest):
+    split = make_split(8)
+    sampler = sampler_of(split, own_negatives=4, own_negatives_by=by)
+    scores = np.random.default_rng(3).normal(size=split.n_rows)
+    drawn = [sampler.draw(epoch, scores) for epoch in range(30)]
+    for question in sampler.questions:
+        rows = np.arange(*split.candidate_offsets[question : question + 2])
+        wrong = rows[split.labels[rows] == 0]
+        hardest = sorted(wrong, key=lambda row: -scores[row])[:n_hardest]
+        taken = []
+        for entries in drawn:
+            (place,) = np.flatnonzero(entries.questions == question)
+            answers = entries.rows[entries.offsets[place] : entries.offsets[place + 1]]
+            taken.append(set(answers[entries.n_correct[place] :]))
+            assert set(hardest) <= taken[-1] <= set(wrong)
+            assert len(taken[-1]) == min(4, len(wrong))
+        # What is not drawn as the hardest is random: over 30 epochs every other one comes.
+        assert set.union(*taken) == (set(hardest) if by == "max" else set(wrong))
+
+
+def test_the_hardest_are_those_of_the_ranker_at_the_start_of_the_epoch(make_split, make_vectors):
+    split = make_split(8)
+    options = PairwiseOptions(own_negatives=1, own_negatives_by="max", foreign_negatives=0, batch_size=100)
+    method, ranker = Pairwise(split, options), hyperqa(make_vectors(), 4)
+    trainer = method.trainer(ranker)
+    for weights in (ranker.get_weights(), [-each for each in ranker.get_weights()]):
+        ranker.set_weights(weights)
+        expected = method.sampler.draw(2, score(ranker, split))
+        (batch,) = method.batches(trainer, 2)
+        texts = trainer.encoding.pack(
+            split.questions.take(expected.questions),
+            split.candidates.take(expected.rows),
+            rng=np.random.default_rng([0, 2, 0, 0]),
+        )
+        for name, array in texts.items():
+            np.testing.assert_array_equal(batch[name], array)
 
 
 @pytest.mark.parametrize("foreign", [0, 50])
