@@ -32,8 +32,13 @@ def words_of(
     return texts, masks
 
 
-def bidirectional_lstm(units: int, seeds: Iterator[int]) -> keras.layers.Bidirectional:
-    """Make a bidirectional LSTM that gives all its states; its directions start from weights of their own."""
+def bidirectional_lstm(
+    units: int, seeds: Iterator[int], *, name: str = "bilstm", use_cudnn: str | bool = "auto"
+) -> keras.layers.Bidirectional:
+    """Make a bidirectional LSTM that gives all its states; its directions start from weights of their own.
+
+    cuDNN refuses a text with padding between its words: `use_cudnn=False` reads it.
+    """
     directions = []
     for backwards in (False, True):
         # Bidirectional would copy the forward direction's initializers, and with them its initial weights.
@@ -41,12 +46,13 @@ def bidirectional_lstm(units: int, seeds: Iterator[int]) -> keras.layers.Bidirec
             units,
             return_sequences=True,
             go_backwards=backwards,
+            use_cudnn=use_cudnn,
             name="backward_lstm" if backwards else "lstm",
             kernel_initializer=keras.initializers.GlorotUniform(seed=next(seeds)),
             recurrent_initializer=keras.initializers.Orthogonal(seed=next(seeds)),
         )
         directions.append(direction)
-    return keras.layers.Bidirectional(directions[0], backward_layer=directions[1], name="bilstm")
+    return keras.layers.Bidirectional(directions[0], backward_layer=directions[1], name=name)
 
 
 def convolution(

@@ -1,10 +1,11 @@
-"""MV-LSTM, QA-LSTM/CNN and AI-CNN against their equations in float64 NumPy."""
+"""MV-LSTM, QA-LSTM/CNN, AI-CNN and BLSTM against their equations in float64 NumPy."""
 
 import numpy as np
 import pytest
 from field_numpy import convolve, lstm_states, mlp, relu, weights_of, words_of
 
 from answer_ranking.models.networks.ai_cnn import ai_cnn
+from answer_ranking.models.networks.blstm import blstm
 from answer_ranking.models.networks.mv_lstm import mv_lstm
 from answer_ranking.models.networks.qa_lstm_cnn import qa_lstm_cnn
 
@@ -14,8 +15,8 @@ ANSWER = np.array([[7, 8, 2, 11, 5, 6, 13, 0]], "int32")
 TEXTS = [words_of(VECTORS, text[0]) for text in (QUESTION, ANSWER)]
 
 
-def both_directions(x, weights):
-    forward, backward = "bilstm/forward_lstm", "bilstm/backward_lstm"
+def both_directions(x, weights, name="bilstm"):
+    forward, backward = f"{name}/forward_lstm", f"{name}/backward_lstm"
     return np.hstack([lstm_states(x, weights, forward), lstm_states(x[::-1], weights, backward)[::-1]])
 
 
@@ -66,3 +67,19 @@ def test_ai_cnn_follows_the_equations():
     assert float(model([QUESTION, ANSWER])[0]) == pytest.approx(expected, rel=1e-4)
     parameters = 3 * 6 * f + f + 3 * f * f + f + f + 2 * f * h + h + 2 * h + 2
     assert model.count_params() - VECTORS.size == parameters
+
+
+def test_blstm_reads_both_texts_as_one():
+    d, h = 2, 4
+    model = blstm(VECTORS, d, layers=2, hidden=(h,), n_features=3, seed=2)
+    weights = weights_of(model)
+    x = np.concatenate([TEXTS[0], np.zeros((1, 6)), TEXTS[1]])
+    for layer in (1, 2):
+        x = both_directions(x, weights, f"bilstm_{layer}")
+    features = np.array([[0.5, -1.0, 2.0]], "float32")
+    expected = mlp(np.concatenate([x.mean(axis=0), features[0]]), weights)
+    assert float(model([QUESTION, ANSWER, features])[0]) == pytest.approx(expected, rel=1e-4)
+    lstms = 2 * (4 * d * (6 + d) + 4 * d) + 2 * (4 * d * 3 * d + 4 * d)
+    assert model.count_params() - VECTORS.size == lstms + (2 * d + 3) * h + h + 2 * h + 2
+    with pytest.raises(ValueError, match="layers"):
+        blstm(VECTORS, d, layers=0)
