@@ -147,6 +147,19 @@ ROWS = (
         places={"ours": ("shell", "seconds"), "bytes": ("shell", "peak_bytes")},
     ),
     Row(
+        "import of the layers",
+        "at most 1.1 times Keras' own",
+        "install.json",
+        least={"ratio": 1 / 1.1},
+    ),
+    Row(
+        "pip install, without a backend",
+        "below 150 MB, Keras included",
+        "install.json",
+        most={"ours": 150},
+        unit="MB",
+    ),
+    Row(
         "service, 100,000 answers, 16 clients",
         "at least 500 a second",
         "service.json",
