@@ -60,12 +60,14 @@ _SPEED = {
     "docs/hyperqa.md": "HyperQA",
 }
 """By page: how the names of its rows begin in the table of speed."""
+_PLANS = {"plan": "results", "plan_printed": "printed"}
+"""By the name of a plan: the part of docs/plan.md that shows it."""
 
 
 def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
     """Write all documents of a repository, without saving them."""
     results, presets = root / "reproduce" / "results", root / "ranking" / "presets"
-    benchmarks, plan = root / "benchmarks" / "results", root / "reproduce" / "plan.toml"
+    benchmarks = root / "benchmarks" / "results"
     records, papers = load_records(results), read_papers(papers_file)
     runs, rules = read_equal_budget(results / "fair"), _rules(records)
     tested = claims(runs, papers)
@@ -82,7 +84,6 @@ def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
         ("docs/norms.md", "results", lambda: norms_block(results / "norms")),
         ("docs/paper/paper.md", "matrix", lambda: render("paper_matrix.md.j2", matrix=matrix)),
         ("docs/paper/paper.md", "grid", lambda: render("paper_grid.md.j2", grid=claims_grid(tested))),
-        ("docs/plan.md", "results", lambda: plan_block(read_plan(plan), results / "planned" / "plan")),
         ("docs/presets.md", "presets", lambda: presets_block(presets)),
         ("docs/retrieval.md", "retrieval", lambda: retrieval_block(results / "retrieval")),
         ("docs/faq.md", "pipelines", lambda: pipelines_block(benchmarks / "pipelines.json")),
@@ -90,6 +91,8 @@ def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
         ("docs/serve.md", "service", lambda: service_block(benchmarks / "service.json")),
         ("docs/transfer.md", "results", lambda: transfer_block(results / "transfer")),
     ]
+    for plan, name in _PLANS.items():
+        blocks.append(("docs/plan.md", name, partial(_plan, root / "reproduce", plan)))
     for page, work in _SPEED.items():
         blocks.append((page, "speed", partial(speed_block, benchmarks / "table.json", work)))
     texts = {root / "reproduce" / "RESULTS.md": results_document(records, papers)}
@@ -103,6 +106,10 @@ def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
             text = texts.get(path) or path.read_text(encoding="utf-8")
             texts[path] = _with_block(path, text, name, block())
     return texts
+
+
+def _plan(reproduce: Path, name: str) -> str:
+    return plan_block(read_plan(reproduce / f"{name}.toml"), reproduce / "results" / "planned" / name)
 
 
 def _rules(records: Sequence[ResultRecord]) -> list[ResultRecord]:
