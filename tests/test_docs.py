@@ -1,6 +1,7 @@
 """The code and commands of README, CONTRIBUTING and docs/ run, and what they name exists."""
 
 import ast
+import json
 import os
 import re
 import shlex
@@ -43,10 +44,37 @@ def commands(code):
     return [shlex.split(line, comments=True) for line in code.splitlines() if line.strip()]
 
 
+def by_hand(page):
+    """The text of a page without its generated parts."""
+    return re.sub(r"<!-- (\w+):begin -->.*?<!-- \1:end -->", "", page.read_text("utf-8"), flags=re.DOTALL)
+
+
 def written(page):
     """The lines of a page that were written by hand: no tables, no generated parts."""
-    text = re.sub(r"<!-- (\w+):begin -->.*?<!-- \1:end -->", "", page.read_text("utf-8"), flags=re.DOTALL)
-    return [line for line in text.splitlines() if not line.startswith("|")]
+    return [line for line in by_hand(page).splitlines() if not line.startswith("|")]
+
+
+def recorded_summaries(found):
+    """Every mean with its interval that a record has, however deep it lies."""
+    if isinstance(found, dict):
+        if found.keys() >= {"mean", "ci95"}:
+            yield found["mean"], found["ci95"] or 0
+        found = list(found.values())
+    for each in found if isinstance(found, list) else []:
+        yield from recorded_summaries(each)
+
+
+def test_every_interval_that_a_page_states_is_that_of_a_record():
+    recorded = set()
+    for path in (ROOT / "reproduce" / "results").rglob("*.json"):
+        for mean, half_width in recorded_summaries(json.loads(path.read_text("utf-8"))):
+            recorded |= {(f"{mean:.{digits}f}", f"{half_width:.{digits}f}") for digits in (2, 3, 4)}
+    stated = {}
+    for page in [*PAGES, *(ROOT / "notebooks").glob("*.py")]:
+        for found in re.findall(r"(0\.\d{2,4}) ± (0\.\d{2,4})", by_hand(page)):
+            stated[found] = page.name
+    assert len(stated) > 20
+    assert {found: page for found, page in stated.items() if found not in recorded} == {}
 
 
 # What a command imports is there for the next one; the width is that of the help.
