@@ -40,7 +40,7 @@ class IndexOptions:
     output: Path | None = None
     """The folder of the index, new or empty; it must be given."""
     model: Path | None = None
-    """The folder model/ that a training of HyperQA left, or hyperqa_squad, which comes with the package;
+    """The folder model/ that a training left, or hyperqa_squad, which comes with the package;
     without it, words and letters alone are compared."""
     pipeline: Path | None = None
     """The folder that a training of an FAQ left: what its best pipeline needs is built."""

@@ -134,6 +134,20 @@ class TrainingRun:
             write_split(self.folder / "runs", name, split, scores, protocols)
 
 
+ADDED_LATER: Mapping[str, Any] = {"own_negatives_by": "random"}
+"""Options that are younger than unfinished searches, and the value that all had before."""
+
+
+def as_before(configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out what came later and is as it was before: a search that began without it goes on.
+
+    Example:
+        >>> as_before({"margin": 1.0, "own_negatives_by": "random"})
+        {'margin': 1.0}
+    """
+    return {name: value for name, value in configuration.items() if ADDED_LATER.get(name) != value}
+
+
 def key_of(*parts: Any) -> str:
     """Name what numbers depend on by a hash."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
@@ -141,4 +155,4 @@ def key_of(*parts: Any) -> str:
 
 def training_key(configuration: Mapping[str, Any], data: TrainingData) -> str:
     """Hash options, data and versions: the states of other trainings are not taken up."""
-    return key_of(configuration, data.data_hash, package_versions())
+    return key_of(as_before(configuration), data.data_hash, package_versions())

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 def train_seed(options: TrainOptions, data: TrainingData, seed: Seed) -> "tuple[keras.Model, FitResult]":
     """Train one seed, or go on with it; the model has the weights of the epoch that is best on dev."""
     entry, from_preset = options.entry, options.model in FROM_PRESETS
-    values = dict(entry.fine_tuning if from_preset else entry.own_tables or {})
+    # A preset goes on with the options that it was trained with.
+    values = {} if from_preset else dict(entry.own_tables or {})
     for name in ("epochs", "learning_rate", "batch_size"):
         if (given := getattr(options, name)) is not None:
             values[name] = given

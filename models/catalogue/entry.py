@@ -60,8 +60,6 @@ class Entry:
     """What a search at equal budgets draws of this model's own options."""
     own_tables: Mapping[str, Any] | None = None
     """Options of model and training for a user's own table; None where it is not offered for them."""
-    fine_tuning: Mapping[str, Any] = field(default_factory=dict)
-    """In the place of `own_tables` where a trained model goes on."""
 
     def build(
         self,

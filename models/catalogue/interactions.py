@@ -59,6 +59,7 @@ ENTRIES = (
         paper="field",
         network="qa_lstm_cnn.qa_lstm_cnn",
         options=QALSTMCNN,
+        encodes_apart=True,
         method="hardest_negative",
         training={"margin": 0.2, "patience": 5, "share_negatives": True},
         space={"filters": (200, 400), "margin": (0.05, 0.1, 0.2, 0.5)},

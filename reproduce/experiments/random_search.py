@@ -14,7 +14,7 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep.encoded_split import EncodedSplit, join_splits
 from answer_ranking.engine import Seed, Study, TrainingData
 from answer_ranking.engine.study import Condition, Row, as_json, outcome, read_rows
-from answer_ranking.engine.training_run import key_of
+from answer_ranking.engine.training_run import as_before, key_of
 from answer_ranking.evaluation.records import read_trials
 from answer_ranking.reproduce.experiments.options import Experiment
 from answer_ranking.reproduce.experiments.run import Run, questions_per_second, train
@@ -94,7 +94,7 @@ class RandomSearch:
 
     def key(self, data: TrainingData) -> str:
         """Identify a search by what its trials depend on beside the options that are drawn."""
-        given = dict(self.experiment.configuration)
+        given = as_before(self.experiment.configuration)
         for name in self.space:
             given.pop(name, None)
         parts = [given, data.data_hash, self.seed]

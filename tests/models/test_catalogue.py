@@ -42,7 +42,7 @@ def test_what_an_entry_states_are_options_that_exist(name):
     entry = CATALOGUE[name]
     known = {field.name for field in (*fields(entry.options), *fields(METHODS[entry.method][0]))}
     # The options that a search draws for all of a paper's models: one that a model lacks is left out.
-    stated = {**entry.training, **(entry.own_tables or {}), **entry.fine_tuning}
+    stated = {**entry.training, **(entry.own_tables or {})}
     assert stated.keys() <= known
     assert any(drawn in known for drawn in entry.space)
 

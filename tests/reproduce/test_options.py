@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from answer_ranking.base.errors import UserError
+from answer_ranking.engine.training_run import ADDED_LATER
 from answer_ranking.evaluation import load_records
 from answer_ranking.evaluation.papers import read_papers
 from answer_ranking.evaluation.records import record_path
@@ -242,7 +243,7 @@ def test_a_listed_command_states_the_options_of_its_record(name):
             known["embeddings"] = ["glove+spacy-450d"]
         assert {key: ours[key] for key in known} == known
         # Options that came later have the value that there was before.
-        later = {"raw_embeddings", "pooling", "start", "shuffle_candidates"}
+        later = {"raw_embeddings", "pooling", "start", "shuffle_candidates", *ADDED_LATER}
         assert set(ours) - set(known) - {"model"} <= later
         assert (record.model, record.main) == (experiment.title, experiment.run.main)
         assert record.seeds == experiment.run.seed_list
