@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from filelock import FileLock
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "benchmarks"))
+sys.path += [str(Path(__file__).resolve().parents[1] / "benchmarks"), str(Path(__file__).parent)]
 import damage
 
 if sys.dont_write_bytecode:
