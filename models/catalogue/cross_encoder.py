@@ -20,7 +20,7 @@ class CrossEncoder(ModelOptions):
 
 # As BERT is fine-tuned; the rate rises over a tenth of the steps and then falls.
 _TRAINING: dict[str, Any] = {
-    "epochs": 3,
+    "epochs": 2,
     "optimizer": "adamw",
     "learning_rate": 5e-5,
     "weight_decay": 0.01,
