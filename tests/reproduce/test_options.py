@@ -249,7 +249,7 @@ def test_a_listed_command_states_the_options_of_its_record(name):
             known["embeddings"] = ["glove+spacy-450d"]
         assert {key: ours[key] for key in known} == known
         # Options that came later have the value that there was before.
-        later = {"raw_embeddings", "pooling", "start", "shuffle_candidates"}
+        later = {"raw_embeddings", "pooling", "start", "shuffle_candidates", "weight_decay"}
         assert set(ours) - set(known) - {"model"} <= later
         assert (record.model, record.main) == (experiment.title, experiment.run.main)
         assert record.seeds == experiment.run.seed_list
