@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 from bert_numpy import reference_score
 
+from answer_ranking.data_prep.word_vectors.bert_states import BertStates
 from answer_ranking.models.networks.cross_encoder import cross_encoder
 from answer_ranking.training import Listwise, ListwiseOptions, Pointwise, PointwiseOptions
 
@@ -94,3 +95,19 @@ def test_training_changes_every_weight_and_dropout_draws_anew(encoder, make_spli
     assert all(moved) and len(moved) == len(encoder.config.joined_shapes()) + 2
     n = sum(values.size for values in encoder.weights.values())
     assert sum(values.size for values in before) == n + encoder.config.hidden + 1
+
+
+def test_dropout_has_the_places_of_bert(encoder):
+    shapes = []
+
+    def drop(x):
+        shapes.append(tuple(x.shape))
+        return x
+
+    weights = encoder.config.join_projections(encoder.weights)
+    states = BertStates(encoder.config, {name: tf.constant(each) for name, each in weights.items()}, drop)
+    states(tf.constant([[2, 9, 12, 10, 3], [2, 9, 3, 0, 0]]), tf.constant([5, 3]))
+    # The embeddings; then a layer's shares of attention, and what its two sublayers add.
+    texts, heads, longest, hidden = 2, 2, 5, 8
+    of_layer = [(texts, heads, longest, longest), *[(texts * longest, hidden)] * 2]
+    assert shapes == [(texts * longest, hidden), *of_layer * 2]
