@@ -1,6 +1,6 @@
 """The one runner, which trains a model with several seeds on a data set, and the one study engine."""
 
-from answer_ranking.engine.data import TrainingData, encode
+from answer_ranking.engine.data import TrainingData, encode, encode_pieces
 from answer_ranking.engine.recipe import build, options_of, train
 from answer_ranking.engine.study import Study
 from answer_ranking.engine.study_record import StudyRecord
@@ -16,6 +16,7 @@ __all__ = [
     "TrainingRun",
     "build",
     "encode",
+    "encode_pieces",
     "options_of",
     "train",
     "training_key",

@@ -14,8 +14,10 @@ from answer_ranking.data_prep import (
     EncodedDataset,
     EncodedSplit,
     UserError,
+    Vocabulary,
     WordVectors,
     encode_dataset,
+    encode_split,
     load_word_vectors,
 )
 from answer_ranking.data_prep.word_vectors.contextual import (
@@ -24,7 +26,14 @@ from answer_ranking.data_prep.word_vectors.contextual import (
     encode_with,
     encoder_among,
 )
+from answer_ranking.data_prep.word_vectors.encoder_folder import (
+    WEIGHTS,
+    find_encoder,
+    is_encoder,
+    read_encoder,
+)
 from answer_ranking.data_prep.word_vectors.load import resolve_task_vectors
+from answer_ranking.data_prep.word_vectors.word_pieces import WordPieces
 from answer_ranking.evaluation.records import environment
 
 if TYPE_CHECKING:
@@ -82,8 +91,8 @@ class TrainingData(EncodedDataset):
     def data_hash(self) -> str:
         """A hash of the encoded texts, labels, features and word vectors."""
         matrix = self.word_vectors.matrix
-        contextual = isinstance(matrix, TokenVectors)
-        digest = hashlib.sha256(matrix.identity.encode() if contextual else np.ascontiguousarray(matrix).data)
+        static = isinstance(matrix, np.ndarray)
+        digest = hashlib.sha256(np.ascontiguousarray(matrix).data if static else matrix.identity.encode())
         for split in self.splits.values():
             for texts in (split.questions, split.candidates.texts):
                 digest.update(texts.words.tobytes() + texts.offsets.tobytes())
@@ -143,9 +152,47 @@ def encode(
         sources=() if own else tuple(embeddings),
         embeddings_home=embeddings_home,
     )
+    _print_sizes(data)
+    return data
+
+
+def encode_pieces(
+    dataset: Dataset, embeddings: Sequence[str], *, embeddings_home: Path | None = None
+) -> TrainingData:
+    """Encode a data set in the word pieces of an encoder that is trained, and print the sizes.
+
+    The vocabulary is that of the encoder, and its files stand in the place of word vectors. A UserError says
+    that `embeddings` is not one encoder, or that its folder is not sound.
+    """
+    environment()  # read once: records name the commit of the beginning
+    if len(embeddings) != 1 or not is_encoder(embeddings[0], embeddings_home):
+        raise UserError(
+            "the model trains an encoder: name one, such as --embeddings minilm or the folder of another "
+            f"one. Received: {' '.join(embeddings)}"
+        )
+    (source,) = embeddings
+    files = read_encoder(find_encoder(source, embeddings_home), source)
+    if len(set(files.pieces)) < len(files.pieces):
+        raise UserError(f"the vocabulary of {source} names a word piece twice. Fetch the encoder again.")
+    pieces, vocabulary = WordPieces(files.pieces, files.lowercase), Vocabulary(files.pieces)
+    splits = {name: encode_split(table, pieces, vocabulary) for name, table in dataset.splits.items()}
+    name, sha256 = Path(source.partition("@")[0]).name, files.hashes[WEIGHTS]
+    data = TrainingData(
+        splits=splits,
+        vocabulary=vocabulary,
+        dataset=dataset,
+        word_vectors=WordVectors(files, name, 1.0, 1.0, np.ones(files.shape[0], bool), sha256),
+        tokens={"lowercase": files.lowercase, "mask_numbers": False},
+        sources=(source,),
+        embeddings_home=embeddings_home,
+    )
+    _print_sizes(data)
+    return data
+
+
+def _print_sizes(data: TrainingData) -> None:
     sizes = []
     for name, split in data.splits.items():
         sizes.append(f"{name} {split.n_questions:,} questions / {split.n_rows:,} pairs")
-    lines = [f"{data.title}: {', '.join(sizes)}", str(vectors), *dataset.description.notes]
-    print("\n".join(lines), flush=True)
-    return data
+    notes = data.dataset.description.notes
+    print("\n".join([f"{data.title}: {', '.join(sizes)}", str(data.word_vectors), *notes]), flush=True)

@@ -44,7 +44,8 @@ def build(entry: Entry, options: ModelOptions, data: TrainingData, seed: int) ->
     trains_words = getattr(options, "train_word_vectors", False)
     if trains_words and data.word_vectors.encoder:
         raise UserError(f"{data.word_vectors.name} is a frozen encoder: leave train_word_vectors out.")
-    vectors = data.word_vectors.matrix if trains_words else data.word_embedding
+    # What is trained starts anew with every seed; a frozen layer is shared.
+    vectors = data.word_vectors.matrix if trains_words or entry.reads == "pieces" else data.word_embedding
     features = data.train.features
     n_features = 0 if features is None else features.shape[1]
     try:

@@ -134,7 +134,7 @@ class TrainingRun:
             write_split(self.folder / "runs", name, split, scores, protocols)
 
 
-ADDED_LATER: Mapping[str, Any] = {"own_negatives_by": "random"}
+ADDED_LATER: Mapping[str, Any] = {"own_negatives_by": "random", "weight_decay": None}
 """Options that are younger than unfinished searches, and the value that all had before."""
 
 
@@ -142,10 +142,14 @@ def as_before(configuration: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out what came later and is as it was before: a search that began without it goes on.
 
     Example:
-        >>> as_before({"margin": 1.0, "own_negatives_by": "random"})
-        {'margin': 1.0}
+        >>> as_before({"clip_norm": None, "own_negatives_by": "random"})
+        {'clip_norm': None}
     """
-    return {name: value for name, value in configuration.items() if ADDED_LATER.get(name) != value}
+    kept = dict(configuration)
+    for name, value in ADDED_LATER.items():
+        if name in kept and kept[name] == value:
+            del kept[name]
+    return kept
 
 
 def key_of(*parts: Any) -> str:

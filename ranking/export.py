@@ -11,6 +11,7 @@ import numpy as np
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_path, atomic_write, remove_leftovers
+from answer_ranking.data_prep.word_vectors.word_pieces import WordPieces
 from answer_ranking.ranking.contextual_vocabulary import ContextualVocabulary
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ def export_onnx(ranker: "Ranker", path: str | Path, texts: Sequence[str] = ()) -
             f"this ranker's words come from {ranker.open_vocabulary.source}, not from its folder. Export a "
             "ranker of word vectors."
         )
+    if isinstance(ranker.tokenizer, WordPieces):
+        raise UserError("this ranker reads word pieces, not words. Export a ranker of word vectors.")
     missing = [name for name in ("tf2onnx", "onnxruntime") if importlib.util.find_spec(name) is None]
     if missing:
         raise UserError(f"{' and '.join(missing)} missing: pip install 'answer-ranking[onnx]'.")

@@ -9,7 +9,7 @@ import numpy as np
 from tqdm import tqdm
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.data_prep import Tokenizer, Vocabulary, load_word_vectors
+from answer_ranking.data_prep import Vocabulary, load_word_vectors
 from answer_ranking.data_prep.encoded_split import EncodedTexts
 from answer_ranking.data_prep.word_vectors.encoder_folder import ON_HUB, PUBLISHED, find_encoder, is_encoder
 from answer_ranking.data_prep.word_vectors.files import DEFAULT_SOURCE, SOURCES, find_source
@@ -65,7 +65,7 @@ class OpenVocabulary:
     def __init__(
         self,
         vocabulary: Vocabulary,
-        tokenizer: Tokenizer,
+        tokenizer: Callable[[Sequence[str]], list[list[str]]],
         sources: Sequence[str],
         vectors_of: Callable[[np.ndarray], np.ndarray],
         embeddings_home: str | Path | None = None,

@@ -19,6 +19,7 @@ from answer_ranking.data_prep.encoded_split import runs
 from answer_ranking.data_prep.overlap_features import inverse_document_frequencies, overlap_features
 from answer_ranking.data_prep.tables import check_table
 from answer_ranking.data_prep.word_vectors.contextual import ContextualEncoder, TokenVectors
+from answer_ranking.data_prep.word_vectors.word_pieces import WordPieces
 from answer_ranking.models.catalogue import CATALOGUE
 from answer_ranking.ranking import model_folder
 from answer_ranking.ranking.contextual_vocabulary import ContextualVocabulary
@@ -124,7 +125,8 @@ class Ranker:
         self.name = name
         self.vectors = tuple(vectors)
         self._tokens = {"lowercase": lowercase, "mask_numbers": mask_numbers}
-        self.tokenizer = Tokenizer(pretokenised=False, **self._tokens)
+        self._reads_pieces = self.entry is not None and self.entry.reads == "pieces"
+        self.tokenizer = self._make_tokenizer()
         # A trained layer's vectors are no file's; a word without its document frequency has no features.
         frozen = self._numpy is not None or (n_vectors is not None and not self._word_layer().trainable)
         sources = self.vectors if frozen and not self.needs_features else ()
@@ -133,11 +135,16 @@ class Ranker:
         self._growing: GrowingModel | None = None
         self._encoder: tuple[Any, Callable[[EncodedTexts], np.ndarray] | None] = (None, None)
 
+    def _make_tokenizer(self) -> Tokenizer | WordPieces:
+        if self._reads_pieces:
+            return WordPieces(self.vocabulary.words[2:], self._tokens["lowercase"])
+        return Tokenizer(pretokenised=False, **self._tokens)
+
     def _opened(
         self, sources: Sequence[str], embeddings_home: str | Path | None, encoder: str
     ) -> OpenVocabulary | ContextualVocabulary:
         """Make what reads texts: words also beyond the vocabulary, or an encoder's tokens."""
-        if encoder:
+        if encoder and not self._reads_pieces:
             return ContextualVocabulary(self.vectors[0], encoder, embeddings_home)
         # In a sum of words a vector of characters is noise; where words are compared it tells equal ones.
         compares_words = self.entry is not None and not self.entry.encodes_apart

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from filelock import FileLock
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "benchmarks"))
+sys.path += [str(Path(__file__).resolve().parents[1] / "benchmarks"), str(Path(__file__).parent)]
 import damage
 
 if sys.dont_write_bytecode:
@@ -124,6 +124,7 @@ def pytest_collection_modifyitems(items):
 
 
 _SMALL_SIZES = {"dimension": 3, "filters": 4, "units": 5, "slices": 2, "bins": 7, "dimension_filters": 2}
+_SMALL_SIZES |= {"most_pieces": 12}
 
 
 @pytest.fixture(scope="session")
@@ -151,7 +152,7 @@ def write_encoder():
     def write(folder, seed=0, **config):
         folder.mkdir(parents=True, exist_ok=True)
         pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *"?.,'", *_SENTENCE_PIECES, *_LETTERS]
-        pieces += [f"##{letter}" for letter in _LETTERS]
+        pieces += [f"##{letter}" for letter in _LETTERS if f"##{letter}" not in pieces]
         facts = {"model_type": "bert", "hidden_act": "gelu", "num_hidden_layers": 2, "hidden_size": 8}
         facts |= {"num_attention_heads": 2, "intermediate_size": 16, "max_position_embeddings": 12}
         facts |= {"vocab_size": len(pieces), "type_vocab_size": 2, "layer_norm_eps": 1e-12, **config}
@@ -169,6 +170,14 @@ def write_encoder():
         return folder
 
     return write
+
+
+@pytest.fixture(scope="session")
+def encoder(write_encoder, tmp_path_factory):
+    """The files of such an encoder, which has 12 positions."""
+    from answer_ranking.data_prep.word_vectors.encoder_folder import read_encoder
+
+    return read_encoder(write_encoder(tmp_path_factory.mktemp("encoder")))
 
 
 def _random_weights(config, rng):

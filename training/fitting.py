@@ -110,7 +110,7 @@ def _prepared(ranker: keras.Model, method: TrainingMethod) -> tuple[keras.Model,
     if tf.distribute.get_strategy().num_replicas_in_sync > 1:
         raise UserError("a training has one device. Train seeds side by side: --jobs or --ray.")
     _check_weights(ranker)
-    optimizer = _optimizer(method.options)
+    optimizer = _optimizer(method.options, ranker.trainable_variables)
     optimizer.build(ranker.trainable_variables)
     trainer = method.trainer(ranker)
     batches = BatchStream(method, trainer)
@@ -167,14 +167,19 @@ def _check_weights(ranker: keras.Model) -> None:
             )
 
 
-def _optimizer(options: FitOptions) -> keras.optimizers.Optimizer:
-    config = {"class_name": options.optimizer, "config": {"learning_rate": options.learning_rate}}
+def _optimizer(options: FitOptions, variables: list[keras.Variable]) -> keras.optimizers.Optimizer:
+    config = {"learning_rate": options.learning_rate}
+    if options.weight_decay is not None:
+        config["weight_decay"] = options.weight_decay
     try:
-        return keras.optimizers.get(config)
+        optimizer = keras.optimizers.get({"class_name": options.optimizer, "config": config})
     except ValueError as error:
         raise UserError(
             f"Keras has no optimizer {options.optimizer!r}: name one such as adagrad, adam or sgd."
         ) from error
+    if options.weight_decay is not None:
+        optimizer.exclude_from_weight_decay([each for each in variables if len(each.shape) < 2])
+    return optimizer
 
 
 @dataclass

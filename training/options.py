@@ -35,13 +35,16 @@ class FitOptions:
     """Learning rate of the optimizer."""
     l2: float = 0.0
     """Weight of the squares of all weights but biases."""
+    weight_decay: float | None = None
+    """Share of all weights but biases that each step takes off, times the learning rate (AdamW); None leaves
+    the optimizer's own."""
     clip_norm: float | None = None
     """Largest norm of the whole gradient; None for no limit."""
     patience: int | None = None
     """Stop after so many epochs without a better dev MAP; None trains all epochs."""
 
     def __post_init__(self) -> None:
-        check_range(self, "epochs", "l2", at_least=0)
+        check_range(self, "epochs", "l2", "weight_decay", at_least=0)
         check_range(self, "patience", at_least=1)
         check_range(self, "learning_rate", "clip_norm", above=0)
 

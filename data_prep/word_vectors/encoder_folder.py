@@ -5,7 +5,7 @@ import importlib.util
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -193,6 +193,7 @@ class BertConfig:
         shapes: dict[str, tuple[int, ...]] = {
             "embeddings.word_embeddings.weight": (self.pieces, n),
             "embeddings.position_embeddings.weight": (self.positions, n),
+            "embeddings.token_type_embeddings.weight": (self.token_types, n),
             "embeddings.LayerNorm.weight": (n,),
             "embeddings.LayerNorm.bias": (n,),
         }
@@ -213,6 +214,23 @@ class BertConfig:
                 shapes[f"{start}{name}.weight"] = shapes[f"{start}{name}.bias"] = (n,)
         return shapes
 
+    def joined_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Name all weights as `BertStates` reads them, with their shapes, see `join_projections`."""
+        return self._joined(self.shapes(), lambda parts: (3 * parts[0][0], *parts[0][1:]))
+
+    def join_projections(self, weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Put each layer's queries, keys and values into one matrix: one product for three."""
+        return self._joined(weights, np.concatenate)
+
+    def _joined(self, values: Mapping[str, Any], join: Callable[[list[Any]], Any]) -> dict[str, Any]:
+        joined = dict(values)
+        for layer in range(self.layers):
+            start = f"encoder.layer.{layer}.attention.self."
+            for kind in ("weight", "bias"):
+                parts = [joined.pop(f"{start}{name}.{kind}") for name in ("query", "key", "value")]
+                joined[f"{start}all.{kind}"] = join(parts)
+        return joined
+
 
 @dataclass(frozen=True)
 class EncoderFiles:
@@ -220,7 +238,7 @@ class EncoderFiles:
 
     Attributes:
         config: the sizes.
-        weights: float32 arrays by their names in the file, and `token_types`, the first type's vector.
+        weights: float32 arrays by their names in the file. A pooler's are not read: no ranker has one.
         pieces: the vocabulary of word pieces.
         lowercase: whether the tokenizer puts texts into lower case.
         hashes: SHA-256 of weights and vocabulary, by the file's name.
@@ -231,6 +249,16 @@ class EncoderFiles:
     pieces: list[str]
     lowercase: bool
     hashes: dict[str, str]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The sizes of a table of the pieces, numbered as a `Vocabulary` numbers them."""
+        return 2 + self.config.pieces, self.config.hidden
+
+    @property
+    def identity(self) -> str:
+        """What names the weights and the pieces, for the hash of a training's data."""
+        return json.dumps([sorted(self.hashes.items()), self.lowercase, repr(self.config)])
 
 
 def read_encoder(folder: Path, name: str = "") -> EncoderFiles:
@@ -286,9 +314,7 @@ def _read_weights(path: Path, config: BertConfig) -> dict[str, np.ndarray]:
     header, start = read_header(path)
     # Some files name the model that the encoder is a part of.
     prefix = "bert." if any(name.startswith("bert.") for name in header) else ""
-    types = f"{prefix}embeddings.token_type_embeddings.weight"
     weights = {}
     for name, shape in config.shapes().items():
         weights[name] = read_tensor(path, header, start, prefix + name, shape)
-    weights["token_types"] = read_tensor(path, header, start, types, (config.token_types, config.hidden))[0]
     return weights

@@ -33,14 +33,14 @@ class WordVectors:
     """One vector per entry of a vocabulary, and how much of it comes from the sources.
 
     Attributes:
-        matrix: float32 (n_words, dimensions of all sources and the identity), or `TokenVectors`. Row 0,
-            padding, is zero.
+        matrix: float32 (n_words, dimensions of all sources and the identity), `TokenVectors`, or the files of
+            an encoder that is trained. Row 0, padding, is zero.
         name: the sources, joined by "+", as every result names them.
         coverage_types: share of the vocabulary's words that some source knows, 0 to 1.
         coverage_tokens: share of the running words, 0 to 1; NaN where no counts were given.
         known: bool (n_words,), which words some source knows.
-        encoder: SHA-256 of the weights of the encoder that gave the vectors of contextual words, whose matrix
-            is `TokenVectors`; "" for others.
+        encoder: SHA-256 of the weights of the encoder that gives the vectors, or is trained; "" for static
+            word vectors.
 
     Example:
         >>> print(load_word_vectors(["glove-6b-50d"], Vocabulary(["the", "xyzzyx"])))

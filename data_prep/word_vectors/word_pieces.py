@@ -54,6 +54,10 @@ class WordPieces:
         found = [number for word in words for number in self._numbers_of_word(word)]
         return np.array(found, np.int32)
 
+    def __call__(self, texts: Sequence[str]) -> list[list[str]]:
+        """Split texts into one list of pieces per text, as a `Tokenizer` does."""
+        return [self.split(text) for text in texts]
+
     def split(self, text: str) -> list[str]:
         """Give a text's pieces as they are written in the vocabulary."""
         return [self.pieces[number] for number in self.numbers(text)]

@@ -81,7 +81,7 @@ ENTRIES = (
         network="ctrn.features_alone",
         options=OverlapFeatures,
         hidden=("overlap_features",),
-        reads_words=False,
+        reads="features",
         **_COMMON,
     ),
 )

@@ -11,7 +11,10 @@ if TYPE_CHECKING:
     import keras
     import numpy as np
 
+    from answer_ranking.data_prep.word_vectors.encoder_folder import EncoderFiles
+
 Reason = Literal["shares", "attention", "relatedness", "matches", "gates", "occlusion"]
+Reads = Literal["words", "pieces", "features"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +45,8 @@ class Entry:
     """Options, of the data and the training as well, that have but one sensible value for this model."""
     seed_step: int = 1000
     """Seed k of a training builds the network with `seed=k * seed_step`."""
-    reads_words: bool = True
-    """Whether the network takes word vectors."""
+    reads: Reads = "words"
+    """What the network takes: the vectors of words, an encoder, which it trains, or features alone."""
     takes_features: bool = False
     """Whether the network takes a number of features, `n_features`."""
     encodes_apart: bool = False
@@ -63,7 +66,7 @@ class Entry:
 
     def build(
         self,
-        word_vectors: "np.ndarray | keras.layers.Embedding",
+        word_vectors: "np.ndarray | keras.layers.Embedding | EncoderFiles",
         options: ModelOptions | None = None,
         *,
         seed: int = 0,
@@ -71,8 +74,9 @@ class Entry:
     ) -> "keras.Model":
         """Build the network for seed `seed` of a training.
 
-        `word_vectors` float32 `(words, n)`, row 0 belonging to padding, or a layer of them to share;
-        `n_features` counts the features of a pair, 0 for none. A ValueError names options that do not fit.
+        `word_vectors` float32 `(words, n)`, row 0 belonging to padding, or a layer of them to share; or the
+        encoder that a network of word pieces trains, see `read_encoder`. `n_features` counts the features of
+        a pair, 0 for none. A ValueError names options that do not fit.
 
         Example:
             >>> import numpy as np
@@ -87,5 +91,5 @@ class Entry:
         arguments = (options or self.options()).arguments() | dict(self.fixed)
         if self.takes_features:
             arguments["n_features"] = n_features
-        words = [word_vectors] if self.reads_words else []
-        return network(*words, seed=seed * self.seed_step, **arguments)
+        source = [] if self.reads == "features" else [word_vectors]
+        return network(*source, seed=seed * self.seed_step, **arguments)

@@ -16,6 +16,7 @@ _BY_NETWORK = {
     "QA-BiLSTM": "qa-bilstm",
     "Cosinet": "cosinet",
     "CompareAggregate": "ca",
+    "CrossEncoder": "cross-encoder",
 }
 _ACROSS = {"SimpleRNN": "rnn", "LSTM": "lstm"}
 
@@ -31,7 +32,7 @@ def recognise(config: Mapping[str, Any]) -> str:
     """
     network = config["config"]
     name = _BY_NETWORK.get(network["name"], "")
-    if name not in ("cosinet", "ca"):
+    if name not in ("cosinet", "ca", "cross-encoder"):
         return name
     layers = {layer["config"]["name"]: layer for layer in network["layers"]}
     if "answers" not in layers:

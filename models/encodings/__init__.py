@@ -5,6 +5,7 @@ from typing import Any, Literal
 from answer_ranking.models.encodings.bag_of_words import BagOfWords
 from answer_ranking.models.encodings.contextual_words import ContextualWords
 from answer_ranking.models.encodings.padded_texts import PaddedTexts
+from answer_ranking.models.encodings.pair_states import PairStates
 from answer_ranking.models.encodings.wordwise_bilstm import WordwiseBiLSTM
 from answer_ranking.models.encodings.wordwise_convolution import WordwiseConvolution
 
@@ -12,6 +13,7 @@ __all__ = [
     "BagOfWords",
     "ContextualWords",
     "PaddedTexts",
+    "PairStates",
     "WordwiseBiLSTM",
     "WordwiseConvolution",
     "encoding_of",

@@ -88,13 +88,28 @@ def score_pairs(
     difference = keras.layers.Subtract(name="difference")([question, answer])
     x = keras.layers.Concatenate(name="pair")([product, difference])
     x = keras.layers.Dropout(dropout, seed=seed, name="pair_dropout")(x)
-    score = keras.layers.Dense(1, kernel_initializer=keras.initializers.GlorotUniform(seed), name="score")
+    layer_across = None if across == "none" else _across(across, hidden, seed + 1)
+    return score_vectors(x, texts, places, keras.initializers.GlorotUniform(seed), layer_across)
+
+
+def score_vectors(
+    x: Any,
+    texts: Any,
+    places: Any,
+    kernel: keras.initializers.Initializer,
+    across: keras.layers.Layer | None = None,
+) -> Any:
+    """Score vectors of pairs `(pairs, n)` by a linear layer, in lists after a layer `across` if there is one.
+
+    `kernel` gives the first weights; `texts`, `places` and the result are those of `score_pairs`.
+    """
+    score = keras.layers.Dense(1, kernel_initializer=kernel, name="score")
     if places is None:
         return ops.cast(ops.squeeze(score(x), axis=-1), "float32")
     real = ops.any(ops.not_equal(texts, 0), axis=-1)
     x = ops.take(x, places, axis=0)
-    if across != "none":
-        x = _across(across, hidden, seed + 1)(x, mask=real)
+    if across is not None:
+        x = across(x, mask=real)
     return ops.where(real, ops.cast(ops.squeeze(score(x), axis=-1), "float32"), 0.0)
 
 

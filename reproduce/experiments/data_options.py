@@ -118,8 +118,22 @@ class ScaledData(DataOptions):
         return replace(data, word_vectors=scale_to_norm(data.word_vectors, counts, norm), sources=())
 
 
+@dataclass(frozen=True, kw_only=True)
+class EncoderData(DataOptions):
+    """Data in the word pieces of an encoder, which is trained."""
+
+    embeddings: tuple[str, ...] = ("minilm",)
+    """The encoder from whose weights the training starts: minilm, or the folder of another one
+    (docs/contextual.md)."""
+
+    def encode(self, dataset: Dataset, *, overlap: bool = False) -> TrainingData:
+        return engine.encode_pieces(dataset, self.embeddings, embeddings_home=self.embeddings_home)
+
+
 def data_options_of(entry: Entry) -> type[DataOptions]:
     """Give the options of the data that a model's experiments have."""
+    if entry.reads == "pieces":
+        return EncoderData
     if entry.paper == "attentive_pooling":
         return ScaledData
     return OverlapData if entry.takes_features else DataOptions

@@ -76,7 +76,7 @@ def presets() -> list[Experiment]:
     found = []
     for data in ({"dataset": "wikiqa"}, on_trecqa):
         for entry in CATALOGUE.values():
-            if entry.reads_words and entry.printed:
+            if entry.reads == "words" and entry.printed:
                 stated = experiment_on(entry, data).changed(patience=5)
                 found.append(replace(stated, run=BudgetOptions()))
     return found

@@ -98,7 +98,8 @@ def parameter_rows() -> list[dict[str, str]]:
     stated = list(stated_counts())
     spoken_of = {each.model for each in stated}
     for entry in CATALOGUE.values():
-        if entry.name not in spoken_of:
+        # An encoder's size is that of its files.
+        if entry.name not in spoken_of and entry.reads != "pieces":
             stated.append(Stated(entry.name, entry.paper))
     rows = []
     for each in stated:
@@ -115,7 +116,7 @@ def parameter_rows() -> list[dict[str, str]]:
 def _count(entry: Entry, stated: Stated) -> int:
     words = np.zeros((2, stated.word_dimension), "float32")
     # The model of the features alone needs some.
-    n_features = 0 if entry.reads_words else 4
+    n_features = 4 if entry.reads == "features" else 0
     model = entry.build(words, entry.options(**stated.sizes), n_features=n_features)
     return sum(int(np.prod(weight.shape)) for weight in model.trainable_weights)
 

@@ -10,11 +10,12 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture
-def small(small_options):
-    """Build a model of the catalogue over 30 random words, with two features if it takes any."""
+def small(small_options, encoder):
+    """Build a model of the catalogue over 30 words or an encoder, with two features if it takes any."""
     vectors = np.random.default_rng(0).normal(size=(30, 6)).astype("float32")
 
     def build(entry, seed=1):
-        return entry.build(vectors, small_options(entry), seed=seed, n_features=2 * entry.takes_features)
+        source = encoder if entry.reads == "pieces" else vectors
+        return entry.build(source, small_options(entry), seed=seed, n_features=2 * entry.takes_features)
 
     return build

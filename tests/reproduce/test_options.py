@@ -55,7 +55,7 @@ print(json.dumps(found))
 
 
 def test_help_tells_the_command_and_imports_nothing_heavy(environment):
-    scripts = [*SCRIPTS, "demo", "presets", *(f"studies/{each}" for each in STUDIES)]
+    scripts = [*SCRIPTS, "cross_encoder", "demo", "presets", *(f"studies/{each}" for each in STUDIES)]
     command = [sys.executable, "-c", TELL_HELP, *(str(ROOT / "reproduce" / f"{each}.py") for each in scripts)]
     done = subprocess.run(command, capture_output=True, text=True, env={**environment, "COLUMNS": "200"})
     assert (done.returncode, done.stderr) == (0, "")
@@ -87,6 +87,13 @@ def test_help_tells_the_command_and_imports_nothing_heavy(environment):
         ("hyperqa_wikiqa", "cosineqa", "--max-norm", "--eq9 --distance-form"),
         ("attentive_pooling_wikiqa", "ap-cnn", "--window --word-vector-norm", ""),
         ("attentive_pooling_wikiqa", "qa-bilstm", "--filters", "--window"),
+        (
+            "cross_encoder",
+            "cross-encoder",
+            "--most-pieces --dropout --weight-decay",
+            "--lowercase --mask-numbers --unknown-scale --identity-dimensions --max-candidates",
+        ),
+        ("cross_encoder", "cross-encoder-list", "--most-pieces --max-candidates", "--answerable-only"),
         ("cosinet_wikiqa", "cosinet", "--width --answerable-only", "--dimension --hidden --max-candidates"),
         ("cosinet_wikiqa", "ca-list", "--dimension --max-candidates", "--width --hidden --answerable-only"),
         ("cosinet_wikiqa", "cosinet-list-rnn", "--hidden --width", "--dimension --answerable-only"),

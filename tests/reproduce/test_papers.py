@@ -12,9 +12,11 @@ import pytest
 from answer_ranking.cli import main as cli
 from answer_ranking.data_prep import DATASETS, load_dataset
 from answer_ranking.data_prep.dataset import find_description
+from answer_ranking.data_prep.word_vectors.encoder_folder import read_encoder
 from answer_ranking.engine import Seed, build
 from answer_ranking.ranking import Ranker
 from answer_ranking.reproduce import (
+    cross_encoder,
     ctrn_semevalcqa,
     ctrn_trecqa,
     ctrn_yahooqa,
@@ -101,6 +103,19 @@ def test_the_word_vectors_of_running_training_words_have_the_length_that_is_aske
     model = build(entry, entry.options(filters=4), data, seed=0)
     embedding = model.get_layer("encoder").get_layer("word_vectors")
     assert embedding.embeddings.numpy() == pytest.approx(data.word_vectors.matrix)
+
+
+def test_a_cross_encoder_records_what_it_trained(run_in_process, run_on_disk, write_encoder, tmp_path):
+    encoder, output = write_encoder(tmp_path / "encoder"), tmp_path / "out"
+    options = ("--embeddings", encoder, "--most-pieces", "12", *ONCE, "--output", output, *ON_SAMPLE)
+    code, _, err = run_in_process(run_experiment, cross_encoder.PRESETS, *options)
+    assert code == 0, err
+    record = run_on_disk(output).record
+    header = read_encoder(encoder)
+    n = sum(values.size for values in header.weights.values())
+    assert record["parameters"] == n + header.config.hidden + 1
+    assert record["configuration"]["encoder"] == header.hashes["model.safetensors"]
+    assert (record["paper"], record["model"], record["embeddings"]) == ("cosinet", "Cross-encoder", "encoder")
 
 
 @pytest.fixture

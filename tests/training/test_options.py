@@ -13,7 +13,7 @@ from answer_ranking.training import (
 @pytest.mark.parametrize(
     ("kind", "option"),
     [
-        *((FitOptions, {name: -1}) for name in ("epochs", "l2")),
+        *((FitOptions, {name: -1}) for name in ("epochs", "l2", "weight_decay")),
         *((FitOptions, {name: 0}) for name in ("patience", "learning_rate", "clip_norm")),
         *((PairwiseOptions, {name: -1}) for name in ("own_negatives", "foreign_negatives")),
         *((PairwiseOptions, {name: 0}) for name in ("batch_size", "margin")),

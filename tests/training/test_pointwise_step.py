@@ -135,6 +135,26 @@ def test_what_can_be_learnt_is_learnt(make_split):
     assert set(result.history[0]) >= {"loss", "gradient_norm", "seconds", "dev_map", "dev_mrr"}
 
 
+@pytest.mark.parametrize("decay", [0.0, 0.5])
+def test_weight_decay_is_that_of_adamw_and_spares_biases(make_split, decay):
+    train = make_split(n_features=3)
+    ranker = features_alone(3, hidden=(), seed=1)
+    kernel, bias = (np.float64(v.numpy()) for v in ranker.trainable_variables)
+    bias += 1
+    ranker.trainable_variables[1].assign(bias)
+    options = {"optimizer": "adamw", "learning_rate": 0.1, "weight_decay": decay, "l2": 0.0}
+    way = Pointwise(train, PointwiseOptions(batch_size=1000, epochs=1, **options))
+    scores = train.features @ (kernel[:, 1] - kernel[:, 0]) + bias[1] - bias[0]
+    share = (1 / (1 + np.exp(-scores)) - train.labels) / train.n_rows
+    at_kernel = np.outer(share @ train.features, [-1, 1])
+    fit(ranker, way, dev=make_split(n_features=3), verbose=False)
+    # Adam's first step has the length of the rate, whatever the gradient's.
+    expected = kernel * (1 - 0.1 * decay) - 0.1 * np.sign(at_kernel)
+    np.testing.assert_allclose(ranker.trainable_variables[0].numpy(), expected, atol=1e-4)
+    moved = 0.1 * np.sign(share.sum()) * np.array([-1, 1])
+    np.testing.assert_allclose(ranker.trainable_variables[1].numpy(), bias - moved, atol=1e-4)
+
+
 def test_training_pairs_without_the_features_that_the_ranker_wants_are_refused(make_split):
     train, dev = make_split(), make_split(n_features=4)
     with pytest.raises(ValueError, match=r"input `features`. Received: training pairs without features"):

@@ -1,51 +1,17 @@
-"""A BERT's folder, its word pieces and its states; the reference below is written in NumPy and float64."""
+"""A BERT's folder, its word pieces and its states."""
 
 import importlib.util
 import json
 
 import numpy as np
 import pytest
-from scipy.special import erf
+from bert_numpy import reference_states
 
 from answer_ranking.data_prep import UserError
 from answer_ranking.data_prep.word_vectors import encoder_folder
 from answer_ranking.data_prep.word_vectors.bert import Bert
 from answer_ranking.data_prep.word_vectors.encoder_folder import find_encoder, is_encoder, read_encoder
 from answer_ranking.data_prep.word_vectors.word_pieces import WordPieces
-
-
-def reference_states(weights, config, pieces):
-    """Compute the states of one text in float64, head by head."""
-    w = {name: array.astype(np.float64) for name, array in weights.items()}
-
-    def dense(x, name):
-        return x @ w[f"{name}.weight"].T + w[f"{name}.bias"]
-
-    def norm(x, name):
-        scaled = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + config.epsilon)
-        return scaled * w[f"{name}.weight"] + w[f"{name}.bias"]
-
-    x = w["embeddings.word_embeddings.weight"][pieces]
-    x = x + w["embeddings.position_embeddings.weight"][: len(pieces)] + w["token_types"]
-    x = norm(x, "embeddings.LayerNorm")
-    size = config.hidden // config.heads
-    for layer in range(config.layers):
-        start = f"encoder.layer.{layer}."
-        q, k, v = (dense(x, f"{start}attention.self.{name}") for name in ("query", "key", "value"))
-        attended = []
-        for head in range(config.heads):
-            part = slice(head * size, (head + 1) * size)
-            logits = q[:, part] @ k[:, part].T / np.sqrt(size)
-            shares = np.exp(logits - logits.max(-1, keepdims=True))
-            attended.append(shares / shares.sum(-1, keepdims=True) @ v[:, part])
-        x = norm(
-            x + dense(np.hstack(attended), f"{start}attention.output.dense"),
-            f"{start}attention.output.LayerNorm",
-        )
-        wide = dense(x, f"{start}intermediate.dense")
-        wide = wide * (1 + erf(wide / np.sqrt(2))) / 2
-        x = norm(x + dense(wide, f"{start}output.dense"), f"{start}output.LayerNorm")
-    return x
 
 
 def assert_states_are_those_of_the_reference(files, texts):

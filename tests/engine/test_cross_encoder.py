@@ -1,0 +1,109 @@
+"""An encoder that is trained goes the way of all models: data, epochs chosen on dev, a ranker on the disk."""
+
+from dataclasses import replace
+
+import keras
+import numpy as np
+import pandas as pd
+import pytest
+
+from answer_ranking.data_prep import UserError, load_dataset
+from answer_ranking.engine import Seed, encode_pieces
+from answer_ranking.engine.recipe import options_of, train
+from answer_ranking.evaluation import measure
+from answer_ranking.models.catalogue import CATALOGUE
+from answer_ranking.training import score
+
+
+def questions(letters, *, turned=False):
+    rows = []
+    for letter in letters:
+        for number, text in enumerate((f"Ann wrote {letter}.", "It rained.", f"The train {letter}.")):
+            label = int((number == 0) != turned)
+            rows.append((letter, f"Who wrote {letter}?", f"{letter}{number}", text, label))
+    return pd.DataFrame(rows, columns=["question_id", "question", "candidate_id", "candidate", "label"])
+
+
+@pytest.fixture(scope="module")
+def folder(write_encoder, tmp_path_factory):
+    return write_encoder(tmp_path_factory.mktemp("pieces") / "encoder")
+
+
+@pytest.fixture(scope="module")
+def data(folder):
+    """On test every label is turned round, so that it ranks epochs otherwise."""
+    splits = {"train": questions("abcdefgh"), "dev": questions("ijklmn")}
+    splits["test"] = questions("ijklmn", turned=True)
+    return encode_pieces(replace(load_dataset("sample"), **splits), [str(folder)])
+
+
+@pytest.mark.parametrize("name", ["cross-encoder", "cross-encoder-list"])
+def test_a_trained_model_is_that_of_the_best_epoch_on_dev(data, name):
+    entry = CATALOGUE[name]
+    fast = {"most_pieces": 12, "learning_rate": 0.1, "epochs": 4, "batch_size": 2}
+    model, fitted = train(entry, *options_of(entry, {**entry.training, **fast}), data, Seed(1))
+    on_dev = [epoch["dev_map"] for epoch in fitted.history]
+    assert len(set(on_dev)) > 1
+    found = measure(data.dev, score(model, data.dev, data.order_seed))["map"]
+    assert found == pytest.approx(max(on_dev), abs=1e-6)
+
+
+class Interruption(keras.callbacks.Callback):
+    def on_epoch_begin(self, epoch, logs=None):
+        if epoch == 1:
+            raise KeyboardInterrupt
+
+
+def test_an_interrupted_training_goes_on_as_if_nothing_had_been(data, tmp_path):
+    entry = CATALOGUE["cross-encoder"]
+    options = options_of(entry, {**entry.training, "most_pieces": 12, "learning_rate": 0.01, "epochs": 3})
+    state = tmp_path / "state.npz"
+    with pytest.raises(KeyboardInterrupt):
+        train(entry, *options, data, Seed(1, state, callbacks=(Interruption(),)))
+    assert state.exists()
+    found = [train(entry, *options, data, seed)[0].get_weights() for seed in (Seed(1, state), Seed(1))]
+    for resumed, unbroken in zip(*found, strict=True):
+        np.testing.assert_allclose(resumed, unbroken, atol=1e-6)
+
+
+def test_data_are_the_pieces_of_the_encoder_and_known_by_its_hash(data, folder, write_encoder, tmp_path):
+    words = [data.vocabulary.words[number] for number in data.train.questions.take([0]).words]
+    assert words == ["who", "wrote", "a", "?"]
+    again = encode_pieces(data.dataset, [str(folder)])
+    other = encode_pieces(data.dataset, [str(write_encoder(tmp_path, seed=1))])
+    assert again.data_hash == data.data_hash != other.data_hash
+    assert again.word_vectors.encoder == data.word_vectors.encoder != other.word_vectors.encoder
+
+
+@pytest.mark.parametrize("embeddings", [("glove-6b-50d",), ()])
+def test_word_vectors_are_no_encoder(data, embeddings):
+    with pytest.raises(UserError, match="name one, such as --embeddings minilm"):
+        encode_pieces(data.dataset, embeddings)
+
+
+def test_an_encoder_with_too_few_positions_is_refused(data):
+    entry = CATALOGUE["cross-encoder"]
+    with pytest.raises(UserError, match="12 positions"):
+        train(entry, *options_of(entry, entry.training), data, Seed(0))
+
+
+def test_a_ranker_of_it_needs_no_encoder_any_more(write_encoder, tmp_path):
+    from answer_ranking.ranking import Ranker
+    from answer_ranking.ranking.export import export_onnx
+
+    source = write_encoder(tmp_path / "encoder")
+    dataset = replace(load_dataset("sample"), dev=questions("ij"), test=questions("kl"))
+    data = encode_pieces(dataset, [str(source)])
+    entry = CATALOGUE["cross-encoder-list"]
+    model = entry.build(data.word_vectors.matrix, entry.options(most_pieces=12))
+    Ranker.of_training(model, entry.name, data, "letters").save(tmp_path / "model")
+    (source / "model.safetensors").unlink()
+    ranker = Ranker.load(tmp_path / "model")
+    assert Ranker(model, data.vocabulary).kind == entry.name
+    expected = score(model, data.dev)
+    pairs = [(row.question, row.candidate) for row in questions("ij").itertuples()]
+    np.testing.assert_allclose(ranker.score(pairs), expected, atol=1e-5)
+    why = ranker.explain("Who wrote it?", "Ann rained.")
+    assert list(why.answer) == ["ann", "rain", "##ed", "."] and np.any(why.answer_weights)
+    with pytest.raises(UserError, match="word pieces"):
+        export_onnx(ranker, tmp_path / "model.onnx")
