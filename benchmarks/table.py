@@ -8,7 +8,7 @@ plain against ours, the median over the rounds, in which the ways took turns. A 
 says so, and one that misses its goal names the cause that was measured.
 
 A benchmark gives its rows as `table` in its record: by the row's name the rounds of `ours`, `plain` and
-`best_plain`, and perhaps `unit` and `cause`.
+`best_plain`, unless they stand elsewhere in it, and perhaps `unit` and `cause`.
 """
 
 import json

@@ -54,7 +54,7 @@ def with_blanks(text: str) -> str:
         >>> with_blanks("请问 Keras 怎么用？"), with_blanks("the city of Beijing (北京)")
         (' 请  问  Keras  怎  么  用 ？', 'the city of Beijing (北京)')
     """
-    if text.isascii():
+    if text.isascii() or not _patterns().character.search(text):
         return text
     n_characters = len(_patterns().character.findall(text))
     if n_characters < _SHARE_OF_LETTERS * sum(map(str.isalpha, text)):

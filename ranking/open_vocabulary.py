@@ -3,6 +3,7 @@
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from itertools import chain, repeat
 from pathlib import Path
 
 import numpy as np
@@ -111,9 +112,11 @@ class OpenVocabulary:
             for start in range(0, len(texts), _TEXTS_AT_ONCE):
                 token_lists = self._tokens(texts[start : start + _TEXTS_AT_ONCE], start)
                 lengths += map(len, token_lists)
-                tokens = [token for tokens in token_lists for token in tokens]
-                numbers = [self._numbers.get(word) or -1 - new.setdefault(word, len(new)) for word in tokens]
-                parts.append(np.array(numbers, np.int32))
+                tokens = list(chain.from_iterable(token_lists))
+                numbers = np.fromiter(map(self._numbers.get, tokens, repeat(0)), np.int32, len(tokens))
+                for place in np.flatnonzero(numbers == 0).tolist():
+                    numbers[place] = -1 - new.setdefault(tokens[place], len(new))
+                parts.append(numbers)
                 bar.update(len(token_lists))
         words = np.concatenate([np.empty(0, np.int32), *parts])
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -182,10 +185,11 @@ class OpenVocabulary:
         is_new = words < 0
         places = -1 - words[is_new]
         numbers = np.zeros(len(new), np.int32)
-        lacking = [new[place] for place in np.unique(places) if new[place] not in self._numbers]
+        distinct = np.flatnonzero(np.bincount(places, minlength=len(new))).tolist()
+        lacking = [new[place] for place in distinct if new[place] not in self._numbers]
         meant = self._meant(lacking) if misspelt else {}
         self._hash([word for word in lacking if word not in meant])
-        for place in np.unique(places):
+        for place in distinct:
             word = new[place]
             unknown = meant.get(word) or self._hashed.get(word, Vocabulary.UNKNOWN)
             numbers[place] = self._numbers.get(word, unknown)

@@ -97,8 +97,8 @@ def load_word_vectors(
         identity_dimensions: int, how many. Default 0.
         embeddings_home: folder of word-vector files; None for QA_EMBEDDINGS_HOME and the user's cache.
         cache_home: the cache folder; None for the user's.
-        keep: whether what is read from a large file is kept in the cache; if not, its words are, and it is
-            not read for words that it lacks. Default True.
+        keep: whether what is read from a large file is kept in the cache; if not, its words are, it is not
+            read for words that it lacks, and words that no source knows stay zero. Default True.
 
     Raises:
         UserError: a source is not found or malformed, or there is none.
@@ -118,8 +118,10 @@ def load_word_vectors(
     n_real = sum(part.vectors.shape[1] for part in parts)
     matrix = np.zeros((len(words), n_real + identity_dimensions), np.float32)
     lacking = _fill_known(matrix, parts)
-    _fill_unknown(matrix[:, :n_real], lacking, words, seed, unknown_scale)
     known = ~np.all([lacks for lacks, _ in lacking], axis=0)
+    if not keep:
+        lacking = [(lacks & known, columns) for lacks, columns in lacking]
+    _fill_unknown(matrix[:, :n_real], lacking, words, seed, unknown_scale)
     if identity_dimensions:
         _fill_identities(matrix, n_real, known, words, seed)
         names.append(f"identity{identity_dimensions}")

@@ -55,6 +55,13 @@ def test_figures_stand_where_a_record_without_a_table_has_them(tmp_path):
     assert made["ours"] == 512.5 and made["reached"] and made["processor"] is None
 
 
+def test_a_record_may_have_a_cause_beside_its_figures(tmp_path):
+    figures = {"searches_per_second": 150.0, "table": {RATE.name: {"cause": "why"}}}
+    (tmp_path / RATE.record).write_text(json.dumps(figures))
+    made = table.assembled(RATE, tmp_path)
+    assert (made["ours"], made["reached"], made["cause"]) == (150.0, False, "why")
+
+
 @pytest.mark.parametrize(("recall", "reached"), [(0.998, True), (0.99, False)])
 def test_a_goal_that_names_recall_is_not_reached_by_speed_alone(tmp_path, recall, reached):
     first = {"median_ms": 2.0, "recall_at_10": recall}

@@ -177,3 +177,4 @@ def test_installed_vectors_are_the_same_however_often_they_are_asked_for():
     for each in found[1:]:
         np.testing.assert_array_equal(each.matrix, found[0].matrix)
         assert each.known.tolist() == [False, False, True, True, False, True]
+        assert not each.matrix[~each.known].any()
