@@ -56,6 +56,7 @@ class OpenVocabulary:
             `len(vocabulary)`.
 
     Example:
+        >>> from answer_ranking.data_prep import Tokenizer
         >>> vectors = np.ones((3, 8), np.float32)
         >>> tokenizer = Tokenizer(pretokenised=False)
         >>> words = OpenVocabulary(Vocabulary(["the"]), tokenizer, (), vectors.__getitem__, hashes=True)

@@ -88,11 +88,6 @@ class PairwiseOptions(FitOptions):
         check_range(self, "margin", above=0)
         check_choice(self, "eq9", Eq9)
         check_choice(self, "own_negatives_by", NegativesBy)
-        if self.own_negatives is None and self.own_negatives_by != "random":
-            raise UserError(
-                f"own_negatives_by {self.own_negatives_by} chooses among own wrong answers: say how many by "
-                "own_negatives. Received: own_negatives None, which takes all"
-            )
         if self.own_negatives == 0 and self.foreign_negatives == 0:
             raise UserError("own_negatives and foreign_negatives must not both be 0. Received: 0 and 0")
 

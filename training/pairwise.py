@@ -191,6 +191,11 @@ class NegativeSampler:
 
     def __init__(self, split: EncodedSplit, options: PairwiseOptions, seed: int = 0):
         self.split = split
+        if options.own_negatives is None and options.own_negatives_by != "random":
+            raise UserError(
+                f"own_negatives_by {options.own_negatives_by} chooses among own wrong answers: say how "
+                "many by own_negatives. Received: own_negatives None, which takes all"
+            )
         self.own_negatives = options.own_negatives
         wanted = options.own_negatives or 0
         self._n_hardest = {"random": 0, "mix": -(-wanted // 2), "max": wanted}[options.own_negatives_by]

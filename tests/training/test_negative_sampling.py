@@ -105,6 +105,11 @@ def test_the_hardest_wrong_answers_are_drawn_first(make_split, by, n_hardest):
         assert set.union(*taken) == (set(hardest) if by == "max" else set(wrong))
 
 
+def test_hard_ones_of_all_are_refused(make_split):
+    with pytest.raises(UserError, match="many by own_negatives"):
+        sampler_of(make_split(3), own_negatives_by="mix")
+
+
 def test_the_hardest_are_those_of_the_ranker_at_the_start_of_the_epoch(make_split, make_vectors):
     split = make_split(8)
     options = PairwiseOptions(own_negatives=1, own_negatives_by="max", foreign_negatives=0, batch_size=100)

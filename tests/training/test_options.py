@@ -33,7 +33,6 @@ def test_options_out_of_range_are_the_user_s_to_change(kind, option):
     [
         (PairwiseOptions, {"eq9": "both"}, "eq9 must be one of .*Received: 'both'"),
         (PairwiseOptions, {"own_negatives": 0, "foreign_negatives": 0}, "must not both be 0"),
-        (PairwiseOptions, {"own_negatives_by": "mix"}, "say how many by own_negatives"),
         (HardestNegativeOptions, {"negatives_from": "owns"}, "negatives_from must be one of .*'owns'"),
         (HardestNegativeOptions, {"reduction": "avg"}, "reduction must be one of .*Received: 'avg'"),
         (HardestNegativeOptions, {"share_negatives": True, "negatives_from": "own"}, "choose one of them"),
