@@ -111,6 +111,27 @@ def seconds(work: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
+def products_alone(words: Sequence[int], inputs: int, outputs: int) -> Callable[[], None]:
+    """Make the function that does the matrix products of a layer alone, with random numbers.
+
+    A batch has so many `words`, each with `inputs` numbers in its window. Forward, and for the kernel's
+    gradient, and no others, since word vectors are frozen.
+    """
+    import tensorflow as tf
+
+    kernel, epoch = tf.random.normal((inputs, outputs)), []
+    for number in words:
+        epoch.append((tf.random.normal((number, inputs)), tf.random.normal((number, outputs))))
+
+    def multiply() -> None:
+        for windows, gradients in epoch:
+            tf.matmul(windows, kernel)
+            last = tf.matmul(windows, gradients, transpose_a=True)
+        last.numpy()
+
+    return multiply
+
+
 def ratios(slow: Sequence[float], fast: Sequence[float]) -> list[float]:
     """Divide round by round."""
     return [a / b for a, b in zip(slow, fast, strict=True)]

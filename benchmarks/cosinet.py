@@ -29,6 +29,7 @@ from common import (
     model_arguments,
     peak_mib,
     print_table,
+    products_alone,
     ratios,
     seconds,
     write_figures,
@@ -109,29 +110,16 @@ def train_and_rank(name: str, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def products(split: Any, training: Any, kernel_shape: tuple[int, int, int]) -> Callable[[], None]:
-    """Make the function that does the convolutions' matrix products of an epoch alone, of the real words.
-
-    Forward, and for the kernels' gradient; the word vectors are frozen.
-    """
+    """Make the function that does the convolutions' matrix products of an epoch alone, of the real words."""
     import numpy as np
-    import tensorflow as tf
 
     from answer_ranking.training import Listwise
 
     width, features, filters = kernel_shape
-    kernel, epoch = tf.random.normal((width * features, filters)), []
+    words = []
     for batch in Listwise(split, training).batches():
-        n_words = np.count_nonzero(batch["answers"]) + np.count_nonzero(batch["question"])
-        windows = tf.random.normal((n_words, width * features))
-        epoch.append((windows, tf.random.normal((n_words, filters))))
-
-    def multiply() -> None:
-        for windows, gradients in epoch:
-            tf.matmul(windows, kernel)
-            last = tf.matmul(windows, gradients, transpose_a=True)
-        last.numpy()
-
-    return multiply
+        words.append(np.count_nonzero(batch["answers"]) + np.count_nonzero(batch["question"]))
+    return products_alone(words, width * features, filters)
 
 
 def train_plainly(at_random: bool) -> None:
@@ -207,11 +195,11 @@ def rows_of_lists(runs: dict[str, list[dict]]) -> dict[str, dict[str, Any]]:
     for first, *later in values(runs[LISTS], "epochs"):
         epoch.append(statistics.median(later or [first]))
         tracing.append(first - epoch[-1])
-    products_alone = statistics.median(values(runs[LISTS], "products"))
+    alone = statistics.median(values(runs[LISTS], "products"))
     cause = (
         f"tracing the first step takes {statistics.median(tracing):.1f} s, and each epoch's steps "
         f"{statistics.median(epoch):.1f} s; of all steps the matrix products of the convolutions alone take "
-        f"{products_alone:.1f} s; the rest is dev and making the model"
+        f"{alone:.1f} s; the rest is dev and making the model"
     )
     # CA reads batches of like length and candidates in buckets, too: there is no better plain way.
     against = {"ours": ours, "plain": theirs, "best_plain": theirs, "cause": cause}

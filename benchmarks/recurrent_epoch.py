@@ -30,6 +30,7 @@ from common import (
     model_arguments,
     peak_mib,
     print_table,
+    products_alone,
     ratios,
     seconds,
     write_figures,
@@ -202,26 +203,11 @@ def share_of_words(batches) -> float:
 
 
 def products(batches, dimension: int):
-    """Make the function that does CTRN's matrix products alone, of the words that are there.
-
-    Three gates over windows of two words: forward, for the kernels' gradient, and no others, since the word
-    vectors are frozen.
-    """
+    """Make the function that does the products of CTRN's gates alone, over windows of two real words."""
     import numpy as np
-    import tensorflow as tf
 
-    kernel, epoch = tf.random.normal((600, 3 * dimension)), []
-    for question, answer, _ in batches:
-        n_words = np.count_nonzero(question) + np.count_nonzero(answer)
-        epoch.append((tf.random.normal((n_words, 600)), tf.random.normal((n_words, 3 * dimension))))
-
-    def multiply() -> None:
-        for windows, gradients in epoch:
-            tf.matmul(windows, kernel)
-            last = tf.matmul(windows, gradients, transpose_a=True)
-        last.numpy()
-
-    return multiply
+    words = [np.count_nonzero(question) + np.count_nonzero(answer) for question, answer, _ in batches]
+    return products_alone(words, 600, 3 * dimension)
 
 
 def collected(speed: dict[int, dict]) -> dict[str, dict]:

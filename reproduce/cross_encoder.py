@@ -6,8 +6,8 @@ List-wise: python reproduce/cross_encoder.py --model cross-encoder-list
 
 On TrecQA: python reproduce/cross_encoder.py --dataset trecqa --variant TRAIN
 
-It trains all weights of the encoder that --embeddings names. An epoch of WikiQA takes some ten
-minutes on two cores.
+It trains all weights of the encoder that --embeddings names. An epoch of WikiQA takes ten to
+twenty minutes on two cores.
 """
 
 from answer_ranking.base.command import run_command

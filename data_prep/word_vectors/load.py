@@ -80,8 +80,7 @@ def load_word_vectors(
 
     A word is looked up as it is, then in lower case, then, for the treebank's brackets and masked numbers, as
     what it stands for, then with hyphens in the place of its dashes. Where a source does not know it, its
-    dimensions of that source are drawn from a normal distribution. The draw depends on the seed and the word
-    alone, so that a word has the same vector in every vocabulary.
+    dimensions of that source are normal draws that depend on the seed and the word alone.
 
     Identity dimensions are in none of the papers: fixed random dimensions that tell every word from every
     other, so that a model can see exact matches. They are normal with mean 0, scaled so that their expected
@@ -97,8 +96,8 @@ def load_word_vectors(
         identity_dimensions: int, how many. Default 0.
         embeddings_home: folder of word-vector files; None for QA_EMBEDDINGS_HOME and the user's cache.
         cache_home: the cache folder; None for the user's.
-        keep: whether what is read from a large file is kept in the cache; if not, its words are, it is not
-            read for words that it lacks, and words that no source knows stay zero. Default True.
+        keep: whether large files are cached; if not, they are not read for new words, and unknown ones stay
+            zero. Default True.
 
     Raises:
         UserError: a source is not found or malformed, or there is none.

@@ -1,18 +1,19 @@
 """HyperQA's Fig. 5: the norms of the texts."""
 
+from answer_ranking.models.catalogue.hyperqa import CosineQA
 from answer_ranking.reproduce.experiments.run import Run
 
 
 def draw_norms(run: Run) -> Run:
     """Draw the histogram of the norms that test texts have before they come onto the ball (Fig. 5).
 
-    Nothing is drawn of a model without a ball.
+    Nothing is drawn of other models than HyperQA and CosineQA.
     """
     import numpy as np
 
     from answer_ranking.evaluation.figures import norm_histogram, save_figure
 
-    if not hasattr(run.experiment.model, "max_norm"):
+    if not isinstance(run.experiment.model, CosineQA):
         return run
     encoding, test = run.model.encoding, run.data.test
     # In float64, since the squares of long vectors leave the range of float32.
