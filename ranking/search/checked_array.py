@@ -83,11 +83,11 @@ class CheckedArray:
         if unread is None or self._sums is None:
             return
         numbers = np.asarray(blocks)
-        for block in np.unique(numbers[unread[numbers]]).tolist():
-            start = block * self._block
-            if zlib.crc32(self._bytes[start : start + self._block]) != self._sums[block]:
+        new = np.unique(numbers[unread[numbers]])
+        for start, expected in zip((new * self._block).tolist(), self._sums[new].tolist(), strict=True):
+            if zlib.crc32(self._bytes[start : start + self._block]) != expected:
                 raise ValueError(f"its bytes from {start:,} on are not what was written")
-            unread[block] = False
+        unread[new] = False
         if not unread.any():
             self._unread = None
 
