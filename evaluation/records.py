@@ -81,6 +81,7 @@ class ResultRecord:
     clean_tree: bool | None = field(default_factory=lambda: environment()["clean_tree"])
     processor: str = field(default_factory=lambda: environment()["processor"])
     threads: int | None = field(default_factory=lambda: environment()["threads"])
+    gflops: float | None = field(default_factory=lambda: environment()["gflops"])
     # MiB that the process which trained and wrote the record held at most, where it is known.
     peak_memory: int | None = None
     # Of each seed's training, where they are known.
@@ -240,7 +241,7 @@ def read_record(path: str | Path) -> ResultRecord:
     """
     values = _read(path)
     _check(values, path)
-    unknown = {"commit": "", "clean_tree": None, "processor": "", "threads": None}
+    unknown = {"commit": "", "clean_tree": None, "processor": "", "threads": None, "gflops": None}
     return ResultRecord(**unknown | {"created": ""} | values)
 
 

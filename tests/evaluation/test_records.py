@@ -146,10 +146,10 @@ def test_a_bad_file_is_named_with_its_key(tmp_path):
     refused("[1]", r"record.json does not hold a JSON object")
     refused("[" * 100_000, r"record.json is not JSON")
     # Where the record does not say what it was measured with, nothing of today takes that place.
-    unsaid = ("commit", "clean_tree", "processor", "threads", "created")
+    unsaid = ("commit", "clean_tree", "processor", "threads", "gflops", "created")
     path.write_text(json.dumps({k: v for k, v in values.items() if k not in unsaid}))
     read = read_record(path)
-    assert [getattr(read, name) for name in unsaid] == ["", None, "", None, ""]
+    assert [getattr(read, name) for name in unsaid] == ["", None, "", None, None, ""]
 
 
 def test_a_damaged_record_is_refused_by_name_or_whole(tmp_path, damaged):
@@ -219,6 +219,7 @@ def test_a_record_knows_commit_changes_processor_and_threads(tmp_path, monkeypat
     assert found["commit"] == git(tmp_path, "rev-parse", "HEAD")
     assert found["clean_tree"] is True
     assert found["processor"] and 1 <= found["threads"] <= os.cpu_count()
+    assert 0.1 < found["gflops"] < 1e5
     # What runs write does not count as a change of the code.
     (tmp_path / "reproduce" / "results" / "a.json").write_text("{}")
     assert here()["clean_tree"] is True
