@@ -4,7 +4,6 @@ import datetime
 import decimal
 import io
 import time
-import zipfile
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from answer_ranking.base import files
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import length_of_texts, load_table
 from answer_ranking.data_prep.column_names import ColumnNames, EveryColumn
@@ -208,14 +206,6 @@ def test_a_header_of_millions_of_names_is_refused_at_once(tmp_path, name, separa
     with pytest.raises(UserError, match=r"1,000,00\d fields"):
         load_table(tmp_path / name)
     assert time.process_time() - start < 2  # of looking at the names, 10
-
-
-def test_a_sheet_that_unpacks_to_too_much_is_refused(tmp_path):
-    path = tmp_path / "bomb.xlsx"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("xl/worksheets/sheet1.xml", b" " * (files.MOST_BYTES + 1))
-    with pytest.raises(UserError, match="unpacks to more than"):
-        read_table_file(path, ColumnNames())
 
 
 @pytest.mark.parametrize(
