@@ -118,18 +118,9 @@ def test_python_blocks_run(page, code, tmp_path, monkeypatch, capsys):
     names = {}
     exec(compile(code, page.name, "exec"), names)
     printed = capsys.readouterr().out.strip()
-    if "print(model.predict" in code and "HyperbolicDistance" in code:
-        (distance,) = eval(printed.replace("\n", ""))
-        assert distance > 0
-    if "RiemannianOptimizer" in code:
-        assert type(names["model"].optimizer).__name__ == "RiemannianOptimizer"
-        assert int(names["model"].optimizer.iterations) == 1
-    if "AnswerIndex" in code:
-        assert len(names["index"]) > 0
-        if page.name == "README.md":  # It finds the answer, and shows it.
-            assert any("Fleming discovered penicillin" in answer for answer in eval(printed))
-    elif "load_dataset" in code:
-        assert len([line for line in code.splitlines() if line.strip()]) <= 12
+    if "AnswerIndex" in code and page.name == "README.md":  # It finds the answer, and shows it.
+        assert any("Fleming discovered penicillin" in answer for answer in eval(printed))
+    elif "load_dataset" in code and "AnswerIndex" not in code:
         # By chance the sample's test has 0.4.
         assert eval(printed.splitlines()[-1], {"np": __import__("numpy")})["map"] > 0.5
 

@@ -28,7 +28,7 @@ def test_figures_tables_and_numbers(tmp_path, monkeypatch):
 
     norms_train = norms.train
     monkeypatch.setattr(norms, "train", train)
-    found = analyse(experiment("hyperqa", output=tmp_path, tsne_texts=150, pairs=2))
+    found = analyse(experiment("hyperqa", output=tmp_path, tsne_texts=60, pairs=2))
     figures = {path.name for path in tmp_path.glob("*.png") if path.read_bytes().startswith(b"\x89PNG")}
     assert len(figures) == 3
 
