@@ -8,7 +8,7 @@ import numpy as np
 from keras import ops
 
 from answer_ranking.layers import MaskedMax
-from answer_ranking.models.networks.pairs import convolution, mlp_score, pair_inputs, words_of
+from answer_ranking.models.networks.pairs import convolution, mlp_score, read_pair
 
 
 def arc_i(
@@ -61,8 +61,7 @@ def arc_i(
         TensorShape([1])
     """
     seeds = iter(range(seed, seed + 100))
-    inputs = pair_inputs()
-    texts, masks = words_of(inputs, word_vectors, embedding_dropout, next(seeds))
+    inputs, texts, masks = read_pair(word_vectors, embedding_dropout, seeds)
     for number in range(1, layers + 1):
         name = f"convolution_{number}"
         convolve = convolution(filters, window, next(seeds), activation="relu", name=name)
@@ -114,8 +113,7 @@ def arc_ii(
         TensorShape([1])
     """
     seeds = iter(range(seed, seed + 100))
-    inputs = pair_inputs()
-    texts, masks = words_of(inputs, word_vectors, embedding_dropout, next(seeds))
+    inputs, texts, masks = read_pair(word_vectors, embedding_dropout, seeds)
     sides = []
     for side, text in zip(("question", "answer"), texts, strict=True):
         # One bias for the sum of both.

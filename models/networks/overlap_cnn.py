@@ -10,14 +10,7 @@ import numpy as np
 from keras import ops
 
 from answer_ranking.layers import MaskedMean, PooledConvolution
-from answer_ranking.models.networks.pairs import (
-    bilinear,
-    convolution,
-    mlp_score,
-    pair_inputs,
-    with_features,
-    words_of,
-)
+from answer_ranking.models.networks.pairs import bilinear, convolution, mlp_score, read_pair, with_features
 
 
 def severyn_moschitti(
@@ -71,8 +64,7 @@ def severyn_moschitti(
         TensorShape([1])
     """
     seeds = iter(range(seed, seed + 100))
-    inputs = pair_inputs()
-    texts, masks = words_of(inputs, word_vectors, embedding_dropout, next(seeds))
+    inputs, texts, masks = read_pair(word_vectors, embedding_dropout, seeds)
     pooled = []
     for side, text, mask in zip(("question", "answer"), texts, masks, strict=True):
         initializer = keras.initializers.GlorotUniform(seed=next(seeds))
@@ -125,8 +117,7 @@ def cnn_cnt(
         TensorShape([1])
     """
     seeds = iter(range(seed, seed + 100))
-    inputs = pair_inputs()
-    texts, masks = words_of(inputs, word_vectors, embedding_dropout, next(seeds))
+    inputs, texts, masks = read_pair(word_vectors, embedding_dropout, seeds)
     convolve = convolution(filters, 2, next(seeds), name="bigrams")
     drop = keras.layers.Dropout(dropout, seed=next(seeds), name="text_dropout")
     means = []
