@@ -55,9 +55,9 @@ print(json.dumps(found))
 
 
 def test_help_tells_the_command_and_imports_nothing_heavy(environment):
-    scripts = [*SCRIPTS, "cross_encoder", "demo", "presets", *(f"studies/{each}" for each in STUDIES)]
+    scripts = [*SCRIPTS, "demo", "presets", *(f"studies/{each}" for each in STUDIES)]
     command = [sys.executable, "-c", TELL_HELP, *(str(ROOT / "reproduce" / f"{each}.py") for each in scripts)]
-    done = subprocess.run(command, capture_output=True, text=True, env={**environment, "COLUMNS": "200"})
+    done = subprocess.run(command, capture_output=True, text=True, env={**environment, "COLUMNS": "120"})
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
     assert len(found) == len(scripts)
@@ -88,12 +88,12 @@ def test_help_tells_the_command_and_imports_nothing_heavy(environment):
         ("attentive_pooling_wikiqa", "ap-cnn", "--window --word-vector-norm", ""),
         ("attentive_pooling_wikiqa", "qa-bilstm", "--filters", "--window"),
         (
-            "cross_encoder",
+            "cosinet_wikiqa",
             "cross-encoder",
             "--most-pieces --dropout --weight-decay",
             "--lowercase --mask-numbers --unknown-scale --identity-dimensions --max-candidates",
         ),
-        ("cross_encoder", "cross-encoder-list", "--most-pieces --max-candidates", "--answerable-only"),
+        ("cosinet_wikiqa", "cross-encoder-list", "--most-pieces --max-candidates", "--answerable-only"),
         ("cosinet_wikiqa", "cosinet", "--width --answerable-only", "--dimension --hidden --max-candidates"),
         ("cosinet_wikiqa", "ca-list", "--dimension --max-candidates", "--width --hidden --answerable-only"),
         ("cosinet_wikiqa", "cosinet-list-rnn", "--hidden --width", "--dimension --answerable-only"),
@@ -285,7 +285,8 @@ def test_every_row_that_the_cosinet_paper_trained_has_a_command(script, table):
     printed = read_papers().printed
     own = printed[(printed["paper"] == "cosinet") & (printed["table"] == table)]
     rows = {model for model in own["model"] if model.split()[0] in ("Cosinet", "CA")}
-    experiments = presets(f"cosinet_{script}")
+    # The cross-encoder stands for a row that the paper quotes.
+    experiments = [each for each in presets(f"cosinet_{script}") if each.entry.printed]
     assert rows <= {each.title for each in experiments}
     assert {each.data.dataset for each in experiments} == set(own["dataset"])
     for each in experiments:
