@@ -268,21 +268,28 @@ def encode_split(
         >>> encode_split(table, Tokenizer(pretokenised=True), Vocabulary(["x"])).candidates.padded()
         array([[2, 1]], dtype=int32)
     """
-    return encode_split_by(table, lambda texts: EncodedTexts.from_tokens(tokenizer(texts), vocabulary))
+
+    def encode(*texts: list[str]) -> list[EncodedTexts]:
+        return [EncodedTexts.from_tokens(tokenizer(each), vocabulary) for each in texts]
+
+    return encode_split_by(table, encode)
 
 
-def encode_split_by(table: pd.DataFrame, encode: Callable[[list[str]], EncodedTexts]) -> EncodedSplit:
-    """As `encode_split`, with a function that encodes texts."""
+def encode_split_by(
+    table: pd.DataFrame, encode: Callable[[list[str], list[str]], Sequence[EncodedTexts]]
+) -> EncodedSplit:
+    """As `encode_split`, with a function that encodes questions and distinct candidates; 0 for no labels."""
     identifiers = table["question_id"].to_numpy(object)
     index, texts = pd.factorize(table["candidate"].to_numpy(object))
     first = np.flatnonzero(np.concatenate([[True], identifiers[1:] != identifiers[:-1]])[: len(table)])
     if len(set(identifiers[first])) != len(first):
         raise ValueError("the rows of a question must be contiguous; check_table sees to it.")
+    questions, candidates = encode(table["question"].iloc[first].tolist(), texts.tolist())
     return EncodedSplit(
-        questions=encode(table["question"].iloc[first].tolist()),
-        candidates=SharedTexts(encode(texts.tolist()), index.astype(np.int32)),
+        questions=questions,
+        candidates=SharedTexts(candidates, index.astype(np.int32)),
         candidate_offsets=np.concatenate([first, [len(table)]]).astype(np.int64),
-        labels=table["label"].to_numpy(np.int8),
+        labels=table["label"].to_numpy(np.int8) if "label" in table else np.zeros(len(table), np.int8),
         question_ids=identifiers[first].tolist(),
         candidate_ids=table["candidate_id"].tolist(),
     )

@@ -202,7 +202,7 @@ def cosine(questions: np.ndarray, answers: np.ndarray) -> np.ndarray:
 
 
 def poincare_distance(questions: np.ndarray, answers: np.ndarray, form: str) -> np.ndarray:
-    """Compute HyperQA's Eq. 4 as `layers.poincare.poincare_distance` does, float32."""
+    """Compute HyperQA's Eq. 4 as `layers.poincare.poincare_distance` does, in the vectors' precision."""
     squared = np.square(questions - answers).sum(-1)
     lower = _SMALLEST_FACTOR if form == "asinh" else np.float32(0)
     factors = np.maximum(_one_minus_squared_norm(questions), lower) * np.maximum(
