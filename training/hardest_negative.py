@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from answer_ranking.data_prep import EncodedSplit, UserError
-from answer_ranking.data_prep.encoded_split import runs
+from answer_ranking.data_prep.encoded_split import offsets_of, runs
 from answer_ranking.models.encodings import encoding_of
 from answer_ranking.models.networks.matchers import broadcast_scores, project_questions
 from answer_ranking.training.batch_stream import NO_PAIRS, TrainingMethod
@@ -111,7 +111,7 @@ class HardestNegative(TrainingMethod):
             sampled, lengths, pair_text = np.zeros((1, 1)), np.array([1]), np.array([0])
             pair_question = pair_text
         n_scored = np.bincount(pair_text, minlength=len(lengths))
-        first_pair = np.concatenate([[0], np.cumsum(n_scored)])
+        first_pair = offsets_of(n_scored)
 
         def words(run):
             """The words of the texts; those of the scored pairs may be four times as many."""

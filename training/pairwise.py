@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from answer_ranking.data_prep import EncodedSplit, UserError
+from answer_ranking.data_prep.encoded_split import offsets_of
 from answer_ranking.layers import UnitBall
 from answer_ranking.layers.riemannian_gradient import riemannian_gradient
 from answer_ranking.models.encodings import PaddedTexts, encoding_of
@@ -218,7 +219,7 @@ class NegativeSampler:
         order = np.lexsort((wrong, owner))
         counts = np.bincount(owner, minlength=len(questions))
         n_correct = np.bincount(owner, weights=1 - wrong, minlength=len(questions)).astype(np.int64)
-        return DrawnAnswers(questions, np.concatenate([[0], np.cumsum(counts)]), n_correct, rows[order])
+        return DrawnAnswers(questions, offsets_of(counts), n_correct, rows[order])
 
     def _own_rows(self, rng: np.random.Generator, scores: np.ndarray | None) -> np.ndarray:
         """Mark the correct answers and the drawn own wrong ones of every question."""

@@ -14,7 +14,12 @@ from answer_ranking.base.errors import UserError, say
 from answer_ranking.base.files import cache_folder
 from answer_ranking.data_prep.dataset import Dataset
 from answer_ranking.data_prep.encoded_dataset import EncodedDataset
-from answer_ranking.data_prep.encoded_split import EncodedTexts, encode_split_by, runs_of_padded
+from answer_ranking.data_prep.encoded_split import (
+    EncodedTexts,
+    encode_split_by,
+    offsets_of,
+    runs_of_padded,
+)
 from answer_ranking.data_prep.vocabulary import Vocabulary
 from answer_ranking.data_prep.word_vectors.encoder_folder import (
     BertConfig,
@@ -146,7 +151,7 @@ class ContextualEncoder:
         """
         store = TokenStore(cache_folder(cache_home) / "contextual" / self.key[:32], self.dimensions)
         found = store.of(texts, self._groups)
-        offsets = np.concatenate([[0], np.cumsum(found.lengths)]).astype(np.int64)
+        offsets = offsets_of(found.lengths)
         rows = np.repeat(found.first - offsets[:-1], found.lengths) + np.arange(offsets[-1])
         digest = hashlib.sha256(self.key.encode())
         for text in texts:
