@@ -96,8 +96,7 @@ def load_word_vectors(
         identity_dimensions: int, how many. Default 0.
         embeddings_home: folder of word-vector files; None for QA_EMBEDDINGS_HOME and the user's cache.
         cache_home: the cache folder; None for the user's.
-        keep: whether large files are cached; if not, they are not read for new words, and unknown ones stay
-            zero. Default True.
+        keep: cache large files; if not, they are not read for new words, and unknown ones stay zero.
 
     Raises:
         UserError: a source is not found or malformed, or there is none.

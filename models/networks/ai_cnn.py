@@ -65,13 +65,10 @@ def ai_cnn(
     interactions = ops.tanh(ops.expand_dims(of_question, 2) + ops.expand_dims(of_answer, 1))
     rows = masked_max(interactions, masks[1][:, None, :, None], axis=2)
     columns = masked_max(interactions, masks[0][:, :, None, None], axis=1)
-    layers = (
-        dense(filters, next(seeds), activation="tanh", use_bias=False, name="attention"),
-        dense(1, next(seeds), use_bias=False, name="importance"),
-    )
-    x = keras.layers.Concatenate(name="pair")(
-        [_attended(rows, masks[0], *layers), _attended(columns, masks[1], *layers)]
-    )
+    attend = dense(filters, next(seeds), activation="tanh", use_bias=False, name="attention")
+    weigh = dense(1, next(seeds), use_bias=False, name="importance")
+    pair = [_attended(rows, masks[0], attend, weigh), _attended(columns, masks[1], attend, weigh)]
+    x = keras.layers.Concatenate(name="pair")(pair)
     x = keras.layers.Dropout(dropout, seed=next(seeds), name="text_dropout")(x)
     return keras.Model(inputs, mlp_score(x, hidden, dropout, seeds), name="AI-CNN")
 

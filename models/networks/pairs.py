@@ -71,11 +71,12 @@ def convolution(
     activation: str | None = "tanh",
     name: str = "convolution",
     kind: type[keras.layers.Layer] = keras.layers.Conv1D,
+    use_bias: bool = True,
 ) -> keras.layers.Layer:
     """Make a convolution that keeps the length of a text, or with `Conv2D` the size of a grid of two."""
     initializer = keras.initializers.GlorotUniform(seed=seed)
     options = {"padding": "same", "activation": activation, "kernel_initializer": initializer}
-    return kind(filters, window, name=name, **options)
+    return kind(filters, window, name=name, use_bias=use_bias, **options)
 
 
 def dense(size: int, seed: int, **options: Any) -> keras.layers.Layer:
