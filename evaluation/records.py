@@ -153,6 +153,13 @@ def save_record(record: ResultRecord, path: str | Path) -> None:
     _write(path, _lines(values))
 
 
+def save_records(records: Mapping[Path, ResultRecord]) -> None:
+    """Write records to their paths, and say where they are."""
+    for path, record in records.items():
+        save_record(record, path)
+        print(f"wrote {path}")
+
+
 def save_study(record: Mapping[str, Any], path: str | Path) -> None:
     """Write the record of a study with its versions, environment and time.
 

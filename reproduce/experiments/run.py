@@ -23,7 +23,7 @@ from answer_ranking.evaluation.records import (
     ResultRecord,
     load_records,
     record_path,
-    save_record,
+    save_records,
     without_paths,
 )
 from answer_ranking.evaluation.tables import METRIC_TITLES, paper_ours_table, text_table
@@ -110,9 +110,7 @@ class Run(TrainingRun):
         curves = [result.history for result in self.results.values()]
         save_figure(learning_curves(curves, title=self.title), self.folder / "learning_curves.png")
         records = self._records(further)
-        for path, record in records.items():
-            save_record(record, path)
-            print(f"wrote {path}")
+        save_records(records)
         kept = load_records(RESULTS) if RESULTS.is_dir() else []
         print(paper_ours_table(list(records.values()), recorded=kept))
         print(f"\nModel, run files and figures: {self.folder}")
