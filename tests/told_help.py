@@ -24,7 +24,7 @@ def help_teller(environment, **options):
     """Give a function of a command's words: exit code, help, and what is imported by then that is heavy."""
     words = [sys.executable, "-c", TELL]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    wide = {**environment, "COLUMNS": "200"}
+    wide = {**environment, "COLUMNS": "120"}  # of more, tyro makes two columns
     with subprocess.Popen(words, env=wide, **pipes, **options) as teller:
 
         @cache

@@ -37,7 +37,7 @@ def preset(script, name, variant=None):
 
 
 def test_help_tells_the_command_and_imports_nothing_heavy(environment):
-    scripts = [*SCRIPTS, "cross_encoder", "demo", "presets", *(f"studies/{each}" for each in STUDIES)]
+    scripts = [*SCRIPTS, "demo", "presets", *(f"studies/{each}" for each in STUDIES)]
     with help_teller(environment) as help_of:
         for script in scripts:
             code, printed, heavy = help_of(ROOT / "reproduce" / f"{script}.py")
@@ -61,8 +61,8 @@ def test_help_tells_the_command_and_imports_nothing_heavy(environment):
         ("hyperqa_wikiqa", "cosineqa", "--max-norm", "--eq9 --distance-form"),
         ("attentive_pooling_wikiqa", "ap-cnn", "--window --word-vector-norm", ""),
         ("attentive_pooling_wikiqa", "qa-bilstm", "--filters", "--window"),
-        ("cross_encoder", "cross-encoder", "--most-pieces --weight-decay", "--lowercase --max-candidates"),
-        ("cross_encoder", "cross-encoder-list", "--most-pieces --max-candidates", "--answerable-only"),
+        ("cosinet_wikiqa", "cross-encoder", "--most-pieces --weight-decay", "--lowercase --max-candidates"),
+        ("cosinet_wikiqa", "cross-encoder-list", "--most-pieces --max-candidates", "--answerable-only"),
         ("cosinet_wikiqa", "cosinet", "--width --answerable-only", "--dimension --hidden --max-candidates"),
         ("cosinet_wikiqa", "ca-list", "--dimension --max-candidates", "--width --hidden --answerable-only"),
         ("cosinet_wikiqa", "cosinet-list-rnn", "--hidden --width", "--dimension --answerable-only"),
@@ -254,7 +254,8 @@ def test_every_row_that_the_cosinet_paper_trained_has_a_command(script, table):
     printed = read_papers().printed
     own = printed[(printed["paper"] == "cosinet") & (printed["table"] == table)]
     rows = {model for model in own["model"] if model.split()[0] in ("Cosinet", "CA")}
-    experiments = presets(f"cosinet_{script}")
+    # The cross-encoder stands for a row that the paper quotes.
+    experiments = [each for each in presets(f"cosinet_{script}") if each.entry.printed]
     assert rows <= {each.title for each in experiments}
     assert {each.data.dataset for each in experiments} == set(own["dataset"])
     for each in experiments:

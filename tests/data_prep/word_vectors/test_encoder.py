@@ -9,7 +9,7 @@ from bert_numpy import reference_states
 
 from answer_ranking.data_prep import UserError
 from answer_ranking.data_prep.word_vectors import encoder_folder
-from answer_ranking.data_prep.word_vectors.bert import Bert
+from answer_ranking.data_prep.word_vectors.contextual import Bert
 from answer_ranking.data_prep.word_vectors.encoder_folder import find_encoder, is_encoder, read_encoder
 from answer_ranking.data_prep.word_vectors.word_pieces import WordPieces
 
