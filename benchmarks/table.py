@@ -215,7 +215,7 @@ def assembled(row: Row, results: Path) -> dict[str, Any]:
     if not rounds["ours"]:
         made["cause"] = f"not measured: {row.record} " + ("lacks it" if figures else "is missing")
     measured = figures.get("measured", {})
-    made |= {name: measured.get(name) for name in ("processor", "commit", "created")}
+    made |= {name: measured.get(name) for name in ("processor", "gflops", "commit", "created")}
     return made
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep.tables import counts_under
@@ -39,7 +40,7 @@ class EncodedTexts:
         """Encode tokenised texts, one sequence of tokens per text."""
         lengths = np.fromiter(map(len, token_lists), np.int64, len(token_lists))
         words = vocabulary.encode([token for tokens in token_lists for token in tokens])
-        return cls(words, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
+        return cls(words, offsets_of(lengths))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -53,7 +54,7 @@ class EncodedTexts:
         """Copy some of the texts, in the order given; a text may be named more than once."""
         indices = np.asarray(indices, np.int64)
         lengths = self.lengths[indices]
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        offsets = offsets_of(lengths)
         # Position in the copy, moved by the distance between the beginnings of its text here and there.
         shift = np.repeat(self.offsets[:-1][indices] - offsets[:-1], lengths)
         return EncodedTexts(self.words[np.arange(offsets[-1]) + shift], offsets, self.vectors)
@@ -67,8 +68,7 @@ class EncodedTexts:
         lengths = self.lengths[indices]
         mask = np.arange(max(1, int(lengths.max(initial=0)))) < lengths[:, None]
         rectangle = np.zeros(mask.shape, np.int32)
-        starts = np.concatenate([[0], np.cumsum(lengths)])[:-1]
-        shift = np.repeat(self.offsets[:-1][indices] - starts, lengths)
+        shift = np.repeat(self.offsets[:-1][indices] - offsets_of(lengths)[:-1], lengths)
         rectangle[mask] = self.words[np.arange(len(shift)) + shift]
         return rectangle
 
@@ -108,7 +108,7 @@ class SharedTexts:
     @property
     def offsets(self) -> np.ndarray:
         """Offsets of the rows' texts laid out in full, int64 (n_rows + 1,); see `EncodedTexts`."""
-        return np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)
+        return offsets_of(self.lengths)
 
     @property
     def words(self) -> np.ndarray:
@@ -185,8 +185,7 @@ class EncodedSplit:
     @property
     def n_correct(self) -> np.ndarray:
         """Correct candidates per question, int64 (n_questions,)."""
-        running = np.concatenate([[0], np.cumsum(self.labels, dtype=np.int64)])
-        return np.diff(running[self.candidate_offsets])
+        return np.diff(offsets_of(self.labels)[self.candidate_offsets])
 
     def counts_under(self, rule: str) -> np.ndarray:
         """Tell which questions count under "all", "answerable" or "clean", bool (n_questions,)."""
@@ -201,12 +200,22 @@ class EncodedSplit:
         return EncodedSplit(
             questions=self.questions.take(kept),
             candidates=self.candidates.select(rows),
-            candidate_offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            candidate_offsets=offsets_of(counts),
             labels=self.labels[rows],
             question_ids=[self.question_ids[i] for i in kept],
             candidate_ids=[self.candidate_ids[i] for i in rows],
             features=None if self.features is None else self.features[rows],
         )
+
+
+def offsets_of(lengths: ArrayLike) -> np.ndarray:
+    """Say where parts of these lengths begin that lie on end, and where the last one ends, int64 (n + 1,).
+
+    Example:
+        >>> offsets_of([2, 0, 3]).tolist()
+        [0, 2, 2, 5]
+    """
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
 
 
 def join_splits(first: EncodedSplit, second: EncodedSplit) -> EncodedSplit:
@@ -268,21 +277,28 @@ def encode_split(
         >>> encode_split(table, Tokenizer(pretokenised=True), Vocabulary(["x"])).candidates.padded()
         array([[2, 1]], dtype=int32)
     """
-    return encode_split_by(table, lambda texts: EncodedTexts.from_tokens(tokenizer(texts), vocabulary))
+
+    def encode(*texts: list[str]) -> list[EncodedTexts]:
+        return [EncodedTexts.from_tokens(tokenizer(each), vocabulary) for each in texts]
+
+    return encode_split_by(table, encode)
 
 
-def encode_split_by(table: pd.DataFrame, encode: Callable[[list[str]], EncodedTexts]) -> EncodedSplit:
-    """As `encode_split`, with a function that encodes texts."""
+def encode_split_by(
+    table: pd.DataFrame, encode: Callable[[list[str], list[str]], Sequence[EncodedTexts]]
+) -> EncodedSplit:
+    """As `encode_split`, with a function that encodes questions and distinct candidates; 0 for no labels."""
     identifiers = table["question_id"].to_numpy(object)
     index, texts = pd.factorize(table["candidate"].to_numpy(object))
     first = np.flatnonzero(np.concatenate([[True], identifiers[1:] != identifiers[:-1]])[: len(table)])
     if len(set(identifiers[first])) != len(first):
         raise ValueError("the rows of a question must be contiguous; check_table sees to it.")
+    questions, candidates = encode(table["question"].iloc[first].tolist(), texts.tolist())
     return EncodedSplit(
-        questions=encode(table["question"].iloc[first].tolist()),
-        candidates=SharedTexts(encode(texts.tolist()), index.astype(np.int32)),
+        questions=questions,
+        candidates=SharedTexts(candidates, index.astype(np.int32)),
         candidate_offsets=np.concatenate([first, [len(table)]]).astype(np.int64),
-        labels=table["label"].to_numpy(np.int8),
+        labels=table["label"].to_numpy(np.int8) if "label" in table else np.zeros(len(table), np.int8),
         question_ids=identifiers[first].tolist(),
         candidate_ids=table["candidate_id"].tolist(),
     )

@@ -142,11 +142,7 @@ def _usable(
     return questions.at(question_counts), answers.at(answer_counts), numbers[owner[answer_counts]]
 
 
-def _equations_of_questions(
-    questions: _Texts,
-    answers: _Texts,
-    owner: np.ndarray,
-) -> np.ndarray:
+def _equations_of_questions(questions: _Texts, answers: _Texts, owner: np.ndarray) -> np.ndarray:
     """Sum x x^T and x y for each question; those of a sample of questions add up to its normal equations."""
     n = len(questions.norms)
     equations = np.zeros((n, 3, 4))

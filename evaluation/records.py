@@ -19,7 +19,10 @@ from answer_ranking.evaluation.environment import environment, package_versions
 STUDIES = ("claims.json", "eq9", "fair", "norms", "planned", "retrieval", "transfer")
 """What in the results belongs to studies; `load_records` leaves it out."""
 
-RENAMED_SCRIPTS = {"reproduce/studies/fair.py": "reproduce/studies/equal_budget.py"}
+RENAMED_SCRIPTS = {
+    "reproduce/studies/fair.py": "reproduce/studies/equal_budget.py",
+    "reproduce/cross_encoder.py": "reproduce/cosinet_wikiqa.py --model cross-encoder",
+}
 """Scripts that recorded commands call by an older name: what is read has a command that runs."""
 
 _DIGITS = 6
@@ -81,6 +84,7 @@ class ResultRecord:
     clean_tree: bool | None = field(default_factory=lambda: environment()["clean_tree"])
     processor: str = field(default_factory=lambda: environment()["processor"])
     threads: int | None = field(default_factory=lambda: environment()["threads"])
+    gflops: float | None = field(default_factory=lambda: environment()["gflops"])
     # MiB that the process which trained and wrote the record held at most, where it is known.
     peak_memory: int | None = None
     # Of each seed's training, where they are known.
@@ -150,6 +154,13 @@ def save_record(record: ResultRecord, path: str | Path) -> None:
     _write(path, _lines(values))
 
 
+def save_records(records: Mapping[Path, ResultRecord]) -> None:
+    """Write records to their paths, and say where they are."""
+    for path, record in records.items():
+        save_record(record, path)
+        print(f"wrote {path}")
+
+
 def save_study(record: Mapping[str, Any], path: str | Path) -> None:
     """Write the record of a study with its versions, environment and time.
 
@@ -206,10 +217,7 @@ def _read(path: str | Path) -> dict[str, Any]:
     return values
 
 
-def read_study(
-    path: str | Path,
-    needed: Collection[str] = ("command",),
-) -> dict[str, Any]:
+def read_study(path: str | Path, needed: Collection[str] = ("command",)) -> dict[str, Any]:
     """Read the record of a study, which must have the needed keys; else a UserError names the file."""
     record = _read(path)
     if missing := set(needed) - record.keys():
@@ -240,7 +248,7 @@ def read_record(path: str | Path) -> ResultRecord:
     """
     values = _read(path)
     _check(values, path)
-    unknown = {"commit": "", "clean_tree": None, "processor": "", "threads": None}
+    unknown = {"commit": "", "clean_tree": None, "processor": "", "threads": None, "gflops": None}
     return ResultRecord(**unknown | {"created": ""} | values)
 
 
@@ -335,10 +343,7 @@ def _summary_problems(key: str, summary: Any, n_seeds: int) -> Iterator[tuple[st
         yield f"{key}.ci95", "should be a number, or null for a single seed"
 
 
-def _question_problems(
-    per_question: dict[str, Any],
-    n_seeds: int,
-) -> Iterator[tuple[str, str]]:
+def _question_problems(per_question: dict[str, Any], n_seeds: int) -> Iterator[tuple[str, str]]:
     ids = per_question.get("question_ids", [])
     if not isinstance(ids, list):
         yield "per_question.question_ids", "should be a list"

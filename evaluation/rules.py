@@ -32,11 +32,7 @@ WORST_WO = "WO, every tie against the correct answer"
 _AT_ONCE = 10_000  # texts
 
 
-def _question_of_row(
-    questions: Texts,
-    candidates: Texts,
-    offsets: ArrayLike,
-) -> np.ndarray:
+def _question_of_row(questions: Texts, candidates: Texts, offsets: ArrayLike) -> np.ndarray:
     bounds = np.asarray(offsets, dtype=np.int64)
     sizes = np.diff(bounds)
     ends = (len(bounds), bounds[0], bounds[-1])
@@ -76,11 +72,7 @@ def constant(questions: Texts, candidates: Texts, offsets: ArrayLike) -> np.ndar
     return np.zeros(len(_question_of_row(questions, candidates, offsets)))
 
 
-def reciprocal_rank(
-    questions: Texts,
-    candidates: Texts,
-    offsets: ArrayLike,
-) -> np.ndarray:
+def reciprocal_rank(questions: Texts, candidates: Texts, offsets: ArrayLike) -> np.ndarray:
     """RR: the reciprocal of each candidate's place in the original order."""
     return 1.0 / (1 + _position(questions, candidates, offsets))
 
@@ -90,11 +82,7 @@ def word_overlap(questions: Texts, candidates: Texts, offsets: ArrayLike) -> np.
     return _overlap(questions, candidates, offsets, lambda word: 1)
 
 
-def word_overlap_then_rank(
-    questions: Texts,
-    candidates: Texts,
-    offsets: ArrayLike,
-) -> np.ndarray:
+def word_overlap_then_rank(questions: Texts, candidates: Texts, offsets: ArrayLike) -> np.ndarray:
     """WO+RR: word overlap, ties broken by the original order."""
     overlap = word_overlap(questions, candidates, offsets)
     position = _position(questions, candidates, offsets)
@@ -102,11 +90,7 @@ def word_overlap_then_rank(
     return overlap - position / max(position.max(initial=0) + 1, 1)
 
 
-def idf_word_overlap(
-    questions: Texts,
-    candidates: Texts,
-    offsets: ArrayLike,
-) -> np.ndarray:
+def idf_word_overlap(questions: Texts, candidates: Texts, offsets: ArrayLike) -> np.ndarray:
     """IDF-WO: word overlap with the weight ln((N + 1) / (n_w + 1)) for a word in n_w of the N candidates."""
     frequency: Counter[Hashable] = Counter()
     for tokens in candidates:
@@ -208,11 +192,7 @@ def measure_rules(
     return rows
 
 
-def _mean_over_ties(
-    table: pd.DataFrame,
-    scores: np.ndarray,
-    seeds: int = 1,
-) -> pd.DataFrame:
+def _mean_over_ties(table: pd.DataFrame, scores: np.ndarray, seeds: int = 1) -> pd.DataFrame:
     total = _measured(table, scores)
     for seed in range(1, seeds):
         total = total + _measured(table, scores, seed)

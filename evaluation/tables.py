@@ -29,12 +29,7 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(map(str.rstrip, [first, "-" * len(first), *lines]))
 
 
-def format_measured(
-    summary: Mapping[str, Any],
-    *,
-    scale: int = 1,
-    decimals: int = 3,
-) -> str:
+def format_measured(summary: Mapping[str, Any], *, scale: int = 1, decimals: int = 3) -> str:
     """Write a metric of a record: mean and half width of the 95 % interval; `scale` 100 gives percent."""
     text = f"{summary['mean'] * scale:.{decimals}f}"
     if summary["ci95"] is None:

@@ -1,3 +1,4 @@
+# ruff: noqa: F401 (the names are exported by `__getattr__`)
 """The papers' rankers, and those they are compared with, as functional Keras models; and their catalogue.
 
 Keras is imported with the first network that is asked for, so that command lines read the catalogue at once.
@@ -23,24 +24,8 @@ if TYPE_CHECKING:
         word_embedding,
     )
 
-__all__ = [
-    "ap_bilstm",
-    "ap_cnn",
-    "attention_weights",
-    "compare_aggregate",
-    "cosinet",
-    "ctrn",
-    "features_alone",
-    "hyperqa",
-    "lstm",
-    "qa_bilstm",
-    "qa_cnn",
-    "qrnn",
-    "word_embedding",
-]
-
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name.startswith("_"):  # what Python itself asks for
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.networks"), name)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.data_prep.encoded_split import EncodedTexts
+from answer_ranking.data_prep.encoded_split import EncodedTexts, offsets_of
 from answer_ranking.data_prep.word_vectors.contextual import ContextualEncoder
 from answer_ranking.ranking.open_vocabulary import check_text
 
@@ -68,10 +68,9 @@ class ContextualVocabulary:
 
     def _encoded(self, texts: Sequence[str]) -> EncodedTexts:
         vectors = self.encoder.encode(texts)
-        lengths = np.fromiter(map(len, vectors), np.int64, len(vectors))
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         table = np.concatenate([np.empty((0, self.encoder.dimensions), np.float16), *vectors])
-        return EncodedTexts(np.arange(2, 2 + len(table), dtype=np.int32), offsets, table)
+        words = np.arange(2, 2 + len(table), dtype=np.int32)
+        return EncodedTexts(words, offsets_of(list(map(len, vectors))), table)
 
     def tokens(self, texts: Sequence[str]) -> list[list[str]]:
         """Write the tokens of texts, as an explanation shows them."""

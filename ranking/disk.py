@@ -7,11 +7,10 @@ import numpy as np
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.ranking.explanation import svg_of
+from answer_ranking.ranking.numpy_hyperqa import poincare_distance
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-_SMALLEST_FACTOR = 1e-5  # of 1 - |x|^2, as in `layers.poincare`
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class Disk:
         own, norms = float(np.linalg.norm(u)), np.linalg.norm(v, axis=1)
         lengths = norms * own
         angles = np.arccos(np.clip(np.divide(v @ u, lengths, np.ones(len(v)), where=lengths > 0), -1, 1))
-        distances = 1 - v @ u if by_angle else _distances(u, v)
+        distances = 1 - v @ u if by_angle else poincare_distance(u, v, "asinh")
         order = np.argsort(distances, kind="stable")
         # One above, one below, so that neighbours are seen apart.
         angles = angles[order] * np.where(np.arange(len(order)) % 2, -1, 1)
@@ -114,11 +113,3 @@ class Disk:
 
     def _repr_html_(self) -> str:
         return self.svg()
-
-
-def _distances(question: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Compute the Poincare distances of a point and others, float64 `(points,)`."""
-    squared = np.square(points - question).sum(axis=1)
-    own, others = 1 - question @ question, 1 - np.square(points).sum(axis=1)
-    factors = np.maximum(others, _SMALLEST_FACTOR) * max(own, _SMALLEST_FACTOR)
-    return 2 * np.arcsinh(np.sqrt(squared / factors))

@@ -8,6 +8,7 @@ import numpy as np
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import EncodedSplit, EncodedTexts, SharedTexts
+from answer_ranking.data_prep.encoded_split import offsets_of
 from answer_ranking.ranking.explanation import Explanation
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def _losses(
 
 
 def _texts(lists: list[np.ndarray], vectors: np.ndarray | None) -> EncodedTexts:
-    offsets = np.concatenate([[0], np.cumsum([len(words) for words in lists])]).astype(np.int64)
+    offsets = offsets_of(list(map(len, lists)))
     return EncodedTexts(np.concatenate(lists).astype(np.int32), offsets, vectors)
 
 

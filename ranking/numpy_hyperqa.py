@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from answer_ranking.data_prep.encoded_split import EncodedSplit, EncodedTexts, runs
+from answer_ranking.data_prep.encoded_split import EncodedSplit, EncodedTexts, offsets_of, runs
 
 # What is computed at a time, which bounds the memory: some ten megabytes at 400 dimensions.
 _TOKENS_AT_ONCE = 1 << 16
@@ -124,7 +124,7 @@ class NumpyHyperQA:
             vectors += self.bias
             np.maximum(vectors, 0, out=vectors)
         # A sparse matrix of counts: many times faster than adding up copies of the rows.
-        begins = np.concatenate([[0], np.cumsum(lengths)])
+        begins = offsets_of(lengths)
         counts = csr_matrix((np.ones(len(words), np.float32), place, begins), (len(lengths), len(distinct)))
         sums = counts @ vectors
         if self.pooling == "mean":
@@ -202,7 +202,7 @@ def cosine(questions: np.ndarray, answers: np.ndarray) -> np.ndarray:
 
 
 def poincare_distance(questions: np.ndarray, answers: np.ndarray, form: str) -> np.ndarray:
-    """Compute HyperQA's Eq. 4 as `layers.poincare.poincare_distance` does, float32."""
+    """Compute HyperQA's Eq. 4 as `layers.poincare.poincare_distance` does, in the vectors' precision."""
     squared = np.square(questions - answers).sum(-1)
     lower = _SMALLEST_FACTOR if form == "asinh" else np.float32(0)
     factors = np.maximum(_one_minus_squared_norm(questions), lower) * np.maximum(

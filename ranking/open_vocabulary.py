@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import Vocabulary, load_word_vectors
-from answer_ranking.data_prep.encoded_split import EncodedTexts
+from answer_ranking.data_prep.encoded_split import EncodedTexts, offsets_of
 from answer_ranking.data_prep.word_vectors.encoder_folder import ON_HUB, PUBLISHED, find_encoder, is_encoder
 from answer_ranking.data_prep.word_vectors.files import DEFAULT_SOURCE, SOURCES, find_source
 from answer_ranking.data_prep.word_vectors.load import SHORT_NAMES
@@ -120,8 +120,7 @@ class OpenVocabulary:
                 parts.append(numbers)
                 bar.update(len(token_lists))
         words = np.concatenate([np.empty(0, np.int32), *parts])
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        return EncodedTexts(words, offsets), list(new)
+        return EncodedTexts(words, offsets_of(lengths)), list(new)
 
     @property
     def words(self) -> list[str]:

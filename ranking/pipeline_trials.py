@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from answer_ranking.base.errors import UserError, say
-from answer_ranking.ranking.pipeline import Pipeline
+from answer_ranking.ranking.pipeline import POINTS, Pipeline
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.refusals import Questions, Refusals, measure_refusals
 from answer_ranking.ranking.search.first_stages import Entry, entries_of, parts_of
@@ -94,7 +94,7 @@ class PipelineTrials:
             if model:
                 self._keep_vectors(model)
             place = self._folder / f"index-{len(self._indexes)}"
-            stages = ["nearest"] if model else None
+            stages = [POINTS] if model else None
             self._indexes[key] = AnswerIndex.build(
                 self._rankers.get(model), self._answers, place, search=fields, first_stages=stages
             )

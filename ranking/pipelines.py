@@ -4,6 +4,7 @@ import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +20,13 @@ from answer_ranking.evaluation.comparisons import SIGNIFICANT
 from answer_ranking.evaluation.metrics import mean_confidence_interval
 from answer_ranking.evaluation.tables import format_measured
 from answer_ranking.ranking.model_folder import find_preset
-from answer_ranking.ranking.pipeline import ENCODER, ON_ENCODER, TRAINED, Pipeline
+from answer_ranking.ranking.pipeline import ENCODER, ON_ENCODER, POINTS, TRAINED, Pipeline
 from answer_ranking.ranking.pipeline_trials import Measured, PipelineTrials
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.refusals import Refusals
-from answer_ranking.ranking.search.first_stages import parts_of
+from answer_ranking.ranking.search.first_stages import FUSIONS
 
 _POINTS, _RERANKER = "hyperqa_squad", "cosinet_squad"
-_WORDS = ("bm25", "ngrams", "ngrams+bm25")
-_MEANINGS = ("both", "ngrams+nearest", "ngrams+both")
 _DEPTHS = (10, 30)
 _FIELDS = (("answer",), ("question", "answer"))
 _MOST_QUESTIONS = 500
@@ -169,18 +168,32 @@ def _gives_points(ranker: Ranker) -> bool:
 
 def _first_stages(points: Sequence[str], words: Sequence[str]) -> Iterator[Pipeline]:
     """Name what points and these stages of words can find; an index of very many answers has not all."""
-
-    def is_built(name: str) -> bool:
-        return set(parts_of(name)) <= {"nearest", *words}
-
     for fields in _FIELDS:
-        for name in filter(is_built, _WORDS):
+        for name in _combined(words):
             yield Pipeline(name, fields)
     for model in points:
-        yield Pipeline("nearest", model=model)
+        yield Pipeline(POINTS, model=model)
         for fields in _FIELDS:
-            for name in filter(is_built, _MEANINGS):
+            for name in _combined(words, POINTS):
                 yield Pipeline(name, fields, model)
+
+
+def _combined(words: Sequence[str], *also: str) -> list[str]:
+    """Name every choice of these stages, all of them with `also`, as `first_stages.parts_of` reads it.
+
+    Example:
+        >>> _combined(["bm25", "ngrams"], "nearest")
+        ['both', 'ngrams+nearest', 'ngrams+both']
+    """
+    found = []
+    for size in range(1, len(words) + 1):
+        for chosen in combinations(words, size):
+            names = [*also, *chosen]
+            for fusion, parts in FUSIONS.items():
+                if set(parts) <= set(names):
+                    names = [fusion, *(name for name in names if name not in parts)]
+            found.append("+".join(reversed(names)))
+    return found
 
 
 def _rerankings(found: Pipeline, rankers: Mapping[str, Ranker]) -> Iterator[Pipeline]:

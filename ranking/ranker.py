@@ -14,8 +14,8 @@ from tqdm import tqdm
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import read_content
-from answer_ranking.data_prep import EncodedSplit, EncodedTexts, SharedTexts, Tokenizer, Vocabulary
-from answer_ranking.data_prep.encoded_split import runs
+from answer_ranking.data_prep import EncodedSplit, EncodedTexts, Tokenizer, Vocabulary
+from answer_ranking.data_prep.encoded_split import encode_split_by, runs
 from answer_ranking.data_prep.overlap_features import inverse_document_frequencies, overlap_features
 from answer_ranking.data_prep.tables import check_table
 from answer_ranking.data_prep.word_vectors.contextual import ContextualEncoder, TokenVectors
@@ -485,19 +485,12 @@ class Ranker:
         return np.concatenate(parts)
 
     def _split(self, table: pd.DataFrame) -> EncodedSplit:
-        identifiers = table["question_id"].to_numpy(object)
-        index, texts = pd.factorize(table["candidate"].to_numpy(object))
-        changes = identifiers[1:] != identifiers[:-1]
-        first = np.flatnonzero(np.concatenate([[True], changes]))
-        encoded = self.open_vocabulary.encode([*table["question"].iloc[first], *texts], len(first))
-        return EncodedSplit(
-            questions=encoded.take(np.arange(len(first))),
-            candidates=SharedTexts(encoded.take(np.arange(len(first), len(encoded))), index.astype(np.int32)),
-            candidate_offsets=np.concatenate([first, [len(table)]]).astype(np.int64),
-            labels=np.zeros(len(table), np.int8),
-            question_ids=identifiers[first].tolist(),
-            candidate_ids=table["candidate_id"].tolist(),
-        )
+        def encode(questions: list[str], candidates: list[str]) -> list[EncodedTexts]:
+            n = len(questions)
+            encoded = self.open_vocabulary.encode([*questions, *candidates], n)
+            return [encoded.take(np.arange(n)), encoded.take(np.arange(n, len(encoded)))]
+
+        return encode_split_by(table, encode)
 
     def _added(self, texts: EncodedTexts) -> np.ndarray:
         """Give the vectors of words that the model does not have: those of the texts, or all found so far."""

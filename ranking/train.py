@@ -7,10 +7,12 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
 import pandas as pd
 
+from answer_ranking import engine
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write, remove_leftovers
 from answer_ranking.data_prep import Dataset, load_table
@@ -18,15 +20,20 @@ from answer_ranking.data_prep.dataset import OWN_TABLES
 from answer_ranking.data_prep.english import NOT_ENGLISH, know_english_alone, looks_english
 from answer_ranking.data_prep.own_tables import split_by_question, write_csv
 from answer_ranking.data_prep.tables import same_text
-from answer_ranking.engine import TrainingData, TrainingRun, encode, training_key
+from answer_ranking.engine import Seed, TrainingData, TrainingRun, encode, options_of, training_key
 from answer_ranking.evaluation.records import environment, package_versions
 from answer_ranking.evaluation.tables import text_table
+from answer_ranking.ranking.open_vocabulary import OpenVocabulary
 from answer_ranking.ranking.pipelines import PipelineComparison, compare_pipelines
 from answer_ranking.ranking.ranker import Ranker
-from answer_ranking.ranking.recipes import train_seed
 from answer_ranking.ranking.report import RuleComparison, compare_with_rules, html_report, print_comparison
-from answer_ranking.ranking.train_options import TrainOptions
+from answer_ranking.ranking.train_options import FROM_PRESETS, TrainOptions
 from answer_ranking.ranking.wrong_answers import draw_wrong_answers
+
+if TYPE_CHECKING:
+    import keras
+
+    from answer_ranking.training.fitting import FitResult
 
 Table: TypeAlias = str | Path | pd.DataFrame
 _FEW = 30
@@ -132,8 +139,34 @@ def _train_seeds(run: TrainingRun, options: TrainOptions) -> None:
     """Train all seeds; one that another process has trained is only scored here."""
     for number in range(options.seeds):
         with run.seed(number) as seed:
-            model, fitted = train_seed(options, run.data, seed)
+            model, fitted = _train_seed(options, run.data, seed)
         run.keep(seed, model, fitted)
+
+
+def _train_seed(options: TrainOptions, data: TrainingData, seed: Seed) -> "tuple[keras.Model, FitResult]":
+    """Train one seed, or go on with it; the model has the weights of the epoch that is best on dev."""
+    entry, from_preset = options.entry, options.model in FROM_PRESETS
+    # A preset goes on with the options that it was trained with.
+    values = {} if from_preset else dict(entry.own_tables or {})
+    for name in ("epochs", "learning_rate", "batch_size"):
+        if (given := getattr(options, name)) is not None:
+            values[name] = given
+    model, training = options_of(entry, {**entry.training, **values})
+    start = _with_words_of(options.model, data) if from_preset else None
+    return engine.train(entry, model, training, data, seed, start)
+
+
+def _with_words_of(preset: str, data: TrainingData) -> "keras.Model":
+    """Give a preset's model with the words of the table; those that GloVe lacks as in its use."""
+    from answer_ranking.ranking.keras_texts import with_word_vectors
+
+    ranker, vectors = Ranker.from_preset(preset), data.word_vectors
+    lacking = np.flatnonzero(~vectors.known)[1:]  # not the padding
+    matrix = vectors.matrix.copy()
+    words = ranker.open_vocabulary
+    assert isinstance(words, OpenVocabulary)
+    matrix[lacking] = words.vectors_of_unknown([data.vocabulary.words[i] for i in lacking])
+    return with_word_vectors(ranker.model, matrix)
 
 
 def _result(run: TrainingRun, options: TrainOptions) -> dict[str, Any]:

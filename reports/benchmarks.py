@@ -22,9 +22,9 @@ def search_block(path: Path) -> str:
         >>> search_block(Path("/nowhere"))
         'The benchmark has not been run yet.'
     """
-    if not path.exists():
+    figures = _figures(path, {"points", "searches", "of_points", "extrapolated", "measured"})
+    if figures is None:
         return render("search.md.j2", figures=None)
-    figures = read_study(path, {"points", "searches", "of_points", "extrapolated", "measured"})
     searches = pd.DataFrame.from_dict(figures["searches"], orient="index")
     stages = searches.index.to_series().str.partition(", then ")
     searches["stage"], searches["reranker"] = stages[0].map(_STAGES), stages[2]
@@ -60,26 +60,28 @@ def pipelines_block(path: Path) -> str:
         >>> pipelines_block(Path("/nowhere"))
         'The benchmark has not been run yet.'
     """
-    if not path.exists():
-        return render("pipelines.md.j2", figures=None)
-    figures = read_study(path, {"typos", "faqs", "rows"})
-    return render("pipelines.md.j2", figures=figures, shown=_shown(figures["rows"]))
+    figures = _figures(path, {"typos", "faqs", "rows"})
+    return render("pipelines.md.j2", figures=figures, shown=_shown(figures["rows"]) if figures else [])
 
 
 def _shown(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Choose the rows of each FAQ that a reader wants to see, and say why."""
+    table = pd.DataFrame(rows)
+    of_faq = table.groupby("faq")
+    chosen, encoded = table["chosen"].astype(bool), table["encoder"].astype(bool)
+    plain = table["mrr@10"].mask(encoded)
+    reasons = {
+        "chosen": chosen & encoded,
+        "chosen without encoder": chosen & ~encoded,
+        "best": table["mrr@10"] == of_faq["mrr@10"].transform("max"),
+        "best with typos": table["mrr@10_typos"] == of_faq["mrr@10_typos"].transform("max"),
+        "best without encoder": plain == plain.groupby(table["faq"]).transform("max"),
+    }
     shown = []
-    for faq in dict.fromkeys(row["faq"] for row in rows):
-        own = [row for row in rows if row["faq"] == faq]
-        titles = {"mrr@10": "best", "mrr@10_typos": "best with typos"}
-        best = {title: max(row[name] for row in own) for name, title in titles.items()}
-        plain = max(row["mrr@10"] for row in own if not row["encoder"])
-        for row in own:
-            why = ["chosen" if row["encoder"] else "chosen without encoder"] if row["chosen"] else []
-            why += [title for name, title in titles.items() if row[name] == best[title]]
-            why += ["best without encoder"] if row["mrr@10"] == plain and not row["encoder"] else []
-            if why or row["pipeline"] in _PLAIN:
-                shown.append({**row, "why": ", ".join(why)})
+    for number, row in enumerate(rows):
+        why = [title for title, holds in reasons.items() if holds[number]]
+        if why or row["pipeline"] in _PLAIN:
+            shown.append({**row, "why": ", ".join(why)})
     return shown
 
 
@@ -91,7 +93,7 @@ def service_block(path: Path) -> str:
         'The benchmark has not been run yet.'
     """
     needed = {"searches_per_second", "faults", "memory_growth", "measured"}
-    return render("service.md.j2", figures=read_study(path, needed) if path.exists() else None)
+    return render("service.md.j2", figures=_figures(path, needed))
 
 
 def speed_block(path: Path, work: str) -> str:
@@ -101,9 +103,9 @@ def speed_block(path: Path, work: str) -> str:
         >>> speed_block(Path("/nowhere"), "HyperQA")
         'The benchmark has not been run yet.'
     """
-    rows = read_study(path, {"rows"})["rows"] if path.exists() else []
+    rows = (_figures(path, {"rows"}) or {"rows": []})["rows"]
     measured = [row for row in rows if row["name"].startswith(work) and row["ours"] is not None]
-    cells = pd.DataFrame([_speed_cells(row) for row in measured])
+    cells = pd.DataFrame(map(_speed_cells, measured))
     return render("speed.md.j2", rows=measured, cells=cells)
 
 
@@ -125,4 +127,9 @@ def cluster_block(path: Path) -> str:
         'The benchmark has not been run yet.'
     """
     needed = {"tasks", "seconds", "ratios", "kills", "lost", "doubled", "different"}
-    return render("cluster.md.j2", figures=read_study(path, needed) if path.exists() else None)
+    return render("cluster.md.j2", figures=_figures(path, needed))
+
+
+def _figures(path: Path, needed: set[str]) -> dict[str, Any] | None:
+    """Read the figures of a benchmark; None where it has not been run."""
+    return read_study(path, needed) if path.exists() else None

@@ -67,7 +67,7 @@ def _correct_by_position(dataset: Dataset) -> pd.DataFrame:
 
 def _histogram(texts: pd.Series, tokenizer: Tokenizer) -> pd.DataFrame:
     """Count the texts by their number of tokens, with a bar for each count."""
-    lengths = pd.Series([len(tokens) for tokens in tokenizer(texts.tolist())])
+    lengths = pd.Series(map(len, tokenizer(texts.tolist())))
     counts = pd.cut(lengths, list(_EDGES)).value_counts(sort=False).to_numpy()
     names = [f"{low + 1}-{'' if high == float('inf') else high}" for low, high in pairwise(_EDGES)]
     bars = ["#" * round(_WIDTH * count / counts.max()) for count in counts]

@@ -74,7 +74,7 @@ def printed_map(system: System, tables: Sequence[str], papers: Papers) -> str:
     """Give the MAP that a paper prints for a system, as a fraction: the first of the tables; "" for none."""
     printed = papers.printed
     rows = printed[printed["dataset"].isin(tables) & (printed["metric"] == _METRIC)]
-    rows = rows[[papers.system_name(model) == system.name for model in rows["model"]]]
+    rows = rows[rows["model"].map(papers.system_name) == system.name]
     if rows.empty:
         return ""
     row = rows.iloc[0]

@@ -27,10 +27,7 @@ class Point:
     questions_per_second: float
 
 
-def headline_block(
-    claims: Sequence[ClaimResult],
-    points: Mapping[str, Sequence[float]],
-) -> str:
+def headline_block(claims: Sequence[ClaimResult], points: Mapping[str, Sequence[float]]) -> str:
     """Say how many claims hold, and what a bag of words reaches at which speed; "" without records.
 
     Example:

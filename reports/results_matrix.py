@@ -54,11 +54,10 @@ def verdict(printed: float, measured: dict[str, Any], *, same_edition: bool = Tr
 
 def counted(matrix: pd.DataFrame) -> dict[str, int]:
     """Count the rows of each verdict, the best one first."""
-    counts = {}
-    for each in (REPRODUCED, CLOSE, SHORT, OTHER_EDITION):
-        if not matrix.empty and (number := int(matrix["verdict"].eq(each).sum())):
-            counts[each] = number
-    return counts
+    if matrix.empty:
+        return {}
+    counts = matrix["verdict"].value_counts()
+    return counts.reindex([REPRODUCED, CLOSE, SHORT, OTHER_EDITION]).dropna().astype(int).to_dict()
 
 
 def _row(record: ResultRecord, papers: Papers) -> dict[str, str] | None:

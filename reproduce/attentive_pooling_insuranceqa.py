@@ -11,10 +11,9 @@ one. The word vectors are word2vec's, trained on the training texts with 100 dim
 The wrong answers are drawn once per batch, the paper's for each pair.
 """
 
-from answer_ranking.base.command import run_command
 from answer_ranking.reproduce.experiments.data_options import ScaledData
-from answer_ranking.reproduce.experiments.options import Experiment, parse
-from answer_ranking.reproduce.experiments.run import run_experiment
+from answer_ranking.reproduce.experiments.options import Experiment
+from answer_ranking.reproduce.experiments.run import run_script
 
 DATA = ScaledData(dataset="insuranceqa", embeddings=("task-skipgram-100d",))
 VALUES = {"epochs": 15, "share_negatives": True}
@@ -27,4 +26,4 @@ PRESETS = [
 
 
 if __name__ == "__main__":
-    run_command(lambda: run_experiment(parse(__doc__, PRESETS)))
+    run_script(__doc__, PRESETS)

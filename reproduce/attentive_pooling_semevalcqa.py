@@ -9,11 +9,10 @@ options that differ from the paper's, which has no such data set, were chosen fo
 own scorer, which counts every question and those without a Good comment as 0.
 """
 
-from answer_ranking.base.command import run_command
 from answer_ranking.models.catalogue import of_paper
 from answer_ranking.reproduce.experiments.data_options import ScaledData
-from answer_ranking.reproduce.experiments.options import Experiment, parse
-from answer_ranking.reproduce.experiments.run import run_experiment
+from answer_ranking.reproduce.experiments.options import Experiment
+from answer_ranking.reproduce.experiments.run import print_count_all, run_script
 
 DATA = ScaledData(dataset="semevalcqa", embeddings=("task-skipgram-200d",))
 ADAM = {"optimizer": "adam", "learning_rate": 3e-4, "learning_rate_decay": False}
@@ -22,5 +21,4 @@ PRESETS = [Experiment.of(entry.name, DATA, **VALUES) for entry in of_paper("atte
 
 
 if __name__ == "__main__":
-    # The table above counts answerable questions alone; SemEval's scorer counts all.
-    run_command(lambda: print(f"\n{run_experiment(parse(__doc__, PRESETS)).count_all_table()}"))
+    run_script(__doc__, PRESETS, print_count_all)

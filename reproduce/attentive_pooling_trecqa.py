@@ -9,10 +9,9 @@ one), since the wrong answers come from the whole answer set. The paper reports 
 training serves both, clean and raw: they differ in the test questions that count.
 """
 
-from answer_ranking.base.command import run_command
 from answer_ranking.reproduce.experiments.data_options import ScaledData
-from answer_ranking.reproduce.experiments.options import Experiment, parse
-from answer_ranking.reproduce.experiments.run import run_experiment
+from answer_ranking.reproduce.experiments.options import Experiment
+from answer_ranking.reproduce.experiments.run import run_script
 
 DATA = ScaledData(dataset="trecqa", variant="TRAIN-ALL", mask_numbers=True)
 VALUES = {"patience": 5, "share_negatives": True}
@@ -25,4 +24,4 @@ PRESETS = [
 
 
 if __name__ == "__main__":
-    run_command(lambda: run_experiment(parse(__doc__, PRESETS)))
+    run_script(__doc__, PRESETS)

@@ -8,10 +8,9 @@ The options are the paper's for the model (Table 2), but for those stated here. 
 wrong answers once per batch and not for each pair, which takes a fraction of the time.
 """
 
-from answer_ranking.base.command import run_command
 from answer_ranking.reproduce.experiments.data_options import ScaledData
-from answer_ranking.reproduce.experiments.options import Experiment, parse
-from answer_ranking.reproduce.experiments.run import run_experiment
+from answer_ranking.reproduce.experiments.options import Experiment
+from answer_ranking.reproduce.experiments.run import run_script
 
 DATA = ScaledData(dataset="wikiqa")
 PRESETS = [
@@ -23,4 +22,4 @@ PRESETS = [
 
 
 if __name__ == "__main__":
-    run_command(lambda: run_experiment(parse(__doc__, PRESETS)))
+    run_script(__doc__, PRESETS)

@@ -9,15 +9,14 @@ are left out of training (--answerable-only). The paper's word vectors are Conce
 dimensions: name the file with --embeddings.
 """
 
-from answer_ranking.base.command import run_command
 from answer_ranking.models.catalogue import of_paper
 from answer_ranking.reproduce.experiments.data_options import DataOptions
-from answer_ranking.reproduce.experiments.options import Experiment, parse
-from answer_ranking.reproduce.experiments.run import run_experiment
+from answer_ranking.reproduce.experiments.options import Experiment
+from answer_ranking.reproduce.experiments.run import run_script
 
 DATA = DataOptions(dataset="squad-sent", variant="v1.1")
 PRESETS = [Experiment.of(entry.name, DATA) for entry in of_paper("cosinet")]
 
 
 if __name__ == "__main__":
-    run_command(lambda: run_experiment(parse(__doc__, PRESETS)))
+    run_script(__doc__, PRESETS)

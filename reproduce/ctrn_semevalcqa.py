@@ -8,10 +8,9 @@ measure, over the questions that have a Good comment, stands that of the task's 
 question and those without a Good comment as 0.
 """
 
-from answer_ranking.base.command import run_command
 from answer_ranking.reproduce.experiments.data_options import OverlapData
-from answer_ranking.reproduce.experiments.options import Experiment, parse
-from answer_ranking.reproduce.experiments.run import run_experiment
+from answer_ranking.reproduce.experiments.options import Experiment
+from answer_ranking.reproduce.experiments.run import print_count_all, run_script
 
 DATA = OverlapData(dataset="semevalcqa", embeddings=("task-skipgram-200d",))
 # CTRN's are the best of the recorded search on dev; the others have the best of three early trials.
@@ -24,5 +23,4 @@ PRESETS = [
 
 
 if __name__ == "__main__":
-    # The table above counts answerable questions alone; SemEval's scorer counts all.
-    run_command(lambda: print(f"\n{run_experiment(parse(__doc__, PRESETS)).count_all_table()}"))
+    run_script(__doc__, PRESETS, print_count_all)

@@ -9,10 +9,9 @@ word-overlap features to the text vectors. They are strong by themselves: --mode
 reach alone, --no-overlap-features what a network reaches without them.
 """
 
-from answer_ranking.base.command import run_command
 from answer_ranking.reproduce.experiments.data_options import OverlapData
-from answer_ranking.reproduce.experiments.options import Experiment, parse
-from answer_ranking.reproduce.experiments.run import run_experiment
+from answer_ranking.reproduce.experiments.options import Experiment
+from answer_ranking.reproduce.experiments.run import run_script
 
 TRAIN = OverlapData(dataset="trecqa", variant="TRAIN", mask_numbers=True, overlap_features=True)
 TRAIN_ALL = OverlapData(dataset="trecqa", variant="TRAIN-ALL", mask_numbers=True, overlap_features=True)
@@ -34,4 +33,4 @@ PRESETS = [
 
 
 if __name__ == "__main__":
-    run_command(lambda: run_experiment(parse(__doc__, PRESETS)))
+    run_script(__doc__, PRESETS)

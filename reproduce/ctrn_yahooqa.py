@@ -6,14 +6,13 @@ The data are the released env.pkl, which is not fetched: put it into the folder 
 Every question comes with its correct answer and four that a search engine found.
 """
 
-from answer_ranking.base.command import run_command
 from answer_ranking.reproduce.experiments.data_options import OverlapData
-from answer_ranking.reproduce.experiments.options import Experiment, parse
-from answer_ranking.reproduce.experiments.run import run_experiment
+from answer_ranking.reproduce.experiments.options import Experiment
+from answer_ranking.reproduce.experiments.run import run_script
 
 DATA = OverlapData(dataset="yahooqa")
 PRESETS = [Experiment.of(name, DATA) for name in ("ctrn", "qrnn", "lstm")]
 
 
 if __name__ == "__main__":
-    run_command(lambda: run_experiment(parse(__doc__, PRESETS)))
+    run_script(__doc__, PRESETS)

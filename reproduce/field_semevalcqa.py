@@ -6,15 +6,14 @@ The word vectors are a skip-gram of the task's own texts, as in `ctrn_semevalcqa
 every question, as SemEval's scorer does.
 """
 
-from answer_ranking.base.command import run_command
 from answer_ranking.models.catalogue import of_paper
 from answer_ranking.reproduce.experiments.data_options import features_if_taken
-from answer_ranking.reproduce.experiments.options import Experiment, parse
-from answer_ranking.reproduce.experiments.run import run_experiment
+from answer_ranking.reproduce.experiments.options import Experiment
+from answer_ranking.reproduce.experiments.run import print_count_all, run_script
 
 DATA = {"dataset": "semevalcqa", "embeddings": ("task-skipgram-200d",)}
 PRESETS = [Experiment.of(entry.name, features_if_taken(entry, **DATA)) for entry in of_paper("field")]
 
 
 if __name__ == "__main__":
-    run_command(lambda: print(f"\n{run_experiment(parse(__doc__, PRESETS)).count_all_table()}"))
+    run_script(__doc__, PRESETS, print_count_all)

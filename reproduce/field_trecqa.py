@@ -7,11 +7,10 @@ The large training set: python reproduce/field_trecqa.py --model arc-i --variant
 The options are those of `field_wikiqa.py`. One training serves both protocols, raw and clean.
 """
 
-from answer_ranking.base.command import run_command
 from answer_ranking.models.catalogue import of_paper
 from answer_ranking.reproduce.experiments.data_options import features_if_taken
-from answer_ranking.reproduce.experiments.options import Experiment, parse
-from answer_ranking.reproduce.experiments.run import run_experiment
+from answer_ranking.reproduce.experiments.options import Experiment
+from answer_ranking.reproduce.experiments.run import run_script
 
 PRESETS = []
 for variant in ("TRAIN", "TRAIN-ALL"):
@@ -21,4 +20,4 @@ for variant in ("TRAIN", "TRAIN-ALL"):
 
 
 if __name__ == "__main__":
-    run_command(lambda: run_experiment(parse(__doc__, PRESETS)))
+    run_script(__doc__, PRESETS)

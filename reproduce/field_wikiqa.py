@@ -5,11 +5,10 @@ A quick look with one seed: python reproduce/field_wikiqa.py --model arc-i
 The options are those of the system's own paper where it states them; sizes are cut where they take hours.
 """
 
-from answer_ranking.base.command import run_command
 from answer_ranking.models.catalogue import of_paper
 from answer_ranking.reproduce.experiments.data_options import features_if_taken
-from answer_ranking.reproduce.experiments.options import Experiment, parse
-from answer_ranking.reproduce.experiments.run import run_experiment
+from answer_ranking.reproduce.experiments.options import Experiment
+from answer_ranking.reproduce.experiments.run import run_script
 
 PRESETS = [
     Experiment.of(entry.name, features_if_taken(entry, dataset="wikiqa")) for entry in of_paper("field")
@@ -17,4 +16,4 @@ PRESETS = [
 
 
 if __name__ == "__main__":
-    run_command(lambda: run_experiment(parse(__doc__, PRESETS)))
+    run_script(__doc__, PRESETS)

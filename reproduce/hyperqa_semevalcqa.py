@@ -9,11 +9,10 @@ parameters. Beside the papers' measure, over the questions that have a Good comm
 own scorer, which counts every question and those without a Good comment as 0.
 """
 
-from answer_ranking.base.command import run_command
 from answer_ranking.reproduce.experiments.data_options import DataOptions
 from answer_ranking.reproduce.experiments.norms_figure import draw_norms
-from answer_ranking.reproduce.experiments.options import Experiment, parse
-from answer_ranking.reproduce.experiments.run import run_experiment
+from answer_ranking.reproduce.experiments.options import Experiment
+from answer_ranking.reproduce.experiments.run import print_count_all, run_script
 
 DATA = DataOptions(dataset="semevalcqa", embeddings=("task-skipgram-300d",))
 # The best of the recorded search on dev, at the paper's size.
@@ -22,5 +21,4 @@ PRESETS = [Experiment.of("hyperqa", DATA, **VALUES), Experiment.of("cosineqa", D
 
 
 if __name__ == "__main__":
-    # The table above counts answerable questions alone; SemEval's scorer counts all.
-    run_command(lambda: print(f"\n{draw_norms(run_experiment(parse(__doc__, PRESETS))).count_all_table()}"))
+    run_script(__doc__, PRESETS, lambda run: print_count_all(draw_norms(run)))

@@ -7,11 +7,10 @@ The small training set, with options of its own: python reproduce/hyperqa_trecqa
 One training serves both protocols, raw and clean: they differ in the test questions that count.
 """
 
-from answer_ranking.base.command import run_command
 from answer_ranking.reproduce.experiments.data_options import DataOptions
 from answer_ranking.reproduce.experiments.norms_figure import draw_norms
-from answer_ranking.reproduce.experiments.options import Experiment, parse
-from answer_ranking.reproduce.experiments.run import run_experiment
+from answer_ranking.reproduce.experiments.options import Experiment
+from answer_ranking.reproduce.experiments.run import run_script
 
 TRAIN_ALL = DataOptions(dataset="trecqa", variant="TRAIN-ALL", mask_numbers=True)
 TRAIN = DataOptions(dataset="trecqa", variant="TRAIN", mask_numbers=True)
@@ -28,4 +27,4 @@ PRESETS = [
 
 
 if __name__ == "__main__":
-    run_command(lambda: draw_norms(run_experiment(parse(__doc__, PRESETS))))
+    run_script(__doc__, PRESETS, draw_norms)

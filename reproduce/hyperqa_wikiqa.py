@@ -3,11 +3,10 @@
 A quick look with one seed: python reproduce/hyperqa_wikiqa.py
 """
 
-from answer_ranking.base.command import run_command
 from answer_ranking.reproduce.experiments.data_options import DataOptions
 from answer_ranking.reproduce.experiments.norms_figure import draw_norms
-from answer_ranking.reproduce.experiments.options import Experiment, parse
-from answer_ranking.reproduce.experiments.run import run_experiment
+from answer_ranking.reproduce.experiments.options import Experiment
+from answer_ranking.reproduce.experiments.run import run_script
 
 DATA = DataOptions(dataset="wikiqa")
 # The best of the recorded searches on dev (reproduce/searches).
@@ -21,4 +20,4 @@ PRESETS = [
 
 
 if __name__ == "__main__":
-    run_command(lambda: draw_norms(run_experiment(parse(__doc__, PRESETS))))
+    run_script(__doc__, PRESETS, draw_norms)

@@ -67,6 +67,16 @@ def under_backend():
     return run
 
 
+@pytest.fixture
+def set_policy():
+    """Set Keras' precision until the end of the test."""
+    import keras
+
+    before = keras.config.dtype_policy()
+    yield keras.config.set_dtype_policy
+    keras.config.set_dtype_policy(before)
+
+
 @pytest.fixture(scope="session")
 def made_once(tmp_path_factory):
     """Give a folder that the first of the processes fills by `make(folder)`, and the others wait for."""

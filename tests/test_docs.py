@@ -7,12 +7,10 @@ import re
 import shlex
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
 import pytest
-
-from answer_ranking.cli.main import main
+from told_help import help_teller
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -77,36 +75,17 @@ def test_every_interval_that_a_page_states_is_that_of_a_record():
     assert {found: page for found, page in stated.items() if found not in recorded} == {}
 
 
-# What a command imports is there for the next one; the width is that of the help.
-TELL_HELP = """
-import contextlib, io, runpy, sys
-for line in sys.stdin:
-    sys.argv = [*line.split(), "--help"]
-    printed, code = io.StringIO(), 0
-    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-        try: runpy.run_path(sys.argv[0], run_name="__main__")
-        except SystemExit as end: code = end.code
-    print(repr((code or 0, printed.getvalue())), flush=True)
-"""
-
-
 @pytest.fixture(scope="module")
 def help_of():
-    """Give the help of a command: a process tells all of them, so that each import is done once."""
-    environment = os.environ | {"COLUMNS": "200", "PYTHONPATH": str(ROOT / "benchmarks")}
-    words = [sys.executable, "-c", TELL_HELP]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen(words, cwd=ROOT, env=environment, **pipes) as teller:
+    """Give the help of a command."""
+    with help_teller({**os.environ, "PYTHONPATH": str(ROOT / "benchmarks")}, cwd=ROOT) as tell:
 
-        @cache
         def help_of(command):
-            print(*command, file=teller.stdin, flush=True)
-            code, printed = ast.literal_eval(teller.stdout.readline())
+            code, printed, _ = tell(*command)
             assert code == 0, (command, printed[-2000:])
             return printed
 
         yield help_of
-        teller.stdin.close()
 
 
 def test_every_block_names_its_language():
@@ -139,18 +118,9 @@ def test_python_blocks_run(page, code, tmp_path, monkeypatch, capsys):
     names = {}
     exec(compile(code, page.name, "exec"), names)
     printed = capsys.readouterr().out.strip()
-    if "print(model.predict" in code and "HyperbolicDistance" in code:
-        (distance,) = eval(printed.replace("\n", ""))
-        assert distance > 0
-    if "RiemannianOptimizer" in code:
-        assert type(names["model"].optimizer).__name__ == "RiemannianOptimizer"
-        assert int(names["model"].optimizer.iterations) == 1
-    if "AnswerIndex" in code:
-        assert len(names["index"]) > 0
-        if page.name == "README.md":  # It finds the answer, and shows it.
-            assert any("Fleming discovered penicillin" in answer for answer in eval(printed))
-    elif "load_dataset" in code:
-        assert len([line for line in code.splitlines() if line.strip()]) <= 12
+    if "AnswerIndex" in code and page.name == "README.md":  # It finds the answer, and shows it.
+        assert any("Fleming discovered penicillin" in answer for answer in eval(printed))
+    elif "load_dataset" in code and "AnswerIndex" not in code:
         # By chance the sample's test has 0.4.
         assert eval(printed.splitlines()[-1], {"np": __import__("numpy")})["map"] > 0.5
 
@@ -160,26 +130,6 @@ def test_shell_blocks_are_commands_that_exist(page, code, help_of):
     assert subprocess.run(["bash", "-n"], input=code, text=True, check=False).returncode == 0
     for words in commands(code):
         assert_command(words, help_of)
-
-
-def test_the_command_for_an_own_table_runs(tmp_path, monkeypatch):
-    """It reads faq.csv in the working directory."""
-    lines = [
-        f"What is thing {i}?,Thing {j} is number {j} of the things.,{int(i == j)}\n"
-        for i in range(8)
-        for j in range(i, i + 3)
-    ]
-    (tmp_path / "faq.csv").write_text("question,candidate,label\n" + "".join(lines), encoding="utf-8")
-    told = [each for block in blocks("shell") for each in commands(block.values[1])]
-    words = next(each for each in told if each[1:3] == ["train", "faq.csv"])
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", words)
-    with pytest.raises(SystemExit) as end:
-        main()
-    assert not end.value.code
-    (model,) = tmp_path.glob("outputs/*/*/model")
-    assert (model / "ranker.keras").is_file()
-    assert list(model.parent.glob("*.html"))
 
 
 @of_page

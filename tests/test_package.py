@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import answer_ranking
-from answer_ranking import ranking
 from answer_ranking.base.extras import missing
 
 ROOT = Path(__file__).parents[1]
@@ -22,17 +21,6 @@ def test_the_import_is_light():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-
-
-def test_keras_says_nothing_when_it_comes_after_the_package():
-    pytest.importorskip("tensorflow")
-    environment = {**os.environ, "KERAS_BACKEND": "tensorflow"}
-    environment.pop("TF_CPP_MIN_LOG_LEVEL", None)
-    code = "from answer_ranking.layers import UnitBall; import keras; print(keras.ops.ones(2).numpy())"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False
-    )
-    assert (done.stdout, done.stderr) == ("[1. 1.]\n", "")
 
 
 def test_what_tensorflow_said_is_shown_where_its_import_fails(tmp_path):
@@ -59,12 +47,13 @@ OF_EXTRAS = (
 def run_without(missing, code):
     code = WITHOUT.format(missing=missing) + code
     environment = {**os.environ, "KERAS_BACKEND": "tensorflow"}
+    environment.pop("TF_CPP_MIN_LOG_LEVEL", None)
     return subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False
     )
 
 
-def test_layers_models_and_eq9_need_no_extra():
+def test_layers_models_and_eq9_need_no_extra_and_are_silent():
     """TensorFlow is the backend here."""
     done = run_without(
         OF_EXTRAS,
@@ -76,7 +65,7 @@ def test_layers_models_and_eq9_need_no_extra():
         "texts = np.array([[1, 2]], 'int32')\n"
         "model.fit([texts, texts], np.zeros(1), verbose=0)",
     )
-    assert done.returncode == 0, done.stderr
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 @pytest.mark.parametrize(
@@ -90,24 +79,14 @@ def test_a_missing_extra_is_named_in_one_line(name, code, status):
     done = run_without([name], code)
     last = done.stderr.splitlines()[-1]
     assert done.returncode == status
-    assert f"{name} is missing: pip install 'answer-ranking[search]'." in last
+    assert name in last and "answer-ranking[search]" in last
     assert status == 1 or len(done.stderr.splitlines()) == 1
 
 
 def test_what_no_extra_brings_has_no_cure():
     assert missing("no_such_module") == ""
-    assert missing("sklearn") == "sklearn is missing: pip install 'answer-ranking[search]'."
+    assert "answer-ranking[search]" in missing("sklearn")
     assert "[train]" in missing("tensorflow") and "[serve]" in missing("uvicorn")
-
-
-@pytest.mark.parametrize("name", ["Ranker", "AnswerIndex", "train_ranker"])
-def test_a_name_is_that_of_the_room(name):
-    assert getattr(answer_ranking, name) is getattr(ranking, name)
-
-
-def test_an_unknown_name_is_refused():
-    with pytest.raises(AttributeError, match="nothing_such"):
-        _ = answer_ranking.nothing_such
 
 
 def test_the_version_is_that_of_the_project():

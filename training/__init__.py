@@ -30,32 +30,22 @@ if TYPE_CHECKING:
     from answer_ranking.training.riemannian import RiemannianOptimizer
     from answer_ranking.training.scoring import make_scorer, score
 
-_MODULE_OF = {
-    "AnswerablePointwise": "answerable_pointwise",
-    "AnswerablePointwiseOptions": "options",
-    "Eq9": "options",
-    "FitOptions": "options",
-    "FitResult": "fitting",
-    "HardestNegative": "hardest_negative",
-    "HardestNegativeOptions": "options",
-    "Listwise": "listwise",
-    "ListwiseApart": "listwise_apart",
-    "ListwiseOptions": "options",
-    "NormTracker": "callbacks",
-    "Pairwise": "pairwise",
-    "PairwiseOptions": "options",
-    "PairwiseTogether": "pairwise_together",
-    "PairwiseTogetherOptions": "options",
-    "Pointwise": "pointwise",
-    "PointwiseOptions": "options",
-    "RiemannianOptimizer": "riemannian",
-    "SlantedTriangularRate": "callbacks",
-    "TrainingDivergedError": "fitting",
-    "fit": "fitting",
-    "make_scorer": "scoring",
-    "score": "scoring",
+_NAMES = {
+    "answerable_pointwise": "AnswerablePointwise",
+    "callbacks": "NormTracker SlantedTriangularRate",
+    "fitting": "FitResult TrainingDivergedError fit",
+    "hardest_negative": "HardestNegative",
+    "listwise": "Listwise",
+    "listwise_apart": "ListwiseApart",
+    "options": "AnswerablePointwiseOptions Eq9 FitOptions HardestNegativeOptions ListwiseOptions "
+    "PairwiseOptions PairwiseTogetherOptions PointwiseOptions",
+    "pairwise": "Pairwise",
+    "pairwise_together": "PairwiseTogether",
+    "pointwise": "Pointwise",
+    "riemannian": "RiemannianOptimizer",
+    "scoring": "make_scorer score",
 }
-
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
 __all__ = [*_MODULE_OF]
 
 

@@ -13,12 +13,18 @@ if TYPE_CHECKING:
     from answer_ranking.training.ranker_trainer import RankerTrainer
 
 
+NO_PAIRS = (
+    "no training question has both a correct answer and a wrong one: there is nothing to train on. Check the "
+    "labels of the training table."
+)
+
+
 class TrainingMethod(Protocol):
     """A method of training: its data, options, batches and loss, for any ranker."""
 
     options: Any
-    order_seed: int | None
-    callbacks: Sequence[keras.callbacks.Callback]
+    order_seed: int | None = None
+    callbacks: Sequence[keras.callbacks.Callback] = ()
 
     def __len__(self) -> int:
         """Count the batches of an epoch."""

@@ -8,9 +8,10 @@ import numpy as np
 import tensorflow as tf
 
 from answer_ranking.data_prep import EncodedSplit, UserError
-from answer_ranking.data_prep.encoded_split import runs
+from answer_ranking.data_prep.encoded_split import offsets_of, runs
 from answer_ranking.models.encodings import encoding_of
 from answer_ranking.models.networks.matchers import broadcast_scores, project_questions
+from answer_ranking.training.batch_stream import NO_PAIRS, TrainingMethod
 from answer_ranking.training.options import HardestNegativeOptions
 from answer_ranking.training.ranker_trainer import RankerTrainer, encoder_of
 
@@ -20,7 +21,7 @@ _WORDS_PER_CHUNK = 8192
 _MATRIX, _ROW = tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None,), tf.int32)
 
 
-class HardestNegative:
+class HardestNegative(TrainingMethod):
     """Trains as dos Santos et al. (2016) do: one hinge per question and correct answer.
 
     [Attentive Pooling Networks](https://arxiv.org/abs/1602.03609), Eq. 12:
@@ -44,8 +45,6 @@ class HardestNegative:
         >>> method = HardestNegative(data.train, HardestNegativeOptions(epochs=5))  # doctest: +SKIP
         >>> fit(ap_cnn(vectors), method, dev=data.dev)  # doctest: +SKIP
     """
-
-    order_seed = None
 
     def __init__(self, split: EncodedSplit, options: HardestNegativeOptions, seed: int = 0):
         self.split = split
@@ -112,7 +111,7 @@ class HardestNegative:
             sampled, lengths, pair_text = np.zeros((1, 1)), np.array([1]), np.array([0])
             pair_question = pair_text
         n_scored = np.bincount(pair_text, minlength=len(lengths))
-        first_pair = np.concatenate([[0], np.cumsum(n_scored)])
+        first_pair = offsets_of(n_scored)
 
         def words(run):
             """The words of the texts; those of the scored pairs may be four times as many."""
@@ -279,9 +278,8 @@ class AnswerSampler:
         self.question_of_pair, self.text_of_pair = questions[kept], texts[kept]
         if not kept.any():
             raise UserError(
-                "no training question has both a correct answer and a wrong one to set against it: there is "
-                "nothing to train on. Check the labels of the training table. Where its questions have no "
-                "wrong answers of their own, draw them from all answers (negatives_from answers)."
+                f"{NO_PAIRS} Where its questions have no wrong answers of their own, draw them from all "
+                "answers (negatives_from answers)."
             )
 
     def __len__(self) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from answer_ranking.data_prep import EncodedSplit, UserError
-from answer_ranking.training.batch_stream import batches_of_like_length
+from answer_ranking.training.batch_stream import NO_PAIRS, TrainingMethod, batches_of_like_length
 from answer_ranking.training.callbacks import SlantedTriangularRate
 from answer_ranking.training.options import ListwiseOptions
 from answer_ranking.training.ranker_trainer import RankerTrainer
@@ -18,7 +18,7 @@ _WINDOW, _STRIP = 32, 4
 _UNKNOWN_WORD = 1
 
 
-class Listwise:
+class Listwise(TrainingMethod):
     """Trains by the divergence of the scores' softmax from the normalised labels.
 
     Cosinet's list-wise objective (section 3.2), after Bian et al. (2017): with p the labels of a question's
@@ -52,10 +52,7 @@ class Listwise:
         self, split: EncodedSplit, options: ListwiseOptions, seed: int = 0, order_seed: int | None = None
     ):
         if not split.counts_under("clean").any():
-            raise UserError(
-                "no training question has both a correct answer and a wrong one: there is nothing to train "
-                "on. Check the labels of the training table."
-            )
+            raise UserError(NO_PAIRS)
         self.split = split
         self.options = options
         self.seed = seed

@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from answer_ranking.data_prep import EncodedSplit, UserError
-from answer_ranking.training.batch_stream import batches_of_like_length
+from answer_ranking.training.batch_stream import NO_PAIRS, TrainingMethod, batches_of_like_length
 from answer_ranking.training.callbacks import SlantedTriangularRate
 from answer_ranking.training.options import ListwiseOptions
 from answer_ranking.training.pairwise import ApartTrainer
@@ -15,7 +15,7 @@ from answer_ranking.training.pairwise import ApartTrainer
 _WINDOW = 32
 
 
-class ListwiseApart:
+class ListwiseApart(TrainingMethod):
     """Trains HyperQA by Cosinet's list-wise objective in the place of the hinge, see `Listwise`.
 
     With p the labels of a question's candidates divided by their sum, and q the softmax of their scores, the
@@ -35,15 +35,10 @@ class ListwiseApart:
         >>> fit(hyperqa(vectors), method, dev=data.dev)  # doctest: +SKIP
     """
 
-    order_seed = None
-
     def __init__(self, split: EncodedSplit, options: ListwiseOptions, seed: int = 0):
         self.questions = np.flatnonzero(split.counts_under("clean"))
         if not len(self.questions):
-            raise UserError(
-                "no training question has both a correct answer and a wrong one: there is nothing to train "
-                "on. Check the labels of the training table."
-            )
+            raise UserError(NO_PAIRS)
         self.split, self.options, self.seed = split, options, seed
         self.callbacks = (SlantedTriangularRate(options.learning_rate),)
 

@@ -1,7 +1,7 @@
 """Pairwise training (HyperQA): the hinge of every correct answer against drawn wrong ones."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,15 +10,17 @@ import numpy as np
 import tensorflow as tf
 
 from answer_ranking.data_prep import EncodedSplit, UserError
+from answer_ranking.data_prep.encoded_split import offsets_of
 from answer_ranking.layers import UnitBall
 from answer_ranking.layers.riemannian_gradient import riemannian_gradient
 from answer_ranking.models.encodings import PaddedTexts, encoding_of
+from answer_ranking.training.batch_stream import NO_PAIRS, TrainingMethod
 from answer_ranking.training.options import FitOptions, PairwiseOptions
 from answer_ranking.training.ranker_trainer import RankerTrainer, encoder_of
-from answer_ranking.training.scoring import make_scorer
+from answer_ranking.training.scoring import HardestWrong
 
 
-class Pairwise:
+class Pairwise(TrainingMethod):
     """Trains by the hinge loss of HyperQA's Eq. 7, with a reading of Eq. 9.
 
     [Hyperbolic Representation Learning for Fast and Efficient Neural Question
@@ -46,15 +48,11 @@ class Pairwise:
         >>> fit(hyperqa(vectors), method, dev=data.dev)  # doctest: +SKIP
     """
 
-    order_seed = None
-    callbacks: tuple[keras.callbacks.Callback, ...] = ()
-
     def __init__(self, split: EncodedSplit, options: PairwiseOptions, seed: int = 0):
         self.split = split
         self.options = options
         self.seed = seed
         self.sampler = NegativeSampler(split, options, seed)
-        self._scorer: Callable[[], np.ndarray] | None = None
 
     def __len__(self) -> int:
         return -(-len(self.sampler.questions) // self.options.batch_size)
@@ -72,7 +70,7 @@ class Pairwise:
         }
 
     def batches(self, trainer: "PairwiseTrainer", epoch: int) -> Iterator[dict[str, np.ndarray]]:
-        drawn = self.sampler.draw(epoch, self._scores(trainer))
+        drawn = self.sampler.draw(epoch, self.sampler.hardest.scores(trainer))
         for number, start in enumerate(range(0, len(drawn.questions), self.options.batch_size)):
             stop = min(start + self.options.batch_size, len(drawn.questions))
             rows = drawn.rows[drawn.offsets[start] : drawn.offsets[stop]]
@@ -82,14 +80,6 @@ class Pairwise:
                 rng=np.random.default_rng([self.seed, epoch, number, 0]),
             )
             yield texts | self._pairs(drawn, start, stop)
-
-    def _scores(self, trainer: "PairwiseTrainer") -> np.ndarray | None:
-        """Score all candidates where the hardest ones count."""
-        if self.options.own_negatives is None or self.options.own_negatives_by == "random":
-            return None
-        if self._scorer is None:
-            self._scorer = make_scorer(trainer.ranker, self.split)
-        return self._scorer()
 
     def _pairs(self, drawn: "DrawnAnswers", start: int, stop: int) -> dict[str, np.ndarray]:
         """Pair the answers of some questions, each correct one with each wrong one of its question."""
@@ -197,8 +187,7 @@ class NegativeSampler:
                 "many by own_negatives. Received: own_negatives None, which takes all"
             )
         self.own_negatives = options.own_negatives
-        wanted = options.own_negatives or 0
-        self._n_hardest = {"random": 0, "mix": -(-wanted // 2), "max": wanted}[options.own_negatives_by]
+        self.hardest = HardestWrong(split, options.own_negatives_by, options.own_negatives or 0)
         self.foreign_negatives = options.foreign_negatives if split.n_questions > 1 else 0
         self.seed = seed
         # One number for question and text.
@@ -209,10 +198,7 @@ class NegativeSampler:
         has_negatives = (n_wrong > 0) & (self.own_negatives != 0) | (self.foreign_negatives > 0)
         self.questions = np.flatnonzero((split.n_correct > 0) & has_negatives)
         if len(self.questions) == 0:
-            raise UserError(
-                "no training question has both a correct answer and a wrong one to set against it: there is "
-                "nothing to train on. Check the labels of the training table."
-            )
+            raise UserError(NO_PAIRS)
 
     def draw(self, epoch: int, scores: np.ndarray | None = None) -> DrawnAnswers:
         """Draw an epoch's questions and answers; `scores` `(rows,)` where the hardest wrong ones count."""
@@ -233,7 +219,7 @@ class NegativeSampler:
         order = np.lexsort((wrong, owner))
         counts = np.bincount(owner, minlength=len(questions))
         n_correct = np.bincount(owner, weights=1 - wrong, minlength=len(questions)).astype(np.int64)
-        return DrawnAnswers(questions, np.concatenate([[0], np.cumsum(counts)]), n_correct, rows[order])
+        return DrawnAnswers(questions, offsets_of(counts), n_correct, rows[order])
 
     def _own_rows(self, rng: np.random.Generator, scores: np.ndarray | None) -> np.ndarray:
         """Mark the correct answers and the drawn own wrong ones of every question."""
@@ -242,7 +228,7 @@ class NegativeSampler:
             return np.ones_like(correct)
         priority = rng.random(split.n_rows)
         if scores is not None:
-            priority[self._places(-scores) < self._n_hardest] -= 1
+            priority[self._places(-scores) < self.hardest.number] -= 1
         return correct | (self._places(priority) < self.own_negatives)
 
     def _places(self, keys: np.ndarray) -> np.ndarray:

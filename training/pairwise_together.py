@@ -1,23 +1,23 @@
 """Pairwise training of rankers that read question and answer together (Hu et al. 2014; Rao et al. 2016)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 from answer_ranking.data_prep import EncodedSplit, UserError
-from answer_ranking.training.batch_stream import batches_of_like_length
+from answer_ranking.training.batch_stream import NO_PAIRS, TrainingMethod, batches_of_like_length
 from answer_ranking.training.options import PairwiseTogetherOptions
 from answer_ranking.training.pointwise import check_reads_pairs, pair_arrays, pair_signature
 from answer_ranking.training.ranker_trainer import RankerTrainer
-from answer_ranking.training.scoring import make_scorer
+from answer_ranking.training.scoring import HardestWrong
 
 # How many batches are sorted by length together.
 _WINDOW = 8
 
 
-class PairwiseTogether:
+class PairwiseTogether(TrainingMethod):
     """Trains by the hinge of every correct answer against some of its question's wrong ones.
 
     The loss of ARC-I, ARC-II and aNMM, and of
@@ -45,20 +45,14 @@ class PairwiseTogether:
         >>> fit(arc_ii(vectors), method, dev=data.dev)  # doctest: +SKIP
     """
 
-    order_seed = None
-    callbacks: tuple[keras.callbacks.Callback, ...] = ()
-
     def __init__(self, split: EncodedSplit, options: PairwiseTogetherOptions, seed: int = 0):
         self.split = split.keep_questions(split.counts_under("clean"))
         if self.split.n_questions == 0:
-            raise UserError(
-                "no training question has both a correct and a wrong answer: there is nothing to train on. "
-                "Check the labels of the training table."
-            )
+            raise UserError(NO_PAIRS)
         self.options = options
         self.seed = seed
         self.correct = np.flatnonzero(self.split.labels == 1)
-        self._scorer: Callable[[], np.ndarray] | None = None
+        self.hardest = HardestWrong(self.split, options.negatives_by, options.negatives)
 
     def __len__(self) -> int:
         return -(-len(self.correct) // self.options.batch_size)
@@ -78,7 +72,7 @@ class PairwiseTogether:
         self, trainer: "PairwiseTogetherTrainer | None" = None, epoch: int = 0
     ) -> Iterator[dict[str, np.ndarray]]:
         rng = np.random.default_rng([self.seed, epoch])
-        drawn = self.draw(rng, self._scores(trainer))
+        drawn = self.draw(rng, self.hardest.scores(trainer))
         lengths = self.split.candidates.lengths
         longest = np.array([lengths[rows].max() for rows in drawn])
         for members in batches_of_like_length(rng, self.options.batch_size, (longest, _WINDOW)):
@@ -92,24 +86,15 @@ class PairwiseTogether:
 
     def draw(self, rng: np.random.Generator, scores: np.ndarray | None) -> list[np.ndarray]:
         """Draw rows of wrong answers for every correct one; `scores`, one a row, where the hardest count."""
-        split, wanted = self.split, self.options.negatives
-        n_hardest = {"random": 0, "max": wanted, "mix": -(-wanted // 2)}[self.options.negatives_by]
-        drawn = []
+        split, drawn = self.split, []
         for question in split.question_of_row[self.correct]:
             rows = np.arange(*split.candidate_offsets[question : question + 2])
             wrong = rng.permutation(rows[split.labels[rows] == 0])
             if scores is not None:
-                hardest = wrong[np.argsort(-scores[wrong], kind="stable")[:n_hardest]]
+                hardest = wrong[np.argsort(-scores[wrong], kind="stable")[: self.hardest.number]]
                 wrong = np.concatenate([hardest, wrong[~np.isin(wrong, hardest)]])
-            drawn.append(wrong[:wanted])
+            drawn.append(wrong[: self.options.negatives])
         return drawn
-
-    def _scores(self, trainer: "PairwiseTogetherTrainer | None") -> np.ndarray | None:
-        if trainer is None or self.options.negatives_by == "random":
-            return None
-        if self._scorer is None:
-            self._scorer = make_scorer(trainer.ranker, self.split)
-        return self._scorer()
 
 
 class PairwiseTogetherTrainer(RankerTrainer):

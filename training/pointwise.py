@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from answer_ranking.data_prep import EncodedSplit, UserError
-from answer_ranking.training.batch_stream import batches_of_like_length
+from answer_ranking.training.batch_stream import TrainingMethod, batches_of_like_length
 from answer_ranking.training.options import PointwiseOptions
 from answer_ranking.training.ranker_trainer import RankerTrainer
 
@@ -15,7 +15,7 @@ from answer_ranking.training.ranker_trainer import RankerTrainer
 _WINDOW = 32
 
 
-class Pointwise:
+class Pointwise(TrainingMethod):
     """Trains by binary cross entropy (CTRN's Eq. 3; Cosinet's pointwise objective).
 
     The ranker's score is the log-odds that the answer is correct. The loss is the mean over the batch of
@@ -34,9 +34,6 @@ class Pointwise:
         >>> method = Pointwise(data.train, PointwiseOptions(epochs=5))  # doctest: +SKIP
         >>> fit(ctrn(vectors, 128), method, dev=data.dev)  # doctest: +SKIP
     """
-
-    order_seed = None
-    callbacks: tuple[keras.callbacks.Callback, ...] = ()
 
     def __init__(self, split: EncodedSplit, options: PointwiseOptions, seed: int = 0):
         if len(np.unique(split.labels)) < 2:

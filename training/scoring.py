@@ -11,6 +11,7 @@ from answer_ranking.data_prep import EncodedSplit
 from answer_ranking.data_prep.encoded_split import runs
 from answer_ranking.models.encodings import encoding_of
 from answer_ranking.training.listwise import list_rows, list_sizes, padded_lists, real_candidates
+from answer_ranking.training.options import NegativesBy
 from answer_ranking.training.shared_texts import SharedTextScorer
 
 # How much is scored at a time, which bounds the memory.
@@ -62,6 +63,26 @@ def make_scorer(
     if encoding := encoding_of(ranker, "packed"):
         return TextScorer(ranker, split, encoding)
     return SharedTextScorer(ranker, split, encoding_of(ranker, "wordwise"))
+
+
+class HardestWrong:
+    """How many of the wrong answers to train on are those that the ranker of the moment scores highest.
+
+    All of them ("max"), half of them ("mix"; Rao et al., CIKM 2016) or none ("random").
+    """
+
+    def __init__(self, split: EncodedSplit, by: NegativesBy, wanted: int):
+        self.number = {"random": 0, "mix": -(-wanted // 2), "max": wanted}[by]
+        self._split = split
+        self._score: Callable[[], np.ndarray] | None = None
+
+    def scores(self, trainer: Any) -> np.ndarray | None:
+        """Score all candidates by the ranker that is trained; None where no hardest one is wanted."""
+        if not self.number or trainer is None:
+            return None
+        if self._score is None:
+            self._score = make_scorer(trainer.ranker, self._split)
+        return self._score()
 
 
 class TextScorer:

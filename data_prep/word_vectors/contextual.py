@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,19 @@ from answer_ranking.base.errors import UserError, say
 from answer_ranking.base.files import cache_folder
 from answer_ranking.data_prep.dataset import Dataset
 from answer_ranking.data_prep.encoded_dataset import EncodedDataset
-from answer_ranking.data_prep.encoded_split import EncodedTexts, encode_split_by, runs_of_padded
+from answer_ranking.data_prep.encoded_split import (
+    EncodedTexts,
+    encode_split_by,
+    offsets_of,
+    runs_of_padded,
+)
 from answer_ranking.data_prep.vocabulary import Vocabulary
-from answer_ranking.data_prep.word_vectors.bert import Bert
-from answer_ranking.data_prep.word_vectors.encoder_folder import find_encoder, is_encoder, read_encoder
+from answer_ranking.data_prep.word_vectors.encoder_folder import (
+    BertConfig,
+    find_encoder,
+    is_encoder,
+    read_encoder,
+)
 from answer_ranking.data_prep.word_vectors.load import WordVectors
 from answer_ranking.data_prep.word_vectors.token_store import TokenStore
 from answer_ranking.data_prep.word_vectors.word_pieces import WordPieces
@@ -26,6 +36,34 @@ _FORMAT = 1
 _TEXTS_AT_ONCE = 2048  # Sorted by length together, and kept together.
 _PIECES_AT_ONCE = 2048  # Of a batch, padding included.
 _FIRST = 2  # The number of the first token: 0 is padding, and 1 unknown.
+
+
+class Bert:
+    """A frozen BERT: the states of its last layer, see `BertStates`.
+
+    Args:
+        config: the sizes.
+        weights: as `read_encoder` gives them.
+
+    Example:
+        >>> states = Bert(files.config, files.weights)(pieces, lengths)  # doctest: +SKIP
+    """
+
+    def __init__(self, config: BertConfig, weights: dict[str, np.ndarray]):
+        import tensorflow as tf
+
+        from answer_ranking.data_prep.word_vectors.bert_states import BertStates
+
+        constants = {name: tf.constant(array) for name, array in config.join_projections(weights).items()}
+        signature = tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None,), tf.int32)
+        self._states = tf.function(BertStates(config, constants).__call__, input_signature=signature)
+
+    def __call__(self, pieces: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """Encode texts, int32 (texts, longest) and their lengths; float32 (texts, longest, hidden).
+
+        What stands behind a text's length takes no part, and its states say nothing.
+        """
+        return self._states(np.asarray(pieces, np.int32), np.asarray(lengths, np.int32)).numpy()
 
 
 class TokenVectors:
@@ -94,7 +132,7 @@ class ContextualEncoder:
 
     def tokens(self, text: str) -> list[str]:
         """Write the tokens of a text, one for each vector."""
-        return [self._pieces.pieces[number] for window in self._windows(text) for number in window]
+        return [self._pieces.pieces[number] for number in np.concatenate(self._windows(text))]
 
     def encode(self, texts: Sequence[str]) -> list[np.ndarray]:
         """Compute the vectors of all tokens of texts, float16 (tokens, n) each."""
@@ -113,7 +151,7 @@ class ContextualEncoder:
         """
         store = TokenStore(cache_folder(cache_home) / "contextual" / self.key[:32], self.dimensions)
         found = store.of(texts, self._groups)
-        offsets = np.concatenate([[0], np.cumsum(found.lengths)]).astype(np.int64)
+        offsets = offsets_of(found.lengths)
         rows = np.repeat(found.first - offsets[:-1], found.lengths) + np.arange(offsets[-1])
         digest = hashlib.sha256(self.key.encode())
         for text in texts:
@@ -142,8 +180,8 @@ class ContextualEncoder:
             say(f"{long:,} texts have more than {most} tokens: they are encoded in several windows.")
 
     def _encode_windows(self, windows: list[list[np.ndarray]]) -> list[np.ndarray]:
-        flat = [window for of_text in windows for window in of_text]
-        lengths = np.array([len(window) for window in flat])
+        flat = list(chain.from_iterable(windows))
+        lengths = np.array(list(map(len, flat)))
         order = np.argsort(lengths, kind="stable")
         encoded: list[np.ndarray] = [np.empty(0)] * len(flat)
         for run in runs_of_padded(lengths[order], _PIECES_AT_ONCE):
@@ -185,13 +223,14 @@ def encode_with(
 
     The vocabulary is empty, since no word has a vector by itself; the table of vectors is `TokenVectors`.
     """
-    columns = [table[name] for table in dataset.splits.values() for name in ("question", "candidate")]
-    texts = list(dict.fromkeys(text for column in columns for text in column))
-    encoded, vectors = encoder.stored(texts, cache_home)
-    place_of = {text: place for place, text in enumerate(texts)}
+    place_of: dict[str, int] = {}
+    for table in dataset.splits.values():
+        for text in chain(table["question"], table["candidate"]):
+            place_of.setdefault(text, len(place_of))
+    encoded, vectors = encoder.stored(list(place_of), cache_home)
 
-    def known(wanted: Sequence[str]) -> EncodedTexts:
-        return encoded.take([place_of[text] for text in wanted])
+    def known(*wanted: Sequence[str]) -> list[EncodedTexts]:
+        return [encoded.take(list(map(place_of.__getitem__, texts))) for texts in wanted]
 
     splits = {name: encode_split_by(table, known) for name, table in dataset.splits.items()}
     found = WordVectors(vectors, encoder.name, 1.0, 1.0, np.ones(vectors.shape[0], bool), encoder.sha256)

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from answer_ranking.data_prep.dataset import Dataset
 from answer_ranking.data_prep.vocabulary import NUMBER, Vocabulary
 from answer_ranking.data_prep.word_vectors.files import DEFAULT_SOURCE, read_vectors, source_name
 from answer_ranking.data_prep.word_vectors.trained import train_word2vec
+from answer_ranking.data_prep.word_vectors.unknown_words import drawn_vector
 from answer_ranking.data_prep.words import with_hyphens
 
 SHORT_NAMES = {
@@ -96,8 +96,7 @@ def load_word_vectors(
         identity_dimensions: int, how many. Default 0.
         embeddings_home: folder of word-vector files; None for QA_EMBEDDINGS_HOME and the user's cache.
         cache_home: the cache folder; None for the user's.
-        keep: whether large files are cached; if not, they are not read for new words, and unknown ones stay
-            zero. Default True.
+        keep: cache large files; if not, they are not read for new words, and unknown ones stay zero.
 
     Raises:
         UserError: a source is not found or malformed, or there is none.
@@ -206,7 +205,7 @@ def _fill_unknown(
     for lacks, columns in lacking:
         for number in (np.flatnonzero(lacks[1:]) + 1).tolist():
             if number not in drawn:
-                drawn[number] = scale * _normal(words[number], seed, b"unknown", matrix.shape[1])
+                drawn[number] = scale * drawn_vector(f"{seed} {words[number]}", b"unknown", matrix.shape[1])
             matrix[number, columns] = drawn[number][columns]
 
 
@@ -217,7 +216,7 @@ def _fill_identities(
     norms = np.linalg.norm(matrix[known], axis=1)
     scale = (norms.mean() if len(norms) else 1.0) / size**0.5
     for number in range(1, len(words)):
-        matrix[number, n_real:] = scale * _normal(words[number], seed, b"identity", size)
+        matrix[number, n_real:] = scale * drawn_vector(f"{seed} {words[number]}", b"identity", size)
 
 
 def resolve_task_vectors(
@@ -280,8 +279,3 @@ def _spellings(word: str) -> tuple[str, ...]:
     """Give the spellings under which a word is looked up, the best first."""
     lower = word.lower()
     return tuple(dict.fromkeys((word, lower, _ALIASES.get(lower, word), with_hyphens(lower))))
-
-
-def _normal(word: str, seed: int, purpose: bytes, size: int) -> np.ndarray:
-    digest = blake2b(f"{seed} {word}".encode(), digest_size=16, person=purpose).digest()
-    return np.random.default_rng(int.from_bytes(digest, "little")).standard_normal(size, np.float32)

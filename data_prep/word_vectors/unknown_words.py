@@ -29,7 +29,7 @@ def hashed_vectors(words: Sequence[str], size: int, scale: float = 0.05) -> np.n
     for row, word in enumerate(words):
         total = np.zeros(size, np.float32)
         for ngram in _ngrams(word[:_LONGEST]):
-            total += _normal(ngram, size)
+            total += drawn_vector(ngram, b"ngram", size)
         vectors[row] = total / np.linalg.norm(total) * (scale * size**0.5)
     return vectors
 
@@ -42,8 +42,9 @@ def _ngrams(word: str) -> set[str]:
     return found
 
 
-def _normal(text: str, size: int) -> np.ndarray:
-    digest = blake2b(text.encode(), digest_size=16, person=b"ngram").digest()
+def drawn_vector(text: str, purpose: bytes, size: int) -> np.ndarray:
+    """Draw a vector from the normal distribution, float32 (size,), always the same for a text and purpose."""
+    digest = blake2b(text.encode(), digest_size=16, person=purpose).digest()
     return np.random.default_rng(int.from_bytes(digest, "little")).standard_normal(size, np.float32)
 
 

@@ -4,15 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from answer_ranking.models.catalogue.entry import Entry
-from answer_ranking.models.catalogue.model_options import ModelOptions
+from answer_ranking.models.catalogue.model_options import WordOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Network(ModelOptions):
+class _Network(WordOptions):
     filters: int = 141
     """c, the size of each direction of the BiLSTM, or the filters of the convolution."""
-    embedding_dropout: float = 0.0
-    """Share of the entries of word vectors that training drops."""
     train_word_vectors: bool = False
     """Train the word vectors, too; the paper does not say whether it does."""
 

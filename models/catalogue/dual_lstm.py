@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from answer_ranking.models.catalogue.entry import Entry
-from answer_ranking.models.catalogue.model_options import ModelOptions, WordMlpOptions
+from answer_ranking.models.catalogue.model_options import WordMlpOptions, WordOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +26,7 @@ class NTNLSTM(HDLSTM):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CNTN(ModelOptions):
+class CNTN(WordOptions):
     """CNTN: a neural tensor over convolutions."""
 
     filters: int = 64
@@ -37,8 +37,6 @@ class CNTN(ModelOptions):
     """r, the slices of the tensor."""
     dropout: float = 0.5
     """Share of the entries of the texts' vectors that training drops."""
-    embedding_dropout: float = 0.0
-    """Share of the entries of word vectors that training drops."""
 
 
 _LSTM: dict[str, Any] = {

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from answer_ranking.models.catalogue.entry import Entry
-from answer_ranking.models.catalogue.model_options import ModelOptions
+from answer_ranking.models.catalogue.model_options import WordOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class CosineQA(ModelOptions):
+class CosineQA(WordOptions):
     """CosineQA: the cosine in place of the hyperbolic distance."""
 
     dimension: int = 400
@@ -19,8 +19,6 @@ class CosineQA(ModelOptions):
     """How texts come onto the ball: cut off at max_norm as in the paper, or by a smooth map."""
     pooling: Literal["sum", "mean"] = "sum"
     """A text is the sum of its words as in the paper, or their mean, which lies inside the ball."""
-    embedding_dropout: float = 0.0
-    """Share of the entries of word vectors that training drops."""
     dropout: float = 0.0
     """Share of the entries of text vectors that training drops."""
     raw_embeddings: bool = False

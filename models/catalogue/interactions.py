@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from answer_ranking.models.catalogue.entry import Entry
-from answer_ranking.models.catalogue.model_options import ModelOptions, WordMlpOptions
+from answer_ranking.models.catalogue.model_options import WordMlpOptions, WordOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,15 +21,13 @@ class MVLSTM(WordMlpOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class QALSTMCNN(ModelOptions):
+class QALSTMCNN(WordOptions):
     """QA-LSTM/CNN."""
 
     filters: int = 400
     """c, the feature maps of the convolution."""
     units: int = 141
     """d, the size of a direction's state."""
-    embedding_dropout: float = 0.0
-    """Share of the entries of word vectors that training drops."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,8 +41,13 @@ class MlpOptions(ModelOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WordMlpOptions(MlpOptions):
-    """Options of such a model that drops words' entries, too."""
+class WordOptions(ModelOptions):
+    """Options of a model that reads word vectors."""
 
     embedding_dropout: float = 0.0
     """Share of the entries of word vectors that training drops."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordMlpOptions(WordOptions, MlpOptions):
+    """Options of a model that reads word vectors and ends in an MLP."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from answer_ranking.models.catalogue.entry import Entry
-from answer_ranking.models.catalogue.model_options import ModelOptions, WordMlpOptions
+from answer_ranking.models.catalogue.model_options import WordMlpOptions, WordOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,15 +18,13 @@ class SeverynMoschitti(WordMlpOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CNNCnt(ModelOptions):
+class CNNCnt(WordOptions):
     """CNN + Cnt."""
 
     filters: int = 100
     """Size of a text's vector."""
     dropout: float = 0.0
     """Share of the entries of the texts' vectors that training drops."""
-    embedding_dropout: float = 0.0
-    """Share of the entries of word vectors that training drops."""
 
 
 _COMMON: dict[str, Any] = {

@@ -8,7 +8,7 @@ import numpy as np
 from keras import ops
 
 from answer_ranking.layers.common import masked_max, masked_softmax
-from answer_ranking.models.networks.pairs import convolution, mlp_score, pair_inputs, words_of
+from answer_ranking.models.networks.pairs import convolution, dense, mlp_score, read_pair
 
 
 def ai_cnn(
@@ -57,31 +57,20 @@ def ai_cnn(
         TensorShape([1])
     """
     seeds = iter(range(seed, seed + 100))
-    inputs = pair_inputs()
-    texts, masks = words_of(inputs, word_vectors, embedding_dropout, next(seeds))
+    inputs, texts, masks = read_pair(word_vectors, embedding_dropout, seeds)
     convolve = convolution(filters, window, next(seeds))
     question, answer = (convolve(text) for text in texts)
-    of_question = _dense(filters, "question_interaction", next(seeds), use_bias=True)(question)
-    of_answer = _dense(filters, "answer_interaction", next(seeds))(answer)
+    of_question = dense(filters, next(seeds), name="question_interaction")(question)
+    of_answer = dense(filters, next(seeds), use_bias=False, name="answer_interaction")(answer)
     interactions = ops.tanh(ops.expand_dims(of_question, 2) + ops.expand_dims(of_answer, 1))
     rows = masked_max(interactions, masks[1][:, None, :, None], axis=2)
     columns = masked_max(interactions, masks[0][:, :, None, None], axis=1)
-    layers = (
-        _dense(filters, "attention", next(seeds), activation="tanh"),
-        _dense(1, "importance", next(seeds)),
-    )
-    x = keras.layers.Concatenate(name="pair")(
-        [_attended(rows, masks[0], *layers), _attended(columns, masks[1], *layers)]
-    )
+    attend = dense(filters, next(seeds), activation="tanh", use_bias=False, name="attention")
+    weigh = dense(1, next(seeds), use_bias=False, name="importance")
+    pair = [_attended(rows, masks[0], attend, weigh), _attended(columns, masks[1], attend, weigh)]
+    x = keras.layers.Concatenate(name="pair")(pair)
     x = keras.layers.Dropout(dropout, seed=next(seeds), name="text_dropout")(x)
     return keras.Model(inputs, mlp_score(x, hidden, dropout, seeds), name="AI-CNN")
-
-
-def _dense(
-    size: int, name: str, seed: int, *, activation: str | None = None, use_bias: bool = False
-) -> keras.layers.Layer:
-    initializer = keras.initializers.GlorotUniform(seed=seed)
-    return keras.layers.Dense(size, activation, use_bias, kernel_initializer=initializer, name=name)
 
 
 def _attended(x: Any, mask: Any, attention: keras.layers.Layer, importance: keras.layers.Layer) -> Any:

@@ -6,7 +6,7 @@ from keras import ops
 
 from answer_ranking.layers import ValueSharedWeights
 from answer_ranking.layers.common import masked_softmax
-from answer_ranking.models.networks.pairs import pair_inputs, words_of
+from answer_ranking.models.networks.pairs import dense, read_pair
 
 
 def anmm(
@@ -56,27 +56,14 @@ def anmm(
     """
     if units < 0:
         raise ValueError(f"`units` must not be negative. Received: units={units}")
-    inputs = pair_inputs()
-    texts, masks = words_of(inputs, word_vectors, 0.0, seed)
+    inputs, texts, masks = read_pair(word_vectors, 0.0, iter([seed]))
     # Near 0: else a long answer starts with a large sum of nothing but chance.
     near_zero = keras.initializers.RandomNormal(stddev=0.01, seed=seed)
     weigh = ValueSharedWeights(units or 1, bins, kernel_initializer=near_zero, name="values")
     x = ops.sigmoid(weigh(texts, mask=masks))
     if units:
-        combine = keras.layers.Dense(
-            1,
-            use_bias=False,
-            activation="sigmoid",
-            kernel_initializer=keras.initializers.GlorotUniform(seed=seed + 1),
-            name="nodes",
-        )
-        x = combine(x)
-    attend = keras.layers.Dense(
-        1,
-        use_bias=False,
-        kernel_initializer=keras.initializers.GlorotUniform(seed=seed + 2),
-        name="attention",
-    )
+        x = dense(1, seed + 1, use_bias=False, activation="sigmoid", name="nodes")(x)
+    attend = dense(1, seed + 2, use_bias=False, name="attention")
     drop = keras.layers.Dropout(embedding_dropout, seed=seed + 3, name="attention_dropout")
     attention = masked_softmax(ops.squeeze(attend(drop(texts[0])), -1), masks[0])
     score = ops.sum(attention * ops.squeeze(x, -1), axis=-1)

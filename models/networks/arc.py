@@ -8,7 +8,7 @@ import numpy as np
 from keras import ops
 
 from answer_ranking.layers import MaskedMax
-from answer_ranking.models.networks.pairs import convolution, mlp_score, pair_inputs, words_of
+from answer_ranking.models.networks.pairs import convolution, mlp_score, read_pair
 
 
 def arc_i(
@@ -48,9 +48,8 @@ def arc_i(
         seed: seeds the initial weights and the dropout.
 
     Returns:
-        A model with the int32 inputs `question` and `answer` `(batch, length)`, 0 being padding, and float32
-        scores `(batch,)`. Trainable parameters with two layers of f filters and one hidden layer h:
-        3nf + f + 3ff + f + 2fh + h + h + 1.
+        A model with the inputs and scores of `ctrn`. Trainable parameters with two layers of f filters and
+        one hidden layer h: 3nf + f + 3ff + f + 2fh + h + h + 1.
 
     Raises:
         ValueError: `word_vectors` is not a matrix, or an option is out of range.
@@ -61,11 +60,9 @@ def arc_i(
         TensorShape([1])
     """
     seeds = iter(range(seed, seed + 100))
-    inputs = pair_inputs()
-    texts, masks = words_of(inputs, word_vectors, embedding_dropout, next(seeds))
+    inputs, texts, masks = read_pair(word_vectors, embedding_dropout, seeds)
     for number in range(1, layers + 1):
-        name = f"convolution_{number}"
-        convolve = convolution(filters, window, next(seeds), activation="relu", name=name)
+        convolve = convolution(filters, window, next(seeds), activation="relu", name=f"convolution_{number}")
         texts = [_gated(convolve(x), mask) for x, mask in zip(texts, masks, strict=True)]
         if number < layers:
             texts = [keras.layers.MaxPooling1D(2, padding="same")(x) for x in texts]
@@ -114,19 +111,11 @@ def arc_ii(
         TensorShape([1])
     """
     seeds = iter(range(seed, seed + 100))
-    inputs = pair_inputs()
-    texts, masks = words_of(inputs, word_vectors, embedding_dropout, next(seeds))
+    inputs, texts, masks = read_pair(word_vectors, embedding_dropout, seeds)
     sides = []
     for side, text in zip(("question", "answer"), texts, strict=True):
-        # One bias for the sum of both.
-        convolve = keras.layers.Conv1D(
-            filters,
-            window,
-            padding="same",
-            use_bias=side == "question",
-            kernel_initializer=keras.initializers.GlorotUniform(seed=next(seeds)),
-            name=f"{side}_convolution",
-        )
+        name, bias = f"{side}_convolution", side == "question"  # one bias for the sum of both
+        convolve = convolution(filters, window, next(seeds), activation=None, use_bias=bias, name=name)
         sides.append(convolve(text))
     grid = ops.relu(ops.expand_dims(sides[0], 2) + ops.expand_dims(sides[1], 1))
     grid = _gated(grid, _both(masks))

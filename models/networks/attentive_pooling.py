@@ -11,6 +11,7 @@ from keras import ops
 from answer_ranking.layers import AttentivePooling, MaskedMax
 from answer_ranking.layers.common import word_embedding
 from answer_ranking.models.networks.matchers import attentive_matcher, cosine_matcher
+from answer_ranking.models.networks.pairs import bidirectional_lstm, convolution, pair_inputs
 
 if TYPE_CHECKING:
     from answer_ranking.models.encodings import WordwiseBiLSTM, WordwiseConvolution
@@ -191,28 +192,12 @@ def attention_weights(
 
 
 def _convolution(filters: int, window: int, seed: int) -> Callable[[Any, Any], Any]:
-    convolution = keras.layers.Conv1D(
-        filters,
-        window,
-        padding="same",
-        kernel_initializer=keras.initializers.GlorotUniform(seed=seed),
-        name="convolution",
-    )
-    return lambda vectors, mask: convolution(vectors)
+    convolve = convolution(filters, window, seed, activation=None)
+    return lambda vectors, mask: convolve(vectors)
 
 
 def _bilstm(units: int, seed: int) -> Callable[[Any, Any], Any]:
-    def direction(number: int) -> keras.layers.Layer:
-        # Bidirectional would copy the forward direction's initializers, and with them its initial weights.
-        return keras.layers.LSTM(
-            units,
-            return_sequences=True,
-            go_backwards=number == 1,
-            kernel_initializer=keras.initializers.GlorotUniform(seed=seed + 10 * number),
-            recurrent_initializer=keras.initializers.Orthogonal(seed=seed + 10 * number + 1),
-        )
-
-    bilstm = keras.layers.Bidirectional(direction(0), backward_layer=direction(1), name="bilstm")
+    bilstm = bidirectional_lstm(units, iter([seed, seed + 1, seed + 10, seed + 11]))
     return lambda vectors, mask: bilstm(vectors, mask=mask)
 
 
@@ -262,7 +247,6 @@ class BiLSTMRanker(keras.Model):
 
 
 def _ranker(kind: type[keras.Model], encoder: keras.Model, matcher: keras.Model, name: str) -> keras.Model:
-    question = keras.Input((None,), dtype="int32", name="question")
-    answer = keras.Input((None,), dtype="int32", name="answer")
-    score = matcher([*keras.tree.flatten(encoder(question)), *keras.tree.flatten(encoder(answer))])
-    return kind([question, answer], score, name=name)
+    inputs = pair_inputs()
+    score = matcher(keras.tree.flatten([encoder(text) for text in inputs]))
+    return kind(inputs, score, name=name)

@@ -7,13 +7,7 @@ import numpy as np
 from keras import ops
 
 from answer_ranking.layers import MaskedMean
-from answer_ranking.models.networks.pairs import (
-    bidirectional_lstm,
-    mlp_score,
-    pair_inputs,
-    with_features,
-    words_of,
-)
+from answer_ranking.models.networks.pairs import bidirectional_lstm, mlp_score, read_pair, with_features
 
 
 def blstm(
@@ -59,8 +53,7 @@ def blstm(
     if layers < 1:
         raise ValueError(f"`layers` must be at least 1. Received: layers={layers}")
     seeds = iter(range(seed, seed + 100))
-    inputs = pair_inputs()
-    texts, masks = words_of(inputs, word_vectors, embedding_dropout, next(seeds))
+    inputs, texts, masks = read_pair(word_vectors, embedding_dropout, seeds)
     separator = ops.zeros_like(texts[0][:, :1])
     x = ops.concatenate([texts[0], separator, texts[1]], axis=1)
     mask = ops.concatenate([masks[0], ops.ones_like(masks[0][:, :1]), masks[1]], axis=1)

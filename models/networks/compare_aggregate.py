@@ -17,6 +17,7 @@ from answer_ranking.models.networks.pair_ranking import (
     score_pairs,
     text_inputs,
 )
+from answer_ranking.models.networks.pairs import dense
 
 
 def compare_aggregate(
@@ -107,11 +108,8 @@ def _preprocessing(
     embedding = word_embedding(word_vectors)
     drop = keras.layers.Dropout(dropout, seed=seed, name="embedding_dropout")
 
-    def dense(name: str, activation: str, seed: int) -> keras.layers.Layer:
-        initializer = keras.initializers.GlorotUniform(seed)
-        return keras.layers.Dense(dimension, activation=activation, kernel_initializer=initializer, name=name)
-
-    gate, content = dense("gate", "sigmoid", seed + 1), dense("content", "tanh", seed + 2)
+    gate = dense(dimension, seed + 1, activation="sigmoid", name="gate")
+    content = dense(dimension, seed + 2, activation="tanh", name="content")
     product = keras.layers.Multiply(name="preprocessed")
 
     def preprocess(words: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from answer_ranking.layers import CrossTemporalEncoder, MaskedMean
 from answer_ranking.layers.common import check_option, word_embedding
 from answer_ranking.layers.cross_temporal_gate import ALIGNMENTS
-from answer_ranking.models.networks.pairs import mlp_score, pair_inputs, with_features
+from answer_ranking.models.networks.pairs import dense, mlp_score, pair_inputs, with_features
 
 _Pair = list[Any]
 
@@ -197,12 +197,7 @@ def _ranker(
     word_dropout = keras.layers.Dropout(embedding_dropout, seed=next(seeds), name="embedding_dropout")
     texts = [word_dropout(embedding(text)) for text in inputs]
     if projection is not None:
-        project = keras.layers.Dense(
-            projection,
-            use_bias=False,
-            kernel_initializer=keras.initializers.GlorotUniform(seed=next(seeds)),
-            name="projection",
-        )
+        project = dense(projection, next(seeds), use_bias=False, name="projection")
         texts = [project(text) for text in texts]
     x = keras.layers.Concatenate(name="pair")(encode(texts))
     x = keras.layers.Dropout(dropout, seed=next(seeds), name="text_dropout")(x)

@@ -8,14 +8,7 @@ import numpy as np
 from keras import ops
 
 from answer_ranking.layers import CircularCorrelation, NeuralTensor
-from answer_ranking.models.networks.pairs import (
-    bilinear,
-    convolution,
-    mlp_score,
-    pair_inputs,
-    with_features,
-    words_of,
-)
+from answer_ranking.models.networks.pairs import bilinear, convolution, mlp_score, read_pair, with_features
 
 
 def hd_lstm(
@@ -62,8 +55,8 @@ def hd_lstm(
         TensorShape([1])
     """
     seeds = iter(range(seed, seed + 100))
-    inputs = pair_inputs()
-    states = _last_states(inputs, word_vectors, units, dropout, embedding_dropout, seeds)
+    inputs, texts, masks = read_pair(word_vectors, embedding_dropout, seeds)
+    states = _last_states(texts, masks, units, dropout, seeds)
     similarity = bilinear(states, next(seeds))
     x = CircularCorrelation(name="correlation")(states)
     x = keras.layers.Concatenate(name="pair")([x, similarity])
@@ -98,8 +91,8 @@ def ntn_lstm(
         TensorShape([1])
     """
     seeds = iter(range(seed, seed + 100))
-    inputs = pair_inputs()
-    states = _last_states(inputs, word_vectors, units, dropout, embedding_dropout, seeds)
+    inputs, texts, masks = read_pair(word_vectors, embedding_dropout, seeds)
+    states = _last_states(texts, masks, units, dropout, seeds)
     x = with_features(inputs, _tensor(slices, seeds)(states), n_features)
     return keras.Model(inputs, mlp_score(x, hidden, dropout, seeds, activation="tanh"), name="NTN-LSTM")
 
@@ -147,8 +140,7 @@ def cntn(
         TensorShape([1])
     """
     seeds = iter(range(seed, seed + 100))
-    inputs = pair_inputs()
-    texts, masks = words_of(inputs, word_vectors, embedding_dropout, next(seeds))
+    inputs, texts, masks = read_pair(word_vectors, embedding_dropout, seeds)
     convolve = convolution(filters, window, next(seeds))
     drop = keras.layers.Dropout(dropout, seed=next(seeds), name="text_dropout")
     vectors = []
@@ -160,15 +152,9 @@ def cntn(
 
 
 def _last_states(
-    inputs: list[Any],
-    word_vectors: np.ndarray | keras.layers.Embedding,
-    units: int,
-    dropout: float,
-    embedding_dropout: float,
-    seeds: Iterator[int],
+    texts: list[Any], masks: list[Any], units: int, dropout: float, seeds: Iterator[int]
 ) -> list[Any]:
     """Read each text by an LSTM of its own, up to its last real word."""
-    texts, masks = words_of(inputs, word_vectors, embedding_dropout, next(seeds))
     drop = keras.layers.Dropout(dropout, seed=next(seeds), name="text_dropout")
     states = []
     for side, text, mask in zip(("question", "answer"), texts, masks, strict=True):

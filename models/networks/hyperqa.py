@@ -8,6 +8,7 @@ import numpy as np
 
 from answer_ranking.layers import CosineSimilarity, HyperbolicDistance, MaskedMean, MaskedSum, UnitBall
 from answer_ranking.layers.common import check_option, word_embedding
+from answer_ranking.models.networks.pairs import pair_inputs
 
 if TYPE_CHECKING:
     from answer_ranking.models.encodings import BagOfWords
@@ -73,10 +74,9 @@ def hyperqa(
     options = dimension, max_norm, projection, pooling, embedding_dropout, dropout, start, seed
     encoder = _encoder(word_embedding(word_vectors), *options)
     matcher = _matcher(encoder.outputs[0].shape[-1], similarity, distance_form, raw_embeddings)
-    question = keras.Input((None,), dtype="int32", name="question")
-    answer = keras.Input((None,), dtype="int32", name="answer")
-    score = matcher([encoder(question), encoder(answer)])
-    return HyperQA([question, answer], score, name="HyperQA" if similarity == "hyperbolic" else "CosineQA")
+    inputs = pair_inputs()
+    score = matcher([encoder(text) for text in inputs])
+    return HyperQA(inputs, score, name="HyperQA" if similarity == "hyperbolic" else "CosineQA")
 
 
 @keras.saving.register_keras_serializable("answer_ranking")

@@ -8,7 +8,7 @@ import numpy as np
 from keras import ops
 
 from answer_ranking.layers import CosineSimilarity, MaskedMax, MaskedMean
-from answer_ranking.models.networks.pairs import mlp_score, pair_inputs, words_of
+from answer_ranking.models.networks.pairs import mlp_score, read_pair
 
 
 def mp_cnn(
@@ -64,8 +64,7 @@ def mp_cnn(
         TensorShape([1])
     """
     seeds = iter(range(seed, seed + 100))
-    inputs = pair_inputs()
-    texts, masks = words_of(inputs, word_vectors, embedding_dropout, next(seeds))
+    inputs, texts, masks = read_pair(word_vectors, embedding_dropout, seeds)
     sides = list(zip(texts, masks, strict=True))
     compared = _compare_holistic(sides, widths, filters, seeds)
     compared += _compare_by_dimension(sides, widths, dimension_filters, seeds)

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from answer_ranking.models.networks.pairs import bidirectional_lstm, mlp_score, pair_inputs, words_of
+from answer_ranking.models.networks.pairs import bidirectional_lstm, dense, mlp_score, read_pair
 
 
 def mv_lstm(
@@ -56,8 +56,7 @@ def mv_lstm(
         TensorShape([1])
     """
     seeds = iter(range(seed, seed + 100))
-    inputs = pair_inputs()
-    texts, masks = words_of(inputs, word_vectors, embedding_dropout, next(seeds))
+    inputs, texts, masks = read_pair(word_vectors, embedding_dropout, seeds)
     read = bidirectional_lstm(units, seeds)
     states = []
     for text, mask in zip(texts, masks, strict=True):
@@ -78,12 +77,7 @@ def _matches(states: list[Any], size: int, slices: int, seeds: Sequence[int]) ->
     names = ("tensor", "question_linear", "answer_linear")
     sizes = (slices * size, slices, slices)
     form, of_question, of_answer = (
-        keras.layers.Dense(
-            each,
-            use_bias=name == "question_linear",
-            kernel_initializer=keras.initializers.GlorotUniform(seed=number),
-            name=name,
-        )
+        dense(each, number, use_bias=name == "question_linear", name=name)
         for name, each, number in zip(names, sizes, seeds, strict=True)
     )
     question, answer = states

@@ -10,14 +10,7 @@ import numpy as np
 from keras import ops
 
 from answer_ranking.layers import MaskedMean, PooledConvolution
-from answer_ranking.models.networks.pairs import (
-    bilinear,
-    convolution,
-    mlp_score,
-    pair_inputs,
-    with_features,
-    words_of,
-)
+from answer_ranking.models.networks.pairs import bilinear, convolution, mlp_score, read_pair, with_features
 
 
 def severyn_moschitti(
@@ -34,16 +27,15 @@ def severyn_moschitti(
     """Score an answer by an MLP over two convolutions, their similarity, and the overlap of the words.
 
     [Learning to Rank Short Text Pairs with Convolutional Deep Neural
-    Networks](https://doi.org/10.1145/2766462.2767738), Section 3: each text has a convolution of its own with
-    the maximum over its steps, x_q and x_d; then
+    Networks](https://doi.org/10.1145/2766462.2767738), Section 3: x_q, x_d are maxima of a convolution each;
 
     ```
     sim(x_q, x_d) = x_q^T M x_d
     x_join = [x_q; sim; x_d; x_feat]
     ```
 
-    and a hidden layer of the size of x_join (205 in the paper) and the softmax over {wrong, correct}. The
-    paper's convolutions are wide; here a window of five is centred on a word.
+    and a hidden layer of the size of x_join (205) and the softmax over {wrong, correct}. The paper's
+    convolutions are wide; here a window of five is centred on a word.
 
     Args:
         word_vectors: float32 `(words, n)`, frozen, row 0 belonging to padding; or a layer to share.
@@ -56,9 +48,8 @@ def severyn_moschitti(
         seed: seeds the initial weights and the dropout.
 
     Returns:
-        A model with the inputs and scores of `ctrn`: the difference of the softmax's logits. Trainable
-        parameters with f filters, a joint vector of j = 2f + 1 + n_features and one hidden layer h:
-        2(5nf + f) + ff + jh + h + 2h + 2.
+        A model with the inputs and scores of `ctrn`. Trainable parameters with f filters, a joint vector of
+        j = 2f + 1 + n_features and one hidden layer h: 2(5nf + f) + ff + jh + h + 2h + 2.
 
     Raises:
         ValueError: `word_vectors` is not a matrix, or an option is out of range.
@@ -71,14 +62,11 @@ def severyn_moschitti(
         TensorShape([1])
     """
     seeds = iter(range(seed, seed + 100))
-    inputs = pair_inputs()
-    texts, masks = words_of(inputs, word_vectors, embedding_dropout, next(seeds))
+    inputs, texts, masks = read_pair(word_vectors, embedding_dropout, seeds)
     pooled = []
     for side, text, mask in zip(("question", "answer"), texts, masks, strict=True):
-        initializer = keras.initializers.GlorotUniform(seed=next(seeds))
-        convolve = PooledConvolution(
-            filters, window, kernel_initializer=initializer, name=f"{side}_convolution"
-        )
+        kernel = keras.initializers.GlorotUniform(seed=next(seeds))
+        convolve = PooledConvolution(filters, window, kernel_initializer=kernel, name=f"{side}_convolution")
         pooled.append(convolve(text, mask=mask))
     similarity = bilinear(pooled, next(seeds))
     x = keras.layers.Concatenate(name="pair")([pooled[0], similarity, pooled[1]])
@@ -125,8 +113,7 @@ def cnn_cnt(
         TensorShape([1])
     """
     seeds = iter(range(seed, seed + 100))
-    inputs = pair_inputs()
-    texts, masks = words_of(inputs, word_vectors, embedding_dropout, next(seeds))
+    inputs, texts, masks = read_pair(word_vectors, embedding_dropout, seeds)
     convolve = convolution(filters, 2, next(seeds), name="bigrams")
     drop = keras.layers.Dropout(dropout, seed=next(seeds), name="text_dropout")
     means = []

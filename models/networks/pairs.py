@@ -15,6 +15,14 @@ def pair_inputs() -> list[Any]:
     return [keras.Input((None,), dtype="int32", name=side) for side in ("question", "answer")]
 
 
+def read_pair(
+    word_vectors: np.ndarray | keras.layers.Embedding, dropout: float, seeds: Iterator[int]
+) -> tuple[list[Any], list[Any], list[Any]]:
+    """Begin a ranker: give its inputs, and the vectors of their words and the masks as `words_of` does."""
+    inputs = pair_inputs()
+    return inputs, *words_of(inputs, word_vectors, dropout, next(seeds))
+
+
 def words_of(
     inputs: Sequence[Any],
     word_vectors: np.ndarray | keras.layers.Embedding,
@@ -60,25 +68,27 @@ def convolution(
     window: int,
     seed: int,
     *,
-    activation: str = "tanh",
+    activation: str | None = "tanh",
     name: str = "convolution",
     kind: type[keras.layers.Layer] = keras.layers.Conv1D,
+    use_bias: bool = True,
 ) -> keras.layers.Layer:
     """Make a convolution that keeps the length of a text, or with `Conv2D` the size of a grid of two."""
     initializer = keras.initializers.GlorotUniform(seed=seed)
     options = {"padding": "same", "activation": activation, "kernel_initializer": initializer}
-    return kind(filters, window, name=name, **options)
+    return kind(filters, window, name=name, use_bias=use_bias, **options)
+
+
+def dense(size: int, seed: int, **options: Any) -> keras.layers.Layer:
+    """Make a dense layer, whose first weights follow from the seed."""
+    initializer = keras.initializers.GlorotUniform(seed=seed)
+    return keras.layers.Dense(size, kernel_initializer=initializer, **options)
 
 
 def bilinear(pair: Sequence[Any], seed: int) -> Any:
     """Compare two vectors by a bilinear form without bias, `(batch, 1)`."""
     question, answer = pair
-    form = keras.layers.Dense(
-        question.shape[-1],
-        use_bias=False,
-        kernel_initializer=keras.initializers.GlorotUniform(seed=seed),
-        name="similarity",
-    )
+    form = dense(question.shape[-1], seed, use_bias=False, name="similarity")
     return keras.layers.Dot(axes=1, name="similarity_of_texts")([question, form(answer)])
 
 
@@ -107,19 +117,9 @@ def mlp_score(
     output itself.
     """
     for number, size in enumerate(hidden, start=1):
-        x = keras.layers.Dense(
-            size,
-            activation=activation,
-            kernel_initializer=keras.initializers.GlorotUniform(seed=next(seeds)),
-            name=f"hidden_{number}",
-        )(x)
+        x = dense(size, next(seeds), activation=activation, name=f"hidden_{number}")(x)
         x = keras.layers.Dropout(dropout, seed=next(seeds), name=f"hidden_dropout_{number}")(x)
-    logits = keras.layers.Dense(
-        classes,
-        kernel_initializer=keras.initializers.GlorotUniform(seed=next(seeds)),
-        dtype="float32",
-        name="logits",
-    )(x)
+    logits = dense(classes, next(seeds), dtype="float32", name="logits")(x)
     if classes == 2:
         logits = ops.diff(logits, axis=-1)
     return keras.layers.Reshape((), dtype="float32", name="score")(logits)

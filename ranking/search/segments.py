@@ -41,12 +41,16 @@ class Segments:
         self._lock = threading.Lock()
         self._kept: dict[tuple[int, int], pa.Table] = {}
         self._kept_bytes = 0
+        self._folder = folder
         self._files: list[tuple[Path, pq.ParquetFile]] = []
         for name, rows in manifest.segments:
             path = folder / "segments" / name / TEXTS
             with _reading(path):
                 file = _opened(path, rows)
-                if self._files and _plain(file.schema_arrow) != self.schema:
+                packed = file.schema_arrow.remove_metadata()
+                if not self._files:
+                    self._packed = packed
+                if packed != self._packed:
                     raise ValueError("its columns are not those of the first segment")
             self._files.append((path, file))
         self._starts = np.cumsum([0, *(rows for _, rows in manifest.segments)])
@@ -57,36 +61,39 @@ class Segments:
     @property
     def schema(self) -> pa.Schema:
         """The columns and their types."""
-        return _plain(self._files[0][1].schema_arrow)
+        return _plain(self._packed)
 
     def column(self, name: str) -> pa.ChunkedArray:
         """Read a whole column."""
         parts = []
-        for i, (_, file) in enumerate(self._files):
-            parts.append(self._read(i, list(range(file.num_row_groups)), [name]))
+        for i, (path, file) in enumerate(self._files):
+            part = self._read(i, list(range(file.num_row_groups)), [name])
+            with _reading(path):
+                parts.append(part.cast(_plain(part.schema)))
         return pa.concat_tables(parts).column(0)
 
     def take(self, rows: np.ndarray) -> pa.Table:
         """Read some rows, in their order; one that occurs several times is read once."""
         distinct, place_of_row = np.unique(rows, return_inverse=True)
-        parts = [self.schema.empty_table()]
+        parts = [self._packed.empty_table()]
         for i, local in of_segments(distinct, self._starts):
-            groups, place = np.unique(local // _GROUP, return_inverse=True)
-            table = pa.concat_tables(self._groups(i, groups.tolist()))
-            # Only a segment's last group may be shorter, and no other follows it.
-            parts.append(table.take(place * _GROUP + local % _GROUP))
-        return pa.concat_tables(parts).combine_chunks().take(place_of_row)
+            groups = self._groups(i, np.unique(local // _GROUP).tolist())
+            for row in local.tolist():
+                # Only a segment's last group may be shorter, and no other follows it.
+                parts.append(groups[row // _GROUP].slice(row % _GROUP, 1))
+        with _reading(self._folder):
+            return pa.concat_tables(parts).cast(self.schema).combine_chunks().take(place_of_row)
 
-    def _groups(self, i: int, groups: list[int]) -> list[pa.Table]:
+    def _groups(self, i: int, groups: list[int]) -> dict[int, pa.Table]:
         """Read groups of rows of a segment; those that were read last are kept."""
         found = {group: self._kept.get((i, group)) for group in groups}
         missing = [group for group, table in found.items() if table is None]
         if missing:
-            read = self._read(i, missing)
+            read = self._read(i, missing, self._packed.names)
             for n, group in enumerate(missing):
                 found[group] = read.slice(n * _GROUP, _GROUP)
             self._keep(i, {group: found[group] for group in missing}, read.nbytes)
-        return list(found.values())
+        return found
 
     def _keep(self, i: int, groups: dict[int, pa.Table], size: int) -> None:
         if self._kept_bytes + size > _KEPT:
@@ -97,14 +104,15 @@ class Segments:
             for group, table in groups.items():
                 self._kept[i, group] = table
 
-    def _read(self, i: int, groups: list[int], columns: list[str] | None = None) -> pa.Table:
+    def _read(self, i: int, groups: list[int], columns: list[str]) -> pa.Table:
+        """Read groups as they are packed: a text that recurs in a group is there once."""
         path, file = self._files[i]
         with _reading(path):
-            _check_groups(path, file, groups, columns or file.schema_arrow.names)
+            _check_groups(path, file, groups, [self._packed.field(name) for name in columns])
             with self._lock:
                 packed = file.read_row_groups(groups, columns, use_threads=len(groups) > _MANY)
             _check_texts(path, packed)
-            return packed.cast(_plain(packed.schema))
+            return packed.replace_schema_metadata()
 
 
 def _opened(path: Path, rows: int) -> pq.ParquetFile:
@@ -134,9 +142,10 @@ def _reading(path: Path) -> Iterator[None]:
         raise damaged(path, error) from error
 
 
-def _check_groups(path: Path, file: pq.ParquetFile, groups: list[int], columns: list[str]) -> None:
+def _check_groups(path: Path, file: pq.ParquetFile, groups: list[int], columns: list[pa.Field]) -> None:
     """Refuse groups that this package does not write, or that say that they are very large."""
     lengths, metadata = LengthOfTexts(path), file.metadata
+    names = {each.name for each in columns}
     for number in groups:
         group = metadata.row_group(number)
         expected = min(_GROUP, metadata.num_rows - number * _GROUP)
@@ -147,16 +156,15 @@ def _check_groups(path: Path, file: pq.ParquetFile, groups: list[int], columns: 
             if not _ENCODINGS.issuperset(column.encodings):
                 raise ValueError(f"{column.encodings} are not all encodings of an index")
             name, in_list, _ = column.path_in_schema.partition(".")
-            if column.path_in_schema in columns:
+            if column.path_in_schema in names:
                 lengths.add(column.total_uncompressed_size)
-            elif in_list and name in columns:
+            elif in_list and name in names:
                 # A list may hold a value any number of times.
                 lengths.add(column.total_uncompressed_size * column.num_values)
-    for name in columns:
-        kind = file.schema_arrow.field(name).type
-        if pa.types.is_fixed_size_binary(kind):
+    for each in columns:
+        if pa.types.is_fixed_size_binary(each.type):
             # pyarrow expands these as it reads.
-            lengths.add(kind.byte_width * _GROUP * len(groups))
+            lengths.add(each.type.byte_width * _GROUP * len(groups))
 
 
 def _check_texts(path: Path, packed: pa.Table) -> None:

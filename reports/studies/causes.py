@@ -26,7 +26,9 @@ _CAUSES = {
     "features": ("overlap_features",),
 }
 """Causes by the options that stand for them; all other options are those of the training."""
-_CAUSE_OF = {option: cause for cause, options in _CAUSES.items() for option in options}
+_CAUSE_OF: dict[str, str] = {}
+for _cause, _options in _CAUSES.items():
+    _CAUSE_OF |= dict.fromkeys(_options, _cause)
 
 
 @dataclass(frozen=True)
@@ -100,11 +102,7 @@ def gaps(records: Sequence[ResultRecord], papers: Papers) -> Iterator[Gap]:
                 yield gap
 
 
-def _attempts(
-    gap: Gap,
-    others: Sequence[ResultRecord],
-    papers: Papers,
-) -> Iterator[Attempt]:
+def _attempts(gap: Gap, others: Sequence[ResultRecord], papers: Papers) -> Iterator[Attempt]:
     """Go through what was tried: other seeds, and runs in which one kind of option differs."""
     record = gap.record
     best = max(gap.ours["per_seed"])

@@ -298,10 +298,7 @@ def models(runs: EqualBudget, rules: Sequence[ResultRecord] = ()) -> Iterator[Mo
         yield from sorted(found, key=lambda model: -model.quality)
 
 
-def _with_rules(
-    by_name: Mapping[str, Runs],
-    rules: Sequence[ResultRecord],
-) -> dict[str, Runs]:
+def _with_rules(by_name: Mapping[str, Runs], rules: Sequence[ResultRecord]) -> dict[str, Runs]:
     """Add the rules to the models of a data set."""
     found: dict[str, Any] = dict(by_name)
     first = next(iter(by_name.values()))

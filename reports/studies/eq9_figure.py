@@ -20,12 +20,7 @@ _COLOURS = dict(zip(TITLES, ("#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a
 _GREY = "#777777"
 
 
-def study_figure(
-    conditions: Sequence[Condition],
-    *,
-    max_norm: float,
-    title: str = "",
-) -> "Figure":
+def study_figure(conditions: Sequence[Condition], *, max_norm: float, title: str = "") -> "Figure":
     """Draw quality against size, convergence, share on the edge and norms, in five panels and a legend."""
     if not conditions:
         raise ValueError("conditions must hold at least one. Received: none.")
@@ -82,12 +77,7 @@ def _draw_epochs(dev: "Axes", edge: "Axes", condition: Condition) -> None:
     edge.plot(epochs, condition["edge_share_by_epoch"], color=colour)
 
 
-def _draw_norms(
-    axes: "Axes",
-    main: Sequence[Condition],
-    side: str,
-    max_norm: float,
-) -> None:
+def _draw_norms(axes: "Axes", main: Sequence[Condition], side: str, max_norm: float) -> None:
     """Draw the norms before the ball of one side's texts by epoch: the median and the middle 90 %."""
     for each in main:
         colour = _COLOURS[each["condition"]]

@@ -1,7 +1,7 @@
 """The page of the plan: what each of its comparisons came to, those not yet run included."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -74,31 +74,27 @@ def judge(plan: Plan, records: Records) -> list[Planned]:
     for name, group in plan.groups.items():
         for data in group.data:
             for comparison in group.comparisons:
-                sides = [
-                    records.get((data, name, side), []) for side in (comparison.better, comparison.worse)
-                ]
-                if all(len(side) == len(plan.search_seeds) for side in sides):
-                    tested.append(_tested(plan, name, data, comparison, sides))
+                better = records.get((data, name, comparison.better), [])
+                worse = records.get((data, name, comparison.worse), [])
+                planned = Planned(name, data, comparison)
+                if len(better) == len(worse) == len(plan.search_seeds):
+                    tested.append(_tested(plan, planned, better, worse))
                 else:
-                    missing.append(Planned(name, data, comparison))
-    p_values = [each.test.p for each in tested if each.test]
-    corrected = holm_correction([*p_values, *[1.0] * len(missing)])
+                    missing.append(planned)
+    p_values = [test.p for _, test in tested]
+    corrected = holm_correction([*p_values, *[1.0] * len(missing)]).tolist()
     judged = []
-    for each, p in zip(tested, corrected, strict=False):
-        assert each.test is not None
-        verdict = _verdict(plan, each.test, float(p))
-        judged.append(
-            Planned(each.group, each.data, each.comparison, each.means, each.test, float(p), verdict)
-        )
+    for (planned, test), p in zip(tested, corrected, strict=False):
+        judged.append(replace(planned, test=test, p=p, verdict=_verdict(plan, test, p)))
     return [*judged, *missing]
 
 
 def _tested(
-    plan: Plan, name: str, data: str, comparison: Comparison, sides: Sequence[Sequence[ResultRecord]]
-) -> Planned:
-    values = [values_by_search(records, plan.metric) for records in sides]
-    means = float(np.mean(values[0])), float(np.mean(values[1]))
-    return Planned(name, data, comparison, means, crossed_test(*values))
+    plan: Plan, planned: Planned, better: Sequence[ResultRecord], worse: Sequence[ResultRecord]
+) -> tuple[Planned, CrossedTest]:
+    ours, theirs = values_by_search(better, plan.metric), values_by_search(worse, plan.metric)
+    means = float(np.mean(ours)), float(np.mean(theirs))
+    return replace(planned, means=means), crossed_test(ours, theirs)
 
 
 def _verdict(plan: Plan, test: CrossedTest, p: float) -> str:

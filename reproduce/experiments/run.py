@@ -6,13 +6,14 @@ import shlex
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from answer_ranking import engine
+from answer_ranking.base.command import run_command
 from answer_ranking.base.files import check_writable, remove_leftovers
 from answer_ranking.engine import TRAINED, Seed, TrainingData, TrainingRun, training_key
 from answer_ranking.engine.study_record import Extent, refuse_to_lose
@@ -22,11 +23,11 @@ from answer_ranking.evaluation.records import (
     ResultRecord,
     load_records,
     record_path,
-    save_record,
+    save_records,
     without_paths,
 )
 from answer_ranking.evaluation.tables import METRIC_TITLES, paper_ours_table, text_table
-from answer_ranking.reproduce.experiments.options import RESULTS, Experiment, training_words
+from answer_ranking.reproduce.experiments.options import RESULTS, Experiment, parse, training_words
 
 if TYPE_CHECKING:
     import keras
@@ -41,6 +42,18 @@ def run_experiment(experiment: Experiment) -> "Run":
     run.train_seeds()
     run.write()
     return run
+
+
+def run_script(
+    about: str | None, presets: Sequence[Experiment], then: Callable[["Run"], object] = lambda run: None
+) -> None:
+    """Run the experiment that a script's command line describes; `then` takes the run, at last."""
+    run_command(lambda: then(run_experiment(parse(about, presets))))
+
+
+def print_count_all(run: "Run") -> None:
+    """Print the metrics over all questions, as SemEval's scorer does; the run's table has fewer."""
+    print(f"\n{run.count_all_table()}")
 
 
 def train(experiment: Experiment, data: TrainingData, seed: Seed) -> "tuple[keras.Model, FitResult]":
@@ -97,9 +110,7 @@ class Run(TrainingRun):
         curves = [result.history for result in self.results.values()]
         save_figure(learning_curves(curves, title=self.title), self.folder / "learning_curves.png")
         records = self._records(further)
-        for path, record in records.items():
-            save_record(record, path)
-            print(f"wrote {path}")
+        save_records(records)
         kept = load_records(RESULTS) if RESULTS.is_dir() else []
         print(paper_ours_table(list(records.values()), recorded=kept))
         print(f"\nModel, run files and figures: {self.folder}")

@@ -23,7 +23,7 @@ from answer_ranking.data_prep import EncodedSplit, load_dataset
 from answer_ranking.data_prep.encoded_split import EncodedTexts
 from answer_ranking.engine import TrainingData
 from answer_ranking.evaluation.metrics import evaluate_ranking, over_seeds
-from answer_ranking.evaluation.records import ResultRecord, record_path, save_record
+from answer_ranking.evaluation.records import ResultRecord, record_path, save_records
 from answer_ranking.evaluation.tables import paper_ours_table
 from answer_ranking.reproduce.experiments.data_options import DataHome, OverlapData
 from answer_ranking.reproduce.experiments.options import RecordOptions
@@ -73,13 +73,13 @@ def main(config: Config) -> None:
     parameters = int(vectors.wv.vectors.size + vectors.syn1neg.size)
     records = records_of(config, data, tables, parameters)
     if config.record is not None:
+        paths = {}
         for record in records:
             several = len(data.dataset.description.protocols) > 1
             counts = ["cnt"] * (record.model != "PV")
             suffix = "-".join([*counts, *[record.protocol] * several])
-            path = record_path(config.results, config.record, suffix)
-            save_record(record, path)
-            print(f"wrote {path}")
+            paths[record_path(config.results, config.record, suffix)] = record
+        save_records(paths)
     print(paper_ours_table(records))
 
 

@@ -125,11 +125,7 @@ class Config(RecordOptions, DataHome):
     @property
     def most_questions(self) -> dict[str, int]:
         """How many questions are drawn at most, by split."""
-        return {
-            "train": self.train_questions,
-            "dev": self.dev_questions,
-            "test": self.test_questions,
-        }
+        return {split: getattr(self, f"{split}_questions") for split in ("train", *SPLITS)}
 
     @property
     def data(self) -> dict[str, Any]:
@@ -162,8 +158,8 @@ def training_data(task: Task, config: Config, folder: Path) -> TrainingData:
         index = indexed(None, task, split, folder)
         tables.append(training_table(task, split, index, config.wrong_answers))
     for_training, dev = tables
-    dataset = replace(task.dataset, train=for_training, dev=dev, test=dev)
-    return DataOptions(**config.data).encode(replace(dataset, further_tests={}))
+    dataset = replace(task.dataset, train=for_training, dev=dev, test=dev, further_tests={})
+    return DataOptions(**config.data).encode(dataset)
 
 
 def kept(folder: Path, name: str, asked: pd.DataFrame, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:

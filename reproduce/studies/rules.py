@@ -29,7 +29,7 @@ from answer_ranking.base.command import run_command
 from answer_ranking.base.files import check_writable
 from answer_ranking.data_prep import Dataset, load_dataset
 from answer_ranking.evaluation.metrics import METRICS, over_seeds, questions_that_count, summarise
-from answer_ranking.evaluation.records import ResultRecord, record_path, save_record
+from answer_ranking.evaluation.records import ResultRecord, record_path, save_records
 from answer_ranking.evaluation.rules import RULES, WORST_WO, measure_rules, texts_of
 from answer_ranking.evaluation.tables import METRIC_TITLES, paper_ours_table, text_table
 from answer_ranking.ranking.contextual_vocabulary import ContextualVocabulary
@@ -93,13 +93,12 @@ def main(config: Config) -> None:
     print("\n\n".join(tables(dataset, measured)))
     if config.record is None:
         return
-    records = rule_records(config, dataset, measured, ranker)
-    for record in records:
+    records = {}
+    for record in rule_records(config, dataset, measured, ranker):
         protocol = f"-{record.protocol}" if len(description.protocols) > 1 else ""
-        path = record_path(config.results, config.record, f"{slug(record.model)}{protocol}")
-        save_record(record, path)
-        print(f"wrote {path}")
-    print(paper_ours_table(records))
+        records[record_path(config.results, config.record, f"{slug(record.model)}{protocol}")] = record
+    save_records(records)
+    print(paper_ours_table(list(records.values())))
 
 
 Measured = dict[str, dict[str, pd.DataFrame]]

@@ -185,10 +185,8 @@ def measure(
     return {"dev_map": result.dev_map, "dev": dev, "test": test}
 
 
-def drawn(data: TrainingData, questions: int | None, seed: int) -> TrainingData:
-    """Keep so many training questions, of those with a correct answer; None keeps all questions."""
-    if questions is None:
-        return data
+def drawn(data: TrainingData, questions: int, seed: int) -> TrainingData:
+    """Keep so many training questions, of those with a correct answer."""
     answerable = np.flatnonzero(data.train.counts_under("answerable"))
     chosen = np.random.default_rng(seed).permutation(answerable)[:questions]
     kept = np.isin(np.arange(len(data.train.question_ids)), chosen)

@@ -1,18 +1,10 @@
 """The connection to Ray: without Ray, and with nodes of other versions."""
 
-import sys
-
 import pytest
 
 from answer_ranking.base import cluster as module
 from answer_ranking.base.cluster import cluster
 from answer_ranking.base.errors import UserError
-
-
-def test_without_ray_one_line_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(UserError, match=r"^Ray is missing: pip install 'answer-ranking\[cluster\]'\.$"):
-        cluster("auto").__enter__()
 
 
 def test_a_node_of_other_versions_is_refused(monkeypatch):

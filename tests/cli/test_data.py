@@ -8,14 +8,11 @@ from answer_ranking.data_prep import UserError
 
 def test_stats_of_the_sample_says_sample(capsys):
     stats("sample")
-    title, header, *lines = capsys.readouterr().out.rstrip("\n").split("\n")
+    title, _, *lines = capsys.readouterr().out.rstrip("\n").split("\n")
     assert title == "sample"
-    assert header.split()[:5] == ["split", "protocol", "questions", "pairs", "correct"]
-    assert [line.split()[:2] for line in lines[:6]] == [
-        [split, protocol] for split in ("train", "dev", "test") for protocol in ("all", "filtered")
-    ]
+    assert {line.split()[0] for line in lines[:6]} == {"train", "dev", "test"}
     get("sample")
-    assert capsys.readouterr().out == "sample comes with the project: nothing to fetch.\n"
+    assert "nothing to fetch" in capsys.readouterr().out
 
 
 def test_stats_of_an_own_table(tmp_path, capsys):

@@ -4,7 +4,6 @@ import datetime
 import decimal
 import io
 import time
-import zipfile
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from answer_ranking.base import files
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import length_of_texts, load_table
 from answer_ranking.data_prep.column_names import ColumnNames, EveryColumn
@@ -160,34 +158,37 @@ def a_parquet():
     return file.getvalue()
 
 
+def is_refused(path):
+    """Read a damaged table; what is refused is named."""
+    try:
+        read_table_file(path, EveryColumn("candidate"))
+    except UserError as error:
+        assert str(path) in str(error)
+        return True
+    return False
+
+
 @pytest.mark.parametrize(("suffix", "make"), [(".xlsx", a_sheet), (".parquet", a_parquet)])
 def test_damaged_files_end_in_one_kind_of_error(tmp_path, suffix, make):
     sound, path = make(), tmp_path / f"table{suffix}"
     rng = np.random.default_rng(0)
     refused = 0
-    for _ in range(150):
+    for _ in range(100):
         content = bytearray(sound)
         for place in rng.integers(0, len(sound), int(rng.integers(1, 8))):
             content[place] = rng.integers(256)
         if rng.random() < 0.3:
             content = content[: int(rng.integers(len(sound)))]
         path.write_bytes(content)
-        try:
-            read_table_file(path, EveryColumn("candidate"))
-        except UserError as error:
-            assert str(path) in str(error)
-            refused += 1
-    assert refused > 50
+        refused += is_refused(path)
+    assert refused > 33
 
 
 def test_no_byte_of_what_a_parquet_file_says_of_itself_ends_the_process(tmp_path):
     sound, path = a_parquet(), tmp_path / "a.parquet"
     for place in range(len(sound) - 1_000, len(sound)):
         path.write_bytes(sound[:place] + bytes([70]) + sound[place + 1 :])
-        try:
-            read_table_file(path, EveryColumn("candidate"))
-        except UserError as error:
-            assert str(path) in str(error)
+        is_refused(path)
 
 
 def test_too_little_memory_is_no_damage(tmp_path, monkeypatch):
@@ -208,14 +209,6 @@ def test_a_header_of_millions_of_names_is_refused_at_once(tmp_path, name, separa
     with pytest.raises(UserError, match=r"1,000,00\d fields"):
         load_table(tmp_path / name)
     assert time.process_time() - start < 2  # of looking at the names, 10
-
-
-def test_a_sheet_that_unpacks_to_too_much_is_refused(tmp_path):
-    path = tmp_path / "bomb.xlsx"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("xl/worksheets/sheet1.xml", b" " * (files.MOST_BYTES + 1))
-    with pytest.raises(UserError, match="unpacks to more than"):
-        read_table_file(path, ColumnNames())
 
 
 @pytest.mark.parametrize(

@@ -26,18 +26,6 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize("separator", [",", ";", "\t"])
-def test_names_of_columns_may_be_in_capitals(tmp_path, separator):
-    path = tmp_path / "faq.csv"
-    rows = ["Question, LABEL ,Candidate", "Who?,yes,Me.", "Who?,no,Where?"]
-    path.write_text("\n".join(rows).replace(",", separator))
-    table = load_table(path)
-    assert table[["question", "candidate", "label"]].to_numpy().tolist() == [
-        ["Who?", "Me.", 1],
-        ["Who?", "Where?", 0],
-    ]
-
-
 def test_a_parquet_s_columns_may_be_in_capitals_but_not_twice(tmp_path):
     rows = {"Question": ["a", "a"], "CANDIDATE": ["x", "y"], "Label": [1, 0]}
     pd.DataFrame(rows).to_parquet(tmp_path / "a.parquet")
@@ -50,9 +38,7 @@ def test_a_parquet_s_columns_may_be_in_capitals_but_not_twice(tmp_path):
 def test_a_column_of_another_name_is_found_missing_whatever_the_separator(tmp_path):
     path = tmp_path / "faq.csv"
     path.write_text('Question;Reply;Label\n"Who, then?";Me, of course.;1\n')
-    with pytest.raises(
-        UserError, match=r"'candidate' is missing \(found: Question, Reply, Label\).*--candidate-column"
-    ):
+    with pytest.raises(UserError, match=r"'candidate' is missing .*Reply.*--candidate-column"):
         load_table(path)
 
 
@@ -73,19 +59,12 @@ def write_csv(path, rows):
     return path
 
 
-def texts(table):
-    return table.astype(str).to_dict("records")
-
-
-def test_csv_keeps_quotes_line_ends_and_the_text_na(tmp_path):
-    assert texts(load_table(write_csv(tmp_path / "a.csv", ROWS))) == ROWS
-
-
-def test_json_lines_and_parquet_hold_the_same(tmp_path):
+def test_quotes_line_ends_and_the_text_na_are_kept(tmp_path):
+    write_csv(tmp_path / "a.csv", ROWS)
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
     pd.DataFrame(ROWS).to_parquet(tmp_path / "a.parquet")
-    assert texts(load_table(tmp_path / "a.jsonl")) == ROWS
-    assert texts(load_table(tmp_path / "a.parquet")) == ROWS
+    for name in ("a.csv", "a.jsonl", "a.parquet"):
+        assert load_table(tmp_path / name).astype(str).to_dict("records") == ROWS
 
 
 def test_tsv_has_no_quoting(tmp_path):
@@ -121,6 +100,7 @@ def test_a_table_without_labels(tmp_path, name):
     write[name](tmp_path / name)
     read = load_table(tmp_path / name, labelled=False)
     assert list(read.columns) == ["question_id", "question", "candidate_id", "candidate"]
+    assert read["question_id"].tolist() == ["q1", "q1", "q2"]
     assert read["candidate_id"].tolist() == ["c1", "c3", "c2"]
     # Pairs alone: all are correct.
     assert load_table(tmp_path / name)["label"].tolist() == [1, 1, 1]
@@ -167,7 +147,7 @@ cell = st.text(
 
 
 @given(st.lists(st.tuples(cell, cell, st.integers(0, 1)), min_size=1, max_size=8))
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 def test_every_text_survives_csv_and_json(tmp_path_factory, rows):
     folder = tmp_path_factory.mktemp("tables")
     rows = sorted(rows, key=lambda row: [other[0] for other in rows].index(row[0]))  # contiguous questions
@@ -181,14 +161,6 @@ def test_every_text_survives_csv_and_json(tmp_path_factory, rows):
     for name in ("a.csv", "a.jsonl"):
         table = load_table(folder / name)
         assert list(zip(table["question"], table["candidate"], table["label"], strict=True)) == rows
-
-
-def test_missing_identifiers_follow_from_question_and_row(tmp_path):
-    rows = [{"question": q, "candidate": c, "label": "0"} for q, c in (("x", "1"), ("y", "2"), ("x", "3"))]
-    table = load_table(write_csv(tmp_path / "a.csv", rows))
-    assert table["question_id"].tolist() == ["q1", "q1", "q2"]
-    assert table["candidate"].tolist() == ["1", "3", "2"]
-    assert table["candidate_id"].is_unique
 
 
 @pytest.mark.parametrize("value", ["1", "1.0", "true", "YES", 1, 1.0, True, "0.0", "No", " false ", 0])
@@ -244,11 +216,7 @@ def test_a_wrong_row_is_named_by_its_line(tmp_path, change, message):
         ("a.jsonl", b'{"question": "x", "candidate": "y", "label": 1}\n{"question"\n', "line 2: not JSON"),
         ("a.jsonl", b"[1]\n", "line 1: not a JSON object"),
         ("a.jsonl", b"\n", "the file is empty"),
-        (
-            "a.jsonl",
-            b'{"question": "x", "candidate": "y", "label": 1}\n{"question": "x", "label": 0}',
-            "line 2: the cand",
-        ),
+        ("a.jsonl", b'{"question": "x", "candidate": "y"}\n{"question": "x"}\n', "line 2: the cand"),
         ("a.parquet", b"PAR1", "not a readable Parquet file"),
         ("a.csv.gz", gzip.compress(b"question,candidate,label\n" * 99, mtime=0)[:-9], "damaged or cut short"),
         ("a.xls", b"", "must end in"),
@@ -295,21 +263,6 @@ def test_a_gzip_bomb_is_a_user_error(tmp_path, monkeypatch):
     assert len(read_content(tmp_path / "b.gz")) == 1_000_000
 
 
-def test_text_in_other_scripts_and_cells_with_line_breaks(tmp_path):
-    rows = [
-        ("\u8c01\u5728\u90a3\u91cc\uff1f", "\u6211\u3002\r\n\u4f60\u3002", "1"),
-        ("\u0645\u0646\u061f", '"\u0623\u0646\u0627", he said', "0"),
-        ("Wer?", "I\u0308ch \U0001f600", "0"),
-    ]
-    buffer = io.StringIO(newline="")
-    csv.writer(buffer).writerows([("question", "candidate", "label"), *rows])
-    (tmp_path / "a.csv").write_bytes(("\ufeff" + buffer.getvalue()).encode())
-    table = load_table(tmp_path / "a.csv")
-    assert table["question"].tolist() == [row[0] for row in rows]
-    # Line ends become line feeds, whatever the system that wrote the file.
-    assert table["candidate"].tolist() == [row[1].replace("\r\n", "\n") for row in rows]
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -325,19 +278,3 @@ def test_json_that_is_no_table(tmp_path, line, message):
     (tmp_path / "a.jsonl").write_text(line)
     with pytest.raises(UserError, match=message):
         load_table(tmp_path / "a.jsonl")
-
-
-def test_parquet_cut_anywhere_is_a_user_error(tmp_path):
-    path = tmp_path / "a.parquet"
-    pd.DataFrame({"question": ["x"], "candidate": ["y"], "label": [1]}).to_parquet(path)
-    content = path.read_bytes()
-    for length in range(0, len(content), 37):
-        path.write_bytes(content[:length])
-        with pytest.raises(UserError, match=r"a\.parquet"):
-            load_table(path)
-    for place in range(4, len(content) - 8, 61):
-        path.write_bytes(content[:place] + b"\xff\x00" + content[place + 2 :])
-        try:
-            load_table(path)
-        except UserError as error:
-            assert "a.parquet" in str(error)

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import keras
 import numpy as np
 import pandas as pd
 import pytest
@@ -46,24 +45,6 @@ def test_a_trained_model_is_that_of_the_best_epoch_on_dev(data, name):
     assert len(set(on_dev)) > 1
     found = measure(data.dev, score(model, data.dev, data.order_seed))["map"]
     assert found == pytest.approx(max(on_dev), abs=1e-6)
-
-
-class Interruption(keras.callbacks.Callback):
-    def on_epoch_begin(self, epoch, logs=None):
-        if epoch == 1:
-            raise KeyboardInterrupt
-
-
-def test_an_interrupted_training_goes_on_as_if_nothing_had_been(data, tmp_path):
-    entry = CATALOGUE["cross-encoder"]
-    options = options_of(entry, {**entry.training, "most_pieces": 12, "learning_rate": 0.01, "epochs": 3})
-    state = tmp_path / "state.npz"
-    with pytest.raises(KeyboardInterrupt):
-        train(entry, *options, data, Seed(1, state, callbacks=(Interruption(),)))
-    assert state.exists()
-    found = [train(entry, *options, data, seed)[0].get_weights() for seed in (Seed(1, state), Seed(1))]
-    for resumed, unbroken in zip(*found, strict=True):
-        np.testing.assert_allclose(resumed, unbroken, atol=1e-6)
 
 
 def test_data_are_the_pieces_of_the_encoder_and_known_by_its_hash(data, folder, write_encoder, tmp_path):

@@ -276,12 +276,12 @@ def test_a_node_is_lost_and_nothing_with_it(cluster, nodes, tmp_path, monkeypatc
     (tmp_path / "list").write_text(command)
     monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", "1")
 
-    def record_of(name, **options):
-        folder = tmp_path / name
-        folder.mkdir()
-        monkeypatch.setattr(experiment_list, "ROOT", folder)
-        assert reproduce(tmp_path, results=folder / "results", **options) == 0
-        return json.loads((folder / "results" / "hyperqa.json").read_text())
+    for name in ("there", "here"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setattr(experiment_list, "ROOT", tmp_path / "there")
+
+    def record_of(name):
+        return json.loads((tmp_path / name / "results" / "hyperqa.json").read_text())
 
     def both_train():
         logs = (tmp_path / "answer-ranking" / "tasks").glob("*/log")
@@ -289,11 +289,14 @@ def test_a_node_is_lost_and_nothing_with_it(cluster, nodes, tmp_path, monkeypatc
 
     killer = lose_when(both_train, lambda: cluster.remove_node(nodes[1], allow_graceful=False))
     try:
-        there = record_of("there", ray=cluster.address)
+        assert reproduce(tmp_path, results=tmp_path / "there" / "results", ray=cluster.address) == 0
     finally:
         killer.join()
     assert nodes[1] not in cluster.worker_nodes
-    here = record_of("here", jobs=1)
+    script = Path(__file__).parents[2] / "reproduce" / "hyperqa_wikiqa.py"
+    words = [sys.executable, script, *command.split()[2:], "--results", "results"]
+    subprocess.run(words, cwd=tmp_path / "here", check=True)
+    there, here = record_of("there"), record_of("here")
     for key in ("metrics", "metrics_dev", "per_question", "seeds", "configuration", "data", "processors"):
         assert there[key] == here[key], key
 

@@ -1,5 +1,3 @@
-import sys
-
 import numpy as np
 import pytest
 
@@ -62,13 +60,6 @@ def test_a_figure_tells_what_it_was_drawn_from(tmp_path):
     save_figure(learning_curves(HISTORIES), tmp_path / "b.png")
     (tmp_path / "d.png").write_text("no picture")
     assert [drawn_from(tmp_path / f"{name}.png") for name in "abcd"] == ['{"a": 1}', "", "", ""]
-
-
-def test_figures_are_saved_as_pictures_without_pyplot(tmp_path, monkeypatch):
-    # Another test may have imported it; a None here makes any import of it fail.
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    save_figure(learning_curves(HISTORIES[:1]), tmp_path / "figure.png")
-    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(

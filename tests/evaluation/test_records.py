@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_records import made_record, summary
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation import environment as module
 from answer_ranking.evaluation.environment import environment
 from answer_ranking.evaluation.records import (
-    ResultRecord,
     load_records,
     read_record,
     read_study,
@@ -23,22 +23,12 @@ from answer_ranking.evaluation.records import (
 
 
 def make_record(**changes):
-    values = {
-        "paper": "hyperqa",
-        "dataset": "wikiqa",
-        "protocol": "filtered",
-        "split": "test",
-        "model": "HyperQA",
-        "embeddings": "glove-6b-50d",
-        "seeds": [0, 1],
-        "metrics": {"map": {"mean": 0.71, "ci95": 0.02, "per_seed": [0.70, 0.72]}},
+    known = {
+        "metrics": {"map": summary(0.71, 0.02, 0.01)},
         "per_question": {"question_ids": ["a", "b"], "map": [[1.0, 0.4], [1.0, 0.44]]},
-        "parameters": 90302,
-        "seconds_per_epoch": 0.2,
-        "command": "python reproduce/hyperqa_wikiqa.py --record",
         "configuration": {"l2": 1e-8, "margin": 0.5},
     }
-    return ResultRecord(**values | changes)
+    return made_record(**known | changes)
 
 
 def test_a_saved_record_is_read_back(tmp_path):
@@ -100,14 +90,8 @@ def test_without_paths_leaves_all_else_alone(value):
         ({"seeds": [0]}, r"'metrics.map.per_seed' should hold 1 values"),
         ({"metrics": {}}, r"'metrics' is empty"),
         ({"metrics": {"map": 0.7}}, r"'metrics.map' should have the keys"),
-        (
-            {"metrics": {"map": {"mean": 71.0, "ci95": 2.0, "per_seed": [70.0, 72.0]}}},
-            r"'metrics.map' should hold fractions",
-        ),
-        (
-            {"metrics": {"map": {"mean": 0.7, "ci95": 0.02, "per_seed": [0.70, 0.72]}}},
-            r"'metrics.map.mean' is 0.7, not the mean",
-        ),
+        ({"metrics": {"map": {"mean": 71.0, "ci95": 2.0, "per_seed": [70.0, 72.0]}}}, "'metrics.map'"),
+        ({"metrics": {"map": {"mean": 0.7, "ci95": 0.02, "per_seed": [0.70, 0.72]}}}, "metrics.map.mean"),
         ({"parameters": 1.5}, r"'parameters' should be a whole number"),
         ({"seconds_per_epoch": -1}, r"'seconds_per_epoch' should be a number from 0"),
         ({"model": ""}, r"'model' is empty"),
@@ -115,10 +99,7 @@ def test_without_paths_leaves_all_else_alone(value):
         ({"notes": None}, r"'notes' should be text"),
         ({"clean_tree": "yes"}, r"'clean_tree' should be true or false"),
         ({"configuration": []}, r"'configuration' should be an object"),
-        (
-            {"per_question": {"question_ids": ["a"], "map": [[1.0, 0.4], [1.0, 0.4]]}},
-            r"'per_question.map' should hold 2 lists of 1 values",
-        ),
+        ({"per_question": {"question_ids": ["a"], "map": [[1.0, 0.4]] * 2}}, "'per_question.map'"),
         ({"per_question": {"question_ids": ["a"], "map": 1}}, r"'per_question.map' should hold 2 lists"),
         ({"per_question": {"question_ids": ["a"], "map": [1, 1]}}, r"'per_question.map' should hold 2 lists"),
         ({"per_question": {"question_ids": 1}}, r"'per_question.question_ids' should be a list"),
@@ -146,10 +127,10 @@ def test_a_bad_file_is_named_with_its_key(tmp_path):
     refused("[1]", r"record.json does not hold a JSON object")
     refused("[" * 100_000, r"record.json is not JSON")
     # Where the record does not say what it was measured with, nothing of today takes that place.
-    unsaid = ("commit", "clean_tree", "processor", "threads", "created")
+    unsaid = ("commit", "clean_tree", "processor", "threads", "gflops", "created")
     path.write_text(json.dumps({k: v for k, v in values.items() if k not in unsaid}))
     read = read_record(path)
-    assert [getattr(read, name) for name in unsaid] == ["", None, "", None, ""]
+    assert [getattr(read, name) for name in unsaid] == ["", None, "", None, None, ""]
 
 
 def test_a_damaged_record_is_refused_by_name_or_whole(tmp_path, damaged):
@@ -219,6 +200,7 @@ def test_a_record_knows_commit_changes_processor_and_threads(tmp_path, monkeypat
     assert found["commit"] == git(tmp_path, "rev-parse", "HEAD")
     assert found["clean_tree"] is True
     assert found["processor"] and 1 <= found["threads"] <= os.cpu_count()
+    assert 0.1 < found["gflops"] < 1e5
     # What runs write does not count as a change of the code.
     (tmp_path / "reproduce" / "results" / "a.json").write_text("{}")
     assert here()["clean_tree"] is True

@@ -114,6 +114,7 @@ def test_a_question_may_be_projected_beforehand():
     assert np.abs(to_numpy(other[4]) + to_numpy(expected[4])).max() < 1e-6
 
 
+@pytest.mark.slow
 def test_one_question_meets_many_answers():
     layer = layer_with(np.float32(RNG.normal(size=(3, 3))), return_attention=True)
     answers = np.float32(RNG.normal(size=(5, 7, 6, 3)))
@@ -127,6 +128,7 @@ def test_one_question_meets_many_answers():
             np.testing.assert_allclose(to_numpy(one)[:, candidate], to_numpy(other), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_masks_arrive_from_the_embedding():
     words = [
         np.array([[3, 1, 0], [2, 2, 1], [0, 0, 0]]),

@@ -41,6 +41,7 @@ def test_every_real_candidate_is_packed_once_beside_others_of_like_length(lists,
     assert max(sizes) - min(sizes) <= 1
 
 
+@pytest.mark.slow
 def test_configuration_and_saving(tmp_path):
     check_configuration(BucketByLength, {"buckets": 3})
     inputs = keras.Input((None, None), dtype="int32")

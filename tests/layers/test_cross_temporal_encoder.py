@@ -89,6 +89,7 @@ def test_many_words_pass_through_many_blocks(skip_padding):
     assert_close(actual, reference, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_without_masks_every_step_counts():
     inputs = texts(masks_of(([4, 4], [6, 6])))
     layer = CrossTemporalEncoder(4)
@@ -132,6 +133,7 @@ def test_layer(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_a_pair_has_as_many_questions_as_answers():
     layer, (question, answer) = CrossTemporalEncoder(4), (np.ones((n, 5, 3), "float32") for n in (1, 3))
     with pytest.raises(ValueError, match="the same batch and features"):

@@ -63,6 +63,7 @@ def test_gradients_equal_those_of_the_formula(pooling):
     np.testing.assert_allclose(actual, weights[:, None] * share, rtol=1e-6)
 
 
+@pytest.mark.slow
 @both
 def test_mask_arrives_from_the_embedding(pooling):
     words = np.array([[3, 1, 0, 0], [2, 2, 1, 3], [0, 0, 0, 0]])

@@ -84,7 +84,7 @@ def test_linear_recurrence_of_extreme_decays():
     """Decays of 0 and 1, and small ones, whose products underflow, on a text too long to unroll by itself."""
     decays = np.float32(np.broadcast_to([0.0, 1.0, 1e-20], (1, 150, 3)))
     updates = np.float32(RNG.normal(size=(1, 150, 3)))
-    actual = keras.ops.convert_to_numpy(linear_recurrence(decays, updates))
+    actual = to_numpy(compiled(linear_recurrence)(decays, updates))
     np.testing.assert_allclose(actual[..., 1], np.cumsum(np.float64(updates[..., 1]), axis=1), atol=1e-5)
     np.testing.assert_allclose(actual[..., ::2], updates[..., ::2], rtol=1e-6)
     assert all(np.isfinite(gradient).all() for gradient in gradients(linear_recurrence, (decays, updates)))
@@ -114,9 +114,12 @@ def test_pooling_equals_the_loop(pooling, method, masked):
 def test_fast_pooling_equals_the_rnn(pooling):
     inputs = gates(4, 6, 3, count=POOLINGS[pooling])
     reference = keras.layers.RNN(PoolingCell(3, pooling), return_sequences=True, zero_output_for_mask=True)
-    expected = to_numpy(reference(np.concatenate(inputs, axis=-1), mask=MASK))
+    joined = np.concatenate(inputs, axis=-1)
+    reference.build(joined.shape)
+    expected = to_numpy(compiled(lambda x: reference(x, mask=MASK))(joined))
     for method in ("auto", "unrolled", "blocked", "doubling"):
-        actual = to_numpy(RecurrentPooling(method=method)(inputs, mask=MASK))
+        layer = RecurrentPooling(method=method)
+        actual = to_numpy(compiled(lambda *x, layer=layer: layer(list(x), mask=MASK))(*inputs))
         np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
 
 
@@ -289,6 +292,7 @@ def test_crossing_of_a_text_without_steps_is_zero(alignment, method, known_lengt
             np.testing.assert_array_equal(to_numpy(side), np.zeros((4, length, 3)))
 
 
+@pytest.mark.slow
 def test_masks_travel_through_a_functional_model():
     """Embedding, gates, crossing and mean give the same with and without padding."""
     words = [keras.Input((None,), dtype="int32") for _ in range(2)]

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from gradients import central_differences, gradients
+from gradients import central_differences, compiled, gradients
 from layer_checks import assert_close, check_padding, dtype_of, run_layer_test, to_numpy
 
 from answer_ranking.layers import SoftAlignment
@@ -44,11 +44,13 @@ def test_soft_alignment_layer(tmp_path):
 
 
 def test_alignment_equals_numpy():
-    outputs = to_numpy(SoftAlignment()([QUESTIONS, ANSWERS], mask=[QUESTION_MASK, ANSWER_MASK]))
+    align = compiled(lambda *texts: SoftAlignment()(list(texts), mask=[QUESTION_MASK, ANSWER_MASK]))
+    outputs = to_numpy(align(QUESTIONS, ANSWERS))
     expected = [both(*row) for row in zip(QUESTIONS, QUESTION_MASK, ANSWERS, ANSWER_MASK, strict=True)]
     assert_close(outputs, [np.stack(side) for side in zip(*expected, strict=True)])
 
 
+@pytest.mark.slow
 def test_one_question_stands_against_many_candidates():
     outputs = to_numpy(SoftAlignment()([QUESTIONS[:2], CANDIDATES], mask=[QUESTION_MASK[:2], CANDIDATE_MASK]))
     for i in range(2):
@@ -84,12 +86,14 @@ def test_large_energies_stay_finite():
 
 def test_attention_is_computed_in_float32_under_mixed_precision():
     question, answer = np.full((1, 1, 300), 20.0), np.full((1, 2, 300), 20.0)
-    outputs = SoftAlignment(dtype="mixed_float16")([question, answer])  # energies of 120,000
+    align = compiled(lambda *texts: SoftAlignment(dtype="mixed_float16")(list(texts)))
+    outputs = align(question, answer)  # energies of 120,000
     assert all(dtype_of(output) == "float16" for output in outputs)
     for output in to_numpy(outputs):
         np.testing.assert_array_equal(output, np.full_like(output, 20))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(0, 4, 3), (2, 0, 3)], ids=["no texts", "no steps"])
 def test_opposite_a_text_of_nothing_stands_zero(shape):
     pair = [np.zeros(shape, "float32"), np.ones((shape[0], 5, 3), "float32")]

@@ -108,6 +108,7 @@ def test_padding_changes_nothing():
     check_padding(WordRelatedness(concatenate=False, stop_gradient=False), inputs, masks, fills=fills)
 
 
+@pytest.mark.slow
 def test_padded_candidates_and_answers_change_nothing():
     layer = WordRelatedness(concatenate=False)
     expected = to_numpy(layer([QUESTIONS[:2], CANDIDATES], mask=[QUESTION_MASK[:2], CANDIDATE_MASK]))

@@ -133,15 +133,11 @@ def test_texts_without_words_score_0_and_leave_the_gradients_finite(name):
 
 @pytest.mark.parametrize("name", ["AP-CNN", "AP-BiLSTM"])
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
-def test_half_precision(name, policy):
+def test_half_precision(name, policy, set_policy):
     expected = small(name)([batch(QUESTION), batch(ANSWER)])
-    before = keras.config.dtype_policy()
-    keras.config.set_dtype_policy(policy)
-    try:
-        model = small(name)
-        scores = model([batch(QUESTION), batch(ANSWER)]).numpy()
-    finally:
-        keras.config.set_dtype_policy(before)
+    set_policy(policy)
+    model = small(name)
+    scores = model([batch(QUESTION), batch(ANSWER)]).numpy()
     assert model.output.dtype == "float32"
     assert scores.dtype == np.float32
     np.testing.assert_allclose(scores, expected, atol=0.05)

@@ -1,4 +1,3 @@
-import keras
 import numpy as np
 import pytest
 
@@ -75,21 +74,17 @@ def test_scores_follow_the_equations_in_float64(similarity, raw_embeddings, pool
 
 @pytest.mark.parametrize(("similarity", "raw_embeddings"), [("hyperbolic", True), ("cosine", False)])
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
-def test_close_candidates_keep_their_order_under_mixed_precision(policy, similarity, raw_embeddings):
+def test_close_candidates_keep_their_order_under_mixed_precision(
+    set_policy, policy, similarity, raw_embeddings
+):
     """Near the edge of the ball, where half precision holds but a few different distances."""
     rng = np.random.default_rng(0)
     points = rng.normal(size=(201, 8)) + 9 * np.eye(8)[0]
     points = np.float32((1 - 1e-5) * points / np.linalg.norm(points, axis=1, keepdims=True))
     pairs = [np.repeat(points[:1], 200, axis=0), points[1:]]
-    before = keras.config.dtype_policy()
-    keras.config.set_dtype_policy(policy)
-    try:
-        matcher = hyperqa(vectors(6), 8, similarity=similarity, raw_embeddings=raw_embeddings).get_layer(
-            "matcher"
-        )
-    finally:
-        keras.config.set_dtype_policy(before)
-    scores = matcher(pairs).numpy()
+    set_policy(policy)
+    model = hyperqa(vectors(6), 8, similarity=similarity, raw_embeddings=raw_embeddings)
+    scores = model.get_layer("matcher")(pairs).numpy()
     q, a = (x.astype("float64") for x in pairs)
     if similarity == "cosine":
         expected = np.sum(q * a, 1) / np.linalg.norm(q, axis=1) / np.linalg.norm(a, axis=1)
@@ -101,15 +96,11 @@ def test_close_candidates_keep_their_order_under_mixed_precision(policy, similar
     assert len(np.unique(scores)) > 190
 
 
-def test_sums_beyond_float16_are_ranked_under_mixed_precision():
+def test_sums_beyond_float16_are_ranked_under_mixed_precision(set_policy):
     z = np.full((3, 6), 90.0, "float32")
     z[0] = 0
-    before = keras.config.dtype_policy()
-    keras.config.set_dtype_policy("mixed_float16")
-    try:
-        model = hyperqa(z, 4, max_norm=0.9)
-    finally:
-        keras.config.set_dtype_policy(before)
+    set_policy("mixed_float16")
+    model = hyperqa(z, 4, max_norm=0.9)
     # A word counts 60,000 in every entry of a text's sum, of which float16 holds one, but not two.
     model.get_layer("encoder").get_layer("projection").set_weights([np.full((6, 4), 111.0), np.zeros(4)])
     scores = model.predict([np.array([[1, 2]]), np.array([[2, 1]])], verbose=0)

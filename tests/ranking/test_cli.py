@@ -4,12 +4,13 @@ import io
 import json
 import os
 import re
-import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from told_help import help_teller
 
 from answer_ranking.cli.main import _COMMANDS
 from answer_ranking.data_prep import Vocabulary, load_table
@@ -21,32 +22,13 @@ QUESTION = "Who painted the ceiling of the chapel?"
 ANSWERS = ["It rained in the city.", "A famous painter painted it over four years.", "The chapel is in Rome."]
 
 
-# One process for all commands: what one of them imports in vain is there for those that follow.
-TELL_HELP = """
-import contextlib, io, json, sys
-from answer_ranking.cli.main import main
-found = {}
-for command in sys.argv[1:]:
-    sys.argv = ["answer-ranking", *command.split(), "--help"]
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        try: main()
-        except SystemExit as end: code = end.code
-    found[command] = code, printed.getvalue(), sorted({"tensorflow", "keras", "spacy"} & set(sys.modules))
-print(json.dumps(found))
-"""
-
-
 def test_help_comes_without_heavy_imports(environment):
-    commands = ["", "data get", "data stats", "data card", *_COMMANDS]
-    words = [sys.executable, "-c", TELL_HELP, *commands]
-    done = subprocess.run(words, capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == 0 and done.stderr == ""
-    found = json.loads(done.stdout)
-    assert list(found) == commands
-    for command, (code, printed, heavy) in found.items():
-        assert (code or 0, heavy) == (0, []), command
-        assert printed.startswith(f"usage: answer-ranking {command}".rstrip())
+    program = Path(sys.executable).with_name("answer-ranking")
+    with help_teller(environment) as help_of:
+        for command in ("", "data get", "data stats", "data card", *_COMMANDS):
+            code, printed, heavy = help_of(program, *command.split())
+            assert (code, heavy) == (0, []), command
+            assert printed.startswith(f"usage: answer-ranking {command}".rstrip())
 
 
 @pytest.mark.parametrize(
@@ -54,10 +36,7 @@ def test_help_comes_without_heavy_imports(environment):
     [
         ([], "reproduce}. See answer-ranking --help."),
         (["frob"], "Unrecognized options: frob. See answer-ranking --help."),
-        (
-            ["train", "a.csv", "--frob", "1"],
-            "Unrecognized options: --frob, 1. See answer-ranking train --help.",
-        ),
+        (["train", "a.csv", "--frob", "1"], "--frob, 1. See answer-ranking train --help."),
         (["train"], "Missing from answer-ranking train: TABLE"),
         (["train", "a.csv", "--epochs", "two"], "Error parsing --epochs"),
         (["train", "a.csv", "--model", "bert"], "--model"),

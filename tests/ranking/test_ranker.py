@@ -124,10 +124,7 @@ def test_a_list_wise_model_sees_the_answers_in_their_order(tmp_path):
         (lambda ranker: ranker.explain(QUESTION, "An answer \udcff", "occlusion"), "half of a character"),
         (lambda ranker: ranker.score([]), "there are no rows"),
         (lambda ranker: ranker.rank_table(pd.DataFrame({"question": ["a"]})), "'candidate' is missing"),
-        (
-            lambda ranker: ranker.explain(QUESTION, ANSWERS[0], "gradient"),
-            "own, occlusion. Received: 'gradient'",
-        ),
+        (lambda ranker: ranker.explain(QUESTION, ANSWERS[0], "gradient"), "own, occlusion"),
         (lambda ranker: ranker.explain(" ", ANSWERS[0]), "text 1 is empty"),
     ],
 )

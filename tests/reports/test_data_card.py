@@ -1,6 +1,6 @@
 import pandas as pd
 
-from answer_ranking.data_prep import Dataset, load_dataset
+from answer_ranking.data_prep import Dataset
 from answer_ranking.data_prep.dataset import OWN_TABLES
 from answer_ranking.data_prep.tables import check_table
 from answer_ranking.reports.data_card import data_card
@@ -11,11 +11,10 @@ def test_a_card_counts_by_hand():
     table = check_table(pd.DataFrame(rows), "rows")
     table.attrs["skipped"] = {"answers without text": 7}
     page = data_card(Dataset(table, table, table, description=OWN_TABLES))
-    assert page.startswith("# own tables\n")
-    assert "| train | all | 2 | 5 | 2 | 1.000 | GIVES THE LABEL AWAY: correct first |" in page
-    assert "| test | 1.000 | 0.000 |" in page
-    assert "     0-5         5 " + "#" * 40 in page
-    assert "train: left out, answers without text: 7." in page
+    (counts,) = [line for line in page.splitlines() if line.startswith("| train | all |")]
+    assert [cell.strip() for cell in counts.split("|")[3:6]] == ["2", "5", "2"]
+    assert "correct first" in counts and "| test | 1.000 | 0.000 |" in page
+    assert "answers without text: 7" in page
 
 
 def test_the_baselines_of_a_card_are_those_of_the_rules():
@@ -25,4 +24,3 @@ def test_the_baselines_of_a_card_are_those_of_the_rules():
     page = data_card(Dataset(table, table, table, description=OWN_TABLES))
     # By chance the correct candidate is first or second, (1 + 1/2) / 2; by overlap it is second.
     assert page.count("| 0.750 | 0.500 |") == 2 * len(OWN_TABLES.protocols)
-    assert "## Baselines" in data_card(load_dataset("sample"))

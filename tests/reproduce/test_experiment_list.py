@@ -9,9 +9,10 @@ from dataclasses import asdict
 
 import pandas as pd
 import pytest
+from made_records import made_record
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.evaluation import ResultRecord, load_records
+from answer_ranking.evaluation import load_records
 from answer_ranking.reproduce.experiments import experiment_list
 
 COMMAND = "python reproduce/tiny.py --record hyperqa/wikiqa/{}"
@@ -40,18 +41,7 @@ path.parent.mkdir(parents=True, exist_ok=True)
 path.write_text(json.dumps(record))
 """
 # What the script writes, but for its values.
-RECORD = ResultRecord(
-    paper="hyperqa",
-    dataset="wikiqa",
-    protocol="filtered",
-    split="test",
-    model="HyperQA",
-    seeds=[0],
-    parameters=1,
-    seconds_per_epoch=0.1,
-    metrics={},
-    command="",
-)
+RECORD = made_record()
 
 
 @pytest.fixture
@@ -168,11 +158,7 @@ def test_a_command_that_fails_does_not_keep_back_the_others(root, run):
         ({}, "python reproduce/tiny.py\n", "line 1: --record NAME is missing"),
         ({}, f"{COMMAND.format('a')}\n" * 2, "line 2: the name is another line's"),
         ({}, f"{COMMAND.format('a')} 'open\n", "line 1: No closing quotation"),
-        (
-            {"jobs": 1},
-            f"{COMMAND.format('a')} --seeds abc\n",
-            "--seeds and --first-seed must be whole numbers",
-        ),
+        ({"jobs": 1}, f"{COMMAND.format('a')} --seeds abc\n", "--seeds .* must be whole numbers"),
     ],
 )
 def test_what_the_user_can_mend(root, run, options, text, message):

@@ -73,45 +73,32 @@ def assert_same_run(output, sample_run, what):
 
 
 @pytest.mark.slow
-def test_killed_again_and_again(sample_run, sample_command, environment, script_in_process, tmp_path):
+def test_killed_again_and_again_and_beside_another(
+    sample_run, sample_command, environment, script_in_process, tmp_path
+):
+    """Killed in the training of one of both seeds, and while runs, model and record are written.
+
+    Meanwhile another process trains seed 1, or waits for it to be trained.
+    """
     script, options = sample_command
     command = [sys.executable, ROOT / "reproduce" / script, *options, "--output", tmp_path]
     draw = random.Random(os.urandom(4))
-    # In the training of one of both seeds, and while runs, model and record are written.
     epochs = draw.randrange(0, 23)
     pause = draw.random() * 0.03
-    deaths = 0
-    for condition in (
-        lambda: finished_epochs(tmp_path) > epochs,
-        lambda: any(tmp_path.glob("*/*/runs/*.qrels")),
-    ):
 
-        def now(condition=condition):
+    def soon(condition):
+        def now():
             if met := condition():
                 time.sleep(pause)
             return met
 
-        deaths += kill_when(now, command, environment)
+        return now
+
+    deaths = kill_when(soon(lambda: finished_epochs(tmp_path) > epochs), command, environment)
+    beside = subprocess.Popen([*command, "--first-seed", "1", "--seeds", "1"], env=environment)
+    deaths += kill_when(soon(lambda: any(tmp_path.glob("*/*/runs/*.qrels"))), command, environment)
     what = f"killed after epoch {epochs} and in the writing, each {pause:.3f} s later"
-    assert deaths >= 1, what
+    assert beside.wait() == 0 and deaths >= 1, what
     code, _, err = script_in_process(*command[1:])
     assert code == 0, err[-3000:]
     assert_same_run(tmp_path, sample_run, what)
-
-
-@pytest.mark.slow
-def test_two_processes_share_the_seeds(sample_run, sample_command, environment, script_in_process, tmp_path):
-    """The second trains seed 1 meanwhile, or waits for the first to have trained it."""
-    script, options = sample_command
-    command = [sys.executable, ROOT / "reproduce" / script, *options, "--output", tmp_path]
-    both = [
-        subprocess.Popen(each, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        for each in (command, [*command, "--first-seed", "1", "--seeds", "1"])
-    ]
-    for each in both:
-        output, _ = each.communicate()
-        assert each.returncode == 0, output[-3000:]
-    # Who ended last has written model and record; the whole command takes up both seeds.
-    code, _, err = script_in_process(*command[1:])
-    assert code == 0, err[-3000:]
-    assert_same_run(tmp_path, sample_run, "two processes")

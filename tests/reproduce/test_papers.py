@@ -16,7 +16,7 @@ from answer_ranking.data_prep.word_vectors.encoder_folder import read_encoder
 from answer_ranking.engine import Seed, build
 from answer_ranking.ranking import Ranker
 from answer_ranking.reproduce import (
-    cross_encoder,
+    cosinet_wikiqa,
     ctrn_semevalcqa,
     ctrn_trecqa,
     ctrn_yahooqa,
@@ -107,8 +107,19 @@ def test_the_word_vectors_of_running_training_words_have_the_length_that_is_aske
 
 def test_a_cross_encoder_records_what_it_trained(run_in_process, run_on_disk, write_encoder, tmp_path):
     encoder, output = write_encoder(tmp_path / "encoder"), tmp_path / "out"
-    options = ("--embeddings", encoder, "--most-pieces", "12", *ONCE, "--output", output, *ON_SAMPLE)
-    code, _, err = run_in_process(run_experiment, cross_encoder.PRESETS, *options)
+    options = (
+        "--model",
+        "cross-encoder",
+        "--embeddings",
+        encoder,
+        "--most-pieces",
+        "12",
+        *ONCE,
+        "--output",
+        output,
+        *ON_SAMPLE,
+    )
+    code, _, err = run_in_process(run_experiment, cosinet_wikiqa.PRESETS, *options)
     assert code == 0, err
     record = run_on_disk(output).record
     header = read_encoder(encoder)
@@ -193,7 +204,6 @@ def test_semevalcqa_has_vectors_of_the_task_and_the_official_measure(
     options = (*options, "--embeddings", "task-skipgram-6d", *ONCE, "--data-home", semevalcqa)
     code, out, err = run_in_process(main, script.PRESETS, *options, "--output", tmp_path / "out")
     assert code == 0, err
-    assert "Word vectors are trained on the training set (semeval2016-task3/QL-unannotated" in out
     record = run_on_disk(tmp_path / "out").record
     # The part of the official training set that is missing is printed and recorded.
     assert "MISSING: train part 1 of 2016" in out and "MISSING: train part 1 of 2016" in record["notes"]

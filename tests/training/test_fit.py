@@ -90,7 +90,6 @@ class Interrupt(keras.callbacks.Callback):
 
 
 EACH_WAY = ["pairwise", "pointwise", "listwise, across", "hardest"]
-each_kind = pytest.mark.parametrize("kind", ["pairwise", "pointwise"])
 
 
 @pytest.fixture
@@ -208,13 +207,7 @@ def test_a_training_goes_on_where_it_was_interrupted(train, tmp_path, kind, opti
         assert len(unbroken[0]) == unbroken[1] + 1 + options["patience"] < options["epochs"]
 
 
-@each_kind
-def test_another_seed_gives_other_numbers(train, kind):
-    """That the same one gives the same numbers is what a training that goes on needs above."""
-    assert train(kind, epochs=1, seed=5)[0] != train(kind, epochs=1)[0]
-
-
-@each_kind
+@pytest.mark.parametrize("kind", ["pairwise", "pointwise"])
 def test_a_step_that_diverges_is_named_and_the_epochs_before_are_kept(train, tmp_path, kind):
     options = {"optimizer": "sgd", "learning_rate": 0.05, "epochs": 4}
     unbroken = train(kind, **options)
@@ -283,9 +276,6 @@ def shown(make_split, make_vectors):
     return run
 
 
-NAMES = {"loss", "edge_share", "gradient_norm", "dev_map", "dev_mrr", "dev_p@1", "dev_ndcg@10"}
-
-
 def test_a_user_s_callback_sees_every_epoch_and_may_end_the_training(shown):
     seen = []
 
@@ -295,19 +285,11 @@ def test_a_user_s_callback_sees_every_epoch_and_may_end_the_training(shown):
             self.model.stop_training = epoch == 1
 
     result = shown(UntilSecond(), epochs=5)
-    names = NAMES | {"seconds"}
-    assert seen == [(0, names), (1, names)]
-    assert [set(epoch) for epoch in result.history] == [names, names]
+    assert [epoch for epoch, _ in seen] == [0, 1]
+    assert [names for _, names in seen] == [set(epoch) for epoch in result.history]
+    assert seen[0][1] >= {"loss", "edge_share", "gradient_norm", "dev_map", "seconds"}
     assert all(np.isfinite(list(epoch.values())).all() for epoch in result.history)
     assert all(0 <= epoch["edge_share"] <= 1 for epoch in result.history)
-
-
-def test_a_log_has_one_line_per_epoch(shown, capsys):
-    history = shown(verbose=True).history
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 3
-    for number, (line, epoch) in enumerate(zip(lines, history, strict=True), start=1):
-        assert line.startswith(f"HyperQA, seed 0: epoch {number}/3, loss {epoch['loss']:.4f}")
 
 
 @pytest.mark.parametrize(("value", "message"), [(np.nan, "not finite before"), (0.0, "all zero")])
@@ -330,9 +312,8 @@ def test_the_progress_line_tells_epoch_loss_best_and_time_left(shown, tmp_path, 
     history = shown(verbose=True, state=state, learning_rate=1.0).history
     line = capsys.readouterr().err.strip().split("\r")[-1]
     best = max(epoch["dev_map"] for epoch in history)
-    assert re.match(r"HyperQA, seed 0: 100%\|.*\| \d\d:\d\d<.* left, epoch 3/3, ", line)
-    assert f"loss {history[-1]['loss']:.4f}" in line
-    assert f"dev map {history[-1]['dev_map']:.4f} (best {best:.4f})" in line
+    told = (history[-1]["loss"], history[-1]["dev_map"], best)
+    assert re.search("HyperQA, seed 0.* left, epoch 3/3.*" + ".*".join(f"{each:.4f}" for each in told), line)
 
 
 def test_no_epoch_leaves_the_ranker_as_it_is(make_split, make_vectors):
@@ -362,15 +343,12 @@ def test_a_way_of_training_that_does_not_fit_is_refused(
         fit(ranker(vectors), way, dev=split)
 
 
-def test_what_cannot_be_trained_is_refused_before_the_first_step(make_split, make_vectors):
+def test_what_cannot_be_trained_is_refused_before_the_first_step(make_split, make_vectors, set_policy):
     split, vectors = make_split(), make_vectors()
     ranker, way = build("pairwise", vectors, split, 0.0, 0, {"epochs": 1})
     with pytest.raises(UserError, match="no dev question has a correct answer"):
         fit(ranker, way, dev=split.keep_questions(np.zeros(split.n_questions, bool)))
-    keras.config.set_dtype_policy("mixed_float16")
-    try:
-        ranker, way = build("pairwise", vectors, split, 0.0, 0, {"epochs": 1})
-    finally:
-        keras.config.set_dtype_policy("float32")
+    set_policy("mixed_float16")
+    ranker, way = build("pairwise", vectors, split, 0.0, 0, {"epochs": 1})
     with pytest.raises(UserError, match="float16 fall to zero"):
         fit(ranker, way, dev=split)

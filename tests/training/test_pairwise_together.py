@@ -67,5 +67,5 @@ def test_the_loss_is_the_mean_of_the_hinges_and_falls(make_split, make_vectors):
 def test_nothing_to_train_on_is_said(make_split):
     split = make_split(4)
     split.labels[:] = 1
-    with pytest.raises(UserError, match="both a correct and a wrong"):
+    with pytest.raises(UserError, match="nothing to train on"):
         way_of(split)

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from answer_ranking.ranking.search.first_stages.geometry import asked, lifted
+from answer_ranking.ranking.search.first_stages.geometry import asked, lifted, products
 from answer_ranking.ranking.search.first_stages.quantised import QuantisedPoints
 from answer_ranking.ranking.search.first_stages.stored_points import Points
 
@@ -112,9 +112,8 @@ class NearestPoints:
         """Score rows, whose numbers rise, by their points, and give the `k` best."""
         if len(rows) > 4 * (k + _MARGIN):
             # One product with a thousand points takes a fraction of the time of their exact scores.
-            one = asked(question[None], self._similarity)
-            several = lifted(points, self._similarity)
-            few = np.sort(_largest(one, several, k + _MARGIN, None)[0])
+            near = products(question, points, self._similarity)
+            few = np.sort(np.argpartition(-near, k + _MARGIN)[: k + _MARGIN])
             rows, points = rows[few], points[few]
         scores = score(question, points).astype(float)
         order = np.argsort(-scores, kind="stable")[:k]

@@ -58,10 +58,14 @@ class StoredPoints:
 
     def points(self, rows: np.ndarray) -> np.ndarray:
         """Copy the points of some rows, whose numbers rise: float32 `(rows, d)`."""
-        parts = [np.empty((0, self.dimension), np.float32)]
+        found, done = np.empty((len(rows), self.dimension), np.float32), 0
         for i, local in of_segments(rows, self._starts):
-            parts.append(self._read(i, partial(CheckedArray.rows, rows=local)))
-        return np.concatenate(parts)
+            into = found[done : done + len(local)]
+            self._read(i, partial(CheckedArray.rows, rows=local, into=into))
+            done += len(local)
+        if done < len(rows):
+            raise damaged(self._arrays[0][0].parents[2], IndexError(f"no row {rows[-1]}"))
+        return found
 
     def blocks(self, first: int = 0) -> Iterator[np.ndarray]:
         """Give all points from a row on, float32 `(rows of the segment, d)`, memory-mapped."""

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answer_ranking.data_prep.readers.sentences import split_sentences
+from answer_ranking.data_prep.readers.squad_sent import split_sentences
 
 
 @given(st.lists(st.text(st.sampled_from("aB. !?\n\u00a0\u3002\u00e9"), max_size=30), max_size=5))

@@ -9,7 +9,7 @@ from bert_numpy import reference_states
 
 from answer_ranking.data_prep import UserError
 from answer_ranking.data_prep.word_vectors import encoder_folder
-from answer_ranking.data_prep.word_vectors.bert import Bert
+from answer_ranking.data_prep.word_vectors.contextual import Bert
 from answer_ranking.data_prep.word_vectors.encoder_folder import find_encoder, is_encoder, read_encoder
 from answer_ranking.data_prep.word_vectors.word_pieces import WordPieces
 
@@ -120,7 +120,7 @@ def test_numbers_that_are_not_finite_are_refused(write_encoder, tmp_path):
 def test_a_known_encoder_must_be_the_published_one(write_encoder, tmp_path):
     write_encoder(tmp_path / "minilm")
     assert is_encoder("minilm") and find_encoder("minilm", tmp_path) == tmp_path / "minilm"
-    with pytest.raises(UserError, match="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"):
+    with pytest.raises(UserError, match="53aa51172d142c89"):
         read_encoder(tmp_path / "minilm", "minilm")
 
 

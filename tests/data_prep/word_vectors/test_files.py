@@ -68,20 +68,12 @@ def test_a_byte_order_mark_is_no_part_of_the_first_word(tmp_path):
         ("a.bin.gz", gzip.compress(b"9 1\n" + b"x" * 10**7), "row 1.*: not a word"),
         ("a.bin", b"2 0\nthe of ", "line 1: not 1 vector or more of 1"),
         ("a.bin", b"1 1\nthe \0\0\0\0of \0\0\0\0", "row 1: not the last one"),
-        (
-            "a.bin",
-            b"1 1\nthe \0\0\0\x7f",
-            "row 1, the word 'the': not a word and 1 num",
-        ),
+        ("a.bin", b"1 1\nthe \0\0\0\x7f", "row 1, the word 'the': not a"),
         ("a.zip", b"PK", "damaged or cut short"),
         ("a.bin", b"3 2\nthe \0\0\0\0", "word2vec's binary form"),
         ("a.bin", b"nothing of the kind\n", "word2vec's binary form"),
         ("a.bin", b"99999999999 300\nthe ", "word2vec's binary form"),
-        (
-            "a.bin",
-            b"1 2\nthe " + np.float32([1, np.nan]).tobytes(),
-            "the word 'the': not a",
-        ),
+        ("a.bin", b"1 2\nthe " + np.float32([1, np.nan]).tobytes(), "the word 'the'"),
         ("a.zip", encrypted("a.txt"), "encrypted"),
     ],
 )

@@ -99,7 +99,7 @@ def test_options_that_make_no_sense_are_a_user_error():
 def test_vectors_that_are_all_zero_are_refused_by_file_and_word(tmp_path):
     (tmp_path / "zero.txt").write_text("the 0 0\ncat 0 0\ndog 0 1\n")
     source = [str(tmp_path / "zero.txt")]
-    with pytest.raises(UserError, match=r"zero\.txt: those of 'the' and of all other words found are zero"):
+    with pytest.raises(UserError, match=r"zero\.txt.*'the'.*zero"):
         load_word_vectors(source, Vocabulary(["cat", "the", "absent"]))
     assert load_word_vectors(source, Vocabulary(["cat", "dog"])).known.tolist() == [False, False, True, True]
     # A service asks for the few words of a question that are new.
@@ -156,19 +156,10 @@ def test_short_names_stand_for_several_sources(files, monkeypatch):
     np.testing.assert_array_equal(one.matrix, two.matrix)
 
 
-@pytest.mark.parametrize(
-    ("name", "short"),
-    [
-        ("glove-6b-50d+glove.6B.100d.subset+spacy-md.300d.subset", "glove+spacy-450d"),
-        (
-            "glove-6b-50d+glove.6B.100d.subset+spacy-md.300d.subset+identity150",
-            "glove+spacy-450d+identity150",
-        ),
-        ("glove-6b-50d", "glove-6b-50d"),
-    ],
-)
-def test_names_are_shortened(name, short):
-    assert short_name(name) == short
+def test_names_are_shortened():
+    name = "glove-6b-50d+glove.6B.100d.subset+spacy-md.300d.subset+identity150"
+    assert short_name(name) == "glove+spacy-450d+identity150"
+    assert short_name("glove-6b-50d") == "glove-6b-50d"
 
 
 def test_installed_vectors_are_the_same_however_often_they_are_asked_for():

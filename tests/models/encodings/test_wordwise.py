@@ -78,13 +78,10 @@ def test_texts_may_be_cut_out_of_what_was_projected(build):
 
 
 @pytest.mark.parametrize("build", [ap_cnn, ap_bilstm])
-def test_half_precision_comes_out_in_half_precision(build):
+def test_half_precision_comes_out_in_half_precision(build, set_policy):
     rng = np.random.default_rng(4)
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    try:
-        model = made(build, rng)
-    finally:
-        keras.config.set_dtype_policy("float32")
+    set_policy("mixed_bfloat16")
+    model = made(build, rng)
     words = random_words(rng, 4, 6)
     (states, _), (expected, _) = (
         model.encoding(*model.encoding.project(words)),

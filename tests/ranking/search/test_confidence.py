@@ -58,7 +58,7 @@ def test_a_foreign_question_has_no_good_answer(faq, command):
     pd.testing.assert_frame_equal(every.drop(columns="confidence"), before)
     assert every["confidence"].idxmax() == 0
     ran = command("search", faq.folder, FOREIGN[1], "--min-confidence", 0.5)
-    assert ran.code == 0 and ran.out == "No good answer.\n"
+    assert ran.code == 0 and ran.out.count("\n") == 1 and "good answer" in ran.out
     words = command("search", faq.folder, ASKED["question"][0], "-k", 1).out.split()
     assert 0.5 < float(words[1]) <= 1 and float(words[2]) > 1
 

@@ -2,6 +2,7 @@
 
 import copy as copying
 import json
+import shutil
 import subprocess
 import sys
 
@@ -39,10 +40,11 @@ SEARCH = """
 import pathlib, sys
 from answer_ranking.base.errors import UserError
 from answer_ranking.ranking.search.index import AnswerIndex
-try:
-    AnswerIndex.open(sys.argv[1]).search("w1 w2", k=1000, first_stage="bm25")
-except UserError as error:
-    print(error)
+for folder in sys.argv[1:]:
+    try:
+        AnswerIndex.open(folder).search("w1 w2", k=1000, first_stage="bm25")
+    except UserError as error:
+        print(error)
 status = pathlib.Path("/proc/self/status")
 print(status.read_text().split("VmHWM:")[1].split()[0] if status.exists() else 0)
 """
@@ -83,22 +85,23 @@ def bomb(kind, n):
     return pa.DictionaryArray.from_arrays(recurs, [LONG]), {**options, "row_group_size": rows}
 
 
-@pytest.mark.parametrize("kind", ["dictionary", "prefixes", "groups", "fixed", "plain", "lists"])
-def test_a_text_that_recurs_is_refused_before_it_is_expanded(copy, kind):
-    paths = sorted(copy.rglob("texts.parquet"), key=lambda path: -path.stat().st_size)
-    # All segments have columns of the same types.
-    for path in paths if kind in ("fixed", "lists") else paths[:1]:
-        table = pq.read_table(path)
-        column, options = bomb(kind, len(table))
-        table = table.set_column(table.schema.get_field_index("topic"), "topic", column)
-        pq.write_table(table, path, **options)
-        assert path.stat().st_size < 2**20
-    resigned(copy)
-    words = [sys.executable, "-c", SEARCH, str(copy)]
-    error, kilobytes = subprocess.run(
-        words, stdout=subprocess.PIPE, text=True, check=True
-    ).stdout.splitlines()
-    assert "texts.parquet is damaged" in error and "Build the index again" in error
+def test_a_text_that_recurs_is_refused_before_it_is_expanded(index_folder, tmp_path):
+    folders = []
+    for kind in ("dictionary", "prefixes", "groups", "fixed", "plain", "lists"):
+        folders.append(shutil.copytree(index_folder, tmp_path / kind))
+        paths = sorted(folders[-1].rglob("texts.parquet"), key=lambda path: -path.stat().st_size)
+        # All segments have columns of the same types.
+        for path in paths if kind in ("fixed", "lists") else paths[:1]:
+            table = pq.read_table(path)
+            column, options = bomb(kind, len(table))
+            table = table.set_column(table.schema.get_field_index("topic"), "topic", column)
+            pq.write_table(table, path, **options)
+            assert path.stat().st_size < 2**20
+        resigned(folders[-1])
+    done = subprocess.run([sys.executable, "-c", SEARCH, *folders], stdout=subprocess.PIPE, text=True)
+    *errors, kilobytes = done.stdout.splitlines()
+    for folder, error in zip(folders, errors, strict=True):
+        assert str(folder) in error and "texts.parquet is damaged" in error
     assert int(kilobytes) < 800_000
 
 

@@ -105,27 +105,29 @@ def test_neighbours_that_float32_confuses_are_told_apart():
         assert rows.tolist() == np.argsort(points.distances(question), kind="stable")[:10].tolist()
 
 
-def quantised_points(points, folder):
+@pytest.fixture(scope="module")
+def quantised_points(tmp_path_factory):
+    """Points, and what an index of very many answers keeps of them."""
+    points, folder = Array(np.linspace(0.3, 0.7, 50)), tmp_path_factory.mktemp("quantised")
     quantiser = quantised.train_quantiser(points, "hyperbolic")
     codes = (quantised.quantise((quantiser, "hyperbolic"), block) for block in points.blocks())
     quantised.write_quantised(folder, quantiser, codes)
-    return quantised.QuantisedPoints(folder, len(points), "hyperbolic")
+    return points, quantised.QuantisedPoints(folder, len(points), "hyperbolic")
 
 
-def test_a_filter_that_leaves_far_points_finds_them_all(tmp_path):
-    points = Array(np.linspace(0.3, 0.7, 50))
+def test_a_filter_that_leaves_far_points_finds_them_all(quantised_points):
+    points, codes = quantised_points
     question = points.questions[:1]
     far = np.argsort(points.distances(question[0]))[-200:]
     keep = np.zeros(len(points), bool)
     keep[far] = True
-    chosen = quantised_points(points, tmp_path).choose(question, 10, keep)[0]
+    chosen = codes.choose(question, 10, keep)[0]
     assert set(chosen[chosen >= 0]) == set(far)
 
 
-def test_recall_of_quantised_points(tmp_path, monkeypatch):
+def test_recall_of_quantised_points(quantised_points, monkeypatch):
     monkeypatch.setattr(quantised, "_PROBED_SHARE", 1)  # Points without neighbourhoods lie in any list.
-    points = Array(np.linspace(0.3, 0.7, 50))
-    codes = quantised_points(points, tmp_path)
+    points, codes = quantised_points
     search = nearest_points.NearestPoints(points, "hyperbolic", codes, 5000)
     found = search.nearest(points.questions, 10, points.score)
     hits = [
@@ -359,10 +361,7 @@ def test_a_search_while_another_thread_adds_sees_one_state(copy, stub):
         ({"topic": ["x"]}, r"no column is called candidate, answer, text \(found: topic\)"),
         ({"answer": ["a", " "]}, "row 2: the candidate is empty"),
         ({"answer": ["a", None]}, "row 2: the candidate is empty"),
-        (
-            {"answer": ["a", "b", "c"], "candidate_id": ["x", "x", "y"]},
-            "more than one row has the candidate_id 'x'",
-        ),
+        ({"answer": ["a", "b", "c"], "candidate_id": ["x", "x", "y"]}, "more than one row .* 'x'"),
         ({"answer": ["a"], "candidate_id": ["x y"]}, "white space"),
         ({"answer": ["a"], "Answer": ["b"]}, "occurs twice"),
     ],
@@ -372,22 +371,8 @@ def test_tables_that_cannot_be_indexed(tmp_path, table, message):
         AnswerIndex.build(None, pd.DataFrame(table), tmp_path / "index")
 
 
-@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "parquet"])
-def test_tables_from_files_keep_all_columns(tmp_path, suffix):
-    table = pd.DataFrame(
-        {"question": ["who?", "when?"], "Answer": ["ann wrote", "noon"], "place": ["a", "b"]}
-    )
-    path = tmp_path / f"faq.{suffix}"
-    {
-        "csv": lambda: table.to_csv(path, index=False, sep=";"),
-        "tsv": lambda: table.to_csv(path, index=False, sep="\t"),
-        "jsonl": lambda: table.to_json(path, orient="records", lines=True),
-        "parquet": lambda: table.to_parquet(path),
-    }[suffix]()
-    found = AnswerIndex.build(None, path, tmp_path / "index").search("noon")
-    assert found[["candidate_id", "candidate", "indexed_question", "place"]].to_numpy().tolist() == [
-        ["c2", "noon", "when?", "b"]
-    ]
+def asked_as(*ids):
+    return pd.DataFrame({"question_id": ids, "question": ["x", "y"]})
 
 
 @pytest.mark.parametrize(
@@ -399,14 +384,8 @@ def test_tables_from_files_keep_all_columns(tmp_path, suffix):
         ({"k": 0}, "k must be at least 1"),
         ({"first_stage": "bm52"}, "no first stage 'bm52'"),
         ({"where": {"colour": "red"}}, "no column 'colour'"),
-        (
-            {"questions": pd.DataFrame({"question_id": ["a", "a"], "question": ["x", "y"]})},
-            "row 2: the question_id 'a' had another question before",
-        ),
-        (
-            {"questions": pd.DataFrame({"question_id": ["a", None], "question": ["x", "y"]})},
-            "row 2: the question_id is empty",
-        ),
+        ({"questions": asked_as("a", "a")}, "row 2: the question_id 'a'"),
+        ({"questions": asked_as("a", None)}, "row 2: the question_id is empty"),
         ({"where": {"year": "late"}}, "cannot be compared with 'late'"),
         ({"where": {"year": 10**30}}, f"cannot be compared with {10**30}"),
     ],
@@ -449,10 +428,6 @@ def test_an_index_that_is_there_is_opened_if_that_will_do(copy, answers, tmp_pat
         AnswerIndex.build(None, other, copy)
     assert len(AnswerIndex.build(None, other, copy, exist_ok=True)) == len(answers)
     assert len(AnswerIndex.build(None, other, tmp_path / "new", exist_ok=True)) == 1
-
-
-def test_k_beyond_the_index_gives_all(index):
-    assert len(index.search("w1", k=10**6)) == 1000
 
 
 def test_odd_values_of_further_columns(stub, tmp_path):

@@ -3,9 +3,10 @@
 from dataclasses import replace
 
 import pytest
+from made_records import made_record
 
 from answer_ranking.data_prep import Tokenizer, UserError, load_dataset
-from answer_ranking.evaluation.records import ResultRecord, save_record
+from answer_ranking.evaluation.records import save_record
 from answer_ranking.reproduce.studies.accuracy_by_length import Config, accuracy_figure, main
 
 
@@ -14,27 +15,17 @@ def config(tmp_path):
     """Records of two models and of a variant on the sample, all of whose questions count."""
     ids = load_dataset("sample").test["question_id"].unique().tolist()
     half = [float(number % 2) for number in range(len(ids))]
-    record = ResultRecord(
+    record = made_record(
         paper="attentive_pooling",
         dataset="sample",
-        protocol="filtered",
-        split="test",
         model="AP-CNN",
-        seeds=[0, 1],
         metrics={"p@1": {"mean": 0.75, "ci95": 3.18, "per_seed": [1.0, 0.5]}},
-        parameters=1,
-        seconds_per_epoch=None,
-        command="python reproduce/attentive_pooling_wikiqa.py",
         per_question={"question_ids": ids, "p@1": [[1.0] * len(ids), half]},
         main=True,
     )
-    other = replace(
-        record,
-        model="QA-CNN",
-        seeds=[0],
-        metrics={"p@1": {"mean": 0.5, "ci95": None, "per_seed": [0.5]}},
-        per_question={"question_ids": ids, "p@1": [half]},
-    )
+    one_seed = {"mean": 0.5, "ci95": None, "per_seed": [0.5]}
+    by_question = {"question_ids": ids, "p@1": [half]}
+    other = replace(record, model="QA-CNN", seeds=[0], metrics={"p@1": one_seed}, per_question=by_question)
     for number, each in enumerate([other, record, replace(other, model="AP-BiLSTM", main=False)]):
         save_record(each, tmp_path / "results" / f"{number}.json")
     return Config(dataset="sample", results=tmp_path / "results", output=tmp_path / "a.png")

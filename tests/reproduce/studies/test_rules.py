@@ -35,14 +35,11 @@ def rows_of(real):
 def test_records_hold_what_was_measured_and_printed(tmp_path, capsys):
     main(Config(dataset="sample", tie_seeds=3, record="rules/sample", results=tmp_path))
     printed = capsys.readouterr().out
-    assert re.search(r"sample, test: \d+ questions with a correct answer", printed)
     records = {record.model: record for record in load_records(tmp_path)}
     assert set(records) == {"Random", "RR", "WO", "WO+RR", "IDF-WO", "BM25"}
     assert {name for name, record in records.items() if record.main} == {"Random", "RR", "WO", "WO+RR"}
     speeds = {name: record.questions_per_second for name, record in records.items()}
     assert speeds["Random"] is None and speeds["RR"] is None and speeds["WO"] > speeds["BM25"] > 0
-    files = {path.name for path in (tmp_path / "rules").iterdir()}
-    assert files == {f"sample-{name}.json" for name in ("random", "rr", "wo", "wo+rr", "idf-wo", "bm25")}
     dataset = load_dataset("sample")
     for split, key in (("test", "metrics"), ("dev", "metrics_dev")):
         measured = measure_rules(getattr(dataset, split), dataset.description, 3)
@@ -53,7 +50,6 @@ def test_records_hold_what_was_measured_and_printed(tmp_path, capsys):
             assert (record.paper, record.parameters) == ("cosinet", 0)
     for name in ("Random", "WO", "BM25", "IDF-WO"):
         assert re.search(rf"^{re.escape(name)} +0\.\d{{4}}", printed, re.MULTILINE)
-    assert "against the correct answer" in records["WO"].notes
     assert "mean over 3 orders" in records["WO"].notes
     # The sample was written so that shared words alone do not solve it.
     assert records["WO"].metrics["map"]["mean"] <= 0.75

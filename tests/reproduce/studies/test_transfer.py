@@ -50,7 +50,7 @@ def test_larger_draws_hold_the_smaller_ones_and_seeds_differ(data):
     assert draws[3, 0] < draws[9, 0] and draws[3, 1] < draws[9, 1] and draws[9, 0] != draws[9, 1]
     few = drawn(data, 3, 0)
     assert few.train.counts_under("answerable").all()
-    assert few.dev is data.dev and drawn(data, None, 0) is data
+    assert few.dev is data.dev
     assert few.word_embedding is data.word_embedding  # one copy in memory, however many draws
 
 
@@ -134,13 +134,9 @@ def test_what_the_user_can_mend(tmp_path):
         checked("--embeddings", "task-skipgram-100d")
     with pytest.raises(UserError, match="have different words"):
         checked("--model", "ap-cnn", "--train-word-vectors")
-    recorded = {"dataset": "wikiqa", "seeds": 6, "conditions": []}
-    save_study(recorded, tmp_path / "transfer" / "a.json")
+    save_study({"dataset": "wikiqa", "seeds": 6, "conditions": []}, tmp_path / "transfer" / "a.json")
     with pytest.raises(UserError, match="seeds: 6"):
         checked("--record", "transfer/a")
-    with pytest.raises(UserError, match="is a record of wikiqa"):
-        checked("--record", "transfer/a", "--seeds", "6", "--dataset", "trecqa")
-    assert checked("--record", "transfer/a", "--seeds", "6").path == tmp_path / "transfer" / "a.json"
     for options in ({"questions": (30, 10)}, {"questions": (0, 10)}, {"rate_factors": (1.0, np.inf)}):
         with pytest.raises(UserError, match="must rise from above 0"):
             TransferOptions(**options)
