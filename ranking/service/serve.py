@@ -1,5 +1,6 @@
 """The command `answer-ranking serve`: the page and the service on this machine."""
 
+import gc
 import os
 import socket
 import sys
@@ -81,6 +82,9 @@ def serve(
         )
         set_up_logs(options.log_level)
         _leave_processors()
+        # What is loaded stays: looking through it for garbage would stop all requests for half a second.
+        gc.collect()
+        gc.freeze()
         _allow_descriptors()
         print(f"http://{address}/ (stop with Ctrl-C)", flush=True)
         with suppress(KeyboardInterrupt):  # the way in which it is stopped
