@@ -137,6 +137,8 @@ def collected(index: dict[str, Any], points: dict[str, Any], spread: dict[str, A
     new = "search, 1M, new question to ten answers"
     why = {
         "search, 1M, points in memory": causes.of_points(points),
+        "search of 200,000": causes.of_first(points["first"]),
+        "index: texts a second": causes.of_encoding(index["encoding"]),
         f"{new}, median": causes.of_question(parts, 0.5),
         f"{new}, p95": causes.of_question(parts, 0.95),
         "rank: texts a second": causes.of_long_list(index["long_list"]),
@@ -181,7 +183,9 @@ def measure_index(folder: Path) -> dict[str, Any]:
     index = AnswerIndex.build(ranker, folder / "answers.parquet", folder / "index")
     build_seconds, build_peak = time.perf_counter() - start, peak_mib() * 2**20
     texts = pd.read_parquet(folder / "answers.parquet")["answer"].head(20_000).tolist()
-    encoding = seconds(partial(ranker.encode_document, texts))
+    spent = Counter[str]()
+    with causes.watched(spent, ("words", ranker.open_vocabulary, "encode")):
+        encoding = seconds(partial(ranker.encode_document, texts))
     searches = {}
     for stage in ("nearest", "bm25", "both"):
         search = partial(index.search, k=K, first_stage=stage)
@@ -201,6 +205,7 @@ def measure_index(folder: Path) -> dict[str, Any]:
         "build_seconds": build_seconds,
         "build_peak_bytes": int(build_peak),
         "texts_encoded_per_second": len(texts) / encoding,
+        "encoding": {"texts": len(texts), "seconds": encoding, **spent},
         "long_list": ranked_list(folder),
         "shell": from_the_shell(folder / "index", questions[0]),
         "bytes_on_disk": bytes_of_kinds(folder / "index"),
@@ -316,9 +321,10 @@ def measure_points(folder: Path, norms: tuple[float, float] | None) -> dict[str,
         "threads": faiss.omp_get_max_threads(),
     }
     first = Points(points.points(slice(0, FIRST)))
-    of_first = measured(in_use(folder, first), exact(first, questions))
+    with_codes = partial(with_time_of_codes, n_questions=len(questions))
+    of_first = with_codes(in_use(folder, first), partial(measured, truth=exact(first, questions)))
     figures["first"] = {"points": len(first), **of_first}
-    figures |= swept(folder, points, partial(measured, truth=truth), len(questions))
+    figures |= swept(folder, points, partial(measured, truth=truth), with_codes)
     if norms is None:
         sweep = list(stock(points, questions, truth))
         as_good = [row for row in sweep if row["recall_at_10"] >= 0.997]
@@ -352,17 +358,27 @@ def in_use(folder: Path, points: Points) -> NearestPoints:
     return NearestPoints(points, "hyperbolic", read, len(points))
 
 
+def with_time_of_codes(
+    search: NearestPoints, measured: Callable[[NearestPoints], dict[str, float]], n_questions: int
+) -> dict[str, float]:
+    """Measure a search, and the milliseconds that its quantised points take of each question."""
+    spent = Counter[str]()
+    with causes.watched(spent, ("codes", search._quantised, "choose")):
+        figures = measured(search)
+    return {**figures, "codes_ms": 1e3 * spent["codes"] / n_questions}
+
+
 def swept(
-    folder: Path, points: Points, measured: Callable[[NearestPoints], dict], n_questions: int
+    folder: Path,
+    points: Points,
+    measured: Callable[[NearestPoints], dict],
+    with_codes: Callable[..., dict[str, float]],
 ) -> dict[str, Any]:
     """Measure the search in quantised points under all settings; `chosen` are those in use."""
     start = time.perf_counter()
     search = in_use(folder, points)
     figures: dict[str, Any] = {"quantised_in_seconds": time.perf_counter() - start, "sweep": []}
-    spent = Counter[str]()
-    with causes.watched(spent, ("codes", search._quantised, "choose")):
-        figures["chosen"] = measured(search)
-    figures["codes_ms"] = 1e3 * spent["codes"] / n_questions
+    figures["chosen"] = with_codes(search, measured)
     own = quantised._CHOSEN, quantised._SCANNED, quantised._PROBED_SHARE
     quantised._SCANNED = 0
     for compared, share in SETTINGS:
