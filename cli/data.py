@@ -37,12 +37,12 @@ def get(dataset: Name, data_home: str | None = None) -> None:
     for file in description.files:
         if file.path in paths:
             known = file.sha256 or (file.substitute and file.substitute.sha256)
-            state = "checksum right" if known else "there (no checksum is known)"
+            state = "checksum matches" if known else "found (no published checksum)"
             print(f"{paths[file.path]}: {state}")
         else:
             variants = ", ".join(file.variants)
             print(f"{file.path}: absent. Only the training set {variants} needs it.")
-    complete = "complete" if len(paths) == len(description.files) else "there, but for that"
+    complete = "complete" if len(paths) == len(description.files) else "complete except for the files above"
     about = f"Source: {description.source}. Licence: {description.licence}."
     print(f"{description.title} is {complete}. {about}")
 

@@ -55,19 +55,19 @@ class IndexOptions:
     """Split answers into passages of at most so many characters; a search finds of each answer the best one.
     Unless given, answers stay whole."""
     question_column: str = "question"
-    """How the table calls its column of questions."""
+    """The table's column of questions."""
     candidate_column: str | None = None
-    """How it calls its column of answers."""
+    """The table's column of answers."""
     sheet: str | None = None
     """The sheet to read of an Excel file; unless given, the first that is not hidden."""
     add: bool = False
-    """Add the answers to an index that is there; all are added, or none."""
+    """Add the answers to an existing index; all are added, or none."""
     keep_duplicates: bool = False
     """With --add, add answers, too, that the index has already with the same question."""
     replace: bool = False
-    """Add the answers in the place of those of the same candidate_id."""
+    """Replace answers with the same candidate_id, and add the others."""
     delete: bool = False
-    """Delete answers from an index that is there: those of the table's column candidate_id, or of the lines
+    """Delete answers from an existing index: those of the table's column candidate_id, or of the lines
     of a .txt file, or those of --where."""
     where: Where = ()
     """With --delete, the answers of which this holds, such as "year<2001"; see search."""
@@ -173,8 +173,8 @@ def search(
         where: only answers of which this holds, such as topic=travel; may be repeated. Conditions are =, !=,
             <, <=, > and >= with a value, and 'topic is missing' or 'topic is not missing'. All must hold, but
             values that one column may equal are alternatives.
-        min_confidence: only answers that are at least so sure, from 0 to 1; an index knows how sure they are
-            where it was built with --pipeline.
+        min_confidence: only answers with at least this confidence, from 0 to 1; an index gives one where it
+            was built with --pipeline.
         output: the file to write, .run (a TREC run file), .csv, .xlsx or .jsonl; else all is printed.
     """
     if (question is None) == (questions is None):

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,6 +52,12 @@ class TrainingData(EncodedDataset):
     """The word vectors in which a trained ranker finds other words."""
     embeddings_home: Path | None = None
     """The folder of their files; None for QA_EMBEDDINGS_HOME and the user's cache."""
+    divided: "TrainingData | None" = None
+    """The data of which these are a part, with which they share the layer of word vectors."""
+
+    def with_splits(self, **splits: EncodedSplit) -> "TrainingData":
+        """Put other splits in the place of those of the same names."""
+        return replace(self, splits={**self.splits, **splits}, divided=self)
 
     @property
     def title(self) -> str:
@@ -75,7 +81,10 @@ class TrainingData(EncodedDataset):
 
     @cached_property
     def word_embedding(self) -> "keras.layers.Layer":
-        """The layer of word vectors, shared by the models of all seeds."""
+        """The layer of word vectors, shared by the models of all seeds, and of all parts of the data."""
+        # TensorFlow keeps what a traced step refers to: of layers of their own, 100 MB each would stay.
+        if self.divided is not None:
+            return self.divided.word_embedding
         matrix = self.word_vectors.matrix
         if isinstance(matrix, TokenVectors):
             from answer_ranking.models.encodings.contextual_words import ContextualWords

@@ -57,15 +57,19 @@ class Study:
             remove_leftovers(folder)
         wanted = [(as_json(condition), seed) for condition in conditions for seed in seeds]
         # What another process measures just now is left to it, and waited for in the end.
-        for wait in (True,) if self.in_turn else (False, True):
-            kept = read_rows(self.rows)
-            for condition, seed in wanted:
-                if find_row(kept, condition, seed) is None:
-                    self._measure(condition, seed, wait)
+        if not self.in_turn:
+            self._measure_missing(wanted, wait=False)
+        self._measure_missing(wanted, wait=True)
         kept = read_rows(self.rows)
         rows = [find_row(kept, *each) for each in wanted]
         frame = pd.DataFrame(rows, dtype=object)
         return frame if "diverged" in frame else frame.assign(diverged=None)
+
+    def _measure_missing(self, wanted: Sequence[tuple[Condition, int]], wait: bool) -> None:
+        kept = read_rows(self.rows)
+        for condition, seed in wanted:
+            if find_row(kept, condition, seed) is None:
+                self._measure(condition, seed, wait)
 
     def best(self, frame: pd.DataFrame, column: str) -> Any:
         """Give the value of a column that is best on dev by the mean over its seeds; of equal ones the first.

@@ -1,6 +1,7 @@
 """The record of a study, which nothing smaller replaces."""
 
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,21 +62,26 @@ class StudyRecord:
     It is checked before the work and again when it is written, since another process may have written it.
     """
 
-    def __init__(self, path: Path | None, *arguments: Any, **options: Any):
-        """Take the arguments of `refuse_to_lose`, which says what is refused."""
+    def __init__(
+        self,
+        path: Path | None,
+        subject: Mapping[str, str],
+        extent: Extent,
+        extent_of: Callable[[dict[str, Any]], Extent] = _seeds,
+        needed: Collection[str] = ("seeds", "conditions"),
+    ):
+        """Check what is there, see `refuse_to_lose` for the arguments."""
         self.path = path
-        self._given = arguments, options
+        self._check = partial(
+            refuse_to_lose, subject=subject, extent=extent, extent_of=extent_of, needed=needed
+        )
         if path:
             check_writable(path.parent)
-            self._refuse(path)
+            self._check(path)
 
     def write(self, record: Mapping[str, Any]) -> None:
         """Write the record and say where it is."""
         if self.path:
-            self._refuse(self.path)
+            self._check(self.path)
             save_study(record, self.path)
             print(f"wrote {self.path}")
-
-    def _refuse(self, path: Path) -> None:
-        arguments, options = self._given
-        refuse_to_lose(path, *arguments, **options)

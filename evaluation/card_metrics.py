@@ -10,7 +10,9 @@ import pandas as pd
 from answer_ranking.evaluation.metrics import METRICS, mean_confidence_interval, questions_that_count
 from answer_ranking.evaluation.significance import holm_correction, paired_randomisation_test
 
-FUSION = 60
+RRF_CONSTANT = 60
+"""The constant of reciprocal rank fusion (Cormack et al., 2009)."""
+
 CARD_METRICS = METRICS[:3]
 
 
@@ -25,7 +27,7 @@ def fuse(question_ids: Sequence[str], *scores: np.ndarray) -> np.ndarray:
     """
     questions = pd.factorize(np.asarray(question_ids, object))[0]
     ranks = pd.DataFrame(np.transpose(scores)).groupby(questions).rank(ascending=False)
-    return (1 / (FUSION + ranks)).to_numpy().sum(axis=1)
+    return (1 / (RRF_CONSTANT + ranks)).to_numpy().sum(axis=1)
 
 
 def compare(tables: Mapping[str, pd.DataFrame], rule: str) -> dict[str, Any]:

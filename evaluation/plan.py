@@ -12,7 +12,7 @@ from answer_ranking.base.files import decode_text, read_content
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class PlannedComparison:
     """The question whether one side of a group is better than another."""
 
     question: str
@@ -42,7 +42,7 @@ class Group:
     may_widen: tuple[str, ...]
     fixed: Mapping[str, Any]
     sides: Mapping[str, Mapping[str, Any]]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[PlannedComparison, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +92,7 @@ def read_plan(path: str | Path) -> Plan:
         values = tomllib.loads(decode_text(content, path))
         groups = {}
         for name, group in values["groups"].items():
-            comparisons = tuple(Comparison(**each) for each in group.pop("comparisons"))
+            comparisons = tuple(PlannedComparison(**each) for each in group.pop("comparisons"))
             group["space"] = {name: _with_none(drawn) for name, drawn in group["space"].items()}
             groups[name] = Group(**_known(Group, group), comparisons=comparisons)
         own = {name: value for name, value in values.items() if name != "groups"}

@@ -100,9 +100,8 @@ class RuleComparison:
                 f"Use {rival}, which needs no training, until more questions decide: the difference between "
                 f"{self.model} and {rival} may be chance ({figures})."
             )
-        if ours > theirs:
-            return f"Use {self.model}: it ranks better than {rival}, and that is hardly chance ({figures})."
-        return f"Use {rival}: it ranks better than {self.model}, and that is hardly chance ({figures})."
+        better, worse = (self.model, rival) if ours > theirs else (rival, self.model)
+        return f"Use {better}: it ranks better than {worse}, and the difference is significant ({figures})."
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Header and rows of the metrics."""

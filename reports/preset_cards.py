@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from answer_ranking.evaluation.card_metrics import FUSION
+from answer_ranking.evaluation.card_metrics import RRF_CONSTANT
 from answer_ranking.evaluation.comparisons import SIGNIFICANT
 from answer_ranking.evaluation.metrics import strictest
 from answer_ranking.evaluation.records import read_studies
@@ -46,7 +46,7 @@ def card_page(card: Card) -> str:
         varied=varied,
         seen={each["title"]: each["seen"] for each in card["conditions"]},
         significant=SIGNIFICANT,
-        fusion=FUSION,
+        fusion=RRF_CONSTANT,
     )
     return f"{page}\n"
 

@@ -29,6 +29,7 @@ from tqdm import tqdm
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.files import atomic_write, check_writable
+from answer_ranking.base.ranges import check_range
 from answer_ranking.data_prep import Dataset, Vocabulary, load_dataset
 from answer_ranking.data_prep.encoded_split import count_words
 from answer_ranking.engine import TrainingData
@@ -44,7 +45,6 @@ from answer_ranking.reproduce.experiments.data_options import DataHome, DataOpti
 from answer_ranking.reproduce.experiments.options import Experiment
 from answer_ranking.reproduce.experiments.retrieval_task import indexed, make_task
 from answer_ranking.reproduce.experiments.run import Run, clean_command
-from answer_ranking.training.options import check_range
 
 DATA = DataOptions(dataset="squad-sent", variant="v1.1")
 CONTEXTUAL = replace(DATA, embeddings=("minilm",))

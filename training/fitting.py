@@ -56,7 +56,7 @@ def fit(
 
     Args:
         ranker: the model to train.
-        method: `Pairwise`, `Pointwise`, `Listwise` or `HardestNegative`, with the training data and options.
+        method: `Pairwise`, `Pointwise` or another of `METHODS`, with the training data and options.
         dev: the questions that choose the best epoch, by MAP over those with a correct answer.
         state: a file that keeps the state after every epoch; a training that finds its state there goes on.
         key: names the configuration; a state under another key is refused.

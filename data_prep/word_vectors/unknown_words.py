@@ -9,15 +9,16 @@ _NGRAMS = range(3, 6)
 _LONGEST = 100
 """Characters of a word that count: a hash of more takes time and tells no words apart."""
 
+_SCALE = 0.05
 # A short word has too many neighbours: one letter may differ from five letters on, two from nine on.
 _LETTERS_FOR_ONE, _LETTERS_FOR_TWO = 5, 9
 
 
-def hashed_vectors(words: Sequence[str], size: int, scale: float = 0.05) -> np.ndarray:
+def hashed_vectors(words: Sequence[str], size: int) -> np.ndarray:
     """Make vectors of words from their characters, float32 (words, size).
 
     A word's vector is the sum of the fixed random vectors of its character 3- to 5-grams and of itself, as
-    in fastText, brought to the expected norm of a normal vector of standard deviation `scale`. Equal words
+    in fastText, brought to the expected norm of a normal vector of standard deviation 0.05. Equal words
     have equal vectors, and words that share many n-grams near ones.
 
     Example:
@@ -30,7 +31,7 @@ def hashed_vectors(words: Sequence[str], size: int, scale: float = 0.05) -> np.n
         total = np.zeros(size, np.float32)
         for ngram in _ngrams(word[:_LONGEST]):
             total += drawn_vector(ngram, b"ngram", size)
-        vectors[row] = total / np.linalg.norm(total) * (scale * size**0.5)
+        vectors[row] = total / np.linalg.norm(total) * (_SCALE * size**0.5)
     return vectors
 
 

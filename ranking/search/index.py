@@ -188,7 +188,7 @@ class AnswerIndex:
             where: only answers whose columns have the given value, or one of the given list; or a list of
                 conditions that must all hold, such as "topic=law", "topic!=law", "year>=2001", "note is
                 missing" or "note is not missing".
-            min_confidence: only answers that are at least so sure, from 0 to 1.
+            min_confidence: only answers with at least this confidence, from 0 to 1.
 
         Returns:
             The columns `question_id`, `question`, `rank` (from 1), `score` (that of the ranker which came

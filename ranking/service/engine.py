@@ -19,6 +19,7 @@ from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.search.answers import QUESTION
 from answer_ranking.ranking.search.first_stages import parts_of
 from answer_ranking.ranking.search.index import AnswerIndex
+from answer_ranking.ranking.search.manifest import NAME
 from answer_ranking.ranking.service.batches import Batches
 from answer_ranking.ranking.service.schemas import Answer, Answers, SearchRequest
 
@@ -112,7 +113,7 @@ class Engine:
 
     def _stamp(self) -> tuple[int, int] | None:
         try:
-            found = (self._folder / "manifest.json").stat() if self._folder else None
+            found = (self._folder / NAME).stat() if self._folder else None
         except OSError:
             return None
         return None if found is None else (found.st_mtime_ns, found.st_size)

@@ -9,6 +9,9 @@ ACCESS = "answer_ranking.access"
 """The logger of requests, at the level "info"."""
 
 
+_SECONDS = 60.0
+
+
 class Repeats(logging.Filter):
     """Lets what one line of the code says pass once a minute, with the number of those left out.
 
@@ -19,9 +22,8 @@ class Repeats(logging.Filter):
         (True, False)
     """
 
-    def __init__(self, seconds: float = 60.0):
+    def __init__(self) -> None:
         super().__init__()
-        self.seconds = seconds
         self._seen: dict[tuple, tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -30,7 +32,7 @@ class Repeats(logging.Filter):
         place = (record.pathname, record.lineno, kind)
         now = time.monotonic()
         last, left_out = self._seen.get(place, (float("-inf"), 0))
-        if now - last < self.seconds:
+        if now - last < _SECONDS:
             self._seen[place] = (last, left_out + 1)
             return False
         self._seen[place] = (now, 0)

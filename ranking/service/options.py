@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from answer_ranking.training.options import check_range
+from answer_ranking.base.ranges import check_range
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,7 +31,7 @@ class SearchRequest(Asked):
     where: dict[str, Any] = Field(default={}, description="Columns, each with the value or values to have.")
     columns: list[str] | None = Field(default=None, description="The columns to give; unless given, all.")
     min_confidence: float = Field(
-        default=0, ge=0, le=1, description="Only answers that are so sure; for an index that has learnt it."
+        default=0, ge=0, le=1, description="Only answers with at least this confidence."
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation.comparisons import values_by_search
-from answer_ranking.evaluation.plan import Comparison, Plan
+from answer_ranking.evaluation.plan import Plan, PlannedComparison
 from answer_ranking.evaluation.records import ResultRecord, read_record
 from answer_ranking.evaluation.significance import CrossedTest, crossed_test, holm_correction
 from answer_ranking.reports.pages import render
@@ -22,7 +22,7 @@ class Planned:
 
     group: str
     data: str
-    comparison: Comparison
+    comparison: PlannedComparison
     means: tuple[float, float] | None = None
     test: CrossedTest | None = None
     p: float | None = None

@@ -3,7 +3,6 @@
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.data_prep.encoded_split import EncodedSplit, join_splits
+from answer_ranking.data_prep.encoded_split import join_splits
 from answer_ranking.engine import Seed, Study, TrainingData
 from answer_ranking.engine.study import Condition, Row, as_json, outcome, read_rows
 from answer_ranking.engine.training_run import as_before, key_of
@@ -170,17 +169,6 @@ def median_stop(trials: Sequence[Mapping[str, Any]]) -> "keras.callbacks.Callbac
     return MedianStop()
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Fold(TrainingData):
-    """A fold of other data: its splits are its own, and its word vectors are shared."""
-
-    whole: TrainingData
-
-    @cached_property
-    def word_embedding(self) -> "keras.layers.Layer":
-        return self.whole.word_embedding
-
-
 def folds_of(data: TrainingData, folds: int) -> list[TrainingData]:
     """Divide the questions of train and dev at random: each part is dev of one fold, the rest its train.
 
@@ -191,13 +179,8 @@ def folds_of(data: TrainingData, folds: int) -> list[TrainingData]:
         return [data]
     joined = join_splits(data.train, data.dev)
     part = np.random.default_rng(0).permutation(joined.n_questions) % folds
-    found: list[TrainingData] = []
+    found = []
     for number in range(folds):
-        splits: dict[str, EncodedSplit] = {
-            **data.splits,
-            "train": joined.keep_questions(part != number),
-            "dev": joined.keep_questions(part == number),
-        }
-        values = {name: getattr(data, name) for name in data.__dataclass_fields__}
-        found.append(_Fold(**{**values, "splits": splits}, whole=data))
+        train, dev = joined.keep_questions(part != number), joined.keep_questions(part == number)
+        found.append(data.with_splits(train=train, dev=dev))
     return found

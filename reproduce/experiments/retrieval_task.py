@@ -11,6 +11,7 @@ import pandas as pd
 from answer_ranking.data_prep import Dataset
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.search.index import AnswerIndex
+from answer_ranking.ranking.search.manifest import NAME
 
 APART = ("squad-sent",)
 """Data sets whose splits have a collection each; the others have one of the texts of all splits."""
@@ -71,7 +72,7 @@ def indexed(ranker: Ranker | None, task: Task, split: str, folder: Path) -> Answ
     answers = task.answers[split]
     collection = split if task.dataset.description.name in APART else "all"
     folder /= f"index-{collection}-{content_hash(answers)}"
-    if (folder / "manifest.json").exists():
+    if (folder / NAME).exists():
         index = AnswerIndex.open(folder)
         if ranker is not None:
             index.ranker = ranker

@@ -20,6 +20,7 @@ import tyro
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import check_writable
+from answer_ranking.base.ranges import check_range
 from answer_ranking.engine import Seed, Study, StudyRecord, TrainingData
 from answer_ranking.engine.study import Condition, present
 from answer_ranking.engine.training_run import key_of
@@ -37,7 +38,7 @@ from answer_ranking.reproduce.experiments.options import (
     figures_folder,
 )
 from answer_ranking.reproduce.experiments.run import facts, train
-from answer_ranking.training.options import Eq9, check_range
+from answer_ranking.training.options import Eq9
 
 ConditionName = Literal[Eq9, "cosineqa"]
 """A reading of Eq. 9, or CosineQA."""

@@ -4,11 +4,11 @@
     python reproduce/studies/equal_budget.py --model ctrn --variant TRAIN --record fair/trecqa-train/ctrn
 
 A trial is one training, with options drawn at random: those that all models share (`SHARED`, and factors on
-learning rate and batch size), and the model's own (`SPACE` in reproduce/experiments/). The values of earlier
-searches are none of them: these were of unequal length. The same number of a trial draws the same shared
-options for every model. An option that is drawn cannot be given. A trial stops early once its best dev MAP is
-below the median of the trials before. The best trial on dev is trained with fresh seeds, which are scored on
-test. Without --record nothing is scored on test.
+learning rate and batch size), and the model's own (`space` of its entry in models/catalogue/). The values of
+earlier searches are none of them: these were of unequal length. The same number of a trial draws the same
+shared options for every model. An option that is drawn cannot be given. A trial stops early once its best
+dev MAP is below the median of the trials before. The best trial on dev is trained with fresh seeds, which
+are scored on test. Without --record nothing is scored on test.
 
 A search that was interrupted goes on, and one with more --trials adds to it. Seconds are those of the
 processor, which do not depend on what else the machine does.
@@ -19,12 +19,12 @@ from typing import Any
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
+from answer_ranking.base.ranges import check_range
 from answer_ranking.models.catalogue import CATALOGUE, Entry
 from answer_ranking.reproduce.experiments.data_options import data_options_of
 from answer_ranking.reproduce.experiments.options import TRIALS, Experiment, StudyOptions, parse
 from answer_ranking.reproduce.experiments.random_search import RandomSearch
 from answer_ranking.reproduce.experiments.run import Run, slug
-from answer_ranking.training.options import check_range
 
 SHARED = {
     "l2": (0.0, 1e-6, 1e-5, 1e-4),

@@ -24,6 +24,7 @@ import numpy as np
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import check_writable
+from answer_ranking.base.ranges import check_range
 from answer_ranking.data_prep.dataset import find_description
 from answer_ranking.data_prep.encoded_split import count_words
 from answer_ranking.engine import Seed, StudyRecord
@@ -42,7 +43,6 @@ from answer_ranking.reproduce.experiments.options import (
     recorded_presets,
 )
 from answer_ranking.reproduce.experiments.run import facts, train
-from answer_ranking.training.options import check_range
 
 if TYPE_CHECKING:
     import keras

@@ -34,12 +34,14 @@ import tyro
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import locked_folder
+from answer_ranking.base.ranges import check_range
 from answer_ranking.data_prep import load_dataset
 from answer_ranking.data_prep.dataset import find_description
 from answer_ranking.data_prep.word_vectors.encoder_folder import is_encoder
 from answer_ranking.engine import Seed, Study, StudyRecord, TrainingData
 from answer_ranking.engine.study import Condition
 from answer_ranking.engine.training_run import key_of, training_key
+from answer_ranking.evaluation.card_metrics import RRF_CONSTANT
 from answer_ranking.evaluation.records import without_paths
 from answer_ranking.evaluation.retrieval_metrics import BASELINE, compare, measure
 from answer_ranking.evaluation.runs import read_run, write_run
@@ -65,10 +67,9 @@ from answer_ranking.reproduce.experiments.retrieval_task import (
 )
 from answer_ranking.reproduce.experiments.run import clean_command, train
 from answer_ranking.reproduce.presets import scores_of
-from answer_ranking.training.options import check_range
 
 SPLITS = ("dev", "test")
-FUSION = "BM25 and HyperQA"
+FUSED = "BM25 and HyperQA"
 DEPTHS = (10, 30, 100)
 _TIMED = 50
 
@@ -181,7 +182,7 @@ def fused_by_ranks(index: AnswerIndex, asked: pd.DataFrame) -> pd.DataFrame:
     An index fuses scores. The study keeps to ranks, as it was planned.
     """
     found = pd.concat([index.search(asked, FIRST, stage) for stage in ("nearest", "bm25")])
-    sums = (1 / (60 + found["rank"])).groupby([found["question_id"], found["candidate_id"]]).sum()
+    sums = (1 / (RRF_CONSTANT + found["rank"])).groupby([found["question_id"], found["candidate_id"]]).sum()
     table = sums.sort_values(ascending=False, kind="stable").rename("score").reset_index()
     table["rank"] = table.groupby("question_id").cumcount() + 1
     return table[table["rank"] <= FIRST]
@@ -248,7 +249,7 @@ class Retrieval:
         frames = [self._frame(once, [0]), self._frame(trained, self._seeds)]
         found = pd.concat(frames)
         chosen = {each["system"]: each for each in finders}
-        firsts = found[found["system"].isin((BASELINE, FUSION))] if self.together else found
+        firsts = found[found["system"].isin((BASELINE, FUSED))] if self.together else found
         first = chosen[self._study.best(firsts, "system")]
         depths: dict[str, dict[str, Any]] = {}
         for name in (*self.together, *self._rerank):
@@ -293,7 +294,7 @@ class Retrieval:
             key = self._key(name)
             stated.append({"key": key, "system": name, "model": name, "stage": "nearest"})
             if name == "HyperQA":
-                stated.append({"key": key, "system": FUSION, "model": name, "stage": "both"})
+                stated.append({"key": key, "system": FUSED, "model": name, "stage": "both"})
         for name in self._ready:
             title = f"{Path(name).name}, its cosine" if is_encoder(name) else Path(name).name
             key = self._key(name)

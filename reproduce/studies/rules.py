@@ -27,6 +27,7 @@ import tyro
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.files import check_writable
+from answer_ranking.base.ranges import check_range
 from answer_ranking.data_prep import Dataset, load_dataset
 from answer_ranking.evaluation.metrics import METRICS, over_seeds, questions_that_count, summarise
 from answer_ranking.evaluation.records import ResultRecord, record_path, save_records
@@ -38,7 +39,6 @@ from answer_ranking.reproduce.experiments.data_options import DataHome
 from answer_ranking.reproduce.experiments.options import RecordOptions
 from answer_ranking.reproduce.experiments.run import clean_command, questions_per_second, slug
 from answer_ranking.reproduce.presets import scores_of
-from answer_ranking.training.options import check_range
 
 PRINTED = ("Random", "RR", "WO", "WO+RR")
 UNTIMED = ("Random", "RR")

@@ -25,6 +25,7 @@ import pandas as pd
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
+from answer_ranking.base.ranges import check_range
 from answer_ranking.engine import Seed, Study, StudyRecord, TrainingData
 from answer_ranking.engine.study import Condition
 from answer_ranking.engine.training_run import key_of, score_splits, training_key
@@ -39,7 +40,6 @@ from answer_ranking.reproduce.experiments.options import (
     recorded_presets,
 )
 from answer_ranking.reproduce.experiments.run import Run, facts, slug, train
-from answer_ranking.training.options import check_range
 
 _METRICS = ("map", "mrr", "p@1")
 
@@ -190,10 +190,7 @@ def drawn(data: TrainingData, questions: int, seed: int) -> TrainingData:
     answerable = np.flatnonzero(data.train.counts_under("answerable"))
     chosen = np.random.default_rng(seed).permutation(answerable)[:questions]
     kept = np.isin(np.arange(len(data.train.question_ids)), chosen)
-    found = replace(data, splits={**data.splits, "train": data.train.keep_questions(kept)})
-    # TensorFlow keeps what a traced step refers to: a layer of its own, 100 MB, would stay for each training.
-    vars(found)["word_embedding"] = data.word_embedding
-    return found
+    return data.with_splits(train=data.train.keep_questions(kept))
 
 
 def n_questions(data: TrainingData) -> int:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from answer_ranking.evaluation.plan import Comparison, Group, Plan
+from answer_ranking.evaluation.plan import Group, Plan, PlannedComparison
 from answer_ranking.evaluation.significance import crossed_test
 from answer_ranking.reports.studies.plan_page import EQUAL, HOLDS, NOT_RUN, NOT_SHOWN, REVERSED, judge
 
@@ -20,8 +20,8 @@ GROUP = Group(
     fixed={},
     sides={"a": {}, "b": {}, "c": {}},
     comparisons=(
-        Comparison(question="?", better="a", worse="b"),
-        Comparison(question="?", better="a", worse="c"),
+        PlannedComparison(question="?", better="a", worse="b"),
+        PlannedComparison(question="?", better="a", worse="c"),
     ),
 )
 PLAN = Plan(
