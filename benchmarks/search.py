@@ -133,7 +133,7 @@ def collected(index: dict[str, Any], points: dict[str, Any], spread: dict[str, A
     for name in ("build_seconds", "build_peak_bytes"):
         main[name] = index[name]
     of_points = {"norms of the ranker": points, "norms 0.3 to 0.7": spread}
-    parts = index["parts"]
+    parts = index.pop("parts")  # a number for each question, which the causes sum up
     new = "search, 1M, new question to ten answers"
     why = {
         "search, 1M, points in memory": causes.of_points(points),
