@@ -22,16 +22,19 @@ def explain(
     encoded: EncodedTexts,
     method: str,
     reason: str,
-    model: "Callable[[], keras.Model]",
     score: Callable[[EncodedSplit], np.ndarray],
+    model: "keras.Model | None" = None,
 ) -> Explanation:
-    """See `Ranker.explain`: of two texts, their words and numbers; `reason` is that of the catalogue."""
+    """See `Ranker.explain`: of two texts, their words and numbers; `reason` is that of the catalogue.
+
+    `model` is what scores, None where it is no Keras model.
+    """
     if method not in METHODS:
         raise UserError(f"method must be one of {', '.join(METHODS)}. Received: {method!r}")
     texts = [encoded.words[: encoded.offsets[1]], encoded.words[encoded.offsets[1] :]]
     reason = reason if method == "own" else "occlusion"
-    if reason in _REASONS:
-        found = _REASONS[reason](model(), words, texts)
+    if model is not None and reason in _REASONS:
+        found = _REASONS[reason](model, words, texts)
         if found is not None:
             return found
     losses = _losses(score, texts[0], texts[1], encoded.vectors)

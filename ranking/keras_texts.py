@@ -8,9 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from answer_ranking.data_prep.encoded_split import EncodedTexts, runs_of_padded
-from answer_ranking.models.catalogue import recognise
 from answer_ranking.models.encodings import encoding_of
-from answer_ranking.ranking.numpy_hyperqa import NumpyHyperQA
 
 _WORDS_AT_ONCE = 8192
 _ROOM = 16_384  # words that a copy has room for
@@ -96,16 +94,3 @@ def text_encoder(model: keras.Model) -> Callable[[EncodedTexts], np.ndarray]:
         return vectors
 
     return encode_texts
-
-
-def kind_of(model: keras.Model) -> str:
-    """Find the name in the catalogue of a model that a function of `models` built; "" for another."""
-    return recognise(keras.saving.serialize_keras_object(model))
-
-
-def in_numpy(model: keras.Model) -> NumpyHyperQA | None:
-    """Take the weights of a HyperQA or CosineQA; None for one of mixed precision."""
-    config = keras.saving.serialize_keras_object(model)
-    parts = [layer for layer in model.layers if layer.name in ("encoder", "matcher")]
-    weights = {layer.name: layer.get_weights() for part in parts for layer in part.layers}
-    return NumpyHyperQA.from_config(config, weights)

@@ -51,6 +51,22 @@ class NumpyHyperQA:
     projection: str
     distance: str
     pooling: str = "sum"
+    is_frozen = encodes_apart = True
+    needs_features = False
+
+    @property
+    def n_words(self) -> int:
+        """How many words have vectors."""
+        return len(self.word_vectors)
+
+    @property
+    def similarity(self) -> str:
+        """What compares points: "hyperbolic" (the Poincare distance) or "cosine"."""
+        return "cosine" if self.distance == "cosine" else "hyperbolic"
+
+    def vectors_of(self, numbers: np.ndarray) -> np.ndarray:
+        """Give the vectors of words by their numbers, float32 (words, n)."""
+        return self.word_vectors[numbers]
 
     @classmethod
     def from_config(

@@ -2,9 +2,8 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,21 +17,21 @@ from answer_ranking.data_prep import EncodedSplit, EncodedTexts, Tokenizer, Voca
 from answer_ranking.data_prep.encoded_split import encode_split_by, runs
 from answer_ranking.data_prep.overlap_features import inverse_document_frequencies, overlap_features
 from answer_ranking.data_prep.tables import check_table
-from answer_ranking.data_prep.word_vectors.contextual import ContextualEncoder, TokenVectors
+from answer_ranking.data_prep.word_vectors.contextual import ContextualEncoder
 from answer_ranking.data_prep.word_vectors.word_pieces import WordPieces
 from answer_ranking.models.catalogue import CATALOGUE
 from answer_ranking.ranking import model_folder
 from answer_ranking.ranking.contextual_vocabulary import ContextualVocabulary
 from answer_ranking.ranking.disk import Disk
 from answer_ranking.ranking.explanation import Explanation
-from answer_ranking.ranking.numpy_hyperqa import NumpyHyperQA, cosine
+from answer_ranking.ranking.numpy_hyperqa import NumpyHyperQA
 from answer_ranking.ranking.open_vocabulary import OpenVocabulary, by_whole_path
 
 if TYPE_CHECKING:
     import keras
 
     from answer_ranking.engine import TrainingData
-    from answer_ranking.ranking.keras_texts import GrowingModel
+    from answer_ranking.ranking.keras_scorer import KerasScorer
 
 _COLUMNS = ["question_id", "question", "rank", "score", "candidate_id", "candidate"]
 _TEXTS_AT_ONCE = 8192
@@ -96,29 +95,25 @@ class Ranker:
         embeddings_home: str | Path | None = None,
         encoder: str = "",
     ):
-        self._lock = threading.RLock()
+        self._loading = threading.Lock()
         self._model: keras.Model | None = None
-        self._numpy: NumpyHyperQA | None = None
+        self._scorer: NumpyHyperQA | KerasScorer
         if isinstance(model, NumpyHyperQA):
-            self._numpy, kind = model, kind or ("cosineqa" if model.distance == "cosine" else "hyperqa")
+            self._scorer, kind = model, kind or ("cosineqa" if model.distance == "cosine" else "hyperqa")
         else:
-            from answer_ranking.ranking.keras_texts import in_numpy, kind_of
+            from answer_ranking.ranking.keras_scorer import kind_of, make_scorer
 
-            self._model, kind = model, kind_of(model) if kind is None else kind
-            entry = CATALOGUE.get(kind)
-            if entry is not None and entry.by_numpy:
-                self._numpy = in_numpy(model)
+            kind = kind_of(model) if kind is None else kind
+            self._model, self._scorer = model, make_scorer(model, CATALOGUE.get(kind))
         self.kind = kind
         self.entry = CATALOGUE.get(kind)
-        n_vectors, n_words = self._n_vectors(), len(vocabulary.words)
+        n_vectors, n_words = self._scorer.n_words, len(vocabulary.words)
         if n_vectors is not None and n_vectors != n_words:
             raise ValueError(
                 f"the vocabulary has {n_words} words, and the model beside it vectors of {n_vectors}."
             )
         _check_facts(lowercase, mask_numbers, kind, vectors, encoder)
-        inputs = [] if self._model is None else [each.name for each in self._model.inputs]
-        self.needs_features = "features" in inputs
-        if self.needs_features:
+        if self._scorer.needs_features:
             _check_idf(idf, n_words)
         self.vocabulary = vocabulary
         self.idf = idf
@@ -128,12 +123,9 @@ class Ranker:
         self._reads_pieces = self.entry is not None and self.entry.reads == "pieces"
         self.tokenizer = self._make_tokenizer()
         # A trained layer's vectors are no file's; a word without its document frequency has no features.
-        frozen = self._numpy is not None or (n_vectors is not None and not self._word_layer().trainable)
-        sources = self.vectors if frozen and not self.needs_features else ()
-        self.open_vocabulary = self._opened(sources, embeddings_home, encoder)
+        can_grow = self._scorer.is_frozen and not self._scorer.needs_features
+        self.open_vocabulary = self._opened(self.vectors if can_grow else (), embeddings_home, encoder)
         self._stored: tuple[Path, bytes] | None = None
-        self._growing: GrowingModel | None = None
-        self._encoder: tuple[Any, Callable[[EncodedTexts], np.ndarray] | None] = (None, None)
 
     def _make_tokenizer(self) -> Tokenizer | WordPieces:
         if self._reads_pieces:
@@ -152,7 +144,7 @@ class Ranker:
             self.vocabulary,
             self.tokenizer,
             sources,
-            self._own_vectors,
+            self._scorer.vectors_of,
             embeddings_home,
             hashes=bool(sources) and compares_words,
         )
@@ -214,7 +206,7 @@ class Ranker:
     @property
     def model(self) -> "keras.Model":
         """The Keras model as it was trained; a loaded HyperQA's is read when it is first asked for."""
-        with self._lock:
+        with self._loading:
             if self._model is None:
                 if self._stored is None:
                     raise UserError("this ranker was made without a Keras model. Load one from a folder.")
@@ -277,21 +269,24 @@ class Ranker:
         """
         from answer_ranking.ranking.explaining import explain
 
-        with self._lock:
-            encoded = self.open_vocabulary.encode([question, answer], n_questions=1)
-            words = self.open_vocabulary.tokens([question, answer])
-            reason = "occlusion" if self.entry is None else self.entry.reason
-            model = partial(self.grown_model, encoded)
-            found = explain(words, encoded, method, reason, model, self.score_encoded)
+        encoded = self.open_vocabulary.encode([question, answer], n_questions=1)
+        words = self.open_vocabulary.tokens([question, answer])
+        reason = "occlusion" if self.entry is None else self.entry.reason
+        if isinstance(self._scorer, NumpyHyperQA):
+            found = explain(words, encoded, method, reason, self.score_encoded)
+        else:
+            with self._scorer.lock:
+                model = self._scorer.grown(encoded, self._added(encoded))
+                found = explain(words, encoded, method, reason, self.score_encoded, model)
         unknown = [*self.unknown_words(question), *self.unknown_words(answer)]
         return replace(found, unknown=frozenset(unknown))
 
     def disk(self, question: str, answers: Sequence[str]) -> Disk:
         """Place answers around a question in the Poincaré disk (HyperQA) or on the circle (CosineQA)."""
-        if self._numpy is None:
+        if not self.by_numpy:
             raise UserError("only the points of HyperQA and CosineQA lie in a ball.")
         points, asked = self.encode_document(answers), self.encode_query([question])[0]
-        return Disk.of(asked, points, list(answers), by_angle=self._numpy.distance == "cosine")
+        return Disk.of(asked, points, list(answers), by_angle=self._scorer.similarity == "cosine")
 
     def save(self, folder: str | Path) -> None:
         """Write the model, its vocabulary and its way of making tokens into a folder, which is made.
@@ -395,7 +390,7 @@ class Ranker:
         ) as bar:
             for start in range(0, max(len(encoded), 1), _TEXTS_AT_ONCE):
                 part = encoded.take(np.arange(start, min(start + _TEXTS_AT_ONCE, len(encoded))))
-                found = self._encode(part)
+                found = self._scorer.encode(part, self._added(part))
                 if start == 0:  # In place, since two copies of the result may be too much.
                     points = np.empty((len(encoded), found.shape[1]), np.float32)
                 points[start : start + len(part)] = found
@@ -409,24 +404,21 @@ class Ranker:
         """
         self.check_encodes_apart()
         queries, documents = np.broadcast_arrays(np.atleast_2d(queries), np.atleast_2d(documents))
-        score = cosine if self._numpy is None else self._numpy.score_points
         scores = np.empty(len(queries), np.float32)
         for start in range(0, len(queries), _PAIRS_AT_ONCE):
             part = slice(start, start + _PAIRS_AT_ONCE)
-            scores[part] = score(queries[part], documents[part])
+            scores[part] = self._scorer.score_points(queries[part], documents[part])
         return scores
 
     @property
     def similarity(self) -> str:
         """What compares the vectors of two texts: "hyperbolic" (the Poincare distance) or "cosine"."""
         self.check_encodes_apart()
-        return "cosine" if self._numpy is None or self._numpy.distance == "cosine" else "hyperbolic"
+        return self._scorer.similarity
 
     def check_encodes_apart(self) -> None:
         """Refuse a model that has no vector of a text alone, by a UserError."""
-        # One of mixed precision is left to Keras, and its points are compared by its own layers alone.
-        by_cosine = self.entry is not None and self.entry.encodes_apart and not self.entry.by_numpy
-        if self._numpy is None and not by_cosine:
+        if not self._scorer.encodes_apart:
             encoders = ", ".join(entry.title for entry in CATALOGUE.values() if entry.encodes_apart)
             raise UserError(
                 f"{self.model.name} gives a text no vector of its own: it reads question and answer "
@@ -436,40 +428,22 @@ class Ranker:
     def check_nearest_is_best(self) -> None:
         """Refuse a model whose best answers are not those nearest to the question, by a UserError."""
         self.check_encodes_apart()
-        if self._numpy is not None and not self._numpy.nearest_is_best:
+        if not self._scorer.nearest_is_best:
             raise UserError(
                 "the nearest answers are not this model's best ones: it has raw_embeddings, or a w_f of the "
                 "other sign. Use BM25."
             )
 
-    def _encode(self, texts: EncodedTexts) -> np.ndarray:
-        if self._numpy is not None:
-            return self._numpy.encode(texts, self._added(texts))
-        from answer_ranking.ranking.keras_texts import text_encoder
-
-        with self._lock:
-            model = self.grown_model(texts)
-            if self._encoder[0] is not model:
-                self._encoder = model, text_encoder(model)
-            assert self._encoder[1] is not None
-            return self._encoder[1](texts)
-
     @property
     def by_numpy(self) -> bool:
         """Whether NumPy ranks, without TensorFlow."""
-        return self._numpy is not None
+        return isinstance(self._scorer, NumpyHyperQA)
 
     def score_encoded(self, split: EncodedSplit) -> np.ndarray:
         """Score every candidate of texts that `open_vocabulary` encoded, float32 `(rows,)`."""
-        if self._numpy is not None:
-            return self._numpy.score(split, self._added(split.questions))
-        # Here, since it takes seconds: what is wrong with the texts is said before.
-        from answer_ranking.training import score
-
-        if self.needs_features and self.idf is not None:
+        if self._scorer.needs_features and self.idf is not None:
             split = replace(split, features=overlap_features(split, self.vocabulary, self.idf))
-        with self._lock:
-            return score(self.grown_model(split.questions), split)
+        return self._scorer.score(split, self._added(split.questions))
 
     def _scores(self, table: pd.DataFrame) -> np.ndarray:
         if not isinstance(self.open_vocabulary, ContextualVocabulary):
@@ -495,40 +469,6 @@ class Ranker:
     def _added(self, texts: EncodedTexts) -> np.ndarray:
         """Give the vectors of words that the model does not have: those of the texts, or all found so far."""
         return self.open_vocabulary.added if texts.vectors is None else texts.vectors
-
-    def grown_model(self, texts: EncodedTexts) -> "keras.Model":
-        """Give the Keras model with the vectors of the texts' words, and of all others found so far."""
-        if texts.vectors is not None:
-            from answer_ranking.ranking.keras_texts import word_layer
-
-            word_layer(self.model).table = TokenVectors(texts.vectors)
-            return self.model
-        if not len(added := self.open_vocabulary.added):
-            return self.model
-        if self._growing is None:
-            from answer_ranking.ranking.keras_texts import GrowingModel
-
-            self._growing = GrowingModel(self.model)
-        return self._growing.with_words(added)
-
-    def _word_layer(self) -> Any:
-        from answer_ranking.ranking.keras_texts import word_layer
-
-        # Not `model`: a caller of `open_vocabulary` may wait for its lock while it holds that of the words.
-        return word_layer(self._model)
-
-    def _n_vectors(self) -> int | None:
-        if self._numpy is not None:
-            return len(self._numpy.word_vectors)
-        layer = None if self._model is None else self._word_layer()
-        return None if layer is None else layer.input_dim
-
-    def _own_vectors(self, numbers: np.ndarray) -> np.ndarray:
-        if self._numpy is not None:
-            return self._numpy.word_vectors[numbers]
-        from keras import ops
-
-        return ops.convert_to_numpy(self._word_layer().embeddings)[numbers]
 
 
 def _check_idf(idf: np.ndarray | None, n_words: int) -> None:

@@ -10,6 +10,7 @@ from answer_ranking import AnswerIndex, Ranker, train_ranker
 from answer_ranking.data_prep import UserError, Vocabulary
 from answer_ranking.data_prep.word_vectors.contextual import ContextualEncoder
 from answer_ranking.models.catalogue import CATALOGUE
+from answer_ranking.ranking.keras_scorer import KerasScorer
 
 QUESTION = "Who wrote a new book?"
 ANSWERS = ["Ann wrote the book.", "The train rained at noon.", "It rained."]
@@ -76,7 +77,8 @@ def test_numpy_scores_as_keras(built):
     ranker = built[0]("hyperqa")
     encoded = ranker.open_vocabulary.encode([QUESTION, *ANSWERS])
     question = np.repeat(encoded.padded([0]), len(ANSWERS), axis=0)
-    by_keras = ranker.grown_model(encoded)([question, encoded.padded([1, 2, 3])]).numpy()
+    model = KerasScorer(ranker.model, True).grown(encoded, encoded.vectors)
+    by_keras = model([question, encoded.padded([1, 2, 3])]).numpy()
     by_numpy = ranker.score([(QUESTION, text) for text in ANSWERS])
     np.testing.assert_allclose(by_numpy, by_keras, rtol=1e-3, atol=1e-3)
 

@@ -260,7 +260,7 @@ def test_two_locks_are_taken_in_one_order(tmp_path):
     """A thread that looks up a word must not wait for one that asks for the model, and may wait for it."""
     Ranker(ap_cnn(VECTORS, 5, seed=3), VOCABULARY, vectors=("glove-6b-50d",)).save(tmp_path)
     ranker = Ranker.load(tmp_path)
-    with ranker._lock:
+    with ranker._loading, ranker._scorer.lock:
         thread = threading.Thread(target=ranker.open_vocabulary.encode, args=(["radium"],), daemon=True)
         thread.start()
         thread.join(60)

@@ -1,0 +1,99 @@
+"""Keras models that score for a ranker, as `NumpyHyperQA` does without Keras."""
+
+import threading
+from collections.abc import Callable
+
+import keras
+import numpy as np
+
+from answer_ranking.data_prep import EncodedSplit, EncodedTexts
+from answer_ranking.data_prep.word_vectors.contextual import TokenVectors
+from answer_ranking.models.catalogue import Entry, recognise
+from answer_ranking.ranking.keras_texts import GrowingModel, text_encoder, word_layer
+from answer_ranking.ranking.numpy_hyperqa import NumpyHyperQA, cosine
+
+
+class KerasScorer:
+    """A Keras model in use; threads take turns.
+
+    Args:
+        model: reads pairs or lists, see `Ranker`.
+        encodes_apart: whether it gives each text a vector of its own, which it compares by the cosine.
+    """
+
+    similarity = "cosine"
+    nearest_is_best = True
+
+    def __init__(self, model: keras.Model, encodes_apart: bool):
+        self.model, self.encodes_apart = model, encodes_apart
+        self.needs_features = "features" in [each.name for each in model.inputs]
+        self.lock = threading.RLock()
+        """Held by a thread that uses what `grown` gives."""
+        self._layer = word_layer(model)
+        self._growing = GrowingModel(model)
+        self._encoder: tuple[keras.Model | None, Callable[[EncodedTexts], np.ndarray] | None] = (None, None)
+
+    @property
+    def n_words(self) -> int | None:
+        """How many words have vectors; None for an encoder, or features alone."""
+        return None if self._layer is None else self._layer.input_dim
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether the vectors of its words are those of a file, which has more."""
+        return self.n_words is not None and not self._layer.trainable
+
+    def vectors_of(self, numbers: np.ndarray) -> np.ndarray:
+        """Give the vectors of words by their numbers, float32 `(words, n)`."""
+        return keras.ops.convert_to_numpy(self._layer.embeddings)[numbers]
+
+    def grown(self, texts: EncodedTexts, added: np.ndarray) -> keras.Model:
+        """Give the model with the vectors that come with texts, or with those `added` after its own."""
+        if texts.vectors is not None:
+            self._layer.table = TokenVectors(texts.vectors)
+            return self.model
+        return self._growing.with_words(added) if len(added) else self.model
+
+    def encode(self, texts: EncodedTexts, added: np.ndarray) -> np.ndarray:
+        """Compute the vectors of texts, float32 `(n_texts, d)`; see `NumpyHyperQA.encode`."""
+        with self.lock:
+            model = self.grown(texts, added)
+            if self._encoder[0] is not model:
+                self._encoder = model, text_encoder(model)
+            encode = self._encoder[1]
+            assert encode is not None
+            return encode(texts)
+
+    def score_points(self, questions: np.ndarray, answers: np.ndarray) -> np.ndarray:
+        """Score vectors `(n, d)` of questions and answers."""
+        return cosine(questions, answers)
+
+    def score(self, split: EncodedSplit, added: np.ndarray) -> np.ndarray:
+        """Score every candidate of a split, float32 `(rows,)`."""
+        from answer_ranking.training import score
+
+        with self.lock:
+            return score(self.grown(split.questions, added), split)
+
+
+def make_scorer(model: keras.Model, entry: Entry | None) -> NumpyHyperQA | KerasScorer:
+    """Make what scores with a model: NumPy, where its entry says so, or Keras.
+
+    A HyperQA of mixed precision is left to Keras, and its points are compared by its own layers alone.
+    """
+    if entry is None:
+        return KerasScorer(model, encodes_apart=False)
+    in_numpy = _in_numpy(model) if entry.by_numpy else None
+    return in_numpy or KerasScorer(model, entry.encodes_apart and not entry.by_numpy)
+
+
+def kind_of(model: keras.Model) -> str:
+    """Find the name in the catalogue of a model that a function of `models` built; "" for another."""
+    return recognise(keras.saving.serialize_keras_object(model))
+
+
+def _in_numpy(model: keras.Model) -> NumpyHyperQA | None:
+    config = keras.saving.serialize_keras_object(model)
+    parts = [layer for layer in model.layers if layer.name in ("encoder", "matcher")]
+    weights = {layer.name: layer.get_weights() for part in parts for layer in part.layers}
+    return NumpyHyperQA.from_config(config, weights)
