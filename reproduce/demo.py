@@ -8,15 +8,14 @@ benchmark.
 
 import shlex
 
-from answer_ranking.base.command import run_command
 from answer_ranking.base.files import atomic_write
 from answer_ranking.engine import build
 from answer_ranking.evaluation import per_question
 from answer_ranking.evaluation.rules import measure_rules
 from answer_ranking.reproduce.experiments.data_options import DataOptions
 from answer_ranking.reproduce.experiments.norms_figure import draw_norms
-from answer_ranking.reproduce.experiments.options import Experiment, parse
-from answer_ranking.reproduce.experiments.run import Run, means_table, run_experiment
+from answer_ranking.reproduce.experiments.options import Experiment
+from answer_ranking.reproduce.experiments.run import Run, means_table, run_script
 
 SMALL = {"epochs": 15, "batch_size": 8, "dimension": 100}
 PRESETS = [Experiment.of("hyperqa", DataOptions(dataset="sample"), **SMALL).changed(seeds=3)]
@@ -39,9 +38,9 @@ def comparison(run: Run) -> str:
     return means_table("sample, test", tables, "answerable")
 
 
-def main() -> None:
-    """Run the experiment on the sample, print the comparison, and say how to rank with the model."""
-    run = draw_norms(run_experiment(parse(__doc__, PRESETS)))
+def present(run: Run) -> None:
+    """Draw the norms, print the comparison, and say how to rank with the model."""
+    draw_norms(run)
     print(f"\nOn the sample, beside rules that are not trained:\n{comparison(run)}")
     test = run.data.dataset.test
     first = test[test["question_id"] == test["question_id"].iloc[0]]
@@ -53,4 +52,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_command(main)
+    run_script(__doc__, PRESETS, present)

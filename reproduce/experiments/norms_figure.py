@@ -4,7 +4,7 @@ from answer_ranking.models.catalogue.hyperqa import CosineQA
 from answer_ranking.reproduce.experiments.run import Run
 
 
-def draw_norms(run: Run) -> Run:
+def draw_norms(run: Run) -> None:
     """Draw the histogram of the norms that test texts have before they come onto the ball (Fig. 5).
 
     Nothing is drawn of other models than HyperQA and CosineQA.
@@ -14,7 +14,7 @@ def draw_norms(run: Run) -> Run:
     from answer_ranking.evaluation.figures import norm_histogram, save_figure
 
     if not isinstance(run.experiment.model, CosineQA):
-        return run
+        return
     encoding, test = run.model.encoding, run.data.test
     # In float64, since the squares of long vectors leave the range of float32.
     questions, texts = (
@@ -24,4 +24,3 @@ def draw_norms(run: Run) -> Run:
     candidates, radius = texts[test.candidates.index], run.experiment.model.max_norm
     figure = norm_histogram(questions, candidates, max_norm=radius, title=f"{run.title}, test")
     save_figure(figure, run.folder / "norms.png")
-    return run

@@ -35,20 +35,27 @@ if TYPE_CHECKING:
     from answer_ranking.training.fitting import FitResult
 
 
-def run_experiment(experiment: Experiment) -> "Run":
-    """Train and measure a model with all seeds, and write what comes out."""
+Then = Callable[["Run"], object]
+"""What is done with a run that has been written."""
+
+
+def run_experiment(experiment: Experiment, then: Then = lambda run: None) -> "Run":
+    """Train and measure a model with all seeds, and write what comes out; `then` takes the run, at last.
+
+    With `train_only` the seeds are trained, and that is all.
+    """
     data = experiment.data.load()
     run = Run(experiment.entry.paper, experiment, data)
     run.train_seeds()
-    run.write()
+    if not experiment.run.train_only:
+        run.write()
+        then(run)
     return run
 
 
-def run_script(
-    about: str | None, presets: Sequence[Experiment], then: Callable[["Run"], object] = lambda run: None
-) -> None:
-    """Run the experiment that a script's command line describes; `then` takes the run, at last."""
-    run_command(lambda: then(run_experiment(parse(about, presets))))
+def run_script(about: str | None, presets: Sequence[Experiment], then: Then = lambda run: None) -> None:
+    """Run the experiment that a script's command line describes; see `run_experiment`."""
+    run_command(lambda: run_experiment(parse(about, presets), then))
 
 
 def print_count_all(run: "Run") -> None:
@@ -78,19 +85,13 @@ class Run(TrainingRun):
             check_writable(experiment.run.results)
         self._refuse_to_lose_a_record()
 
-    def keep(self, seed: Seed, model: "keras.Model", fitted: "FitResult") -> None:
-        """Keep a seed as the engine does; with `train_only` the process ends after the last one."""
-        if not self.experiment.run.train_only:
-            super().keep(seed, model, fitted)
-        elif seed.number == self.seeds[-1]:
-            raise SystemExit(0)
-
     def train_seeds(self) -> None:
-        """Train and keep every seed."""
+        """Train every seed, and measure and keep it unless `train_only`."""
         for number in self.seeds:
             with self.seed(number) as seed:
                 model, fitted = train(self.experiment, self.data, seed)
-            self.keep(seed, model, fitted)
+            if not self.experiment.run.train_only:
+                self.keep(seed, model, fitted)
 
     def write(self, **further: Any) -> None:
         """Write run files, the best model, learning curves and records; print the table.
