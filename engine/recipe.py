@@ -33,7 +33,7 @@ def options_of(entry: Entry, values: Mapping[str, Any]) -> tuple[ModelOptions, F
     for field in fields(entry.options):
         if field.name in of_training:
             of_model[field.name] = of_training.pop(field.name)
-    return entry.options(**of_model), METHODS[entry.method][0](**of_training)
+    return entry.options(**of_model), METHODS[entry.method].options(**of_training)
 
 
 def build(entry: Entry, options: ModelOptions, data: TrainingData, seed: int) -> "keras.Model":

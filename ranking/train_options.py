@@ -7,6 +7,7 @@ from typing import Literal
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.ranges import check_range
 from answer_ranking.models.catalogue import CATALOGUE, Entry
+from answer_ranking.training.methods import METHODS
 
 FROM_PRESETS = {"hyperqa_squad": "hyperqa", "cosinet_squad": "cosinet"}
 """The rankers that are trained already and go on with the table, and their models in the catalogue."""
@@ -77,7 +78,7 @@ class TrainOptions:
         check_range(self, "learning_rate", above=0)
         if self.model in FROM_PRESETS and (self.embeddings != ("glove-6b-50d",) or not self.lowercase):
             raise UserError(f"{self.model} has the word vectors glove-6b-50d of lower case: give no others.")
-        if self.in_order and self.entry.method != "listwise":
+        if self.in_order and not METHODS[self.entry.method].in_order:
             raise UserError(f"{self.model} reads each candidate by itself: leave in_order out.")
 
     @property

@@ -1,23 +1,34 @@
 """The methods of training by the names that the catalogue of models gives them; without TensorFlow."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from answer_ranking.training import options as of
 
 if TYPE_CHECKING:
     from answer_ranking.data_prep import EncodedSplit
 
-METHODS: dict[str, tuple[type[of.FitOptions], str]] = {
-    "pairwise": (of.PairwiseOptions, "Pairwise"),
-    "pairwise_together": (of.PairwiseTogetherOptions, "PairwiseTogether"),
-    "pointwise": (of.PointwiseOptions, "Pointwise"),
-    "answerable_pointwise": (of.AnswerablePointwiseOptions, "AnswerablePointwise"),
-    "listwise": (of.ListwiseOptions, "Listwise"),
-    "listwise_apart": (of.ListwiseOptions, "ListwiseApart"),
-    "hardest_negative": (of.HardestNegativeOptions, "HardestNegative"),
+
+class Method(NamedTuple):
+    """A method of training."""
+
+    options: type[of.FitOptions]
+    name: str
+    """Its class in `answer_ranking.training`."""
+    in_order: bool = False
+    """Whether it shows the candidates of a question together, in an order."""
+
+
+METHODS = {
+    "pairwise": Method(of.PairwiseOptions, "Pairwise"),
+    "pairwise_together": Method(of.PairwiseTogetherOptions, "PairwiseTogether"),
+    "pointwise": Method(of.PointwiseOptions, "Pointwise"),
+    "answerable_pointwise": Method(of.AnswerablePointwiseOptions, "AnswerablePointwise"),
+    "listwise": Method(of.ListwiseOptions, "Listwise", in_order=True),
+    "listwise_apart": Method(of.ListwiseOptions, "ListwiseApart"),
+    "hardest_negative": Method(of.HardestNegativeOptions, "HardestNegative"),
 }
-"""The options of each method, and its class in `answer_ranking.training`."""
+"""The methods by the names that the catalogue of models gives them."""
 
 
 def make_method(
@@ -28,10 +39,11 @@ def make_method(
     seed: int = 0,
     order_seed: int | None = None,
 ) -> Any:
-    """Make a method of training for a split; `order_seed` is that of `Listwise`, the only one with an order.
+    """Make a method of training for a split; `order_seed` is for one with an order.
 
     A UserError says that there is nothing to train on.
     """
-    method = getattr(import_module("answer_ranking.training"), METHODS[name][1])
-    arguments = {"order_seed": order_seed} if name == "listwise" else {}
-    return method(split, options, seed=seed, **arguments)
+    method = METHODS[name]
+    of_order = {"order_seed": order_seed} if method.in_order else {}
+    train = getattr(import_module("answer_ranking.training"), method.name)
+    return train(split, options, seed=seed, **of_order)

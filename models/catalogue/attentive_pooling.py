@@ -52,6 +52,7 @@ class APCNN(QACNN):
 _COMMON: dict[str, Any] = {
     "paper": "attentive_pooling",
     "method": "hardest_negative",
+    "scales_word_vectors": True,
     # Around the paper's values (Table 2).
     "space": {
         "learning_rate_decay": (True, False),

@@ -47,6 +47,8 @@ class Entry:
     """Seed k of a training builds the network with `seed=k * seed_step`."""
     reads: Reads = "words"
     """What the network takes: the vectors of words, an encoder, which it trains, or features alone."""
+    scales_word_vectors: bool = False
+    """Whether its experiments have the option to scale all word vectors to a mean length."""
     takes_features: bool = False
     """Whether the network takes a number of features, `n_features`."""
     encodes_apart: bool = False

@@ -134,7 +134,7 @@ def data_options_of(entry: Entry) -> type[DataOptions]:
     """Give the options of the data that a model's experiments have."""
     if entry.reads == "pieces":
         return EncoderData
-    if entry.paper == "attentive_pooling":
+    if entry.scales_word_vectors:
         return ScaledData
     return OverlapData if entry.takes_features else DataOptions
 

@@ -35,7 +35,7 @@ def test_an_entry_builds_its_network_by_the_seed(small, name):
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_what_an_entry_states_are_options_that_exist(name):
     entry = CATALOGUE[name]
-    known = {field.name for field in (*fields(entry.options), *fields(METHODS[entry.method][0]))}
+    known = {field.name for field in (*fields(entry.options), *fields(METHODS[entry.method].options))}
     # The options that a search draws for all of a paper's models: one that a model lacks is left out.
     stated = {**entry.training, **(entry.own_tables or {})}
     assert stated.keys() <= known
