@@ -183,11 +183,11 @@ def search(
         raise UserError(f"--output must end in .run, .csv, .xlsx or .jsonl. Received: {output}")
     if rerank is None and rerank_depth is not None:
         raise UserError("--rerank-depth goes with --rerank.")
-    depth = 100 if rerank_depth is None else rerank_depth
     asked = question if questions is None else _questions(questions)
     from answer_ranking.data_prep.own_tables import write_csv
-    from answer_ranking.ranking.search.index import AnswerIndex
+    from answer_ranking.ranking.search.index import RERANK_DEPTH, AnswerIndex
 
+    depth = RERANK_DEPTH if rerank_depth is None else rerank_depth
     results = AnswerIndex.open(index).find(asked, k, first_stage, rerank, depth, where, min_confidence)
     if results.warning:
         print(f"warning: {printable(results.warning)}", file=sys.stderr)

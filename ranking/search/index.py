@@ -32,6 +32,8 @@ from answer_ranking.ranking.search.state import State, deleted_name
 if TYPE_CHECKING:
     from answer_ranking.ranking.ranker import Ranker
 
+RERANK_DEPTH = 100
+"""So many answers are re-ranked unless it is said."""
 _PASSAGES = 10  # times as many passages are found as answers asked for, since one may have several
 
 
@@ -68,6 +70,10 @@ class AnswerIndex:
     def first_stages(self) -> list[str]:
         """What a search can ask for: first stages, and fusions that have a name; the default first."""
         return self._state.choices
+
+    def questions(self, n: int) -> list[str]:
+        """Give up to `n` of the first questions of an FAQ's index; [] where it holds answers alone."""
+        return self._state.questions(n)
 
     def __len__(self) -> int:
         return self.manifest.rows - self.manifest.n_deleted
@@ -168,7 +174,7 @@ class AnswerIndex:
         k: int = 10,
         first_stage: str | None = None,
         rerank: "Ranker | str | Path | None" = None,
-        rerank_depth: int = 100,
+        rerank_depth: int = RERANK_DEPTH,
         where: Where | None = None,
         min_confidence: float = 0,
     ) -> pd.DataFrame:
@@ -211,7 +217,7 @@ class AnswerIndex:
         k: int = 10,
         first_stage: str | None = None,
         rerank: "Ranker | str | Path | None" = None,
-        rerank_depth: int = 100,
+        rerank_depth: int = RERANK_DEPTH,
         where: Where | None = None,
         min_confidence: float = 0,
     ) -> Results:

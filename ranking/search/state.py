@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from answer_ranking.ranking.ranker import Ranker
 
 
+_LOOKED_AT = 1_000  # rows among which questions are sought
+
+
 def deleted_name(rows: np.ndarray) -> str:
     """Name the file of the numbers of deleted rows by its content."""
     return f"deleted-{name_of(rows.tobytes().hex())}.npy"
@@ -108,6 +111,14 @@ class State:
         """Read the questions, where there are any, and the answers of all rows, deleted ones included."""
         names = [name for name in (QUESTION, "candidate") if name in self.segments.schema.names]
         return pa.table({name: self.segments.column(name) for name in names})
+
+    def questions(self, n: int) -> list[str]:
+        """Give up to `n` of the first questions, spread over them; [] where the index holds none."""
+        if QUESTION not in self.manifest.columns:
+            return []
+        rows = np.setdiff1d(np.arange(min(self.manifest.rows, _LOOKED_AT)), self.deleted)
+        asked = self.segments.take(rows)[QUESTION].drop_null().unique().to_pylist()
+        return asked[:: max(1, len(asked) // n)][:n]
 
     def rows_of(self, ids: pd.Series) -> np.ndarray:
         """Find the rows of identifiers, int64, deleted ones left out; a passage is a row of its answer's."""

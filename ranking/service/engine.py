@@ -1,4 +1,4 @@
-"""What answers the requests: an index, its ranker, and a second one."""
+"""What answers the requests: an index, its ranker, and one that re-ranks."""
 
 import json
 import sys
@@ -9,14 +9,12 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.ranking.disk import Disk
 from answer_ranking.ranking.explanation import Explanation
 from answer_ranking.ranking.ranker import Ranker
-from answer_ranking.ranking.search.answers import QUESTION
 from answer_ranking.ranking.search.first_stages import parts_of
 from answer_ranking.ranking.search.index import AnswerIndex
 from answer_ranking.ranking.search.manifest import NAME
@@ -24,14 +22,13 @@ from answer_ranking.ranking.service.batches import Batches
 from answer_ranking.ranking.service.schemas import Answer, Answers, SearchRequest
 
 _LOOK_EVERY = 1.0  # second: so often the index's manifest is looked at
-MODEL, SECOND = "model", "second"
+MODEL, RERANKER = "model", "reranker"
 _NOT_SURE = "No good answer: none is as sure as was asked for."
 _UNKNOWN = "The model knows no word of the question."
 _SHOWN = ("question_id", "rank", "score", "confidence", "candidate", "candidate_id")
 _OWN = (*_SHOWN, "question", "first_stage")
 _MOST_NEAR = 20  # answers on the disk
 _EXAMPLES = 5
-_LOOKED_AT = 1_000  # rows among which examples of questions are taken
 
 
 class Reasons(NamedTuple):
@@ -49,20 +46,22 @@ class Engine:
     Args:
         index: the folder of an index, or None.
         ranker: a ranker without an index; not both.
-        second: another ranker, that re-ranks the first answers.
+        reranker: another ranker, that re-ranks the first answers.
 
     Raises:
         UserError: there is neither, or a folder cannot be read.
     """
 
-    def __init__(self, index: Path | None = None, ranker: Ranker | None = None, second: Ranker | None = None):
+    def __init__(
+        self, index: Path | None = None, ranker: Ranker | None = None, reranker: Ranker | None = None
+    ):
         if (index is None) == (ranker is None):
             raise UserError("give an index or a ranker.")
         self._folder, self.problem = index, ""
-        self._own, self._second = ranker, second
+        self._own, self._reranker = ranker, reranker
         self._seen = self._stamp()
         self.index = AnswerIndex.open(index) if index is not None else None
-        self.examples = _examples(self.index)
+        self.examples = self.index.questions(_EXAMPLES) if self.index is not None else []
         self._looked = time.monotonic()
         self._lock = threading.Lock()
         self._together = Batches(self._search)
@@ -81,7 +80,7 @@ class Engine:
     def rankers(self) -> dict[str, Ranker]:
         """The rankers by their names."""
         own = self._own if self.index is None else self.index.ranker
-        return {name: each for name, each in ((MODEL, own), (SECOND, self._second)) if each is not None}
+        return {name: each for name, each in ((MODEL, own), (RERANKER, self._reranker)) if each is not None}
 
     @property
     def looks_again(self) -> bool:
@@ -102,7 +101,7 @@ class Engine:
                     changed.ranker = self.index.ranker
                 _ = changed.ranker  # Loaded here, while the one before answers.
                 self.index, self._seen, self.problem = changed, stamp, ""
-                self.examples = _examples(changed)
+                self.examples = changed.questions(_EXAMPLES)
         except UserError as error:
             if not self.problem:
                 print(f"the index has changed and cannot be opened: {error}", file=sys.stderr)
@@ -125,11 +124,11 @@ class Engine:
 
     @property
     def can_rerank(self) -> bool:
-        """Whether there is a second ranker."""
-        return self._second is not None
+        """Whether there is a re-ranker."""
+        return self._reranker is not None
 
     def search(self, client: str, asked: SearchRequest) -> "Future[Answers]":
-        """Find the best answers; see `AnswerIndex.search`. `rerank`: by the second ranker.
+        """Find the best answers; see `AnswerIndex.search`. `rerank`: by the re-ranker.
 
         Returns at once, with the result to come. Clients take turns. The answers have the columns that are
         named, all unless any are.
@@ -141,7 +140,7 @@ class Engine:
             known = ", ".join(self.first_stages)
             raise UserError(f"first_stage must be one of {known}. Received: {stage!r:.40}")
         if asked.rerank and not self.can_rerank:
-            raise UserError("there is no second ranker here: leave rerank out.")
+            raise UserError("there is no re-ranker here: leave rerank out.")
         # Questions of equal options are searched together.
         return self._together(client, asked.question, asked.model_copy(update={"question": ""}))
 
@@ -156,7 +155,7 @@ class Engine:
             questions,
             asked.k,
             asked.first_stage or None,
-            self._second if asked.rerank else None,
+            self._reranker if asked.rerank else None,
             where=asked.where,
             min_confidence=asked.min_confidence,
         )
@@ -183,7 +182,7 @@ class Engine:
         return list(found.values())
 
     def ranker(self, name: str = "") -> Ranker:
-        """Give a ranker: "model" or "second"; the first by default."""
+        """Give a ranker: "model" or "reranker"; the first by default."""
         rankers = self.rankers
         if not rankers:
             raise UserError("the index has no model: it finds answers by BM25 alone.")
@@ -232,17 +231,6 @@ class Engine:
             "rankers": list(self.rankers),
             "first_stages": self.first_stages,
         }
-
-
-def _examples(index: AnswerIndex | None) -> list[str]:
-    """Give some of the questions that an FAQ's index holds."""
-    if index is None or QUESTION not in index.manifest.columns:
-        return []
-    state = index._state
-    rows = np.arange(min(state.manifest.rows, _LOOKED_AT))
-    asked = state.segments.take(np.setdiff1d(rows, state.deleted))[QUESTION]
-    questions = asked.drop_null().unique().to_pylist()
-    return questions[:: max(1, len(questions) // _EXAMPLES)][:_EXAMPLES]
 
 
 def _further(table: pd.DataFrame, names: Sequence[str] | None) -> list[dict[str, Any]]:

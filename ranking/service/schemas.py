@@ -27,7 +27,7 @@ class SearchRequest(Asked):
     question: Text
     k: int = Field(default=10, ge=1, description="The most answers.")
     first_stage: str = Field(default="", description="One that /api/health lists, or several with +.")
-    rerank: bool = Field(default=False, description="Re-rank by the second ranker.")
+    rerank: bool = Field(default=False, description="Re-rank the first answers by the re-ranker.")
     where: dict[str, Any] = Field(default={}, description="Columns, each with the value or values to have.")
     columns: list[str] | None = Field(default=None, description="The columns to give; unless given, all.")
     min_confidence: float = Field(

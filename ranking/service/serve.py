@@ -32,7 +32,7 @@ _DESCRIPTORS = 4_096  # more than these and the most connections that may be ope
 
 def serve(
     source: Path | None,
-    second: Path | None,
+    reranker: Path | None,
     host: str,
     port: int,
     hosts: tuple[str, ...],
@@ -48,15 +48,15 @@ def serve(
             raise UserError(f"--allowed-hosts has * alone, or in front, as *.example.org. Received: {name}")
     with ExitStack() as stack:
         bound = stack.enter_context(_bound(host, port))
-        other = None if second is None else Ranker.load(second)
+        other = None if reranker is None else Ranker.load(reranker)
         if source is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "index"
             AnswerIndex.build("hyperqa_squad", _sample(), folder, search=["answer"])
-            engine = Engine(folder, second=other)
+            engine = Engine(folder, reranker=other)
         elif any((source / name).exists() for name in (NAME, BUILDING)):
-            engine = Engine(source, second=other)
+            engine = Engine(source, reranker=other)
         else:
-            engine = Engine(ranker=Ranker.load(source), second=other)
+            engine = Engine(ranker=Ranker.load(source), reranker=other)
         engine.warm_up()
         address = f"{_in_address(host)}:{bound.getsockname()[1]}"
         if host not in _LOCAL:

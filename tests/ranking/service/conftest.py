@@ -49,6 +49,6 @@ def served():
 
 @pytest.fixture(scope="session")
 def client(folder, preset, served):
-    engine = Engine(folder, second=preset)
+    engine = Engine(folder, reranker=preset)
     with served(engine, most_bytes=5_000, most_candidates=50, most_words=100) as client:
         yield client

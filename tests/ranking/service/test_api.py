@@ -146,7 +146,7 @@ def test_requests_are_logged_without_their_questions(client, caplog):
 
 
 def test_warming_up_asks_everything_once(folder, preset):
-    engine = Engine(folder, second=preset)
+    engine = Engine(folder, reranker=preset)
     asked = []
     search = engine._search
     engine._search = lambda texts, options: asked.append(options) or search(texts, options)
@@ -156,7 +156,7 @@ def test_warming_up_asks_everything_once(folder, preset):
 
 def test_two_rankers_of_one_kind_are_told_apart(client):
     text = client.get("/", params={"q": QUESTION, "why": "It glows."}).text
-    assert "<h4>HyperQA</h4>" in text and "<h4>HyperQA (second)</h4>" in text
+    assert "<h4>HyperQA</h4>" in text and "<h4>HyperQA (reranker)</h4>" in text
 
 
 def test_a_question_of_unknown_words_is_told_so(client, recwarn):
