@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from common import seconds
 
 from answer_ranking.ranking.search.index import AnswerIndex
@@ -74,7 +75,7 @@ def searched_in_parts(index: AnswerIndex, questions: list[str], k: int) -> dict[
             rest = whole - sum(spent[name] for name in ("words", "point", "exact", "texts"))
             exact = spent["exact"] - spent["codes"]
             rows.append({**spent, "exact": exact, "rest": rest, "whole": whole})
-    return {name: [row[name] for row in rows] for name in rows[0]}
+    return pd.DataFrame(rows).to_dict("list")
 
 
 def of_question(parts: dict[str, list[float]], quantile: float) -> str:

@@ -288,8 +288,10 @@ def mean_hinge(split, scores) -> float:
 
 def report(runs: dict, without_dropout: dict, options: argparse.Namespace) -> None:
     """Print what was measured, as ratios of this one run."""
-    # The first epoch traces the steps.
-    per_epoch = {way: [statistics.median(each["seconds"][1:]) for each in runs[way]] for way in runs}
+    per_epoch = {}
+    for way, of_way in runs.items():
+        # The first epoch traces the steps.
+        per_epoch[way] = [statistics.median(each["seconds"][1:]) for each in of_way]
     ways = {}
     for way in WAYS:
         ways[way] = {

@@ -162,7 +162,9 @@ def measure(dimension: int, options: argparse.Namespace) -> dict[str, Any]:
             work()
             ways[kind, name] = partial(per_epoch, work, epochs)
     times = by_turns(options.rounds, ways)
-    by_kind = {kind: {name: times[kind, name] for name in (*MODELS, _PRODUCTS)} for kind in KINDS}
+    by_kind: dict[str, dict] = {kind: {} for kind in KINDS}
+    for (kind, name), found in times.items():
+        by_kind[kind][name] = found
     return {"seconds": by_kind, "pairs": train.n_rows, "real_words": real_words}
 
 
@@ -198,8 +200,11 @@ def share_of_words(batches) -> float:
     """Tell how much of the padded texts is words."""
     import numpy as np
 
-    words = sum(np.count_nonzero(text) for batch in batches for text in batch[:2])
-    return words / sum(text.size for batch in batches for text in batch[:2])
+    words, padded = 0, 0
+    for *texts, _ in batches:
+        words += sum(map(np.count_nonzero, texts))
+        padded += sum(text.size for text in texts)
+    return words / padded
 
 
 def products(batches, dimension: int):

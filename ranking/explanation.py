@@ -95,11 +95,11 @@ class Explanation:
     @property
     def summary(self) -> str:
         """What is shown, and the strongest words of both texts, in plain words."""
-        words = (
-            f"{side}: {', '.join(f'{word} {weight:.3f}' for word, weight in strongest)}"
-            for side, strongest in self.strongest(3).items()
-        )
-        return f"{self.about}. Strongest in the {'; in the '.join(words)}."
+        sides = []
+        for side, strongest in self.strongest(3).items():
+            words = [f"{word} {weight:.3f}" for word, weight in strongest]
+            sides.append(f"{side}: {', '.join(words)}")
+        return f"{self.about}. Strongest in the {'; in the '.join(sides)}."
 
     @property
     def about(self) -> str:
@@ -109,13 +109,15 @@ class Explanation:
 
     def strongest(self, number: int = 8) -> dict[str, list[tuple[str, float]]]:
         """Give the words with the largest numbers, whatever their sign, of both texts, the largest first."""
-        return {
-            side: [(words[i], float(weights[i])) for i in np.argsort(-abs(weights), kind="stable")[:number]]
-            for side, words, weights in (
-                ("question", self.question, self.question_weights),
-                ("answer", self.answer, self.answer_weights),
-            )
+        sides = {
+            "question": (self.question, self.question_weights),
+            "answer": (self.answer, self.answer_weights),
         }
+        found = {}
+        for side, (words, weights) in sides.items():
+            largest = np.argsort(-abs(weights), kind="stable")[:number]
+            found[side] = [(words[i], float(weights[i])) for i in largest]
+        return found
 
     def data(self) -> dict[str, Any]:
         """Give everything as values of JSON."""

@@ -155,10 +155,10 @@ class _Found:
         number = pd.Series(range(len(questions)), index=questions)[results.table["question"]].to_numpy()
         ends = np.cumsum(np.bincount(number, minlength=len(questions)))[:-1]
         scores = results.table["score"].to_numpy()
-        self._found = np.split(results.rows, ends), np.split(scores, ends)
+        self._rows, self._scores = np.split(results.rows, ends), np.split(scores, ends)
 
     def search(self, questions: Sequence[str], k: int, keep: np.ndarray | None) -> Candidates:
-        rows, scores = ([each[:k] for each in of_questions] for of_questions in self._found)
+        rows, scores = [each[:k] for each in self._rows], [each[:k] for each in self._scores]
         return Candidates(rows, scores, np.zeros(len(questions), bool))
 
     def facts(self, questions: Sequence[str]) -> dict[str, np.ndarray]:

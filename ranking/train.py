@@ -175,7 +175,9 @@ def _result(run: TrainingRun, options: TrainOptions) -> dict[str, Any]:
         name: {"questions": split.n_questions, "candidates": split.n_rows, "correct": int(split.labels.sum())}
         for name, split in run.data.splits.items()
     }
-    vectors, results = run.data.word_vectors, run.results.values()
+    vectors, metrics = run.data.word_vectors, {}
+    for name in _SCORED:
+        metrics[name] = [result.metrics(name) for result in run.results.values()]
     return {
         "table": run.data.dataset.description.title,
         "model": options.name,
@@ -184,7 +186,7 @@ def _result(run: TrainingRun, options: TrainOptions) -> dict[str, Any]:
         "word_vectors": str(vectors),
         "embeddings": vectors.name,
         "seeds": options.seeds,
-        "metrics": {name: [each.metrics(name) for each in results] for name in _SCORED},
+        "metrics": metrics,
         "seconds_per_epoch": run.seconds_per_epoch,
         "versions": package_versions(),
         **environment(),
