@@ -1,7 +1,7 @@
 """A cross-encoder, in the place of the BERT-base that Cosinet's paper quotes: options and entries."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from answer_ranking.models.catalogue.entry import Entry
 from answer_ranking.models.catalogue.model_options import ModelOptions
@@ -16,6 +16,9 @@ class CrossEncoder(ModelOptions):
     end."""
     dropout: float = 0.1
     """Share of the numbers inside of the encoder, and of the pair's state, that training drops."""
+    pooling: Literal["cls", "mean"] = "cls"
+    """What is scored: the state of [CLS], as in BERT's paper, or the mean of the states of all pieces, with
+    which MiniLM was trained."""
 
 
 # As BERT is fine-tuned; the rate rises over a tenth of the steps and then falls.
@@ -34,7 +37,12 @@ _COMMON: dict[str, Any] = {
     "reads": "pieces",
     # The encoder's tokenizer makes the pieces, and all of them have vectors.
     "hidden": ("identity_dimensions", "unknown_scale", "lowercase", "mask_numbers"),
-    "space": {"learning_rate": (2e-5, 3e-5, 5e-5), "epochs": (2, 3, 4), "batch_size": (16, 32)},
+    "space": {
+        "pooling": ("cls", "mean"),
+        "learning_rate": (2e-5, 5e-5, 1e-4, 2e-4),
+        "epochs": (2, 3, 4),
+        "batch_size": (16, 32),
+    },
 }
 
 ENTRIES = (
