@@ -25,7 +25,6 @@ class CrossEncoder(ModelOptions):
 _TRAINING: dict[str, Any] = {
     "epochs": 2,
     "optimizer": "adamw",
-    "learning_rate": 5e-5,
     "weight_decay": 0.01,
     "clip_norm": 1.0,
 }
@@ -51,7 +50,8 @@ ENTRIES = (
         title="Cross-encoder",
         fixed={"objective": "pointwise"},
         method="answerable_pointwise",
-        training={**_TRAINING, "batch_size": 32},
+        # Of 5e-5, 1e-4 and 2e-4 that with the lowest loss on WikiQA's dev after 68 steps.
+        training={**_TRAINING, "learning_rate": 1e-4, "batch_size": 32},
         **_COMMON,
     ),
     Entry(
@@ -59,7 +59,7 @@ ENTRIES = (
         title="Cross-encoder list",
         fixed={"objective": "listwise"},
         method="listwise",
-        training={**_TRAINING, "batch_size": 4},  # about as many pairs
+        training={**_TRAINING, "learning_rate": 5e-5, "batch_size": 4},  # about as many pairs
         **_COMMON,
     ),
 )
