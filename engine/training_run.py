@@ -134,7 +134,7 @@ class TrainingRun:
             write_split(self.folder / "runs", name, split, scores, protocols)
 
 
-ADDED_LATER: Mapping[str, Any] = {"own_negatives_by": "random", "weight_decay": None}
+ADDED_LATER: Mapping[str, Any] = {"own_negatives_by": "random", "weight_decay": None, "pooling": "cls"}
 """Options that are younger than unfinished searches, and the value that all had before."""
 
 

@@ -53,8 +53,10 @@ def pieces_and_types(question, answer, room):
     return pieces, [0] * (len(question) + 2) + [1] * (len(answer) + 1)
 
 
-def reference_score(weights, config, score, pair, room=9):
-    """Score a pair by the state of [CLS], with `room` pieces for its texts: as many as 12 positions have."""
+def reference_score(weights, config, score, pair, room=9, pooling="cls"):
+    """Score a pair by one state of it, with `room` pieces for its texts: as many as 12 positions have."""
     pieces, types = pieces_and_types(*pair, room)
     kernel, bias = (np.float64(each) for each in score)
-    return reference_states(weights, config, pieces, np.array(types))[0] @ kernel[:, 0] + bias[0]
+    states = reference_states(weights, config, pieces, np.array(types))
+    pooled = {"cls": states[0], "mean": states.mean(0)}[pooling]
+    return pooled @ kernel[:, 0] + bias[0]

@@ -9,7 +9,10 @@ import tensorflow as tf
 
 from answer_ranking.data_prep.word_vectors.bert_states import BertStates
 from answer_ranking.data_prep.word_vectors.encoder_folder import BertConfig
+from answer_ranking.layers import MaskedMean
+from answer_ranking.layers.common import check_option
 
+POOLINGS = ("cls", "mean")
 _UNKNOWN, _FIRST = 1, 2  # numbers of a `Vocabulary`: 0 is padding, and that of piece 0 is 2
 _SPECIAL = 3  # pieces of a pair that are no text's: [CLS], [SEP] and [SEP]
 _MOST_LAYERS = 100
@@ -17,7 +20,7 @@ _MOST_LAYERS = 100
 
 @keras.saving.register_keras_serializable("answer_ranking")
 class PairStates(keras.layers.Layer):
-    """Reads `[CLS] question [SEP] answer [SEP]` and gives the state of [CLS], float32 (pairs, hidden).
+    """Reads `[CLS] question [SEP] answer [SEP]` and gives one state of the pair, float32 (pairs, hidden).
 
     The inputs are a question and an answer, int32 (pairs, length) each, numbers of a `Vocabulary` of all word
     pieces, 0 being padding. The token type is 0 up to the first [SEP] and 1 behind it. Of a pair with more
@@ -30,10 +33,11 @@ class PairStates(keras.layers.Layer):
         dropout: share of the embeddings, of the attention's shares, and of what each sublayer adds to its
             input that training drops, as BERT does.
         seed: seeds dropout.
+        pooling: "cls", the state of [CLS], or "mean", the mean of the states of all the pair's pieces.
 
     Raises:
-        ValueError: the encoder has one token type alone, fewer positions than `most_pieces`, or a special
-            piece that is none.
+        ValueError: `pooling` is unknown; the encoder has one token type alone or fewer positions than
+            `most_pieces`; or a special piece is none.
     """
 
     def __init__(
@@ -43,16 +47,19 @@ class PairStates(keras.layers.Layer):
         most_pieces: int = 128,
         dropout: float = 0.1,
         seed: int = 0,
+        pooling: str = "cls",
         **arguments: Any,
     ):
         super().__init__(**{"dtype": "float32", **arguments})
         self.config, self.special = BertConfig(**sizes), tuple(special)
-        self.most_pieces, self.dropout, self.seed = most_pieces, dropout, seed
+        self.most_pieces, self.dropout, self.seed, self.pooling = most_pieces, dropout, seed, pooling
         self._check()
         self._drop = keras.layers.Dropout(dropout, seed=seed, dtype="float32")
+        self._mean = MaskedMean(dtype="float32")
         self._bert: dict[str, keras.Variable] = {}
 
     def _check(self) -> None:
+        check_option("pooling", self.pooling, POOLINGS)
         config = self.config
         if config.token_types < 2 or config.layers > _MOST_LAYERS:
             raise ValueError(
@@ -79,8 +86,12 @@ class PairStates(keras.layers.Layer):
     def call(self, pair: list[tf.Tensor], training: bool = False) -> tf.Tensor:
         # Tensors: gathered from a variable, a table would be copied whole wherever else it is read.
         weights = {name: tf.convert_to_tensor(variable.value) for name, variable in self._bert.items()}
-        states = BertStates(self.config, weights, lambda x: self._drop(x, training=training))
-        return states(*self._joined(*pair))[:, 0]
+        encode = BertStates(self.config, weights, lambda x: self._drop(x, training=training))
+        pieces, lengths, token_types = self._joined(*pair)
+        states = encode(pieces, lengths, token_types)
+        if self.pooling == "cls":
+            return states[:, 0]
+        return self._mean(states, mask=tf.sequence_mask(lengths, tf.shape(pieces)[1]))
 
     def _joined(self, question: tf.Tensor, answer: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Join two texts; gives pieces, int32 (pairs, longest), the pairs' lengths, and the token types."""
@@ -109,8 +120,10 @@ class PairStates(keras.layers.Layer):
         return keras.KerasTensor((pair[0].shape[0], self.config.hidden), "float32")
 
     def get_config(self) -> dict[str, Any]:
-        own = {"sizes": vars(self.config), "special": self.special, "most_pieces": self.most_pieces}
-        return {**super().get_config(), **own, "dropout": self.dropout, "seed": self.seed}
+        own = {"sizes": vars(self.config)}
+        for name in ("special", "most_pieces", "dropout", "seed", "pooling"):
+            own[name] = getattr(self, name)
+        return {**super().get_config(), **own}
 
 
 def _words_at(text: tf.Tensor, places: tf.Tensor) -> tf.Tensor:

@@ -26,18 +26,21 @@ def cross_encoder(
     objective: str = "pointwise",
     most_pieces: int = 128,
     dropout: float = 0.1,
+    pooling: str = "cls",
     seed: int = 0,
 ) -> keras.Model:
     """Score answers by a BERT that reads question and answer together, and all of whose weights are trained.
 
     [BERT](https://arxiv.org/abs/1810.04805), section 4.1: the score is a linear layer over the state of [CLS]
-    behind `[CLS] question [SEP] answer [SEP]`. There is no pooler between them.
+    behind `[CLS] question [SEP] answer [SEP]`. There is no pooler between them. The mean of all states is in
+    the place of that of [CLS] as in [Sentence-BERT](https://arxiv.org/abs/1908.10084), section 3.
 
     Args:
         encoder: the encoder from whose weights the training starts, see `read_encoder`.
         objective: "pointwise" or "listwise"; decides the inputs and outputs.
         most_pieces: word pieces of a pair, see `PairStates`.
-        dropout: share of the numbers inside of the encoder, and of the state of [CLS], that training drops.
+        dropout: share of the numbers inside of the encoder, and of the pair's state, that training drops.
+        pooling: "cls" or "mean", see `PairStates`.
         seed: seeds the first weights of the linear layer, and dropout.
 
     Returns:
@@ -59,13 +62,14 @@ def cross_encoder(
     answers, rows, places = bucket_candidates(texts)
     pieces = WordPieces(encoder.pieces, encoder.lowercase)
     special = (pieces.begin, pieces.end, pieces.unknown)
-    read = PairStates(asdict(encoder.config), special, most_pieces, dropout, seed, name="pair_states")
+    options = most_pieces, dropout, seed, pooling
+    read = PairStates(asdict(encoder.config), special, *options, name="pair_states")
     states = []
     for answer, own in zip(answers, rows, strict=True):
         states.append(read([repeat_questions(question, own), answer]))
     read.start_from(encoder.weights)
     x = concatenate_buckets(states)
     x = keras.layers.Dropout(dropout, seed=seed + 1, name="pair_dropout")(x)
-    # As small as BERT's own first weights: the state of [CLS] has a norm of about 20.
+    # As small as BERT's own first weights: MiniLM's states have norms of about 8.
     kernel = keras.initializers.TruncatedNormal(stddev=0.02, seed=seed)
     return keras.Model([question, texts], score_vectors(x, texts, places, kernel), name="CrossEncoder")

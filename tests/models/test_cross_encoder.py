@@ -1,5 +1,7 @@
 """A BERT over question and answer together; the reference is in NumPy and float64."""
 
+import zipfile
+
 import keras
 import numpy as np
 import pytest
@@ -34,11 +36,13 @@ PAIRS = [
 ]
 
 
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
 @pytest.mark.parametrize("most_pieces", [12, 9, 4])
-def test_scores_equal_the_equations_whatever_stands_beside_a_pair(encoder, most_pieces):
-    model = made(encoder, most_pieces=most_pieces)
+def test_scores_equal_the_equations_whatever_stands_beside_a_pair(encoder, most_pieces, pooling):
+    model = made(encoder, most_pieces=most_pieces, pooling=pooling)
     score, room = model.get_layer("score").get_weights(), most_pieces - 3
-    expected = [reference_score(encoder.weights, encoder.config, score, pair, room) for pair in PAIRS]
+    own = encoder.weights, encoder.config, score
+    expected = [reference_score(*own, pair, room, pooling) for pair in PAIRS]
     found = model([padded([pair[0] for pair in PAIRS]), padded([pair[1] for pair in PAIRS])]).numpy()
     np.testing.assert_allclose(found, expected, atol=1e-5)
     for pair, value in zip(PAIRS, found, strict=True):
@@ -61,13 +65,28 @@ def test_a_list_s_scores_are_those_of_its_pairs(encoder):
     assert found[1, 1:].tolist() == [0, 0]
 
 
-@pytest.mark.parametrize("objective", ["pointwise", "listwise"])
-def test_a_saved_model_scores_the_same(encoder, tmp_path, objective):
-    model = made(encoder, objective=objective, dropout=0.1)
+@pytest.mark.parametrize(("objective", "pooling"), [("pointwise", "cls"), ("listwise", "mean")])
+def test_a_saved_model_scores_the_same(encoder, tmp_path, objective, pooling):
+    model = made(encoder, objective=objective, dropout=0.1, pooling=pooling)
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     question, answers = padded([[9, 12], [8]]), padded([[10, 30, 31], [20]])
     pair = [question, answers[:, None] if objective == "listwise" else answers]
+    np.testing.assert_array_equal(loaded(pair).numpy(), model(pair).numpy())
+
+
+def test_a_model_saved_before_there_was_a_choice_has_the_state_of_cls(encoder, tmp_path):
+    model = made(encoder, pooling="cls")
+    model.save(tmp_path / "model.keras")
+    with zipfile.ZipFile(tmp_path / "model.keras") as file:
+        parts = {name: file.read(name) for name in file.namelist()}
+    before = parts["config.json"].replace(b', "pooling": "cls"', b"")
+    assert before != parts["config.json"] and b"pooling" not in before
+    with zipfile.ZipFile(tmp_path / "before.keras", "w") as file:
+        for name, part in (parts | {"config.json": before}).items():
+            file.writestr(name, part)
+    loaded = keras.models.load_model(tmp_path / "before.keras")
+    pair = [padded([[9, 12], [8]]), padded([[10, 30, 31], [20]])]
     np.testing.assert_array_equal(loaded(pair).numpy(), model(pair).numpy())
 
 
@@ -77,6 +96,7 @@ def test_a_saved_model_scores_the_same(encoder, tmp_path, objective):
         ({}, {"most_pieces": 13}, "most_pieces"),
         ({}, {"most_pieces": 3}, "most_pieces"),
         ({}, {"objective": "pairwise"}, "objective"),
+        ({}, {"pooling": "max"}, "pooling"),
         ({"num_hidden_layers": 101}, {}, "layers"),
     ],
 )

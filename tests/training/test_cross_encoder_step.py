@@ -10,11 +10,11 @@ from answer_ranking.models.networks.cross_encoder import cross_encoder
 from answer_ranking.training import Listwise, ListwiseOptions, Pointwise, PointwiseOptions
 
 
-def losses_in_numpy(weights, config, score, batch, listwise):
+def losses_in_numpy(weights, config, score, batch, pooling):
     """Mean cross entropy of pairs, or the mean divergence of lists from their labels."""
-    if not listwise:
+    if "answer" in batch:
         scores = [
-            reference_score(weights, config, score, (q[q > 0], a[a > 0]))
+            reference_score(weights, config, score, (q[q > 0], a[a > 0]), pooling=pooling)
             for q, a in zip(batch["question"], batch["answer"], strict=True)
         ]
         return np.mean(np.log1p(np.exp(np.where(batch["label"] > 0, -1, 1) * np.array(scores))))
@@ -23,21 +23,25 @@ def losses_in_numpy(weights, config, score, batch, listwise):
         real = answers.any(-1)
         texts = [answer[answer > 0] for answer in answers[real]]
         scores = np.array(
-            [reference_score(weights, config, score, (question[question > 0], a)) for a in texts]
+            [
+                reference_score(weights, config, score, (question[question > 0], a), pooling=pooling)
+                for a in texts
+            ]
         )
         log_q, p = scores - np.log(np.exp(scores).sum()), np.float64(label[real])
         divergences.append(np.sum(p[p > 0] * (np.log(p[p > 0]) - log_q[p > 0])))
     return np.mean(divergences)
 
 
-@pytest.mark.parametrize("objective", ["pointwise", "listwise"])
-def test_a_step_s_gradient_is_that_of_the_equations(encoder, make_split, objective):
+@pytest.mark.parametrize(("objective", "pooling"), [("pointwise", "cls"), ("listwise", "mean")])
+def test_a_step_s_gradient_is_that_of_the_equations(encoder, make_split, objective, pooling):
     listwise = objective == "listwise"
     split = make_split(n_questions=3, words=40, longest=5)
     # Weights of the size of 1 make softmax and GELU bend too much for differences.
     small = {name: values * np.float32(0.4) for name, values in encoder.weights.items()}
     kinds = (Listwise, ListwiseOptions) if listwise else (Pointwise, PointwiseOptions)
-    model = cross_encoder(encoder, objective=objective, most_pieces=12, dropout=0.0)
+    options = {"objective": objective, "most_pieces": 12, "dropout": 0.0, "pooling": pooling}
+    model = cross_encoder(encoder, **options)
     model.get_layer("pair_states").start_from(small)
     model.get_layer("score").kernel.assign(model.get_layer("score").kernel * 30)
     method = kinds[0](split, kinds[1](batch_size=100, l2=0.0))
@@ -48,7 +52,7 @@ def test_a_step_s_gradient_is_that_of_the_equations(encoder, make_split, objecti
     score = model.get_layer("score").get_weights()
 
     def loss(changed):
-        return losses_in_numpy(changed, encoder.config, score, batch, listwise)
+        return losses_in_numpy(changed, encoder.config, score, batch, pooling)
 
     assert tf.reduce_sum(losses * counts).numpy() == pytest.approx(loss(small), rel=1e-5)
     joined = dict(zip(encoder.config.joined_shapes(), gradients, strict=False))
