@@ -4,6 +4,7 @@ import gc
 import importlib.util
 import json
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -65,6 +66,44 @@ def under_backend():
         )
 
     return run
+
+
+ELSEWHERE = ("QA_DATA_HOME", "QA_EMBEDDINGS_HOME")
+
+
+@pytest.fixture(scope="session")
+def environment(tmp_path_factory):
+    """The environment of every command: a cache of the tests' own, and no data but what comes along."""
+    kept = {name: value for name, value in os.environ.items() if name not in ELSEWHERE}
+    return {**kept, "XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache")), "TF_CPP_MIN_LOG_LEVEL": "3"}
+
+
+@pytest.fixture
+def until_exit(environment, capsys, monkeypatch):
+    """Call a main function here, so that TensorFlow need not start once more. Gives the exit code and what
+    was printed.
+    """
+    for name in ELSEWHERE:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", environment["XDG_CACHE_HOME"])
+
+    def run(main, *argv):
+        monkeypatch.setattr("sys.argv", [str(each) for each in argv])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as end:
+            main()
+        out, err = capsys.readouterr()
+        return end.value.code, out, err
+
+    return run
+
+
+@pytest.fixture
+def run_script(until_exit):
+    """Run a script here, with the command line that it would have from a shell."""
+    return lambda path, *words: until_exit(
+        lambda: runpy.run_path(str(path), run_name="__main__"), path, *words
+    )
 
 
 @pytest.fixture
@@ -147,6 +186,18 @@ def small_options():
         if isinstance(defaults.get("hidden"), tuple):
             sizes["hidden"] = (4,)
         return entry.options(**sizes)
+
+    return make
+
+
+@pytest.fixture
+def make_vectors():
+    """Random word vectors with a zero row for padding."""
+
+    def make(words=40, dimensions=6, seed=1, scale=0.3):
+        vectors = (np.random.default_rng(seed).normal(size=(words, dimensions)) * scale).astype("float32")
+        vectors[0] = 0
+        return vectors
 
     return make
 

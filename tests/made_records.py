@@ -1,4 +1,4 @@
-"""A record of an experiment, made up: each test states what it is about."""
+"""A record of an experiment, made up: each test states what it is about. And the tables of pages."""
 
 from answer_ranking.evaluation import ResultRecord
 
@@ -24,3 +24,8 @@ def made_record(**changes):
         "command": "python reproduce/hyperqa_wikiqa.py --record",
     }
     return ResultRecord(**known | changes)
+
+
+def cells_of(line):
+    """Split a row of a table in Markdown."""
+    return list(map(str.strip, line.strip("|").split("|")))

@@ -201,11 +201,7 @@ def test_the_site_is_built_of_all_pages(tmp_path):
     names = {"layers": "RiemannianGradient", "training": "RiemannianOptimizer", "ranking": "train_ranker"}
     for room, name in names.items():
         assert f'id="answer_ranking.{room}.{name}"' in (tmp_path / "api" / f"{room}.html").read_text("utf-8")
-    layers = (tmp_path / "api" / "layers.html").read_text(encoding="utf-8")
-    # Examples are code, with the prompt as a token of its own.
-    assert re.search(r'<span class="gp">&gt;&gt;&gt; ?</span>', layers)
-    # Search and everything else work from a file: an index in a script, and nothing from elsewhere.
-    assert (tmp_path / "search" / "search_index.js").read_text(encoding="utf-8").startswith("var __index")
+    # The site works from a file: nothing is from elsewhere.
     for page in tmp_path.rglob("*.html"):
         loaded = re.findall(
             r'<(?:script|img|link)[^>]+(?:src|href)="([^"]+)"', page.read_text(encoding="utf-8")

@@ -49,17 +49,13 @@ def test_of_rates_the_higher_one_is_better(write):
     assert not write(SERVICE, ours=[101.0], unit="ms")["reached"]
 
 
-def test_figures_stand_where_a_record_without_a_table_has_them(tmp_path):
-    (tmp_path / RATE.record).write_text(json.dumps({"searches_per_second": 512.5}))
-    made = table.assembled(RATE, tmp_path)
-    assert made["ours"] == 512.5 and made["reached"] and made["processor"] is None
-
-
-def test_a_record_may_have_a_cause_beside_its_figures(tmp_path):
+def test_figures_stand_where_a_record_without_a_table_has_them_beside_a_cause(tmp_path):
     figures = {"searches_per_second": 150.0, "table": {RATE.name: {"cause": "why"}}}
     (tmp_path / RATE.record).write_text(json.dumps(figures))
     made = table.assembled(RATE, tmp_path)
-    assert (made["ours"], made["reached"], made["cause"]) == (150.0, False, "why")
+    assert (made["ours"], made["reached"], made["cause"]) == (150.0, False, "why") and made[
+        "processor"
+    ] is None
 
 
 @pytest.mark.parametrize(("recall", "reached"), [(0.998, True), (0.99, False)])

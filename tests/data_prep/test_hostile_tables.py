@@ -30,36 +30,29 @@ def parquet(path, **columns):
     return path
 
 
-@pytest.mark.parametrize("column", ["question", "candidate", "source"])
-@pytest.mark.parametrize("encoded", ["dictionary", "plain", "prefixes"])
+@pytest.mark.parametrize("column", ["candidate", "source"])
+@pytest.mark.parametrize("encoded", ["dictionary", "plain", "prefixes", "fixed"])
 def test_a_text_that_recurs_too_often_is_refused_before_it_is_expanded(tmp_path, column, encoded):
-    n = ROWS if encoded == "dictionary" else 300
-    columns = {
-        "question": pa.array(["Who?"] * n),
-        "candidate": pa.array([f"Ann {i}" for i in range(n)]),
-        "source": pa.array(["here"] * n),
-    }
-    path = tmp_path / "bomb.parquet"
-    if encoded == "dictionary":
-        columns[column] = repeated("x" * 1_000_000)
-        parquet(path, **columns)
-    else:
-        columns[column] = pa.array(["x" * 1_000_000] * n)
-        encoding = {column: "DELTA_BYTE_ARRAY" if encoded == "prefixes" else "PLAIN"}
-        pq.write_table(
-            pa.table(columns), path, compression="zstd", use_dictionary=False, column_encoding=encoding
-        )
+    n, path = 300, tmp_path / "bomb.parquet"
+    large = {
+        "dictionary": repeated("x" * 1_000_000, n),
+        "fixed": pa.array([b"x" * 1_000_000] * n, pa.binary(1_000_000)),
+    }.get(encoded, pa.array(["x" * 1_000_000] * n))
+    columns = {"candidate": pa.array([f"Ann {i}" for i in range(n)]), "source": pa.array(["here"] * n)}
+    options = {"use_dictionary": encoded == "dictionary", "compression": "zstd"}
+    if encoded == "prefixes":
+        options["column_encoding"] = {column: "DELTA_BYTE_ARRAY"}
+    pq.write_table(pa.table(columns | {column: large}), path, **options)
     assert path.stat().st_size < 1_000_000
     with pytest.raises(UserError, match=r"bomb\.parquet.* more than"):
         read_table_file(path, EveryColumn("candidate"))
 
 
-def test_bytes_of_a_fixed_length_count_in_every_row(tmp_path):
-    value = pa.array([b"x" * 100_000] * 3_000, pa.binary(100_000))
-    path = parquet(tmp_path / "bomb.parquet", candidate=pa.array(["a"] * 3_000), more=value)
-    assert path.stat().st_size < 1_000_000
-    with pytest.raises(UserError, match=r"bomb\.parquet.* more than"):
-        read_table_file(path, EveryColumn("candidate"))
+def test_rows_alone_take_memory_too(tmp_path):
+    many = repeated("Who?", 5_000_000)
+    path = parquet(tmp_path / "rows.parquet", question=many, candidate=many)
+    with pytest.raises(UserError, match=r"rows\.parquet unpacks to more than 33,554,432 bytes"):
+        read_table_file(path, ColumnNames())
 
 
 def test_a_text_that_recurs_is_read_where_there_is_room(tmp_path):
@@ -169,19 +162,13 @@ def is_refused(path):
 
 
 @pytest.mark.parametrize(("suffix", "make"), [(".xlsx", a_sheet), (".parquet", a_parquet)])
-def test_damaged_files_end_in_one_kind_of_error(tmp_path, suffix, make):
-    sound, path = make(), tmp_path / f"table{suffix}"
-    rng = np.random.default_rng(0)
+def test_damaged_files_end_in_one_kind_of_error(tmp_path, damaged, suffix, make):
+    path = tmp_path / f"table{suffix}"
     refused = 0
-    for _ in range(100):
-        content = bytearray(sound)
-        for place in rng.integers(0, len(sound), int(rng.integers(1, 8))):
-            content[place] = rng.integers(256)
-        if rng.random() < 0.3:
-            content = content[: int(rng.integers(len(sound)))]
+    for content in damaged(make()):
         path.write_bytes(content)
         refused += is_refused(path)
-    assert refused > 33
+    assert refused > 8
 
 
 def test_no_byte_of_what_a_parquet_file_says_of_itself_ends_the_process(tmp_path):

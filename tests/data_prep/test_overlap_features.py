@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answer_ranking.data_prep import Tokenizer, Vocabulary, encode_dataset, encode_split, load_dataset
@@ -13,21 +13,14 @@ from answer_ranking.data_prep.overlap_features import (
     overlap_features,
     stop_words,
 )
+from answer_ranking.data_prep.tables import check_table
 
 WORDS = ["the", "cat", "sat", "mat", "?"]
 
 
 def encoded(rows, vocabulary):
-    table = pd.DataFrame(
-        {
-            "question_id": [question for question, _ in rows],
-            "question": [question for question, _ in rows],
-            "candidate_id": [str(i) for i in range(len(rows))],
-            "candidate": [candidate for _, candidate in rows],
-            "label": [0] * len(rows),
-        }
-    )
-    return encode_split(table, Tokenizer(pretokenised=True), vocabulary)
+    table = pd.DataFrame(rows, columns=["question", "candidate"]).assign(label=0)
+    return encode_split(check_table(table, "rows"), Tokenizer(pretokenised=True), vocabulary)
 
 
 def test_features_of_a_hand_computed_example():
@@ -63,6 +56,7 @@ def test_the_weights_must_fit_the_vocabulary():
 texts = st.lists(st.sampled_from([*WORDS, "rare"]), min_size=1, max_size=8)
 
 
+@settings(deadline=None, max_examples=25)
 @given(
     st.lists(st.tuples(texts, texts), min_size=1, max_size=5),
     st.lists(st.floats(0, 9), min_size=7, max_size=7),

@@ -4,17 +4,14 @@ import io
 import json
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answer_ranking.base.files import read_content
 from answer_ranking.data_prep import UserError, apply_protocol, load_table, table_files
-from answer_ranking.data_prep.column_names import ColumnNames, EveryColumn
-from answer_ranking.data_prep.parquet_tables import read_parquet
-from answer_ranking.data_prep.tables import Faults, check_table, is_blank
+from answer_ranking.data_prep.column_names import EveryColumn
+from answer_ranking.data_prep.tables import Faults, is_blank
 
 ROWS = [
     dict(zip(("question_id", "question", "candidate_id", "candidate", "label"), row, strict=True))
@@ -24,31 +21,6 @@ ROWS = [
         ("b", "null", "1", "Two\nlines, one cell", "1"),
     )
 ]
-
-
-def test_a_parquet_s_columns_may_be_in_capitals_but_not_twice(tmp_path):
-    rows = {"Question": ["a", "a"], "CANDIDATE": ["x", "y"], "Label": [1, 0]}
-    pd.DataFrame(rows).to_parquet(tmp_path / "a.parquet")
-    assert load_table(tmp_path / "a.parquet")["candidate"].tolist() == ["x", "y"]
-    pd.DataFrame({**rows, "label": [1, 0]}).to_parquet(tmp_path / "b.parquet")
-    with pytest.raises(UserError, match="'label' occurs twice"):
-        load_table(tmp_path / "b.parquet")
-
-
-def test_a_column_of_another_name_is_found_missing_whatever_the_separator(tmp_path):
-    path = tmp_path / "faq.csv"
-    path.write_text('Question;Reply;Label\n"Who, then?";Me, of course.;1\n')
-    with pytest.raises(UserError, match=r"'candidate' is missing .*Reply.*--candidate-column"):
-        load_table(path)
-
-
-def test_a_missing_value_before_a_text_is_named_with_its_row():
-    table = pd.DataFrame(
-        [["Who?", "Ann.", 1], [pd.NA, "Bea.", 0], ["Who?", "Cem.", 0]],
-        columns=["question", "candidate", "label"],
-    ).astype({"question": "string"})
-    with pytest.raises(UserError, match="question"):
-        check_table(table, "rows")
 
 
 def write_csv(path, rows):
@@ -65,6 +37,14 @@ def test_quotes_line_ends_and_the_text_na_are_kept(tmp_path):
     pd.DataFrame(ROWS).to_parquet(tmp_path / "a.parquet")
     for name in ("a.csv", "a.jsonl", "a.parquet"):
         assert load_table(tmp_path / name).astype(str).to_dict("records") == ROWS
+
+
+def test_a_parquet_s_columns_may_not_occur_twice(tmp_path):
+    pd.DataFrame({"question": ["a"], "Candidate": ["x"], "candidate": ["y"]}).to_parquet(
+        tmp_path / "a.parquet"
+    )
+    with pytest.raises(UserError, match="'candidate' occurs twice"):
+        load_table(tmp_path / "a.parquet")
 
 
 def test_tsv_has_no_quoting(tmp_path):
@@ -89,15 +69,9 @@ def test_a_semicolon_in_a_name_separates_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl", "a.parquet"])
-def test_a_table_without_labels(tmp_path, name):
+def test_a_table_without_labels(tmp_path, save_table, name):
     table = pd.DataFrame({"question": ["x", "y", "x"], "candidate": ["1", "2", "3"]})
-    write = {
-        "a.csv": lambda path: table.to_csv(path, index=False),
-        "a.tsv": lambda path: table.to_csv(path, sep="\t", index=False),
-        "a.jsonl": lambda path: table.to_json(path, orient="records", lines=True),
-        "a.parquet": table.to_parquet,
-    }
-    write[name](tmp_path / name)
+    save_table(table, tmp_path / name)
     read = load_table(tmp_path / name, labelled=False)
     assert list(read.columns) == ["question_id", "question", "candidate_id", "candidate"]
     assert read["question_id"].tolist() == ["q1", "q1", "q2"]
@@ -130,13 +104,6 @@ def test_parquet_with_missing_values_and_numbers_for_identifiers(tmp_path):
         load_table(tmp_path / "a.parquet")
     table.assign(candidate=["y", "z"], candidate_id=[7, 8]).to_parquet(tmp_path / "a.parquet")
     assert load_table(tmp_path / "a.parquet")["candidate_id"].tolist() == ["7", "8"]
-
-
-def test_byte_order_mark_crlf_and_gzip(tmp_path):
-    content = "\ufeffquestion,candidate,label\r\nWho?,Zoë,1\r\nWho?,you,0\r\n".encode()
-    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(content))
-    table = load_table(tmp_path / "a.csv.gz")
-    assert table["candidate"].tolist() == ["Zoë", "you"]
 
 
 cell = st.text(
@@ -175,10 +142,7 @@ def test_words_for_labels(tmp_path, value):
     ("change", "message"),
     [
         ({"label": "maybe"}, r"line 5: the label 'maybe' is not 0 or 1"),
-        ({"label": ""}, r"line 5: the label is empty"),
-        ({"label": "2"}, r"line 5: the label '2' is not 0 or 1"),
         ({"candidate": " \u00a0"}, r"line 5: the candidate is empty"),
-        ({"question": ""}, r"line 5: the question is empty"),
         ({"candidate_id": "1"}, r"line 5: the candidate_id '1' occurs twice in question 'b'"),
         ({"candidate_id": "2 b"}, r"line 5: the candidate_id '2 b' holds white space.*Write '2_b'"),
         ({"question_id": "b\u00a0"}, r"line 5: the question_id 'b\\xa0' holds white space.*Write 'b'"),
@@ -202,26 +166,21 @@ def test_a_wrong_row_is_named_by_its_line(tmp_path, change, message):
         ("a.csv", b"", "empty"),
         ("a.csv", b"question,question,candidate,label\nx,x,y,1\n", "the column 'question' occurs twice"),
         ("no/a.csv", None, "does not exist"),
-        ("no/a.parquet", None, "does not exist"),
         ("a.csv", b"question,candidate,label\nx,y,1\nx,y\n", "line 3: 2 fields where the header has 3"),
-        ("a.csv", b'question,candidate,label\nx,y,1\nx,"y,1\n', "line 3: unexpected end of data"),
         ("a.csv", b"question,candidate,label\nx,y,1\nx,\x81,1\n", "line 3: not UTF-8"),
         ("a.csv", b"question,candidate,label\nx,\xc3\xa9,1\nx,\xe9,1\n", "line 3: not UTF-8"),
-        ("a.csv", b"question,candidate,label\nx,\xe9\0,1\n", "line 2: not UTF-8"),
+        ("a.jsonl", b"[1]\n", "line 1: not a JSON object"),
         ("a.csv", b"question,candidate,label\nx,y\0,1\n", "line 2: NUL"),
         ("a.csv", "question,candidate,label\n".encode("utf-16") + b"x", "damaged UTF-16"),
         ("a.jsonl", b'{"question": "\xe9", "candidate": "y"}\n', "line 1: not UTF-8"),
         ("a.csv", b'question,candidate\nx,"y\nz,w\n', "line 2: unexpected end of data"),
         ("a.tsv", b"question\tcandidate\tlabel\nx\ty\t1\tz\n", "line 2: 4 fields where the header has 3"),
         ("a.jsonl", b'{"question": "x", "candidate": "y", "label": 1}\n{"question"\n', "line 2: not JSON"),
-        ("a.jsonl", b"[1]\n", "line 1: not a JSON object"),
-        ("a.jsonl", b"\n", "the file is empty"),
         ("a.jsonl", b'{"question": "x", "candidate": "y"}\n{"question": "x"}\n', "line 2: the cand"),
         ("a.parquet", b"PAR1", "not a readable Parquet file"),
         ("a.csv.gz", gzip.compress(b"question,candidate,label\n" * 99, mtime=0)[:-9], "damaged or cut short"),
         ("a.xls", b"", "must end in"),
         ("a.xlsx", b"", "not a readable Excel file"),
-        ("no/a.xlsx", None, "does not exist"),
     ],
 )
 def test_a_bad_file_is_a_user_error(tmp_path, name, content, message):
@@ -241,19 +200,6 @@ def test_protocols():
         apply_protocol(table, "raw")
 
 
-def test_a_parquet_file_takes_no_more_memory_than_its_size_lets_expect(tmp_path):
-    small = {"question": ["q" * 20] * 5_000_000, "candidate": ["a"] * 5_000_000}
-    pq.write_table(pa.table(small), tmp_path / "a.parquet")
-    assert (tmp_path / "a.parquet").stat().st_size < 100_000
-    with pytest.raises(UserError, match=r"a\.parquet unpacks to more than 33,554,432 bytes"):
-        load_table(tmp_path / "a.parquet")
-    # A text that recurs is held once.
-    one = pa.DictionaryArray.from_arrays(pa.array([0] * 2_000), pa.array(["x" * 50_000]))
-    pq.write_table(pa.table({"question": one, "candidate": one}), tmp_path / "b.parquet")
-    table, _ = read_parquet(tmp_path / "b.parquet", ColumnNames())
-    assert len({id(text) for text in table["question"]}) == 1 and len(table["question"][7]) == 50_000
-
-
 def test_a_gzip_bomb_is_a_user_error(tmp_path, monkeypatch):
     monkeypatch.setattr("answer_ranking.base.files.MOST_BYTES", 1_000_000)
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"x" * 1_000_001))
@@ -267,7 +213,6 @@ def test_a_gzip_bomb_is_a_user_error(tmp_path, monkeypatch):
     ("line", "message"),
     [
         ('{"question": {"a": 1}, "candidate": "y", "label": 1}', "line 1: the question is not a text"),
-        ('{"question": "x", "candidate": ["y"], "label": 1}', "line 1: the candidate is not a text"),
         ('{"question": "x", "candidate": "\\ud800", "label": 1}', "half of a character"),
         ('{"question": "x", "candidate": "y", "label": [1]}', r"label \[1\] is not 0 or 1"),
         ("[" * 100_000, "line 1: not JSON"),

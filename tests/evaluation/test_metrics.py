@@ -34,7 +34,7 @@ def rankings(draw, levels=4):
     """Up to 6 questions of up to 14 candidates, labels at random, scores with many ties."""
     sizes = draw(st.lists(st.integers(1, 14), min_size=1, max_size=6))
     n = sum(sizes)
-    questions = [f"q{i}" for i, size in enumerate(sizes) for _ in range(size)]
+    questions = np.repeat([f"q{i}" for i in range(len(sizes))], sizes).tolist()
     labels = draw(st.lists(st.integers(0, 1), min_size=n, max_size=n))
     scores = draw(st.lists(st.integers(-levels, levels), min_size=n, max_size=n))
     return questions, np.array(labels), np.array(scores) / levels
@@ -109,7 +109,7 @@ def test_expected_random_ranking_equals_the_mean_over_all_orders(n_correct, n_wr
     labels = np.array([1] * n_correct + [0] * n_wrong)
     orders = list(itertools.permutations(range(n)))
     table = evaluate_ranking(
-        [str(i) for i in range(len(orders)) for _ in range(n)],
+        np.repeat(np.arange(len(orders)), n),
         np.concatenate([labels[list(order)] for order in orders]),
         np.tile(-np.arange(n), len(orders)),
     )

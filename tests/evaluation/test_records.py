@@ -38,25 +38,11 @@ def test_a_saved_record_is_read_back(tmp_path):
     assert load_records(tmp_path) == [record]
 
 
-def test_the_file_has_the_required_keys_and_six_digits(tmp_path):
-    seed_values = np.array([1 / 3, 2 / 3])
-    record = make_record(
-        metrics={"map": {"mean": seed_values.mean(), "ci95": float("nan"), "per_seed": list(seed_values)}},
-        per_question={"question_ids": ["a"], "map": [[1 / 3], [np.float64(2 / 3)]]},
-    )
-    with pytest.raises(UserError, match=r"ci95' should be a number"):
-        save_record(record, tmp_path / "record.json")
-    one = make_record(
-        seeds=[0],
-        metrics={"map": {"mean": 1 / 3, "ci95": float("nan"), "per_seed": [1 / 3]}},
-        per_question={"question_ids": ["a"], "map": [[1 / 3]]},
-    )
-    save_record(one, tmp_path / "record.json")
+def test_numbers_have_six_digits_and_no_interval_is_null(tmp_path):
+    third = {"mean": 1 / 3, "ci95": float("nan"), "per_seed": [1 / 3]}
+    known = {"metrics": {"map": third}, "per_question": {"question_ids": ["a"], "map": [[np.float64(1 / 3)]]}}
+    save_record(make_record(seeds=[0], **known), tmp_path / "record.json")
     values = json.loads((tmp_path / "record.json").read_text())
-    assert {
-        "paper", "dataset", "protocol", "split", "model", "variant", "embeddings", "seeds", "metrics",
-        "parameters", "seconds_per_epoch", "command", "versions",
-    } <= values.keys()  # fmt: skip
     assert values["metrics"]["map"] == {"mean": 0.333333, "ci95": None, "per_seed": [0.333333]}
     assert values["per_question"]["map"] == [[0.333333]]
     assert values["configuration"]["l2"] == 1e-8
@@ -88,21 +74,13 @@ def test_without_paths_leaves_all_else_alone(value):
     [
         ({"seeds": []}, r"'seeds' should be a list of whole numbers, not \[\]"),
         ({"seeds": [0]}, r"'metrics.map.per_seed' should hold 1 values"),
-        ({"metrics": {}}, r"'metrics' is empty"),
-        ({"metrics": {"map": 0.7}}, r"'metrics.map' should have the keys"),
         ({"metrics": {"map": {"mean": 71.0, "ci95": 2.0, "per_seed": [70.0, 72.0]}}}, "'metrics.map'"),
         ({"metrics": {"map": {"mean": 0.7, "ci95": 0.02, "per_seed": [0.70, 0.72]}}}, "metrics.map.mean"),
         ({"parameters": 1.5}, r"'parameters' should be a whole number"),
-        ({"seconds_per_epoch": -1}, r"'seconds_per_epoch' should be a number from 0"),
         ({"model": ""}, r"'model' is empty"),
-        ({"main": "yes"}, r"'main' should be true or false"),
-        ({"notes": None}, r"'notes' should be text"),
         ({"clean_tree": "yes"}, r"'clean_tree' should be true or false"),
-        ({"configuration": []}, r"'configuration' should be an object"),
         ({"per_question": {"question_ids": ["a"], "map": [[1.0, 0.4]] * 2}}, "'per_question.map'"),
         ({"per_question": {"question_ids": ["a"], "map": 1}}, r"'per_question.map' should hold 2 lists"),
-        ({"per_question": {"question_ids": ["a"], "map": [1, 1]}}, r"'per_question.map' should hold 2 lists"),
-        ({"per_question": {"question_ids": 1}}, r"'per_question.question_ids' should be a list"),
     ],
 )
 def test_what_is_no_record_is_refused_and_not_written(tmp_path, changes, message):

@@ -1,3 +1,4 @@
+import itertools
 import json
 
 import ir_measures
@@ -74,7 +75,7 @@ def test_two_runs_are_tested_question_by_question(files):
 
 
 def test_the_test_is_that_of_the_differences_and_ties_cannot_favour_the_file_s_order(tmp_path):
-    questions, candidates = [f"q{i}" for i in range(40) for _ in range(2)], list("ab") * 40
+    questions, candidates = np.repeat([f"q{i}" for i in range(40)], 2).tolist(), list("ab") * 40
     write_qrels(tmp_path / "qrels", questions, candidates, [1, 0] * 40)
     lines = [f"{q} Q0 {c} 1 0.5 tied" for q, c in zip(questions, candidates, strict=True)]
     (tmp_path / "tied").write_text("\n".join(lines) + "\n")
@@ -91,7 +92,9 @@ def test_graded_labels_are_gains_as_in_trec_eval(tmp_path):
     labels = {"q1": {"a": 3, "b": 1, "c": 0, "d": -1}, "q2": {"a": 0, "b": 2}}
     scores = {"q1": {"a": 0.2, "b": 0.9, "c": 0.1, "d": 0.5}, "q2": {"a": 0.9, "b": 0.2}}
     for name, rows, line in (("qrels", labels, "{} 0 {} {}"), ("run", scores, "{} Q0 {} 1 {} t")):
-        lines = [line.format(q, candidate, value) for q in rows for candidate, value in rows[q].items()]
+        lines = []
+        for question, values in rows.items():
+            lines += [line.format(question, *each) for each in values.items()]
         (tmp_path / name).write_text("\n".join(lines))
     found = compare_runs(tmp_path / "run", tmp_path / "qrels").table["run"]
     measures = {"map": "map", "mrr": "recip_rank", "ndcg@10": "ndcg_cut_10"}
@@ -102,7 +105,7 @@ def test_graded_labels_are_gains_as_in_trec_eval(tmp_path):
 
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_one_or_two_questions_have_no_interval(tmp_path, n):
-    questions = [f"q{i}" for i in range(n) for _ in "ab"]
+    questions = [f"q{i // 2}" for i in range(2 * n)]
     write_qrels(tmp_path / "qrels", questions, list("ab") * n, [1, 0] * n)
     write_run(tmp_path / "run", questions, list("ab") * n, [0.2, 0.1] * (n - 1) + [0.1, 0.2])
     found = compare_runs(tmp_path / "run", tmp_path / "qrels")
@@ -113,7 +116,8 @@ def test_one_or_two_questions_have_no_interval(tmp_path, n):
 @pytest.fixture
 def unjudged(tmp_path):
     """A run of three questions, one of them without judgements, and twelve candidates, some judged."""
-    rows = [f"{q} Q0 c{i} {i} {-i} t" for q in ("q1", "q2", "new") for i in range(12)]
+    ranked = itertools.product(("q1", "q2", "new"), range(12))
+    rows = [f"{question} Q0 c{i} {i} {-i} t" for question, i in ranked]
     (tmp_path / "run").write_text("\n".join(rows))
     judged = ["q1 0 c0 1", "q1 0 c3 0", "q1 0 c11 1", "q2 0 c4 1", "q3 0 c1 0", "q4 0 c1 1"]
     (tmp_path / "qrels").write_text("\n".join(judged))
@@ -148,7 +152,6 @@ def test_every_question_and_json(unjudged):
         ("q1 Q0 a 1 0.5 t\nq1 Q0 a 2 0.4 t", "q1 0 a 1", r"two candidates with the id 'a'"),
         ("q1 Q0 a 1 nan t", "q1 0 a 1", r"run: scores must be finite"),
         ("q1 Q0 a 1 0.5 t", "q1 0 a 4294967297", r"qrels: the label 4294967297 is too large"),
-        ("q1 Q0 a 1 0.5 t", f"q1 0 a {10**20}", r"the label 1000+ is too large"),
         ("q1 Q0 a\0b 1 0.5 t", "q1 0 a 1", r"run, line 1: expected"),
         ("q1 Q0 a 1 0.5 t", "q1 0 a 0", r"qrels: no question has a correct answer"),
     ],

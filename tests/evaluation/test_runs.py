@@ -1,4 +1,3 @@
-import ir_measures
 import numpy as np
 import pytest
 
@@ -26,17 +25,6 @@ def test_ties_are_set_apart_by_the_least_step(tmp_path):
     assert (np.diff(run["score"]) < 0).all()
     assert run["candidate_id"].iloc[-1] == "d"
     np.testing.assert_allclose(run["score"], 0.5, rtol=1e-6)
-
-
-def test_files_are_what_ir_measures_reads(tmp_path):
-    write_run(tmp_path / "run", ["q1", "q1"], ["a", "b"], [0.25, 2.0])
-    write_qrels(tmp_path / "qrels", ["q1", "q1"], ["a", "b"], [1, 0])
-    run = [(r.query_id, r.doc_id, r.score) for r in ir_measures.read_trec_run(str(tmp_path / "run"))]
-    qrels = [
-        (r.query_id, r.doc_id, r.relevance) for r in ir_measures.read_trec_qrels(str(tmp_path / "qrels"))
-    ]
-    assert run == [("q1", "b", 2.0), ("q1", "a", 0.25)]
-    assert qrels == [("q1", "a", 1), ("q1", "b", 0)]
 
 
 def test_columns_that_do_not_fit_are_refused(tmp_path):

@@ -39,13 +39,6 @@ def test_random_patterns_never_give_zero_and_repeat_with_the_seed():
     assert p == paired_randomisation_test(a, a - 0.4, permutations=999, seed=3)
 
 
-def test_symmetric_and_one_for_equal_rankers():
-    rng = np.random.default_rng(2)
-    a, b = rng.random(9), rng.random(9)
-    assert paired_randomisation_test(a, b) == paired_randomisation_test(b, a)
-    assert paired_randomisation_test(a, a) == 1.0
-
-
 @pytest.mark.parametrize("b", [[0.1], [0.1, np.nan]])
 def test_unpaired_or_missing_values_are_refused(b):
     with pytest.raises(ValueError, match="Received"):
@@ -86,22 +79,10 @@ def test_equals_scipys_interval():
     assert (mean - half_width, mean + half_width) == pytest.approx((expected.low, expected.high))
 
 
-def test_equals_the_textbook_value_for_five_values():
-    # t(0.975, 4) = 2.7764 (any table of Student's t); the values have standard deviation sqrt(2.5).
-    mean, half_width = mean_confidence_interval([1, 2, 3, 4, 5])
-    assert mean == 3
-    assert half_width == pytest.approx(2.7764 * np.sqrt(2.5 / 5), abs=1e-4)
-
-
 def test_one_value_has_no_interval():
     mean, half_width = mean_confidence_interval([0.7])
     assert mean == 0.7
     assert np.isnan(half_width)
-
-
-def test_an_interval_of_nothing_is_refused():
-    with pytest.raises(ValueError, match="Received"):
-        mean_confidence_interval([])
 
 
 def searches(rng, questions, n_searches, of_search):

@@ -3,14 +3,11 @@
 On JAX the functions are compiled as a whole, which is much faster than compiling operation by operation.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
-
 import keras
 import numpy as np
 
 
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+def compiled(function):
     """Compiles the function on JAX, and leaves it as it is elsewhere."""
     if keras.backend.backend() != "jax":
         return function
@@ -19,7 +16,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     return jax.jit(function)
 
 
-def with_gradients(function: Callable[..., Any]) -> Callable[..., tuple[Any, list[np.ndarray]]]:
+def with_gradients(function):
     """Makes a function that gives `function(*arrays)` and the gradient of its sum with respect to each array.
 
     Both come of one pass in float32 and, on JAX, of one compilation for all calls of equal shapes.
@@ -62,14 +59,12 @@ def with_gradients(function: Callable[..., Any]) -> Callable[..., tuple[Any, lis
     return both
 
 
-def gradients(function: Callable[..., Any], arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+def gradients(function, arrays):
     """Gives the gradient of `sum(function(*arrays))` with respect to each of the arrays, in float32."""
     return with_gradients(function)(*arrays)[1]
 
 
-def central_differences(
-    function: Callable[..., Any], arrays: Sequence[np.ndarray], step: float = 1e-6
-) -> list[np.ndarray]:
+def central_differences(function, arrays, step=1e-6):
     """Gives the gradient of the sum of a NumPy function's results by central differences in float64."""
     arrays = [np.array(array, dtype="float64") for array in arrays]
 

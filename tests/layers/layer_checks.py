@@ -6,31 +6,27 @@ shape `(batch, ..., features)` and, if it takes masks, one array or a list of ar
 """
 
 import inspect
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import keras
 import numpy as np
 from gradients import compiled, with_gradients
 
-Arrays = np.ndarray | list[Any]
 # JAX compiles each of them anew; bfloat16 is what its accelerators have.
 ON_JAX = keras.backend.backend() == "jax"
 HALF_PRECISIONS = ("mixed_bfloat16",) if ON_JAX else ("mixed_float16", "mixed_bfloat16")
 
 
-def flat(x: Any) -> list[Any]:
+def flat(x):
     """Gives the leaves of a nested structure, none for None."""
     return [] if x is None else keras.tree.flatten(x)
 
 
-def like(structure: Any, leaves: Sequence[Any]) -> Any:
+def like(structure, leaves):
     """Arranges the leaves as in the structure."""
     return keras.tree.pack_sequence_as(structure, list(leaves))
 
 
-def to_numpy(x: Any) -> Any:
+def to_numpy(x):
     """Converts each tensor of a nested structure, half precision as float32."""
     return keras.tree.map_structure(
         lambda tensor: keras.ops.convert_to_numpy(
@@ -40,35 +36,35 @@ def to_numpy(x: Any) -> Any:
     )
 
 
-def assert_close(found: Any, expected: Any, rtol: float = 1e-5, atol: float = 1e-6) -> None:
+def assert_close(found, expected, rtol=1e-5, atol=1e-6):
     """Compares the tensors or arrays of two nested structures."""
     for one, other in zip(flat(to_numpy(found)), flat(to_numpy(expected)), strict=True):
         np.testing.assert_allclose(one, other, rtol=rtol, atol=atol)
 
 
-def dtype_of(tensor: Any) -> str:
+def dtype_of(tensor):
     """Gives a tensor's dtype by name."""
     return keras.backend.standardize_dtype(tensor.dtype)
 
 
-def call(layer: keras.layers.Layer, inputs: Any, masks: Any = None) -> Any:
+def call(layer, inputs, masks=None):
     """Calls a layer with its masks, if there are any."""
     return layer(inputs) if masks is None else layer(inputs, mask=masks)
 
 
 def run_layer_test(
-    layer_class: type[keras.layers.Layer],
-    arguments: dict[str, Any],
-    inputs: Arrays,
-    tmp_path: Path,
+    layer_class,
+    arguments,
+    inputs,
+    tmp_path,
     *,
-    output_shape: Any,
-    masks: Arrays | None = None,
-    n_weights: int = 0,
-    half_precision_output: str | None = None,
-    half_precision_tolerance: float = 0.02,
-    trainable_input: bool = True,
-) -> None:
+    output_shape,
+    masks=None,
+    n_weights=0,
+    half_precision_output=None,
+    half_precision_tolerance=0.02,
+    trainable_input=True,
+):
     """Checks a layer from configuration to training.
 
     `n_weights` and `output_shape` (one shape or a list) are the expected ones, `half_precision_output` the
@@ -103,7 +99,7 @@ def run_layer_test(
         check_training(layer_class, arguments, policy, jit_compile, inputs, masks, trainable_input)
 
 
-def check_configuration(layer_class: type[keras.layers.Layer], arguments: dict[str, Any]) -> None:
+def check_configuration(layer_class, arguments):
     """Checks that the configuration holds every argument and makes an equal layer."""
     layer = layer_class(**arguments)
     config = layer.get_config()
@@ -120,7 +116,7 @@ def check_configuration(layer_class: type[keras.layers.Layer], arguments: dict[s
     assert keras.saving.get_registered_name(layer_class) == f"answer_ranking>{layer_class.__name__}"
 
 
-def symbolic(arrays: Any, dynamic: bool) -> list[Any]:
+def symbolic(arrays, dynamic):
     """Makes a keras.Input for each array; all axes but the last (for masks: all) unknown if dynamic."""
     tensors = []
     for array in flat(arrays):
@@ -135,9 +131,7 @@ def symbolic(arrays: Any, dynamic: bool) -> list[Any]:
     return tensors
 
 
-def make_model(
-    layer: keras.layers.Layer, inputs: Any, masks: Any, dynamic: bool = True, dense: bool = False
-) -> keras.Model:
+def make_model(layer, inputs, masks, dynamic=True, dense=False):
     """Puts the layer into a functional model, with a Dense layer shared by its inputs before it if wanted."""
     features, mask_inputs = symbolic(inputs, dynamic), symbolic(masks, dynamic)
     hidden = features
@@ -148,7 +142,7 @@ def make_model(
     return keras.Model([*features, *mask_inputs], outputs)
 
 
-def check_symbolic(layer: keras.layers.Layer, inputs: Any, masks: Any, outputs: Any, dynamic: bool) -> None:
+def check_symbolic(layer, inputs, masks, outputs, dynamic):
     """Checks that symbolic and eager calls agree in shape, dtype and value."""
     model = make_model(layer, inputs, masks, dynamic)
     expected = flat(outputs)
@@ -166,7 +160,7 @@ def check_symbolic(layer: keras.layers.Layer, inputs: Any, masks: Any, outputs: 
         np.testing.assert_allclose(value, to_numpy(output), rtol=1e-5, atol=1e-6)
 
 
-def check_saving(layer: keras.layers.Layer, inputs: Any, masks: Any, path: Path) -> None:
+def check_saving(layer, inputs, masks, path):
     """Checks that a model with the layer computes the same after saving and loading."""
     model = make_model(layer, inputs, masks)
     model.save(path)
@@ -175,15 +169,7 @@ def check_saving(layer: keras.layers.Layer, inputs: Any, masks: Any, path: Path)
     np.testing.assert_equal(flat(to_numpy(before)), flat(to_numpy(after)))
 
 
-def check_half_precision(
-    layer: keras.layers.Layer,
-    policy: str,
-    inputs: Any,
-    masks: Any,
-    output_dtype: str | None,
-    tolerance: float,
-    expected: Any,
-) -> None:
+def check_half_precision(layer, policy, inputs, masks, output_dtype, tolerance, expected):
     """Checks dtypes, and values against the float32 result, under a half precision policy."""
     half = type(layer).from_config({**layer.get_config(), "dtype": policy})
     symbolic_outputs = flat(make_model(half, inputs, masks).outputs)
@@ -194,7 +180,7 @@ def check_half_precision(
         np.testing.assert_allclose(to_numpy(output), value, rtol=tolerance, atol=tolerance)
 
 
-def without_last_step(arrays: Any, lowest_rank: int) -> Any:
+def without_last_step(arrays, lowest_rank):
     """Cuts axis 1 of each array, where it has one of more than one step."""
     if isinstance(arrays, list):
         return [without_last_step(array, lowest_rank) for array in arrays]
@@ -206,7 +192,7 @@ def without_last_step(arrays: Any, lowest_rank: int) -> Any:
 class _Lengths(keras.utils.PyDataset):
     """The same batch at full length and, where two lengths are wanted, without its last step."""
 
-    def __init__(self, layer: keras.layers.Layer, inputs: Any, masks: Any, n_lengths: int):
+    def __init__(self, layer, inputs, masks, n_lengths):
         super().__init__()
         shorter = without_last_step(inputs, 3), without_last_step(masks, 2)
         self.batches = []
@@ -223,15 +209,7 @@ class _Lengths(keras.utils.PyDataset):
         return self.batches[index]
 
 
-def check_training(
-    layer_class: type[keras.layers.Layer],
-    arguments: dict[str, Any],
-    policy: str,
-    jit_compile: bool,
-    inputs: Any,
-    masks: Any,
-    dense: bool,
-) -> None:
+def check_training(layer_class, arguments, policy, jit_compile, inputs, masks, dense):
     """Checks that fit changes the weights and keeps them finite."""
     layer = layer_class(**arguments, dtype=policy)
     model = make_model(layer, inputs, masks, dense=dense)
@@ -250,14 +228,7 @@ def check_training(
         assert (old != to_numpy(variable)).any(), variable.path
 
 
-def check_padding(
-    layer: keras.layers.Layer,
-    inputs: Arrays,
-    masks: Arrays,
-    *,
-    fills: Sequence[float] = (0.0, 1e3),
-    tolerance: float = 1e-6,
-) -> None:
+def check_padding(layer, inputs, masks, *, fills=(0.0, 1e3), tolerance=1e-6):
     """Checks that padding appended to axis 1 changes neither the result nor the gradients.
 
     With one mask the inputs are one text, with a list of masks each input is a text of its own. Each text in

@@ -128,26 +128,6 @@ def test_one_question_meets_many_answers():
             np.testing.assert_allclose(to_numpy(one)[:, candidate], to_numpy(other), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.slow
-def test_masks_arrive_from_the_embedding():
-    words = [
-        np.array([[3, 1, 0], [2, 2, 1], [0, 0, 0]]),
-        np.array([[1, 0, 0, 0], [3, 2, 2, 1], [1, 3, 0, 0]]),
-    ]
-    embedding = keras.layers.Embedding(4, 3, mask_zero=True)
-    layer = AttentivePooling()
-    inputs = [keras.Input((None,), dtype="int32") for _ in range(2)]
-    model = keras.Model(inputs, layer([embedding(side) for side in inputs]))
-    explicit = layer([to_numpy(embedding(side)) for side in words], mask=[side != 0 for side in words])
-    for outputs in (layer([embedding(side) for side in words]), model.predict(words, verbose=0)):
-        assert_close(outputs, explicit)
-    as_numbers = layer(
-        [to_numpy(embedding(side)) for side in words], mask=[np.float32(side != 0) for side in words]
-    )
-    for output, expected in zip(as_numbers, explicit, strict=True):
-        np.testing.assert_array_equal(to_numpy(output), to_numpy(expected))
-
-
 @pytest.mark.parametrize("shape", [(0, 4, 3), (2, 0, 3)], ids=["no texts", "no steps"])
 def test_a_question_of_nothing_is_zero_and_attends_to_all_alike(shape):
     pair = [np.zeros(shape, "float32"), np.ones((shape[0], 5, 3), "float32")]

@@ -13,7 +13,6 @@ from answer_ranking.layers import (
     QuasiRecurrentGates,
     RecurrentPooling,
 )
-from answer_ranking.layers.concatenated_texts import concatenate_texts
 
 RNG = np.random.default_rng(5)
 SEEDS = keras.random.SeedGenerator(1)
@@ -145,16 +144,6 @@ def test_a_pair_has_as_many_questions_as_answers():
 def test_only_a_layer_that_keeps_its_padding_is_compiled():
     assert CrossTemporalEncoder(4, skip_padding=False).supports_jit
     assert CrossTemporalEncoder(4).supports_jit == (keras.backend.backend() == "jax")
-
-
-@pytest.mark.skipif(JAX, reason="the padding stays in on JAX")
-def test_rows_hold_each_real_word_once():
-    masks = masks_of(LENGTHS)
-    texts_in_rows = concatenate_texts(masks, skip_padding=True)
-    real = to_numpy(texts_in_rows.real)
-    assert real.sum() == sum(map(sum, LENGTHS))
-    cells = np.concatenate([mask.ravel() for mask in masks])
-    np.testing.assert_array_equal(np.sort(to_numpy(texts_in_rows.cell)[real]), np.flatnonzero(cells))
 
 
 def test_wrong_options_and_shapes_are_refused():

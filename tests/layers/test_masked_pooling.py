@@ -63,21 +63,6 @@ def test_gradients_equal_those_of_the_formula(pooling):
     np.testing.assert_allclose(actual, weights[:, None] * share, rtol=1e-6)
 
 
-@pytest.mark.slow
-@both
-def test_mask_arrives_from_the_embedding(pooling):
-    words = np.array([[3, 1, 0, 0], [2, 2, 1, 3], [0, 0, 0, 0]])
-    embedding = keras.layers.Embedding(4, 3, mask_zero=True)
-    layer = pooling()
-    inputs = keras.Input((None,), dtype="int32")
-    model = keras.Model(inputs, layer(embedding(inputs)))
-    table = to_numpy(embedding.embeddings)
-    for output in (model(words), layer(embedding(words)), model.predict(words, verbose=0)):
-        np.testing.assert_allclose(
-            to_numpy(output), expected(pooling, table[words], words != 0), rtol=1e-5, atol=1e-6
-        )
-
-
 @pytest.mark.parametrize("pooling", [MaskedSum, MaskedMean])
 def test_long_texts_are_accumulated_in_float32(pooling):
     texts = np.full((1, 5000, 1), 0.01)

@@ -5,12 +5,12 @@ from functools import partial
 import keras
 import numpy as np
 import pytest
-from gradients import compiled, gradients, with_gradients
+from gradients import central_differences, compiled, gradients, with_gradients
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answer_ranking.layers import HyperbolicDistance
-from answer_ranking.layers.poincare import one_minus_squared_norm, poincare_distance, project_to_ball
+from answer_ranking.layers.poincare import poincare_distance, project_to_ball
 
 EDGE = 1 - 1e-5
 RNG = np.random.default_rng(0)
@@ -121,12 +121,6 @@ def test_half_precision_points_get_float32_distances(dtype):
     assert keras.backend.standardize_dtype(actual.dtype) == "float32"
     q, a = (keras.ops.convert_to_numpy(keras.ops.cast(x, "float32")) for x in (q, a))
     np.testing.assert_allclose(keras.ops.convert_to_numpy(actual), exact_distance(q, a), rtol=1e-5)
-
-
-def test_one_minus_squared_norm_at_the_edge():
-    x = np.float32(EDGE * directions(500, 300))
-    actual = keras.ops.convert_to_numpy(compiled(one_minus_squared_norm)(x))
-    np.testing.assert_allclose(actual, 1 - np.sum(np.float64(x) ** 2, axis=-1), rtol=1e-4)
 
 
 NORMS = np.array([0.0, 1e-20, 1e-6, 0.5, EDGE, 1.0, 1.5, 1e4, 1e30])[:, None, None]
@@ -250,11 +244,7 @@ def test_projection_gradient_equals_central_differences(projection):
     (actual,) = gradients(
         lambda x: keras.ops.multiply(np.float32(weights), project_to_ball(x, 0.8, projection)), (x,)
     )
-    expected = np.empty_like(weights)
-    for axis in range(4):
-        step = 1e-6 * np.eye(4)[axis]
-        upper, lower = (exact_projection(x + sign * step, 0.8, projection) for sign in (1, -1))
-        expected[:, axis] = np.sum(weights * (upper - lower), axis=-1) / 2e-6
+    (expected,) = central_differences(lambda x: weights * exact_projection(x, 0.8, projection), (x,))
     np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
 
 
@@ -264,20 +254,6 @@ def test_projection_at_the_origin(projection, slope):
     assert not projected(zero, 0.9, projection).any()
     (gradient,) = gradients(lambda x: project_to_ball(x, 0.9, projection), (zero,))
     np.testing.assert_allclose(gradient, slope, rtol=1e-6)
-
-
-def test_projected_points_have_accurate_distances():
-    x, y = 40 * directions(100, 300), 40 * directions(100, 300)
-    q, a = (projected(v) for v in (x, y))
-    np.testing.assert_allclose(distance(q, a), exact_distance(q, a), rtol=1e-3)
-    # The test above allows a norm 2e-7 of itself; 1 - |q|^2 is 2e-5 here, so that the distance shows it.
-    nearest, ideal, farthest = (
-        exact_distance(*(exact_projection(v, EDGE * (1 + rounding), "clip") for v in (x, y)))
-        for rounding in (-2e-7, 0, 2e-7)
-    )
-    np.testing.assert_allclose(exact_distance(q, a).mean(), ideal.mean(), rtol=1e-3)
-    assert (exact_distance(q, a) >= nearest).all()
-    assert (exact_distance(q, a) <= farthest).all()
 
 
 def test_unknown_options_are_refused():

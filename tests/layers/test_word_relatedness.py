@@ -108,21 +108,6 @@ def test_padding_changes_nothing():
     check_padding(WordRelatedness(concatenate=False, stop_gradient=False), inputs, masks, fills=fills)
 
 
-@pytest.mark.slow
-def test_padded_candidates_and_answers_change_nothing():
-    layer = WordRelatedness(concatenate=False)
-    expected = to_numpy(layer([QUESTIONS[:2], CANDIDATES], mask=[QUESTION_MASK[:2], CANDIDATE_MASK]))
-    padding = ((0, 0), (0, 2), (0, 1))
-    longer = np.pad(CANDIDATES, (*padding, (0, 0)), constant_values=np.nan)
-    masks = [QUESTION_MASK[:2], np.pad(CANDIDATE_MASK, padding)]
-    question, answers = to_numpy(layer([QUESTIONS[:2], longer], mask=masks))
-    np.testing.assert_allclose(question[:, :3], expected[0], rtol=1e-6, atol=1e-6)
-    np.testing.assert_allclose(answers[:, :3, :6], expected[1], rtol=1e-6, atol=1e-6)
-    assert not question[:, 3:].any()
-    assert not answers[:, 3:].any()
-    assert not answers[:, :, 6:].any()
-
-
 @pytest.mark.parametrize("scale", [1e-35, 1e-20, 1e20, 1e35])
 def test_cosines_do_not_depend_on_the_words_lengths(scale):
     layer = WordRelatedness(concatenate=False)
@@ -169,22 +154,6 @@ def test_cosines_are_computed_in_float32_under_mixed_precision():
     outputs = layer([np.full((1, 1, 300), 500.0), np.full((1, 1, 300), 400.0)])
     assert all(dtype_of(output) == "float16" for output in outputs)
     assert [to_numpy(output).item() for output in outputs] == [1, 1]
-
-
-@pytest.mark.slow
-def test_masks_arrive_from_the_embedding_and_go_on():
-    words = [np.array([[3, 1, 0]]), np.array([[[2, 2, 1, 0], [0, 0, 0, 0]]])]
-    embedding = keras.layers.Embedding(4, 5, mask_zero=True)
-    layer = WordRelatedness()
-    inputs = [keras.Input((None,), dtype="int32"), keras.Input((None, None), dtype="int32")]
-    outputs = layer([embedding(x) for x in inputs])
-    masks = [output._keras_mask for output in outputs]
-    values = to_numpy(keras.Model(inputs, [outputs, masks])(words))
-    table = to_numpy(embedding.embeddings)
-    explicit = layer([table[x] for x in words], mask=[x != 0 for x in words])
-    assert_close(values[0], to_numpy(explicit))
-    np.testing.assert_array_equal(values[1][0], (words[0] != 0)[:, None])
-    np.testing.assert_array_equal(values[1][1], words[1] != 0)
 
 
 @pytest.mark.parametrize(

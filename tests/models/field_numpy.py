@@ -1,16 +1,24 @@
-"""Pieces of the systems' equations in float64 NumPy."""
+"""A pair of texts, and pieces of the systems' equations in float64 NumPy."""
 
 import numpy as np
+import pytest
+
+VECTORS = np.random.default_rng(0).normal(size=(30, 6)).astype("float32")
+QUESTION = np.array([[3, 4, 9, 12, 8, 0]], "int32")
+ANSWER = np.array([[7, 8, 2, 11, 5, 6, 13, 0]], "int32")
+FEATURES = np.array([[2.0, 0.5]], "float32")
+TEXTS = [np.float64(VECTORS)[text[text > 0]] for text in (QUESTION, ANSWER)]
+
+
+def assert_score(model, expected, rel=1e-4):
+    """Compare the score of the pair, with its features if the model takes any."""
+    inputs = [QUESTION, ANSWER, FEATURES][: len(model.inputs)]
+    assert float(model(inputs)[0]) == pytest.approx(expected, rel=rel)
 
 
 def weights_of(model):
     """Give the weights by their paths, float64."""
     return {variable.path: np.float64(variable.numpy()) for variable in model.trainable_variables}
-
-
-def words_of(vectors, text):
-    """Look up a text's words, without the padding."""
-    return np.float64(vectors)[text[text > 0]]
 
 
 def relu(x):
@@ -42,10 +50,8 @@ def mlp(x, weights, layers=("hidden_1", "logits"), activation=relu):
     return x[1] - x[0] if len(x) == 2 else x[0]
 
 
-def lstm_states(x, weights, layer):
+def lstm(x, kernel, recurrent, bias):
     """Read words by an LSTM: input, forget, candidate and output gates side by side; give all states."""
-    names = ("kernel", "recurrent_kernel", "bias")
-    kernel, recurrent, bias = (weights[f"{layer}/lstm_cell/{name}"] for name in names)
     h = c = np.zeros(len(recurrent))
     states = []
     for word in x:
@@ -54,3 +60,9 @@ def lstm_states(x, weights, layer):
         h = sigmoid(o) * np.tanh(c)
         states.append(h)
     return np.array(states)
+
+
+def lstm_states(x, weights, layer):
+    """Read words by the LSTM of such a name."""
+    names = ("kernel", "recurrent_kernel", "bias")
+    return lstm(x, *(weights[f"{layer}/lstm_cell/{name}"] for name in names))

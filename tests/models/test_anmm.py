@@ -2,20 +2,16 @@
 
 import numpy as np
 import pytest
-from field_numpy import sigmoid, weights_of, words_of
+from field_numpy import ANSWER, QUESTION, TEXTS, VECTORS, assert_score, sigmoid, weights_of
 
 from answer_ranking.models.networks.anmm import anmm
-
-VECTORS = np.random.default_rng(0).normal(size=(30, 6)).astype("float32")
-QUESTION = np.array([[3, 4, 9, 12, 8, 0]], "int32")
-ANSWER = np.array([[7, 8, 2, 11, 5, 6, 13, 0]], "int32")
 
 
 @pytest.mark.parametrize("units", [0, 3])
 def test_the_score_follows_the_equations(units):
     model = anmm(VECTORS, units, bins=6, seed=2)
     weights = weights_of(model)
-    question, answer = words_of(VECTORS, QUESTION[0]), words_of(VECTORS, ANSWER[0])
+    question, answer = TEXTS
     norms = np.linalg.norm(question, axis=1)[:, None] * np.linalg.norm(answer, axis=1)
     cosines = question @ answer.T / norms
     nodes = np.zeros((len(question), max(units, 1)))
@@ -27,6 +23,4 @@ def test_the_score_follows_the_equations(units):
     if units:
         x = sigmoid(x @ weights["nodes/kernel"])
     energies = np.exp(question @ weights["attention/kernel"][:, 0])
-    expected = energies / energies.sum() @ x[:, 0]
-    assert float(model([QUESTION, ANSWER])[0]) == pytest.approx(expected, rel=1e-4)
-    assert model.count_params() - VECTORS.size == max(units, 1) * 7 + units + 6
+    assert_score(model, energies / energies.sum() @ x[:, 0])

@@ -1,6 +1,7 @@
 import keras
 import numpy as np
 import pytest
+from field_numpy import convolve, lstm
 
 from answer_ranking.models.networks.attentive_pooling import (
     ap_bilstm,
@@ -40,27 +41,6 @@ def small(name, n=6, **options):
 
 def weights_of(model, name):
     return [w.astype("float64") for w in model.get_layer("encoder").get_layer(name).get_weights()]
-
-
-def convolve(z, W, b):
-    """Eq. 1: a window of k words around each step; where k is even it reaches one further to the right."""
-    k = len(W)
-    left = (k - 1) // 2
-    padded = np.concatenate([np.zeros((left, z.shape[1])), z, np.zeros((k - 1 - left, z.shape[1]))])
-    return np.array([np.einsum("kn,knc->c", padded[t : t + k], W) + b for t in range(len(z))])
-
-
-def lstm(z, W, U, b):
-    """Eq. 3 to 8, with the gates side by side as Keras has them: input, forget, cell, output."""
-    h, c = np.zeros(U.shape[0]), np.zeros(U.shape[0])
-    states = []
-    for x in z:
-        i, f, g, o = np.split(x @ W + h @ U + b, 4)
-        i, f, o = (1 / (1 + np.exp(-gate)) for gate in (i, f, o))
-        c = f * c + i * np.tanh(g)
-        h = o * np.tanh(c)
-        states.append(h)
-    return np.array(states)
 
 
 def score_by_hand(model, name, question, answer):
@@ -104,20 +84,6 @@ def test_scores_follow_the_equations_in_float64(name):
 
 
 @each
-def test_texts_are_encoded_once_for_many_pairs(name):
-    model = small(name)
-    encoder, matcher = model.get_layer("encoder"), model.get_layer("matcher")
-    questions, answers = batch(QUESTION, [11]), batch(ANSWER, [5, 6], [9])
-    owner = np.array([0, 1, 1, 0]), np.array([2, 0, 1, 1])
-    encoded = [[np.asarray(t) for t in keras.tree.flatten(encoder(side))] for side in (questions, answers)]
-    pairs = [tensor[rows] for side, rows in zip(encoded, owner, strict=True) for tensor in side]
-    expected = model([questions[owner[0]], answers[owner[1]]])
-    assert expected.shape == (4,)
-    np.testing.assert_allclose(np.asarray(matcher(pairs)), expected, rtol=1e-5)
-    assert len(encoded[0]) == (1 if name.startswith("QA") else 2)
-
-
-@each
 def test_texts_without_words_score_0_and_leave_the_gradients_finite(name):
     model = small(name, train_word_vectors=True)
     model.compile(keras.optimizers.SGD(0.1), loss="mse", run_eagerly=True)
@@ -141,30 +107,6 @@ def test_half_precision(name, policy, set_policy):
     assert model.output.dtype == "float32"
     assert scores.dtype == np.float32
     np.testing.assert_allclose(scores, expected, atol=0.05)
-
-
-@pytest.mark.parametrize("name", ["QA-CNN", "AP-CNN"])
-def test_models_compile_under_xla(name):
-    model = small(name)
-    inputs = [batch(QUESTION), batch(ANSWER)]
-    expected = model(inputs)
-    model.compile(keras.optimizers.SGD(0.1), loss="mse", jit_compile=True)
-    np.testing.assert_allclose(model.predict(inputs, verbose=0), expected, rtol=1e-4)
-    assert np.isfinite(model.train_on_batch(inputs, np.ones(1)))
-
-
-@pytest.mark.parametrize("name", ["AP-CNN", "AP-BiLSTM"])
-def test_attention_of_a_model(name):
-    model = small(name)
-    of_question, of_answer, G = attention_weights(model, batch(QUESTION, [5]), batch(ANSWER, [6, 7]))
-    assert (of_question.shape, of_answer.shape, G.shape) == ((2, 3), (2, 5), (2, 3, 5))
-    np.testing.assert_allclose(of_question.sum(axis=1), 1, rtol=1e-6)
-    np.testing.assert_allclose(of_answer.sum(axis=1), 1, rtol=1e-6)
-    assert of_question[1].tolist() == [1, 0, 0]
-    assert not of_answer[1, 2:].any() and not G[1, 1:].any()
-    # Eq. 14 and 16 from G itself.
-    g = np.exp(G[0].astype("float64").max(axis=1))
-    np.testing.assert_allclose(of_question[0], g / g.sum(), rtol=1e-5)
 
 
 def test_rankers_without_attention_say_so():

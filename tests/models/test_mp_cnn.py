@@ -1,14 +1,13 @@
 """MP-CNN against Algorithms 1 and 2 of its paper in float64 NumPy."""
 
+import itertools
+
 import numpy as np
 import pytest
-from field_numpy import convolve, mlp, weights_of, words_of
+from field_numpy import TEXTS, VECTORS, assert_score, convolve, mlp, weights_of
 
 from answer_ranking.models.networks.mp_cnn import mp_cnn
 
-VECTORS = np.random.default_rng(0).normal(size=(30, 6)).astype("float32")
-QUESTION = np.array([[3, 4, 9, 12, 8, 0]], "int32")
-ANSWER = np.array([[7, 8, 2, 11, 5, 6, 13, 0]], "int32")
 POOLINGS = {"max": np.max, "min": np.min, "mean": np.mean}
 
 
@@ -31,14 +30,13 @@ def test_the_score_follows_both_algorithms():
     n, f, g, widths = 6, 4, 2, (1, 2)
     model = mp_cnn(VECTORS, f, dimension_filters=g, widths=widths, hidden=(3,), seed=2)
     weights = weights_of(model)
-    texts = [words_of(VECTORS, QUESTION[0]), words_of(VECTORS, ANSWER[0])]
     holistic, by_dimension = {}, {}
     for width in widths:
         kernel, bias = (weights[f"holistic_{width}/{name}"] for name in ("kernel", "bias"))
-        holistic[width] = [np.tanh(convolve(x, kernel, bias)) for x in texts]
+        holistic[width] = [np.tanh(convolve(x, kernel, bias)) for x in TEXTS]
         kernel, bias = (weights[f"by_dimension_{width}/{name}"] for name in ("kernel", "bias"))
         steps = []
-        for x in texts:
+        for x in TEXTS:
             parts = [convolve(x[:, [i]], kernel[:, [i]].reshape(width, 1, g)) for i in range(n)]
             steps.append(np.tanh(np.stack(parts, axis=1) + bias.reshape(n, g)))
         by_dimension[width] = steps
@@ -47,19 +45,14 @@ def test_the_score_follows_both_algorithms():
         question, answer = ([pool(holistic[w][side], axis=0) for w in widths] for side in (0, 1))
         over_widths = zip(np.transpose(question), np.transpose(answer), strict=True)
         found.append(comparisons(list(over_widths), differences=False))
-        found.append(comparisons([(x, y) for x in question for y in answer], differences=True))
+        found.append(comparisons(list(itertools.product(question, answer)), differences=True))
     for pool in POOLINGS.values():
-        found.append(comparisons([[pool(x, axis=0) for x in texts]], differences=True))
+        found.append(comparisons([[pool(x, axis=0) for x in TEXTS]], differences=True))
     for width in widths:
         for pool in (np.max, np.min):
             question, answer = (pool(steps, axis=0).T for steps in by_dimension[width])
             found.append(comparisons(list(zip(question, answer, strict=True)), differences=True))
-    expected = mlp(flat(*found), weights, activation=np.tanh)
-    assert float(model([QUESTION, ANSWER])[0]) == pytest.approx(expected, rel=1e-3)
-    w, s, h = len(widths), sum(widths), 3
-    c = 6 * f + 3 * w * w * (f + 2) + 3 * (n + 2) + 2 * w * g * (n + 2)
-    parameters = s * (n * f + n * g) + w * (f + n * g) + c * h + h + 2 * h + 2
-    assert model.count_params() - VECTORS.size == parameters
+    assert_score(model, mlp(flat(*found), weights, activation=np.tanh), rel=1e-3)
 
 
 def test_the_papers_sizes_have_as_many_parameters_as_it_says():

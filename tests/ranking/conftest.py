@@ -23,15 +23,12 @@ def environment(tmp_path_factory):
 
 
 @pytest.fixture
-def command(monkeypatch, capsys):
+def command(until_exit):
     """Run `answer-ranking` in this process: exit code, and what was printed in one line."""
 
     def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["answer-ranking", *map(str, arguments)])
-        with pytest.raises(SystemExit) as end:
-            main()
-        out, err = capsys.readouterr()
-        return SimpleNamespace(code=end.value.code, out=out, err=err, text=re.sub(r"\s+", " ", out + err))
+        code, out, err = until_exit(main, "answer-ranking", *arguments)
+        return SimpleNamespace(code=code, out=out, err=err, text=re.sub(r"\s+", " ", out + err))
 
     return run
 
@@ -51,6 +48,25 @@ def shell(environment, tmp_path_factory):
             cwd=elsewhere,
             check=False,
         )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def heavy_imports(environment):
+    """Run `answer-ranking` in a process of its own: what it imports that is heavy, and its standard error."""
+    code = (
+        "import sys\n"
+        "from answer_ranking.cli.main import main\n"
+        "try: main()\n"
+        "except SystemExit as end: assert not end.code\n"
+        "print(sorted({'tensorflow', 'keras', 'matplotlib', 'gensim'} & set(sys.modules)))"
+    )
+
+    def run(*arguments):
+        words = [sys.executable, "-c", code, *map(str, arguments)]
+        done = subprocess.run(words, capture_output=True, text=True, env=environment, check=True)
+        return done.stdout.splitlines()[-1], done.stderr
 
     return run
 

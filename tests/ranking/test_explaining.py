@@ -1,6 +1,7 @@
 """The reasons of each ranker against the formulas, and what is drawn of them."""
 
 import json
+import re
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
@@ -139,8 +140,7 @@ def test_drawings_stand_for_themselves(tmp_path):
         element = ElementTree.fromstring(svg)
         assert element.get("role") == "img" and element.get("aria-label")
         assert "<script" not in svg
-        links = {value for each in element.iter() for name, value in each.attrib.items() if "href" in name}
-        assert all(link.startswith("#") for link in links)
+        assert not re.search(r'href="(?!#)', svg)
     assert "<script>" not in one.html() and "script" in one.html()
     one.figure().savefig(tmp_path / "why.png")
 
@@ -158,17 +158,15 @@ def test_a_page_shows_strong_words_unknown_ones_and_no_noise():
     made = ranker(hyperqa, dimension=5, max_norm=0.7)
     one = made.explain("who wrote the zorb", "ann did rain")
     assert one.unknown == {"zorb"} and ("unknown", "not in the vocabulary") in one.legend
-    looks = {word.text: word.look for _, words in one.rows for word in words}
-    assert {text for text, look in looks.items() if "unknown" in look} == {"zorb"}
-    weights = dict(
-        zip([*one.question, *one.answer], [*one.question_weights, *one.answer_weights], strict=True)
-    )
-    strongest = max(weights, key=lambda word: abs(weights[word]))
-    assert "s9" in looks[strongest].split()
-    for word, weight in weights.items():
-        assert looks[word].startswith("minus") == (weight < 0)
+    (_, of_question), (_, of_answer) = one.rows
+    looks = np.array([word.look for word in [*of_question, *of_answer]])
+    weights = np.concatenate([one.question_weights, one.answer_weights])
+    assert np.flatnonzero(np.char.find(looks, "unknown") >= 0).tolist() == [3]
+    assert "s9" in looks[np.abs(weights).argmax()].split()
+    np.testing.assert_array_equal(np.char.startswith(looks, "minus"), weights < 0)
     noise = Explanation(["a"], np.array([1e-7]), ["b"], np.array([-1e-7]), "shares")
-    assert all(word.look.split()[1] == "s0" for _, words in noise.rows for word in words)
+    for _, (word,) in noise.rows:
+        assert "s0" in word.look.split()
 
 
 def test_a_grid_has_the_cosines_and_marks_the_largest_of_each_word():
@@ -177,8 +175,7 @@ def test_a_grid_has_the_cosines_and_marks_the_largest_of_each_word():
         ["a", "b"], cosines.max(axis=1), ["x", "y", "z"], cosines.max(axis=0), "relatedness", matrix=cosines
     )
     assert [word for word, _ in one.grid] == ["x", "y", "z"]
-    np.testing.assert_allclose([[cell.value for cell in cells] for _, cells in one.grid], cosines.T)
-    best = [[cell.is_best for cell in cells] for _, cells in one.grid]
-    assert best == [[True, False], [False, True], [False, True]]
-    assert one.grid[0][1][0].look == "plus s9" and one.grid[1][1][0].look == "plus s0"
-    assert 'dir="auto"' in one.html() and one.html().count("<td class=") == 6
+    best = [[True, False], [False, True], [False, True]]
+    for (_, cells), values, are_best in zip(one.grid, cosines.T, best, strict=True):
+        assert [cell.value for cell in cells] == values.tolist()
+        assert [cell.is_best for cell in cells] == are_best

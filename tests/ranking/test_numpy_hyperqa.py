@@ -1,7 +1,5 @@
 """HyperQA and CosineQA without TensorFlow, against the Keras model; words that the training did not have."""
 
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import keras
@@ -11,7 +9,6 @@ import pytest
 from answer_ranking.data_prep import UserError, Vocabulary
 from answer_ranking.models import ap_cnn, ctrn, hyperqa, qa_bilstm, qa_cnn
 from answer_ranking.ranking import Ranker
-from answer_ranking.ranking.numpy_hyperqa import cosine
 
 WORDS = ["who", "painted", "the", "chapel", "of", "it", "rome", "in", "."]
 VOCABULARY = Vocabulary(WORDS)
@@ -67,15 +64,6 @@ def test_a_loaded_ranker_scores_as_the_keras_model(options, max_norm, tmp_path):
         np.testing.assert_allclose(by_points, scores, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("length", [1e-4, 1.0, 0.0])
-def test_the_cosine_is_that_of_float64_at_any_length(length):
-    draw = np.random.default_rng(0)
-    u, v = draw.normal(size=(2, 5, 30))
-    expected = (u * v).sum(-1) / (np.linalg.norm(u, axis=-1) * np.linalg.norm(v, axis=-1))
-    found = cosine((length * u).astype(np.float32), v.astype(np.float32))
-    np.testing.assert_allclose(found, expected if length else np.zeros(5), atol=1e-6)
-
-
 def test_at_the_edge_of_the_ball_the_score_is_that_of_float64(tmp_path):
     model = trained_like(hyperqa(vectors(), 30, seed=2))
     ranker = Ranker(model, VOCABULARY)
@@ -101,13 +89,6 @@ def test_vectors_of_texts_by_the_keras_encoder(build):
         np.testing.assert_allclose(vector, np.asarray(encoder(VOCABULARY.encode(text)[None]))[0], atol=1e-6)
     scores = ranker.score_points(ranker.encode_query([QUESTION]), found)
     np.testing.assert_allclose(scores, by_keras(ranker, QUESTION, ANSWERS), rtol=1e-4, atol=1e-6)
-
-
-@pytest.mark.parametrize("build", [ap_cnn, ctrn])
-def test_models_that_encode_no_text_apart(build):
-    ranker = Ranker(build(vectors(), 4), VOCABULARY)
-    with pytest.raises(UserError, match="reads question and answer together"):
-        ranker.encode_query([QUESTION])
 
 
 @pytest.mark.parametrize("texts", [["a", " "], "a text", ["caf\udce9"], [3]])
@@ -185,26 +166,12 @@ def test_trained_word_vectors_have_no_other_words(source):
     assert Ranker(model, VOCABULARY, vectors=[str(path)]).unknown_words("Florence") == ["florence"]
 
 
-def test_tensorflow_is_not_imported(model, tmp_path, environment):
+def test_tensorflow_is_not_imported(model, tmp_path, heavy_imports):
     candidates = tmp_path / "candidates.txt"
     candidates.write_text("It rained.\nA xylophonist of Liechtenstein.\n")
-    code = (
-        "import sys\n"
-        "from answer_ranking.cli.main import main\n"
-        "try: main()\n"
-        "except SystemExit as end: assert not end.code\n"
-        "print(sorted({'tensorflow', 'keras', 'matplotlib', 'gensim'} & set(sys.modules)))"
-    )
-    arguments = ["rank", model, "Zyxwv qwertz the", candidates]
-    done = subprocess.run(
-        [sys.executable, "-c", code, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env=environment,
-        check=False,
-    )
-    assert done.stdout.splitlines()[-1] == "[]", done.stderr
-    assert done.stderr.startswith("2 of 3 words of the question are unknown: zyxwv, qwertz\n"), done.stderr
+    imported, said = heavy_imports("rank", model, "Zyxwv qwertz the", candidates)
+    assert imported == "[]"
+    assert said.startswith("2 of 3 words of the question are unknown: zyxwv, qwertz\n"), said
 
 
 @pytest.mark.parametrize("build", [lambda v: hyperqa(v, 6), lambda v: qa_cnn(v, 6)])

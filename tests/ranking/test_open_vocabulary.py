@@ -5,8 +5,7 @@ import pytest
 
 from answer_ranking.data_prep import Tokenizer, Vocabulary
 from answer_ranking.data_prep.word_vectors.unknown_words import hashed_vectors, meant_word
-from answer_ranking.models import cosinet, hyperqa
-from answer_ranking.ranking import Ranker, open_vocabulary
+from answer_ranking.ranking import open_vocabulary
 from answer_ranking.ranking.open_vocabulary import OpenVocabulary
 
 WORDS = ["the", "password", "connection", "lost", "?"]
@@ -81,15 +80,3 @@ def test_unknown_words_are_bounded_and_then_one(monkeypatch):
     assert words.encode(["a1 b2 a1", "c3 d4 b2"]).words.tolist() == [7, 8, 7, 1, 1, 8]
     assert words.words == [*WORDS, "a1", "b2"] and len(words.added) == 2
     assert make(hashes=False).encode(["a1 b2"]).words.tolist() == [1, 1]
-
-
-@pytest.mark.parametrize(("build", "tells"), [(cosinet, True), (hyperqa, False)])
-def test_a_model_that_compares_words_tells_unknown_ones_apart(build, tells, tmp_path):
-    path = tmp_path / "own.txt"
-    lines = [" ".join([word, *map(str, row)]) for word, row in zip(WORDS, VECTORS[2:].tolist(), strict=True)]
-    path.write_text("\n".join(lines) + "\n")
-    ranker = Ranker(
-        build(np.vstack([np.zeros((2, 50), "float32"), VECTORS[2:]])), Vocabulary(WORDS), vectors=[str(path)]
-    )
-    same, other = ranker.score([("the zorbulator", "zorbulator lost"), ("the zorbulator", "frimbleton lost")])
-    assert (same != other) == tells

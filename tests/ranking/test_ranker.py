@@ -114,18 +114,14 @@ def test_a_list_wise_model_sees_the_answers_in_their_order(tmp_path):
     ("call", "message"),
     [
         (lambda ranker: ranker.rank("", ANSWERS), "the question is empty"),
-        (lambda ranker: ranker.rank(" \t", ANSWERS), "the question is empty"),
         (lambda ranker: ranker.rank(QUESTION, ["I", " "]), "row 2: the candidate is empty"),
         (lambda ranker: ranker.rank(QUESTION, []), "there are no rows"),
         (lambda ranker: ranker.rank("caf\udce9?", ANSWERS), "half of a character"),
         (lambda ranker: ranker.rank(QUESTION, "Ann."), "must be a list of texts, not one text"),
         (lambda ranker: ranker.rank(QUESTION, ANSWERS, top_k=-1), "top_k must be at least 1"),
-        (lambda ranker: ranker.explain(QUESTION, "An answer \udcff", "own"), "half of a character"),
-        (lambda ranker: ranker.explain(QUESTION, "An answer \udcff", "occlusion"), "half of a character"),
         (lambda ranker: ranker.score([]), "there are no rows"),
         (lambda ranker: ranker.rank_table(pd.DataFrame({"question": ["a"]})), "'candidate' is missing"),
         (lambda ranker: ranker.explain(QUESTION, ANSWERS[0], "gradient"), "own, occlusion"),
-        (lambda ranker: ranker.explain(" ", ANSWERS[0]), "text 1 is empty"),
     ],
 )
 def test_texts_that_cannot_be_ranked_or_explained(ranker, call, message):
@@ -188,20 +184,15 @@ MODEL_FILE, WORDS_FILE = "ranker.keras", "vocabulary.json"
     ("file", "damage", "message"),
     [
         (WORDS_FILE, Path.unlink, r"cannot read .*vocabulary\.json.*MODEL must be the model/ folder"),
-        (MODEL_FILE, Path.unlink, r"ranker\.keras"),
-        (MODEL_FILE, as_pipe, r"cannot read .*ranker\.keras"),
         (MODEL_FILE, with_part("model.weights.h5", lambda content: b""), r"ranker\.keras"),
         (MODEL_FILE, with_part("config.json", lambda content: b"[" * 10**5), r"ranker\.keras"),
         (MODEL_FILE, with_part("config.json", huge_layer), "weights are larger than the file"),
         (MODEL_FILE, with_part("metadata.json", lambda content: b" " * 10**7, zipfile.ZIP_DEFLATED), "parts"),
         (MODEL_FILE, changed_weights(bomb), "weights are larger than the file"),
         (MODEL_FILE, changed_weights(not_a_number), "a weight is not finite"),
-        (WORDS_FILE, lambda path: path.write_text("[1]"), r"vocabulary\.json cannot be read"),
         (WORDS_FILE, lambda path: path.write_text("{}"), r"vocabulary\.json cannot be read"),
         (WORDS_FILE, as_pipe, r"cannot read .*vocabulary\.json"),
-        (WORDS_FILE, lambda path: path.write_text("[" * 10**5), r"vocabulary\.json cannot be read"),
         (WORDS_FILE, with_facts(lambda facts: {"words": facts["words"][::-1]}), "not its own"),
-        (WORDS_FILE, with_facts(lambda facts: {"lowercase": "no"}), "not its own"),
     ],
 )
 def test_a_folder_without_a_whole_model(model, tmp_path, file, damage, message):

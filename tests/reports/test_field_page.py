@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+from made_records import cells_of
 from test_results import PAPERS, make_record
 
 from answer_ranking.reports.field import field_block, field_points
@@ -18,7 +19,7 @@ def rows_of(records, table, model):
     for section in results_document(records, PAPERS).split("### ")[1:]:
         if section.startswith(f"{table}\n"):
             lines = [line for line in section.splitlines() if line.startswith(f"| {model} |")]
-            found += [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+            found += map(cells_of, lines)
     return found
 
 
@@ -66,7 +67,9 @@ def test_the_field_has_each_system_by_year_with_printed_and_ours():
 
 
 def test_every_system_has_one_name_and_stands_in_a_table_or_in_the_catalogue():
-    names = [name for each in PAPERS.systems for name in (each.name, *each.also)]
+    names = []
+    for each in PAPERS.systems:
+        names += [each.name, *each.also]
     assert len(set(names)) == len(names)
     printed = set(PAPERS.printed["model"])
     for each in PAPERS.systems:

@@ -1,10 +1,7 @@
 import json
-import os
-import runpy
 import subprocess
 import sys
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 
 import pytest
@@ -41,16 +38,6 @@ class Run:
         return json.loads(self.record_path.read_text())
 
 
-ELSEWHERE = ("QA_DATA_HOME", "QA_EMBEDDINGS_HOME")
-
-
-@pytest.fixture(scope="session")
-def environment(tmp_path_factory):
-    """The environment of every command: a cache of the tests' own, and no data but what comes along."""
-    kept = {name: value for name, value in os.environ.items() if name not in ELSEWHERE}
-    return {**kept, "XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache")), "TF_CPP_MIN_LOG_LEVEL": "3"}
-
-
 @pytest.fixture(scope="session")
 def shell(environment, tmp_path_factory):
     """Run a script of reproduce/ as from a shell, in a folder that is not the repository's."""
@@ -66,26 +53,6 @@ def shell(environment, tmp_path_factory):
 
 
 @pytest.fixture
-def until_exit(environment, capsys, monkeypatch):
-    """Call a main function here, so that TensorFlow need not start once more. Gives the exit code and what
-    was printed.
-    """
-    for name in ELSEWHERE:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", environment["XDG_CACHE_HOME"])
-
-    def run(main, *argv):
-        monkeypatch.setattr("sys.argv", [str(each) for each in argv])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as end:
-            main()
-        out, err = capsys.readouterr()
-        return end.value.code, out, err
-
-    return run
-
-
-@pytest.fixture
 def run_in_process(until_exit):
     """Run an experiment of presets here."""
 
@@ -94,14 +61,6 @@ def run_in_process(until_exit):
         return until_exit(lambda: run_command(lambda: main(parse("A test.", presets, words))), *sys.argv)
 
     return run
-
-
-@pytest.fixture
-def script_in_process(until_exit):
-    """Run a script here, with the command line that it would have from a shell."""
-    return lambda path, *words: until_exit(
-        lambda: runpy.run_path(str(path), run_name="__main__"), path, *words
-    )
 
 
 @pytest.fixture(scope="session")
@@ -128,22 +87,3 @@ def sample_run(shell, sample_command, made_once):
 
     folder = made_once("sample_run", make)
     return Run(folder / "output", *json.loads((folder / "printed").read_text()))
-
-
-@pytest.fixture(scope="session")
-def made_up_questions():
-    """Questions of two lists of words, for small files in the formats of data sets."""
-    names = ["river", "bridge", "castle", "garden", "window", "teacher", "doctor", "engine", "ladder"]
-    places = ("hill", "valley", "harbour", "village", "island", "desert", "forest")
-
-    def make(first, count):
-        """Questions with a correct and three wrong answers each, made of two lists of words."""
-        for name, place in list(product(names, places))[first : first + count]:
-            wrong = [other for other in places if other != place][:3]
-            question = f"where is the {name} ?"
-            yield (
-                f"{question} {place}",
-                [(f"the {name} is at the {each} .", each == place) for each in (place, *wrong)],
-            )
-
-    return make

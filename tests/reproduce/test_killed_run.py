@@ -75,7 +75,7 @@ def assert_same_run(output, sample_run, what):
 
 @pytest.mark.slow
 def test_killed_again_and_again_and_beside_another(
-    sample_run, sample_command, environment, script_in_process, tmp_path
+    sample_run, sample_command, environment, run_script, tmp_path
 ):
     """Killed in the training of one of both seeds, and while runs, model and record are written.
 
@@ -100,6 +100,6 @@ def test_killed_again_and_again_and_beside_another(
     deaths += kill_when(soon(lambda: any(tmp_path.glob("*/*/runs/*.qrels"))), command, environment)
     what = f"killed after epoch {epochs} and in the writing, each {pause:.3f} s later"
     assert beside.wait() == 0 and deaths >= 1, what
-    code, _, err = script_in_process(*command[1:])
+    code, _, err = run_script(*command[1:])
     assert code == 0, err[-3000:]
     assert_same_run(tmp_path, sample_run, what)

@@ -64,15 +64,6 @@ def test_the_record_holds_what_repeats_it(sample_run):
     assert str(sample_run.output) not in sample_run.record_path.read_text()
 
 
-def test_the_recorded_dev_map_is_that_of_the_best_epoch(sample_run):
-    for seed, recorded in enumerate(sample_run.record["metrics_dev"]["map"]["per_seed"]):
-        with np.load(sample_run.folder / f"seed-{seed}" / "state.npz") as state:
-            facts = json.loads(bytes(state["facts"]))
-        maps = [epoch["dev_map"] for epoch in facts["history"]]
-        assert recorded == pytest.approx(max(maps), abs=2e-6)
-        assert len({round(each, 6) for each in maps}) > 1
-
-
 def test_figures_are_there(sample_run):
     for name in ("learning_curves", "norms"):
         content = (sample_run.folder / f"{name}.png").read_bytes()
@@ -98,10 +89,7 @@ def test_two_protocols_are_two_records_under_the_given_name(in_process, tmp_path
 
 
 def test_every_test_split_is_scored_and_recorded(in_process, run_on_disk, tmp_path, monkeypatch):
-    """A second test split, here the first questions of the first, has run files and records of its own.
-
-    What a killed process left half-written is gone.
-    """
+    """A second test split, here the first questions of the first, has run files and records of its own."""
     sample = find_description("sample")
 
     def read(variant, files):
@@ -110,20 +98,9 @@ def test_every_test_split_is_scored_and_recorded(in_process, run_on_disk, tmp_pa
         return train, dev, test, {"test2": test[test["question_id"].isin(first)].reset_index(drop=True)}
 
     monkeypatch.setitem(DATASETS, "sample", replace(sample, read=read))
-    for leftovers in (
-        (),
-        (
-            "seed-0/.state.npz.0123abcd.4194305.part.npz",
-            "model/.ranker.keras.0123abcd.4194305.part.keras",
-            ".norms.png.0123abcd.4194305.part.png",
-        ),
-    ):
-        for name in leftovers:
-            (run_on_disk(tmp_path).folder / name).write_text("half")
-        code, out, err = in_process(*QUICK, "--output", tmp_path)
-        assert code == 0, err
+    code, out, err = in_process(*QUICK, "--output", tmp_path)
+    assert code == 0, err
     folder = run_on_disk(tmp_path).folder
-    assert not list(folder.rglob(".*"))
     records = {path.name: json.loads(path.read_text()) for path in folder.glob("*.json")}
     assert set(records) == {"record.json", "record-test2.json"}
     first, second = records["record.json"], records["record-test2.json"]
@@ -262,13 +239,13 @@ if __name__ == "__main__":
 '''
 
 
-def test_a_fifth_paper_is_one_script(script_in_process, tmp_path, monkeypatch):
+def test_a_fifth_paper_is_one_script(run_script, tmp_path, monkeypatch):
     """With its model in the script; the facts about a paper are an entry of papers.toml."""
     monkeypatch.setitem(CATALOGUE, "toy", None)  # so that the script's entry goes afterwards
     script = tmp_path / "toy_sample.py"
     script.write_text(TOY)
     options = ["--size", "4", "--record", "toy/sample/toy", "--seeds", "2", "--results", tmp_path / "results"]
-    code, out, err = script_in_process(script, *options, "--output", tmp_path / "out")
+    code, out, err = run_script(script, *options, "--output", tmp_path / "out")
     assert code == 0, err[-3000:]
     (record,) = load_records(tmp_path / "results")
     assert (record.paper, record.model, record.seeds) == ("toy", "Toy", [0, 1])

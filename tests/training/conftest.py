@@ -54,15 +54,3 @@ def correct_first():
         )
 
     return make
-
-
-@pytest.fixture
-def make_vectors():
-    """Random word vectors with a zero row for padding."""
-
-    def make(words=40, dimensions=6, seed=1, scale=0.3):
-        vectors = (np.random.default_rng(seed).normal(size=(words, dimensions)) * scale).astype("float32")
-        vectors[0] = 0
-        return vectors
-
-    return make

@@ -8,6 +8,7 @@ from functools import partial
 
 import keras
 import numpy as np
+import pandas as pd
 import pytest
 
 from answer_ranking.data_prep import EncodedTexts, UserError
@@ -101,7 +102,7 @@ def train(make_split, make_vectors):
         if kind.startswith("listwise"):
             callbacks = [SlantedTriangularRate(0.05, cut_fraction=0.3, ratio=8), *callbacks]
         result = fit(ranker, way, dev=dev, state=state, key=key, callbacks=callbacks, verbose=False)
-        history = [{k: v for k, v in epoch.items() if k != "seconds"} for epoch in result.history]
+        history = [epoch | {"seconds": None} for epoch in result.history]
         return history, result.best_epoch, [v.numpy() for v in ranker.trainable_variables]
 
     return run
@@ -178,18 +179,15 @@ def assert_same(ours, theirs):
             {"optimizer": "adam", "learning_rate": 0.02, "own_negatives": 3, "l2": 0.01},
             [("before saving", 0), ("begin", 2)],
         ),
-        ("pairwise", {"patience": 1, "epochs": 12, "learning_rate": 1.0}, [("after saving", 1)]),
         # With dropout, whose random numbers are part of the state.
-        ("pointwise", {}, [("before saving", 0), ("after saving", 2)]),
-        ("pointwise", {"patience": 1, "epochs": 25, "learning_rate": 0.2}, [("after saving", 1)]),
+        (
+            "pointwise",
+            {"patience": 1, "epochs": 25, "learning_rate": 0.2},
+            [("before saving", 0), ("after saving", 1)],
+        ),
         # With the learning rate of its step.
         ("listwise", {"epochs": 3}, [("after saving", 0)]),
         ("hardest", {"epochs": 4, "share_negatives": True}, [("before saving", 2)]),
-        (
-            "hardest, cosine",
-            {"optimizer": "adam", "learning_rate": 0.02, "negatives_from": "own", "l2": 1e-3, "epochs": 4},
-            [("before saving", 2)],
-        ),
     ],
 )
 def test_a_training_goes_on_where_it_was_interrupted(train, tmp_path, kind, options, moments):
@@ -285,11 +283,10 @@ def test_a_user_s_callback_sees_every_epoch_and_may_end_the_training(shown):
             self.model.stop_training = epoch == 1
 
     result = shown(UntilSecond(), epochs=5)
-    assert [epoch for epoch, _ in seen] == [0, 1]
-    assert [names for _, names in seen] == [set(epoch) for epoch in result.history]
-    assert seen[0][1] >= {"loss", "edge_share", "gradient_norm", "dev_map", "seconds"}
-    assert all(np.isfinite(list(epoch.values())).all() for epoch in result.history)
-    assert all(0 <= epoch["edge_share"] <= 1 for epoch in result.history)
+    assert seen == [(number, set(epoch)) for number, epoch in enumerate(result.history)] and len(seen) == 2
+    history = pd.DataFrame(result.history)
+    assert {"loss", "edge_share", "gradient_norm", "dev_map", "seconds"} <= set(history)
+    assert np.isfinite(history).all(axis=None) and history["edge_share"].between(0, 1).all()
 
 
 @pytest.mark.parametrize(("value", "message"), [(np.nan, "not finite before"), (0.0, "all zero")])

@@ -53,12 +53,6 @@ def test_the_divergence_is_that_of_float64():
         assert not ours[~r].any()
 
 
-def test_equal_scores_of_n_candidates_and_k_answers_are_log_n_over_k_apart():
-    label = tf.constant([[0.5, 0.5, 0, 0, 0, 0, 0, 0]])
-    real = tf.constant([[True] * 6 + [False] * 2])
-    assert float(divergence(tf.fill((1, 8), 3.0), label, real)[0]) == pytest.approx(np.log(3), rel=1e-6)
-
-
 @pytest.mark.parametrize("l2", [0.0, 0.01])
 def test_a_step_of_gradient_descent_is_that_of_float64(make_split, l2):
     split = make_split(10, seed=4)

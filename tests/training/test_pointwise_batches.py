@@ -1,4 +1,4 @@
-from itertools import pairwise
+import itertools
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def test_an_epoch_holds_every_row_once_and_as_it_is(split, batch_size):
     way = way_of(split, batch_size, seed=3)
     made = list(way.batches())
     assert len(made) == len(way) == -(-split.n_rows // batch_size)
-    assert sorted(row for batch in made for row in rows_of(batch)) == list(range(split.n_rows))
+    assert sorted(itertools.chain(*map(rows_of, made))) == list(range(split.n_rows))
     assert {len(rows_of(batch)) for batch in made[:-1]} <= {batch_size, split.n_rows % batch_size}
     for batch in made:
         # A mean over the pairs of the batch.
@@ -68,7 +68,7 @@ def test_pairs_of_like_length_go_together(split):
     lengths = split.candidates.lengths
     # 40 questions are fewer than 32 batches of 8 pairs: one window.
     ranges = sorted((lengths[rows].min(), lengths[rows].max()) for rows in epoch_of(way_of(split, 8)))
-    assert all(before[1] <= after[0] for before, after in pairwise(ranges))
+    assert all(before[1] <= after[0] for before, after in itertools.pairwise(ranges))
     # The batches themselves come in random order.
     means = [lengths[rows].mean() for rows in epoch_of(way_of(split, 8))]
     assert means != sorted(means)

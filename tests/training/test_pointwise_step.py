@@ -6,15 +6,8 @@ import pytest
 
 from answer_ranking.layers import MaskedMean
 from answer_ranking.models import features_alone
-from answer_ranking.training import (
-    Pointwise,
-    PointwiseOptions,
-    RiemannianOptimizer,
-    TrainingDivergedError,
-    fit,
-)
+from answer_ranking.training import Pointwise, PointwiseOptions, RiemannianOptimizer, fit
 from answer_ranking.training.batch_stream import BatchStream
-from answer_ranking.training.fitting import StopOnDivergence
 
 RATE = 0.3
 OPTIONS = [{}, {"clip_norm": 1e3}, {"l2": 0.02, "clip_norm": 0.03}]
@@ -117,24 +110,6 @@ def test_an_epoch_of_steps_equals_float64_numpy(make_split, batch_size):
     assert history["loss"][0] == pytest.approx(np.mean(losses), rel=1e-4)
 
 
-def fit_features(train, dev, **options):
-    ranker = features_alone(3, hidden=(8,), dropout=0.1, seed=1)
-    options = PointwiseOptions(**{"epochs": 8, "learning_rate": 0.05, "batch_size": 16} | options)
-    return ranker, fit(ranker, Pointwise(train, options, seed=1), dev=dev, verbose=False)
-
-
-def test_what_can_be_learnt_is_learnt(make_split):
-    train, dev = make_split(40, n_features=3), make_split(15, seed=1, n_features=3)
-    for split in (train, dev):
-        split.features[:, 1] += 3 * split.labels
-    _, result = fit_features(train, dev)
-    best = max(epoch["dev_map"] for epoch in result.history)
-    assert best > 0.95
-    assert result.history[result.best_epoch]["dev_map"] == best
-    assert result.history[-1]["loss"] < result.history[0]["loss"] < np.log(2) + 0.3
-    assert set(result.history[0]) >= {"loss", "gradient_norm", "seconds", "dev_map", "dev_mrr"}
-
-
 @pytest.mark.parametrize("decay", [0.0, 0.5])
 def test_weight_decay_is_that_of_adamw_and_spares_biases(make_split, decay):
     train = make_split(n_features=3)
@@ -159,28 +134,6 @@ def test_training_pairs_without_the_features_that_the_ranker_wants_are_refused(m
     train, dev = make_split(), make_split(n_features=4)
     with pytest.raises(ValueError, match=r"input `features`. Received: training pairs without features"):
         fit(features_alone(4), Pointwise(train, PointwiseOptions()), dev=dev)
-
-
-def test_the_pair_that_ruins_a_step_is_the_one_named(make_split):
-    train = make_split(6, n_features=3)
-    train.features[:, 0] = np.arange(train.n_rows)
-    way = Pointwise(train, PointwiseOptions(batch_size=1), seed=1)
-    order = [int(batch["features"][0, 0]) for batch in way.batches()]
-    place = 13
-    train.features[order[place], 1] = np.inf
-    with pytest.raises(TrainingDivergedError, match=rf"at step {place}: .* is (nan|inf).*learning rate"):
-        fit_features(train, make_split(n_features=3), batch_size=1)
-
-
-def test_a_step_that_is_not_finite_changes_nothing(make_split, make_vectors):
-    vectors = make_vectors()
-    vectors[7] = np.nan
-    ranker = linear_ranker(vectors, 2)
-    way = Pointwise(make_split(n_features=2), PointwiseOptions(batch_size=1000))
-    before = ranker.get_weights()
-    with pytest.raises(TrainingDivergedError, match=r"at step 0: the loss is nan"):
-        trained(way, ranker, keras.optimizers.Adam(0.1), [StopOnDivergence()])
-    np.testing.assert_equal(ranker.get_weights(), before)
 
 
 @pytest.mark.parametrize("reading", ["parameters", "released_code"])

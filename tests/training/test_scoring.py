@@ -58,14 +58,9 @@ def test_features_that_the_split_does_not_have_are_asked_for(make_split):
 
 
 def test_chunks_hold_the_words_of_both_sides(make_split, make_vectors, monkeypatch):
-    split = make_split(12, seed=3)
-    # One question of many words, which would fill a chunk of short answers.
-    long = EncodedTexts(np.full(300, 5, np.int32), np.array([0, 300]))
-    lengths = np.diff(split.questions.offsets)
-    words = [split.questions.words[a : a + n] for a, n in zip(split.questions.offsets, lengths, strict=False)]
-    words[7] = long.words
-    offsets = np.concatenate([[0], np.cumsum([len(each) for each in words])]).astype(np.int64)
-    split = replace(split, questions=EncodedTexts(np.concatenate(words), offsets))
+    # The last question has many words, which would fill a chunk of short answers; the others have one each.
+    questions = EncodedTexts(np.full(311, 5, np.int32), np.array([*range(12), 311]))
+    split = replace(make_split(12, seed=3), questions=questions)
     ranker = ctrn(make_vectors(scale=2), 4, hidden=(3,), seed=1)
     monkeypatch.setattr(scoring, "_WORDS_PER_CHUNK", 700)
     scorer = scoring.PairScorer(ranker, split)

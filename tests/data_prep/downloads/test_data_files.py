@@ -17,13 +17,9 @@ from answer_ranking.data_prep.readers.wikiqa import WIKIQA
     ("escape", "whole"),
     [
         (r"\ud83d\ude00", True),
-        (r"\u00e9\ud83d\ude00\u0041", True),
         (r"\\ud800", True),
-        (r"\\\\ud800", True),
         (r"\ud800", False),
-        (r"\uDE00", False),
         (r"\ude00\ud83d", False),
-        (r"\ud83d\u00e9", False),
         (r"\\\ud800", False),
         (r"\ud83d \ude00", False),
     ],

@@ -1,4 +1,3 @@
-import bz2
 import errno
 import gzip
 import hashlib
@@ -13,14 +12,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from answer_ranking.data_prep import UserError
 from answer_ranking.data_prep.dataset import find_description
 from answer_ranking.data_prep.description import DataFile, DatasetDescription
 from answer_ranking.data_prep.downloads.data_files import read_verified
-from answer_ranking.data_prep.downloads.download import _AddressError, _candidates, get_dataset
+from answer_ranking.data_prep.downloads.download import get_dataset
 
 CONTENT = "".join(f"line {i} of a file\n" for i in range(2000)).encode()
 
@@ -50,13 +47,21 @@ def zipped(names):
     return buffer.getvalue()
 
 
+def with_field(content, offset, value):
+    """Change a two-byte field in the first local header and in the central directory."""
+    central = content.index(b"PK\x01\x02")
+    content = bytearray(content)
+    struct.pack_into("<H", content, offset, value)
+    struct.pack_into("<H", content, central + offset + 2, value)
+    return bytes(content)
+
+
 HOSTILE = {"../../outside.txt": CONTENT, "/tmp/outside.txt": b"x" * len(CONTENT), "link": None}
 ANSWERS = {
     "plain": CONTENT,
     "gzipped": gzip.compress(CONTENT),
     "crlf": CONTENT.replace(b"\n", b"\r\n"),
     "wrong": CONTENT.replace(b"line 7 ", b"line 8 "),
-    "page": b"<html>Please log in</html>",
     "half.gz": gzip.compress(CONTENT)[:-100],
     "all.tar.bz2": tar({"data/other.txt": b"x" * len(CONTENT), "data/a.txt": CONTENT}),
     "all.tar.gz": tar({"data/a.txt": CONTENT}, "w:gz"),
@@ -64,12 +69,12 @@ ANSWERS = {
     "hostile.tar": tar(HOSTILE, "w"),
     "hostile.zip": zipped({name: content or b"" for name, content in HOSTILE.items()}),
     "half.tar.bz2": tar({"data/a.txt": CONTENT})[:-100],
-    "half.zip": zipped({"data/a.txt": CONTENT})[:-100],
+    "password.zip": with_field(zipped({"data/a.txt": CONTENT}), 6, 1),
+    "compression.zip": with_field(zipped({"data/a.txt": CONTENT}), 8, 99),
     "without.tar.bz2": tar({"data/b.txt": b"x" * len(CONTENT)}),
     "endless.gz": gzip.compress(bytes(10_000_000)),
     "endless.tar.gz": gzip.compress(tar({"a.txt": bytes(10_000_000)}, "w")),
     "long": CONTENT * 3,
-    "bomb.tar.bz2": bz2.compress(b"not a tar at all" * 99),
 }
 
 
@@ -208,16 +213,15 @@ def test_a_busy_server_is_asked_again(tmp_path, server):
         (["absent"], [], "HTTP status 404", 1),
         (["busy"], [], "HTTP status 503", 3),
         (["wrong"], [], "the published SHA-256", 1),
-        (["page"], [], "the published SHA-256", 1),
         (["half.gz"], [], "damaged or cut short", 3),
         (["broken"], [], "broke off", 3),
         ([], ["half.tar.bz2"], "damaged or cut short", 3),
-        ([], ["half.zip"], "damaged or cut short", 3),
         (["endless.gz"], [], "unpacks to more than", 1),
         (["long"], [], "more came than", 1),
         (["around"], [], "redirects without an end", 5),
+        ([], ["password.zip"], "damaged or cut short", 3),
+        ([], ["compression.zip"], "damaged or cut short", 3),
         ([], ["endless.tar.gz"], "unpacks to more than", 1),
-        ([], ["bomb.tar.bz2"], "damaged or cut short", 3),
         ([], ["without.tar.bz2"], "holds no file with the published SHA-256", 1),
     ],
 )
@@ -297,36 +301,3 @@ def test_the_real_files_have_the_published_checksums(real_data_home, name):
     paths = get_dataset(description, real_data_home)
     for file in description.files:
         assert len(read_verified(file, paths[file.path])) == file.bytes
-
-
-def members(path):
-    with path.open("rb") as answer:
-        return list(_candidates(answer, DataFile("a.txt", "0" * 64, 100), is_archive=True, most=1000))
-
-
-def with_field(content, offset, value):
-    """Change a two-byte field in the first local header and in the central directory."""
-    central = content.index(b"PK\x01\x02")
-    content = bytearray(content)
-    struct.pack_into("<H", content, offset, value)
-    struct.pack_into("<H", content, central + offset + 2, value)
-    return bytes(content)
-
-
-@pytest.mark.parametrize("change", [(6, 1), (8, 99)], ids=["password", "unknown compression"])
-def test_an_archive_that_cannot_be_unpacked_is_an_address_error(tmp_path, change):
-    (tmp_path / "a.zip").write_bytes(with_field(zipped({"a.txt": b"x" * 100}), *change))
-    with pytest.raises(_AddressError, match="damaged or cut short"):
-        members(tmp_path / "a.zip")
-
-
-@given(st.integers(0, 400), st.binary(min_size=1, max_size=6))
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_changed_archive_gives_members_or_an_address_error(tmp_path, place, noise):
-    content = zipped({"a.txt": b"abcdefgh" * 13, "b.txt": b"y" * 9})
-    place %= len(content)
-    (tmp_path / "a.zip").write_bytes(content[:place] + noise + content[place + len(noise) :])
-    try:
-        members(tmp_path / "a.zip")
-    except _AddressError as error:
-        assert "damaged or cut short" in str(error)

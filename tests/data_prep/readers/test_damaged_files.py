@@ -133,12 +133,6 @@ def test_a_file_changed_anywhere_gives_a_table_or_a_user_error(folder, name, dat
     table_or_user_error(name, content[:begin] + noise + content[end:], folder)
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_damaged_copies_give_a_table_or_a_user_error(folder, name, damaged):
-    for content in damaged(FILES[name].encode()):
-        table_or_user_error(name, content, folder)
-
-
 def test_a_page_told_in_thousands_of_paragraphs_is_refused(folder):
     candidate = '{"start_token": 0, "end_token": 5}'
     content = FILES["nq"].replace(candidate, ", ".join([candidate] * 100))

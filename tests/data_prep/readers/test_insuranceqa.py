@@ -5,10 +5,8 @@ import pytest
 
 from answer_ranking.data_prep import UserError, encode_dataset, load_dataset
 from answer_ranking.data_prep.readers.insuranceqa import (
-    V1_POOL,
     V1_TRAIN,
     V2_POOL,
-    V2_TEXT,
     PooledQuestion,
     pooled_table,
     read_questions,
@@ -136,11 +134,8 @@ def test_rows_share_their_texts():
     ("read", "message"),
     [
         (lambda: read_questions("idx_1\n", "a", V1_TRAIN), "a, line 1: not the fields question, correct"),
-        (lambda: read_questions("1\t\t1 2\n", "a", V1_POOL), "a, line 1: not the fields"),
         (lambda: read_questions("life\tidx_1\t1\n", "a", V2_POOL), "a, line 1: not the fields domain"),
-        (lambda: read_questions("\nlife\tq\n", "a", V2_TEXT), "a, line 2: not the fields domain"),
         (lambda: read_pairs("1\ta\n1\tb\n", "a"), "a, line 2: not a name of its own"),
-        (lambda: read_pairs("1\n", "a"), "a, line 1: not a name of its own"),
         (lambda: spell_out("idx_9", {}, "a"), "a: idx_9 is not in the vocabulary"),
         (lambda: pooled_table([PooledQuestion("q", ("1",))], {}, "dev", "a"), r"a, line 1: no answer .* 1"),
         (lambda: pooled_table([], {}, "dev", "a"), "a: there are no questions"),
@@ -194,26 +189,3 @@ def test_insuranceqa_counts(real_folder):
     # Candidates by label say nothing: the correct ones stand in the middle on average.
     place = dataset.test.groupby("question_id").cumcount()
     assert place[dataset.test["label"] == 1].mean() == pytest.approx(249.5, abs=10)
-
-
-@pytest.mark.real_data
-def test_insuranceqa_v1_files(real_folder):
-    folder = real_folder("insuranceqa/v1")
-
-    def text(name):
-        with gzip.open(folder / f"{name}.gz", "rt", encoding="utf-8", newline="\n") as file:
-            return file.read()
-
-    vocabulary = read_pairs(text("vocabulary"), "vocabulary")
-    train = read_questions(text("question.train.token_idx.label"), "train", V1_TRAIN)
-    dev_name = "question.dev.label.token_idx.pool"
-    dev = read_questions(text(dev_name), "dev", V1_POOL)
-    assert (len(vocabulary), len(train), len(dev)) == (22352, 12887, 1000)
-    # 500 draws, with replacement: some labels stand in a pool twice.
-    drawn = [line.split("\t")[2].split() for line in text(dev_name).splitlines()]
-    assert {len(pool) for pool in drawn} == {500}
-    assert [len(set(pool)) for pool in drawn] == [len(question.pool) for question in dev]
-    # What makes V1 unlike V2: every pool holds all correct answers.
-    assert all(set(question.correct) <= set(question.pool) for question in dev)
-    lengths = [len(spell_out(question.question, vocabulary, "dev").split()) for question in train]
-    assert sum(lengths) / len(lengths) == pytest.approx(7, abs=0.5)

@@ -40,12 +40,9 @@ def test_what_qed_does_not_divide_is_counted():
     "line",
     [
         "{",
-        "[]",
-        "7",
         qed(sentence_starts=[14, 0]),
         qed(sentence_starts=[0, 99]),
         qed(answer_spans=[[99, 100]]),
-        qed(answer_spans=[3]),
         qed(paragraph_text=None),
     ],
 )

@@ -69,33 +69,20 @@ LAUGHS = (
 )
 
 
-OUTSIDE = '<!DOCTYPE xml [<!ENTITY a SYSTEM "file:///etc/passwd">]>'
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         (xml(FIRST)[:-30], r"line \d+: not well-formed XML"),
-        (xml(FIRST.replace("&amp;", "&")), r"line \d+: not well-formed XML"),
         ("", "not well-formed XML"),
-        ("Q1_R1\tQ1_R1_C1\t1", "not well-formed XML"),
         (xml(FIRST.replace("Why?", "&a9;"), doctype=LAUGHS), "declares XML entities"),
-        (xml(FIRST.replace("Why?", "&a;"), doctype=OUTSIDE), "declares XML entities"),
         (xml(FIRST).replace("Thread", "Faden"), "no <Thread>"),
         (xml(FIRST, thread("Q2").replace("Thread", "Faden")), "thread Q2: not a <Thread> of one"),
-        (
-            xml(FIRST.replace("RelComment", "RelCommand", 1).replace("</RelComment", "</RelCommand", 1)),
-            "alone",
-        ),
         (xml(FIRST.replace("RELQ_ID=", "ID=")), "thread Q1_R1: no <RelQuestion"),
-        (xml(FIRST.replace("RelQBody", "RelQClean")), "question Q1_R1: no <RelQBody>"),
         (xml(FIRST.replace("RelCText", "RelCClean")), "comment Q1_R1_C1: no <RelCText>"),
         (xml(FIRST.replace('"Good"', '"?"')), r"question Q1_R1, comment 2: the label '\?' is not one of"),
-        (xml(FIRST.replace("RELC_RELEVANCE2RELQ", "RELC_GOLD")), "comment 1: the label None"),
         (xml(FIRST, FIRST), "occurs twice"),
         (xml("<a>" * 200_000 + "</a>" * 200_000), "no <Thread>"),
         (xml(FIRST).replace("Why", "W\x00hy"), "a.xml"),
-        (xml(FIRST).replace("Why", "W\ud800hy"), "a.xml"),
     ],
 )
 def test_damaged_or_hostile_xml_is_a_user_error(text, message):
@@ -167,9 +154,7 @@ def test_unannotated_texts_are_preferred(tmp_path, kind):
 @pytest.mark.parametrize(
     ("kind", "content"),
     [
-        ("", xml(FIRST).encode()[:-40]),
         ("", xml(FIRST.replace("Why?", "&a9;"), doctype=LAUGHS).encode()),
-        ("", xml(FIRST).encode().replace(b"Why", b"W\xff")),
         ("", xml(FIRST).replace("utf-8", "utf-99").encode()),
         (".gz", gzip.compress(xml(FIRST).encode(), mtime=0)[:-20]),
         (".zip", b"PK\x03\x04"),

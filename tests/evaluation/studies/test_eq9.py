@@ -3,6 +3,7 @@
 import copy
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -41,7 +42,21 @@ def made_up_run(rng, seed, lift=0.0):
 def runs():
     rng = np.random.default_rng(0)
     lifts = {"none": 0.0, "points": 0.15, "cosineqa": -0.05}
-    return {name: [made_up_run(rng, seed, lift) for seed in range(3)] for name, lift in lifts.items()}
+    made = {}
+    for name, lift in lifts.items():
+        made[name] = [made_up_run(rng, seed, lift) for seed in range(3)]
+    return made
+
+
+def values_of(runs, *names):
+    """Make an array of what runs have under such names, with a row for each run."""
+    table = pd.json_normalize(runs)
+    return np.array(table[".".join(names)].tolist())
+
+
+def curves_of(runs, name):
+    """Make an array of a value after each epoch, with a row for each run."""
+    return np.array([pd.DataFrame(run["history"])[name] for run in runs])
 
 
 def summarise(runs, **changes):
@@ -67,20 +82,20 @@ def study_of(conditions):
 
 def test_means_and_intervals_are_those_of_scipy(runs):
     for name, found in summarise(runs).items():
-        each = [np.mean(run["test"]["map"]) for run in runs[name]]
+        each = values_of(runs[name], "test", "map").mean(axis=1)
         low, high = stats.t.interval(0.95, len(each) - 1, np.mean(each), stats.sem(each))
         assert found["metrics"]["map"]["per_seed"] == pytest.approx(each)
         assert found["metrics"]["map"]["mean"] == pytest.approx((low + high) / 2)
         assert found["metrics"]["map"]["ci95"] == pytest.approx((high - low) / 2)
-        edge = [np.mean([epoch["edge_share"] for epoch in run["history"]]) for run in runs[name]]
-        assert found["edge_share"]["mean"] == pytest.approx(np.mean(edge))
+        edge = curves_of(runs[name], "edge_share")
+        assert found["edge_share"]["mean"] == pytest.approx(edge.mean())
 
 
 def test_p_values_are_those_of_the_means_over_the_seeds_after_holm(runs):
     found = summarise(runs)
-    ap = {name: np.mean([run["test"]["map"] for run in each], axis=0) for name, each in runs.items()}
-    raw = [paired_randomisation_test(ap[name], ap["none"]) for name in ("points", "cosineqa")]
-    assert [found[name]["p"] for name in ("points", "cosineqa")] == pytest.approx(holm_correction(raw))
+    plain, points, cosine = (values_of(each, "test", "map").mean(axis=0) for each in runs.values())
+    raw = [paired_randomisation_test(points, plain), paired_randomisation_test(cosine, plain)]
+    assert [found["points"]["p"], found["cosineqa"]["p"]] == pytest.approx(holm_correction(raw))
     assert "p" not in found["none"]
 
 
@@ -88,7 +103,7 @@ def test_epochs_to_the_level_are_counted_from_1_and_none_is_never(runs):
     found = summarise(runs)
     curves = {}
     for name, each in runs.items():
-        curves[name] = np.array([[epoch["dev_map"] for epoch in run["history"]] for run in each])
+        curves[name] = curves_of(each, "dev_map")
     level = 0.95 * max(each.max(axis=1).mean() for each in curves.values())
     for name, each in curves.items():
         assert found[name]["dev_level"] == pytest.approx(level)
@@ -103,7 +118,7 @@ def test_what_diverges_is_reported_and_the_rest_is_summed_up(runs, tmp_path):
     runs["cosineqa"] = []
     found = summarise(runs, cosineqa={"learning_rate": None})
     assert found["points"]["seeds"] == [1, 2] and list(found["points"]["diverged"]) == ["0"]
-    each = [np.mean(run["test"]["map"]) for run in kept]
+    each = values_of(kept, "test", "map").mean(axis=1)
     assert found["points"]["metrics"]["map"]["mean"] == pytest.approx(np.mean(each))
     assert "metrics" not in found["cosineqa"] and "p" not in found["cosineqa"]
     save_study(study_of(list(found.values())), tmp_path / "a.json")
@@ -134,7 +149,7 @@ def test_the_page_has_the_numbers_of_the_record(runs, tmp_path):
     smaller = [{**each, "dimension": 50} for each in conditions]
     save_study(study_of(conditions + smaller), tmp_path / "a.json")
     block = eq9_block(tmp_path)
-    each = [np.mean(run["test"]["map"]) for run in runs["points"]]
+    each = values_of(runs["points"], "test", "map").mean(axis=1)
     half = stats.t.ppf(0.975, 2) * stats.sem(each)
     assert f"| {np.mean(each):.3f} ± {half:.3f} |" in block
     assert f"| 50 | {conditions[0]['metrics']['map']['mean']:.3f}" in block

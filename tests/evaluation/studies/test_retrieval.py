@@ -9,8 +9,9 @@ from answer_ranking.reports.studies.retrieval_page import results_table, retriev
 
 
 def ranking(**questions):
-    rows = [(q, c, i) for q, answers in questions.items() for i, c in enumerate(answers, start=1)]
-    return pd.DataFrame(rows, columns=["question_id", "candidate_id", "rank"])
+    columns = {"question_id": list(questions), "candidate_id": list(questions.values())}
+    table = pd.DataFrame(columns).explode("candidate_id")
+    return table.assign(rank=table.groupby("question_id").cumcount() + 1)
 
 
 def test_recall_and_reciprocal_rank():
@@ -35,8 +36,9 @@ def test_recall_and_reciprocal_rank():
 @pytest.fixture
 def conditions():
     correct = {f"q{i}": {"a": 1} for i in range(12)}
-    good = measure(ranking(**{q: ["a", "b"] for q in correct}), correct)
-    bad = measure(ranking(**{q: ["b", "a"] for q in correct}), correct)
+    good, bad = (
+        measure(ranking(**dict.fromkeys(correct, order)), correct) for order in (["a", "b"], ["b", "a"])
+    )
     measured = {"BM25": [bad], "HyperQA": [good, good], "Cosinet": [bad, bad]}
     rows = compare({name: {"dev": each, "test": each} for name, each in measured.items()})
     return [{"system": name, **row, "milliseconds": 1.0} for name, row in rows.items()]

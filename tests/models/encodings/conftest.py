@@ -14,15 +14,3 @@ def make_texts():
         return EncodedTexts(rng.integers(2, words, offsets[-1]).astype(np.int32), offsets)
 
     return make
-
-
-@pytest.fixture
-def make_vectors():
-    """Random word vectors with a zero row for padding."""
-
-    def make(words=40, dimensions=6):
-        vectors = np.random.default_rng(1).normal(size=(words, dimensions)) * 0.3
-        vectors[0] = 0
-        return vectors.astype("float32")
-
-    return make

@@ -97,9 +97,7 @@ def test_the_first_right_and_the_first_wrong_answer_are_learnt_from():
     "change",
     [
         {"features": ["nearest"]},
-        {"features": ["bm25 length"]},
         {"weights": [1, 2]},
-        {"weights": ["x"]},
         {"bias": float("nan")},
         {"more": 1},
     ],

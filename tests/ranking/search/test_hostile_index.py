@@ -17,23 +17,7 @@ from answer_ranking.ranking.search import building
 from answer_ranking.ranking.search.manifest import Manifest, name_of
 
 LONG = "w1 " * 7_000_000
-HOSTILE = (
-    "x",
-    "",
-    5,
-    -1,
-    10**30,
-    0.5,
-    float("nan"),
-    float("inf"),
-    None,
-    True,
-    [],
-    {},
-    ["x"],
-    [[1, 2]],
-    {"x": 1},
-)
+HOSTILE = ("x", -1, 10**30, 0.5, float("nan"), None, [], {"x": 1})
 
 
 SEARCH = """
@@ -68,34 +52,24 @@ def resigned(folder):
 
 
 def bomb(kind, n):
-    """A column that takes few bytes in a file and very many in memory, and how to write it."""
-    recurs = pa.array(np.zeros(n, np.int32))
-    options = {"row_group_size": 128, "compression": "zstd", "store_schema": False}
-    if kind == "prefixes":
-        texts = pa.array([LONG[: 200_000 + i] for i in range(n)])
-        return texts, {**options, "use_dictionary": False, "column_encoding": {"topic": "DELTA_BYTE_ARRAY"}}
-    if kind == "fixed":
-        return pa.array([LONG[:1_000_000].encode()] * n, pa.binary(1_000_000)), options
-    if kind == "plain":
-        return pa.array([LONG[:1_500_000]] * n), {**options, "use_dictionary": False}
+    """A column that takes few bytes in a file and very many in memory."""
     if kind == "lists":
         values = pa.DictionaryArray.from_arrays(pa.array(np.zeros(10_000 * n, np.int32)), [LONG[:10_000]])
-        return pa.ListArray.from_arrays(np.arange(n + 1) * 10_000, values), options
-    rows = n if kind == "groups" else 128
-    return pa.DictionaryArray.from_arrays(recurs, [LONG]), {**options, "row_group_size": rows}
+        return pa.ListArray.from_arrays(np.arange(n + 1) * 10_000, values)
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int32)), [LONG])
 
 
 def test_a_text_that_recurs_is_refused_before_it_is_expanded(index_folder, tmp_path):
+    """tests/data_prep/test_hostile_tables.py has the other ways in which Parquet holds much in few bytes."""
     folders = []
-    for kind in ("dictionary", "prefixes", "groups", "fixed", "plain", "lists"):
+    for kind in ("dictionary", "lists"):
         folders.append(shutil.copytree(index_folder, tmp_path / kind))
-        paths = sorted(folders[-1].rglob("texts.parquet"), key=lambda path: -path.stat().st_size)
         # All segments have columns of the same types.
-        for path in paths if kind in ("fixed", "lists") else paths[:1]:
+        for path in folders[-1].rglob("texts.parquet"):
             table = pq.read_table(path)
-            column, options = bomb(kind, len(table))
-            table = table.set_column(table.schema.get_field_index("topic"), "topic", column)
-            pq.write_table(table, path, **options)
+            place = table.schema.get_field_index("topic")
+            table = table.set_column(place, "topic", bomb(kind, len(table)))
+            pq.write_table(table, path, row_group_size=128, compression="zstd", store_schema=False)
             assert path.stat().st_size < 2**20
         resigned(folders[-1])
     done = subprocess.run([sys.executable, "-c", SEARCH, *folders], stdout=subprocess.PIPE, text=True)
@@ -160,9 +134,7 @@ def test_wrong_types_in_a_manifest_with_the_right_hash(copy, signed):
     assert refused > len(every) * len(HOSTILE) // 2
 
 
-@pytest.mark.parametrize(
-    "vocabulary", [[], "w1", {"w1": "x"}, {"w1": -5}, {"w1": 10**30}, {"w1": 0.5}, {"w1": [1]}, {"w1": 10**6}]
-)
+@pytest.mark.parametrize("vocabulary", [[], {"w1": "x"}, {"w1": -5}, {"w1": 10**30}])
 def test_wrong_numbers_of_words(copy, vocabulary):
     path = next(copy.glob("bm25-*/vocab.index.json"))
     path.write_text(json.dumps(vocabulary))
@@ -171,7 +143,7 @@ def test_wrong_numbers_of_words(copy, vocabulary):
     assert not search_all(copy)
 
 
-@pytest.mark.parametrize("n_texts", ["x", 10**18, -1, float("nan"), None, 999])
+@pytest.mark.parametrize("n_texts", ["x", 10**18, -1, 999])
 def test_a_wrong_number_of_texts(copy, n_texts):
     path = next(copy.rglob("params.index.json"))
     path.write_text(json.dumps(json.loads(path.read_text()) | {"num_docs": n_texts}))

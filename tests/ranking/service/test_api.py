@@ -19,20 +19,24 @@ QUESTION = "Who discovered radium?"
 
 
 def test_search_and_rank_give_what_the_index_and_the_ranker_give(client, folder, preset, answers):
-    found = client.post("/api/search", json={"question": QUESTION, "k": 3, "first_stage": "both"}).json()
-    expected = AnswerIndex.open(folder).search(QUESTION, 3, "both")
-    assert [each["text"] for each in found["answers"]] == expected["candidate"].tolist()
-    assert [each["id"] for each in found["answers"]] == expected["candidate_id"].tolist()
-    ranked = client.post("/api/rank", json={"question": QUESTION, "candidates": answers}).json()["answers"]
-    expected = preset.rank(QUESTION, answers)
-    assert [each["text"] for each in ranked] == expected["text"].tolist()
-    np.testing.assert_allclose([each["score"] for each in ranked], expected["score"], rtol=1e-6)
+    def answers_of(path, **asked):
+        return pd.DataFrame(
+            client.post(f"/api/{path}", json={"question": QUESTION, **asked}).json()["answers"]
+        )
+
+    found, expected = (
+        answers_of("search", k=3, first_stage="both"),
+        AnswerIndex.open(folder).search(QUESTION, 3, "both"),
+    )
+    assert found["text"].tolist() == expected["candidate"].tolist()
+    assert found["id"].tolist() == expected["candidate_id"].tolist()
+    ranked, expected = answers_of("rank", candidates=answers), preset.rank(QUESTION, answers)
+    assert ranked["text"].tolist() == expected["text"].tolist()
+    np.testing.assert_allclose(ranked["score"], expected["score"], rtol=1e-6)
+    again, scores = answers_of("search", first_stage="bm25", rerank=True), expected.set_index("text")["score"]
+    np.testing.assert_allclose(again["score"], scores[again["text"]], rtol=1e-6)
     why = client.post("/api/explain", json={"question": QUESTION, "answer": answers[0]}).json()
     assert why["kind"] == "shares" and why["answer"][:2] == ["marie", "curie"]
-    asked = {"question": QUESTION, "first_stage": "bm25", "rerank": True}
-    again = client.post("/api/search", json=asked).json()["answers"]
-    scores = {row.text: row.score for row in expected.itertuples()}
-    assert [each["score"] for each in again] == pytest.approx([scores[each["text"]] for each in again])
 
 
 def test_an_answer_that_is_not_sure_enough_is_not_given(client, served, tmp_path, answers):
@@ -63,19 +67,12 @@ def test_an_answer_that_is_not_sure_enough_is_not_given(client, served, tmp_path
         ("search", {"question": ""}, 422),
         ("search", {"question": QUESTION, "k": 51}, 422),
         ("search", {"question": "a " * 101}, 422),
-        ("search", {"question": "!" * 101}, 422),
         ("search", {"question": "_" * 101}, 422),
         ("search", {"question": QUESTION, "first_stage": "x"}, 422),
-        ("search", {"question": " "}, 422),
         ("rank", {"question": QUESTION, "candidates": []}, 422),
-        ("rank", {"question": QUESTION, "candidates": ["a"] * 51}, 422),
         ("rank", {"question": QUESTION, "candidates": ["a"], "ranker": "x"}, 422),
-        ("explain", {"question": QUESTION, "answer": " "}, 422),
-        ("explain", {"question": QUESTION, "answer": "a", "method": "x"}, 422),
         ("search", {"question": "a" * 6_000}, 413),
         ("search", {"question": QUESTION, "ks": 3}, 422),
-        ("search", {"question": QUESTION, "where": {"year": 1}}, 422),
-        ("search", {"question": QUESTION, "columns": ["year"]}, 422),
         ("explain", {"question": QUESTION, "answer": "a " * 400}, 422),
         ("nothing", {}, 404),
     ],
@@ -230,14 +227,11 @@ def test_others_search_the_old_index_while_a_changed_one_is_opened(folder, tmp_p
     thread = threading.Thread(target=engine.refresh)
     thread.start()
     assert opening.wait(60)
-    assert "new" not in [
-        each.id for each in engine.search("", SearchRequest(question=QUESTION, k=50)).result(60).answers
-    ]
+    asked = SearchRequest(question=QUESTION, k=50)
+    assert "new" not in {each.id for each in engine.search("", asked).result(60).answers}
     go.set()
     thread.join(60)
-    assert "new" in [
-        each.id for each in engine.search("", SearchRequest(question=QUESTION, k=50)).result(60).answers
-    ]
+    assert "new" in {each.id for each in engine.search("", asked).result(60).answers}
 
 
 def test_an_engine_needs_something_to_serve(folder, preset, answers, served):

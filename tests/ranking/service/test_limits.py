@@ -119,8 +119,8 @@ def test_a_client_that_asks_too_often_is_refused_for_a_while(monkeypatch):
     assert ask_four_times() == [200, 200, 200, 429]
 
 
-@pytest.mark.parametrize("path", ["/", "/api/docs", "/api/health", "/metrics"])
-@pytest.mark.parametrize("site", ["same-origin", "same-site", "cross-site", "none", ""])
+@pytest.mark.parametrize("path", ["/", "/api/health"])
+@pytest.mark.parametrize("site", ["same-origin", "same-site", "cross-site", ""])
 @pytest.mark.parametrize(
     ("mode", "dest"), [("navigate", "document"), ("navigate", "iframe"), ("no-cors", "image")]
 )

@@ -1,7 +1,7 @@
 """Causes of results below the printed values, on made-up records."""
 
 import pytest
-from made_records import made_record, summary
+from made_records import cells_of, made_record, summary
 
 from answer_ranking.evaluation.papers import read_papers
 from answer_ranking.reports.studies.causes import OPEN, RULED_OUT, SUPPORTED, WORSE, causes_block, verdict
@@ -49,7 +49,7 @@ def test_a_table_for_what_is_below_print_only():
     ]
     searched = record(0.70, search={"trials": 24})
     lines = causes_block([main, *others], PAPERS, [searched]).splitlines()
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+    rows = list(map(cells_of, lines[2:]))
     assert rows[0][:4] == ["**HyperQA**, wikiqa, filtered", "MAP", "0.712", "0.660 ± 0.006"]
     assert rows[1][:4] == [""] * 4
     # The best seed of 0.68 is 0.032 below the printed value.

@@ -16,14 +16,11 @@ from answer_ranking.reports.documents import documents, main
 from answer_ranking.reports.studies.claims import (
     NOT_SIGNIFICANT,
     REVERSED,
-    ClaimResult,
     claims,
     claims_file,
-    claims_grid,
     models,
     read_equal_budget,
     speed_points,
-    verdict,
 )
 
 PAPERS = read_papers()
@@ -42,7 +39,7 @@ def record(name, values, dataset="wikiqa", protocol="filtered", **changes):
     """A record of two seeds, whose values per question are 0.01 below and above the given ones."""
     paper, title = TITLES[name]
     metrics = {"map": summary(float(np.mean(values)), 0.1, 0.01)}
-    rows = [[value + shift for value in values] for shift in (-0.01, 0.01)]
+    rows = [np.subtract(values, 0.01).tolist(), np.add(values, 0.01).tolist()]
     known = {
         "paper": paper,
         "dataset": dataset,
@@ -119,20 +116,6 @@ def test_differences_tests_and_verdicts():
     errors = stats.norm.ppf(1 - 0.05 / 2 / planned) + stats.norm.ppf(0.8)
     assert crossing.detectable == pytest.approx(errors * stats.sem(np.subtract(MIXED, LOW)), abs=1e-6)
     assert json.loads(claims_file(found)) == [asdict(each) for each in found]
-
-
-def test_the_grid_has_a_row_per_claim_and_a_column_per_data_set():
-    def tested(claim, dataset, ours, p):
-        facts = {"paper": "ctrn", "protocol": "raw", "printed_difference": None, "ci95": 0.01, "trials": 24}
-        facts |= {"seeds": 10, "detectable": 0.02, "verdict": verdict(ours, p)}
-        facts |= {"p_crossed": p, "searches": [1, 1]}
-        return ClaimResult(claim=claim, dataset=dataset, ours=ours, p=p, **facts)
-
-    found = [tested("A beats B", "wikiqa", 0.04, 0.01), tested("A beats B", "trecqa", -0.03, 0.04)]
-    grid = claims_grid([*found, tested("C beats D", "wikiqa", 0.02, 0.6)])
-    cells = grid.set_index("claim")
-    assert "reversed" in cells.loc["A beats B", "trecqa"] and "holds" in cells.loc["A beats B", "wikiqa"]
-    assert cells.loc["C beats D"].tolist() == ["–", "+0.020"]
 
 
 def test_of_several_protocols_the_printed_one_counts_once():

@@ -65,12 +65,9 @@ def run_small(path):
     [
         ("seeds = 1", "sedes = 1", "sedes"),
         ('worse = "cosineqa"', 'worse = "cosine"', "no side 'cosine'. It has hyperqa, cosineqa"),
-        ('data = ["sample"]', 'data = ["simple"]', "no data 'simple'. The plan has sample"),
-        ('may_widen = ["dimension"]', 'may_widen = ["margin"]', "margin may widen, but is not drawn"),
         ('may_widen = ["dimension"]', 'may_widen = ["clip_norm"]', "has a value that is no number above 0"),
         ("space.dimension", "space.learning_rate", "is a factor and an option"),
         ("search_seeds = [0, 1]", "search_seeds = [0, 100]", "is a seed for test"),
-        ("seeds = 1", "seeds = ", "is not a plan"),
         ('protocol = "filtered"', 'protocol = "clean"', "sample has no protocol 'clean'. It has filtered"),
     ],
 )

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import load_dataset
 from answer_ranking.engine import Seed
 from answer_ranking.evaluation.runs import read_run
@@ -32,6 +31,11 @@ def config(tmp_path, **options):
 
 def task_of(config):
     return make_task(load_dataset("sample"), config.most_questions)
+
+
+def reciprocal_rank(ranking, correct):
+    places = np.flatnonzero(ranking.isin(list(correct)))
+    return 1 / (places[0] + 1) if len(places) else 0
 
 
 def test_correct_answers_are_those_of_the_data_set(tmp_path):
@@ -87,17 +91,9 @@ def test_the_record_holds_what_the_run_files_say(tmp_path, monkeypatch, capsys):
     assert list(rows)[:3] == ["BM25", "HyperQA", "BM25 and HyperQA"] and len(rows) == 4
     run = read_run(next(tmp_path.glob("outputs/retrieval/sample/*/seed-0/test-nearest-*.run")))
     task = task_of(options)
-    reciprocal = [
-        max(
-            [
-                1 / rank
-                for rank, answer in zip(rows["rank"], rows["candidate_id"], strict=True)
-                if answer in correct and rank <= 10
-            ],
-            default=0,
-        )
-        for correct, rows in ((task.correct["test"][q], rows) for q, rows in run.groupby("question_id"))
-    ]
+    reciprocal = []
+    for question, ranked in run.groupby("question_id"):
+        reciprocal.append(reciprocal_rank(ranked["candidate_id"][:10], task.correct["test"][question]))
     assert rows["HyperQA"]["metrics"]["mrr@10"]["mean"] == pytest.approx(np.mean(reciprocal), abs=1e-6)
     printed = capsys.readouterr().out
     main(options)  # Nothing is trained again.
@@ -126,9 +122,8 @@ def test_rankers_that_are_ready_are_searched(tmp_path, monkeypatch, write_encode
     texts, questions = (each / np.linalg.norm(each, axis=1, keepdims=True) for each in points)
     reciprocal = []
     for scores, question in zip(questions @ texts.T, asked["question_id"], strict=True):
-        ranking = answers["candidate_id"].to_numpy()[np.argsort(-scores)[:10]]
-        ranks = [rank for rank, answer in enumerate(ranking, 1) if answer in task.correct["test"][question]]
-        reciprocal.append(1 / ranks[0] if ranks else 0)
+        ranking = answers["candidate_id"].iloc[np.argsort(-scores)[:10]]
+        reciprocal.append(reciprocal_rank(ranking, task.correct["test"][question]))
     found = record["conditions"][1]["metrics"]["mrr@10"]["mean"]
     assert found == pytest.approx(np.mean(reciprocal), abs=0.01)
 
@@ -152,13 +147,6 @@ def test_an_index_is_of_these_answers(tmp_path):
     for each, expected in ((task, task.answers["test"]), (other, turned)):
         found = indexed(None, each, "test", tmp_path).search(text, 1, "bm25")["candidate_id"].iloc[0]
         assert expected.set_index("candidate_id")["candidate"][found] == text
-
-
-def test_options_out_of_range_are_named():
-    with pytest.raises(UserError, match="unknown data set 'nosuch'"):
-        Config(dataset="nosuch")
-    with pytest.raises(UserError, match="seeds must be at least 1"):
-        Config(dataset="sample", seeds=0)
 
 
 def test_ranks_are_fused():

@@ -1,0 +1,109 @@
+"""What all models of words have in common: padding, texts without words, saving, encodings of texts."""
+
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+
+from answer_ranking.models import ap_cnn, hyperqa, qa_bilstm
+from answer_ranking.models.catalogue import CATALOGUE
+
+QUESTION = np.array([[3, 4, 9, 0], [5, 0, 0, 0], [7, 8, 2, 6]], "int32")
+ANSWER = np.array([[7, 8, 0, 0, 0], [2, 11, 4, 0, 0], [9, 8, 7, 6, 2]], "int32")
+FEATURES = np.random.default_rng(1).normal(size=(3, 2)).astype("float32")
+# test_cross_encoder.py has those of word pieces, test_cosinet.py the padding of lists.
+ENTRIES = [entry for entry in CATALOGUE.values() if entry.reads != "pieces"]
+OF_PAIRS = [entry for entry in ENTRIES if entry.method != "listwise"]
+
+# Words of n numbers, f filters, hidden layers of h, LSTMs of d units, two slices and two features: how many
+# numbers the docstrings say that a model trains. test_cosinet.py and test_mp_cnn.py have the papers' figures.
+n, f, h, d = 6, 4, 4, 5
+LSTMS, MLP = 2 * (4 * d * (n + d) + 4 * d), h + 2 * h + 2
+PARAMETERS = {
+    "anmm-1": 7 + 1 + n,
+    "anmm-2": 5 * (7 + 1) + 5 + n,
+    "arc-i": 3 * n * f + f + 3 * f * f + f + 2 * f * h + 2 * h + 1,
+    "arc-ii": 6 * n * f + f + 2 * (9 * f * f + f) + f * h + 2 * h + 1,
+    "blstm": LSTMS + 2 * 2 * (4 * d * 3 * d + 4 * d) + (2 * d + 2) * h + MLP,
+    "hd-lstm": LSTMS + d * d + (d + 1 + 2) * h + MLP,
+    "ntn-lstm": LSTMS + 2 * (d * d + 2 * d + 1) + (2 + 2) * h + MLP,
+    "cntn": 3 * n * f + f + 2 * (16 * 16 + 2 * 16 + 1) + 2 + 2 + 1,
+    "mv-lstm": LSTMS + 2 * (4 * d * d + 4 * d + 1) + 2 * 10 * h + 2 * h + 1,
+    "qa-lstm-cnn": LSTMS + 2 * 2 * d * f + f,
+    "ai-cnn": 3 * n * f + f + 3 * f * f + f + f + 2 * f * h + MLP,
+    "severyn-moschitti": 2 * (5 * n * f + f) + f * f + (2 * f + 1 + 2) * h + MLP,
+    "cnn-cnt": 2 * n * f + f + f * f + 1 + 2 + 1,
+}
+
+each_model = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+each_of_pairs = pytest.mark.parametrize("entry", OF_PAIRS, ids=lambda entry: entry.name)
+
+
+def scores(model, question=QUESTION, answer=ANSWER, features=FEATURES):
+    """Score pairs, or lists of two answers."""
+    arrays = {"question": question, "answer": answer, "features": features}
+    arrays["answers"] = np.stack([answer, answer[::-1]], axis=1)
+    return keras.ops.convert_to_numpy(model([arrays[each.name] for each in model.inputs]))
+
+
+@each_of_pairs
+def test_padding_and_the_other_pairs_change_no_score(small, entry):
+    model = small(entry)
+    expected = scores(model)
+    assert (expected.shape, expected.dtype) == ((3,), np.float32) and np.ptp(expected) > 0
+    padded = scores(model, np.pad(QUESTION, ((0, 0), (0, 5))), np.pad(ANSWER, ((0, 0), (0, 2))))
+    np.testing.assert_allclose(padded, expected, rtol=1e-4, atol=1e-6)
+    alone = scores(model, QUESTION[:1, :3], ANSWER[:1, :2], FEATURES[:1])
+    np.testing.assert_allclose(alone, expected[:1], rtol=1e-4, atol=1e-6)
+
+
+@each_of_pairs
+def test_a_text_without_words_has_a_finite_score(small, entry):
+    assert np.isfinite(scores(small(entry), QUESTION * 0)).all()
+
+
+@each_model
+def test_a_model_trains_what_it_says_and_a_loaded_one_is_the_same(small, entry, tmp_path):
+    model = small(entry)
+    count = sum(np.prod(variable.shape) for variable in model.trainable_variables)
+    assert PARAMETERS.get(entry.name, count) == count
+    rng = np.random.default_rng(1)
+    for variable in model.trainable_variables:
+        variable.assign_add(rng.normal(size=variable.shape) * 0.1)
+    model.save(tmp_path / "ranker.keras")
+    loaded = keras.models.load_model(tmp_path / "ranker.keras")
+    np.testing.assert_array_equal(scores(loaded), scores(model))
+    assert type(loaded) is type(model)
+    for other in (loaded, keras.models.clone_model(model)) if hasattr(model, "encoding") else ():
+        assert type(other.encoding) is type(model.encoding)
+        assert other.encoding.encoder is other.get_layer("encoder")
+
+
+# A process that knows nothing but the package.
+LOAD = f"""
+import sys
+import keras
+import numpy as np
+import answer_ranking.models.networks
+for path in sys.argv[1:]:
+    model = keras.models.load_model(path, compile=False)
+    words = [np.array({QUESTION.tolist()}), np.array({ANSWER.tolist()})]
+    print(type(model.encoding).__name__, *np.asarray(model(words)))
+"""
+
+
+def test_the_encoding_is_there_in_a_fresh_process(tmp_path):
+    vectors = np.random.default_rng(0).normal(size=(30, 5)).astype("float32")
+    encodings = {hyperqa: "BagOfWords", ap_cnn: "WordwiseConvolution", qa_bilstm: "WordwiseBiLSTM"}
+    models = [build(vectors, 4) for build in encodings]
+    paths = [tmp_path / f"{name}.keras" for name in encodings.values()]
+    for model, path in zip(models, paths, strict=True):
+        model.save(path)
+    run = subprocess.run([sys.executable, "-c", LOAD, *paths], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr[-2000:]
+    for model, encoding, line in zip(models, encodings.values(), run.stdout.splitlines(), strict=True):
+        name, *found = line.split()
+        assert name == encoding
+        np.testing.assert_allclose(np.float64(found), scores(model), rtol=1e-5)
