@@ -64,6 +64,15 @@ def test_the_record_holds_what_repeats_it(sample_run):
     assert str(sample_run.output) not in sample_run.record_path.read_text()
 
 
+def test_the_recorded_dev_map_is_that_of_the_best_epoch(sample_run):
+    for seed, recorded in enumerate(sample_run.record["metrics_dev"]["map"]["per_seed"]):
+        with np.load(sample_run.folder / f"seed-{seed}" / "state.npz") as state:
+            facts = json.loads(bytes(state["facts"]))
+        maps = [epoch["dev_map"] for epoch in facts["history"]]
+        assert recorded == pytest.approx(max(maps), abs=2e-6)
+        assert len({round(each, 6) for each in maps}) > 1
+
+
 def test_figures_are_there(sample_run):
     for name in ("learning_curves", "norms"):
         content = (sample_run.folder / f"{name}.png").read_bytes()
