@@ -304,20 +304,20 @@ def encode_split_by(
     )
 
 
-def runs(n: int, limit: int, size: Callable[[slice], np.ndarray]) -> Iterator[slice]:
-    """Cut n items into runs of a size of at most `limit`, or of one item.
+def chunks(n: int, limit: int, size: Callable[[slice], np.ndarray]) -> Iterator[slice]:
+    """Cut n items into chunks of a size of at most `limit`, or of one item.
 
-    `size(items)` tells of some items how large the run from the first of them to each of them is.
+    `size(items)` tells of some items how large the chunk from the first of them to each of them is.
     """
     start = 0
     while start < n:
-        # No run is longer than `limit` items, so that not all that follow need be looked at.
+        # No chunk is longer than `limit` items, so that not all that follow need be looked at.
         fitting = np.searchsorted(size(slice(start, start + limit)), limit, side="right")
         stop = start + max(1, int(fitting))
         yield slice(start, stop)
         start = stop
 
 
-def runs_of_padded(lengths: np.ndarray, limit: int) -> Iterator[slice]:
-    """Cut texts of rising length into runs of at most `limit` words, padding included."""
-    return runs(len(lengths), limit, lambda run: lengths[run] * np.arange(1, len(lengths[run]) + 1))
+def chunks_of_padded(lengths: np.ndarray, limit: int) -> Iterator[slice]:
+    """Cut texts of rising length into chunks of at most `limit` words, padding included."""
+    return chunks(len(lengths), limit, lambda chunk: lengths[chunk] * np.arange(1, len(lengths[chunk]) + 1))

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from answer_ranking.data_prep.encoded_split import EncodedTexts, runs_of_padded
+from answer_ranking.data_prep.encoded_split import EncodedTexts, chunks_of_padded
 from answer_ranking.models.encodings import encoding_of
 
 _WORDS_AT_ONCE = 8192
@@ -89,8 +89,8 @@ def text_encoder(model: keras.Model) -> Callable[[EncodedTexts], np.ndarray]:
         lengths = np.maximum(texts.lengths, 1)
         order = np.argsort(lengths, kind="stable")
         vectors = np.empty((len(texts), encoder.outputs[0].shape[-1]), np.float32)
-        for run in runs_of_padded(lengths[order], _WORDS_AT_ONCE):
-            vectors[order[run]] = traced(tf.constant(texts.padded(order[run]))).numpy()
+        for chunk in chunks_of_padded(lengths[order], _WORDS_AT_ONCE):
+            vectors[order[chunk]] = traced(tf.constant(texts.padded(order[chunk]))).numpy()
         return vectors
 
     return encode_texts

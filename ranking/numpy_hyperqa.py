@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from answer_ranking.data_prep.encoded_split import EncodedSplit, EncodedTexts, offsets_of, runs
+from answer_ranking.data_prep.encoded_split import EncodedSplit, EncodedTexts, chunks, offsets_of
 
 # What is computed at a time, which bounds the memory: some ten megabytes at 400 dimensions.
 _TOKENS_AT_ONCE = 1 << 16
@@ -117,9 +117,9 @@ class NumpyHyperQA:
         size = self.word_vectors.shape[1] if self.kernel is None else self.kernel.shape[1]
         points = np.empty((len(texts), size), np.float32)
         lengths = texts.lengths
-        for run in runs(len(texts), _TOKENS_AT_ONCE, lambda run: np.cumsum(lengths[run] + 1)):
-            first, last = texts.offsets[run.start], texts.offsets[run.stop]
-            points[run] = self._points(texts.words[first:last], lengths[run], added)
+        for chunk in chunks(len(texts), _TOKENS_AT_ONCE, lambda chunk: np.cumsum(lengths[chunk] + 1)):
+            first, last = texts.offsets[chunk.start], texts.offsets[chunk.stop]
+            points[chunk] = self._points(texts.words[first:last], lengths[chunk], added)
         return points
 
     def _points(self, words: np.ndarray, lengths: np.ndarray, added: np.ndarray) -> np.ndarray:

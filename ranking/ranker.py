@@ -14,7 +14,7 @@ from tqdm import tqdm
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import read_content
 from answer_ranking.data_prep import EncodedSplit, EncodedTexts, Tokenizer, Vocabulary
-from answer_ranking.data_prep.encoded_split import encode_split_by, runs
+from answer_ranking.data_prep.encoded_split import chunks, encode_split_by
 from answer_ranking.data_prep.overlap_features import inverse_document_frequencies, overlap_features
 from answer_ranking.data_prep.tables import check_table
 from answer_ranking.data_prep.word_vectors.contextual import ContextualEncoder
@@ -453,8 +453,8 @@ class Ranker:
         counts = np.bincount(numbers)
         ends = np.cumsum(counts)
         parts = []
-        for run in runs(len(counts), _TEXTS_AT_ONCE, lambda run: np.cumsum(counts[run])):
-            rows = slice(ends[run.start] - counts[run.start], ends[run.stop - 1])
+        for chunk in chunks(len(counts), _TEXTS_AT_ONCE, lambda chunk: np.cumsum(counts[chunk])):
+            rows = slice(ends[chunk.start] - counts[chunk.start], ends[chunk.stop - 1])
             parts.append(self.score_encoded(self._split(table.iloc[rows])))
         return np.concatenate(parts)
 

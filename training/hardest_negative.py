@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from answer_ranking.data_prep import EncodedSplit, UserError
-from answer_ranking.data_prep.encoded_split import offsets_of, runs
+from answer_ranking.data_prep.encoded_split import chunks, offsets_of
 from answer_ranking.models.encodings import encoding_of
 from answer_ranking.models.networks.matchers import broadcast_scores, project_questions
 from answer_ranking.training.batch_stream import NO_PAIRS, TrainingMethod
@@ -113,12 +113,12 @@ class HardestNegative(TrainingMethod):
         n_scored = np.bincount(pair_text, minlength=len(lengths))
         first_pair = offsets_of(n_scored)
 
-        def words(run):
+        def words(chunk):
             """The words of the texts; those of the scored pairs may be four times as many."""
-            n_pairs = first_pair[1:][run] - first_pair[run.start]
-            return np.maximum(np.arange(1, len(n_pairs) + 1), n_pairs / 4) * lengths[run]
+            n_pairs = first_pair[1:][chunk] - first_pair[chunk.start]
+            return np.maximum(np.arange(1, len(n_pairs) + 1), n_pairs / 4) * lengths[chunk]
 
-        ends = [run.stop for run in runs(len(lengths), _WORDS_PER_CHUNK, words)]
+        ends = [chunk.stop for chunk in chunks(len(lengths), _WORDS_PER_CHUNK, words)]
         chunk_texts = np.array([0, *ends])
         # A pair that drew none but correct answers has nothing to be set against.
         weights = np.where((drawn >= 0).any(axis=1), weight, 0.0)

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from answer_ranking.data_prep import EncodedSplit
-from answer_ranking.data_prep.encoded_split import runs
+from answer_ranking.data_prep.encoded_split import chunks
 from answer_ranking.models.encodings import encoding_of
 from answer_ranking.training.listwise import list_rows, list_sizes, padded_lists, real_candidates
 from answer_ranking.training.options import NegativesBy
@@ -92,11 +92,11 @@ class TextScorer:
         matcher, offsets = ranker.get_layer("matcher"), split.candidate_offsets
         counts = np.diff(offsets)
         self._chunks = []
-        for run in runs(len(counts), _TEXTS_PER_CHUNK, lambda run: np.cumsum(counts[run])):
-            rows = np.arange(offsets[run.start], offsets[run.stop])
-            questions = np.arange(run.start, run.stop)
+        for chunk in chunks(len(counts), _TEXTS_PER_CHUNK, lambda chunk: np.cumsum(counts[chunk])):
+            rows = np.arange(offsets[chunk.start], offsets[chunk.stop])
+            questions = np.arange(chunk.start, chunk.stop)
             texts = encoding.pack(split.questions.take(questions), split.candidates.take(rows))
-            owner = np.repeat(questions - run.start, counts[run]).astype(np.int32)
+            owner = np.repeat(questions - chunk.start, counts[chunk]).astype(np.int32)
             self._chunks.append((texts, owner, np.int32(len(questions))))
 
         def score(texts, owner, n_questions):
@@ -131,16 +131,16 @@ class PairScorer:
         lengths, owner = lengths[order], split.question_of_row[order]
         question_lengths = np.maximum(split.questions.lengths, 1)[owner]
 
-        def words(run):
+        def words(chunk):
             # As the lengths rise, the last answer is the widest.
-            widths = lengths[run] + np.maximum.accumulate(question_lengths[run])
+            widths = lengths[chunk] + np.maximum.accumulate(question_lengths[chunk])
             return widths * np.arange(1, len(widths) + 1)
 
         self._n_rows, self._chunks = split.n_rows, []
-        for run in runs(len(order), _WORDS_PER_CHUNK, words):
-            rows = order[run]
+        for chunk in chunks(len(order), _WORDS_PER_CHUNK, words):
+            rows = order[chunk]
             arrays = {
-                "question": split.questions.padded(owner[run]),
+                "question": split.questions.padded(owner[chunk]),
                 "answer": split.candidates.padded(rows),
             }
             if split.features is not None:
@@ -166,10 +166,10 @@ class ListScorer:
         longest, counts = longest[order], counts[order]
 
         # As the lengths rise, the last question of a chunk says how wide it is.
-        def words(run):
-            return longest[run] * np.cumsum(counts[run])
+        def words(chunk):
+            return longest[chunk] * np.cumsum(counts[chunk])
 
-        self._chunks = [order[run] for run in runs(len(order), _WORDS_PER_CHUNK, words)]
+        self._chunks = [order[chunk] for chunk in chunks(len(order), _WORDS_PER_CHUNK, words)]
         self._score = _traced(ranker)
 
     def __call__(self) -> np.ndarray:

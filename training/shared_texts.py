@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from answer_ranking.data_prep import EncodedSplit
-from answer_ranking.data_prep.encoded_split import runs_of_padded
+from answer_ranking.data_prep.encoded_split import chunks_of_padded
 from answer_ranking.models.networks.matchers import broadcast_scores, project_questions
 
 # How many words, padding included, are encoded or scored at a time.
@@ -40,13 +40,13 @@ class SharedTextScorer:
         place = np.empty(len(texts), np.int64)
         place[self._numbers] = np.arange(len(numbers))
         place = place[split.candidates.index]
-        self._chunks = list(runs_of_padded(lengths, _WORDS_PER_CHUNK))
+        self._chunks = list(chunks_of_padded(lengths, _WORDS_PER_CHUNK))
         self._grids: list[list[_Grid]] = [[] for _ in self._chunks]
         n_steps = self._question_lengths if self._sequences else np.ones(split.n_questions, np.int64)
-        answer_steps = [int(lengths[run.stop - 1]) if self._sequences else 1 for run in self._chunks]
+        answer_steps = [int(lengths[chunk.stop - 1]) if self._sequences else 1 for chunk in self._chunks]
         for grid in _grids(place, self._chunks, split.question_of_row, n_steps, answer_steps):
             words_of_line = answer_steps[grid.chunk] + grid.questions.shape[1] * grid.steps
-            for lines in runs_of_padded(np.full(len(grid.place), words_of_line), _WORDS_PER_CHUNK):
+            for lines in chunks_of_padded(np.full(len(grid.place), words_of_line), _WORDS_PER_CHUNK):
                 self._grids[grid.chunk].append(grid.part(lines))
         self._encode, self._score, self._project = _traced(ranker, encoding)
 
@@ -57,11 +57,11 @@ class SharedTextScorer:
             return scores
         questions = self._encoded_questions()
         texts = self._split.candidates.texts
-        for run, grids in zip(self._chunks, self._grids, strict=True):
-            answers = self._encode(tf.constant(texts.padded(self._numbers[run])))
+        for chunk, grids in zip(self._chunks, self._grids, strict=True):
+            answers = self._encode(tf.constant(texts.padded(self._numbers[chunk])))
             for grid in grids:
                 of_question = tf.constant(grid.questions, tf.int32)
-                of_answer = tf.constant(grid.place - run.start, tf.int32)
+                of_answer = tf.constant(grid.place - chunk.start, tf.int32)
                 steps = tf.constant(grid.steps, tf.int32)
                 found = self._score(questions, answers, of_question, of_answer, steps).numpy()
                 real = grid.rows >= 0
@@ -73,8 +73,8 @@ class SharedTextScorer:
         longest = int(self._question_lengths.max(initial=1))
         order = np.argsort(self._question_lengths, kind="stable")
         parts = []
-        for run in runs_of_padded(self._question_lengths[order], _WORDS_PER_CHUNK):
-            encoded = self._encode(tf.constant(self._split.questions.padded(order[run])))
+        for chunk in chunks_of_padded(self._question_lengths[order], _WORDS_PER_CHUNK):
+            encoded = self._encode(tf.constant(self._split.questions.padded(order[chunk])))
             parts.append([self._with_steps(x, longest) for x in encoded])
         back = np.argsort(order)
         encoded = [tf.gather(tf.concat(each, 0), back) for each in zip(*parts, strict=True)]
@@ -148,7 +148,7 @@ def _grids(
     answer_steps: list[int],
 ) -> Iterator[_Grid]:
     """Lay out rows, each of a text's place and a question, in one grid per chunk and kind of length."""
-    chunk = np.searchsorted([run.stop for run in chunks], place, side="right")
+    chunk = np.searchsorted([each.stop for each in chunks], place, side="right")
     # Of one kind are questions of which none is longer than another by more than half.
     kind = np.ceil(np.log(n_steps) / np.log(1.5)).astype(np.int64)[question]
     order = np.lexsort((place, kind, chunk))

@@ -16,9 +16,9 @@ from answer_ranking.data_prep.dataset import Dataset
 from answer_ranking.data_prep.encoded_dataset import EncodedDataset
 from answer_ranking.data_prep.encoded_split import (
     EncodedTexts,
+    chunks_of_padded,
     encode_split_by,
     offsets_of,
-    runs_of_padded,
 )
 from answer_ranking.data_prep.vocabulary import Vocabulary
 from answer_ranking.data_prep.word_vectors.encoder_folder import (
@@ -184,8 +184,8 @@ class ContextualEncoder:
         lengths = np.array(list(map(len, flat)))
         order = np.argsort(lengths, kind="stable")
         encoded: list[np.ndarray] = [np.empty(0)] * len(flat)
-        for run in runs_of_padded(lengths[order], _PIECES_AT_ONCE):
-            batch = order[run]
+        for chunk in chunks_of_padded(lengths[order], _PIECES_AT_ONCE):
+            batch = order[chunk]
             padded = np.full((len(batch), lengths[batch].max()), self._pieces.padding, np.int32)
             for row, number in zip(padded, batch, strict=True):
                 row[: lengths[number]] = flat[number]
