@@ -5,7 +5,7 @@ A quick look with one seed: python reproduce/cosinet_wikiqa.py
 The paper's best: python reproduce/cosinet_wikiqa.py --model cosinet-list-birnn
 
 A cross-encoder, for the BERT-base that the paper quotes: --model cross-encoder or --model cross-encoder-list.
-It trains all weights of MiniLM, or of the encoder that --embeddings names, ten to twenty minutes an epoch.
+It trains all weights of MiniLM, or of the encoder that --embeddings names, seven to twenty minutes an epoch.
 
 The paper's word vectors are ConceptNet Numberbatch, 300 dimensions: name the file with --embeddings.
 """
