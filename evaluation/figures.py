@@ -290,6 +290,31 @@ def quality_by_year(points: Mapping[str, Sequence[float | None]]) -> "Figure":
     return figure
 
 
+def static_and_contextual(panels: Mapping[str, Mapping[str, Any]]) -> "Figure":
+    """Draw MAP of each head on static vectors and on contextual words, a line each, a panel per data set.
+
+    `panels` has by data set: `heads`, by name MAP on static vectors or None, and on contextual words; and
+    `untrained`, MAP of the encoder with nothing trained, or None.
+    """
+    from matplotlib import colormaps
+
+    figure, found = new_figure(max(len(panels), 1), 4.6 * max(len(panels), 1), 4.2)
+    for axes, (title, panel) in zip(found, panels.items(), strict=False):
+        for number, (name, (static, contextual)) in enumerate(panel["heads"].items()):
+            style = {"color": colormaps["tab10"](number % 10), "marker": "o", "label": name}
+            if static is None:
+                axes.plot([1], [contextual], **style)
+            else:
+                axes.plot([0, 1], [static, contextual], **style)
+        if panel["untrained"] is not None:
+            axes.axhline(panel["untrained"], color=GREY, linestyle=":", label="nothing trained")
+        axes.set_xticks([0, 1], ["static vectors", "contextual words"])
+        axes.set(xlim=(-0.25, 1.25), ylabel="MAP on test")
+        axes.set_title(title, fontsize="medium")
+        axes.legend(frameon=False, fontsize="x-small", loc="lower right")
+    return figure
+
+
 def quality_by_questions(
     panels: Mapping[str, Mapping[str, Sequence[Sequence[float]]]],
 ) -> "Figure":

@@ -20,9 +20,10 @@ from answer_ranking.evaluation.figures import (
     quality_by_questions,
     quality_by_year,
     save_figure,
+    static_and_contextual,
 )
 from answer_ranking.evaluation.papers import PAPERS_FILE, read_papers
-from answer_ranking.evaluation.plan import read_plan
+from answer_ranking.evaluation.plan import Plan, read_plan
 from answer_ranking.evaluation.records import ResultRecord, load_records
 from answer_ranking.reports.benchmarks import (
     cluster_block,
@@ -47,6 +48,7 @@ from answer_ranking.reports.studies.claims import (
     read_equal_budget,
     speed_points,
 )
+from answer_ranking.reports.studies.contextual_page import contextual_block, head_lines
 from answer_ranking.reports.studies.eq9_page import eq9_block
 from answer_ranking.reports.studies.norms_page import norms_block
 from answer_ranking.reports.studies.plan_page import plan_block
@@ -90,6 +92,7 @@ def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
         ("docs/search.md", "search", lambda: search_block(benchmarks / "search.json")),
         ("docs/serve.md", "service", lambda: service_block(benchmarks / "service.json")),
         ("docs/transfer.md", "results", lambda: transfer_block(results / "transfer")),
+        ("docs/contextual_ideas.md", "results", lambda: _contextual(root / "reproduce", runs, rules)),
     ]
     for plan, name in _PLANS.items():
         blocks.append(("docs/plan.md", name, partial(_plan, root / "reproduce", plan)))
@@ -109,7 +112,16 @@ def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
 
 
 def _plan(reproduce: Path, name: str) -> str:
-    return plan_block(read_plan(reproduce / f"{name}.toml"), reproduce / "results" / "planned" / name)
+    return plan_block(*_read_plan(reproduce, name))
+
+
+def _contextual(reproduce: Path, runs: EqualBudget, rules: Sequence[ResultRecord]) -> str:
+    return contextual_block(*_read_plan(reproduce, "plan_contextual"), runs, rules)
+
+
+def _read_plan(reproduce: Path, name: str) -> tuple[Plan, Path]:
+    """Read a plan, and say where its records are."""
+    return read_plan(reproduce / f"{name}.toml"), reproduce / "results" / "planned" / name
 
 
 def _rules(records: Sequence[ResultRecord]) -> list[ResultRecord]:
@@ -144,12 +156,17 @@ def figures(root: Path) -> Figures:
     found: dict[Path, tuple[Any, Callable[[Any], Any]]] = {}
     records = load_records(results)
     rules = _rules(records)
+    equal_budget = read_equal_budget(results / "fair")
     if (root / "docs" / "field.md").is_file():
         points = field_points(records, read_papers())
         found[root / "docs" / "field.png"] = points, quality_by_year
-    for dataset, models in read_equal_budget(results / "fair").items():
+    for dataset, models in equal_budget.items():
         name = "quality-speed" if dataset == "wikiqa" else f"quality-speed-{dataset}"
         found[root / "docs" / f"{name}.png"] = speed_points(models, rules), quality_against_speed
+    if (root / "docs" / "contextual_ideas.md").is_file():
+        plan, planned = _read_plan(root / "reproduce", "plan_contextual")
+        if heads := head_lines(plan, planned, equal_budget, rules):
+            found[root / "docs" / "contextual-ideas.png"] = heads, static_and_contextual
     if lines := curves(results / "transfer"):
         found[root / "docs" / "transfer.png"] = lines, quality_by_questions
     return found

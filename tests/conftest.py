@@ -4,6 +4,7 @@ import gc
 import importlib.util
 import json
 import os
+import random
 import runpy
 import shutil
 import subprocess
@@ -33,6 +34,12 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 # Read here: many tests leave the variable out of their environment.
 DATA_HOME = os.environ.get("QA_DATA_HOME")
+
+
+@pytest.fixture(autouse=True)
+def same_weights_every_time():
+    """Seed Python's generator, of which Keras draws the seeds of initial weights and of dropout."""
+    random.seed(0)
 
 
 @pytest.fixture

@@ -1,0 +1,95 @@
+"""The page of the plan for contextual words: each head on static vectors and on an encoder's tokens."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from answer_ranking.evaluation.plan import Plan
+from answer_ranking.evaluation.records import ResultRecord
+from answer_ranking.reports.pages import render
+from answer_ranking.reports.studies.claims import EqualBudget
+from answer_ranking.reports.studies.plan_page import Records, plan_block, read_planned
+
+# Two records of one model are of the same head where these options are the same.
+_SAME_HEAD = ("eq9", "overlap_features")
+
+
+@dataclass(frozen=True)
+class Head:
+    """A side of the plan on one data set: its mean on test over all searches and seeds.
+
+    Attributes:
+        name: of the side.
+        contextual: on the encoder's tokens.
+        static: the same head on static vectors, of the comparison at equal budgets; None if it was not there.
+    """
+
+    name: str
+    contextual: float
+    static: float | None
+
+
+def contextual_block(
+    plan: Plan, folder: Path, equal_budget: EqualBudget, rules: Sequence[ResultRecord]
+) -> str:
+    """Write the part of the page that comes from records: the heads, then the plan's tests."""
+    heads = heads_of_plan(read_planned(plan, folder), plan.metric, equal_budget)
+    tests = plan_block(plan, folder)
+    return render(
+        "studies/contextual.md.j2", heads=heads, untrained=untrained(plan, rules), tests=tests, plan=plan
+    )
+
+
+def head_lines(
+    plan: Plan, folder: Path, equal_budget: EqualBudget, rules: Sequence[ResultRecord]
+) -> dict[str, Any]:
+    """Gather by data set what `static_and_contextual` draws; {} before the first record."""
+    nothing_trained = untrained(plan, rules)
+    panels = {}
+    for data, heads in heads_of_plan(read_planned(plan, folder), plan.metric, equal_budget).items():
+        lines = {head.name: [head.static, head.contextual] for head in heads}
+        panels[data] = {"heads": lines, "untrained": nothing_trained.get(data)}
+    return panels
+
+
+def heads_of_plan(planned: Records, metric: str, equal_budget: EqualBudget) -> dict[str, list[Head]]:
+    """Find by data set the sides that have been measured, the best first; of two groups the first counts."""
+    found: dict[str, dict[str, Head]] = {}
+    for (data, _, side), records in planned.items():
+        static = _same_head(records[0], equal_budget.get(data, {}))
+        head = Head(side, _mean(records, metric), _mean(static, metric) if static else None)
+        found.setdefault(data, {}).setdefault(side, head)
+    ranked = {}
+    for data, heads in found.items():
+        ranked[data] = sorted(heads.values(), key=lambda head: head.contextual, reverse=True)
+    return ranked
+
+
+def untrained(plan: Plan, rules: Sequence[ResultRecord]) -> dict[str, float]:
+    """Find by data set what the cosine of the encoder's mean vectors has, with nothing trained."""
+    found = {}
+    for data, values in plan.data.items():
+        wanted = (values["dataset"], values["protocol"], values["embeddings"][0])
+        for rule in rules:
+            if (rule.dataset, rule.protocol, rule.embeddings) == wanted:
+                found[data] = rule.metrics[plan.metric]["mean"]
+    return found
+
+
+def _same_head(
+    record: ResultRecord, models: Mapping[str, Mapping[str, Sequence[ResultRecord]]]
+) -> Sequence[ResultRecord]:
+    """Find the searches of the same head on static vectors; none if there are none."""
+    for searches in models.values():
+        static = searches.get(record.protocol, ())
+        if static and static[0].model == record.model:
+            options = static[0].configuration
+            if all(options.get(name) == record.configuration.get(name) for name in _SAME_HEAD):
+                return static
+    return ()
+
+
+def _mean(records: Sequence[ResultRecord], metric: str) -> float:
+    return fmean(record.metrics[metric]["mean"] for record in records)

@@ -1,0 +1,44 @@
+"""Heads on static vectors and on contextual words: which record is compared with which."""
+
+from types import SimpleNamespace
+
+from answer_ranking.evaluation.figures import static_and_contextual
+from answer_ranking.reports.studies.contextual_page import heads_of_plan
+
+
+def record(value, model="HyperQA", protocol="clean", **configuration):
+    metrics = {"map": {"mean": value}}
+    return SimpleNamespace(model=model, protocol=protocol, configuration=configuration, metrics=metrics)
+
+
+def test_a_head_is_compared_with_itself_on_static_vectors():
+    equal_budget = {
+        "trecqa": {
+            "a": {"raw": [record(0.9, protocol="raw", eq9="none")], "clean": [record(0.6, eq9="none")]},
+            "b": {"clean": [record(0.5, eq9="parameters"), record(0.54, eq9="parameters")]},
+            "c": {"clean": [record(0.7, "CTRN", overlap_features=True)]},
+            "d": {"clean": [record(0.55, "CTRN", overlap_features=False)]},
+        }
+    }
+    planned = {
+        ("trecqa", "ball", "hyperqa"): [record(0.7, eq9="parameters"), record(0.8, eq9="parameters")],
+        ("trecqa", "ball", "none"): [record(0.71, eq9="none")],
+        ("trecqa", "recurrent", "ctrn"): [record(0.77, "CTRN", overlap_features=False)],
+        ("trecqa", "ball", "new"): [record(0.1, "New")],
+        # A side of another group is searched in another space; the first group's stands.
+        ("trecqa", "lists", "hyperqa"): [record(0.2, eq9="parameters")],
+        ("wikiqa", "ball", "hyperqa"): [record(0.3, eq9="parameters")],
+    }
+    heads = heads_of_plan(planned, "map", equal_budget)
+    found = [(head.name, round(head.contextual, 3), head.static) for head in heads["trecqa"]]
+    assert found == [("ctrn", 0.77, 0.55), ("hyperqa", 0.75, 0.52), ("none", 0.71, 0.6), ("new", 0.1, None)]
+    assert [head.static for head in heads["wikiqa"]] == [None]
+
+
+def test_each_head_is_a_line_from_static_to_contextual():
+    panels = {"wikiqa": {"heads": {"a": [0.5, 0.7], "b": [None, 0.6]}, "untrained": 0.65}}
+    (axes,) = static_and_contextual(panels).axes
+    both, alone, untrained = axes.lines
+    assert (list(both.get_xdata()), list(both.get_ydata())) == ([0, 1], [0.5, 0.7])
+    assert (list(alone.get_xdata()), list(alone.get_ydata())) == ([1], [0.6])
+    assert set(untrained.get_ydata()) == {0.65}
