@@ -22,6 +22,8 @@ from answer_ranking.training.batch_stream import BatchStream, TrainingMethod
 from answer_ranking.training.options import FitOptions
 from answer_ranking.training.scoring import make_scorer
 
+# Trained parameters of a model whose steps take about a second each.
+_LARGE = 4_000_000
 _CURE = "A lower learning rate usually helps; a saved state is that of the epochs before."
 _OTHER = "{} belongs to another configuration. Remove it, or choose another --output folder."
 _LISTS = ("weights", "optimizer", "best_weights")
@@ -114,11 +116,23 @@ def _prepared(ranker: keras.Model, method: TrainingMethod) -> tuple[keras.Model,
     optimizer.build(ranker.trainable_variables)
     trainer = method.trainer(ranker)
     batches = BatchStream(method, trainer)
-    # Several steps run as one call into TensorFlow, since the call itself costs as much as a small step.
     # The step does not scale its loss.
-    steps = min(batches.n_batches, 32)
-    trainer.compile(optimizer, steps_per_execution=steps, jit_compile=False, auto_scale_loss=False)
+    trainer.compile(
+        optimizer,
+        steps_per_execution=_steps_of_a_call(ranker, batches.n_batches),
+        jit_compile=False,
+        auto_scale_loss=False,
+    )
     return trainer, batches
+
+
+def _steps_of_a_call(ranker: keras.Model, n_batches: int) -> int:
+    """Say how many steps run as one call into TensorFlow, which costs as much as a small step.
+
+    With a large model an interruption and the progress line need not wait for 32 steps.
+    """
+    trained = sum(math.prod(variable.shape) for variable in ranker.trainable_variables)
+    return 1 if trained > _LARGE else min(n_batches, 32)
 
 
 def _measurement(

@@ -26,6 +26,7 @@ from answer_ranking.training import (
     SlantedTriangularRate,
     TrainingDivergedError,
     fit,
+    fitting,
     score,
 )
 from answer_ranking.training.batch_stream import BatchStream
@@ -287,6 +288,21 @@ def test_a_user_s_callback_sees_every_epoch_and_may_end_the_training(shown):
     history = pd.DataFrame(result.history)
     assert {"loss", "edge_share", "gradient_norm", "dev_map", "seconds"} <= set(history)
     assert np.isfinite(history).all(axis=None) and history["edge_share"].between(0, 1).all()
+
+
+def test_a_large_model_can_be_interrupted_after_every_step(shown, monkeypatch):
+    """Its steps are calls of their own, a small one's are one call; the training is the same."""
+    ends = []
+    count = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: ends.append(batch))
+    keras.utils.set_random_seed(0)
+    small = shown(count).history
+    assert ends == [3] * 3
+    ends.clear()
+    monkeypatch.setattr(fitting, "_LARGE", 0)
+    keras.utils.set_random_seed(0)
+    large = shown(count).history
+    assert ends == [0, 1, 2, 3] * 3
+    assert [epoch["loss"] for epoch in small] == pytest.approx([epoch["loss"] for epoch in large], rel=1e-6)
 
 
 @pytest.mark.parametrize(("value", "message"), [(np.nan, "not finite before"), (0.0, "all zero")])
