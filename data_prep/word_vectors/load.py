@@ -278,4 +278,7 @@ def scale_to_norm(vectors: WordVectors, counts: np.ndarray, norm: float) -> Word
 def _spellings(word: str) -> tuple[str, ...]:
     """Give the spellings under which a word is looked up, the best first."""
     lower = word.lower()
-    return tuple(dict.fromkeys((word, lower, _ALIASES.get(lower, word), with_hyphens(lower))))
+    spellings = [word, lower, _ALIASES.get(lower, word)]
+    if not word.isascii():
+        spellings.append(with_hyphens(lower))
+    return tuple(dict.fromkeys(spellings))

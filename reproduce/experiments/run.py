@@ -112,8 +112,9 @@ class Run(TrainingRun):
         save_figure(learning_curves(curves, title=self.title), self.folder / "learning_curves.png")
         records = self._records(further)
         save_records(records)
-        kept = load_records(RESULTS) if RESULTS.is_dir() else []
-        print(paper_ours_table(list(records.values()), recorded=kept))
+        kept = RESULTS / self.paper / self.data.dataset.description.name
+        recorded = load_records(kept) if kept.is_dir() else []
+        print(paper_ours_table(list(records.values()), recorded=recorded))
         print(f"\nModel, run files and figures: {self.folder}")
 
     @property

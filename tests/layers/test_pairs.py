@@ -46,7 +46,8 @@ def test_neural_tensor_equals_numpy():
     found = to_numpy(layer([question, answer]))
     tensor, linear, _ = (np.float64(weight.numpy()) for weight in layer.weights)
     forms = np.einsum("bi,irj,bj->br", np.float64(question), tensor.reshape(5, 3, 2), np.float64(answer))
-    np.testing.assert_allclose(found, np.tanh(forms + np.hstack([question, answer]) @ linear), rtol=1e-5)
+    expected = np.tanh(forms + np.hstack([question, answer]) @ linear)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_value_shared_weights_layer(tmp_path):
