@@ -21,4 +21,4 @@ PRESETS = [Experiment.of("hyperqa", DATA, **VALUES), Experiment.of("cosineqa", D
 
 
 if __name__ == "__main__":
-    run_script(__doc__, PRESETS, lambda run: print_count_all(draw_norms(run)))
+    run_script(__doc__, PRESETS, draw_norms, print_count_all)

@@ -1,20 +1,14 @@
 """HyperQA's Fig. 5: the norms of the texts."""
 
-from answer_ranking.models.catalogue.hyperqa import CosineQA
+import numpy as np
+
 from answer_ranking.reproduce.experiments.run import Run
 
 
 def draw_norms(run: Run) -> None:
-    """Draw the histogram of the norms that test texts have before they come onto the ball (Fig. 5).
-
-    Nothing is drawn of other models than HyperQA and CosineQA.
-    """
-    import numpy as np
-
+    """Draw the histogram of the norms that test texts have before they come onto the ball (Fig. 5)."""
     from answer_ranking.evaluation.figures import norm_histogram, save_figure
 
-    if not isinstance(run.experiment.model, CosineQA):
-        return
     encoding, test = run.model.encoding, run.data.test
     # In float64, since the squares of long vectors leave the range of float32.
     questions, texts = (

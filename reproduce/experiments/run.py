@@ -39,8 +39,8 @@ Then = Callable[["Run"], object]
 """What is done with a run that has been written."""
 
 
-def run_experiment(experiment: Experiment, then: Then = lambda run: None) -> "Run":
-    """Train and measure a model with all seeds, and write what comes out; `then` takes the run, at last.
+def run_experiment(experiment: Experiment, *then: Then) -> "Run":
+    """Train and measure a model with all seeds, and write what comes out; each of `then` takes the run last.
 
     With `train_only` the seeds are trained, and that is all.
     """
@@ -49,13 +49,14 @@ def run_experiment(experiment: Experiment, then: Then = lambda run: None) -> "Ru
     run.train_seeds()
     if not experiment.run.train_only:
         run.write()
-        then(run)
+        for show in then:
+            show(run)
     return run
 
 
-def run_script(about: str | None, presets: Sequence[Experiment], then: Then = lambda run: None) -> None:
+def run_script(about: str | None, presets: Sequence[Experiment], *then: Then) -> None:
     """Run the experiment that a script's command line describes; see `run_experiment`."""
-    run_command(lambda: run_experiment(parse(about, presets), then))
+    run_command(lambda: run_experiment(parse(about, presets), *then))
 
 
 def print_count_all(run: "Run") -> None:

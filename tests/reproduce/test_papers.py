@@ -111,8 +111,9 @@ def test_a_cross_encoder_records_what_it_trained(run_in_process, run_on_disk, wr
 
 
 def test_a_run_of_semevalcqa_has_vectors_of_the_task_and_the_official_measure(
-    run_in_process, run_on_disk, tmp_path, monkeypatch
+    run_script, run_on_disk, tmp_path, monkeypatch
 ):
+    """The script itself, to its last line."""
     sample = find_description("sample")
 
     def read(variant, files):
@@ -123,14 +124,12 @@ def test_a_run_of_semevalcqa_has_vectors_of_the_task_and_the_official_measure(
 
     missing = replace(sample, read=read, notes=("MISSING: train part 1.",))
     monkeypatch.setitem(DATASETS, "sample", missing)
-
-    def main(experiment):
-        print(run_experiment(experiment).count_all_table())
-
     options = ("--dimension", "5", "--embeddings", "task-skipgram-6d", *ONCE, *ON_SAMPLE)
-    code, out, err = run_in_process(main, hyperqa_semevalcqa.PRESETS, *options, "--output", tmp_path / "out")
+    code, out, err = run_script(hyperqa_semevalcqa.__file__, *options, "--output", tmp_path / "out")
     assert code == 0, err
-    record = run_on_disk(tmp_path / "out").record
+    run = run_on_disk(tmp_path / "out")
+    assert (run.folder / "norms.png").is_file()
+    record = run.record
     # What a reader of the data set's numbers has to know is printed and recorded.
     assert "MISSING: train part 1." in out and "MISSING: train part 1." in record["notes"]
     assert record["embeddings"] == "sample-skipgram-6d-seed0.vectors"
