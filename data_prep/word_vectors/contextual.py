@@ -125,6 +125,7 @@ class ContextualEncoder:
         self._pieces = WordPieces(self._files.pieces, self._files.lowercase)
         facts = [_FORMAT, sorted(self._files.hashes.items()), repr(self._files.config), self._files.lowercase]
         self.key = hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+        self._store: TokenStore | None = None
 
     @cached_property
     def _states(self) -> Bert:
@@ -149,8 +150,10 @@ class ContextualEncoder:
 
         What was not encoded before is encoded, and kept in the cache.
         """
-        store = TokenStore(cache_folder(cache_home) / "contextual" / self.key[:32], self.dimensions)
-        found = store.of(texts, self._groups)
+        folder = cache_folder(cache_home) / "contextual" / self.key[:32]
+        if self._store is None or self._store.folder != folder:
+            self._store = TokenStore(folder, self.dimensions)
+        found = self._store.of(texts, self._groups)
         offsets = offsets_of(found.lengths)
         rows = np.repeat(found.first - offsets[:-1], found.lengths) + np.arange(offsets[-1])
         digest = hashlib.sha256(self.key.encode())

@@ -41,7 +41,8 @@ class TokenStore:
     Two files grow together: the vectors, float16, one below the other, and an index with an entry of fixed
     size for each text: the text's hash, its first vector, their number and a check sum. A text counts when
     its entry is whole, so that a process that is killed loses the texts that it was at. One process writes
-    at a time; others read meanwhile. Vectors that are not those of their check sum are made anew.
+    at a time; others read meanwhile. Vectors that are not those of their check sum are made anew. A store
+    remembers the index: a look-up reads what came since.
 
     Args:
         folder: the encoder's folder, named by its hash.
@@ -55,6 +56,8 @@ class TokenStore:
 
     def __init__(self, folder: Path, dimensions: int):
         self.folder, self.dimensions = folder, dimensions
+        self._index = np.empty(0, _ENTRY)
+        self._number_of: dict[bytes, int] = {}
 
     def of(self, texts: Sequence[str], encode: Encode) -> StoredTokens:
         """Find the tokens of distinct texts; those that are not there are encoded and kept.
@@ -75,38 +78,43 @@ class TokenStore:
 
     def _find(self, places: dict[bytes, int], check: bool = True) -> StoredTokens:
         """Look texts up by their hashes; the length of one that is not there, or is damaged, is -1."""
-        vectors, index = self._read()
-        entry_of = np.full(len(places), -1)
-        for number, text in enumerate(index["text"].tolist()):
-            if text in places:
-                entry_of[places[text]] = number  # The last one counts: it was made in place of the others.
-        there = entry_of >= 0
-        first = np.where(there, index["first"][entry_of] if len(index) else 0, 0)
-        lengths = np.where(there, index["length"][entry_of] if len(index) else 0, -1).astype(np.int64)
-        if check:
-            damaged = 0
-            for place in np.flatnonzero(there):
-                rows = vectors[first[place] : first[place] + lengths[place]]
-                if _sum(rows) != index["sum"][entry_of[place]]:
-                    lengths[place] = -1
-                    damaged += 1
-            if damaged:
-                say(f"{self.folder}: the vectors of {damaged:,} texts are damaged and are made anew.")
+        self._read_index()
+        vectors = self._map_vectors()
+        first, lengths = np.zeros(len(places), np.int64), np.full(len(places), -1)
+        damaged = 0
+        for text, place in places.items():
+            if text not in self._number_of:
+                continue
+            entry = self._index[self._number_of[text]]
+            begin, end = entry["first"], entry["first"] + entry["length"]
+            whole = 0 <= begin <= end <= len(vectors)
+            if whole and not (check and _sum(vectors[begin:end]) != entry["sum"]):
+                first[place], lengths[place] = begin, end - begin
+            damaged += whole and lengths[place] < 0
+        if damaged:
+            say(f"{self.folder}: the vectors of {damaged:,} texts are damaged and are made anew.")
         return StoredTokens(vectors, first, lengths)
 
-    def _read(self) -> tuple[np.ndarray, np.ndarray]:
-        """Map the vectors and read the whole entries whose vectors are there."""
-        empty = np.empty((0, self.dimensions), np.float16)
-        paths = self.folder / VECTORS, self.folder / INDEX
-        if not all(path.is_file() for path in paths):
-            return empty, np.empty(0, _ENTRY)
-        n_rows = paths[0].stat().st_size // (2 * self.dimensions)
-        index = np.fromfile(paths[1], _ENTRY)
-        whole = (index["first"] >= 0) & (index["length"] >= 0) & (index["first"] + index["length"] <= n_rows)
+    def _read_index(self) -> None:
+        """Read the entries that came since the last time; all of them where the file has become shorter."""
+        path = self.folder / INDEX
+        n_entries = path.stat().st_size // _ENTRY.itemsize if path.is_file() else 0
+        if n_entries < len(self._index):
+            self._index, self._number_of = np.empty(0, _ENTRY), {}
+        if n_entries == len(self._index):
+            return
+        new = np.fromfile(path, _ENTRY, offset=len(self._index) * _ENTRY.itemsize)
+        # Of several entries of a text the last one counts: it was made in place of the others.
+        for number, text in enumerate(new["text"].tolist(), start=len(self._index)):
+            self._number_of[text] = number
+        self._index = np.concatenate([self._index, new])
+
+    def _map_vectors(self) -> np.ndarray:
+        path = self.folder / VECTORS
+        n_rows = path.stat().st_size // (2 * self.dimensions) if path.is_file() else 0
         if not n_rows:
-            return empty, index[whole]
-        shape = (n_rows, self.dimensions)
-        return np.memmap(paths[0], np.float16, "r", shape=shape), index[whole]
+            return np.empty((0, self.dimensions), np.float16)
+        return np.memmap(path, np.float16, "r", shape=(n_rows, self.dimensions))
 
     def _append(self, texts: Sequence[str], encode: Encode) -> None:
         try:

@@ -321,7 +321,7 @@ class Retrieval:
         if condition["system"] == BASELINE:
             return indexed(None, self._task, split, self._folder).search(asked, FIRST, "bm25")
         place = self._study.place(condition, number)
-        ranker = self._ranker(condition, number)
+        ranker = self._ranker(condition, number).keeping_vectors()
         if "first" in condition:
             first = condition["first"]
             given = self._ranking(first, number, split)
@@ -337,8 +337,7 @@ class Retrieval:
     def _ranker(self, condition: Condition, number: int) -> Ranker:
         """Load the model of a seed, trained before or now, or a ranker that is ready."""
         if (name := condition["model"]) in (*self._ready, *self._rerank):
-            ranker = Ranker.of_encoder(name) if is_encoder(name) else Ranker.load(name)
-            return ranker.keeping_vectors()
+            return Ranker.of_encoder(name) if is_encoder(name) else Ranker.load(name)
         place = self._study.place(condition, number)
         if not (place / "model" / "vocabulary.json").exists():  # which is written last
             experiment = (self.apart | self.together)[condition["model"]]
@@ -347,10 +346,13 @@ class Retrieval:
             model, _ = train(experiment, self._data, seed)
             ranker = Ranker.of_training(model, experiment.name, self._data, self._data.title)
             ranker.save(place / "model")
-        return Ranker.load(place / "model").keeping_vectors()
+        return Ranker.load(place / "model")
 
     def _search(self, condition: Condition) -> Callable[[str], pd.DataFrame]:
-        """Give what finds the ten best answers of a test question, by the first seed, to be timed."""
+        """Give what finds the ten best answers of a test question, by the first seed, to be timed.
+
+        What it asks is encoded each time, as a new question is.
+        """
         if "first" in condition:
             first = self._search(condition["first"])
             return partial(first, rerank=self._ranker(condition, 0), rerank_depth=condition["depth"])

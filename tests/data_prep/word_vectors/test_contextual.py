@@ -1,6 +1,7 @@
 """Contextual words: what the store keeps, and what a data set looks like in them."""
 
 import errno
+import shutil
 
 import numpy as np
 import pytest
@@ -49,6 +50,19 @@ def test_each_text_is_encoded_once_and_found_again(tmp_path):
     again = TokenStore(tmp_path / "store", 3).of(["new text", "ccc", "a"], counted(calls))
     assert calls == [*texts, "new text"]
     assert rows_of(again)[1:] == [first[2], first[0]]
+
+
+def test_a_store_sees_what_others_do_to_its_folder(tmp_path):
+    calls = []
+    folder = tmp_path / "store"
+    store = TokenStore(folder, 3)
+    store.of(["a", "bb"], counted(calls))
+    TokenStore(folder, 3).of(["ccc"], counted(calls))
+    assert rows_of(store.of(["ccc", "a"], counted(calls))) == [[[3.0] * 3] * 3, [[1.0] * 3]]
+    assert calls == ["a", "bb", "ccc"]
+    shutil.rmtree(folder)
+    assert rows_of(store.of(["bb"], counted(calls))) == [[[2.0] * 3] * 2]
+    assert calls == ["a", "bb", "ccc", "bb"]
 
 
 def test_a_killed_encoding_goes_on_where_it_was(tmp_path):

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from answer_ranking.data_prep import load_dataset
+from answer_ranking.data_prep.word_vectors.contextual import ContextualEncoder
 from answer_ranking.engine import Seed
 from answer_ranking.evaluation.runs import read_run
 from answer_ranking.ranking import Ranker
@@ -108,7 +109,12 @@ def test_rankers_that_are_ready_are_searched(tmp_path, monkeypatch, write_encode
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     source = str(write_encoder(tmp_path / "encoder", max_position_embeddings=512))
     options = config(tmp_path, systems=(), ready=(source, "hyperqa_squad"), rerank=("cosinet_squad",))
+    encoded, encode = [], ContextualEncoder.encode
+    monkeypatch.setattr(ContextualEncoder, "encode", lambda *given: encoded.append(given) or encode(*given))
     main(options)
+    # What is timed is encoded each time, by two systems; all else is read from the cache.
+    asked = task_of(options).questions["test"]["question"]
+    assert {text for _, (text,) in encoded} == set(asked) and len(encoded) == 2 * (len(asked) + 5)
     record = json.loads((tmp_path / "retrieval" / "sample.json").read_text())
     systems = [row["system"] for row in record["conditions"]]
     ready = ["encoder, its cosine", "hyperqa_squad"]
