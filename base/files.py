@@ -296,6 +296,16 @@ def cache_folder(cache_home: str | Path | None = None) -> Path:
     return Path(cache_home or platformdirs.user_cache_dir("answer-ranking"))
 
 
+def homes(given: str | Path | None, variable: str, in_cache: str) -> list[Path]:
+    """List the folders where a user's files are looked for: one that is named, and one of the user's cache.
+
+    What is `given` counts before the environment's `variable`; ~ is the user's own folder.
+    """
+    named = given or os.environ.get(variable)
+    own = [Path(os.path.expanduser(named))] if named else []  # noqa: PTH111 (Path.expanduser raises)
+    return [*own, cache_folder() / in_cache]
+
+
 def cached_arrays(
     path: Path, make: Callable[[], dict[str, np.ndarray]], restore: Callable[[dict[str, np.ndarray]], _Made]
 ) -> _Made:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import cache_folder, decode_text, open_content, read_content
+from answer_ranking.base.files import decode_text, homes, open_content, read_content
 from answer_ranking.data_prep.description import DataFile, DatasetDescription
 
 # A line of JSON may take 30 times its length in memory.
@@ -29,8 +29,7 @@ def data_folders(data_home: str | Path | None = None) -> list[Path]:
     """
     if data_home:
         return [Path(os.path.expanduser(data_home))]  # noqa: PTH111 (Path.expanduser raises)
-    named = os.environ.get("QA_DATA_HOME")
-    return [*([Path(os.path.expanduser(named))] if named else []), cache_folder() / "data"]  # noqa: PTH111 (Path.expanduser raises)
+    return homes(None, "QA_DATA_HOME", "data")
 
 
 def find_file(file: DataFile, data_home: str | Path | None = None) -> tuple[DataFile, Path | None]:

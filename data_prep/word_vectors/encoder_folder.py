@@ -3,7 +3,6 @@
 import hashlib
 import importlib.util
 import json
-import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from answer_ranking.base.errors import UserError, damaged
-from answer_ranking.base.files import cache_folder, decode_text, read_content
+from answer_ranking.base.files import decode_text, homes, read_content
 from answer_ranking.data_prep.word_vectors.files import SOURCES
 from answer_ranking.data_prep.word_vectors.safetensors import read_header, read_tensor
 
@@ -105,9 +104,7 @@ def find_encoder(source: str, embeddings_home: str | Path | None = None) -> Path
 
 def _places(source: str, embeddings_home: str | Path | None) -> list[Path]:
     """Name the folders where a source may lie; a known name is no folder of the working directory."""
-    home = embeddings_home or os.environ.get("QA_EMBEDDINGS_HOME")
-    homes = [Path(home), cache_folder() / "embeddings"] if home else [cache_folder() / "embeddings"]
-    places = [folder / source for folder in homes]
+    places = [folder / source for folder in homes(embeddings_home, "QA_EMBEDDINGS_HOME", "embeddings")]
     return places if source in PUBLISHED else [Path(source), *places]
 
 

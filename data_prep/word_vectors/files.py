@@ -16,7 +16,7 @@ from typing import IO, Any
 import numpy as np
 
 from answer_ranking.base.errors import UserError, damaged
-from answer_ranking.base.files import DAMAGED, bounded, cache_folder, cached_arrays, open_content
+from answer_ranking.base.files import DAMAGED, bounded, cache_folder, cached_arrays, homes, open_content
 
 DEFAULT_SOURCE = "glove-6b-50d"
 
@@ -176,8 +176,7 @@ def find_source(source: str, embeddings_home: str | Path | None = None) -> tuple
 
     A UserError says where it was looked for.
     """
-    home = embeddings_home or os.environ.get("QA_EMBEDDINGS_HOME")
-    folders = [*([Path(os.path.expanduser(home))] if home else []), cache_folder() / "embeddings"]  # noqa: PTH111 (Path.expanduser raises)
+    folders = homes(embeddings_home, "QA_EMBEDDINGS_HOME", "embeddings")
     names, address = _PUBLISHED.get(source, ((source,), None))
     for folder in [Path(), *folders] if address is None else folders:
         for name in names:

@@ -3,7 +3,9 @@
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import tyro
 
 from answer_ranking import engine
 from answer_ranking.base.errors import UserError
@@ -125,6 +127,11 @@ class EncoderData(DataOptions):
     embeddings: tuple[str, ...] = ("minilm",)
     """The encoder from whose weights the training starts: minilm, or the folder of another one
     (docs/contextual.md)."""
+    # The encoder makes the word pieces, and brings their vectors.
+    identity_dimensions: Annotated[int, tyro.conf.Suppress, tyro.conf.Fixed] = 0
+    unknown_scale: Annotated[float, tyro.conf.Suppress, tyro.conf.Fixed] = 0.05
+    lowercase: Annotated[bool, tyro.conf.Suppress, tyro.conf.Fixed] = True
+    mask_numbers: Annotated[bool, tyro.conf.Suppress, tyro.conf.Fixed] = False
 
     def encode(self, dataset: Dataset, *, overlap: bool = False) -> TrainingData:
         return engine.encode_pieces(dataset, self.embeddings, embeddings_home=self.embeddings_home)

@@ -58,6 +58,12 @@ def test_help_tells_the_command_and_imports_nothing_heavy(environment):
         ("hyperqa_wikiqa", "cosineqa", "--max-norm", "--eq9 --distance-form"),
         ("attentive_pooling_wikiqa", "qa-bilstm", "--filters", "--window"),
         ("cosinet_wikiqa", "ca-list", "--dimension --max-candidates", "--width --hidden --answerable-only"),
+        (
+            "cosinet_wikiqa",
+            "cross-encoder",
+            "--most-pieces",
+            "--identity-dimensions --mask-numbers --lowercase",
+        ),
     ],
 )
 def test_an_option_without_effect_does_not_exist(capsys, script, model, own, others):

@@ -131,6 +131,9 @@ def test_a_folder_is_found_by_its_path_and_in_the_folder_of_word_vectors(
     monkeypatch.setenv("QA_EMBEDDINGS_HOME", str(tmp_path))
     assert is_encoder(str(folder)) and is_encoder("mine") and not is_encoder("glove-6b-100d")
     assert find_encoder(str(folder)) == find_encoder("mine") == folder
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("QA_EMBEDDINGS_HOME", "~")
+    assert find_encoder("mine") == find_encoder("mine", "~") == folder
     with pytest.raises(UserError, match="there is no encoder 'other'"):
         find_encoder("other")
 
