@@ -1,4 +1,7 @@
-"""The page of the plan for contextual words: each head on static vectors and on an encoder's tokens."""
+"""The page of the plan for contextual words: each head on static vectors and on an encoder's tokens.
+
+Static are the plan's control, the same search with other vectors, or else the comparison at equal budgets.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +17,7 @@ from answer_ranking.reports.studies.plan_page import Records, plan_block, read_p
 
 # Two records of one model are of the same head where these options are the same.
 _SAME_HEAD = ("eq9", "overlap_features")
+_CONTROL = "glove+spacy-450d"
 
 
 @dataclass(frozen=True)
@@ -23,19 +27,21 @@ class Head:
     Attributes:
         name: of the side.
         contextual: on the encoder's tokens.
-        static: the same head on static vectors, of the comparison at equal budgets; None if it was not there.
+        static: the same head on static vectors; None if it was not measured.
+        is_control: whether that was the same search.
     """
 
     name: str
     contextual: float
     static: float | None
+    is_control: bool
 
 
 def contextual_block(
     plan: Plan, folder: Path, equal_budget: EqualBudget, rules: Sequence[ResultRecord]
 ) -> str:
     """Write the part of the page that comes from records: the heads, then the plan's tests."""
-    heads = heads_of_plan(read_planned(plan, folder), plan.metric, equal_budget)
+    heads = _heads(plan, folder, equal_budget)
     tests = plan_block(plan, folder)
     return render(
         "studies/contextual.md.j2", heads=heads, untrained=untrained(plan, rules), tests=tests, plan=plan
@@ -48,18 +54,27 @@ def head_lines(
     """Gather by data set what `static_and_contextual` draws; {} before the first record."""
     nothing_trained = untrained(plan, rules)
     panels = {}
-    for data, heads in heads_of_plan(read_planned(plan, folder), plan.metric, equal_budget).items():
+    for data, heads in _heads(plan, folder, equal_budget).items():
         lines = {head.name: [head.static, head.contextual] for head in heads}
         panels[data] = {"heads": lines, "untrained": nothing_trained.get(data)}
     return panels
 
 
-def heads_of_plan(planned: Records, metric: str, equal_budget: EqualBudget) -> dict[str, list[Head]]:
+def _heads(plan: Plan, folder: Path, equal_budget: EqualBudget) -> dict[str, list[Head]]:
+    planned, control = read_planned(plan, folder), read_planned(plan, folder, _CONTROL)
+    return heads_of_plan(planned, control, equal_budget, plan.metric)
+
+
+def heads_of_plan(
+    planned: Records, control: Records, equal_budget: EqualBudget, metric: str
+) -> dict[str, list[Head]]:
     """Find by data set the sides that have been measured, the best first; of two groups the first counts."""
     found: dict[str, dict[str, Head]] = {}
-    for (data, _, side), records in planned.items():
-        static = _same_head(records[0], equal_budget.get(data, {}))
-        head = Head(side, _mean(records, metric), _mean(static, metric) if static else None)
+    for place, records in planned.items():
+        data, _, side = place
+        static = control.get(place) or _same_head(records[0], equal_budget.get(data, {}))
+        on_static = _mean(static, metric) if static else None
+        head = Head(side, _mean(records, metric), on_static, place in control)
         found.setdefault(data, {}).setdefault(side, head)
     ranked = {}
     for data, heads in found.items():

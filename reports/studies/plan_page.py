@@ -54,11 +54,15 @@ Records = dict[tuple[str, str, str], list[ResultRecord]]
 """By data set, group and side, a record for each search."""
 
 
-def read_planned(plan: Plan, folder: Path) -> Records:
-    """Read the records of a plan; a UserError names one of another plan."""
+def read_planned(plan: Plan, folder: Path, embeddings: str = "") -> Records:
+    """Read the records of a plan, or of its control with other `embeddings`.
+
+    A UserError names a record of another plan.
+    """
     found: Records = {}
     for data, values in plan.data.items():
-        for path in sorted((folder / data).glob("*.json")):
+        place = folder / (f"{data}-{embeddings}" if embeddings else data)
+        for path in sorted(place.glob("*.json")):
             record = read_record(path)
             if record.search.get("plan") != plan.sha256:
                 raise UserError(f"{path} is not a record of the plan. Remove it, or bring the plan back.")

@@ -9,6 +9,10 @@ most searches of a side choose the end of a range that may widen, it gets one va
 again. Only then are the chosen options trained with fresh seeds and scored on test. Every record names the
 plan's SHA-256: a plan that was changed does not go on with the records of another.
 
+    python reproduce/studies/planned.py --plan reproduce/plan_contextual.toml --embeddings glove+spacy-450d
+
+searches the same sides in the same spaces with other word vectors, as a control.
+
 What was interrupted goes on; other processes may run other groups or data sets meanwhile.
 """
 
@@ -51,7 +55,8 @@ class PlannedOptions:
     list: bool = False
     """List what has been measured, and run nothing."""
     embeddings: tuple[str, ...] = ()
-    """Word vectors; those of the plan unless given (as for a try on the sample)."""
+    """Other word vectors than the plan's, by name, as a control: its records stand beside those of the plan,
+    in folders of their own, and judge nothing."""
     data_home: Path | None = None
     """Folder of the data sets; else QA_DATA_HOME, else the user's cache."""
     embeddings_home: Path | None = None
@@ -178,7 +183,8 @@ class Part:
 
     def _name(self, side: str, seed: int, widenings: int) -> str:
         wider = f"-wider-{widenings}" if widenings else ""
-        return f"planned/{self.plan.name}/{self.data}/{self.name}-{side}-search-{seed}{wider}"
+        data = "-".join((self.data, *map(slug, self.options.embeddings)))
+        return f"planned/{self.plan.name}/{data}/{self.name}-{side}-search-{seed}{wider}"
 
     def _records(self, side: str, seed: int) -> "Sequence[Path]":
         """Find the records of a side's search; one whose range was widened has another name."""

@@ -29,9 +29,11 @@ def test_a_head_is_compared_with_itself_on_static_vectors():
         ("trecqa", "lists", "hyperqa"): [record(0.2, eq9="parameters")],
         ("wikiqa", "ball", "hyperqa"): [record(0.3, eq9="parameters")],
     }
-    heads = heads_of_plan(planned, "map", equal_budget)
+    control = {("trecqa", "ball", "none"): [record(0.65, eq9="none")]}
+    heads = heads_of_plan(planned, control, equal_budget, "map")
     found = [(head.name, round(head.contextual, 3), head.static) for head in heads["trecqa"]]
-    assert found == [("ctrn", 0.77, 0.55), ("hyperqa", 0.75, 0.52), ("none", 0.71, 0.6), ("new", 0.1, None)]
+    assert found == [("ctrn", 0.77, 0.55), ("hyperqa", 0.75, 0.52), ("none", 0.71, 0.65), ("new", 0.1, None)]
+    assert [head.name for head in heads["trecqa"] if head.is_control] == ["none"]
     assert [head.static for head in heads["wikiqa"]] == [None]
 
 

@@ -1,6 +1,7 @@
 """A plan: what is refused, when ranges widen, and that test is scored when all has been chosen."""
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -121,6 +122,20 @@ def test_a_range_widens_where_most_searches_choose_its_end(small, monkeypatch):
     assert set(dimensions) == {5, 10, 20}
     trials = small.parent / "results" / "planned" / "plan" / "sample"
     assert len(list(trials.glob("*-wider-1.trials.jsonl"))) == 4 and not list(trials.glob("*-wider-2*"))
+
+
+def test_a_control_with_other_vectors_stands_beside_the_plan(small, monkeypatch):
+    fitted = SimpleNamespace(trainable_variables=[]), SimpleNamespace(history=[{"dev_map": 0.5}])
+    monkeypatch.setattr(random_search, "train", lambda experiment, data, seed: fitted)
+    monkeypatch.setattr(RandomSearch, "record", lambda *_, **found: None)
+    results = small.parent / "results"
+    options = PlannedOptions(plan=small, output=small.parent / "outputs", results=results)
+    planned(replace(options, embeddings=("glove-6b-50d",)))
+    (place,) = (results / "planned" / "plan").iterdir()
+    assert place.name == "sample-glove-6b-50d" and len(list(place.glob("*-search-?.trials.jsonl"))) == 4
+    # The plan itself begins anew.
+    planned(options)
+    assert len(list((results / "planned" / "plan" / "sample").glob("*-search-?.trials.jsonl"))) == 4
 
 
 def test_folds_divide_train_and_dev():
