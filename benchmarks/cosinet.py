@@ -117,7 +117,7 @@ def products(split: Any, training: Any, kernel_shape: tuple[int, int, int]) -> C
 
     width, features, filters = kernel_shape
     words = []
-    for batch in Listwise(split, training).batches():
+    for batch in Listwise(split, training).batches(None, 0):
         words.append(np.count_nonzero(batch["answers"]) + np.count_nonzero(batch["question"]))
     return products_alone(words, width * features, filters)
 

@@ -41,24 +41,17 @@ class Pointwise(TrainingMethod):
                 "the training answers are all correct or all wrong: there is nothing to train on. Check the "
                 "labels of the training table."
             )
-        self.split = split
-        self.options = options
-        self.seed = seed
-
-    def __len__(self) -> int:
-        return -(-self.split.n_rows // self.options.batch_size)
+        super().__init__(split, options, seed, split.n_rows)
 
     def trainer(self, ranker: keras.Model) -> "PointwiseTrainer":
         check_reads_pairs(ranker, self.split)
         return PointwiseTrainer(ranker, self.options)
 
-    def signature(self, trainer: "PointwiseTrainer | None" = None) -> dict[str, tf.TensorSpec]:
+    def signature(self, trainer: "PointwiseTrainer") -> dict[str, tf.TensorSpec]:
         row = tf.TensorSpec((None,), tf.float32)
         return pair_signature(self.split) | {"label": row, "weight": row}
 
-    def batches(
-        self, trainer: "PointwiseTrainer | None" = None, epoch: int = 0
-    ) -> Iterator[dict[str, np.ndarray]]:
+    def batches(self, trainer: "PointwiseTrainer", epoch: int) -> Iterator[dict[str, np.ndarray]]:
         split, rng = self.split, np.random.default_rng([self.seed, epoch])
         sorting = (split.candidates.lengths, _WINDOW)
         for rows in batches_of_like_length(rng, self.options.batch_size, sorting):

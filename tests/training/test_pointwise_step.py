@@ -93,7 +93,7 @@ def test_an_epoch_of_steps_equals_float64_numpy(make_split, batch_size):
     kernel, bias = (np.float64(v.numpy()) for v in ranker.trainable_variables)
     way = Pointwise(split, PointwiseOptions(batch_size=batch_size, l2=0.01, clip_norm=0.5), seed=2)
     losses = []
-    for batch in way.batches():
+    for batch in way.batches(None, 0):
         rows = np.rint(batch["features"][:, 0] * 10).astype(int)
         x, y = np.float64(split.features[rows]), split.labels[rows]
         scores = x @ (kernel[:, 1] - kernel[:, 0]) + bias[1] - bias[0]
