@@ -8,7 +8,8 @@ import tensorflow as tf
 
 from answer_ranking.data_prep import EncodedSplit, UserError
 from answer_ranking.training.batch_stream import TrainingMethod, batches_of_like_length
-from answer_ranking.training.options import PointwiseOptions
+from answer_ranking.training.callbacks import SlantedTriangularRate
+from answer_ranking.training.options import AnswerablePointwiseOptions, PointwiseOptions
 from answer_ranking.training.ranker_trainer import RankerTrainer
 
 # How many batches are sorted by length together.
@@ -62,6 +63,32 @@ class Pointwise(TrainingMethod):
             }
 
 
+class AnswerablePointwise(Pointwise):
+    """Trains as `Pointwise`, on the questions with a correct answer, at a slanted triangular rate.
+
+    [Cosinet](https://aclanthology.org/2020.coling-main.457) removes the other questions (section 4.1).
+    `learning_rate` is the highest rate, see `SlantedTriangularRate`.
+
+    Args:
+        split: the training pairs.
+        options: the options.
+        seed: seeds the order; the ranker's initial weights and dropout have their own seed.
+
+    Raises:
+        UserError: the labels are all the same.
+
+    Example:
+        >>> method = AnswerablePointwise(data.train, AnswerablePointwiseOptions())  # doctest: +SKIP
+        >>> fit(cosinet(vectors), method, dev=data.dev)  # doctest: +SKIP
+    """
+
+    def __init__(self, split: EncodedSplit, options: AnswerablePointwiseOptions, seed: int = 0):
+        if options.answerable_only:
+            split = split.keep_questions(split.counts_under("answerable"))
+        super().__init__(split, options, seed)
+        self.callbacks = (SlantedTriangularRate(options.learning_rate),)
+
+
 class PointwiseTrainer(RankerTrainer):
     """The step of `Pointwise`."""
 
@@ -76,7 +103,7 @@ def check_reads_pairs(ranker: keras.Model, split: EncodedSplit) -> None:
     if not inputs <= {"question", "answer", "features"}:
         raise UserError(f"{ranker.name} reads a list of answers: train it with Listwise.")
     if "features" in inputs and split.features is None:
-        raise ValueError("the ranker has the input `features`. Received: training pairs without features")
+        raise ValueError("the ranker has the input `features`. Received: a split without features")
 
 
 def pair_signature(split: EncodedSplit) -> dict[str, tf.TensorSpec]:

@@ -132,7 +132,7 @@ def test_weight_decay_is_that_of_adamw_and_spares_biases(make_split, decay):
 
 def test_training_pairs_without_the_features_that_the_ranker_wants_are_refused(make_split):
     train, dev = make_split(), make_split(n_features=4)
-    with pytest.raises(ValueError, match=r"input `features`. Received: training pairs without features"):
+    with pytest.raises(ValueError, match=r"input `features`. Received: a split without features"):
         fit(features_alone(4), Pointwise(train, PointwiseOptions()), dev=dev)
 
 
