@@ -3,7 +3,7 @@
 import hashlib
 import json
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import keras
 
     from answer_ranking.training.fitting import FitResult
+
+    Trained = tuple[keras.Model, FitResult]
 
 TRAINED = "trained.json"
 """In a seed's folder when its training has ended: what trained it."""
@@ -101,6 +103,16 @@ class TrainingRun:
                 made_by = {"words": list(self._words), "seed": number, **environment()}
                 with atomic_write(folder / TRAINED) as file:
                     json.dump({**made_by, "versions": package_versions()}, file)
+
+    def train_each(
+        self, numbers: Iterable[int], train: "Callable[[Seed], Trained]", keep: bool = True
+    ) -> None:
+        """Train seeds; one that another process has trained is only scored here, with `keep`."""
+        for number in numbers:
+            with self.seed(number) as seed:
+                model, fitted = train(seed)
+            if keep:
+                self.keep(seed, model, fitted)
 
     def keep(self, seed: Seed, model: "keras.Model", fitted: "FitResult") -> None:
         """Score dev and test; keep curves and scores, and the model if it is the best on dev so far."""

@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -95,7 +96,7 @@ def train_ranker(
     key = _key(data, chosen)
     folder = Path(chosen.output) / f"{dataset.description.name}_{chosen.model}" / key
     run = TrainingRun(folder, key, chosen.name, data)
-    _train_seeds(run, chosen)
+    run.train_each(range(chosen.seeds), partial(_train_seed, chosen, data))
     ranker = _saved(run, chosen, folder)
     trained = _compared(run, ranker, chosen, folder, is_faq)
     trained.result.update(remarks=said, command=_command(given, chosen))
@@ -107,7 +108,7 @@ def train_ranker(
 
 def _saved(run: TrainingRun, options: TrainOptions, folder: Path) -> Ranker:
     ranker = Ranker.of_training(run.model, options.entry.name, run.data, run.data.word_vectors.name)
-    for each in (folder, folder / "model", folder / "split"):
+    for each in (folder, folder / "split"):
         remove_leftovers(each)
     ranker.save(folder / "model")
     return ranker
@@ -133,14 +134,6 @@ def _key(data: TrainingData, options: TrainOptions) -> str:
     """Name a training by the options on which it depends, and its data."""
     matters = ("model", "in_order", "epochs", "learning_rate", "batch_size", "lowercase")
     return training_key({name: getattr(options, name) for name in matters}, data)
-
-
-def _train_seeds(run: TrainingRun, options: TrainOptions) -> None:
-    """Train all seeds; one that another process has trained is only scored here."""
-    for number in range(options.seeds):
-        with run.seed(number) as seed:
-            model, fitted = _train_seed(options, run.data, seed)
-        run.keep(seed, model, fitted)
 
 
 def _train_seed(options: TrainOptions, data: TrainingData, seed: Seed) -> "tuple[keras.Model, FitResult]":
