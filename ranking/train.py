@@ -2,7 +2,6 @@
 
 import csv
 import json
-import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -15,11 +14,12 @@ import pandas as pd
 
 from answer_ranking import engine
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import atomic_write, remove_leftovers
+from answer_ranking.base.files import atomic_write, remove_leftovers, slug
 from answer_ranking.data_prep import Dataset, load_table
 from answer_ranking.data_prep.dataset import OWN_TABLES
 from answer_ranking.data_prep.english import NOT_ENGLISH, know_english_alone, looks_english
 from answer_ranking.data_prep.own_tables import split_by_question, write_csv
+from answer_ranking.data_prep.table_files import SUFFIXES
 from answer_ranking.data_prep.tables import same_text
 from answer_ranking.engine import Seed, TrainingData, TrainingRun, encode, options_of, training_key
 from answer_ranking.evaluation.records import environment, package_versions
@@ -330,7 +330,5 @@ def remarks(dataset: Dataset) -> list[str]:
 
 def table_name(path: str | Path | None) -> str:
     """Name a table for folders: "my-faq" for "texts/My FAQ.csv.gz"."""
-    suffix = re.compile(r"\.(csv|tsv|jsonl|xlsx|parquet)(\.gz)?$", re.IGNORECASE)
-    stem = suffix.sub("", Path(path or "table").name)
-    cleaned = "".join(c if c.isalnum() or c in "+.-" else "-" for c in stem.lower())
-    return re.sub("-+", "-", cleaned).strip("-") or "table"
+    name = Path(Path(path or "table").name.lower().removesuffix(".gz"))
+    return slug(name.stem if name.suffix in SUFFIXES else name.name) or "table"

@@ -1,7 +1,6 @@
 """The run of an experiment: what it reads, its seeds and their folders, and what it leaves behind."""
 
 import json
-import re
 import shlex
 import statistics
 import sys
@@ -15,7 +14,7 @@ import pandas as pd
 
 from answer_ranking import engine
 from answer_ranking.base.command import run_command
-from answer_ranking.base.files import remove_leftovers
+from answer_ranking.base.files import remove_leftovers, slug
 from answer_ranking.engine import TRAINED, Seed, StudyRecord, TrainingData, TrainingRun, training_key
 from answer_ranking.engine.study_record import Extent
 from answer_ranking.evaluation.environment import peak_memory
@@ -226,15 +225,6 @@ def facts(experiment: Experiment, data: TrainingData) -> dict[str, Any]:
         },
         "data": data.data_hash,
     }
-
-
-def slug(*parts: str) -> str:
-    """Join names to one that suits a file system, such as hyperqa_trecqa_ap-cnn."""
-    cleaned = []
-    for part in filter(None, parts):
-        words = re.sub(r"[^\w+.]|_", "-", part.lower())
-        cleaned.append(re.sub("-+", "-", words).strip("-"))
-    return "_".join(cleaned)
 
 
 def clean_command() -> str:

@@ -19,12 +19,13 @@ from typing import Any
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
+from answer_ranking.base.files import slug
 from answer_ranking.base.ranges import check_range
 from answer_ranking.models.catalogue import CATALOGUE, Entry
 from answer_ranking.reproduce.experiments.data_options import data_options_of
 from answer_ranking.reproduce.experiments.options import TRIALS, Experiment, StudyOptions, parse
 from answer_ranking.reproduce.experiments.random_search import RandomSearch
-from answer_ranking.reproduce.experiments.run import Run, check_records, slug
+from answer_ranking.reproduce.experiments.run import Run, check_records
 
 SHARED = {
     "l2": (0.0, 1e-6, 1e-5, 1e-4),

@@ -25,6 +25,7 @@ import pandas as pd
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
+from answer_ranking.base.files import slug
 from answer_ranking.base.ranges import check_range
 from answer_ranking.engine import Seed, Study, StudyRecord, TrainingData
 from answer_ranking.engine.study import Condition
@@ -39,7 +40,7 @@ from answer_ranking.reproduce.experiments.options import (
     parse,
     recorded_presets,
 )
-from answer_ranking.reproduce.experiments.run import Run, facts, slug, train
+from answer_ranking.reproduce.experiments.run import Run, facts, train
 
 _METRICS = ("map", "mrr", "p@1")
 
