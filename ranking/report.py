@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from answer_ranking.base.command import printable
+from answer_ranking.base.errors import escaped
 from answer_ranking.data_prep import Dataset, EncodedSplit
 from answer_ranking.evaluation import (
     holm_correction,
@@ -160,7 +160,7 @@ def print_comparison(comparison: RuleComparison, examples: int) -> None:
 
 
 def _one_line(text: str) -> str:
-    return printable(" ".join(text.split()))
+    return escaped(" ".join(text.split()))
 
 
 def html_report(
