@@ -18,7 +18,7 @@ from answer_ranking.base.files import remove_leftovers, slug
 from answer_ranking.engine import TRAINED, Seed, StudyRecord, TrainingData, TrainingRun, training_key
 from answer_ranking.engine.study_record import Extent
 from answer_ranking.evaluation.environment import peak_memory
-from answer_ranking.evaluation.metrics import METRICS, over_seeds, summarise
+from answer_ranking.evaluation.metrics import MAIN_METRICS, over_seeds, summarise
 from answer_ranking.evaluation.records import (
     ResultRecord,
     load_records,
@@ -193,8 +193,8 @@ def means_table(corner: str, tables: dict[str, list[pd.DataFrame]], rule: str) -
     rows = []
     for name, each in tables.items():
         means = pd.DataFrame([summarise(table, rule) for table in each]).mean()
-        rows.append([name, *means[list(METRICS[:3])].map("{:.4f}".format)])
-    return text_table([corner, *(METRIC_TITLES[metric] for metric in METRICS[:3])], rows)
+        rows.append([name, *means[list(MAIN_METRICS)].map("{:.4f}".format)])
+    return text_table([corner, *(METRIC_TITLES[metric] for metric in MAIN_METRICS)], rows)
 
 
 def questions_per_second(rank: Callable[[], Any], questions: int) -> float:
