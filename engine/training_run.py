@@ -17,6 +17,7 @@ from answer_ranking.engine.data import TrainingData
 from answer_ranking.evaluation.metrics import per_question, summarise
 from answer_ranking.evaluation.records import environment, package_versions
 from answer_ranking.evaluation.runs import write_split
+from answer_ranking.models.sizes import n_trained
 
 if TYPE_CHECKING:
     import keras
@@ -130,7 +131,7 @@ class TrainingRun:
     def parameters(self) -> int:
         """How many numbers the model trains."""
         assert self.model is not None, "no seed has been trained"
-        return int(sum(np.prod(v.shape) for v in self.model.trainable_variables))
+        return n_trained(self.model)
 
     @property
     def seconds_per_epoch(self) -> float:

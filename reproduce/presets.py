@@ -280,7 +280,7 @@ def main(config: Config) -> None:
         "chosen": chosen,
         "size": {
             "words": len(ranker.vocabulary) - 2,
-            "parameters": int(sum(np.prod(each.shape) for each in best.model.trainable_variables)),
+            "parameters": best.parameters,
             "bytes": sum((folder / file).stat().st_size for file in ("ranker.keras", "vocabulary.json")),
         },
         "largest_difference": float(difference),
