@@ -279,7 +279,7 @@ def main(config: Config) -> None:
         "trials": every,
         "chosen": chosen,
         "size": {
-            "words": len(ranker.vocabulary) - 2,
+            "words": len(ranker.vocabulary.known_words),
             "parameters": best.parameters,
             "bytes": sum((folder / file).stat().st_size for file in ("ranker.keras", "vocabulary.json")),
         },

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from answer_ranking.data_prep import EncodedSplit, UserError
+from answer_ranking.data_prep import EncodedSplit, UserError, Vocabulary
 from answer_ranking.training.batch_stream import NO_PAIRS, TrainingMethod, batches_of_like_length
 from answer_ranking.training.callbacks import SlantedTriangularRate
 from answer_ranking.training.options import ListwiseOptions
@@ -15,7 +15,6 @@ from answer_ranking.training.ranker_trainer import RankerTrainer
 
 # Questions of so many batches are sorted together by their longest text, then by their candidates' number.
 _WINDOW, _STRIP = 32, 4
-_UNKNOWN_WORD = 1
 
 
 class Listwise(TrainingMethod):
@@ -150,7 +149,7 @@ def padded_lists(split: EncodedSplit, lists: Sequence[np.ndarray]) -> np.ndarray
     A candidate without a word becomes one unknown word, since padding alone is no candidate.
     """
     texts = split.candidates.padded(np.concatenate(lists))
-    texts[texts[:, 0] == 0, 0] = _UNKNOWN_WORD
+    texts[texts[:, 0] == 0, 0] = Vocabulary.UNKNOWN
     real = real_candidates(lists)
     block = np.zeros((*real.shape, texts.shape[1]), np.int32)
     block[real] = texts
