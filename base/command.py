@@ -3,24 +3,17 @@
 import errno
 import io
 import os
-import re
 import signal
 import sys
 from collections.abc import Callable
 
-from answer_ranking.base.errors import UserError
+from answer_ranking.base.errors import UserError, say
 from answer_ranking.base.extras import missing
 
 _NO_MEMORY = (
     "there is too little memory{}. Close other programs, give less at a time "
     "(a part of the table, a smaller --batch-size), or use a machine with more."
 )
-_CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
-
-
-def printable(text: str) -> str:
-    """Replace control characters, which a file may hold to command the terminal; line ends stay."""
-    return _CONTROL.sub("�", text)
 
 
 def run_command(main: Callable[[], object]) -> None:
@@ -60,7 +53,7 @@ def run_command(main: Callable[[], object]) -> None:
         if message is None:
             code = 128 + (received or [signal.SIGINT])[0]
         else:
-            print(f"error: {printable(message)}", file=sys.stderr)
+            say(f"error: {message}")
             code = 2
     finally:
         for number, handler in before.items():

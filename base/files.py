@@ -167,19 +167,35 @@ def allow_files(n: int) -> None:
 
     A UserError says that the machine's own limit is.
     """
-    if os.name == "nt":
-        return
-    import resource
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = n + _OTHER_FILES
-    most = sys.maxsize if hard == resource.RLIM_INFINITY else hard
+    # Twice as many, since there may be a new state beside an old one.
+    most = raise_file_limit(2 * needed)
     if most < needed:
         what = f"{needed:,} open files are needed, and {most:,} allowed"
         raise UserError(f"{what}. Raise the limit: ulimit -Hn.")
-    if soft != resource.RLIM_INFINITY and soft < needed:
-        # Twice as many, since there may be a new state beside an old one.
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(2 * needed, most), hard))
+
+
+def raise_file_limit(wanted: int) -> int:
+    """Let this process open so many files, or as many as the machine allows; return how many it may open."""
+    if os.name == "nt":  # There is no such limit.
+        return sys.maxsize
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limit = sys.maxsize if soft == resource.RLIM_INFINITY else soft
+    if limit < wanted:
+        limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    return limit
+
+
+def slug(*parts: str) -> str:
+    """Join names to one that suits a file system, such as hyperqa_trecqa_ap-cnn."""
+    cleaned = []
+    for part in filter(None, parts):
+        words = re.sub(r"[^\w+.]|_", "-", part.lower())
+        cleaned.append(re.sub("-+", "-", words).strip("-"))
+    return "_".join(cleaned)
 
 
 def remove_leftovers(folder: str | Path) -> None:

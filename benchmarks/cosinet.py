@@ -77,6 +77,7 @@ def train_and_rank(name: str, options: argparse.Namespace) -> dict[str, Any]:
     """Train one model and rank the test split, in seconds."""
     from answer_ranking.data_prep import load_dataset
     from answer_ranking.engine import Seed, encode, options_of, train
+    from answer_ranking.models.sizes import n_trained
     from answer_ranking.training import make_scorer
 
     data = encode(
@@ -104,7 +105,7 @@ def train_and_rank(name: str, options: argparse.Namespace) -> dict[str, Any]:
         "epochs": [epoch["seconds"] for epoch in fitted.history],
         "dev_map": fitted.history[fitted.best_epoch]["dev_map"],
         "questions_per_second": data.test.n_questions / seconds(score),
-        "parameters": sum(v.shape.num_elements() for v in ranker.trainable_variables),
+        "parameters": n_trained(ranker),
         "peak_mib": peak_mib(),
     }
 
@@ -117,7 +118,7 @@ def products(split: Any, training: Any, kernel_shape: tuple[int, int, int]) -> C
 
     width, features, filters = kernel_shape
     words = []
-    for batch in Listwise(split, training).batches():
+    for batch in Listwise(split, training).batches(None, 0):
         words.append(np.count_nonzero(batch["answers"]) + np.count_nonzero(batch["question"]))
     return products_alone(words, width * features, filters)
 

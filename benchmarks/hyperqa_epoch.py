@@ -32,6 +32,7 @@ from common import (
     model_arguments,
     peak_mib,
     print_table,
+    products_alone,
     ratios,
     seconds,
     write_figures,
@@ -246,21 +247,8 @@ def pairs(drawn, numbers) -> list:
 
 def time_products(batches, model) -> list[float]:
     """Multiply as many words as an epoch's batches have, forward and for the kernel's gradient."""
-    import tensorflow as tf
-
-    kernel = tf.random.normal(model.get_layer("encoder").get_layer("projection").kernel.shape)
-    epoch = []
-    for batch in batches:
-        n_words = len(batch["words"])
-        words = tf.random.normal((n_words, kernel.shape[0]))
-        epoch.append((words, tf.random.normal((n_words, kernel.shape[1]))))
-
-    def multiply() -> None:
-        for words, gradients in epoch:
-            tf.matmul(words, kernel)
-            last = tf.matmul(words, gradients, transpose_a=True)
-        last.numpy()
-
+    words = [len(batch["words"]) for batch in batches]
+    multiply = products_alone(words, *model.get_layer("encoder").get_layer("projection").kernel.shape)
     return [seconds(multiply) for _ in range(batches.method.options.epochs)]
 
 

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from answer_ranking.base.command import printable, run_command
-from answer_ranking.base.errors import UserError
+from answer_ranking.base.command import run_command
+from answer_ranking.base.errors import UserError, escaped
 from answer_ranking.cli.data import card, get, stats
 from answer_ranking.cli.rankers import explain, export, rank, train
 from answer_ranking.cli.search import index, search
@@ -52,7 +52,7 @@ def evaluate(
         write_csv(found.per_question if per_question else found.table.reset_index(), sys.stdout)
     else:
         if per_question:
-            print(printable(found.per_question.to_string(index=False)), end="\n\n")
+            print(escaped(found.per_question.to_string(index=False)), end="\n\n")
         print(found)
 
 

@@ -8,8 +8,7 @@ import tyro
 from tyro.conf import OmitArgPrefixes, Positional
 
 from answer_ranking import ranking
-from answer_ranking.base.command import printable
-from answer_ranking.base.errors import UserError
+from answer_ranking.base.errors import UserError, escaped, say
 from answer_ranking.cli.data import renamed
 from answer_ranking.ranking.train_options import TrainOptions
 
@@ -132,11 +131,11 @@ def explain(
         else:
             page = why.svg() if output.suffix.lower() == ".svg" else why.html()
             file.write(page.encode())
-    print(printable(why.summary))
+    print(escaped(why.summary))
     if isinstance(why, ranking.Explanation):
         for side, words in why.strongest().items():
             weighed = ", ".join(f"{word} {weight:.3f}" for word, weight in words)
-            print(f"{side:9}", printable(weighed))
+            print(f"{side:9}", escaped(weighed))
     print(output)
 
 
@@ -167,9 +166,9 @@ def _rank_lines(model: Path, question: str, candidates: str, top: int | None) ->
     words, unknown = set(ranker.tokenizer([question])[0]), ranker.unknown_words(question)
     if 2 * len(unknown) >= len(words):
         what = f"{len(unknown)} of {len(words)} words of the question are unknown"
-        print(printable(f"{what}: {', '.join(unknown)}"), file=sys.stderr)
+        say(f"{what}: {', '.join(unknown)}")
     for row in ranked.itertuples():
-        print(f"{row.rank:3}  {row.score:9.4f}  {printable(row.text)}")
+        print(f"{row.rank:3}  {row.score:9.4f}  {escaped(row.text)}")
 
 
 def _rank_table(

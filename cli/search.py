@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 from tyro.conf import OmitArgPrefixes, Positional
 
-from answer_ranking.base.command import printable
-from answer_ranking.base.errors import UserError
+from answer_ranking.base.errors import UserError, escaped, say
 from answer_ranking.ranking.search.first_stages import describe, describe_needs
 
 if TYPE_CHECKING:
@@ -190,11 +189,11 @@ def search(
     depth = RERANK_DEPTH if rerank_depth is None else rerank_depth
     results = AnswerIndex.open(index).find(asked, k, first_stage, rerank, depth, where, min_confidence)
     if results.warning:
-        print(f"warning: {printable(results.warning)}", file=sys.stderr)
+        say(f"warning: {results.warning}")
     found = results.table
     if results.refused and question is None:
-        names = printable(", ".join(results.refused[:_NAMED_AT_MOST]))
-        print(f"No good answer to {len(results.refused):,} questions: {names}", file=sys.stderr)
+        names = ", ".join(results.refused[:_NAMED_AT_MOST])
+        say(f"No good answer to {len(results.refused):,} questions: {names}")
     if output is not None:
         _write(found, output)
         n_questions = found["question_id"].nunique()
@@ -211,7 +210,7 @@ def _print(found: "pd.DataFrame") -> None:
     """Print answers with their confidence, where there is one, and their scores."""
     for row in found.itertuples():
         sure = f"{row.confidence:.2f}  " if "confidence" in found.columns else ""
-        text = f"{printable(row.candidate_id)}  {printable(row.candidate)}"
+        text = escaped(f"{row.candidate_id}  {row.candidate}")
         print(f"{row.rank:3}  {sure}{row.score:9.4f}  {text}")
 
 

@@ -147,7 +147,7 @@ def _key(dataset: Dataset, tokenizer: Tokenizer, overlap: bool) -> str:
 
 def _to_arrays(encoded: EncodedDataset) -> dict[str, np.ndarray]:
     arrays: dict[str, np.ndarray] = {}
-    names: dict[str, Any] = {"words": encoded.vocabulary.words[2:], "splits": {}}
+    names: dict[str, Any] = {"words": encoded.vocabulary.known_words, "splits": {}}
     for name, split in encoded.splits.items():
         id_of_row, ids = pd.factorize(np.array(split.candidate_ids, object))
         arrays |= {

@@ -9,7 +9,7 @@ import pandas as pd
 from answer_ranking.base import files
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep.column_names import ColumnNames
-from answer_ranking.data_prep.length_of_texts import MOST_TEXT, LengthOfTexts
+from answer_ranking.data_prep.length_of_texts import MOST_TEXT, LengthOfTexts, has_length
 from answer_ranking.data_prep.tables import shared
 
 _ROWS = 10_000
@@ -91,24 +91,12 @@ def _chunks(file: Any, ours: list[str]) -> Iterator[tuple[str, Any]]:
 
 
 def _values(column: Any, lengths: LengthOfTexts) -> list:
-    import pyarrow
-    import pyarrow.compute
+    import pyarrow.types
 
     is_dictionary = pyarrow.types.is_dictionary(column.type)
-    texts = column.dictionary if is_dictionary else column
-    if _has_length(texts.type):
-        length = pyarrow.compute.binary_length(texts)
-        # A place that the dictionary does not have is an error here.
-        length = length.take(column.indices) if is_dictionary else length
-        lengths.add(pyarrow.compute.sum(length).as_py() or 0)
+    if has_length(column.type.value_type if is_dictionary else column.type):
+        lengths.add_texts(column)
     if not is_dictionary:
         return column.to_pylist()
-    distinct = [*texts.to_pylist(), None]
+    distinct = [*column.dictionary.to_pylist(), None]
     return [distinct[-1 if place is None else place] for place in column.indices.to_pylist()]
-
-
-def _has_length(kind: Any) -> bool:
-    from pyarrow import types
-
-    tests = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
-    return any(test(kind) for test in tests)

@@ -117,11 +117,11 @@ class Vocabulary:
         array([3, 1], dtype=int32)
     """
 
-    UNKNOWN = 1
+    UNKNOWN, FIRST = 1, 2
 
     def __init__(self, words: Sequence[str]) -> None:
         self.words = ["<padding>", "<unknown>", *words]
-        self.index = {word: number for number, word in enumerate(words, start=2)}
+        self.index = {word: number for number, word in enumerate(words, start=self.FIRST)}
         if len(self.index) != len(words):
             raise ValueError(
                 f"words must be distinct. Received: {len(words)} words, {len(self.index)} distinct."
@@ -144,6 +144,11 @@ class Vocabulary:
 
     def __len__(self) -> int:
         return len(self.words)
+
+    @property
+    def known_words(self) -> list[str]:
+        """The words without the two special entries."""
+        return self.words[self.FIRST :]
 
     def encode(self, tokens: Sequence[str]) -> np.ndarray:
         """Give the numbers of tokens, int32 (n_tokens,), 1 where a word is unknown."""

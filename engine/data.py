@@ -28,6 +28,7 @@ from answer_ranking.data_prep.word_vectors.contextual import (
 )
 from answer_ranking.data_prep.word_vectors.encoder_folder import (
     WEIGHTS,
+    encoder_name,
     find_encoder,
     is_encoder,
     read_encoder,
@@ -185,12 +186,13 @@ def encode_pieces(
         raise UserError(f"the vocabulary of {source} names a word piece twice. Fetch the encoder again.")
     pieces, vocabulary = WordPieces(files.pieces, files.lowercase), Vocabulary(files.pieces)
     splits = {name: encode_split(table, pieces, vocabulary) for name, table in dataset.splits.items()}
-    name, sha256 = Path(source.partition("@")[0]).name, files.hashes[WEIGHTS]
+    known = np.ones(files.shape[0], bool)
+    word_vectors = WordVectors(files, encoder_name(source), 1.0, 1.0, known, files.hashes[WEIGHTS])
     data = TrainingData(
         splits=splits,
         vocabulary=vocabulary,
         dataset=dataset,
-        word_vectors=WordVectors(files, name, 1.0, 1.0, np.ones(files.shape[0], bool), sha256),
+        word_vectors=word_vectors,
         tokens={"lowercase": files.lowercase, "mask_numbers": False},
         sources=(source,),
         embeddings_home=embeddings_home,

@@ -1,7 +1,7 @@
 """The record of a study, which nothing smaller replaces."""
 
 from collections.abc import Callable, Collection, Mapping
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,71 +17,58 @@ def _seeds(record: Mapping[str, Any]) -> Extent:
     return {"seeds": record["seeds"]}
 
 
-def refuse_to_lose(
-    path: Path,
-    subject: Mapping[str, str],
-    extent: Extent,
-    extent_of: Callable[[dict[str, Any]], Extent] = _seeds,
-    needed: Collection[str] = ("seeds", "conditions"),
-) -> None:
-    """Refuse with a UserError to replace a record of something else, or of more.
+@dataclass(frozen=True)
+class StudyRecord:
+    """The file of a study's record; without a path there is none.
 
-    Args:
+    It is checked before the work and again when it is written, since another process may have written it.
+
+    Attributes:
         path: the record's file, which may be missing.
         subject: the values that the record has to have, such as its data set.
         extent: what the new record would cover.
         extent_of: says what a recorded study covers.
         needed: keys without which the file is no record of this study.
     """
-    if not path.exists():
-        return
-    recorded = read_study(path, {*subject, *needed})
-    others = [recorded[name] for name in subject if recorded[name] != subject[name]]
-    if others:
-        raise UserError(f"{path} is a record of {', '.join(others)}. Give another --record.")
-    lost = []
-    for name, old in extent_of(recorded).items():
-        if more := _more(old, extent.get(name, old)):
-            lost.append(f"{name}: {', '.join(map(str, more))}")
-    if lost:
-        raise UserError(
-            f"{path} is a record with more than this would leave: {'; '.join(lost)}. "
-            "Ask for as much, or give another --record."
-        )
+
+    path: Path | None
+    subject: Mapping[str, str]
+    extent: Extent
+    extent_of: Callable[[dict[str, Any]], Extent] = _seeds
+    needed: Collection[str] = ("seeds", "conditions")
+
+    def __post_init__(self) -> None:
+        if self.path:
+            check_writable(self.path.parent)
+        self.check()
+
+    def check(self) -> None:
+        """Refuse with a UserError to replace a record of something else, or of more."""
+        if not self.path or not self.path.exists():
+            return
+        recorded = read_study(self.path, {*self.subject, *self.needed})
+        others = [recorded[name] for name in self.subject if recorded[name] != self.subject[name]]
+        if others:
+            raise UserError(f"{self.path} is a record of {', '.join(others)}. Give another --record.")
+        lost = []
+        for name, old in self.extent_of(recorded).items():
+            if more := _more(old, self.extent.get(name, old)):
+                lost.append(f"{name}: {', '.join(map(str, more))}")
+        if lost:
+            raise UserError(
+                f"{self.path} is a record with more than this would leave: {'; '.join(lost)}. "
+                "Ask for as much, or give another --record."
+            )
+
+    def write(self, record: Mapping[str, Any]) -> None:
+        """Write the record and say where it is."""
+        if self.path:
+            self.check()
+            save_study(record, self.path)
+            print(f"wrote {self.path}")
 
 
 def _more(old: int | Collection, new: Any) -> list:
     if isinstance(old, int):
         return [old] if old > new else []
     return sorted(set(old) - set(new))
-
-
-class StudyRecord:
-    """The file of a study's record; without a path there is none.
-
-    It is checked before the work and again when it is written, since another process may have written it.
-    """
-
-    def __init__(
-        self,
-        path: Path | None,
-        subject: Mapping[str, str],
-        extent: Extent,
-        extent_of: Callable[[dict[str, Any]], Extent] = _seeds,
-        needed: Collection[str] = ("seeds", "conditions"),
-    ):
-        """Check what is there, see `refuse_to_lose` for the arguments."""
-        self.path = path
-        self._check = partial(
-            refuse_to_lose, subject=subject, extent=extent, extent_of=extent_of, needed=needed
-        )
-        if path:
-            check_writable(path.parent)
-            self._check(path)
-
-    def write(self, record: Mapping[str, Any]) -> None:
-        """Write the record and say where it is."""
-        if self.path:
-            self._check(self.path)
-            save_study(record, self.path)
-            print(f"wrote {self.path}")

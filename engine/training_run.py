@@ -3,7 +3,7 @@
 import hashlib
 import json
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +17,14 @@ from answer_ranking.engine.data import TrainingData
 from answer_ranking.evaluation.metrics import per_question, summarise
 from answer_ranking.evaluation.records import environment, package_versions
 from answer_ranking.evaluation.runs import write_split
+from answer_ranking.models.sizes import n_trained
 
 if TYPE_CHECKING:
     import keras
 
     from answer_ranking.training.fitting import FitResult
+
+    Trained = tuple[keras.Model, FitResult]
 
 TRAINED = "trained.json"
 """In a seed's folder when its training has ended: what trained it."""
@@ -102,6 +105,16 @@ class TrainingRun:
                 with atomic_write(folder / TRAINED) as file:
                     json.dump({**made_by, "versions": package_versions()}, file)
 
+    def train_each(
+        self, numbers: Iterable[int], train: "Callable[[Seed], Trained]", keep: bool = True
+    ) -> None:
+        """Train seeds; one that another process has trained is only scored here, with `keep`."""
+        for number in numbers:
+            with self.seed(number) as seed:
+                model, fitted = train(seed)
+            if keep:
+                self.keep(seed, model, fitted)
+
     def keep(self, seed: Seed, model: "keras.Model", fitted: "FitResult") -> None:
         """Score dev and test; keep curves and scores, and the model if it is the best on dev so far."""
         result = score_splits(model, self.data, fitted)
@@ -118,7 +131,7 @@ class TrainingRun:
     def parameters(self) -> int:
         """How many numbers the model trains."""
         assert self.model is not None, "no seed has been trained"
-        return int(sum(np.prod(v.shape) for v in self.model.trainable_variables))
+        return n_trained(self.model)
 
     @property
     def seconds_per_epoch(self) -> float:

@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from answer_ranking.evaluation.metrics import METRICS, mean_confidence_interval, questions_that_count
+from answer_ranking.evaluation.metrics import MAIN_METRICS, mean_confidence_interval, questions_that_count
 from answer_ranking.evaluation.significance import holm_correction, paired_randomisation_test
 
 RRF_CONSTANT = 60
 """The constant of reciprocal rank fusion (Cormack et al., 2009)."""
-
-CARD_METRICS = METRICS[:3]
 
 
 def fuse(question_ids: Sequence[str], *scores: np.ndarray) -> np.ndarray:
@@ -50,7 +48,7 @@ def compare(tables: Mapping[str, pd.DataFrame], rule: str) -> dict[str, Any]:
 
 def _intervals(table: pd.DataFrame) -> dict[str, dict[str, float]]:
     found = {}
-    for metric in CARD_METRICS:
+    for metric in MAIN_METRICS:
         mean, half_width = mean_confidence_interval(table[metric])
         found[metric] = {"mean": mean, "ci95": half_width}
     return found

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from answer_ranking.evaluation.metrics import spreads
+from answer_ranking.evaluation.metrics import MAIN_METRICS, spreads
 from answer_ranking.evaluation.significance import holm_correction, paired_randomisation_test
 
 BASELINE = "none"
-METRICS = ("map", "mrr", "p@1")
 SIDES = ("questions", "answers")
 Run = Mapping[str, Any]
 
@@ -104,7 +103,7 @@ def _summary(runs: Sequence[Run], to_reach: float) -> dict[str, Any]:
     reached = dev >= to_reach
     first_epoch = np.where(reached.any(axis=1), reached.argmax(axis=1) + 1, None)
     of_seeds = {"best_dev_map": dev.max(axis=1), "edge_share": edge.mean(axis=1)}
-    metrics = {name: _on_test(runs, name).mean(axis=1) for name in METRICS}
+    metrics = {name: _on_test(runs, name).mean(axis=1) for name in MAIN_METRICS}
     return {
         "metrics": spreads(metrics),
         **spreads(of_seeds),

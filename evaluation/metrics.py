@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 METRICS = ("map", "mrr", "p@1", "ndcg@10")
 """Names of the metrics: mean average precision, mean reciprocal rank, precision at 1, nDCG at rank 10."""
+MAIN_METRICS = METRICS[:3]
+"""Those of short tables: MAP, MRR and P@1."""
+PRINTED_METRICS = METRICS[:2]
+"""Those that the papers print: MAP and MRR."""
 
 _TREC_NAMES = {
     "map": "map",

@@ -11,6 +11,7 @@ import pandas as pd
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import decode_text, read_content
+from answer_ranking.evaluation.metrics import MAIN_METRICS
 from answer_ranking.evaluation.records import ResultRecord
 
 PAPERS_FILE = Path(__file__).with_name("papers.toml")
@@ -153,7 +154,7 @@ class Papers:
 
 
 def _as_fraction(row: Any) -> str:
-    quality = row.metric in ("map", "mrr", "p@1") or row.metric.startswith("accuracy")
+    quality = row.metric in MAIN_METRICS or row.metric.startswith("accuracy")
     return f"{float(row.value) / 100:.4f}" if row.percent and quality else row.value
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep.encoded_split import EncodedTexts, offsets_of
+from answer_ranking.data_prep.vocabulary import Vocabulary
 from answer_ranking.data_prep.word_vectors.contextual import ContextualEncoder
 from answer_ranking.ranking.open_vocabulary import check_text
 
@@ -69,7 +70,7 @@ class ContextualVocabulary:
     def _encoded(self, texts: Sequence[str]) -> EncodedTexts:
         vectors = self.encoder.encode(texts)
         table = np.concatenate([np.empty((0, self.encoder.dimensions), np.float16), *vectors])
-        words = np.arange(2, 2 + len(table), dtype=np.int32)
+        words = np.arange(Vocabulary.FIRST, Vocabulary.FIRST + len(table), dtype=np.int32)
         return EncodedTexts(words, offsets_of(list(map(len, vectors))), table)
 
     def tokens(self, texts: Sequence[str]) -> list[list[str]]:

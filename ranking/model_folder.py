@@ -12,7 +12,6 @@ from zipfile import ZipFile
 
 import numpy as np
 
-from answer_ranking.base.command import printable
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_path, atomic_write, refuse_links, remove_leftovers
 from answer_ranking.models.catalogue import CATALOGUE, recognise
@@ -231,5 +230,5 @@ def reading(path: Path) -> Iterator[None]:
         raise
     # A damaged file makes Keras, HDF5 and TensorFlow raise almost anything.
     except Exception as error:
-        what = printable(" ".join(str(error).split()))
+        what = " ".join(str(error).split())
         raise UserError(f"{path} cannot be read ({what:.300}). Train the model again.") from error

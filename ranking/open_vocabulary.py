@@ -125,7 +125,7 @@ class OpenVocabulary:
     @property
     def words(self) -> list[str]:
         """All words that have a number, those of number 2 and more, in their order."""
-        return self._words[2:]
+        return self._words[Vocabulary.FIRST :]
 
     def tokens(self, texts: Sequence[str]) -> list[list[str]]:
         """Split texts into the words that an explanation shows."""
@@ -203,8 +203,8 @@ class OpenVocabulary:
                 self._meant_numbers.clear()
             number = self._meant_numbers.get(word)
             if number is None:
-                place = meant_word(word, self._vocabulary.words[2:])
-                number = Vocabulary.UNKNOWN if place is None else place + 2
+                place = meant_word(word, self._vocabulary.known_words)
+                number = Vocabulary.UNKNOWN if place is None else place + Vocabulary.FIRST
                 self._meant_numbers[word] = number
             if number != Vocabulary.UNKNOWN:
                 meant[word] = number
@@ -231,8 +231,9 @@ class OpenVocabulary:
 
     def _read(self, wanted: list[str]) -> tuple[np.ndarray, np.ndarray]:
         """Read the vectors of words, float32 (words, n), and which are known, bool (words,)."""
-        old = [] if self._compared else self._vocabulary.words[2 : 2 + _COMPARED]
-        numbers = np.arange(2, 2 + len(old))
+        first = Vocabulary.FIRST
+        old = [] if self._compared else self._vocabulary.known_words[:_COMPARED]
+        numbers = np.arange(first, first + len(old))
         beyond = "words that its training did not have are all the same to the ranker"
         try:
             read = load_word_vectors(
@@ -246,7 +247,7 @@ class OpenVocabulary:
             self.sources = ()
             return np.empty((len(wanted), 0), np.float32), np.zeros(len(wanted), bool)
         self._compared = True
-        return read.matrix[2 + len(old) :], read.known[2 + len(old) :]
+        return read.matrix[first + len(old) :], read.known[first + len(old) :]
 
 
 def check_text(number: int, text: object) -> None:

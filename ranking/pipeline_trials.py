@@ -14,6 +14,7 @@ from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.refusals import Questions, Refusals, measure_refusals
 from answer_ranking.ranking.search.first_stages import Entry, entries_of, parts_of
 from answer_ranking.ranking.search.first_stages.fusion import FUSED, Fusion, Part
+from answer_ranking.ranking.search.first_stages.protocol import Searcher
 from answer_ranking.ranking.search.index import AnswerIndex
 from answer_ranking.ranking.search.results import Candidates, Results
 
@@ -150,7 +151,7 @@ def _place(pipeline: Pipeline, entry: Entry) -> _Place:
     return (pipeline.model, ("answer",)) if entry.needs_model else ("", pipeline.search)
 
 
-class _Found:
+class _Found(Searcher):
     """What a first stage has found for some questions, in the place of its searcher."""
 
     def __init__(self, questions: Sequence[str], results: Results):
@@ -162,9 +163,6 @@ class _Found:
     def search(self, questions: Sequence[str], k: int, keep: np.ndarray | None) -> Candidates:
         rows, scores = [each[:k] for each in self._rows], [each[:k] for each in self._scores]
         return Candidates(rows, scores, np.zeros(len(questions), bool))
-
-    def facts(self, questions: Sequence[str]) -> dict[str, np.ndarray]:
-        return {}
 
 
 def _reranked(ranker: Ranker, question: str, texts: Sequence[str]) -> list[str]:

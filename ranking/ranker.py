@@ -129,7 +129,7 @@ class Ranker:
 
     def _make_tokenizer(self) -> Tokenizer | WordPieces:
         if self._reads_pieces:
-            return WordPieces(self.vocabulary.words[2:], self._tokens["lowercase"])
+            return WordPieces(self.vocabulary.known_words, self._tokens["lowercase"])
         return Tokenizer(pretokenised=False, **self._tokens)
 
     def _opened(
@@ -294,7 +294,7 @@ class Ranker:
         A process that is killed while it saves leaves the model that was there, or the new one.
         """
         folder = Path(folder)
-        facts = {"words": self.vocabulary.words[2:], **self._tokens, "name": self.name, "kind": self.kind}
+        facts = {"words": self.vocabulary.known_words, **self._tokens, "name": self.name, "kind": self.kind}
         if self.vectors:
             home = self.open_vocabulary.embeddings_home
             facts["vectors"] = [path for each in self.vectors for path in by_whole_path(each, home)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from answer_ranking.base.command import printable
+from answer_ranking.base.errors import escaped
 from answer_ranking.data_prep import Dataset, EncodedSplit
 from answer_ranking.evaluation import (
     holm_correction,
@@ -19,7 +19,7 @@ from answer_ranking.evaluation import (
     summarise,
 )
 from answer_ranking.evaluation.comparisons import SIGNIFICANT
-from answer_ranking.evaluation.metrics import scores_as_trec_eval_reads, tie_order
+from answer_ranking.evaluation.metrics import MAIN_METRICS, scores_as_trec_eval_reads, tie_order
 from answer_ranking.evaluation.rules import measure_rules, rule_scores
 from answer_ranking.evaluation.tables import METRIC_TITLES, text_table
 from answer_ranking.ranking.pipelines import PipelineComparison
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 RIVALS = ("BM25", "WO")
 """The rules against which a ranker is tested."""
-_METRICS = ("map", "mrr", "p@1")
 _TIE_SEEDS = 20
 _TERMS = (
     "MAP: mean average precision, 1 where all correct answers come first. MRR: mean of 1 / the place of the "
@@ -109,8 +108,8 @@ class RuleComparison:
         rows = []
         for name, frame in self.measured.items():
             means = summarise(frame, "answerable")
-            rows.append([name, *(f"{means[metric]:.3f}" for metric in _METRICS), p_values.get(name, "")])
-        return ["test", *(METRIC_TITLES[metric] for metric in _METRICS), f"p ({self.model})"], rows
+            rows.append([name, *(f"{means[metric]:.3f}" for metric in MAIN_METRICS), p_values.get(name, "")])
+        return ["test", *(METRIC_TITLES[metric] for metric in MAIN_METRICS), f"p ({self.model})"], rows
 
 
 def compare_with_rules(
@@ -160,7 +159,7 @@ def print_comparison(comparison: RuleComparison, examples: int) -> None:
 
 
 def _one_line(text: str) -> str:
-    return printable(" ".join(text.split()))
+    return escaped(" ".join(text.split()))
 
 
 def html_report(

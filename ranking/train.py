@@ -2,10 +2,10 @@
 
 import csv
 import json
-import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -14,11 +14,12 @@ import pandas as pd
 
 from answer_ranking import engine
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import atomic_write, remove_leftovers
+from answer_ranking.base.files import atomic_write, remove_leftovers, slug
 from answer_ranking.data_prep import Dataset, load_table
 from answer_ranking.data_prep.dataset import OWN_TABLES
 from answer_ranking.data_prep.english import NOT_ENGLISH, know_english_alone, looks_english
 from answer_ranking.data_prep.own_tables import split_by_question, write_csv
+from answer_ranking.data_prep.table_files import SUFFIXES
 from answer_ranking.data_prep.tables import same_text
 from answer_ranking.engine import Seed, TrainingData, TrainingRun, encode, options_of, training_key
 from answer_ranking.evaluation.records import environment, package_versions
@@ -95,7 +96,7 @@ def train_ranker(
     key = _key(data, chosen)
     folder = Path(chosen.output) / f"{dataset.description.name}_{chosen.model}" / key
     run = TrainingRun(folder, key, chosen.name, data)
-    _train_seeds(run, chosen)
+    run.train_each(range(chosen.seeds), partial(_train_seed, chosen, data))
     ranker = _saved(run, chosen, folder)
     trained = _compared(run, ranker, chosen, folder, is_faq)
     trained.result.update(remarks=said, command=_command(given, chosen))
@@ -107,7 +108,7 @@ def train_ranker(
 
 def _saved(run: TrainingRun, options: TrainOptions, folder: Path) -> Ranker:
     ranker = Ranker.of_training(run.model, options.entry.name, run.data, run.data.word_vectors.name)
-    for each in (folder, folder / "model", folder / "split"):
+    for each in (folder, folder / "split"):
         remove_leftovers(each)
     ranker.save(folder / "model")
     return ranker
@@ -133,14 +134,6 @@ def _key(data: TrainingData, options: TrainOptions) -> str:
     """Name a training by the options on which it depends, and its data."""
     matters = ("model", "in_order", "epochs", "learning_rate", "batch_size", "lowercase")
     return training_key({name: getattr(options, name) for name in matters}, data)
-
-
-def _train_seeds(run: TrainingRun, options: TrainOptions) -> None:
-    """Train all seeds; one that another process has trained is only scored here."""
-    for number in range(options.seeds):
-        with run.seed(number) as seed:
-            model, fitted = _train_seed(options, run.data, seed)
-        run.keep(seed, model, fitted)
 
 
 def _train_seed(options: TrainOptions, data: TrainingData, seed: Seed) -> "tuple[keras.Model, FitResult]":
@@ -337,7 +330,5 @@ def remarks(dataset: Dataset) -> list[str]:
 
 def table_name(path: str | Path | None) -> str:
     """Name a table for folders: "my-faq" for "texts/My FAQ.csv.gz"."""
-    suffix = re.compile(r"\.(csv|tsv|jsonl|xlsx|parquet)(\.gz)?$", re.IGNORECASE)
-    stem = suffix.sub("", Path(path or "table").name)
-    cleaned = "".join(c if c.isalnum() or c in "+.-" else "-" for c in stem.lower())
-    return re.sub("-+", "-", cleaned).strip("-") or "table"
+    name = Path(Path(path or "table").name.lower().removesuffix(".gz"))
+    return slug(name.stem if name.suffix in SUFFIXES else name.name) or "table"

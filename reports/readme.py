@@ -7,13 +7,13 @@ import pandas as pd
 
 from answer_ranking.evaluation.comparisons import main_record
 from answer_ranking.evaluation.figures import best_trade_offs
+from answer_ranking.evaluation.metrics import PRINTED_METRICS
 from answer_ranking.evaluation.papers import Papers
 from answer_ranking.evaluation.records import ResultRecord
 from answer_ranking.evaluation.tables import METRIC_TITLES, decimals_of, format_measured
 from answer_ranking.reports.pages import render
 from answer_ranking.reports.studies.claims import ClaimResult, count_verdicts
 
-METRICS = ("map", "mrr")
 BAG_OF_WORDS = "HyperQA"
 """The paper's model that sums word vectors, as tables name it."""
 
@@ -93,7 +93,7 @@ def _main_table(main: Sequence[tuple[str, ResultRecord]], papers: Papers) -> pd.
     for title, record in main:
         printed, ours = papers.printed_row(record)[1], papers.comparable_metrics(record)
         row = {"paper / ours": title}
-        for metric in METRICS:
+        for metric in PRINTED_METRICS:
             value = printed.get(metric, "–")
             measured = format_measured(ours[metric], decimals=max(decimals_of(value), 3))
             row[METRIC_TITLES[metric]] = f"{value} / {measured}"

@@ -279,8 +279,8 @@ def main(config: Config) -> None:
         "trials": every,
         "chosen": chosen,
         "size": {
-            "words": len(ranker.vocabulary) - 2,
-            "parameters": int(sum(np.prod(each.shape) for each in best.model.trainable_variables)),
+            "words": len(ranker.vocabulary.known_words),
+            "parameters": best.parameters,
             "bytes": sum((folder / file).stat().st_size for file in ("ranker.keras", "vocabulary.json")),
         },
         "largest_difference": float(difference),

@@ -8,7 +8,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from answer_ranking.training.answerable_pointwise import AnswerablePointwise
     from answer_ranking.training.callbacks import NormTracker, SlantedTriangularRate
     from answer_ranking.training.fitting import FitResult, TrainingDivergedError, fit
     from answer_ranking.training.hardest_negative import HardestNegative
@@ -26,12 +25,11 @@ if TYPE_CHECKING:
     )
     from answer_ranking.training.pairwise import Pairwise
     from answer_ranking.training.pairwise_together import PairwiseTogether
-    from answer_ranking.training.pointwise import Pointwise
+    from answer_ranking.training.pointwise import AnswerablePointwise, Pointwise
     from answer_ranking.training.riemannian import RiemannianOptimizer
     from answer_ranking.training.scoring import make_scorer, score
 
 _NAMES = {
-    "answerable_pointwise": "AnswerablePointwise",
     "callbacks": "NormTracker SlantedTriangularRate",
     "fitting": "FitResult TrainingDivergedError fit",
     "hardest_negative": "HardestNegative",
@@ -41,7 +39,7 @@ _NAMES = {
     "PairwiseOptions PairwiseTogetherOptions PointwiseOptions",
     "pairwise": "Pairwise",
     "pairwise_together": "PairwiseTogether",
-    "pointwise": "Pointwise",
+    "pointwise": "AnswerablePointwise Pointwise",
     "riemannian": "RiemannianOptimizer",
     "scoring": "make_scorer score",
 }

@@ -2,14 +2,16 @@
 
 import os
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 if TYPE_CHECKING:
+    from answer_ranking.data_prep import EncodedSplit
     from answer_ranking.training.ranker_trainer import RankerTrainer
 
 
@@ -19,22 +21,34 @@ NO_PAIRS = (
 )
 
 
-class TrainingMethod(Protocol):
-    """A method of training: its data, options, batches and loss, for any ranker."""
+class TrainingMethod(ABC):
+    """A method of training: its data, options, batches and loss, for any ranker.
 
-    options: Any
+    An epoch takes `n_items` items, `options.batch_size` in a batch.
+    """
+
     order_seed: int | None = None
     callbacks: Sequence[keras.callbacks.Callback] = ()
 
+    def __init__(self, split: "EncodedSplit", options: Any, seed: int, n_items: int):
+        self.split = split
+        self.options = options
+        self.seed = seed
+        self.n_items = n_items
+
     def __len__(self) -> int:
         """Count the batches of an epoch."""
+        return -(-self.n_items // self.options.batch_size)
 
+    @abstractmethod
     def trainer(self, ranker: keras.Model) -> "RankerTrainer":
         """Return what computes the training step for a ranker."""
 
+    @abstractmethod
     def signature(self, trainer: "RankerTrainer") -> dict[str, tf.TensorSpec]:
         """Return types and shapes of a batch's arrays."""
 
+    @abstractmethod
     def batches(self, trainer: "RankerTrainer", epoch: int) -> Iterator[dict[str, np.ndarray]]:
         """Make the batches of an epoch, which depend on seed and epoch."""
 

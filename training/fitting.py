@@ -18,6 +18,7 @@ from answer_ranking.base.errors import TrainingDivergedError, UserError
 from answer_ranking.base.files import atomic_write
 from answer_ranking.data_prep import EncodedSplit
 from answer_ranking.evaluation import measure
+from answer_ranking.models.sizes import n_trained
 from answer_ranking.training.batch_stream import BatchStream, TrainingMethod
 from answer_ranking.training.options import FitOptions
 from answer_ranking.training.scoring import make_scorer
@@ -131,8 +132,7 @@ def _steps_of_a_call(ranker: keras.Model, n_batches: int) -> int:
 
     With a large model an interruption and the progress line need not wait for 32 steps.
     """
-    trained = sum(math.prod(variable.shape) for variable in ranker.trainable_variables)
-    return 1 if trained > _LARGE else min(n_batches, 32)
+    return 1 if n_trained(ranker) > _LARGE else min(n_batches, 32)
 
 
 def _measurement(

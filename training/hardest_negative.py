@@ -47,23 +47,18 @@ class HardestNegative(TrainingMethod):
     """
 
     def __init__(self, split: EncodedSplit, options: HardestNegativeOptions, seed: int = 0):
-        self.split = split
-        self.options = options
-        self.seed = seed
         self.sampler = AnswerSampler(
             split, options.sampled_negatives, options.negatives_from, options.share_negatives
         )
+        super().__init__(split, options, seed, len(self.sampler))
         # Epochs count from 1 in the paper and from 0 here.
         rate = keras.callbacks.LearningRateScheduler(lambda epoch: options.learning_rate / (epoch + 1))
         self.callbacks = [rate] if options.learning_rate_decay else []
 
-    def __len__(self) -> int:
-        return -(-len(self.sampler) // self.options.batch_size)
-
     def trainer(self, ranker: keras.Model) -> "HardestNegativeTrainer":
         return HardestNegativeTrainer(ranker, self.options)
 
-    def signature(self, trainer: "HardestNegativeTrainer | None" = None) -> dict[str, tf.TensorSpec]:
+    def signature(self, trainer: "HardestNegativeTrainer") -> dict[str, tf.TensorSpec]:
         """Return types and shapes of a batch's arrays.
 
         ```
@@ -83,9 +78,7 @@ class HardestNegative(TrainingMethod):
         weight = {"weight": tf.TensorSpec((None,), tf.float32)}
         return dict.fromkeys(matrices, _MATRIX) | dict.fromkeys(rows, _ROW) | weight
 
-    def batches(
-        self, trainer: "HardestNegativeTrainer | None" = None, epoch: int = 0
-    ) -> Iterator[dict[str, np.ndarray]]:
+    def batches(self, trainer: "HardestNegativeTrainer", epoch: int) -> Iterator[dict[str, np.ndarray]]:
         order = np.random.default_rng([self.seed, epoch]).permutation(len(self.sampler))
         for number, start in enumerate(range(0, len(order), self.options.batch_size)):
             pairs = order[start : start + self.options.batch_size]

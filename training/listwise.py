@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from answer_ranking.data_prep import EncodedSplit, UserError
+from answer_ranking.data_prep import EncodedSplit, UserError, Vocabulary
 from answer_ranking.training.batch_stream import NO_PAIRS, TrainingMethod, batches_of_like_length
 from answer_ranking.training.callbacks import SlantedTriangularRate
 from answer_ranking.training.options import ListwiseOptions
@@ -15,7 +15,6 @@ from answer_ranking.training.ranker_trainer import RankerTrainer
 
 # Questions of so many batches are sorted together by their longest text, then by their candidates' number.
 _WINDOW, _STRIP = 32, 4
-_UNKNOWN_WORD = 1
 
 
 class Listwise(TrainingMethod):
@@ -53,12 +52,10 @@ class Listwise(TrainingMethod):
     ):
         if not split.counts_under("clean").any():
             raise UserError(NO_PAIRS)
-        self.split = split
-        self.options = options
-        self.seed = seed
+        self.questions = np.flatnonzero(split.counts_under("answerable"))
+        super().__init__(split, options, seed, len(self.questions))
         self.order_seed = order_seed
         self.callbacks = (SlantedTriangularRate(options.learning_rate),)
-        self.questions = np.flatnonzero(split.counts_under("answerable"))
         rows = list_rows(split, order_seed)
         self.lists = [self._cut(rows[i]) for i in self.questions]
 
@@ -70,9 +67,6 @@ class Listwise(TrainingMethod):
         places = np.argsort(-self.split.labels[rows], kind="stable")[:limit]
         return rows[np.sort(places)]
 
-    def __len__(self) -> int:
-        return -(-len(self.questions) // self.options.batch_size)
-
     def trainer(self, ranker: keras.Model) -> "ListwiseTrainer":
         if "answers" not in [x.name for x in ranker.inputs]:
             raise UserError(
@@ -81,7 +75,7 @@ class Listwise(TrainingMethod):
             )
         return ListwiseTrainer(ranker, self.options)
 
-    def signature(self, trainer: "ListwiseTrainer | None" = None) -> dict[str, tf.TensorSpec]:
+    def signature(self, trainer: "ListwiseTrainer") -> dict[str, tf.TensorSpec]:
         return {
             "question": tf.TensorSpec((None, None), tf.int32),
             "answers": tf.TensorSpec((None, None, None), tf.int32),
@@ -89,9 +83,7 @@ class Listwise(TrainingMethod):
             "weight": tf.TensorSpec((None,), tf.float32),
         }
 
-    def batches(
-        self, trainer: "ListwiseTrainer | None" = None, epoch: int = 0
-    ) -> Iterator[dict[str, np.ndarray]]:
+    def batches(self, trainer: "ListwiseTrainer", epoch: int) -> Iterator[dict[str, np.ndarray]]:
         rng, lengths = np.random.default_rng([self.seed, epoch]), self.split.candidates.lengths
         counts, longest = list_sizes(self.lists, lengths)
         sortings = ((longest, _WINDOW), (counts, _STRIP))
@@ -157,7 +149,7 @@ def padded_lists(split: EncodedSplit, lists: Sequence[np.ndarray]) -> np.ndarray
     A candidate without a word becomes one unknown word, since padding alone is no candidate.
     """
     texts = split.candidates.padded(np.concatenate(lists))
-    texts[texts[:, 0] == 0, 0] = _UNKNOWN_WORD
+    texts[texts[:, 0] == 0, 0] = Vocabulary.UNKNOWN
     real = real_candidates(lists)
     block = np.zeros((*real.shape, texts.shape[1]), np.int32)
     block[real] = texts

@@ -39,11 +39,8 @@ class ListwiseApart(TrainingMethod):
         self.questions = np.flatnonzero(split.counts_under("clean"))
         if not len(self.questions):
             raise UserError(NO_PAIRS)
-        self.split, self.options, self.seed = split, options, seed
+        super().__init__(split, options, seed, len(self.questions))
         self.callbacks = (SlantedTriangularRate(options.learning_rate),)
-
-    def __len__(self) -> int:
-        return -(-len(self.questions) // self.options.batch_size)
 
     def trainer(self, ranker: keras.Model) -> "ListwiseApartTrainer":
         return ListwiseApartTrainer(ranker, self.options)

@@ -49,13 +49,8 @@ class Pairwise(TrainingMethod):
     """
 
     def __init__(self, split: EncodedSplit, options: PairwiseOptions, seed: int = 0):
-        self.split = split
-        self.options = options
-        self.seed = seed
         self.sampler = NegativeSampler(split, options, seed)
-
-    def __len__(self) -> int:
-        return -(-len(self.sampler.questions) // self.options.batch_size)
+        super().__init__(split, options, seed, len(self.sampler.questions))
 
     def trainer(self, ranker: keras.Model) -> "PairwiseTrainer":
         return PairwiseTrainer(ranker, self.options)

@@ -46,31 +46,25 @@ class PairwiseTogether(TrainingMethod):
     """
 
     def __init__(self, split: EncodedSplit, options: PairwiseTogetherOptions, seed: int = 0):
-        self.split = split.keep_questions(split.counts_under("clean"))
-        if self.split.n_questions == 0:
+        split = split.keep_questions(split.counts_under("clean"))
+        if split.n_questions == 0:
             raise UserError(NO_PAIRS)
-        self.options = options
-        self.seed = seed
-        self.correct = np.flatnonzero(self.split.labels == 1)
-        self.hardest = HardestWrong(self.split, options.negatives_by, options.negatives)
-
-    def __len__(self) -> int:
-        return -(-len(self.correct) // self.options.batch_size)
+        self.correct = np.flatnonzero(split.labels == 1)
+        super().__init__(split, options, seed, len(self.correct))
+        self.hardest = HardestWrong(split, options.negatives_by, options.negatives)
 
     def trainer(self, ranker: keras.Model) -> "PairwiseTogetherTrainer":
         check_reads_pairs(ranker, self.split)
         return PairwiseTogetherTrainer(ranker, self.options)
 
-    def signature(self, trainer: "PairwiseTogetherTrainer | None" = None) -> dict[str, tf.TensorSpec]:
+    def signature(self, trainer: "PairwiseTogetherTrainer") -> dict[str, tf.TensorSpec]:
         pair = {
             "correct": tf.TensorSpec((None,), tf.int32),
             "weight": tf.TensorSpec((None,), tf.float32),
         }
         return pair_signature(self.split) | pair
 
-    def batches(
-        self, trainer: "PairwiseTogetherTrainer | None" = None, epoch: int = 0
-    ) -> Iterator[dict[str, np.ndarray]]:
+    def batches(self, trainer: "PairwiseTogetherTrainer", epoch: int) -> Iterator[dict[str, np.ndarray]]:
         rng = np.random.default_rng([self.seed, epoch])
         drawn = self.draw(rng, self.hardest.scores(trainer))
         lengths = self.split.candidates.lengths

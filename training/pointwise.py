@@ -8,7 +8,8 @@ import tensorflow as tf
 
 from answer_ranking.data_prep import EncodedSplit, UserError
 from answer_ranking.training.batch_stream import TrainingMethod, batches_of_like_length
-from answer_ranking.training.options import PointwiseOptions
+from answer_ranking.training.callbacks import SlantedTriangularRate
+from answer_ranking.training.options import AnswerablePointwiseOptions, PointwiseOptions
 from answer_ranking.training.ranker_trainer import RankerTrainer
 
 # How many batches are sorted by length together.
@@ -41,24 +42,17 @@ class Pointwise(TrainingMethod):
                 "the training answers are all correct or all wrong: there is nothing to train on. Check the "
                 "labels of the training table."
             )
-        self.split = split
-        self.options = options
-        self.seed = seed
-
-    def __len__(self) -> int:
-        return -(-self.split.n_rows // self.options.batch_size)
+        super().__init__(split, options, seed, split.n_rows)
 
     def trainer(self, ranker: keras.Model) -> "PointwiseTrainer":
         check_reads_pairs(ranker, self.split)
         return PointwiseTrainer(ranker, self.options)
 
-    def signature(self, trainer: "PointwiseTrainer | None" = None) -> dict[str, tf.TensorSpec]:
+    def signature(self, trainer: "PointwiseTrainer") -> dict[str, tf.TensorSpec]:
         row = tf.TensorSpec((None,), tf.float32)
         return pair_signature(self.split) | {"label": row, "weight": row}
 
-    def batches(
-        self, trainer: "PointwiseTrainer | None" = None, epoch: int = 0
-    ) -> Iterator[dict[str, np.ndarray]]:
+    def batches(self, trainer: "PointwiseTrainer", epoch: int) -> Iterator[dict[str, np.ndarray]]:
         split, rng = self.split, np.random.default_rng([self.seed, epoch])
         sorting = (split.candidates.lengths, _WINDOW)
         for rows in batches_of_like_length(rng, self.options.batch_size, sorting):
@@ -67,6 +61,32 @@ class Pointwise(TrainingMethod):
                 "label": split.labels[rows].astype(np.float32),
                 "weight": np.full(len(rows), 1 / len(rows), np.float32),
             }
+
+
+class AnswerablePointwise(Pointwise):
+    """Trains as `Pointwise`, on the questions with a correct answer, at a slanted triangular rate.
+
+    [Cosinet](https://aclanthology.org/2020.coling-main.457) removes the other questions (section 4.1).
+    `learning_rate` is the highest rate, see `SlantedTriangularRate`.
+
+    Args:
+        split: the training pairs.
+        options: the options.
+        seed: seeds the order; the ranker's initial weights and dropout have their own seed.
+
+    Raises:
+        UserError: the labels are all the same.
+
+    Example:
+        >>> method = AnswerablePointwise(data.train, AnswerablePointwiseOptions())  # doctest: +SKIP
+        >>> fit(cosinet(vectors), method, dev=data.dev)  # doctest: +SKIP
+    """
+
+    def __init__(self, split: EncodedSplit, options: AnswerablePointwiseOptions, seed: int = 0):
+        if options.answerable_only:
+            split = split.keep_questions(split.counts_under("answerable"))
+        super().__init__(split, options, seed)
+        self.callbacks = (SlantedTriangularRate(options.learning_rate),)
 
 
 class PointwiseTrainer(RankerTrainer):
@@ -83,7 +103,7 @@ def check_reads_pairs(ranker: keras.Model, split: EncodedSplit) -> None:
     if not inputs <= {"question", "answer", "features"}:
         raise UserError(f"{ranker.name} reads a list of answers: train it with Listwise.")
     if "features" in inputs and split.features is None:
-        raise ValueError("the ranker has the input `features`. Received: training pairs without features")
+        raise ValueError("the ranker has the input `features`. Received: a split without features")
 
 
 def pair_signature(split: EncodedSplit) -> dict[str, tf.TensorSpec]:

@@ -12,6 +12,7 @@ from answer_ranking.data_prep.encoded_split import chunks
 from answer_ranking.models.encodings import encoding_of
 from answer_ranking.training.listwise import list_rows, list_sizes, padded_lists, real_candidates
 from answer_ranking.training.options import NegativesBy
+from answer_ranking.training.pointwise import check_reads_pairs, pair_arrays
 from answer_ranking.training.shared_texts import SharedTextScorer
 
 # How much is scored at a time, which bounds the memory.
@@ -123,9 +124,8 @@ class PairScorer:
     """Scores pairs, those of like length together."""
 
     def __init__(self, ranker: keras.Model, split: EncodedSplit):
+        check_reads_pairs(ranker, split)
         names = _input_names(ranker)
-        if "features" in names and split.features is None:
-            raise ValueError("the ranker has the input `features`. Received: a split without features")
         lengths = np.maximum(split.candidates.lengths, 1)
         order = np.argsort(lengths, kind="stable")
         lengths, owner = lengths[order], split.question_of_row[order]
@@ -139,12 +139,7 @@ class PairScorer:
         self._n_rows, self._chunks = split.n_rows, []
         for chunk in chunks(len(order), _WORDS_PER_CHUNK, words):
             rows = order[chunk]
-            arrays = {
-                "question": split.questions.padded(owner[chunk]),
-                "answer": split.candidates.padded(rows),
-            }
-            if split.features is not None:
-                arrays["features"] = split.features[rows]
+            arrays = pair_arrays(split, rows)
             self._chunks.append((rows, [arrays[name] for name in names]))
         self._score = _traced(ranker)
 

@@ -22,7 +22,9 @@ from answer_ranking.data_prep.encoded_split import (
 )
 from answer_ranking.data_prep.vocabulary import Vocabulary
 from answer_ranking.data_prep.word_vectors.encoder_folder import (
+    WEIGHTS,
     BertConfig,
+    encoder_name,
     find_encoder,
     is_encoder,
     read_encoder,
@@ -35,7 +37,6 @@ from answer_ranking.data_prep.word_vectors.word_pieces import WordPieces
 _FORMAT = 1
 _TEXTS_AT_ONCE = 2048  # Sorted by length together, and kept together.
 _PIECES_AT_ONCE = 2048  # Of a batch, padding included.
-_FIRST = 2  # The number of the first token: 0 is padding, and 1 unknown.
 
 
 class Bert:
@@ -82,13 +83,13 @@ class TokenVectors:
 
     def __init__(self, stored: np.ndarray, rows: np.ndarray | None = None, identity: str = ""):
         self.stored, self.rows, self.identity = stored, rows, identity
-        self.shape = (_FIRST + len(stored if rows is None else rows), stored.shape[1])
+        self.shape = (Vocabulary.FIRST + len(stored if rows is None else rows), stored.shape[1])
 
     def take(self, numbers: np.ndarray) -> np.ndarray:
         """Read the vectors of some tokens, float32 (k, n)."""
         vectors = np.zeros((len(numbers), self.shape[1]), np.float32)
-        tokens = np.flatnonzero(numbers >= _FIRST)
-        places = numbers[tokens] - _FIRST
+        tokens = np.flatnonzero(numbers >= Vocabulary.FIRST)
+        places = numbers[tokens] - Vocabulary.FIRST
         vectors[tokens] = self.stored[places if self.rows is None else self.rows[places]]
         return vectors
 
@@ -118,9 +119,9 @@ class ContextualEncoder:
 
     def __init__(self, source: str, embeddings_home: str | Path | None = None):
         folder = find_encoder(source, embeddings_home)
-        self.source, self.name = source, Path(source.partition("@")[0]).name
+        self.source, self.name = source, encoder_name(source)
         self._files = read_encoder(folder, source)
-        self.sha256 = self._files.hashes["model.safetensors"]
+        self.sha256 = self._files.hashes[WEIGHTS]
         self.dimensions = self._files.config.hidden
         self._pieces = WordPieces(self._files.pieces, self._files.lowercase)
         facts = [_FORMAT, sorted(self._files.hashes.items()), repr(self._files.config), self._files.lowercase]
@@ -159,7 +160,7 @@ class ContextualEncoder:
         digest = hashlib.sha256(self.key.encode())
         for text in texts:
             digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
-        words = np.arange(_FIRST, _FIRST + offsets[-1], dtype=np.int32)
+        words = np.arange(Vocabulary.FIRST, Vocabulary.FIRST + offsets[-1], dtype=np.int32)
         return EncodedTexts(words, offsets), TokenVectors(found.vectors, rows, digest.hexdigest())
 
     def _windows(self, text: str) -> list[np.ndarray]:

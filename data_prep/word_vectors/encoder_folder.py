@@ -13,6 +13,7 @@ import numpy as np
 
 from answer_ranking.base.errors import UserError, damaged
 from answer_ranking.base.files import decode_text, homes, read_content
+from answer_ranking.data_prep.vocabulary import Vocabulary
 from answer_ranking.data_prep.word_vectors.files import SOURCES
 from answer_ranking.data_prep.word_vectors.safetensors import read_header, read_tensor
 
@@ -46,7 +47,6 @@ PUBLISHED = {
 # A repository of Hugging Face's hub with a commit: what is trained today must be found again tomorrow.
 ON_HUB = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)@(?P<revision>[0-9a-f]{40})")
 """The name of an encoder on the hub, OWNER/NAME@COMMIT."""
-_CHUNK = 1 << 20
 
 
 def is_encoder(source: str, embeddings_home: str | Path | None = None) -> bool:
@@ -60,6 +60,16 @@ def is_encoder(source: str, embeddings_home: str | Path | None = None) -> bool:
         return False  # whatever folders there are
     known = source in PUBLISHED or ON_HUB.fullmatch(source) is not None
     return known or any(path.is_dir() for path in _places(source, embeddings_home))
+
+
+def encoder_name(source: str) -> str:
+    """Name an encoder as results do: without its folder, owner and commit.
+
+    Example:
+        >>> encoder_name("models/minilm"), encoder_name(f"owner/name@{'0' * 40}")
+        ('minilm', 'name')
+    """
+    return Path(source.partition("@")[0]).name
 
 
 def is_on_this_machine(name: str, embeddings_home: str | Path | None = None) -> bool:
@@ -250,7 +260,7 @@ class EncoderFiles:
     @property
     def shape(self) -> tuple[int, int]:
         """The sizes of a table of the pieces, numbered as a `Vocabulary` numbers them."""
-        return 2 + self.config.pieces, self.config.hidden
+        return Vocabulary.FIRST + self.config.pieces, self.config.hidden
 
     @property
     def identity(self) -> str:
@@ -299,11 +309,8 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 
 def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _read_weights(path: Path, config: BertConfig) -> dict[str, np.ndarray]:

@@ -7,13 +7,13 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from answer_ranking.data_prep.vocabulary import Vocabulary
 from answer_ranking.data_prep.word_vectors.bert_states import BertStates
 from answer_ranking.data_prep.word_vectors.encoder_folder import BertConfig
 from answer_ranking.layers import MaskedMean
 from answer_ranking.layers.common import check_option
 
 POOLINGS = ("cls", "mean")
-_UNKNOWN, _FIRST = 1, 2  # numbers of a `Vocabulary`: 0 is padding, and that of piece 0 is 2
 _SPECIAL = 3  # pieces of a pair that are no text's: [CLS], [SEP] and [SEP]
 _MOST_LAYERS = 100
 
@@ -102,7 +102,7 @@ class PairStates(keras.layers.Layer):
         place = tf.broadcast_to(tf.range(longest), (tf.size(lengths), longest))
         behind = place - of_question[:, None]  # 1 at the first [SEP]
         words = tf.where(behind > 1, _words_at(answer, behind - 2), _words_at(question, place - 1))
-        pieces = tf.where(words == _UNKNOWN, unknown, words - _FIRST)
+        pieces = tf.where(words == Vocabulary.UNKNOWN, unknown, words - Vocabulary.FIRST)
         pieces = tf.where((behind == 1) | (place >= lengths[:, None] - 1), end, pieces)
         pieces = tf.where(place == 0, begin, pieces)
         return pieces, lengths, tf.cast(behind > 1, tf.int32)

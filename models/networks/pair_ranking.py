@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import keras
-import numpy as np
 from keras import ops
 
 from answer_ranking.layers import BucketByLength
 from answer_ranking.layers.common import check_option
+from answer_ranking.models.sizes import n_trained
 
 OBJECTIVES = ("pointwise", "listwise")
 ACROSS = ("none", "rnn", "birnn", "lstm", "bilstm")
@@ -147,4 +147,4 @@ def printed_parameters(model: keras.Model) -> int:
         recurrent += [layer.forward_layer, layer.backward_layer] if both else [layer]
     gates = {keras.layers.SimpleRNN: 1, keras.layers.LSTM: 4}
     biases = sum(gates[type(layer)] * layer.units for layer in recurrent if type(layer) in gates)
-    return biases + sum(int(np.prod(variable.shape)) for variable in model.trainable_variables)
+    return biases + n_trained(model)

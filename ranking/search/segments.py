@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.data_prep.length_of_texts import MOST_TEXT, LengthOfTexts
+from answer_ranking.data_prep.length_of_texts import MOST_TEXT, LengthOfTexts, has_length
 from answer_ranking.ranking.search.manifest import FORMAT, Manifest, damaged, name_of
 
 TEXTS = "texts.parquet"
@@ -125,7 +125,7 @@ def _opened(path: Path, rows: int) -> pq.ParquetFile:
     for name in ("candidate_id", "candidate"):
         if file.schema_arrow.field(name).type != pa.string():
             raise ValueError(f"the column {name!r} is not text")
-    names = [each.name for each in file.schema_arrow if _has_length(each.type)]
+    names = [each.name for each in file.schema_arrow if has_length(each.type)]
     return pq.ParquetFile(path, metadata=file.metadata, read_dictionary=names, **options)
 
 
@@ -177,8 +177,7 @@ def _check_texts(path: Path, packed: pa.Table) -> None:
         return
     lengths = LengthOfTexts(path)
     for chunk in chunks:
-        of_each = pc.binary_length(chunk.dictionary).take(chunk.indices)
-        lengths.add(pc.sum(of_each).as_py() or 0)
+        lengths.add_texts(chunk)
 
 
 def _plain(schema: pa.Schema) -> pa.Schema:
@@ -188,10 +187,6 @@ def _plain(schema: pa.Schema) -> pa.Schema:
         packed = pa.types.is_dictionary(each.type)
         fields.append(each.with_type(each.type.value_type) if packed else each)
     return pa.schema(fields)
-
-
-def _has_length(kind: pa.DataType) -> bool:
-    return kind in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
 
 
 def of_segments(rows: np.ndarray, starts: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:

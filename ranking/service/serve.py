@@ -13,6 +13,7 @@ import uvicorn
 from threadpoolctl import threadpool_limits
 
 from answer_ranking.base.errors import UserError
+from answer_ranking.base.files import raise_file_limit
 from answer_ranking.data_prep import load_dataset
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.search.index import AnswerIndex
@@ -85,7 +86,7 @@ def serve(
         # What is loaded stays: looking through it for garbage would stop all requests for half a second.
         gc.collect()
         gc.freeze()
-        _allow_descriptors()
+        raise_file_limit(_DESCRIPTORS)
         print(f"http://{address}/ (stop with Ctrl-C)", flush=True)
         with suppress(KeyboardInterrupt):  # the way in which it is stopped
             _Server(config).run(sockets=[bound])
@@ -116,18 +117,6 @@ def _leave_processors() -> None:
     """
     threadpool_limits(max(1, (os.cpu_count() or 1) // 2))
     sys.setswitchinterval(0.0005)
-
-
-def _allow_descriptors() -> None:
-    """Raise the process's limit of descriptors, which is low on some machines, as far as it may be."""
-    try:
-        import resource
-    except ImportError:  # Windows has no such limit
-        return
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(_DESCRIPTORS, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _in_address(host: str) -> str:

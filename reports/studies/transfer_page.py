@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.evaluation.metrics import strictest
+from answer_ranking.evaluation.metrics import PRINTED_METRICS, strictest
 from answer_ranking.evaluation.records import read_studies
 from answer_ranking.evaluation.significance import holm_correction
 from answer_ranking.evaluation.tables import format_measured, text_table
@@ -126,6 +126,6 @@ def results_table(conditions: Sequence[Condition]) -> str:
     rows = []
     for each in conditions:
         factor = "–" if each["rate_factor"] is None else f"{each['rate_factor']:g}"
-        quality = [format_measured(each["metrics"][metric]) for metric in ("map", "mrr")]
+        quality = [format_measured(each["metrics"][metric]) for metric in PRINTED_METRICS]
         rows.append([each["protocol"], TITLES[each["way"]], f"{each['questions']:,}", factor, *quality])
     return text_table(["protocol", "way", "questions", "factor", "MAP", "MRR"], rows)

@@ -9,12 +9,10 @@ import pandas as pd
 from filelock import FileLock
 
 from answer_ranking.base.files import atomic_write
-from answer_ranking.evaluation.metrics import METRICS
+from answer_ranking.evaluation.metrics import METRICS, PRINTED_METRICS
 from answer_ranking.evaluation.tables import METRIC_TITLES, format_measured, text_table
 
 OK, FAIL, NO_INTERVAL, NO_RECORD = "OK", "FAIL", "no interval", "no record"
-JUDGED = ("map", "mrr")
-"""The metrics that the papers print; the others are shown."""
 
 _MADE_BY = ("created", "commit", "clean_tree", "processor")
 
@@ -44,7 +42,7 @@ class Checks:
             return NO_RECORD
         verdict = OK
         measured = self.new[path].get("metrics", {})
-        for metric in JUDGED:
+        for metric in PRINTED_METRICS:
             if metric not in measured or metric not in recorded:
                 continue
             interval = recorded[metric]["ci95"]

@@ -15,6 +15,7 @@ from answer_ranking.engine import Seed, Study, TrainingData
 from answer_ranking.engine.study import Condition, Row, as_json, outcome, read_rows
 from answer_ranking.engine.training_run import as_before, key_of
 from answer_ranking.evaluation.records import read_trials
+from answer_ranking.models.sizes import n_trained
 from answer_ranking.reproduce.experiments.options import Experiment
 from answer_ranking.reproduce.experiments.run import Run, questions_per_second, train
 
@@ -139,8 +140,7 @@ class RandomSearch:
         if len(curves) > 1:
             best = [max(curve) for curve in curves]
             found |= {"dev_map": round(statistics.fmean(best), 6), "dev_map_of_folds": best}
-        parameters = sum(int(np.prod(v.shape)) for v in model.trainable_variables)
-        return found | {"parameters": parameters}
+        return found | {"parameters": n_trained(model)}
 
     def _refuse_another(self, key: str, path: Path) -> None:
         """Refuse trials that would be drawn in another way now, or are those of other data."""

@@ -1,12 +1,12 @@
 """The run of an experiment: what it reads, its seeds and their folders, and what it leaves behind."""
 
 import json
-import re
 import shlex
 import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +14,11 @@ import pandas as pd
 
 from answer_ranking import engine
 from answer_ranking.base.command import run_command
-from answer_ranking.base.files import check_writable, remove_leftovers
-from answer_ranking.engine import TRAINED, Seed, TrainingData, TrainingRun, training_key
-from answer_ranking.engine.study_record import Extent, refuse_to_lose
+from answer_ranking.base.files import remove_leftovers, slug
+from answer_ranking.engine import TRAINED, Seed, StudyRecord, TrainingData, TrainingRun, training_key
+from answer_ranking.engine.study_record import Extent
 from answer_ranking.evaluation.environment import peak_memory
-from answer_ranking.evaluation.metrics import METRICS, over_seeds, summarise
+from answer_ranking.evaluation.metrics import MAIN_METRICS, over_seeds, summarise
 from answer_ranking.evaluation.records import (
     ResultRecord,
     load_records,
@@ -82,17 +82,12 @@ class Run(TrainingRun):
         key = training_key(experiment.configuration, data)
         words = training_words(clean_command())
         super().__init__(experiment.run.output / name / key, key, experiment.title, data, words)
-        if experiment.run.record:
-            check_writable(experiment.run.results)
-        self._refuse_to_lose_a_record()
+        check_records(experiment, data)
 
     def train_seeds(self) -> None:
         """Train every seed, and measure and keep it unless `train_only`."""
-        for number in self.seeds:
-            with self.seed(number) as seed:
-                model, fitted = train(self.experiment, self.data, seed)
-            if not self.experiment.run.train_only:
-                self.keep(seed, model, fitted)
+        train_one = partial(train, self.experiment, self.data)
+        self.train_each(self.seeds, train_one, keep=not self.experiment.run.train_only)
 
     def write(self, **further: Any) -> None:
         """Write run files, the best model, learning curves and records; print the table.
@@ -102,9 +97,8 @@ class Run(TrainingRun):
         from answer_ranking.evaluation.figures import learning_curves, save_figure
         from answer_ranking.ranking.ranker import Ranker
 
-        self._refuse_to_lose_a_record()
-        for folder in (self.folder, self.folder / "model"):
-            remove_leftovers(folder)
+        check_records(self.experiment, self.data)
+        remove_leftovers(self.folder)
         self.write_runs(self.data.dataset.description.protocols)
         name = f"{self.experiment.data.dataset}, {self.data.word_vectors.name}"
         ranker = Ranker.of_training(self.model, self.experiment.entry.name, self.data, name)
@@ -131,27 +125,6 @@ class Run(TrainingRun):
     def _tables(self, split: str) -> list[pd.DataFrame]:
         return [result.tables[split] for result in self.results.values()]
 
-    def _record_paths(self) -> dict[tuple[str, str], Path]:
-        """Name the record of every test split and protocol; a suffix tells them where there are several."""
-        protocols, options = self.data.dataset.description.protocols, self.experiment.run
-        place = (options.results, options.record) if options.record else (self.folder, "record")
-        tests = [name for name in self.data.scored_splits if name != "dev"]
-        paths = {}
-        for split in tests:
-            for protocol in protocols:
-                several = [protocol] * (len(protocols) > 1) + [split] * (split != "test")
-                paths[split, protocol] = record_path(*place, "-".join(several))
-        return paths
-
-    def _refuse_to_lose_a_record(self) -> None:
-        run = self.experiment.run
-        if not run.record:
-            return
-        subject = {"dataset": self.data.dataset.description.name}
-        extent = {"seeds": len(self.seeds), "options": {"--main"} if run.main else set()}
-        for path in self._record_paths().values():
-            refuse_to_lose(path, subject, extent, _extent_of, needed=("seeds", "metrics"))
-
     def _records(self, further: dict[str, Any]) -> dict[Path, ResultRecord]:
         dataset = self.data.dataset
         made_by = [trained_by(self.folder / f"seed-{number}") for number in self.seeds]
@@ -171,12 +144,36 @@ class Run(TrainingRun):
         codes = [(each.get("commit"), each.get("clean_tree")) for each in made_by]
         if codes[0][0] is not None and len(set(codes)) == 1:
             common["commit"], common["clean_tree"] = codes[0]
-        records = {}
-        for (split, protocol), path in self._record_paths().items():
+        records, options = {}, self.experiment.run
+        place = (options.results, options.record) if options.record else (self.folder, "record")
+        for (split, protocol), path in _record_paths(self.data, *place).items():
             rule = dataset.description.protocols[protocol]
             found = over_seeds(self._tables(split), self._tables("dev"), rule)
             records[path] = ResultRecord(**common, **found, protocol=protocol, split=split)
         return records
+
+
+def check_records(experiment: Experiment, data: TrainingData) -> None:
+    """Refuse with a UserError to lose the records that an experiment would replace, see `StudyRecord`."""
+    run = experiment.run
+    if not run.record:
+        return
+    subject = {"dataset": data.dataset.description.name}
+    extent = _extent_of({"seeds": run.seed_list, "main": run.main})
+    for path in _record_paths(data, run.results, run.record).values():
+        StudyRecord(path, subject, extent, _extent_of, needed=("seeds", "metrics"))
+
+
+def _record_paths(data: TrainingData, results: Path, name: str) -> dict[tuple[str, str], Path]:
+    """Name the record of every test split and protocol; a suffix tells them where there are several."""
+    protocols = data.dataset.description.protocols
+    tests = [split for split in data.scored_splits if split != "dev"]
+    paths = {}
+    for split in tests:
+        for protocol in protocols:
+            several = [protocol] * (len(protocols) > 1) + [split] * (split != "test")
+            paths[split, protocol] = record_path(results, name, "-".join(several))
+    return paths
 
 
 def _extent_of(record: dict[str, Any]) -> Extent:
@@ -197,8 +194,8 @@ def means_table(corner: str, tables: dict[str, list[pd.DataFrame]], rule: str) -
     rows = []
     for name, each in tables.items():
         means = pd.DataFrame([summarise(table, rule) for table in each]).mean()
-        rows.append([name, *means[list(METRICS[:3])].map("{:.4f}".format)])
-    return text_table([corner, *(METRIC_TITLES[metric] for metric in METRICS[:3])], rows)
+        rows.append([name, *means[list(MAIN_METRICS)].map("{:.4f}".format)])
+    return text_table([corner, *(METRIC_TITLES[metric] for metric in MAIN_METRICS)], rows)
 
 
 def questions_per_second(rank: Callable[[], Any], questions: int) -> float:
@@ -229,15 +226,6 @@ def facts(experiment: Experiment, data: TrainingData) -> dict[str, Any]:
         },
         "data": data.data_hash,
     }
-
-
-def slug(*parts: str) -> str:
-    """Join names to one that suits a file system, such as hyperqa_trecqa_ap-cnn."""
-    cleaned = []
-    for part in filter(None, parts):
-        words = re.sub(r"[^\w+.]|_", "-", part.lower())
-        cleaned.append(re.sub("-+", "-", words).strip("-"))
-    return "_".join(cleaned)
 
 
 def clean_command() -> str:

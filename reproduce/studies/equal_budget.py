@@ -19,12 +19,13 @@ from typing import Any
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
+from answer_ranking.base.files import slug
 from answer_ranking.base.ranges import check_range
 from answer_ranking.models.catalogue import CATALOGUE, Entry
 from answer_ranking.reproduce.experiments.data_options import data_options_of
 from answer_ranking.reproduce.experiments.options import TRIALS, Experiment, StudyOptions, parse
 from answer_ranking.reproduce.experiments.random_search import RandomSearch
-from answer_ranking.reproduce.experiments.run import Run, slug
+from answer_ranking.reproduce.experiments.run import Run, check_records
 
 SHARED = {
     "l2": (0.0, 1e-6, 1e-5, 1e-4),
@@ -114,15 +115,13 @@ def refuse_drawn(experiment: Experiment) -> None:
 def equal_budget(experiment: Experiment) -> Run | None:
     """Search the options of an experiment; with --record train and measure the best."""
     options = experiment.run
-    paper = experiment.entry.paper
     name = slug(experiment.data.dataset, experiment.data.variant or "", experiment.name)
     path = options.output / "equal_budget" / f"{name}{TRIALS}"
     if record := options.record_file:
         path = record.with_suffix(TRIALS)
     refuse_drawn(experiment)
     data = experiment.data.load()
-    if options.record:
-        Run(paper, experiment, data)  # refuses to lose a record before the search, not after it
+    check_records(experiment, data)  # before the search, not after it
     folder = options.output / "equal_budget" / slug(options.record or name)
     search = search_of(experiment)
     trials = search.run(data, path, folder)

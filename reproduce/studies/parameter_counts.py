@@ -18,6 +18,7 @@ from answer_ranking.base.command import run_command
 from answer_ranking.evaluation.papers import read_papers
 from answer_ranking.evaluation.tables import text_table
 from answer_ranking.models.catalogue import CATALOGUE, Entry
+from answer_ranking.models.sizes import n_trained
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ def _count(entry: Entry, stated: Stated) -> int:
     # The model of the features alone needs some.
     n_features = 4 if entry.reads == "features" else 0
     model = entry.build(words, entry.options(**stated.sizes), n_features=n_features)
-    return sum(int(np.prod(weight.shape)) for weight in model.trainable_weights)
+    return n_trained(model)
 
 
 def main() -> None:

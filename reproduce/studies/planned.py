@@ -27,6 +27,7 @@ import tyro
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
+from answer_ranking.base.files import slug
 from answer_ranking.data_prep.dataset import find_description
 from answer_ranking.engine import TrainingData
 from answer_ranking.evaluation.plan import Group, Plan, read_plan
@@ -35,7 +36,6 @@ from answer_ranking.models.catalogue import find_entry
 from answer_ranking.reproduce.experiments.data_options import data_options_of
 from answer_ranking.reproduce.experiments.options import RESULTS, TRIALS, Experiment, RunOptions
 from answer_ranking.reproduce.experiments.random_search import RandomSearch
-from answer_ranking.reproduce.experiments.run import slug
 
 PLAN = Path(__file__).resolve().parents[1] / "plan.toml"
 Space = dict[str, list[Any]]

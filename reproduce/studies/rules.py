@@ -26,7 +26,7 @@ import pandas as pd
 import tyro
 
 from answer_ranking.base.command import run_command
-from answer_ranking.base.files import check_writable
+from answer_ranking.base.files import check_writable, slug
 from answer_ranking.base.ranges import check_range
 from answer_ranking.data_prep import Dataset, load_dataset
 from answer_ranking.evaluation.metrics import METRICS, over_seeds, questions_that_count, summarise
@@ -37,7 +37,7 @@ from answer_ranking.ranking.contextual_vocabulary import ContextualVocabulary
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.reproduce.experiments.data_options import DataHome
 from answer_ranking.reproduce.experiments.options import RecordOptions
-from answer_ranking.reproduce.experiments.run import clean_command, questions_per_second, slug
+from answer_ranking.reproduce.experiments.run import clean_command, questions_per_second
 from answer_ranking.reproduce.presets import scores_of
 
 PRINTED = ("Random", "RR", "WO", "WO+RR")

@@ -25,11 +25,12 @@ import pandas as pd
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
+from answer_ranking.base.files import slug
 from answer_ranking.base.ranges import check_range
 from answer_ranking.engine import Seed, Study, StudyRecord, TrainingData
 from answer_ranking.engine.study import Condition
 from answer_ranking.engine.training_run import key_of, score_splits, training_key
-from answer_ranking.evaluation.metrics import mean_confidence_interval, over_seeds, strictest
+from answer_ranking.evaluation.metrics import MAIN_METRICS, mean_confidence_interval, over_seeds, strictest
 from answer_ranking.evaluation.significance import paired_randomisation_test
 from answer_ranking.models.catalogue import CATALOGUE
 from answer_ranking.reports.studies.transfer_page import SCRATCH, TRAINED_ON, UNSEEN, results_table
@@ -39,9 +40,7 @@ from answer_ranking.reproduce.experiments.options import (
     parse,
     recorded_presets,
 )
-from answer_ranking.reproduce.experiments.run import Run, facts, slug, train
-
-_METRICS = ("map", "mrr", "p@1")
+from answer_ranking.reproduce.experiments.run import Run, facts, train
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,7 +213,7 @@ def condition(rows: pd.DataFrame, data: TrainingData, protocol: str) -> dict[str
     return {
         **rows[["way", "questions", "rate_factor"]].iloc[0].to_dict(),
         "protocol": protocol,
-        "metrics": {name: found["metrics"][name] for name in _METRICS},
+        "metrics": {name: found["metrics"][name] for name in MAIN_METRICS},
         "metrics_dev": {"map": found["metrics_dev"]["map"]},
         # Means over the seeds.
         "per_question": np.mean(found["per_question"]["map"], axis=0).tolist(),

@@ -20,6 +20,7 @@ from answer_ranking.ranking import Ranker
 
 QUESTION = "Who painted the ceiling of the chapel?"
 ANSWERS = ["It rained in the city.", "A famous painter painted it over four years.", "The chapel is in Rome."]
+HOSTILE = "One\x0btwo\u202e\u2028three."
 
 
 def test_help_comes_without_heavy_imports(environment):
@@ -62,15 +63,16 @@ def test_what_the_user_can_correct_is_one_line_and_ends_with_2(
 def test_rank_from_a_shell_prints_nothing_else(shell, model, tmp_path):
     path = tmp_path / "candidates.txt"
     # A byte order mark, blank lines, Windows line ends, other separators, no line end at the end.
-    path.write_bytes(b"\xef\xbb\xbf" + "\r\n\r\n  ".join([*ANSWERS, "One\x0btwo\u2028three."]).encode())
+    path.write_bytes(b"\xef\xbb\xbf" + "\r\n\r\n  ".join([*ANSWERS, HOSTILE]).encode())
     done = shell("rank", model, QUESTION, path)
     assert done.returncode == 0 and done.stderr == ""
-    ranked = Ranker.load(model).rank(QUESTION, [*ANSWERS, "One\x0btwo\u2028three."])
+    ranked = Ranker.load(model).rank(QUESTION, [*ANSWERS, HOSTILE])
     lines = done.stdout.removesuffix("\n").split("\n")
     for line, row in zip(lines, ranked.itertuples(), strict=True):
         rank, score, text = line.split(maxsplit=2)
-        # A control character, which could command the terminal, is shown as one that was replaced.
-        assert (int(rank), text) == (row.rank, row.text.replace("\x0b", "\ufffd"))
+        # What could command the terminal, or turn its line around, is shown as an escape.
+        shown = row.text.replace("\x0b", r"\x0b").replace("\u202e", r"\u202e")
+        assert (int(rank), text) == (row.rank, shown)
         assert float(score) == pytest.approx(row.score, abs=1e-4)
 
 

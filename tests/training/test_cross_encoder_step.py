@@ -45,7 +45,7 @@ def test_a_step_s_gradient_is_that_of_the_equations(encoder, make_split, objecti
     model.get_layer("pair_states").start_from(small)
     model.get_layer("score").kernel.assign(model.get_layer("score").kernel * 30)
     method = kinds[0](split, kinds[1](batch_size=100, l2=0.0))
-    trainer, (batch,) = method.trainer(model), list(method.batches())
+    trainer, (batch,) = method.trainer(model), list(method.batches(None, 0))
     weights = [variable.value for variable in model.trainable_variables]
     tensors = {name: tf.constant(array) for name, array in batch.items()}
     losses, counts, gradients = trainer.losses_and_gradients(tensors, weights)
@@ -87,7 +87,7 @@ def changed_at(weights, config, name, place, by):
 def test_training_changes_every_weight_and_dropout_draws_anew(encoder, make_split):
     model = cross_encoder(encoder, most_pieces=12, dropout=0.2, seed=1)
     method = Pointwise(make_split(words=40), PointwiseOptions(batch_size=1000, learning_rate=1e-3))
-    trainer, (batch,) = method.trainer(model), list(method.batches())
+    trainer, (batch,) = method.trainer(model), list(method.batches(None, 0))
     pair = [batch["question"], batch["answer"]]
     drawn = [model(pair, training=True).numpy() for _ in range(2)]
     assert np.abs(drawn[0] - drawn[1]).max() > 1e-3

@@ -121,7 +121,7 @@ def test_an_answer_that_is_correct_in_one_row_is_wrong_in_none():
 
 def test_each_batch_has_a_draw_of_its_own_and_the_mean_over_its_pairs():
     split = pooled_split(4, n_questions=14, n_texts=60)
-    batches = list(way_of(split, batch_size=5, sampled_negatives=6, share_negatives=True).batches())
+    batches = list(way_of(split, batch_size=5, sampled_negatives=6, share_negatives=True).batches(None, 0))
     sizes = [len(batch["weight"]) for batch in batches]
     assert len(set(sizes)) == 2, "the last batch is to be smaller"
     drawn = set()
@@ -147,7 +147,7 @@ def way_of(split, seed=2, **options):
 
 
 def batch_of(way):
-    return next(way.batches())
+    return next(way.batches(None, 0))
 
 
 def ranker_of(name, vectors, **options):

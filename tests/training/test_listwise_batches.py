@@ -46,7 +46,7 @@ def rows_as_lists(split, i):
 def test_an_epoch_has_every_answerable_question_once_with_all_candidates_in_their_order(make_split):
     split = numbered(make_split)
     way = way_of(split, 7)
-    every = list(way.batches())
+    every = list(way.batches(None, 0))
     found = contents(every)
     assert sorted(i for i, _, _ in found) == [i for i in range(40) if i % 5 != 3]
     for i, texts, labels in found:
@@ -74,9 +74,9 @@ def test_a_cut_list_keeps_correct_answers_then_the_first_wrong_ones_in_the_list_
     make_split, order_seed
 ):
     split = numbered(make_split)
-    whole = {i: (t, y) for i, t, y in contents(way_of(split, 7, order_seed=order_seed).batches())}
+    whole = {i: (t, y) for i, t, y in contents(way_of(split, 7, order_seed=order_seed).batches(None, 0))}
     cut = way_of(split, 7, order_seed=order_seed, max_candidates=3)
-    for i, texts, labels in contents(cut.batches()):
+    for i, texts, labels in contents(cut.batches(None, 0)):
         all_texts, all_labels = whole[i]
         correct = [j for j, y in enumerate(all_labels) if y > 0][:3]
         wrong = [j for j, y in enumerate(all_labels) if y == 0][: max(0, 3 - len(correct))]

@@ -93,7 +93,7 @@ def test_an_epoch_of_steps_equals_float64_numpy(make_split, batch_size):
     kernel, bias = (np.float64(v.numpy()) for v in ranker.trainable_variables)
     way = Pointwise(split, PointwiseOptions(batch_size=batch_size, l2=0.01, clip_norm=0.5), seed=2)
     losses = []
-    for batch in way.batches():
+    for batch in way.batches(None, 0):
         rows = np.rint(batch["features"][:, 0] * 10).astype(int)
         x, y = np.float64(split.features[rows]), split.labels[rows]
         scores = x @ (kernel[:, 1] - kernel[:, 0]) + bias[1] - bias[0]
@@ -132,7 +132,7 @@ def test_weight_decay_is_that_of_adamw_and_spares_biases(make_split, decay):
 
 def test_training_pairs_without_the_features_that_the_ranker_wants_are_refused(make_split):
     train, dev = make_split(), make_split(n_features=4)
-    with pytest.raises(ValueError, match=r"input `features`. Received: training pairs without features"):
+    with pytest.raises(ValueError, match=r"input `features`. Received: a split without features"):
         fit(features_alone(4), Pointwise(train, PointwiseOptions()), dev=dev)
 
 

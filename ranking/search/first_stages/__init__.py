@@ -6,6 +6,8 @@ imported when an index needs it.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from answer_ranking.base.errors import UserError
@@ -35,28 +37,8 @@ class Entry:
     """How the names of its files, or of their folder, begin."""
 
 
-def _nearest() -> "FirstStage":
-    from answer_ranking.ranking.search.first_stages.nearest import Nearest
-
-    return Nearest()
-
-
-def _exact() -> "FirstStage":
-    from answer_ranking.ranking.search.first_stages.nearest import Exact
-
-    return Exact()
-
-
-def _bm25() -> "FirstStage":
-    from answer_ranking.ranking.search.first_stages.bm25 import BM25
-
-    return BM25()
-
-
-def _ngrams() -> "FirstStage":
-    from answer_ranking.ranking.search.first_stages.ngrams import NGrams
-
-    return NGrams()
+def _made(module: str, name: str) -> "FirstStage":
+    return getattr(import_module(f"{__name__}.{module}"), name)()
 
 
 TERM_FACTS = ("terms", "most")
@@ -66,7 +48,7 @@ FIRST_STAGES: tuple[Entry, ...] = (
         "nearest",
         "meaning",
         "the model's nearest points",
-        _nearest,
+        partial(_made, "nearest", "Nearest"),
         needs_model=True,
         files=("points.", "ball-"),
     ),
@@ -74,7 +56,7 @@ FIRST_STAGES: tuple[Entry, ...] = (
         "exact",
         "meaning, compared in full",
         "the nearest of all points, however many",
-        _exact,
+        partial(_made, "nearest", "Exact"),
         needs_model=True,
         most_answers=0,
         files=("points.",),
@@ -83,7 +65,7 @@ FIRST_STAGES: tuple[Entry, ...] = (
         "bm25",
         "words",
         "words in common, by BM25",
-        _bm25,
+        partial(_made, "bm25", "BM25"),
         lowest=0,
         facts=TERM_FACTS,
         files=("words.", "bm25-"),
@@ -92,7 +74,7 @@ FIRST_STAGES: tuple[Entry, ...] = (
         "ngrams",
         "letters",
         "runs of 3 to 5 letters in common, by BM25: finds misspelled words",
-        _ngrams,
+        partial(_made, "ngrams", "NGrams"),
         most_answers=20_000,
         lowest=0,
         facts=TERM_FACTS,

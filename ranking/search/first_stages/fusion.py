@@ -20,7 +20,7 @@ class Part(NamedTuple):
     """The score of a text that has nothing in common with a question; None where no score says that."""
 
 
-class Fusion:
+class Fusion(Searcher):
     """Adds up what several stages find, the best of each counting 1 (CombSUM, Fox and Shaw, 1994)."""
 
     def __init__(self, parts: Sequence[Part]):
@@ -37,9 +37,6 @@ class Fusion:
             rows.append(fused_rows)
             sums.append(their_sums)
         return Candidates(rows, sums, np.any([each.unknown for each in found], axis=0))
-
-    def facts(self, questions: Sequence[str]) -> dict[str, np.ndarray]:
-        return {}
 
 
 def shares_of_best(scores: np.ndarray, lowest: float | None) -> np.ndarray:

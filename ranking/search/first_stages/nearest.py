@@ -80,7 +80,7 @@ class Exact(Nearest):
         return None
 
 
-class _Searcher:
+class _Searcher(Searcher):
     def __init__(
         self,
         search: NearestPoints,
@@ -109,9 +109,6 @@ class _Searcher:
             rows.append(near)
             scores.append(their_scores)
         return Candidates(rows, scores, ~known)
-
-    def facts(self, questions: Sequence[str]) -> dict[str, np.ndarray]:
-        return {}
 
     def _encoded(self, ranker: "Ranker", questions: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Give the points of questions, and which are known; a confidence asks those of the last search."""

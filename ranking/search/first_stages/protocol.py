@@ -53,7 +53,7 @@ class Searcher(Protocol):
 
         The entry of the first stage (`FIRST_STAGES`) names it.
         """
-        ...
+        return {}
 
 
 class FirstStage(Protocol):

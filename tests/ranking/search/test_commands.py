@@ -80,6 +80,14 @@ def test_commands(real_ranker, command, table, tmp_path):
     assert ran.code == 0 and "No answer was found" in ran.out and "knows no word" in ran.err
 
 
+def test_no_answer_turns_the_line_of_the_terminal(real_ranker, command, tmp_path):
+    table, index = tmp_path / "answers.csv", tmp_path / "index"
+    pd.DataFrame({"answer": ["Ann \u202ewrote\u202c the \u2066book\u2069."]}).to_csv(table, index=False)
+    command("index", table, "--model", real_ranker / "hyperbolic", "--output", index)
+    out = command("search", index, "Who wrote the book?").out
+    assert out.endswith(r"Ann \u202ewrote\u202c the \u2066book\u2069." + "\n")
+
+
 def test_adding_and_deleting(command, table, tmp_path):
     index = tmp_path / "index"
     command("index", table, "--output", index)
