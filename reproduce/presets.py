@@ -188,7 +188,7 @@ def small_ranker(run: Run, data: TrainingData) -> Ranker:
     kept = np.concatenate([[0, Vocabulary.UNKNOWN], numbers])
     model = with_word_vectors(run.model, vectors.matrix[kept])
     name, experiment = f"{data.title}, {vectors.name}", run.experiment
-    given = {"name": name, "kind": experiment.name, "vectors": experiment.data.embeddings}
+    given: dict[str, Any] = {"name": name, "kind": experiment.name, "vectors": experiment.data.embeddings}
     return Ranker(model, vocabulary, **given)
 
 
@@ -206,10 +206,10 @@ def letters(text: str) -> str:
 
 def conditions(rankers: Mapping[str, Ranker], data: TrainingData, config: Config) -> list[dict[str, Any]]:
     """Measure rankers, BM25 and its fusion with the preset on test questions that no training saw."""
-    own = set()
+    own: set[str] = set()
     for table in (data.dataset.train, data.dataset.dev):
         own.update(map(letters, table["candidate"].unique()))
-    found = []
+    found: list[dict[str, Any]] = []
     for name in config.measured:
         dataset = load_dataset(name, data_home=config.data_home)
         found += measure(rankers, dataset, own)

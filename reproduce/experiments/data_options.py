@@ -148,5 +148,5 @@ def data_options_of(entry: Entry) -> type[DataOptions]:
 
 def features_if_taken(entry: Entry, **values: Any) -> DataOptions:
     """State the data of a model's experiment, with the word-overlap features where the model takes any."""
-    features = {"overlap_features": True} if entry.takes_features else {}
+    features: dict[str, Any] = {"overlap_features": True} if entry.takes_features else {}
     return data_options_of(entry)(**values, **features)

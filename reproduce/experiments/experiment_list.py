@@ -137,7 +137,7 @@ def trained_seeds(folder: Path, words: list[str]) -> set[int]:
     for path in folder.glob(f"outputs/*/*/seed-*/{TRAINED}"):
         made_by = trained_by(path.parent)
         if made_by.get("words") == words and made_by.get("versions") == versions:
-            found.add(made_by.get("seed"))
+            found.add(made_by["seed"])
     return found
 
 

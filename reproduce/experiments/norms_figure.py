@@ -9,6 +9,7 @@ def draw_norms(run: Run) -> None:
     """Draw the histogram of the norms that test texts have before they come onto the ball (Fig. 5)."""
     from answer_ranking.evaluation.figures import norm_histogram, save_figure
 
+    assert run.model is not None, "no seed has been trained"
     encoding, test = run.model.encoding, run.data.test
     # In float64, since the squares of long vectors leave the range of float32.
     questions, texts = (

@@ -57,7 +57,7 @@ class RandomSearch:
         rng = np.random.default_rng([self.seed, number])
         drawn = {}
         for name, values in {**self.factors, **self.space}.items():
-            value = values[rng.integers(len(values))]
+            value = values[int(rng.integers(len(values)))]
             if name in self.factors:
                 value *= getattr(self.experiment.training, name)
             if name == "batch_size":

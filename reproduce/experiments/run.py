@@ -56,7 +56,7 @@ def run_experiment(experiment: Experiment, *then: Then) -> "Run":
 
 def run_script(about: str | None, presets: Sequence[Experiment], *then: Then) -> None:
     """Run the experiment that a script's command line describes; see `run_experiment`."""
-    run_command(lambda: run_experiment(parse(about, presets), *then))
+    run_command(lambda: run_experiment(parse(about or "", presets), *then))
 
 
 def print_count_all(run: "Run") -> None:
@@ -241,5 +241,5 @@ def clean_command() -> str:
             words.append(without_paths(word))
     script = Path(sys.argv[0]).resolve()
     root = Path(__file__).resolve().parents[2]
-    name = script.relative_to(root) if script.is_relative_to(root) else Path(*script.parts[-2:])
-    return shlex.join(["python", name.as_posix(), *words])
+    place = script.relative_to(root) if script.is_relative_to(root) else Path(*script.parts[-2:])
+    return shlex.join(["python", place.as_posix(), *words])

@@ -82,8 +82,8 @@ def accuracy_figure(config: Config) -> "Figure":
             table = pd.DataFrame({"p@1": of_seed}, index=ids)
             tables.setdefault(record.model, []).append(table)
     counted = lengths.loc[records[0].per_question["question_ids"]]
-    names = (dataset.description.title, dataset.variant, protocol, config.split)
-    return accuracy_by_answer_length(tables, counted, title=" ".join(filter(None, names)))
+    title = " ".join(filter(None, (dataset.description.title, dataset.variant, protocol, config.split)))
+    return accuracy_by_answer_length(tables, counted, title=title)
 
 
 def main(config: Config) -> None:

@@ -61,7 +61,7 @@ class Config(RecordOptions, DataHome):
     """Name of the data set; trecqa is TRAIN-ALL, clean."""
     embeddings: tuple[str, ...] = ("glove-6b-50d",)
     """Word vectors, by name or path; several are concatenated."""
-    conditions: tuple[ConditionName, ...] = tuple(TITLES)
+    conditions: tuple[ConditionName, ...] = tuple(TITLES)  # type: ignore[arg-type]
     """What to compare: HyperQA under readings of Eq. 9, and CosineQA."""
     learning_rates: tuple[float, ...] = (0.03, 0.1, 0.3)
     """The rates to choose from on dev; more of them add trials to those that are recorded."""
@@ -258,7 +258,7 @@ def measure_seed(experiment: Experiment, data: TrainingData, number: int) -> dic
     table = table[questions_that_count(table, protocols[strictest(protocols)])]
     test = {"question_ids": table.index.tolist(), **{name: table[name].tolist() for name in METRICS}}
     return {
-        "reading": experiment.training.eq9,
+        "reading": experiment.configuration["eq9"],
         "best_epoch": fitted.best_epoch,
         "history": fitted.history,
         "norms": tracker.rows,

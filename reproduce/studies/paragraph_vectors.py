@@ -9,12 +9,12 @@ logistic regression on the training labels over the cosine and the word-overlap 
 With --record both get a record per protocol, in reproduce/results/.
 """
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tyro
+from numpy.typing import ArrayLike
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.files import check_writable
@@ -87,7 +87,7 @@ def train_vectors(train: EncodedSplit, config: Config, seed: int) -> "Doc2Vec":
     """Learn word and text vectors from the distinct texts of a training split."""
     from gensim.models.doc2vec import Doc2Vec, TaggedDocument
 
-    documents = []
+    documents: list[TaggedDocument] = []
     for texts in (train.questions, train.candidates.texts):
         for words in words_of(texts):
             documents.append(TaggedDocument(words, [len(documents)]))
@@ -117,7 +117,7 @@ def pair_features(vectors: "Doc2Vec", split: EncodedSplit) -> np.ndarray:
         for words in words_of(texts):
             vectors.random.seed(vectors.seed)  # or else a vector depends on those inferred before
             found.append(vectors.infer_vector(words))
-        matrix = np.float64(found)
+        matrix = np.asarray(found, np.float64)
         units.append(matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12))
     cosines = np.sum(units[0][split.question_of_row] * units[1][split.candidates.index], axis=1)
     assert split.features is not None
@@ -131,7 +131,7 @@ def regression(features: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return LogisticRegression(max_iter=1000).fit(features, labels).coef_[0]
 
 
-def measured(split: EncodedSplit, scores: Sequence[float]) -> Any:
+def measured(split: EncodedSplit, scores: ArrayLike) -> Any:
     """Measure the ranking of a split, a row per question."""
     ids = np.asarray(split.question_ids, object)[split.question_of_row]
     return evaluate_ranking(ids, split.labels, scores)

@@ -84,7 +84,7 @@ CHANGED: dict[str, dict[str, Any]] = {
 """The models that take part, and what differs from their own experiments."""
 
 Systems = dict[str, Experiment]
-_System = Literal[tuple(CATALOGUE[name].title for name in CHANGED)]
+_System = Literal[tuple(CATALOGUE[name].title for name in CHANGED)]  # type: ignore[valid-type]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +93,7 @@ class Config(RecordOptions, DataHome):
 
     dataset: str
     """Name of the data set: wikiqa, insuranceqa or squad-sent."""
-    systems: tuple[_System, ...] = get_args(_System)
+    systems: tuple[_System, ...] = get_args(_System)  # type: ignore[valid-type]
     """The models to train; BM25 needs no training."""
     ready: tuple[str, ...] = ()
     """Rankers that encode texts apart and are not trained here: presets, and encoders for their cosine."""
@@ -272,7 +272,11 @@ class Retrieval:
         self, name: str, first: dict[str, Any]
     ) -> tuple[dict[str, Any], pd.DataFrame, dict[int, float]]:
         """Choose the depth of a re-ranker; gives its condition, its rows, and the depths' scores on dev."""
-        stated = {"key": self._key(name), "system": f"{first['system']}, then {name}", "model": name}
+        stated: dict[str, Any] = {
+            "key": self._key(name),
+            "system": f"{first['system']}, then {name}",
+            "model": name,
+        }
         stated |= {"first": first, "content": self._content}
         seeds = self._seeds if name in self.together else [0]
         frame = self._frame([{**stated, "depth": depth} for depth in DEPTHS], seeds)
@@ -348,7 +352,7 @@ class Retrieval:
             ranker.save(place / "model")
         return Ranker.load(place / "model")
 
-    def _search(self, condition: Condition) -> Callable[[str], pd.DataFrame]:
+    def _search(self, condition: Condition) -> Callable[..., pd.DataFrame]:
         """Give what finds the ten best answers of a test question, by the first seed, to be timed.
 
         What it asks is encoded each time, as a new question is.

@@ -164,7 +164,7 @@ def experiment_of(experiment: Experiment, condition: Condition, n_all: int) -> E
     """Give the options with which a condition is trained."""
     if condition["way"] == UNSEEN:
         return experiment.changed(epochs=0)
-    batch_size = max(1, round(experiment.training.batch_size * condition["questions"] / n_all))
+    batch_size = max(1, round(experiment.configuration["batch_size"] * condition["questions"] / n_all))
     rate = condition["rate_factor"] * experiment.training.learning_rate
     return experiment.changed(learning_rate=rate, batch_size=batch_size)
 
