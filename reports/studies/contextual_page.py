@@ -42,9 +42,15 @@ def contextual_block(
 ) -> str:
     """Write the part of the page that comes from records: the heads, then the plan's tests."""
     heads = _heads(plan, folder, equal_budget)
-    tests = plan_block(plan, folder)
+    starred = False
+    for of_data in heads.values():
+        starred |= any(head.static is not None and not head.is_control for head in of_data)
     return render(
-        "studies/contextual.md.j2", heads=heads, untrained=untrained(plan, rules), tests=tests, plan=plan
+        "studies/contextual.md.j2",
+        heads=heads,
+        untrained=untrained(plan, rules),
+        starred=starred,
+        tests=plan_block(plan, folder),
     )
 
 
