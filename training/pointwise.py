@@ -67,15 +67,8 @@ class AnswerablePointwise(Pointwise):
     """Trains as `Pointwise`, on the questions with a correct answer, at a slanted triangular rate.
 
     [Cosinet](https://aclanthology.org/2020.coling-main.457) removes the other questions (section 4.1).
-    `learning_rate` is the highest rate, see `SlantedTriangularRate`.
-
-    Args:
-        split: the training pairs.
-        options: the options.
-        seed: seeds the order; the ranker's initial weights and dropout have their own seed.
-
-    Raises:
-        UserError: the labels are all the same.
+    `learning_rate` is the highest rate, see `SlantedTriangularRate`. Arguments and errors are those of
+    `Pointwise`.
 
     Example:
         >>> method = AnswerablePointwise(data.train, AnswerablePointwiseOptions())  # doctest: +SKIP
