@@ -300,7 +300,7 @@ class Retrieval:
             if name == "HyperQA":
                 stated.append({"key": key, "system": FUSED, "model": name, "stage": "both"})
         for name in self._ready:
-            title = f"{Path(name).name}, its cosine" if is_encoder(name) else Path(name).name
+            title = f"{Path(name).name}, mean cosine" if is_encoder(name) else Path(name).name
             key = self._key(name)
             stated.append({"key": key, "system": title, "model": name, "stage": "nearest"})
             stated.append({"key": key, "system": f"BM25 and {title}", "model": name, "stage": "both"})

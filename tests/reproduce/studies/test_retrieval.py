@@ -117,7 +117,7 @@ def test_rankers_that_are_ready_are_searched(tmp_path, monkeypatch, write_encode
     assert {text for _, (text,) in encoded} == set(asked) and len(encoded) == 2 * (len(asked) + 5)
     record = json.loads((tmp_path / "retrieval" / "sample.json").read_text())
     systems = [row["system"] for row in record["conditions"]]
-    ready = ["encoder, its cosine", "hyperqa_squad"]
+    ready = ["encoder, mean cosine", "hyperqa_squad"]
     assert systems[:-1] == ["BM25", ready[0], f"BM25 and {ready[0]}", ready[1], f"BM25 and {ready[1]}"]
     # What is re-ranked is what dev chooses.
     by_dev = {row["system"]: row["metrics_dev"]["mrr@10"]["mean"] for row in record["conditions"][:-1]}
