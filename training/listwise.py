@@ -57,15 +57,7 @@ class Listwise(TrainingMethod):
         self.order_seed = order_seed
         self.callbacks = (SlantedTriangularRate(options.learning_rate),)
         rows = list_rows(split, order_seed)
-        self.lists = [self._cut(rows[i]) for i in self.questions]
-
-    def _cut(self, rows: np.ndarray) -> np.ndarray:
-        limit = self.options.max_candidates
-        if limit is None or len(rows) <= limit:
-            return rows
-        # Correct ones first, both kinds in the list's order; then back into that order.
-        places = np.argsort(-self.split.labels[rows], kind="stable")[:limit]
-        return rows[np.sort(places)]
+        self.lists = cut_lists([rows[i] for i in self.questions], split.labels, options.max_candidates)
 
     def trainer(self, ranker: keras.Model) -> "ListwiseTrainer":
         if "answers" not in [x.name for x in ranker.inputs]:
@@ -135,6 +127,15 @@ def list_rows(split: EncodedSplit, order_seed: int | None = None) -> list[np.nda
         rng = np.random.default_rng([order_seed, zlib.crc32(str(name).encode())])
         shuffled.append(rng.permutation(own))
     return shuffled
+
+
+def cut_lists(lists: Sequence[np.ndarray], labels: np.ndarray, limit: int | None) -> list[np.ndarray]:
+    """Cut lists of rows to `limit` candidates each, the correct ones first; what stays keeps its order."""
+    cut = []
+    for rows in lists:
+        kept = np.argsort(-labels[rows], kind="stable")[:limit]
+        cut.append(rows[np.sort(kept)])
+    return cut
 
 
 def list_sizes(lists: Sequence[np.ndarray], lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -9,6 +9,7 @@ import tensorflow as tf
 from answer_ranking.data_prep import EncodedSplit, UserError
 from answer_ranking.training.batch_stream import NO_PAIRS, TrainingMethod, batches_of_like_length
 from answer_ranking.training.callbacks import SlantedTriangularRate
+from answer_ranking.training.listwise import cut_lists, list_rows
 from answer_ranking.training.options import ListwiseOptions
 from answer_ranking.training.pairwise import ApartTrainer
 
@@ -40,6 +41,8 @@ class ListwiseApart(TrainingMethod):
         if not len(self.questions):
             raise UserError(NO_PAIRS)
         super().__init__(split, options, seed, len(self.questions))
+        rows = list_rows(split)
+        self.lists = cut_lists([rows[i] for i in self.questions], split.labels, options.max_candidates)
         self.callbacks = (SlantedTriangularRate(options.learning_rate),)
 
     def trainer(self, ranker: keras.Model) -> "ListwiseApartTrainer":
@@ -53,14 +56,15 @@ class ListwiseApart(TrainingMethod):
         }
 
     def batches(self, trainer: "ListwiseApartTrainer", epoch: int) -> Iterator[dict[str, np.ndarray]]:
-        rng, offsets = np.random.default_rng([self.seed, epoch]), self.split.candidate_offsets
-        counts = np.diff(offsets)[self.questions]
+        rng, counts = np.random.default_rng([self.seed, epoch]), np.array(list(map(len, self.lists)))
         for number, places in enumerate(
             batches_of_like_length(rng, self.options.batch_size, (counts, _WINDOW))
         ):
             questions = self.questions[places]
-            rows = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in questions])
-            shares = self.split.labels[rows] / np.repeat(self.split.n_correct[questions], counts[places])
+            rows = np.concatenate([self.lists[i] for i in places])
+            owner = np.repeat(np.arange(len(questions)), counts[places])
+            label = self.split.labels[rows]
+            shares = label / np.bincount(owner, weights=label)[owner]
             texts = trainer.encoding.pack(
                 self.split.questions.take(questions),
                 self.split.candidates.take(rows),
@@ -68,7 +72,7 @@ class ListwiseApart(TrainingMethod):
             )
             yield texts | {
                 "n_questions": np.int32(len(questions)),
-                "question_of_answer": np.repeat(np.arange(len(questions)), counts[places]).astype(np.int32),
+                "question_of_answer": owner.astype(np.int32),
                 "label": shares.astype(np.float32),
             }
 

@@ -69,6 +69,14 @@ def test_a_step_follows_the_gradient_of_the_loss(ranker, split):
     assert before - loss_of(ranker, split) == pytest.approx(rate * squares, rel=0.05)
 
 
+def test_long_lists_are_cut_with_their_correct_answers(ranker, split):
+    method = ListwiseApart(split, ListwiseOptions(batch_size=8, max_candidates=2))
+    (batch,) = method.batches(method.trainer(ranker), 0)
+    assert batch["question_of_answer"].tolist() == [0, 0, 1, 1]
+    # The first question's two correct answers, and both candidates of the second.
+    assert sorted(batch["label"].reshape(2, 2).tolist()) == [[0, 1], [0.5, 0.5]]
+
+
 def test_questions_without_both_kinds_of_answers_are_left_out(split):
     assert ListwiseApart(split, ListwiseOptions()).questions.tolist() == [0, 1]
     with pytest.raises(UserError, match="nothing to train on"):
