@@ -187,6 +187,13 @@ class EncodedSplit:
         """Correct candidates per question, int64 (n_questions,)."""
         return np.diff(offsets_of(self.labels)[self.candidate_offsets])
 
+    @property
+    def is_wrong(self) -> np.ndarray:
+        """Tell wrong answers, bool (n_rows,): labelled so, and correct in no other row of their question."""
+        # One number for question and text, so that doublets fall together.
+        texts = self.question_of_row * len(self.candidates.texts) + self.candidates.index
+        return ~np.isin(texts, texts[self.labels == 1])
+
     def counts_under(self, rule: str) -> np.ndarray:
         """Tell which questions count under "all", "answerable" or "clean", bool (n_questions,)."""
         return counts_under(rule, self.n_correct, np.diff(self.candidate_offsets) - self.n_correct)

@@ -189,7 +189,8 @@ class NegativeSampler:
         self._texts, self._n_texts = split.candidates.index.astype(np.int64), len(split.candidates.texts)
         every = split.question_of_row * self._n_texts + self._texts
         self._correct = np.unique(every[split.labels == 1])
-        n_wrong = np.diff(split.candidate_offsets) - split.n_correct
+        self._is_wrong = split.is_wrong
+        n_wrong = np.bincount(split.question_of_row[self._is_wrong], minlength=split.n_questions)
         has_negatives = (n_wrong > 0) & (self.own_negatives != 0) | (self.foreign_negatives > 0)
         self.questions = np.flatnonzero((split.n_correct > 0) & has_negatives)
         if len(self.questions) == 0:
@@ -227,9 +228,9 @@ class NegativeSampler:
         return correct | (self._places(priority) < self.own_negatives)
 
     def _places(self, keys: np.ndarray) -> np.ndarray:
-        """Give each row's place in its question by its key, the wrong answers before the correct ones."""
+        """Give each row's place in its question by its key, the wrong answers before all others."""
         split = self.split
-        order = np.lexsort((keys, split.labels, split.question_of_row))
+        order = np.lexsort((keys, ~self._is_wrong, split.question_of_row))
         place = np.empty(split.n_rows, np.int64)
         place[order] = np.arange(split.n_rows) - split.candidate_offsets[split.question_of_row]
         return place

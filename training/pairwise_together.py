@@ -30,7 +30,8 @@ class PairwiseTogether(TrainingMethod):
 
     and `l2` times the squares of all weights but biases. Each epoch draws the wrong answers anew:
     "random" ones, the "max" ones, which the ranker of that moment scores highest, or a "mix", of which half
-    are the highest and half random among the others. Unlike `Pairwise` it takes any ranker of pairs.
+    are the highest and half random among the others. A text that is correct for a question in any of its
+    rows is never wrong for it. Unlike `Pairwise` it takes any ranker of pairs.
 
     Args:
         split: the training questions; those without a correct or without a wrong answer are left out.
@@ -46,7 +47,8 @@ class PairwiseTogether(TrainingMethod):
     """
 
     def __init__(self, split: EncodedSplit, options: PairwiseTogetherOptions, seed: int = 0):
-        split = split.keep_questions(split.counts_under("clean"))
+        n_wrong = np.bincount(split.question_of_row[split.is_wrong], minlength=split.n_questions)
+        split = split.keep_questions((split.n_correct > 0) & (n_wrong > 0))
         if split.n_questions == 0:
             raise UserError(NO_PAIRS)
         self.correct = np.flatnonzero(split.labels == 1)
@@ -80,10 +82,10 @@ class PairwiseTogether(TrainingMethod):
 
     def draw(self, rng: np.random.Generator, scores: np.ndarray | None) -> list[np.ndarray]:
         """Draw rows of wrong answers for every correct one; `scores`, one a row, where the hardest count."""
-        split, drawn = self.split, []
+        split, is_wrong, drawn = self.split, self.split.is_wrong, []
         for question in split.question_of_row[self.correct]:
             rows = np.arange(*split.candidate_offsets[question : question + 2])
-            wrong = rng.permutation(rows[split.labels[rows] == 0])
+            wrong = rng.permutation(rows[is_wrong[rows]])
             if scores is not None:
                 hardest = wrong[np.argsort(-scores[wrong], kind="stable")[: self.hardest.number]]
                 wrong = np.concatenate([hardest, wrong[~np.isin(wrong, hardest)]])

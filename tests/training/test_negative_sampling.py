@@ -1,11 +1,14 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answer_ranking.data_prep import EncodedSplit, EncodedTexts, UserError
+from answer_ranking.data_prep.encoded_split import SharedTexts
 from answer_ranking.models import hyperqa
-from answer_ranking.training import PairwiseOptions, score
+from answer_ranking.training import PairwiseOptions, PairwiseTogether, PairwiseTogetherOptions, score
 from answer_ranking.training.pairwise import NegativeSampler, Pairwise
 
 
@@ -103,6 +106,29 @@ def test_the_hardest_wrong_answers_are_drawn_first(make_split, by, n_hardest):
             assert len(taken[-1]) == min(4, len(wrong))
         # What is not drawn as the hardest is random: over 30 epochs every other one comes.
         assert set.union(*taken) == (set(hardest) if by == "max" else set(wrong))
+
+
+@pytest.mark.parametrize("method", ["apart", "together"])
+def test_a_text_that_is_correct_elsewhere_takes_no_place_among_the_hardest(make_split, method):
+    split = make_split(6)
+    first, last = split.candidate_offsets[:2]
+    split.labels[first:last] = 0
+    split.labels[first] = 1
+    index = split.candidates.index.copy()
+    index[first + 1] = index[first]
+    split = replace(split, candidates=SharedTexts(split.candidates.texts, index))
+    scores = np.zeros(split.n_rows)
+    scores[first + 1 : first + 3] = 9, 8
+    if method == "apart":
+        sampler = sampler_of(split, own_negatives=2, own_negatives_by="max")
+        drawn = sampler.draw(0, scores)
+        (place,) = np.flatnonzero(drawn.questions == 0)
+        wrong = drawn.rows[drawn.offsets[place] + 1 : drawn.offsets[place + 1]]
+    else:
+        way = PairwiseTogether(split, PairwiseTogetherOptions(negatives=2, negatives_by="max"))
+        wrong = way.draw(np.random.default_rng(0), scores)[0]
+    assert len(wrong) == min(2, last - first - 2)
+    assert first + 2 in wrong and first + 1 not in wrong
 
 
 def test_hard_ones_of_all_are_refused(make_split):
