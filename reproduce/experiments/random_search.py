@@ -60,8 +60,8 @@ class RandomSearch:
             value = values[int(rng.integers(len(values)))]
             if name in self.factors:
                 value *= getattr(self.experiment.training, name)
-            if name == "batch_size":
-                value = max(round(value), 1)
+                if name == "batch_size":
+                    value = max(round(value), 1)
             if name in self.experiment.configuration:
                 drawn[name] = value
         return drawn
@@ -122,7 +122,8 @@ class RandomSearch:
             "seconds": round(float(trials["seconds"].sum()), 1),
             **further,
         }
-        run.write(search=found, training_seconds=best["seconds"], questions_per_second=speed)
+        seconds = round(best["seconds"] / self.folds, 1)
+        run.write(search=found, training_seconds=seconds, questions_per_second=speed)
         return run
 
     def _trial(

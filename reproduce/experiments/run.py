@@ -134,16 +134,16 @@ class Run(TrainingRun):
             "processors": [each.get("processor", "") for each in made_by],
             "parameters": self.parameters,
             "seconds_per_epoch": self.seconds_per_epoch,
-            "peak_memory": peak_memory(),
+            "peak_memory": max([peak_memory(), *(each.get("peak_memory", 0) for each in made_by)]),
             "main": self.experiment.run.main,
             # With what a reader of the data set's numbers has to know, such as a part that is missing.
             "notes": " ".join(filter(None, (self.experiment.run.notes, *dataset.description.notes))),
             **further,
         }
         # Other code, that of an earlier process, may have trained the seeds.
-        codes = [(each.get("commit"), each.get("clean_tree")) for each in made_by]
-        if codes[0][0] is not None and len(set(codes)) == 1:
-            common["commit"], common["clean_tree"] = codes[0]
+        codes = {(each.get("commit"), each.get("clean_tree")) for each in made_by}
+        if codes != {(None, None)}:
+            common["commit"], common["clean_tree"] = codes.pop() if len(codes) == 1 else ("", None)
         records, options = {}, self.experiment.run
         place = (options.results, options.record) if options.record else (self.folder, "record")
         for (split, protocol), path in _record_paths(self.data, *place).items():
