@@ -195,10 +195,13 @@ def best_trade_offs(points: Mapping[str, Sequence[float]]) -> list[str]:
         ['slow', 'fast']
     """
     front: list[str] = []
+    fastest = 0.0
     for name in sorted(points, key=lambda each: (-points[each][1], -points[each][0])):
+        speed = points[name][0]
         # The measured speeds of one model differ by a tenth.
-        if not front or points[name][0] > 7 / 6 * points[front[-1]][0]:
+        if speed > 7 / 6 * fastest:
             front.append(name)
+        fastest = max(fastest, speed)
     return front
 
 

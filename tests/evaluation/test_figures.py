@@ -48,6 +48,7 @@ def test_the_front_of_quality_and_speed_has_what_is_much_faster_than_all_better_
         "worse": [20, 0.6, 0.0],
         "mid": [50, 0.65, 0.02],
         "hardly faster": [55, 0.62, 0.0],
+        "hardly faster than that": [60, 0.61, 0.0],
         "fast": [900, 0.5, 0.0],
     }
     (axes,) = quality_against_speed(points).axes
