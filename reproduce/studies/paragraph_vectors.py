@@ -70,7 +70,8 @@ def main(config: Config) -> None:
                 scores = x[:, 0] if name == "PV" else x @ weights
                 tables_of_seeds.append(measured(data.scored_splits[part], scores))
         print(f"seed {seed} of {config.seeds} is measured", flush=True)
-    parameters = int(vectors.wv.vectors.size + vectors.syn1neg.size)
+    # PV-DBOW does not train the words' own vectors, and those of texts are inferred from these.
+    parameters = int(vectors.syn1neg.size)
     records = records_of(config, data, tables, parameters)
     if config.record is not None:
         paths = {}
@@ -84,7 +85,7 @@ def main(config: Config) -> None:
 
 
 def train_vectors(train: EncodedSplit, config: Config, seed: int) -> "Doc2Vec":
-    """Learn word and text vectors from the distinct texts of a training split."""
+    """Learn the words' output vectors, by which texts get theirs, from the distinct texts of a split."""
     from gensim.models.doc2vec import Doc2Vec, TaggedDocument
 
     documents: list[TaggedDocument] = []
