@@ -87,7 +87,8 @@ def experiment_on(entry: Entry, data: dict[str, Any]) -> Experiment:
     """State a model of the catalogue on a data set."""
     given = dict(data)
     if entry.takes_features:
-        given["overlap_features"] = data["dataset"] == "trecqa"  # as in its paper
+        # CTRN's paper has them on TrecQA alone.
+        given["overlap_features"] = entry.paper != "ctrn" or data["dataset"] == "trecqa"
     return Experiment.of(entry.name, data_options_of(entry)(**given), **CHANGED.get(entry.paper, {}))
 
 

@@ -26,6 +26,7 @@ import pandas as pd
 import tyro
 
 from answer_ranking.base.command import run_command
+from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import check_writable, slug
 from answer_ranking.base.ranges import check_range
 from answer_ranking.data_prep import Dataset, load_dataset
@@ -74,6 +75,8 @@ class Config(RecordOptions, DataHome):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_range(self, "tie_seeds", at_least=1)
+        if self.encoder and self.white_space:
+            raise UserError("an encoder makes tokens in its own way: leave out --encoder or --white-space.")
 
 
 def main(config: Config) -> None:

@@ -132,6 +132,8 @@ def test_the_data_set_chooses_among_the_options_that_are_stated(arguments, datas
     found = parse("", equal_budget.presets(), ["--model", "qrnn", *arguments.split()]).data
     assert (found.dataset, found.variant, found.mask_numbers) == (dataset, variant, mask_numbers)
     assert found.overlap_features == (dataset == "trecqa")
+    # A system whose own papers have the features has them everywhere.
+    assert parse("", equal_budget.presets(), ["--model", "hd-lstm", *arguments.split()]).data.overlap_features
 
 
 def test_recorded_runs_take_five_seeds_and_quick_looks_one():

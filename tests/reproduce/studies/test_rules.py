@@ -116,3 +116,8 @@ def test_the_tie_trap_of_trecqa_is_shown(rows_of):
     assert reverse == pytest.approx(0.649, abs=5e-4)
     assert reverse < rows["WO"]["map"] < trap
     assert rows["RR, file order: do not use"]["map"] == 1.0
+
+
+def test_an_encoder_has_no_words_to_split_at_white_space():
+    with pytest.raises(UserError, match="--white-space"):
+        Config(dataset="sample", encoder="minilm", white_space=True)
