@@ -92,7 +92,8 @@ def train_vectors(train: EncodedSplit, config: Config, seed: int) -> "Doc2Vec":
     for texts in (train.questions, train.candidates.texts):
         for words in words_of(texts):
             documents.append(TaggedDocument(words, [len(documents)]))
-    # One worker, so that a seed gives the same vectors again.
+    # One worker, so that a seed gives the same vectors again. Inferred ones start from Python's hash of their
+    # text, which PYTHONHASHSEED fixes.
     return Doc2Vec(
         documents,
         dm=0,
