@@ -4,7 +4,8 @@ import re
 
 import pyarrow as pa
 
-_SENTENCE = re.compile(r".+?(?:[.!?]+(?=\s)|[。！？]+|\n+|$)\s*", re.DOTALL)
+# A run of full stops is looked at from its first one alone, and as a whole: else a long one takes its square.
+_SENTENCE = re.compile(r"(?:[.!?]{2,}+(?=\s)|.+?(?:(?<![.!?])[.!?]++(?=\s)|[。！？]+|\n+|$))\s*", re.DOTALL)
 
 
 def passages_of(text: str, length: int) -> list[str]:

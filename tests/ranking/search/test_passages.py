@@ -1,5 +1,7 @@
 """Long answers, split into passages: of each answer the best is found."""
 
+import time
+
 import pandas as pd
 import pytest
 
@@ -17,6 +19,13 @@ def test_passages_end_with_sentences_and_keep_all_words():
         passages = passages_of(f"{LONG}\n\n{LONG} 我们去北京。明天去上海。", length)
         assert max(map(len, passages)) <= length
         assert "".join("".join(passages).split()) == "".join(f"{LONG}{LONG}我们去北京。明天去上海。".split())
+
+
+def test_a_long_run_of_full_stops_is_split_quickly():
+    start = time.process_time()
+    passages = passages_of("." * 20_000 + "x. Ann came.", 400)
+    assert time.process_time() - start < 2  # six when each full stop was looked at again
+    assert "".join(passages) == "." * 20_000 + "x. Ann came." and passages[0] == "." * 400
 
 
 def test_an_answer_is_found_once_by_its_best_passage(tmp_path):
