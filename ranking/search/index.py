@@ -162,8 +162,8 @@ class AnswerIndex:
                     what = "is another model than the index's. Build the index again."
                     raise UserError(f"{folder / 'model'} {what}")
                 return cls(folder, manifest)
-            except UserError:
-                # Somebody may just have added to it.
+            except (UserError, OSError):
+                # Somebody may just have added to it, and removed what this state consists of.
                 before, manifest = manifest, Manifest.read(folder)
                 if before == manifest:
                     raise

@@ -102,7 +102,7 @@ class Engine:
                 _ = changed.ranker  # Loaded here, while the one before answers.
                 self.index, self._seen, self.problem = changed, stamp, ""
                 self.examples = changed.questions(_EXAMPLES)
-        except UserError as error:
+        except (UserError, OSError) as error:
             if not self.problem:
                 print(f"the index has changed and cannot be opened: {error}", file=sys.stderr)
             self.problem = "The index has changed and cannot be opened. The one before is served."
