@@ -10,7 +10,7 @@ import pyarrow as pa
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep.column_names import EveryColumn
 from answer_ranking.data_prep.table_files import read_table_file
-from answer_ranking.data_prep.tables import check_table
+from answer_ranking.data_prep.tables import HALF_CHARACTER, check_table
 
 TEXT_COLUMNS = ("candidate", "answer", "text")
 QUESTION = "indexed_question"
@@ -209,7 +209,6 @@ def _array(column: pd.Series, where: str) -> pa.Array:
             # Values of several types, or of more than 64 bits.
             array = pa.Array.from_pandas(column.map(str, na_action="ignore"))
     except UnicodeEncodeError as error:
-        what = "holds half of a character (a lone surrogate). Save it as UTF-8."
-        raise UserError(f"{where}: the column {column.name!r} {what}") from error
+        raise UserError(f"{where}: the column {column.name!r} {HALF_CHARACTER}") from error
     array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     return array.cast(pa.string()) if pa.types.is_null(array.type) else array

@@ -204,7 +204,8 @@ class AnswerIndex:
             which the model knows no word: they have nothing but other first stages' answers.
 
         Raises:
-            UserError: a question is empty, a column or first stage unknown, or the index has no confidence.
+            UserError: a question is empty, a column or first stage unknown, a number out of range, or the
+                index has no confidence.
         """
         found = self.find(questions, k, first_stage, rerank, rerank_depth, where, min_confidence)
         if found.warning:
@@ -226,10 +227,11 @@ class AnswerIndex:
         for name, value in (("k", k), ("rerank_depth", rerank_depth)):
             if value < 1:
                 raise UserError(f"{name} must be at least 1. Received: {value}")
-        confidence = state.manifest.confidence
-        if min_confidence and confidence is None:
+        if not 0 <= min_confidence <= 1:
+            raise UserError(f"min_confidence must be from 0 to 1. Received: {min_confidence}")
+        if min_confidence and state.manifest.confidence is None:
             raise UserError(
-                f"{self.folder} has learnt no confidence: leave min_confidence out, build it with the folder "
+                "the index has learnt no confidence: leave min_confidence out, build it with the folder "
                 "that `answer-ranking train` left for the FAQ (--pipeline), or see AnswerIndex.calibrate."
             )
         stage = first_stage or state.choices[0]

@@ -59,7 +59,9 @@ def test_an_answer_that_is_not_sure_enough_is_not_given(client, served, tmp_path
     # An index that has not learnt it shows none, and cannot be asked for it.
     assert client.post("/api/search", json={"question": QUESTION}).json()["answers"][0]["confidence"] is None
     asked = {"question": QUESTION, "min_confidence": 0.5}
-    assert client.post("/api/search", json=asked).status_code == 422
+    refused = client.post("/api/search", json=asked)
+    assert refused.status_code == 422
+    assert "learnt no confidence" in refused.json()["detail"] and "/" not in refused.json()["detail"]
 
 
 @pytest.mark.parametrize(
@@ -115,6 +117,9 @@ def test_answers_have_their_columns_and_are_chosen_by_them(tmp_path, served):
         assert columns(where={"year": [2002, 2003]}, columns=["year"]) == [{"year": 2002}]
         assert columns(columns=[]) == [{}, {}]
         assert columns(columns=["year", "year"])[0] == {"year": 2001}
+        body = json.dumps({"question": "Who?", "where": {"when": "\ud800"}})
+        refused = client.post("/api/search", content=body, headers={"content-type": "application/json"})
+        assert refused.status_code == 422 and "half of a character" in refused.json()["detail"]
 
 
 def test_head_is_answered_as_get(client):
