@@ -25,7 +25,7 @@ from answer_ranking.ranking.search.confidence import Confidence, foreign_questio
 from answer_ranking.ranking.search.first_stages import check_names, entries_of, names_for
 from answer_ranking.ranking.search.manifest import BUILDING, NAME, Manifest, damaged, sha256_of_model
 from answer_ranking.ranking.search.questions import Asked, Questions, questions_of
-from answer_ranking.ranking.search.results import Hits, Results, rescored
+from answer_ranking.ranking.search.results import Hits, Results, rescored, to_frame
 from answer_ranking.ranking.search.shards import Shard, Table, hashes_of_texts, ids_in, read_shards, tables_in
 from answer_ranking.ranking.search.state import State, deleted_name
 
@@ -274,8 +274,7 @@ class AnswerIndex:
         answers = state.segments.take(hits.row)
         shown |= dict(zip(answers.column_names, answers.columns, strict=True))
         shown["first_stage"] = pa.repeat(stage, len(hits))
-        # At once: pandas takes longer for each of several small tables than a search takes.
-        return pa.table(shown).to_pandas(use_threads=False)
+        return to_frame(pa.table(shown))
 
     def calibrate(
         self, questions: pd.DataFrame, foreign: Sequence[str] | None = None, **options: Any

@@ -303,7 +303,7 @@ def test_add_and_delete(copy, stub, answers):
     index.add(pd.DataFrame({"candidate_id": ["new"], "text": ["w1 w1 w1"], "topic": ["food"]}))
     question = "w1 w1 w1"
     assert index.search(question, k=1)["candidate_id"].tolist() == ["new"]
-    assert len(index) == 1001 and np.isnan(index.search(question, k=1)["year"].iloc[0])
+    assert len(index) == 1001 and pd.isna(index.search(question, k=1)["year"].iloc[0])
     # The other one keeps the state that it opened.
     assert "new" not in before.search(question, k=2000, first_stage="both")["candidate_id"].tolist()
     index.delete(["new", "a3"])
@@ -350,6 +350,9 @@ def test_a_search_while_another_thread_adds_sees_one_state(copy, stub):
         ({"answer": ["a", None]}, "row 2: the candidate is empty"),
         ({"answer": ["a", "b", "c"], "candidate_id": ["x", "x", "y"]}, "more than one row .* 'x'"),
         ({"answer": ["a"], "candidate_id": ["x y"]}, "white space"),
+        ({"answer": ["a"], "raw": [b"\xff\xfe"]}, "the column 'raw' holds bytes.*Write it as text"),
+        ({"answer": ["a"], "raw": [[b"\xff"]]}, "the column 'raw' holds bytes"),
+        ({"answer": ["a"], "raw": [{"part": b"a"}]}, "the column 'raw' holds bytes"),
     ],
 )
 def test_tables_that_cannot_be_indexed(tmp_path, table, message):
