@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +22,7 @@ from answer_ranking.ranking.search.build_options import BuildOptions
 from answer_ranking.ranking.search.building import commit, copy_model, held, load, with_rows
 from answer_ranking.ranking.search.conditions import Where
 from answer_ranking.ranking.search.confidence import Confidence, foreign_questions, rows_to_learn
-from answer_ranking.ranking.search.first_stages import check_names, entries_of, names_for
+from answer_ranking.ranking.search.first_stages import MOST_COUNTED, check_names, entries_of, names_for
 from answer_ranking.ranking.search.manifest import BUILDING, NAME, Manifest, damaged, sha256_of_model
 from answer_ranking.ranking.search.questions import Asked, Questions, questions_of
 from answer_ranking.ranking.search.results import Hits, Results, rescored, to_frame
@@ -136,12 +136,13 @@ class AnswerIndex:
                 tables_in(table), chosen.chunk_rows, module, layout=chosen.layout, passage_length=length
             )
             first = next(shards)
-            manifest = _begun(loaded, first, chosen)
+            begin = [first] if chosen.first_stages is not None else list(_counted(first, shards))
+            manifest = _begun(loaded, first, sum(shard.rows for shard in begin), chosen)
             with held(folder):
                 _check_new(folder)  # another process may have built it meanwhile
                 (folder / BUILDING).touch()
                 manifest = dataclasses.replace(manifest, model=copy_model(ranker, folder / "model"))
-                manifest = with_rows(folder, manifest, itertools.chain([first], shards), module, loaded)
+                manifest = with_rows(folder, manifest, itertools.chain(begin, shards), module, loaded)
                 commit(folder, manifest)
         index = cls.open(folder)
         index.ranker = loaded
@@ -421,8 +422,17 @@ def _is_built(folder: Path) -> bool:
     return (folder / NAME).exists() and not (folder / BUILDING).exists()
 
 
-def _begun(ranker: "Ranker | None", first: Shard, options: BuildOptions) -> Manifest:
-    """Give the manifest of an index without rows, whose first table is known."""
+def _counted(first: Shard, others: Iterator[Shard]) -> Iterator[Shard]:
+    """Take tables until they have more rows than any first stage takes by itself, or all of them."""
+    n_rows = first.rows
+    yield first
+    while n_rows <= MOST_COUNTED and (shard := next(others, None)) is not None:
+        n_rows += shard.rows
+        yield shard
+
+
+def _begun(ranker: "Ranker | None", first: Shard, n_rows: int, options: BuildOptions) -> Manifest:
+    """Give the manifest of an index without rows, whose first table is known, and how many there will be."""
     similarity = ""
     if ranker is not None:
         similarity = _similarity(ranker)
@@ -430,7 +440,7 @@ def _begun(ranker: "Ranker | None", first: Shard, options: BuildOptions) -> Mani
         if know_english_alone(ranker.vectors) and not looks_english(texts):
             say(NOT_ENGLISH)
     if options.first_stages is None:
-        stages = names_for(with_model=ranker is not None, n_answers=first.rows)
+        stages = names_for(with_model=ranker is not None, n_answers=n_rows)
     else:
         stages = check_names(options.first_stages, with_model=ranker is not None)
     return Manifest(
