@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 RERANK_DEPTH = 100
 """So many answers are re-ranked unless it is said."""
-_PASSAGES = 10  # times as many passages are found as answers asked for, since one may have several
 
 
 class AnswerIndex:
@@ -76,7 +75,7 @@ class AnswerIndex:
         return self._state.questions(n)
 
     def __len__(self) -> int:
-        return self.manifest.rows - self.manifest.n_deleted
+        return self._state.n_answers
 
     def file_sizes(self) -> dict[str, int]:
         """Count the bytes of the files of each first stage, and of the answers ("texts")."""
@@ -238,9 +237,7 @@ class AnswerIndex:
         stage = first_stage or state.choices[0]
         depth = k if rerank is None else max(k, rerank_depth)
         has_passages = state.manifest.passage_length > 0
-        searched = state.searcher(stage).search(
-            asked.texts, depth * _PASSAGES if has_passages else depth, state.kept(where or {})
-        )
+        searched = state.search(stage, asked.texts, k, depth, where or {})
         hits = Hits.of(searched)
         if rerank is not None:
             ranker = load(Path(rerank)) if isinstance(rerank, (str, Path)) else rerank
