@@ -265,7 +265,7 @@ class Ranker:
         "own" gives the model's own reason: HyperQA's and CosineQA's share of every word, the attention of
         AP-CNN and AP-BiLSTM, Cosinet's relatedness, aNMM's matches, CTRN's gates. "occlusion", for every
         ranker and for those without a reason of their own, scores the pair without each word. A UserError
-        says that a text has no words.
+        says that a text has no words, or both have more than 2,000.
         """
         from answer_ranking.ranking.explaining import explain
 
