@@ -218,7 +218,10 @@ def refuse_links(folder: str | Path) -> None:
     for place, folders, names in os.walk(folder):
         for name in folders + names:
             path = Path(place, name)
-            mode = path.lstat().st_mode
+            try:
+                mode = path.lstat().st_mode
+            except FileNotFoundError:  # Another process has just removed it.
+                continue
             if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
                 raise UserError(
                     f"{path} is a link or a device, which {folder} must not hold. "

@@ -34,6 +34,8 @@ _WHITE_SPACE = re.compile(r"\s+")
 _MOST_COLUMNS = 100_000
 _LONGEST_ID = 1_000  # characters; a run file repeats an identifier in every row
 _SURROGATE = re.compile("[\ud800-\udfff]")
+HALF_CHARACTER = "holds half of a character (a lone surrogate). Save it as UTF-8."
+"""What is said of a text with one."""
 
 # Formatting and control characters.
 _INVISIBLE = ("Cf", "Cc")
@@ -235,8 +237,8 @@ def _fault_of_text(name: str, value: object, text: str, if_empty: str) -> str | 
         return f"the {name} is empty. {if_empty}"
     if not isinstance(value, (str, int, float, np.number)):
         return f"the {name} is not a text but {text[:40]!r}. Write it as a text."
-    if not text.isascii() and not text.isprintable() and _SURROGATE.search(text):
-        return f"the {name} holds half of a character (a lone surrogate). Save it as UTF-8."
+    if has_half_character(text):
+        return f"the {name} {HALF_CHARACTER}"
     if not name.endswith("_id"):
         return None
     if len(text) > _LONGEST_ID:
@@ -246,6 +248,11 @@ def _fault_of_text(name: str, value: object, text: str, if_empty: str) -> str | 
         what = f"the {name} {text!r:.80} holds white space, which run files cannot."
         return f"{what} Write {without!r:.80}, say."
     return None
+
+
+def has_half_character(text: str) -> bool:
+    """Say whether a text holds a lone surrogate, which no file and no answer of a server can have."""
+    return not text.isascii() and not text.isprintable() and bool(_SURROGATE.search(text))
 
 
 def _checked_labels(values: list, rows: _Rows) -> list[int | None]:

@@ -81,6 +81,6 @@ class ContextualVocabulary:
         """Tell which texts have a known word, bool (n_texts,): those that have any."""
         return encoded.lengths > 0
 
-    def unknown(self, text: str) -> list[str]:
+    def unknown(self, text: str, is_question: bool = True) -> list[str]:
         """Give the unknown words of a text: there are none, since every word has its pieces."""
         return []

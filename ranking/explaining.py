@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import keras
 
 METHODS = ("own", "occlusion")
+_MOST_WORDS = 2_000  # of both texts, since time and memory grow with their square
 
 
 def explain(
@@ -31,6 +32,10 @@ def explain(
     """
     if method not in METHODS:
         raise UserError(f"method must be one of {', '.join(METHODS)}. Received: {method!r}")
+    if len(encoded.words) > _MOST_WORDS:
+        raise UserError(
+            f"at most {_MOST_WORDS:,} words of both texts can be explained. Received: {len(encoded.words):,}"
+        )
     texts = [encoded.words[: encoded.offsets[1]], encoded.words[encoded.offsets[1] :]]
     reason = reason if method == "own" else "occlusion"
     if model is not None and reason in _REASONS:

@@ -3,7 +3,7 @@
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from itertools import chain, repeat
+from itertools import chain, pairwise, repeat
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ from answer_ranking.data_prep.encoded_split import EncodedTexts, offsets_of
 from answer_ranking.data_prep.word_vectors.encoder_folder import ON_HUB, PUBLISHED, find_encoder, is_encoder
 from answer_ranking.data_prep.word_vectors.files import DEFAULT_SOURCE, SOURCES, find_source
 from answer_ranking.data_prep.word_vectors.load import SHORT_NAMES
-from answer_ranking.data_prep.word_vectors.unknown_words import hashed_vectors, meant_word
+from answer_ranking.data_prep.word_vectors.unknown_words import hashed_vectors, may_be_misspelt, meant_words
 
 # The tokens of so many texts are held as text at a time.
 _TEXTS_AT_ONCE = 10_000
@@ -23,6 +23,8 @@ _TEXTS_AT_ONCE = 10_000
 _COMPARED = 200
 _MOST_MISSING = 1_000_000
 _MOST_HASHED = 20_000
+# So many unknown words of a question may be misspelt; further ones stay unknown.
+_MOST_CORRECTED = 20
 
 
 def _is_word(text: str) -> bool:
@@ -34,11 +36,12 @@ class OpenVocabulary:
 
     Word vectors are frozen, so a word that the training table lacks is as good as any other: its vector is
     read from the same sources and in the same way (`load_word_vectors`). A word that no source knows is
-    unknown. In a question it is read as the vocabulary's word for which it is misspelt (`meant_word`), if
-    there is one. Else it is number 1, like all others, or, where `hashes` says so, has a vector of its own,
-    made of its characters (`hashed_vectors`), so that it equals itself and is near to words that are written
-    alike. All words beyond the vocabulary are unknown where a source is missing, or where it gives other
-    vectors to the vocabulary's words than the model has; one line on standard error says so.
+    unknown. In a question it is read as the vocabulary's word for which it is misspelt (`meant_words`), if
+    there is one; so are the first 20 at most. Else it is number 1, like all others, or, where `hashes` says
+    so, has a vector of its own, made of its characters (`hashed_vectors`), so that it equals itself and is
+    near to words that are written alike. All words beyond the vocabulary are unknown where a source is
+    missing, or where it gives other vectors to the vocabulary's words than the model has; one line on
+    standard error says so.
 
     New words are numbered after those of the vocabulary, and stay; after some ten thousand unknown ones all
     further ones are number 1. May be called from several threads.
@@ -81,6 +84,7 @@ class OpenVocabulary:
         self._hashes = hashes
         self.embeddings_home = embeddings_home
         self._words = list(vocabulary.words)
+        self._own_words = vocabulary.known_words
         self._numbers = dict(vocabulary.index)
         # Apart from the known ones: what is unknown in an answer may be misspelt in the next question.
         self._hashed: dict[str, int] = {}
@@ -97,9 +101,9 @@ class OpenVocabulary:
         encoded, new = self._number(texts)
         if new:
             self._look_up(new)
-            end = encoded.offsets[n_questions]
-            self._place(encoded.words[:end], new, misspelt=True)
-            self._place(encoded.words[end:], new, misspelt=False)
+            for start, end in pairwise(encoded.offsets[: n_questions + 1].tolist()):
+                self._correct(encoded.words[start:end], new)
+            self._place(encoded.words, new)
         return encoded
 
     def _number(self, texts: Sequence[str]) -> tuple[EncodedTexts, list[str]]:
@@ -131,12 +135,15 @@ class OpenVocabulary:
         """Split texts into the words that an explanation shows."""
         return self.tokenizer(texts)
 
-    def unknown(self, text: str) -> list[str]:
-        """Give the distinct words of a question that the ranker does not know, in their order."""
+    def unknown(self, text: str, is_question: bool = True) -> list[str]:
+        """Give the distinct words of a text that the ranker does not know, in their order.
+
+        A misspelt word of a question is known as what it is meant for.
+        """
         words = list(dict.fromkeys(self.tokenizer([text])[0]))
         self._look_up([word for word in words if word not in self._numbers])
         lacking = [word for word in words if not self._is_known(self._numbers.get(word, Vocabulary.UNKNOWN))]
-        meant = self._meant(lacking)
+        meant = self._meant(lacking) if is_question else {}
         return [word for word in lacking if word not in meant]
 
     def knows(self, encoded: EncodedTexts) -> np.ndarray:
@@ -180,35 +187,37 @@ class OpenVocabulary:
             found = [word for word, is_known in zip(wanted, known, strict=True) if is_known]
             self._add(found, vectors[known], self._numbers)
 
-    def _place(self, words: np.ndarray, new: list[str], misspelt: bool) -> None:
+    def _correct(self, words: np.ndarray, new: list[str]) -> None:
+        """Write the numbers of what the new words of a question, which stand below 0, are meant for."""
+        own = {new[-1 - number]: number for number in words[words < 0].tolist()}
+        for word, meant in self._meant([word for word in own if word not in self._numbers]).items():
+            words[words == own[word]] = meant
+
+    def _place(self, words: np.ndarray, new: list[str]) -> None:
         """Write the numbers of new words, which stand below 0, in their places."""
         is_new = words < 0
         places = -1 - words[is_new]
         numbers = np.zeros(len(new), np.int32)
         distinct = np.flatnonzero(np.bincount(places, minlength=len(new))).tolist()
         lacking = [new[place] for place in distinct if new[place] not in self._numbers]
-        meant = self._meant(lacking) if misspelt else {}
-        self._hash([word for word in lacking if word not in meant])
+        self._hash(lacking)
         for place in distinct:
             word = new[place]
-            unknown = meant.get(word) or self._hashed.get(word, Vocabulary.UNKNOWN)
-            numbers[place] = self._numbers.get(word, unknown)
+            numbers[place] = self._numbers.get(word, self._hashed.get(word, Vocabulary.UNKNOWN))
         words[is_new] = numbers[places]
 
     def _meant(self, words: list[str]) -> dict[str, int]:
-        """Give the numbers of the words for which some of these are misspelt."""
-        meant = {}
-        for word in words:
-            if len(self._meant_numbers) > _MOST_MISSING:
-                self._meant_numbers.clear()
-            number = self._meant_numbers.get(word)
-            if number is None:
-                place = meant_word(word, self._vocabulary.known_words)
-                number = Vocabulary.UNKNOWN if place is None else place + Vocabulary.FIRST
-                self._meant_numbers[word] = number
-            if number != Vocabulary.UNKNOWN:
-                meant[word] = number
-        return meant
+        """Give the numbers of the words for which some of a question's unknown ones are misspelt."""
+        # The first ones, whatever was looked for before: a question is always read alike.
+        words = list(filter(may_be_misspelt, words))[:_MOST_CORRECTED]
+        if len(self._meant_numbers) > _MOST_MISSING:
+            self._meant_numbers.clear()
+        known = self._meant_numbers  # Another thread may add to it, or clear it.
+        meant = {word: known.get(word) for word in words}
+        asked = [word for word, number in meant.items() if number is None]
+        for word, place in zip(asked, meant_words(asked, self._own_words), strict=True):
+            meant[word] = known[word] = Vocabulary.UNKNOWN if place is None else place + Vocabulary.FIRST
+        return {word: number for word, number in meant.items() if number and number != Vocabulary.UNKNOWN}
 
     def _hash(self, words: list[str]) -> None:
         """Give unknown words vectors of their own, up to a number of words."""

@@ -265,7 +265,7 @@ class Ranker:
         "own" gives the model's own reason: HyperQA's and CosineQA's share of every word, the attention of
         AP-CNN and AP-BiLSTM, Cosinet's relatedness, aNMM's matches, CTRN's gates. "occlusion", for every
         ranker and for those without a reason of their own, scores the pair without each word. A UserError
-        says that a text has no words.
+        says that a text has no words, or both have more than 2,000.
         """
         from answer_ranking.ranking.explaining import explain
 
@@ -278,7 +278,7 @@ class Ranker:
             with self._scorer.lock:
                 model = self._scorer.grown(encoded, self._added(encoded))
                 found = explain(words, encoded, method, reason, self.score_encoded, model)
-        unknown = [*self.unknown_words(question), *self.unknown_words(answer)]
+        unknown = [*self.unknown_words(question), *self.open_vocabulary.unknown(answer, is_question=False)]
         return replace(found, unknown=frozenset(unknown))
 
     def disk(self, question: str, answers: Sequence[str]) -> Disk:
@@ -347,7 +347,7 @@ class Ranker:
         return ranker
 
     def unknown_words(self, text: str) -> list[str]:
-        """Give the distinct words of a text that the ranker does not know, in their order."""
+        """Give the distinct words of a question that the ranker does not know, in their order."""
         return self.open_vocabulary.unknown(text)
 
     def encode_query(self, texts: Sequence[str]) -> np.ndarray:

@@ -49,21 +49,32 @@ def drawn_vector(text: str, purpose: bytes, size: int) -> np.ndarray:
     return np.random.default_rng(int.from_bytes(digest, "little")).standard_normal(size, np.float32)
 
 
-def meant_word(word: str, words: Sequence[str]) -> int | None:
-    """Find the word that a misspelt one is meant for, by its place in `words`; None where there is none.
+def may_be_misspelt(word: str) -> bool:
+    """Say whether `meant_words` looks for what a word is meant for."""
+    return len(word) >= _LETTERS_FOR_ONE and word.isalpha()
+
+
+def meant_words(misspelt: Sequence[str], words: Sequence[str]) -> list[int | None]:
+    """Find what misspelt words are meant for, by their places in `words`; None where there is none.
 
     One letter may be missing, added, another, or have changed places with its neighbour in a word of five
     letters or more, two in a word of nine or more. Of several the first one counts.
 
     Example:
-        >>> meant_word("pasword", ["sword", "password"]), meant_word("lost", ["last"])
-        (1, None)
+        >>> meant_words(["pasword", "lost"], ["sword", "password", "last"])
+        [1, None]
     """
     from rapidfuzz import process
-    from rapidfuzz.distance import DamerauLevenshtein
+    from rapidfuzz.distance import OSA
 
-    if len(word) < _LETTERS_FOR_ONE or not word.isalpha():
-        return None
-    most = 1 if len(word) < _LETTERS_FOR_TWO else 2
-    found = process.extractOne(word, words, scorer=DamerauLevenshtein.distance, score_cutoff=most)
-    return None if found is None else found[2]
+    found: list[int | None] = [None] * len(misspelt)
+    looked_for = [place for place, word in enumerate(misspelt) if may_be_misspelt(word)]
+    if not looked_for or not words:
+        return found
+    asked = [misspelt[place] for place in looked_for]
+    # All at once, which takes a tenth of the time of one after the other; what differs more counts as 3.
+    edits = process.cdist(asked, words, scorer=OSA.distance, score_cutoff=2, dtype=np.uint8)
+    for place, word, row, nearest in zip(looked_for, asked, edits, edits.argmin(axis=1), strict=True):
+        if row[nearest] <= (1 if len(word) < _LETTERS_FOR_TWO else 2):
+            found[place] = int(nearest)
+    return found

@@ -10,7 +10,7 @@ import pyarrow as pa
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep.column_names import EveryColumn
 from answer_ranking.data_prep.table_files import read_table_file
-from answer_ranking.data_prep.tables import check_table
+from answer_ranking.data_prep.tables import HALF_CHARACTER, check_table
 
 TEXT_COLUMNS = ("candidate", "answer", "text")
 QUESTION = "indexed_question"
@@ -209,7 +209,17 @@ def _array(column: pd.Series, where: str) -> pa.Array:
             # Values of several types, or of more than 64 bits.
             array = pa.Array.from_pandas(column.map(str, na_action="ignore"))
     except UnicodeEncodeError as error:
-        what = "holds half of a character (a lone surrogate). Save it as UTF-8."
-        raise UserError(f"{where}: the column {column.name!r} {what}") from error
+        raise UserError(f"{where}: the column {column.name!r} {HALF_CHARACTER}") from error
+    if _holds_bytes(array.type):
+        what = "holds bytes, which no output can show. Write it as text (UTF-8), or leave it out."
+        raise UserError(f"{where}: the column {column.name!r} {what}")
     array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     return array.cast(pa.string()) if pa.types.is_null(array.type) else array
+
+
+def _holds_bytes(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        return _holds_bytes(kind.value_type)
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
+        return True
+    return any(_holds_bytes(kind.field(place).type) for place in range(kind.num_fields))

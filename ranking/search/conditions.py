@@ -1,6 +1,7 @@
 """Which rows of an index a search may find: conditions on its columns, such as "year>=2001"."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from answer_ranking.base.errors import UserError
+from answer_ranking.data_prep.tables import HALF_CHARACTER
 
 Where: TypeAlias = Mapping[str, Any] | Sequence[str]
 """Values by their columns, or conditions as texts."""
@@ -23,6 +25,8 @@ _FUNCTIONS = {
     ">": pc.greater,
     ">=": pc.greater_equal,
 }
+_MOST_VALUES = 10_000
+_NAMED_AT_MOST = 5
 _SEVERAL = (Sequence, np.ndarray, set, pd.Series)
 
 
@@ -46,29 +50,34 @@ class Condition(NamedTuple):
             return column.is_valid().to_numpy()
         try:
             if self.operator == "in":
-                values = [_as(value, column.type).as_py() for value in self.value]
-                return pc.is_in(column, pa.array(values, column.type)).to_numpy()
-            met = _FUNCTIONS[self.operator](column, _as(self.value, column.type))
+                return pc.is_in(column, _as(self.value, column.type)).to_numpy()
+            met = _FUNCTIONS[self.operator](column, _as([self.value], column.type)[0])
             return met.fill_null(self.operator == "!=").to_numpy()
-        except (pa.ArrowException, OverflowError) as error:
+        except (pa.ArrowException, OverflowError, UnicodeEncodeError) as error:
             values = self.value if self.operator == "in" else [self.value]
-            what = f"the column {self.column!r} cannot be compared with {', '.join(map(repr, values))}"
-            raise UserError(f"{what}: {error}.") from error
+            shown = ", ".join(f"{value!r:.80}" for value in values[:_NAMED_AT_MOST])
+            what = f"the column {self.column!r} cannot be compared with {shown}"
+            why = f"a text {HALF_CHARACTER}" if isinstance(error, UnicodeEncodeError) else f"{error}."
+            raise UserError(f"{what}: {why}") from error
 
 
 def conditions_of(where: Where) -> list[Condition]:
     """Read conditions; values that one column may have are alternatives.
 
-    A UserError says that a text is no condition.
+    A UserError says that a text is no condition, or that there are too many values.
 
     Example:
         >>> conditions_of(["topic=food", "topic = law", "year>=2001"])[0]
         Condition(column='topic', operator='in', value=['food', 'law'])
     """
     if isinstance(where, Mapping):
-        return [Condition(name, "in", _listed(value)) for name, value in where.items()]
+        listed = [Condition(name, "in", _listed(value)) for name, value in where.items()]
+        _check_number(sum(len(condition.value) for condition in listed))
+        return listed
+    where = [where] if isinstance(where, str) else where
+    _check_number(len(where))
     conditions: dict[str, Condition] = {}
-    for text in [where] if isinstance(where, str) else where:
+    for text in where:
         read = _read(text)
         before = conditions.get(read.column) if read.operator == "in" else None
         if before is not None:
@@ -93,8 +102,17 @@ def _listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, _SEVERAL) and not isinstance(value, str) else [value]
 
 
-def _as(value: Any, kind: pa.DataType) -> pa.Scalar:
-    return pa.scalar(value).cast(kind)
+def _check_number(n_values: int) -> None:
+    if n_values > _MOST_VALUES:
+        raise UserError(f"conditions may have {_MOST_VALUES:,} values. Received: {n_values:,}")
+
+
+def _as(values: Sequence[Any], kind: pa.DataType) -> pa.ChunkedArray:
+    """Cast values, those of one type at once; of several types, these come in the order of their first."""
+    by_type: dict[type, list[Any]] = defaultdict(list)
+    for value in values:
+        by_type[type(value)].append(value)
+    return pa.chunked_array([pa.array(own).cast(kind) for own in by_type.values()], kind)
 
 
 def check_columns(conditions: Iterable[Condition], known: Sequence[str]) -> None:

@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
@@ -22,10 +22,10 @@ from answer_ranking.ranking.search.build_options import BuildOptions
 from answer_ranking.ranking.search.building import commit, copy_model, held, load, with_rows
 from answer_ranking.ranking.search.conditions import Where
 from answer_ranking.ranking.search.confidence import Confidence, foreign_questions, rows_to_learn
-from answer_ranking.ranking.search.first_stages import check_names, entries_of, names_for
+from answer_ranking.ranking.search.first_stages import MOST_COUNTED, check_names, entries_of, names_for
 from answer_ranking.ranking.search.manifest import BUILDING, NAME, Manifest, damaged, sha256_of_model
 from answer_ranking.ranking.search.questions import Asked, Questions, questions_of
-from answer_ranking.ranking.search.results import Hits, Results, rescored
+from answer_ranking.ranking.search.results import Hits, Results, rescored, to_frame
 from answer_ranking.ranking.search.shards import Shard, Table, hashes_of_texts, ids_in, read_shards, tables_in
 from answer_ranking.ranking.search.state import State, deleted_name
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 RERANK_DEPTH = 100
 """So many answers are re-ranked unless it is said."""
-_PASSAGES = 10  # times as many passages are found as answers asked for, since one may have several
 
 
 class AnswerIndex:
@@ -76,7 +75,7 @@ class AnswerIndex:
         return self._state.questions(n)
 
     def __len__(self) -> int:
-        return self.manifest.rows - self.manifest.n_deleted
+        return self._state.n_answers
 
     def file_sizes(self) -> dict[str, int]:
         """Count the bytes of the files of each first stage, and of the answers ("texts")."""
@@ -136,12 +135,13 @@ class AnswerIndex:
                 tables_in(table), chosen.chunk_rows, module, layout=chosen.layout, passage_length=length
             )
             first = next(shards)
-            manifest = _begun(loaded, first, chosen)
+            begin = [first] if chosen.first_stages is not None else list(_counted(first, shards))
+            manifest = _begun(loaded, first, sum(shard.rows for shard in begin), chosen)
             with held(folder):
                 _check_new(folder)  # another process may have built it meanwhile
                 (folder / BUILDING).touch()
                 manifest = dataclasses.replace(manifest, model=copy_model(ranker, folder / "model"))
-                manifest = with_rows(folder, manifest, itertools.chain([first], shards), module, loaded)
+                manifest = with_rows(folder, manifest, itertools.chain(begin, shards), module, loaded)
                 commit(folder, manifest)
         index = cls.open(folder)
         index.ranker = loaded
@@ -162,8 +162,8 @@ class AnswerIndex:
                     what = "is another model than the index's. Build the index again."
                     raise UserError(f"{folder / 'model'} {what}")
                 return cls(folder, manifest)
-            except UserError:
-                # Somebody may just have added to it.
+            except (UserError, OSError):
+                # Somebody may just have added to it, and removed what this state consists of.
                 before, manifest = manifest, Manifest.read(folder)
                 if before == manifest:
                     raise
@@ -204,7 +204,8 @@ class AnswerIndex:
             which the model knows no word: they have nothing but other first stages' answers.
 
         Raises:
-            UserError: a question is empty, a column or first stage unknown, or the index has no confidence.
+            UserError: a question is empty, a column or first stage unknown, a number out of range, or the
+                index has no confidence.
         """
         found = self.find(questions, k, first_stage, rerank, rerank_depth, where, min_confidence)
         if found.warning:
@@ -226,18 +227,17 @@ class AnswerIndex:
         for name, value in (("k", k), ("rerank_depth", rerank_depth)):
             if value < 1:
                 raise UserError(f"{name} must be at least 1. Received: {value}")
-        confidence = state.manifest.confidence
-        if min_confidence and confidence is None:
+        if not 0 <= min_confidence <= 1:
+            raise UserError(f"min_confidence must be from 0 to 1. Received: {min_confidence}")
+        if min_confidence and state.manifest.confidence is None:
             raise UserError(
-                f"{self.folder} has learnt no confidence: leave min_confidence out, build it with the folder "
+                "the index has learnt no confidence: leave min_confidence out, build it with the folder "
                 "that `answer-ranking train` left for the FAQ (--pipeline), or see AnswerIndex.calibrate."
             )
         stage = first_stage or state.choices[0]
         depth = k if rerank is None else max(k, rerank_depth)
         has_passages = state.manifest.passage_length > 0
-        searched = state.searcher(stage).search(
-            asked.texts, depth * _PASSAGES if has_passages else depth, state.kept(where or {})
-        )
+        searched = state.search(stage, asked.texts, k, depth, where or {})
         hits = Hits.of(searched)
         if rerank is not None:
             ranker = load(Path(rerank)) if isinstance(rerank, (str, Path)) else rerank
@@ -272,8 +272,7 @@ class AnswerIndex:
         answers = state.segments.take(hits.row)
         shown |= dict(zip(answers.column_names, answers.columns, strict=True))
         shown["first_stage"] = pa.repeat(stage, len(hits))
-        # At once: pandas takes longer for each of several small tables than a search takes.
-        return pa.table(shown).to_pandas(use_threads=False)
+        return to_frame(pa.table(shown))
 
     def calibrate(
         self, questions: pd.DataFrame, foreign: Sequence[str] | None = None, **options: Any
@@ -420,8 +419,17 @@ def _is_built(folder: Path) -> bool:
     return (folder / NAME).exists() and not (folder / BUILDING).exists()
 
 
-def _begun(ranker: "Ranker | None", first: Shard, options: BuildOptions) -> Manifest:
-    """Give the manifest of an index without rows, whose first table is known."""
+def _counted(first: Shard, others: Iterator[Shard]) -> Iterator[Shard]:
+    """Take tables until they have more rows than any first stage takes by itself, or all of them."""
+    n_rows = first.rows
+    yield first
+    while n_rows <= MOST_COUNTED and (shard := next(others, None)) is not None:
+        n_rows += shard.rows
+        yield shard
+
+
+def _begun(ranker: "Ranker | None", first: Shard, n_rows: int, options: BuildOptions) -> Manifest:
+    """Give the manifest of an index without rows, whose first table is known, and how many there will be."""
     similarity = ""
     if ranker is not None:
         similarity = _similarity(ranker)
@@ -429,7 +437,7 @@ def _begun(ranker: "Ranker | None", first: Shard, options: BuildOptions) -> Mani
         if know_english_alone(ranker.vectors) and not looks_english(texts):
             say(NOT_ENGLISH)
     if options.first_stages is None:
-        stages = names_for(with_model=ranker is not None, n_answers=first.rows)
+        stages = names_for(with_model=ranker is not None, n_answers=n_rows)
     else:
         stages = check_names(options.first_stages, with_model=ranker is not None)
     return Manifest(

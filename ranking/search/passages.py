@@ -4,7 +4,8 @@ import re
 
 import pyarrow as pa
 
-_SENTENCE = re.compile(r".+?(?:[.!?]+(?=\s)|[。！？]+|\n+|$)\s*", re.DOTALL)
+# A run of full stops is looked at from its first one alone, and as a whole: else a long one takes its square.
+_SENTENCE = re.compile(r"(?:[.!?]{2,}+(?=\s)|.+?(?:(?<![.!?])[.!?]++(?=\s)|[。！？]+|\n+|$))\s*", re.DOTALL)
 
 
 def passages_of(text: str, length: int) -> list[str]:
@@ -35,4 +36,6 @@ def split_rows(rows: pa.Table, length: int) -> pa.Table:
         passages += own
         numbers += [number] * len(own)
     place = rows.schema.get_field_index("candidate")
-    return rows.take(pa.array(numbers)).set_column(place, "candidate", pa.array(passages, pa.string()))
+    # Without the whole answer beside each of its passages, which a long one has very many of.
+    others = rows.drop_columns("candidate").take(pa.array(numbers, pa.int64()))
+    return others.add_column(place, "candidate", pa.array(passages, pa.string()))

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 import pandas as pd
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.data_prep.tables import check_table
+from answer_ranking.data_prep.tables import HALF_CHARACTER, check_table, has_half_character
 from answer_ranking.ranking.search.answers import plain_names, read_rows
 
 Questions: TypeAlias = str | Sequence[str] | Path | pd.DataFrame
@@ -32,6 +32,8 @@ def questions_of(questions: Questions) -> Asked:
     for number, text in enumerate(texts, start=1):
         if not isinstance(text, str) or not text.strip():
             raise UserError(f"question {number} is empty. Write it or leave it out.")
+        if has_half_character(text):
+            raise UserError(f"question {number} {HALF_CHARACTER}")
     return Asked(_numbered(len(texts)), texts)
 
 

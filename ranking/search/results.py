@@ -6,11 +6,22 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 if TYPE_CHECKING:
     from answer_ranking.ranking.ranker import Ranker
 
 _NAMED_AT_MOST = 5
+_INTEGERS = {
+    pa.int8(): pd.Int8Dtype(),
+    pa.int16(): pd.Int16Dtype(),
+    pa.int32(): pd.Int32Dtype(),
+    pa.int64(): pd.Int64Dtype(),
+    pa.uint8(): pd.UInt8Dtype(),
+    pa.uint16(): pd.UInt16Dtype(),
+    pa.uint32(): pd.UInt32Dtype(),
+    pa.uint64(): pd.UInt64Dtype(),
+}
 
 
 class Candidates(NamedTuple):
@@ -106,6 +117,27 @@ class Hits:
     def rows_of(self, n_questions: int) -> list[np.ndarray]:
         """Give the rows found for each question, in turn."""
         return np.split(self.row, np.searchsorted(self.question, np.arange(1, n_questions)))
+
+
+def to_frame(table: pa.Table) -> pd.DataFrame:
+    """Make a frame of columns; whole numbers stay whole where some are missing.
+
+    Example:
+        >>> to_frame(pa.table({"year": [2**60 + 1, None]}))["year"].tolist()
+        [1152921504606846977, <NA>]
+    """
+    # At once: pandas takes longer for each of several small tables than a search takes.
+    frame = table.to_pandas(use_threads=False)
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if column.null_count and column.type in _INTEGERS:
+            frame[name] = column.to_pandas(types_mapper=_INTEGERS.get)
+    return frame
+
+
+def as_json(table: pd.DataFrame, *, lines: bool = False) -> str:
+    """Write answers as JSON, an object each, in a list or in lines."""
+    form = {"orient": "records", "lines": lines, "date_format": "iso", "double_precision": 15}
+    return table.to_json(force_ascii=False, **form)
 
 
 def rescored(ranker: "Ranker", questions: Sequence[str], hits: Hits, answers: Sequence[str]) -> Hits:

@@ -1,6 +1,7 @@
 """One state of an index, which stays as it is while others are written."""
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from answer_ranking.ranking.search.first_stages import Entry, choices_of, entrie
 from answer_ranking.ranking.search.first_stages.fusion import Fusion, Part
 from answer_ranking.ranking.search.first_stages.protocol import IndexFiles, Searcher
 from answer_ranking.ranking.search.manifest import NAME, Manifest, damaged, name_of
-from answer_ranking.ranking.search.results import Hits
+from answer_ranking.ranking.search.results import Candidates, Hits
 from answer_ranking.ranking.search.segments import Segments
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 
 _LOOKED_AT = 1_000  # rows among which questions are sought
+_PASSAGES = 10  # times as many passages are found as answers asked for, since one may have several
+_DEEPEST = 100_000  # passages of a question; beyond, no further answers are looked for
 
 
 def deleted_name(rows: np.ndarray) -> str:
@@ -71,6 +74,49 @@ class State:
             return self._searchers[parts[0]]
         return Fusion([Part(self._searchers[entry.name], entry.lowest) for entry in entries_of(parts)])
 
+    @cached_property
+    def n_answers(self) -> int:
+        """Count the answers, deleted ones left out; the passages of one are one."""
+        if not self.manifest.passage_length:
+            return self.manifest.rows - self.manifest.n_deleted
+        return len(np.unique(np.delete(self._answer_of_row, self.deleted)))
+
+    def search(self, name: str, questions: Sequence[str], k: int, depth: int, where: Where) -> Candidates:
+        """Find the best `depth` rows for each question by a first stage, or by the fusion of several.
+
+        Of passages ten times as many are found, and of further answers the best one, until there are `k`
+        answers: the passages of one may be very many.
+        """
+        searcher, keep = self.searcher(name), self.kept(where)
+        if not self.manifest.passage_length:
+            return searcher.search(questions, depth, keep)
+        depth *= _PASSAGES
+        found, deeper = searcher.search(questions, depth, keep), depth
+        lacking = list(range(len(questions)))
+        while deeper < _DEEPEST:
+            lacking = [place for place in lacking if self._may_lack(k, found.rows[place], deeper)]
+            if not lacking:
+                break
+            deeper *= 2
+            again = searcher.search([questions[place] for place in lacking], deeper, keep)
+            for place, rows, scores in zip(lacking, again.rows, again.scores, strict=True):
+                found.rows[place], found.scores[place] = rows, scores
+        for place, rows in enumerate(found.rows):
+            is_first = ~pd.Series(self._answer_of_row[rows]).duplicated().to_numpy()
+            kept = (np.arange(len(rows)) < depth) | (is_first & (is_first.cumsum() <= k))
+            found.rows[place], found.scores[place] = rows[kept], found.scores[place][kept]
+        return found
+
+    def _may_lack(self, k: int, rows: np.ndarray, depth: int) -> bool:
+        """Say whether the best `depth` rows for a question are passages of fewer than `k` answers."""
+        return len(rows) >= depth and len(np.unique(self._answer_of_row[rows])) < k
+
+    @cached_property
+    def _answer_of_row(self) -> np.ndarray:
+        """Number the answers of which the rows are passages, `(rows,)`."""
+        encoded = self.segments.column("candidate_id").dictionary_encode().unify_dictionaries()
+        return np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
+
     def kept(self, where: Where) -> np.ndarray | None:
         """Say which rows may be found, bool `(rows,)`; None for all."""
         conditions = conditions_of(where)
@@ -100,8 +146,8 @@ class State:
 
     def is_first_passage(self, hits: Hits) -> np.ndarray:
         """Say which hits are the first passages of their answers, for each question, bool `(hits,)`."""
-        ids = self.segments.take(hits.row)["candidate_id"].to_pandas()
-        return ~pd.DataFrame({"question": hits.question, "id": ids}).duplicated().to_numpy()
+        answer = self._answer_of_row[hits.row]
+        return ~pd.DataFrame({"question": hits.question, "answer": answer}).duplicated().to_numpy()
 
     def ids(self) -> pd.Series:
         """Read the identifiers of all rows, deleted ones included."""

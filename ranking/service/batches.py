@@ -14,6 +14,8 @@ _MOST = 64
 class _Asked(NamedTuple):
     question: str
     options: tuple
+    alike: str
+    """The options as text: 1, 1.0 and True are equal, and filter differently."""
     answer: Future
 
 
@@ -44,7 +46,7 @@ class Batches:
 
         Returns its result to come, so that no thread waits for it.
         """
-        mine = _Asked(question, options, Future())
+        mine = _Asked(question, options, repr(options), Future())
         self._turns.put(client, mine)
         self._one.submit(self._answer_next)
         return mine.answer
@@ -62,7 +64,7 @@ class Batches:
         """Take a question of each client in turn, again and again, while there are any like the first."""
         batch: list[_Asked] = []
         while len(batch) < self._at_once:
-            asked = self._turns.take(lambda each: not batch or each.options == batch[0].options)
+            asked = self._turns.take(lambda each: not batch or each.alike == batch[0].alike)
             if asked is None:
                 break
             if asked.answer.set_running_or_notify_cancel():  # nobody has given it up

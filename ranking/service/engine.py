@@ -18,6 +18,7 @@ from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.search.first_stages import parts_of
 from answer_ranking.ranking.search.index import AnswerIndex
 from answer_ranking.ranking.search.manifest import NAME
+from answer_ranking.ranking.search.results import as_json
 from answer_ranking.ranking.service.batches import Batches
 from answer_ranking.ranking.service.schemas import Answer, Answers, SearchRequest
 
@@ -102,7 +103,7 @@ class Engine:
                 _ = changed.ranker  # Loaded here, while the one before answers.
                 self.index, self._seen, self.problem = changed, stamp, ""
                 self.examples = changed.questions(_EXAMPLES)
-        except UserError as error:
+        except (UserError, OSError) as error:
             if not self.problem:
                 print(f"the index has changed and cannot be opened: {error}", file=sys.stderr)
             self.problem = "The index has changed and cannot be opened. The one before is served."
@@ -243,4 +244,4 @@ def _further(table: pd.DataFrame, names: Sequence[str] | None) -> list[dict[str,
     chosen = table[known if names is None else list(dict.fromkeys(names))]
     if not len(chosen.columns):
         return [{} for _ in range(len(table))]
-    return json.loads(chosen.to_json(orient="records", date_format="iso", double_precision=15))
+    return json.loads(as_json(chosen))

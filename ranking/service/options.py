@@ -17,7 +17,8 @@ class ServiceOptions:
     most_candidates: int = 1_000
     """The most candidates or answers of a request; more is refused with 422."""
     most_words: int = 2_000
-    """The most words and marks of punctuation in one text; more is refused with 422."""
+    """The most words of one text, as the model reads it: marks of punctuation, parts of words, and characters
+    of scripts without blanks are words, too; more is refused with 422."""
     concurrent: int = 16
     """How many requests are worked on at once; others wait."""
     waiting: int = 256

@@ -13,13 +13,17 @@ from answer_ranking.ranking.pages import render
 from answer_ranking.ranking.service.engine import Engine
 from answer_ranking.ranking.service.options import ServiceOptions
 from answer_ranking.ranking.service.schemas import Answers, SearchRequest
-from answer_ranking.ranking.service.texts import check_explained, check_texts
+from answer_ranking.ranking.service.texts import check_explained, check_texts, may_be_long, tokens_of
 from answer_ranking.ranking.service.workers import Workers
 
 
 @dataclass(frozen=True)
 class Serving:
-    """An engine that is asked within the limits: a UserError or an HTTPException refuses."""
+    """An engine that is asked within the limits: a UserError or an HTTPException refuses.
+
+    Words are counted quickly before anything works on a request, and where it is worked on as a ranker reads
+    them.
+    """
 
     engine: Engine
     limits: ServiceOptions
@@ -34,17 +38,27 @@ class Serving:
         start = time.perf_counter()
         if self.engine.looks_again:
             await asyncio.to_thread(self.engine.refresh)
+        if may_be_long(self.limits, asked.question):
+            await self.workers.run(self.client, self._check_question, asked.question)
         found = await self.workers.wait(self.client, self.engine.search, self.client, asked)
         found.milliseconds = 1e3 * (time.perf_counter() - start)
         return found
+
+    def _check_question(self, question: str) -> None:
+        for ranker in self.engine.rankers.values():
+            check_texts(self.limits, [question], count=tokens_of(ranker))
 
     async def rank(self, question: str, candidates: list[str], ranker: str = "") -> Answers:
         """Rank candidates."""
         check_texts(self.limits, [question, *candidates], len(candidates))
         start = time.perf_counter()
-        found = await self.workers.run(self.client, self.engine.rank, question, candidates, ranker)
+        found = await self.workers.run(self.client, self._rank, question, candidates, ranker)
         found.milliseconds = 1e3 * (time.perf_counter() - start)
         return found
+
+    def _rank(self, question: str, candidates: list[str], ranker: str) -> Answers:
+        check_texts(self.limits, [question, *candidates], count=tokens_of(self.engine.ranker(ranker)))
+        return self.engine.rank(question, candidates, ranker)
 
     async def explain(
         self,
@@ -55,7 +69,11 @@ class Serving:
     ) -> Explanation:
         """Say what the words of a pair do to its score."""
         check_explained(self.limits, question, answer)
-        return await self.workers.explain(self.engine.explain, question, answer, ranker, method)
+        return await self.workers.explain(self._explain, question, answer, ranker, method)
+
+    def _explain(self, question: str, answer: str, ranker: str, method: str) -> Explanation:
+        check_explained(self.limits, question, answer, tokens_of(self.engine.ranker(ranker)))
+        return self.engine.explain(question, answer, ranker, method)
 
     async def reasons(self, question: str, answer: str, others: Sequence[str]) -> str:
         """Write why an answer is where it is, as a part of the page."""
@@ -63,6 +81,8 @@ class Serving:
         return await self.workers.explain(self._reasons, question, answer, others)
 
     def _reasons(self, question: str, answer: str, others: Sequence[str]) -> str:
+        for ranker in self.engine.rankers.values():
+            check_explained(self.limits, question, answer, tokens_of(ranker))
         reasons = self.engine.reasons(question, answer, others)
         return render("reasons.html", reasons=reasons, chosen=answer)
 

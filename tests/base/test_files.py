@@ -13,6 +13,7 @@ from answer_ranking.base.files import (
     decode_text,
     locked_folder,
     read_content,
+    refuse_links,
     remove_leftovers,
 )
 from answer_ranking.data_prep import UserError
@@ -187,3 +188,26 @@ def test_only_the_leftovers_of_ended_processes_are_removed(tmp_path):
         "norms.png": b"whole",
         f".letter.{ended.pid}.part": b"dear",
     }
+
+
+def test_files_that_another_process_removes_are_no_links(tmp_path):
+    ended = threading.Event()
+
+    def come_and_go():
+        while not ended.is_set():
+            for number in range(50):
+                (tmp_path / f"{number}.part").touch()
+            for number in range(50):
+                (tmp_path / f"{number}.part").unlink()
+
+    other = threading.Thread(target=come_and_go)
+    other.start()
+    try:
+        for _ in range(300):
+            refuse_links(tmp_path)
+    finally:
+        ended.set()
+        other.join()
+    (tmp_path / "link").symlink_to(tmp_path)
+    with pytest.raises(UserError, match="is a link"):
+        refuse_links(tmp_path)

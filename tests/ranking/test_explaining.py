@@ -169,6 +169,22 @@ def test_a_page_shows_strong_words_unknown_ones_and_no_noise():
         assert "s0" in word.look.split()
 
 
+def test_a_misspelt_word_of_the_answer_is_unknown_as_the_model_reads_it():
+    made = ranker(hyperqa, dimension=5, max_norm=0.7)
+    assert made.explain("who wrrote", "ann wrote").unknown == frozenset()
+    one = made.explain("who wrote", "ann wrrote")
+    assert one.unknown == {"wrrote"}
+    assert one.answer_weights.tolist() == made.explain("who wrote", "ann xyzzy").answer_weights.tolist()
+
+
+def test_more_words_than_can_be_explained_are_refused():
+    made = ranker(hyperqa, dimension=5, max_norm=0.7)
+    for question, answer in (("谁", "长" * 100_000), ("who wrote " * 500, "ann did " * 501)):
+        with pytest.raises(UserError, match="at most 2,000 words of both texts"):
+            made.explain(question, answer)
+    assert len(made.explain("who wrote " * 500, "ann did " * 500).answer) == 1_000
+
+
 def test_a_grid_has_the_cosines_and_marks_the_largest_of_each_word():
     cosines = np.array([[1.0, 0.2, 0.6], [0.1, 0.9, 0.8]])
     one = Explanation(

@@ -81,6 +81,8 @@ FIRST_STAGES: tuple[Entry, ...] = (
         files=("ngrams.", "ngrams-"),
     ),
 )
+MOST_COUNTED = max(entry.most_answers or 0 for entry in FIRST_STAGES)
+"""Of more answers than so many no first stage depends on their number."""
 FUSIONS = {"both": ("nearest", "bm25")}
 """Fusions that have a name; any others are asked for by the names of their parts, such as "ngrams+bm25"."""
 

@@ -1,7 +1,11 @@
 """`answer-ranking index` and `search`, and the real ranker."""
 
+import json
+
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from answer_ranking.data_prep import Vocabulary
@@ -78,6 +82,23 @@ def test_commands(real_ranker, command, table, tmp_path):
     assert found["candidate"].tolist() == expected["text"].tolist() and set(found["question_id"]) == {"x"}
     ran = command("search", index, "xyzzy")
     assert ran.code == 0 and "No answer was found" in ran.out and "knows no word" in ran.err
+
+
+def test_numbers_come_out_as_they_went_in(command, tmp_path):
+    numbers = [1152921504606846977, None, 2001]
+    made = pa.table({"answer": ["Ann.", "Ann a.", "Ann b."], "n": pa.array(numbers), "x": [1 / 3, 1e-9, 2.5]})
+    pq.write_table(made, tmp_path / "answers.parquet")
+    command("index", tmp_path / "answers.parquet", "--output", tmp_path / "index")
+    found = AnswerIndex.open(tmp_path / "index").search("Ann").sort_values("candidate_id")
+    assert found["n"].fillna(-1).tolist() == [numbers[0], -1, 2001]
+    for name in ("found.jsonl", "found.csv"):
+        command("search", tmp_path / "index", "Ann", "--output", tmp_path / name)
+    lines = (tmp_path / "found.jsonl").read_text().splitlines()
+    rows = {row["candidate_id"]: row for row in map(json.loads, lines)}
+    assert [rows[name]["n"] for name in ("c1", "c2", "c3")] == numbers
+    assert [rows[name]["x"] for name in ("c1", "c2", "c3")] == pytest.approx([1 / 3, 1e-9, 2.5], abs=1e-15)
+    written = pd.read_csv(tmp_path / "found.csv", dtype=str).sort_values("candidate_id")
+    assert written["n"].fillna("").tolist() == ["1152921504606846977", "", "2001"]
 
 
 def test_no_answer_turns_the_line_of_the_terminal(real_ranker, command, tmp_path):

@@ -303,7 +303,7 @@ def test_add_and_delete(copy, stub, answers):
     index.add(pd.DataFrame({"candidate_id": ["new"], "text": ["w1 w1 w1"], "topic": ["food"]}))
     question = "w1 w1 w1"
     assert index.search(question, k=1)["candidate_id"].tolist() == ["new"]
-    assert len(index) == 1001 and np.isnan(index.search(question, k=1)["year"].iloc[0])
+    assert len(index) == 1001 and pd.isna(index.search(question, k=1)["year"].iloc[0])
     # The other one keeps the state that it opened.
     assert "new" not in before.search(question, k=2000, first_stage="both")["candidate_id"].tolist()
     index.delete(["new", "a3"])
@@ -350,6 +350,9 @@ def test_a_search_while_another_thread_adds_sees_one_state(copy, stub):
         ({"answer": ["a", None]}, "row 2: the candidate is empty"),
         ({"answer": ["a", "b", "c"], "candidate_id": ["x", "x", "y"]}, "more than one row .* 'x'"),
         ({"answer": ["a"], "candidate_id": ["x y"]}, "white space"),
+        ({"answer": ["a"], "raw": [b"\xff\xfe"]}, "the column 'raw' holds bytes.*Write it as text"),
+        ({"answer": ["a"], "raw": [[b"\xff"]]}, "the column 'raw' holds bytes"),
+        ({"answer": ["a"], "raw": [{"part": b"a"}]}, "the column 'raw' holds bytes"),
     ],
 )
 def test_tables_that_cannot_be_indexed(tmp_path, table, message):
@@ -370,12 +373,27 @@ def asked_as(*ids):
         ({"first_stage": "bm52"}, "no first stage 'bm52'"),
         ({"questions": asked_as("a", "a")}, "row 2: the question_id 'a'"),
         ({"questions": asked_as("a", None)}, "row 2: the question_id is empty"),
+        ({"questions": ["who", "pay \ud800"]}, "question 2 holds half of a character"),
         ({"where": {"year": "late"}}, "cannot be compared with 'late'"),
+        ({"where": {"topic": "\ud800"}}, r"with '\\ud800': a text holds half of a character"),
+        ({"where": ["topic!=\udcff"]}, r"with '\\udcff': a text holds half of a character"),
+        ({"where": {"year": list(range(400_000))}}, "10,000 values. Received: 400,000"),
+        ({"where": [f"year={year}" for year in range(20_000)]}, "10,000 values. Received: 20,000"),
+        ({"min_confidence": 2}, "min_confidence must be from 0 to 1. Received: 2"),
+        ({"min_confidence": float("nan")}, "min_confidence must be from 0 to 1. Received: nan"),
     ],
 )
 def test_what_cannot_be_asked(index, options, message):
     with pytest.raises(UserError, match=message):
         index.search(**{"questions": "w1", **options})
+
+
+def test_many_values_of_several_types_are_alternatives(index, answers):
+    values = [2003, "2004", 2005.0, None, *range(10_000, 19_996)]
+    expected = set(answers["candidate_id"][answers["year"].isin([2003, 2004, 2005])])
+    for where in ({"year": values}, {"year": {*values[:3]}}, {"year": np.array([2003, 2004, 2005])}):
+        assert set(index.search("w1", k=1000, first_stage="nearest", where=where)["candidate_id"]) == expected
+    assert index.search("w1", where={"year": []}).empty
 
 
 def test_an_index_of_which_all_is_deleted_finds_nothing(copy, answers):

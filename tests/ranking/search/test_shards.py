@@ -62,6 +62,17 @@ def test_shards_and_chunks_give_what_one_table_gives(stub, answers, tmp_path):
         pd.testing.assert_frame_equal(found, expected, rtol=1e-6)
 
 
+def test_all_tables_count_for_what_a_small_index_has(tmp_path):
+    for name, sizes, stages in (
+        ("small", (10, 19_990), ["bm25", "ngrams"]),
+        ("large", (10, 19_991, 1), ["bm25"]),
+        ("whole", (20_001,), ["bm25"]),
+    ):
+        tables = [pd.DataFrame({"text": ["w1"] * size}) for size in sizes]
+        index = AnswerIndex.build(None, tables, tmp_path / name)
+        assert index.first_stages == stages and len(index) == sum(sizes), name
+
+
 def test_rows_are_numbered_on_when_shards_are_added(folder, stub, tmp_path):
     index = AnswerIndex.build(stub.StubRanker(), pd.DataFrame({"text": ["w1"] * 10}), tmp_path / "index")
     with pytest.raises(UserError, match=r"d\.parquet: the index has already the candidate_id 'c9'"):

@@ -1,5 +1,6 @@
 """The API, asked as a client asks."""
 
+import hashlib
 import json
 import re
 import shutil
@@ -58,7 +59,9 @@ def test_an_answer_that_is_not_sure_enough_is_not_given(client, served, tmp_path
     # An index that has not learnt it shows none, and cannot be asked for it.
     assert client.post("/api/search", json={"question": QUESTION}).json()["answers"][0]["confidence"] is None
     asked = {"question": QUESTION, "min_confidence": 0.5}
-    assert client.post("/api/search", json=asked).status_code == 422
+    refused = client.post("/api/search", json=asked)
+    assert refused.status_code == 422
+    assert "learnt no confidence" in refused.json()["detail"] and "/" not in refused.json()["detail"]
 
 
 @pytest.mark.parametrize(
@@ -114,6 +117,9 @@ def test_answers_have_their_columns_and_are_chosen_by_them(tmp_path, served):
         assert columns(where={"year": [2002, 2003]}, columns=["year"]) == [{"year": 2002}]
         assert columns(columns=[]) == [{}, {}]
         assert columns(columns=["year", "year"])[0] == {"year": 2001}
+        body = json.dumps({"question": "Who?", "where": {"when": "\ud800"}})
+        refused = client.post("/api/search", content=body, headers={"content-type": "application/json"})
+        assert refused.status_code == 422 and "half of a character" in refused.json()["detail"]
 
 
 def test_head_is_answered_as_get(client):
@@ -209,6 +215,20 @@ def test_a_changed_index_is_noticed_and_a_damaged_one_is_not_taken(
         assert health["status"] == "degraded" and str(tmp_path) not in health["problem"]
         found = client.post("/api/search", json={"question": QUESTION, "k": 50}).json()["answers"]
         assert "new" in [each["id"] for each in found]
+
+
+def test_an_index_whose_files_cannot_be_read_is_not_taken(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("answer_ranking.ranking.service.engine._LOOK_EVERY", 0.0)
+    shutil.copytree(folder, copy := tmp_path / "index")
+    engine, path = Engine(copy), copy / "manifest.json"
+    facts = json.loads(path.read_text())
+    del facts["sha256"]
+    facts["files"][f"segments/{facts['segments'][0][0]}/{'a' * 300}"] = [1, ""]  # no system has such a name
+    sha256 = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+    path.write_text(json.dumps({**facts, "sha256": sha256}))
+    with pytest.raises(OSError, match="too long"):
+        AnswerIndex.open(copy)
+    assert engine.health()["status"] == "degraded"
 
 
 def test_others_search_the_old_index_while_a_changed_one_is_opened(folder, tmp_path, monkeypatch):

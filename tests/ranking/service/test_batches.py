@@ -38,6 +38,25 @@ def test_questions_that_wait_are_searched_together_and_fail_alone(folder):
     assert found == [index.search(each, 2)["candidate"].tolist() for each in questions[:3]]
 
 
+def test_questions_whose_filters_are_equal_but_of_other_types_are_not_searched_together():
+    asked, go = [], threading.Event()
+
+    def search(questions, where):
+        asked.append((questions, repr(where)))
+        assert go.wait(60)
+        return [repr(where)] * len(questions)
+
+    batches = Batches(search)
+    first = batches("", "first", {})
+    while not asked:
+        time.sleep(0.01)
+    batches._at_once = 8
+    others = [batches("", "Who?", {"code": value}) for value in (1, True, 1.0, "1", 1)]
+    go.set()
+    found = [each.result(60) for each in (first, *others)]
+    assert found == ["{}", "{'code': 1}", "{'code': True}", "{'code': 1.0}", "{'code': '1'}", "{'code': 1}"]
+
+
 def test_clients_take_turns_whatever_number_of_questions_they_ask():
     batches_seen, go = [], threading.Event()
 

@@ -145,6 +145,34 @@ def test_another_site_s_page_cannot_search(client):
     assert client.post("/api/search", json=asked).status_code == 200
 
 
+LONG_WORD = "x" * 99_000  # the tokenizer cuts it into 198
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "said"),
+    [
+        ("search", {"question": "长" * 2_001}, "2000 words of a text"),
+        ("search", {"question": "\ufdfa" * 700}, "2000 words of a text"),  # NFKC makes four words of it
+        ("rank", {"question": QUESTION, "candidates": ["a", "长" * 2_001]}, "2000 words of a text"),
+        ("explain", {"question": QUESTION, "answer": "长" * 399}, "400 words can be explained"),
+        ("explain", {"question": f"{LONG_WORD} who is", "answer": f"{LONG_WORD} he is."}, "400 words can be"),
+    ],
+)
+def test_words_are_counted_as_the_model_reads_them(folder, served, path, body, said):
+    with served(Engine(folder)) as client:
+        refused = client.post(f"/api/{path}", json=body)
+        assert refused.status_code == 422 and said in refused.json()["detail"]
+
+
+def test_one_long_word_may_be_too_many_for_the_model(folder, served):
+    with served(Engine(folder), most_words=197) as client:
+        rank = {"question": QUESTION, "candidates": [LONG_WORD]}
+        for path, body in (("rank", rank), ("search", {"question": LONG_WORD})):
+            refused = client.post(f"/api/{path}", json=body)
+            assert refused.status_code == 422 and "197 words of a text" in refused.json()["detail"]
+        assert client.post("/api/rank", json={**rank, "candidates": [LONG_WORD[500:]]}).status_code == 200
+
+
 def test_another_host_is_refused(client):
     refused = client.get("/api/health", headers={"host": "example.org"})
     assert refused.status_code == 400
