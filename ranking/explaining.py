@@ -31,6 +31,9 @@ def explain(
     """
     if method not in METHODS:
         raise UserError(f"method must be one of {', '.join(METHODS)}. Received: {method!r}")
+    for name, own in zip(("question", "answer"), words, strict=True):
+        if not own:
+            raise UserError(f"the {name} has no words that could be explained. Write some.")
     texts = [encoded.words[: encoded.offsets[1]], encoded.words[encoded.offsets[1] :]]
     reason = reason if method == "own" else "occlusion"
     if model is not None and reason in _REASONS:
