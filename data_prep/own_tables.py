@@ -109,7 +109,7 @@ def write_csv(
     An apostrophe is put before a text that a spreadsheet would take for a formula: one that begins with =, +,
     -, @, a tab or a line end, behind apostrophes or not. `load_table` takes it away again. Numbers
     stay numbers. With `bom` a byte order mark comes first, by which Excel tells UTF-8;
-    `quoting` is one of the constants of `csv`.
+    `quoting` is one of the constants of `csv`. Where a text holds a carriage return, all texts are quoted.
 
     Example:
         >>> import sys
@@ -122,9 +122,19 @@ def write_csv(
     for name, column in table.items():
         is_number = pd.api.types.is_numeric_dtype(column)
         columns[with_formula_mark(name)] = column if is_number else column.map(with_formula_mark)
+    marked = pd.DataFrame(columns)
+    # Before Python 3.13 csv leaves a text bare that holds the line end of other systems than its own.
+    if quoting == csv.QUOTE_MINIMAL and _has_carriage_return(marked):
+        quoting = csv.QUOTE_NONNUMERIC
     if bom:
         file.write("\ufeff")
-    pd.DataFrame(columns).to_csv(file, sep=separator, index=False, quoting=quoting)
+    marked.to_csv(file, sep=separator, index=False, quoting=quoting)
+
+
+def _has_carriage_return(table: pd.DataFrame) -> bool:
+    texts = table.select_dtypes(exclude="number")
+    columns = [table.columns, *(column for _, column in texts.items())]
+    return any("\r" in str(value) for column in columns for value in column)
 
 
 def split_by_question(
