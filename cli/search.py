@@ -124,9 +124,10 @@ class IndexOptions:
 def index(tables: Tables, *, indexing: OmitArgPrefixes[IndexOptions]) -> None:
     """Index tables of answers, or an FAQ, so that the best of very many are found in milliseconds.
 
-    A table has the column candidate, answer or text, as .csv, .tsv, .xlsx, .jsonl or .parquet; where it has
-    the column question, too, words are looked for in both. candidate_id names the answers; other columns are
-    kept, and searches can filter by them. After an interruption the same command goes on.
+    A table has the column candidate, or else answer, answers or text, as .csv, .tsv, .xlsx, .jsonl or
+    .parquet; where it has the column question, too, words are looked for in both. candidate_id names the
+    answers; other columns are kept, and searches can filter by them. After an interruption the same command
+    goes on.
 
     Args:
         tables: the tables of answers, or a folder of tables, which are taken in the order of their names.

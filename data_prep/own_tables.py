@@ -33,11 +33,12 @@ def load_table(
     `.csv`, `.tsv` and `.jsonl` may be gzipped (`.csv.gz`). Text is UTF-8, or UTF-16 with a byte order mark;
     `.csv` and `.tsv` may be Windows-1252, which is then printed.
 
-    The columns `question` and `candidate` (or `answer`), in capitals or not, are required. A `label` is 1,
-    true or yes for a correct candidate, 0, false or no for a wrong one, also in some other languages; without
-    the column, or where it is empty, every candidate is correct, which is printed. Without `question_id` the
-    equal questions are one question; without `candidate_id` the rows are numbered. Other columns are dropped.
-    The text "NA" or "null" is a text, not a missing value.
+    The columns `question` and `candidate` (or else `answer`, `answers` or `text`, the first that there is),
+    in capitals or not, are required. A `label` is 1, true or yes for a correct candidate, 0, false or no for
+    a wrong one, also in some other languages; without the column, or where it is empty, every candidate is
+    correct, which is printed. Without `question_id` the equal questions are one question; without
+    `candidate_id` the rows are numbered. Other columns are dropped. The text "NA" or "null" is a text, not a
+    missing value.
 
     Args:
         table: the file, or a frame, whose columns and rows are read by the same rules.

@@ -1,6 +1,6 @@
 """From a user's table to the rows of an index."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,11 +8,10 @@ import pandas as pd
 import pyarrow as pa
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.data_prep.column_names import EveryColumn
+from answer_ranking.data_prep.column_names import CANDIDATE_SYNONYMS, ColumnNames, EveryColumn, plain_name
 from answer_ranking.data_prep.table_files import read_table_file
 from answer_ranking.data_prep.tables import check_table
 
-TEXT_COLUMNS = ("candidate", "answer", "text")
 QUESTION = "indexed_question"
 """The column of an FAQ's own questions, in an index and in what a search gives."""
 _RESULT = {"question_id", "question", "rank", "score", "confidence", "first_stage"}
@@ -26,22 +25,24 @@ class Layout:
 
     question: str = "question"
     candidate: str | None = None
-    """None: candidate, answer or text, the first that there is."""
+    """None: candidate, or else the first of `CANDIDATE_SYNONYMS` that there is."""
     sheet: str | None = None
     """The sheet of an Excel file; None: the first that is not hidden."""
 
     @property
-    def known(self) -> list[str]:
-        """The names by which a header is told."""
-        own = [self.question] if self.candidate is None else [self.question, self.candidate]
-        return [*TEXT_COLUMNS, "question", *map(_plain, own)]
+    def theirs(self) -> dict[str, str]:
+        """The names of the user's columns, by ours."""
+        names = {"question": self.question}
+        return names if self.candidate is None else {**names, "candidate": self.candidate}
 
-    def own_name(self, name: str) -> str:
-        """Give the name that a column of the user's has in an index."""
-        plain = _plain(name)
-        if plain in TEXT_COLUMNS or name == self.candidate:
-            return "candidate"
-        return QUESTION if plain in ("question", _plain(self.question)) else name.strip()
+    def names_in_index(self, found: Iterable[object]) -> list[str]:
+        """Give the names that columns of the user's have in an index."""
+        names = []
+        for name in ColumnNames(self.theirs, labelled=False).standard(found):
+            plain = plain_name(name)
+            # A name of the result's own would stand there twice.
+            names.append(f"indexed_{plain}" if plain in _RESULT else str(name).strip())
+        return names
 
 
 USUAL = Layout()
@@ -49,7 +50,7 @@ USUAL = Layout()
 
 def read_rows(path: str | Path, layout: Layout = USUAL) -> tuple[pd.DataFrame, list[int] | None]:
     """Read all columns of a table's file, and the number of every row (None: from 1)."""
-    names = EveryColumn(*layout.known)
+    names = EveryColumn(layout.theirs, labelled=False)
     table, lines, faults = read_table_file(Path(path), names, sheet=layout.sheet)
     faults.settle(len(table))
     return table, lines
@@ -58,7 +59,7 @@ def read_rows(path: str | Path, layout: Layout = USUAL) -> tuple[pd.DataFrame, l
 def plain_names(table: pd.DataFrame, where: str | Path, names: Sequence[str]) -> pd.DataFrame:
     """Give those columns of these names, in capitals or not, that the table has; an exact one goes first."""
     found = {}
-    plain = table.columns.map(str).str.strip().str.lower()
+    plain = table.columns.map(plain_name)
     for name in names:
         same = table.columns[table.columns == name]
         if not len(same):
@@ -78,7 +79,7 @@ def answers_of(
     Also says whether the rows had no `candidate_id`: they are called c1, c2 and so on.
 
     Args:
-        table: a path or a table with the column `candidate`, `answer` or `text`.
+        table: a path or a table with the column `candidate` or one of its synonyms.
         schema: the columns of the index to which these are added; None for a new one. A column that the
             table lacks is null.
         layout: where the texts stand.
@@ -110,8 +111,14 @@ def searched_columns(asked: Sequence[str] | None, layout: Layout, schema: pa.Sch
     texts = [each.name for each in schema if each.type in (pa.string(), pa.large_string())]
     if asked is None:
         return [name for name in (QUESTION, "candidate") if name in texts]
-    names = [layout.own_name(name) for name in asked]
-    for name, own in zip(asked, names, strict=True):
+    # The table may have an answer beside its candidate: the name of a column that is there is that column's.
+    there = {"question": QUESTION} | {plain_name(name): name for name in schema.names}
+    own_names = [layout.names_in_index([name])[0] for name in asked]
+    names = []
+    for name, own in zip(asked, own_names, strict=True):
+        if own == "candidate" or own not in schema.names:
+            own = there.get(plain_name(name), own)
+        names.append(own)
         if own not in texts:
             raise UserError(
                 f"the table has no column of texts {name!r} to search (found: {', '.join(texts)})."
@@ -123,38 +130,21 @@ def _with_our_names(table: pd.DataFrame, where: str, layout: Layout) -> pd.DataF
     """Rename the columns that an index knows to `candidate_id` and `candidate`; others keep their names."""
     # Spreadsheets leave empty columns without a name behind.
     table = table.loc[:, [bool(str(name).strip()) for name in table.columns]]
-    plain = {name: _plain(name) for name in table.columns}
-    if layout.question != "question" and _plain(layout.question) not in plain.values():
+    names = layout.names_in_index(table.columns)
+    if layout.question != USUAL.question and QUESTION not in names:
         raise UserError(f"{where}: no column is called {layout.question!r}. See --question-column.")
-    wanted = TEXT_COLUMNS if layout.candidate is None else (_plain(layout.candidate),)
-    text = next((name for name in wanted if name in plain.values()), None)
-    if text is None:
+    if "candidate" not in names:
         found = ", ".join(map(str, table.columns)) or "none"
+        wanted = ("candidate", *CANDIDATE_SYNONYMS) if layout.candidate is None else (layout.candidate,)
         raise UserError(
             f"{where}: no column is called {', '.join(wanted)} (found: {found}). Rename one, or say with "
             "--candidate-column how it is named there."
         )
-    names = {}
-    for name, lower in plain.items():
-        names[name] = str(name).strip()
-        if lower == text:
-            names[name] = "candidate"
-        elif lower == _plain(layout.question):
-            names[name] = QUESTION
-        elif lower in ("candidate_id", *TEXT_COLUMNS):
-            names[name] = lower
-        elif lower in _RESULT:
-            # A name of the result's own would stand there twice.
-            names[name] = f"indexed_{lower}"
-    table = table.rename(columns=names)
+    table = table.set_axis(names, axis=1)
     twice = table.columns[table.columns.duplicated()]
     if len(twice):
         raise UserError(f"{where}: the column {twice[0]!r} occurs twice. {_ONCE}")
     return table
-
-
-def _plain(name: object) -> str:
-    return str(name).strip().lower()
 
 
 def _checked(table: pd.DataFrame, where: str, lines: Sequence[int] | None) -> dict[str, pa.Array]:

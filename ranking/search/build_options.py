@@ -27,7 +27,7 @@ class BuildOptions:
     question_column: str = "question"
     """How the table calls its column of questions."""
     candidate_column: str | None = None
-    """How it calls its column of answers; None: candidate, answer or text."""
+    """How it calls its column of answers; None: candidate, or else answer, answers or text."""
     sheet: str | None = None
     """The sheet of an Excel file; None: the first that is not hidden."""
     stemmer: str | None = None

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from answer_ranking.data_prep import Vocabulary
+from answer_ranking.data_prep import Vocabulary, load_table
 from answer_ranking.evaluation import read_run
 from answer_ranking.ranking import AnswerIndex
 from answer_ranking.ranking.ranker import Ranker
@@ -138,6 +138,58 @@ def test_an_faq_with_names_and_sheets_of_its_own(command, tmp_path):
     assert "4 answers" in command(*add, "--keep-duplicates").out
     frage = command("index", path, "--output", tmp_path / "other", "--search", "Frage", *layout)
     assert frage.code == 0 and "No answer" in command("search", tmp_path / "other", "Nein").out
+
+
+@pytest.mark.parametrize(
+    ("header", "layout"),
+    [
+        ("Question,answers", ()),
+        ("question,text", ()),
+        ("Asked,body", ("--question-column", "asked", "--candidate-column", "Body")),
+    ],
+)
+def test_a_header_that_training_reads_is_indexed_alike(command, tmp_path, header, layout):
+    path = tmp_path / "faq.csv"
+    path.write_text(f"{header},question_ID\nWho?,Ann.,7\n")
+    ours = dict(zip(("question", "candidate"), layout[1::2], strict=False))
+    assert load_table(path, columns=ours)[["question", "candidate"]].to_numpy().tolist() == [["Who?", "Ann."]]
+    assert "1 answers" in command("index", path, "--output", tmp_path / "index", *layout).out
+    (found,) = AnswerIndex.open(tmp_path / "index").search("Ann").to_dict("records")
+    assert found["candidate"] == "Ann." and found["indexed_question"] == "Who?"
+    assert found["indexed_question_id"] == "7"
+
+
+def test_a_column_beside_the_one_that_was_named_is_another_one(command, tmp_path):
+    (tmp_path / "faq.csv").write_text("asked,question,answer,body,Candidate\nw1,w2,w3,w4,w5\n")
+    layout = ("--question-column", "asked", "--candidate-column", "body")
+    for name, word in (
+        ("asked", "w1"),
+        ("Question", "w2"),
+        ("answer", "w3"),
+        ("Body", "w4"),
+        ("candidate", "w5"),
+    ):
+        index = tmp_path / name
+        command("index", tmp_path / "faq.csv", "--output", index, *layout, "--search", name)
+        found = {each for each in ("w1", "w2", "w3", "w4", "w5") if len(AnswerIndex.open(index).search(each))}
+        assert found == {word}
+
+
+@pytest.mark.parametrize(
+    ("header", "name", "word"),
+    [
+        ("question,answer,text", "text", "w3"),
+        ("question,answer,text", "Answer", "w2"),
+        ("text,ANSWER,candidate", "answer", "w2"),
+        ("text,answer,candidate", "candidate", "w3"),
+        ("question,text,Body", "body", "w3"),
+    ],
+)
+def test_what_is_searched_is_the_column_of_that_name(command, tmp_path, header, name, word):
+    (tmp_path / "faq.csv").write_text(f"{header}\nw1,w2,w3\n")
+    command("index", tmp_path / "faq.csv", "--output", tmp_path / "index", "--search", name)
+    index = AnswerIndex.open(tmp_path / "index")
+    assert {each for each in ("w1", "w2", "w3") if len(index.search(each))} == {word}
 
 
 @pytest.mark.parametrize(
