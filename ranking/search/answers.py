@@ -10,7 +10,7 @@ import pyarrow as pa
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep.column_names import CANDIDATE_SYNONYMS, ColumnNames, EveryColumn, plain_name
 from answer_ranking.data_prep.table_files import read_table_file
-from answer_ranking.data_prep.tables import check_table
+from answer_ranking.data_prep.tables import Faults, check_table
 
 QUESTION = "indexed_question"
 """The column of an FAQ's own questions, in an index and in what a search gives."""
@@ -28,6 +28,8 @@ class Layout:
     """None: candidate, or else the first of `CANDIDATE_SYNONYMS` that there is."""
     sheet: str | None = None
     """The sheet of an Excel file; None: the first that is not hidden."""
+    drop_bad_rows: bool = False
+    """Whether to leave out the rows that are wrong, and to print how many."""
 
     @property
     def theirs(self) -> dict[str, str]:
@@ -48,10 +50,9 @@ class Layout:
 USUAL = Layout()
 
 
-def read_rows(path: str | Path, layout: Layout = USUAL) -> tuple[pd.DataFrame, list[int] | None]:
+def read_rows(path: str | Path) -> tuple[pd.DataFrame, list[int] | None]:
     """Read all columns of a table's file, and the number of every row (None: from 1)."""
-    names = EveryColumn(layout.theirs, labelled=False)
-    table, lines, faults = read_table_file(Path(path), names, sheet=layout.sheet)
+    table, lines, faults = read_table_file(Path(path), EveryColumn())
     faults.settle(len(table))
     return table, lines
 
@@ -88,15 +89,15 @@ def answers_of(
         UserError: there are no rows, a text is empty, an identifier occurs twice, or a column does not fit.
     """
     lines: Sequence[int] | None = None
-    where = "the table"
+    where, faults = "the table", Faults("the table", "row", layout.drop_bad_rows)
     if isinstance(table, (str, Path)):
-        where = str(table)
-        table, lines = read_rows(table, layout)
+        where, every = str(table), EveryColumn(layout.theirs, labelled=False)
+        table, lines, faults = read_table_file(Path(table), every, layout.drop_bad_rows, layout.sheet)
     table = _with_our_names(table, where, layout)
     numbered = "candidate_id" not in table.columns
-    if numbered:
-        table = table.assign(candidate_id=named(1, len(table)))
-    columns = _checked(table, where, lines)
+    columns, rows = _checked(table, where, lines, faults)
+    if len(rows) < len(table):
+        table = table.iloc[rows]
     for name in table.columns.difference(list(columns), sort=False):
         columns[name] = _array(table[name], where)
     made = pa.table(columns)
@@ -147,17 +148,22 @@ def _with_our_names(table: pd.DataFrame, where: str, layout: Layout) -> pd.DataF
     return table
 
 
-def _checked(table: pd.DataFrame, where: str, lines: Sequence[int] | None) -> dict[str, pa.Array]:
-    """Give the identifiers and texts; a UserError names a row where one is wrong."""
-    ids = table["candidate_id"].dropna().astype(str)
-    refuse_ids(ids[ids.duplicated()], f"{where}: more than one row has")
-    pairs = table[["candidate_id", "candidate"]].assign(question="-", question_id="-")
-    unit = "line" if lines is not None else "row"
-    checked = check_table(pairs, where, lines, unit=unit, labelled=False)
+def _checked(
+    table: pd.DataFrame, where: str, lines: Sequence[int] | None, faults: Faults
+) -> tuple[dict[str, pa.Array], list[int]]:
+    """Give the identifiers and texts, and the rows that they are of; a UserError names a wrong one."""
+    # Each row is a question of its own, by whose number it is known again.
+    numbers = list(map(str, range(len(table))))
+    pairs = table.reindex(columns=["candidate", *table.columns.intersection(["candidate_id"])])
+    pairs = pairs.assign(question=numbers, question_id=numbers)
+    checked = check_table(pairs, where, lines, labelled=False, faults=faults)
+    if "candidate_id" in table.columns:
+        ids = checked["candidate_id"]
+        refuse_ids(ids[ids.duplicated()], f"{where}: more than one row has")
     columns = {}
     for name in ("candidate_id", "candidate"):
         columns[name] = pa.array(checked[name].tolist(), pa.string())
-    return columns
+    return columns, list(map(int, checked["question"]))
 
 
 def _as_in(schema: pa.Schema, rows: pa.Table, where: str) -> pa.Table:

@@ -312,6 +312,7 @@ class AnswerIndex:
         question_column: str = "question",
         candidate_column: str | None = None,
         sheet: str | None = None,
+        drop_bad_rows: bool = False,
         keep_duplicates: bool = False,
         replace: bool = False,
         ray: str | None = None,
@@ -325,7 +326,7 @@ class AnswerIndex:
         """
         with _connected(ray) as module, held(self.folder):
             now = type(self).open(self.folder)._state
-            layout = Layout(question_column, candidate_column, sheet)
+            layout = Layout(question_column, candidate_column, sheet, drop_bad_rows)
             tables, before, known = tables_in(table), now.manifest, None
             if replace:
                 now = self._without(now, now.rows_of(ids_in(tables, layout)))

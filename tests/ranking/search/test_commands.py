@@ -159,6 +159,27 @@ def test_a_header_that_training_reads_is_indexed_alike(command, tmp_path, header
     assert found["indexed_question_id"] == "7"
 
 
+def test_bad_rows_are_left_out_and_the_others_keep_their_columns(command, tmp_path):
+    path, index = tmp_path / "answers.csv", tmp_path / "index"
+    path.write_text("answer,topic\nAnn came.,a\n,b\nIt rained.,c\nx,y,z\nBob ran.,d\n")
+    ran = command("index", path, "--output", index)
+    assert ran.code == 2 and "2 rows are wrong. line 3" in ran.text and "--drop-bad-rows" in ran.err
+    assert "3 answers" in command("index", path, "--output", index, "--drop-bad-rows").out
+    add = ("index", path, "--output", index, "--add", "--keep-duplicates", "--drop-bad-rows")
+    ran = command(*add)
+    assert "6 answers" in ran.out and "2 bad rows are left out (line 3, 5)" in ran.err
+    found = AnswerIndex.open(index).search("bob rained")[["candidate_id", "candidate", "topic"]]
+    assert sorted(found.to_numpy().tolist()) == [
+        ["c2", "It rained.", "c"],
+        ["c3", "Bob ran.", "d"],
+        ["c5", "It rained.", "c"],
+        ["c6", "Bob ran.", "d"],
+    ]
+    path.write_text("answer,candidate_id\nAnn came.,x\n,y\nIt rained.,x\n")
+    ran = command("index", path, "--output", tmp_path / "other", "--drop-bad-rows")
+    assert ran.code == 2 and "more than one row has the candidate_id 'x'" in ran.text
+
+
 def test_a_column_beside_the_one_that_was_named_is_another_one(command, tmp_path):
     (tmp_path / "faq.csv").write_text("asked,question,answer,body,Candidate\nw1,w2,w3,w4,w5\n")
     layout = ("--question-column", "asked", "--candidate-column", "body")
