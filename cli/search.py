@@ -251,6 +251,7 @@ def _write(found: "pd.DataFrame", output: Path) -> None:
         return
     from answer_ranking.base.files import atomic_write
     from answer_ranking.data_prep.own_tables import write_csv
+    from answer_ranking.ranking.search.results import as_json
 
     if output.suffix.lower() == ".xlsx":
         from answer_ranking.data_prep.excel_tables import write_excel
@@ -259,6 +260,6 @@ def _write(found: "pd.DataFrame", output: Path) -> None:
         return
     with atomic_write(output) as file:
         if output.suffix.lower() == ".jsonl":
-            found.to_json(file, orient="records", lines=True, force_ascii=False, date_format="iso")
+            file.write(as_json(found, lines=True, force_ascii=False))
         else:
             write_csv(found, file)

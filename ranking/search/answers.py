@@ -9,12 +9,14 @@ import pyarrow as pa
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep.column_names import CANDIDATE_SYNONYMS, ColumnNames, EveryColumn, plain_name
-from answer_ranking.data_prep.table_files import read_table_file
+from answer_ranking.data_prep.table_files import format_of, read_table_file
 from answer_ranking.data_prep.tables import Faults, check_table
+from answer_ranking.ranking.search.column_types import typed
 
 QUESTION = "indexed_question"
 """The column of an FAQ's own questions, in an index and in what a search gives."""
 _RESULT = {"question_id", "question", "rank", "score", "confidence", "first_stage"}
+_OURS = {"candidate_id", "candidate", QUESTION, "indexed_question_id", "label"}
 _NAMED_AT_MOST = 5
 _ONCE = "Name every column once."
 
@@ -30,6 +32,8 @@ class Layout:
     """The sheet of an Excel file; None: the first that is not hidden."""
     drop_bad_rows: bool = False
     """Whether to leave out the rows that are wrong, and to print how many."""
+    search: tuple[str, ...] = ()
+    """The columns that are searched: they hold texts, whatever is written there."""
 
     @property
     def theirs(self) -> dict[str, str]:
@@ -90,6 +94,7 @@ def answers_of(
     """
     lines: Sequence[int] | None = None
     where, faults = "the table", Faults("the table", "row", layout.drop_bad_rows)
+    is_text = isinstance(table, (str, Path)) and format_of(Path(table)) in (".csv", ".tsv")
     if isinstance(table, (str, Path)):
         where, every = str(table), EveryColumn(layout.theirs, labelled=False)
         table, lines, faults = read_table_file(Path(table), every, layout.drop_bad_rows, layout.sheet)
@@ -101,7 +106,13 @@ def answers_of(
     for name in table.columns.difference(list(columns), sort=False):
         columns[name] = _array(table[name], where)
     made = pa.table(columns)
-    return made if schema is None else _as_in(schema, made, where), numbered
+    try:
+        if is_text:
+            made = _typed(made, schema, _searched(layout.search, layout, made.column_names))
+        return made if schema is None else _as_in(schema, made, where), numbered
+    except pa.ArrowException as error:
+        what = "a column is of another type than the index's, or the first table's"
+        raise UserError(f"{where}: {what} ({error!s:.100}). Write it as there.") from error
 
 
 def searched_columns(asked: Sequence[str] | None, layout: Layout, schema: pa.Schema) -> list[str]:
@@ -112,19 +123,26 @@ def searched_columns(asked: Sequence[str] | None, layout: Layout, schema: pa.Sch
     texts = [each.name for each in schema if each.type in (pa.string(), pa.large_string())]
     if asked is None:
         return [name for name in (QUESTION, "candidate") if name in texts]
-    # The table may have an answer beside its candidate: the name of a column that is there is that column's.
-    there = {"question": QUESTION} | {plain_name(name): name for name in schema.names}
-    own_names = [layout.names_in_index([name])[0] for name in asked]
-    names = []
-    for name, own in zip(asked, own_names, strict=True):
-        if own == "candidate" or own not in schema.names:
-            own = there.get(plain_name(name), own)
-        names.append(own)
+    names = _searched(asked, layout, schema.names)
+    for name, own in zip(asked, names, strict=True):
         if own not in texts:
             raise UserError(
                 f"the table has no column of texts {name!r} to search (found: {', '.join(texts)})."
             )
     return list(dict.fromkeys(names))
+
+
+def _searched(asked: Sequence[str], layout: Layout, columns: Sequence[str]) -> list[str]:
+    """Give the names that columns of the user's have in an index of these columns."""
+    # The table may have an answer beside its candidate: the name of a column that is there is that column's.
+    there = {"question": QUESTION} | {plain_name(name): name for name in columns}
+    names = []
+    for name in asked:
+        (own,) = layout.names_in_index([name])
+        if own == "candidate" or own not in columns:
+            own = there.get(plain_name(name), own)
+        names.append(own)
+    return names
 
 
 def _with_our_names(table: pd.DataFrame, where: str, layout: Layout) -> pd.DataFrame:
@@ -166,6 +184,18 @@ def _checked(
     return columns, list(map(int, checked["question"]))
 
 
+def _typed(rows: pa.Table, schema: pa.Schema | None, texts: Sequence[str]) -> pa.Table:
+    """Give the further columns of a text format the types of an index, or their own; `texts` stay."""
+    for place, name in enumerate(rows.column_names):
+        if name in _OURS:
+            continue
+        kind = pa.string() if name in texts else None
+        if schema is not None and name in schema.names:
+            kind = schema.field(name).type
+        rows = rows.set_column(place, name, typed(rows[name].combine_chunks(), kind))
+    return rows
+
+
 def _as_in(schema: pa.Schema, rows: pa.Table, where: str) -> pa.Table:
     """Give the rows the columns and types of an index."""
     for name in rows.column_names:
@@ -175,11 +205,7 @@ def _as_in(schema: pa.Schema, rows: pa.Table, where: str) -> pa.Table:
     for each in schema:
         if each.name not in rows.column_names:
             rows = rows.append_column(each.name, pa.nulls(len(rows), each.type))
-    try:
-        return rows.select(schema.names).cast(schema)
-    except pa.ArrowException as error:
-        what = "a column is of another type than the index's, or the first table's"
-        raise UserError(f"{where}: {what} ({error!s:.100}). Write it as there.") from error
+    return rows.select(schema.names).cast(schema)
 
 
 def named(first: int, n: int) -> list[str]:

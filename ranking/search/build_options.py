@@ -49,7 +49,8 @@ class BuildOptions:
     @property
     def layout(self) -> Layout:
         """Where the texts stand in the table."""
-        return Layout(self.question_column, self.candidate_column, self.sheet, self.drop_bad_rows)
+        search = tuple(self.search or ())
+        return Layout(self.question_column, self.candidate_column, self.sheet, self.drop_bad_rows, search)
 
     @cached_property
     def words(self) -> WordOptions:

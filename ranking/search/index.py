@@ -273,7 +273,7 @@ class AnswerIndex:
         shown |= dict(zip(answers.column_names, answers.columns, strict=True))
         shown["first_stage"] = pa.repeat(stage, len(hits))
         # At once: pandas takes longer for each of several small tables than a search takes.
-        return pa.table(shown).to_pandas(use_threads=False)
+        return pa.table(shown).to_pandas(use_threads=False, integer_object_nulls=True)
 
     def calibrate(
         self, questions: pd.DataFrame, foreign: Sequence[str] | None = None, **options: Any

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from datetime import date
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -115,3 +116,19 @@ def rescored(ranker: "Ranker", questions: Sequence[str], hits: Hits, answers: Se
         own = np.flatnonzero(hits.question == place)
         scores[own] = ranker.score([(questions[place], answers[hit]) for hit in own.tolist()])
     return hits.rescored(scores)
+
+
+def as_json(table: pd.DataFrame, **options: Any) -> str:
+    """Write what was found as records of JSON; `options` are those of `DataFrame.to_json`.
+
+    Example:
+        >>> as_json(pd.DataFrame({"on": [date(2001, 2, 3)], "n": [1]}))
+        '[{"on":"2001-02-03","n":1}]'
+    """
+    # pandas would write a day as a time.
+    days = {name: column.map(_day_as_text) for name, column in table.items() if column.dtype == object}
+    return table.assign(**days).to_json(orient="records", date_format="iso", **options)
+
+
+def _day_as_text(value: object) -> object:
+    return value.isoformat() if type(value) is date else value

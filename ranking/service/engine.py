@@ -18,6 +18,7 @@ from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.search.first_stages import parts_of
 from answer_ranking.ranking.search.index import AnswerIndex
 from answer_ranking.ranking.search.manifest import NAME
+from answer_ranking.ranking.search.results import as_json
 from answer_ranking.ranking.service.batches import Batches
 from answer_ranking.ranking.service.schemas import Answer, Answers, SearchRequest
 
@@ -243,4 +244,4 @@ def _further(table: pd.DataFrame, names: Sequence[str] | None) -> list[dict[str,
     chosen = table[known if names is None else list(dict.fromkeys(names))]
     if not len(chosen.columns):
         return [{} for _ in range(len(table))]
-    return json.loads(chosen.to_json(orient="records", date_format="iso", double_precision=15))
+    return json.loads(as_json(chosen, double_precision=15))

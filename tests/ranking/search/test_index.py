@@ -303,7 +303,7 @@ def test_add_and_delete(copy, stub, answers):
     index.add(pd.DataFrame({"candidate_id": ["new"], "text": ["w1 w1 w1"], "topic": ["food"]}))
     question = "w1 w1 w1"
     assert index.search(question, k=1)["candidate_id"].tolist() == ["new"]
-    assert len(index) == 1001 and np.isnan(index.search(question, k=1)["year"].iloc[0])
+    assert len(index) == 1001 and pd.isna(index.search(question, k=1)["year"].iloc[0])
     # The other one keeps the state that it opened.
     assert "new" not in before.search(question, k=2000, first_stage="both")["candidate_id"].tolist()
     index.delete(["new", "a3"])
