@@ -59,6 +59,8 @@ class IndexOptions:
     """The table's column of answers."""
     sheet: str | None = None
     """The sheet to read of an Excel file; unless given, the first that is not hidden."""
+    drop_bad_rows: bool = False
+    """Leave out the table's rows that cannot be read, and say how many."""
     add: bool = False
     """Add the answers to an existing index; all are added, or none."""
     keep_duplicates: bool = False
@@ -91,7 +93,7 @@ class IndexOptions:
         if not self.add:
             self._refuse("--keep-duplicates goes with --add", "keep_duplicates")
         if self.delete:
-            self._refuse("--delete takes identifiers alone", "ray", "sheet")
+            self._refuse("--delete takes identifiers alone", "ray", "sheet", "drop_bad_rows")
         else:
             self._refuse("--where goes with --delete", "where")
         return self.output
@@ -104,7 +106,8 @@ class IndexOptions:
     @property
     def reading(self) -> dict[str, Any]:
         """How the tables are read."""
-        return {name: getattr(self, name) for name in ("question_column", "candidate_column", "sheet", "ray")}
+        names = ("question_column", "candidate_column", "sheet", "drop_bad_rows", "ray")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def chosen(self) -> dict[str, Any]:
@@ -118,15 +121,19 @@ class IndexOptions:
             pipeline, confidence = read_pipeline(self.pipeline)
             model = pipeline.model_of(self.pipeline)
             facts = {"ranker": model, "confidence": confidence, **pipeline.index_options()}
+            # It was found with columns of our names.
+            theirs = {"question": self.question_column, "answer": self.candidate_column or "candidate"}
+            facts["search"] = [theirs[name] for name in pipeline.search]
         return {**facts, "passage_length": self.passages}
 
 
 def index(tables: Tables, *, indexing: OmitArgPrefixes[IndexOptions]) -> None:
     """Index tables of answers, or an FAQ, so that the best of very many are found in milliseconds.
 
-    A table has the column candidate, answer or text, as .csv, .tsv, .xlsx, .jsonl or .parquet; where it has
-    the column question, too, words are looked for in both. candidate_id names the answers; other columns are
-    kept, and searches can filter by them. After an interruption the same command goes on.
+    A table has the column candidate, or else answer, answers or text, as .csv, .tsv, .xlsx, .jsonl or
+    .parquet; where it has the column question, too, words are looked for in both. candidate_id names the
+    answers; other columns are kept, and searches can filter by them. After an interruption the same command
+    goes on.
 
     Args:
         tables: the tables of answers, or a folder of tables, which are taken in the order of their names.

@@ -1,18 +1,20 @@
 """Which columns of a user's table are ours."""
 
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep.tables import COLUMNS
 
-_SYNONYMS = {"answer": "candidate", "answers": "candidate"}
+CANDIDATE_SYNONYMS = ("answer", "answers", "text")
 
 
 class ColumnNames:
     """Which columns of a table are ours: those of our names, in capitals or not, or as the user says.
 
-    `theirs` maps our names to the user's. Where no column is a candidate's, one named answer or answers is.
+    `theirs` maps our names to the user's. Where no column is a candidate's, the first that there is of those
+    named answer, answers or text is.
     """
 
     def __init__(self, theirs: Mapping[str, str] | None = None, *, labelled: bool = True) -> None:
@@ -20,23 +22,25 @@ class ColumnNames:
         if unknown := set(self._theirs).difference(COLUMNS):
             raise UserError(f"unknown column {min(unknown)!r}: choose from {', '.join(COLUMNS)}.")
         self._ours = {name: name for name in COLUMNS if name not in self._theirs}
-        self._ours |= {_plain(name): ours for ours, name in self._theirs.items()}
-        self._synonyms = {} if "candidate" in self._theirs else _SYNONYMS
+        self._ours |= {plain_name(name): ours for ours, name in self._theirs.items()}
+        self._synonyms = () if "candidate" in self._theirs else CANDIDATE_SYNONYMS
         # A table without labels has correct candidates alone, unless the user says where the labels are.
         with_labels = labelled and "label" in self._theirs
         self._required = ("question", "candidate", "label")[: 3 if with_labels else 2]
 
     def __contains__(self, name: object) -> bool:
-        return _plain(name) in self._ours or _plain(name) in self._synonyms
+        return plain_name(name) in self._ours or plain_name(name) in self._synonyms
 
     def standard(self, found: Iterable[object]) -> list[object]:
         """Write the names that are ours as we do, and leave the others as they are."""
         found = list(found)
-        ours = [self._ours.get(_plain(name)) for name in found]
+        plain = list(map(plain_name, found))
         # Where the user names another column for ours, the one of our name is any other.
-        others = {name: f"other {name}" for name in self._theirs}
-        others |= {} if "candidate" in ours else self._synonyms
-        return [our or others.get(_plain(name), name) for our, name in zip(ours, found, strict=True)]
+        named = {name: f"other {name}" for name in self._theirs} | self._ours
+        if "candidate" not in map(named.get, plain):
+            synonyms = (name for name in self._synonyms if name in plain and name not in named)
+            named |= dict.fromkeys(islice(synonyms, 1), "candidate")
+        return [named.get(each, name) for each, name in zip(plain, found, strict=True)]
 
     def tell(self, header: Iterable[object]) -> bool:
         """Say whether a header names all columns that a table must have."""
@@ -56,11 +60,7 @@ class ColumnNames:
 
 
 class EveryColumn(ColumnNames):
-    """All columns of a table, as they are called there; one of `known` tells a header."""
-
-    def __init__(self, *known: str) -> None:
-        super().__init__()
-        self._known = set(known)
+    """All columns of a table, as they are called there; one of ours tells a header."""
 
     def __contains__(self, name: object) -> bool:
         return True
@@ -69,11 +69,17 @@ class EveryColumn(ColumnNames):
         return list(found)
 
     def tell(self, header: Iterable[object]) -> bool:
-        return not self._known.isdisjoint(map(_plain, header))
+        return any(map(super().__contains__, header))
 
     def require(self, found: Iterable[object], where: str | Path) -> None:
         """Require nothing: what is missing is the caller's to say."""
 
 
-def _plain(name: object) -> str:
+def plain_name(name: object) -> str:
+    """Write the name of a column as all that are the same to us: in small letters, without blanks around it.
+
+    Example:
+        >>> plain_name(" Question ")
+        'question'
+    """
     return str(name).strip().lower()

@@ -17,7 +17,8 @@ from answer_ranking.data_prep.column_names import ColumnNames
 from answer_ranking.data_prep.length_of_texts import LengthOfTexts
 from answer_ranking.data_prep.tables import Faults, is_blank, is_missing
 
-_MOST_ROWS = 2**20
+_MOST_ROWS, _MOST_COLUMNS = 2**20, 2**14
+_LONGEST_TEXT = 32_767
 # The cells of a sheet are written at length and pack well.
 _TIMES = 20
 _ERRORS = ["#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#SPILL!", "#CALC!"]
@@ -62,23 +63,35 @@ def read_excel(
 def write_excel(table: pd.DataFrame, path: Path) -> None:
     """Write a table as .xlsx; a text that begins with = stays one, and is no formula.
 
-    Characters that Excel's files cannot hold are left out.
+    Characters that Excel's files cannot hold are left out, and texts are cut where Excel's cells end, which a
+    note says. A UserError refuses more rows or columns than a sheet has.
     """
     openpyxl = _openpyxl(path)
+    if len(table) >= _MOST_ROWS or len(table.columns) > _MOST_COLUMNS:
+        raise UserError(
+            f"{path}: {len(table):,} rows of {len(table.columns):,} columns, and a header, are more than a "
+            f"sheet has ({_MOST_ROWS:,} rows of {_MOST_COLUMNS:,} columns). Take .csv."
+        )
     from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE as ILLEGAL
 
     book = openpyxl.Workbook()
     sheet = book.active
     plain = table.astype(object).where(table.notna(), None)
+    n_cut = 0
     for row, values in enumerate([table.columns, *plain.itertuples(index=False)], start=1):
         for column, value in enumerate(values, start=1):
             is_number = isinstance(value, (int, float)) and math.isfinite(value)
             as_it_is = value is None or is_number or _is_day(value)
-            cell = sheet.cell(row, column, value if as_it_is else ILLEGAL.sub("", str(value)))
+            shown = value if as_it_is else ILLEGAL.sub("", str(value))
+            n_cut += isinstance(shown, str) and len(shown) > _LONGEST_TEXT
+            cell = sheet.cell(row, column, shown)
             if cell.data_type == "f":
                 cell.data_type = "s"
     with files.atomic_write(path, "wb") as file:
         book.save(file)
+    if n_cut:
+        what = f"{n_cut:,} texts are cut after {_LONGEST_TEXT:,} characters, the most of Excel's cells"
+        say(f"{path}: {what}. Take .csv to keep them whole.")
 
 
 def _is_day(value: Any) -> bool:

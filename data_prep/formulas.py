@@ -1,6 +1,7 @@
 """Texts that a spreadsheet would take for formulas, in the CSV files that the program writes."""
 
 import re
+from numbers import Number
 from typing import Any
 
 # Where East Asian letters are written, spreadsheets take the wide signs for the narrow ones.
@@ -10,11 +11,13 @@ _FORMULA = re.compile("'*[=+@\t\r\n\uff1d\uff0b\uff20\uff0d-]")
 def with_formula_mark(value: Any) -> Any:
     """Put an apostrophe before a text that would be a formula, or that could be mistaken for a marked one.
 
+    A number, of whatever kind, stays one.
+
     Example:
-        >>> with_formula_mark("=1+1"), with_formula_mark("'=1"), with_formula_mark("1+1")
-        ("'=1+1", "''=1", '1+1')
+        >>> [with_formula_mark(each) for each in ("=1+1", "'=1", "1+1", -1)]
+        ["'=1+1", "''=1", '1+1', -1]
     """
-    return f"'{value}" if _FORMULA.match(str(value)) else value
+    return f"'{value}" if not isinstance(value, Number) and _FORMULA.match(str(value)) else value
 
 
 def has_formula_marks(text: str, separator: str) -> bool:

@@ -33,11 +33,12 @@ def load_table(
     `.csv`, `.tsv` and `.jsonl` may be gzipped (`.csv.gz`). Text is UTF-8, or UTF-16 with a byte order mark;
     `.csv` and `.tsv` may be Windows-1252, which is then printed.
 
-    The columns `question` and `candidate` (or `answer`), in capitals or not, are required. A `label` is 1,
-    true or yes for a correct candidate, 0, false or no for a wrong one, also in some other languages; without
-    the column, or where it is empty, every candidate is correct, which is printed. Without `question_id` the
-    equal questions are one question; without `candidate_id` the rows are numbered. Other columns are dropped.
-    The text "NA" or "null" is a text, not a missing value.
+    The columns `question` and `candidate` (or else `answer`, `answers` or `text`, the first that there is),
+    in capitals or not, are required. A `label` is 1, true or yes for a correct candidate, 0, false or no for
+    a wrong one, also in some other languages; without the column, or where it is empty, every candidate is
+    correct, which is printed. Without `question_id` the equal questions are one question; without
+    `candidate_id` the rows are numbered. Other columns are dropped. The text "NA" or "null" is a text, not a
+    missing value.
 
     Args:
         table: the file, or a frame, whose columns and rows are read by the same rules.
@@ -109,7 +110,7 @@ def write_csv(
     An apostrophe is put before a text that a spreadsheet would take for a formula: one that begins with =, +,
     -, @, a tab or a line end, behind apostrophes or not. `load_table` takes it away again. Numbers
     stay numbers. With `bom` a byte order mark comes first, by which Excel tells UTF-8;
-    `quoting` is one of the constants of `csv`.
+    `quoting` is one of the constants of `csv`. Where a text holds a carriage return, all texts are quoted.
 
     Example:
         >>> import sys
@@ -122,9 +123,19 @@ def write_csv(
     for name, column in table.items():
         is_number = pd.api.types.is_numeric_dtype(column)
         columns[with_formula_mark(name)] = column if is_number else column.map(with_formula_mark)
+    marked = pd.DataFrame(columns)
+    # Before Python 3.13 csv leaves a text bare that holds the line end of other systems than its own.
+    if quoting == csv.QUOTE_MINIMAL and _has_carriage_return(marked):
+        quoting = csv.QUOTE_NONNUMERIC
     if bom:
         file.write("\ufeff")
-    pd.DataFrame(columns).to_csv(file, sep=separator, index=False, quoting=quoting)
+    marked.to_csv(file, sep=separator, index=False, quoting=quoting)
+
+
+def _has_carriage_return(table: pd.DataFrame) -> bool:
+    texts = table.select_dtypes(exclude="number")
+    columns = [table.columns, *(column for _, column in texts.items())]
+    return any("\r" in str(value) for column in columns for value in column)
 
 
 def split_by_question(

@@ -39,7 +39,7 @@ def read_table_file(
     hold the `separator` of the fields. `sheet` is the one to read of an Excel file (None: the first that is
     not hidden).
     """
-    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
+    suffix = format_of(path)
     if suffix not in SUFFIXES:
         raise UserError(f"{path}: the name must end in {', '.join(SUFFIXES)} (.gz may follow).")
     if sheet is not None and suffix != ".xlsx":
@@ -50,6 +50,11 @@ def read_table_file(
     table.columns = names.standard(table.columns)
     table.attrs.setdefault("separator", "\t" if suffix == ".tsv" else ",")
     return table, lines, faults
+
+
+def format_of(path: Path) -> str:
+    """Give the suffix that tells a table's format, such as ".csv" of "a.CSV.gz"."""
+    return Path(path.name.lower().removesuffix(".gz")).suffix
 
 
 def _read(

@@ -33,7 +33,7 @@ from answer_ranking.data_prep.word_vectors.encoder_folder import (
     is_encoder,
     read_encoder,
 )
-from answer_ranking.data_prep.word_vectors.load import resolve_task_vectors
+from answer_ranking.data_prep.word_vectors.load import UNKNOWN_SCALE, resolve_task_vectors
 from answer_ranking.data_prep.word_vectors.word_pieces import WordPieces
 from answer_ranking.evaluation.records import environment
 
@@ -120,7 +120,7 @@ def encode(
     lowercase: bool = True,
     mask_numbers: bool = False,
     overlap: bool = False,
-    unknown_scale: float = 0.05,
+    unknown_scale: float = UNKNOWN_SCALE,
     identity_dimensions: int = 0,
     data_home: str | Path | None = None,
     embeddings_home: Path | None = None,
@@ -138,8 +138,9 @@ def encode(
                 f"{source} gives every token a vector of its own, and no word: leave out identity_dimensions "
                 "and overlap_features."
             )
-        if mask_numbers or not lowercase:
-            print(f"{source} makes tokens in its own way: lowercase and mask_numbers change nothing.")
+        if mask_numbers or not lowercase or unknown_scale != UNKNOWN_SCALE:
+            unused = "lowercase, mask_numbers and unknown_scale change nothing"
+            print(f"{source} makes tokens in its own way, and knows all of them: {unused}.")
         encoded, vectors = encode_with(ContextualEncoder(source, embeddings_home), dataset)
     else:
         encoded = encode_dataset(dataset, overlap=overlap, lowercase=lowercase, mask_numbers=mask_numbers)

@@ -32,6 +32,9 @@ def explain(
     """
     if method not in METHODS:
         raise UserError(f"method must be one of {', '.join(METHODS)}. Received: {method!r}")
+    for name, own in zip(("question", "answer"), words, strict=True):
+        if not own:
+            raise UserError(f"the {name} has no words that could be explained. Write some.")
     if len(encoded.words) > _MOST_WORDS:
         raise UserError(
             f"at most {_MOST_WORDS:,} words of both texts can be explained. Received: {len(encoded.words):,}"

@@ -12,6 +12,7 @@ from tqdm import tqdm
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import Vocabulary, load_word_vectors
 from answer_ranking.data_prep.encoded_split import EncodedTexts, offsets_of
+from answer_ranking.data_prep.tables import is_blank
 from answer_ranking.data_prep.word_vectors.encoder_folder import ON_HUB, PUBLISHED, find_encoder, is_encoder
 from answer_ranking.data_prep.word_vectors.files import DEFAULT_SOURCE, SOURCES, find_source
 from answer_ranking.data_prep.word_vectors.load import SHORT_NAMES
@@ -260,8 +261,8 @@ class OpenVocabulary:
 
 
 def check_text(number: int, text: object) -> None:
-    """Refuse what is no text, or empty, by a UserError with its number."""
-    if not isinstance(text, str) or not text.strip():
+    """Refuse what is no text, or shows nothing, by a UserError with its number."""
+    if not isinstance(text, str) or is_blank(text):
         raise UserError(f"text {number} is empty or no text: {text!r:.40}. Write it or leave it out.")
 
 

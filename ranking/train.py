@@ -232,6 +232,7 @@ def _print_pipelines(
 ) -> None:
     named = ["FAQ" if isinstance(table, pd.DataFrame) else _readable(str(table))]
     named += ["--sheet", options.sheet] if options.sheet else []
+    named += ["--drop-bad-rows"] * options.drop_bad_rows
     for name in ("question", "candidate"):
         named += [f"--{name}-column", options.columns[name]] if name in options.columns else []
     print(f"\nWays of searching all {pipelines.n_answers:,} answers:\n{text_table(*pipelines.table())}")

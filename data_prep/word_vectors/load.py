@@ -21,6 +21,9 @@ SHORT_NAMES = {
 }
 """Combinations of sources that `load_word_vectors` knows by one name."""
 
+UNKNOWN_SCALE = 0.05
+"""The standard deviation of the vectors drawn for unknown words, unless it is said."""
+
 _TASK_VECTORS = re.compile(r"task-(skipgram|cbow)-(\d+)d")
 
 # Tokens that a treebank or a data set writes in its own way, and the word under which vectors have them.
@@ -70,7 +73,7 @@ def load_word_vectors(
     *,
     counts: np.ndarray | None = None,
     seed: int = 0,
-    unknown_scale: float = 0.05,
+    unknown_scale: float = UNKNOWN_SCALE,
     identity_dimensions: int = 0,
     embeddings_home: str | Path | None = None,
     cache_home: str | Path | None = None,

@@ -58,7 +58,7 @@ def blstm(
     x = ops.concatenate([texts[0], separator, texts[1]], axis=1)
     mask = ops.concatenate([masks[0], ops.ones_like(masks[0][:, :1]), masks[1]], axis=1)
     for number in range(1, layers + 1):
-        x = bidirectional_lstm(units, seeds, name=f"bilstm_{number}", use_cudnn=False)(x, mask=mask)
+        x = bidirectional_lstm(units, seeds, name=f"bilstm_{number}")(x, mask=mask)
         x = keras.layers.Dropout(dropout, seed=next(seeds), name=f"dropout_{number}")(x)
     x = with_features(inputs, MaskedMean()(x, mask=mask), n_features)
     return keras.Model(inputs, mlp_score(x, hidden, dropout, seeds), name="BLSTM")

@@ -10,6 +10,7 @@ from answer_ranking.layers import CrossTemporalEncoder, MaskedMean
 from answer_ranking.layers.common import check_option, word_embedding
 from answer_ranking.layers.cross_temporal_gate import ALIGNMENTS
 from answer_ranking.models.networks.pairs import dense, mlp_score, pair_inputs, with_features
+from answer_ranking.models.networks.word_lstm import WordLSTM
 
 _Pair = list[Any]
 
@@ -126,7 +127,7 @@ def lstm(
         >>> model([np.array([[5, 7, 0]]), np.array([[5, 9, 11, 0]])]).shape
         TensorShape([1])
     """
-    recurrent = keras.layers.LSTM(
+    recurrent = WordLSTM(
         units,
         return_sequences=True,
         kernel_initializer=keras.initializers.GlorotUniform(seed=seed),

@@ -9,6 +9,7 @@ from keras import ops
 
 from answer_ranking.layers import CircularCorrelation, NeuralTensor
 from answer_ranking.models.networks.pairs import bilinear, convolution, mlp_score, read_pair, with_features
+from answer_ranking.models.networks.word_lstm import WordLSTM
 
 
 def hd_lstm(
@@ -158,7 +159,7 @@ def _last_states(
     drop = keras.layers.Dropout(dropout, seed=next(seeds), name="text_dropout")
     states = []
     for side, text, mask in zip(("question", "answer"), texts, masks, strict=True):
-        recurrent = keras.layers.LSTM(
+        recurrent = WordLSTM(
             units,
             kernel_initializer=keras.initializers.GlorotUniform(seed=next(seeds)),
             recurrent_initializer=keras.initializers.Orthogonal(seed=next(seeds)),

@@ -8,6 +8,7 @@ import numpy as np
 from keras import ops
 
 from answer_ranking.layers.common import word_embedding
+from answer_ranking.models.networks.word_lstm import WordLSTM
 
 
 def pair_inputs() -> list[Any]:
@@ -41,20 +42,16 @@ def words_of(
 
 
 def bidirectional_lstm(
-    units: int, seeds: Iterator[int], *, name: str = "bilstm", use_cudnn: str | bool = "auto"
+    units: int, seeds: Iterator[int], *, name: str = "bilstm"
 ) -> keras.layers.Bidirectional:
-    """Make a bidirectional LSTM that gives all its states; its directions start from weights of their own.
-
-    cuDNN refuses a text with padding between its words: `use_cudnn=False` reads it.
-    """
+    """Make a bidirectional LSTM that gives all its states; its directions start from weights of their own."""
     directions = []
     for backwards in (False, True):
         # Bidirectional would copy the forward direction's initializers, and with them its initial weights.
-        direction = keras.layers.LSTM(
+        direction = WordLSTM(
             units,
             return_sequences=True,
             go_backwards=backwards,
-            use_cudnn=use_cudnn,
             name="backward_lstm" if backwards else "lstm",
             kernel_initializer=keras.initializers.GlorotUniform(seed=next(seeds)),
             recurrent_initializer=keras.initializers.Orthogonal(seed=next(seeds)),

@@ -1,6 +1,6 @@
 """From a user's table to the rows of an index."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,14 +8,15 @@ import pandas as pd
 import pyarrow as pa
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.data_prep.column_names import EveryColumn
-from answer_ranking.data_prep.table_files import read_table_file
-from answer_ranking.data_prep.tables import HALF_CHARACTER, check_table
+from answer_ranking.data_prep.column_names import CANDIDATE_SYNONYMS, ColumnNames, EveryColumn, plain_name
+from answer_ranking.data_prep.table_files import format_of, read_table_file
+from answer_ranking.data_prep.tables import HALF_CHARACTER, Faults, check_table
+from answer_ranking.ranking.search.column_types import typed
 
-TEXT_COLUMNS = ("candidate", "answer", "text")
 QUESTION = "indexed_question"
 """The column of an FAQ's own questions, in an index and in what a search gives."""
 _RESULT = {"question_id", "question", "rank", "score", "confidence", "first_stage"}
+_OURS = {"candidate_id", "candidate", QUESTION, "indexed_question_id", "label"}
 _NAMED_AT_MOST = 5
 _ONCE = "Name every column once."
 
@@ -26,31 +27,36 @@ class Layout:
 
     question: str = "question"
     candidate: str | None = None
-    """None: candidate, answer or text, the first that there is."""
+    """None: candidate, or else the first of `CANDIDATE_SYNONYMS` that there is."""
     sheet: str | None = None
     """The sheet of an Excel file; None: the first that is not hidden."""
+    drop_bad_rows: bool = False
+    """Whether to leave out the rows that are wrong, and to print how many."""
+    search: tuple[str, ...] = ()
+    """The columns that are searched: they hold texts, whatever is written there."""
 
     @property
-    def known(self) -> list[str]:
-        """The names by which a header is told."""
-        own = [self.question] if self.candidate is None else [self.question, self.candidate]
-        return [*TEXT_COLUMNS, "question", *map(_plain, own)]
+    def theirs(self) -> dict[str, str]:
+        """The names of the user's columns, by ours."""
+        names = {"question": self.question}
+        return names if self.candidate is None else {**names, "candidate": self.candidate}
 
-    def own_name(self, name: str) -> str:
-        """Give the name that a column of the user's has in an index."""
-        plain = _plain(name)
-        if plain in TEXT_COLUMNS or name == self.candidate:
-            return "candidate"
-        return QUESTION if plain in ("question", _plain(self.question)) else name.strip()
+    def names_in_index(self, found: Iterable[object]) -> list[str]:
+        """Give the names that columns of the user's have in an index."""
+        names = []
+        for name in ColumnNames(self.theirs, labelled=False).standard(found):
+            plain = plain_name(name)
+            # A name of the result's own would stand there twice.
+            names.append(f"indexed_{plain}" if plain in _RESULT else str(name).strip())
+        return names
 
 
 USUAL = Layout()
 
 
-def read_rows(path: str | Path, layout: Layout = USUAL) -> tuple[pd.DataFrame, list[int] | None]:
+def read_rows(path: str | Path) -> tuple[pd.DataFrame, list[int] | None]:
     """Read all columns of a table's file, and the number of every row (None: from 1)."""
-    names = EveryColumn(*layout.known)
-    table, lines, faults = read_table_file(Path(path), names, sheet=layout.sheet)
+    table, lines, faults = read_table_file(Path(path), EveryColumn())
     faults.settle(len(table))
     return table, lines
 
@@ -58,7 +64,7 @@ def read_rows(path: str | Path, layout: Layout = USUAL) -> tuple[pd.DataFrame, l
 def plain_names(table: pd.DataFrame, where: str | Path, names: Sequence[str]) -> pd.DataFrame:
     """Give those columns of these names, in capitals or not, that the table has; an exact one goes first."""
     found = {}
-    plain = table.columns.map(str).str.strip().str.lower()
+    plain = table.columns.map(plain_name)
     for name in names:
         same = table.columns[table.columns == name]
         if not len(same):
@@ -78,7 +84,7 @@ def answers_of(
     Also says whether the rows had no `candidate_id`: they are called c1, c2 and so on.
 
     Args:
-        table: a path or a table with the column `candidate`, `answer` or `text`.
+        table: a path or a table with the column `candidate` or one of its synonyms.
         schema: the columns of the index to which these are added; None for a new one. A column that the
             table lacks is null.
         layout: where the texts stand.
@@ -87,19 +93,26 @@ def answers_of(
         UserError: there are no rows, a text is empty, an identifier occurs twice, or a column does not fit.
     """
     lines: Sequence[int] | None = None
-    where = "the table"
+    where, faults = "the table", Faults("the table", "row", layout.drop_bad_rows)
+    is_text = isinstance(table, (str, Path)) and format_of(Path(table)) in (".csv", ".tsv")
     if isinstance(table, (str, Path)):
-        where = str(table)
-        table, lines = read_rows(table, layout)
+        where, every = str(table), EveryColumn(layout.theirs, labelled=False)
+        table, lines, faults = read_table_file(Path(table), every, layout.drop_bad_rows, layout.sheet)
     table = _with_our_names(table, where, layout)
     numbered = "candidate_id" not in table.columns
-    if numbered:
-        table = table.assign(candidate_id=named(1, len(table)))
-    columns = _checked(table, where, lines)
+    columns, rows = _checked(table, where, lines, faults)
+    if len(rows) < len(table):
+        table = table.iloc[rows]
     for name in table.columns.difference(list(columns), sort=False):
         columns[name] = _array(table[name], where)
     made = pa.table(columns)
-    return made if schema is None else _as_in(schema, made, where), numbered
+    try:
+        if is_text:
+            made = _typed(made, schema, _searched(layout.search, layout, made.column_names))
+        return made if schema is None else _as_in(schema, made, where), numbered
+    except pa.ArrowException as error:
+        what = "a column is of another type than the index's, or the first table's"
+        raise UserError(f"{where}: {what} ({error!s:.100}). Write it as there.") from error
 
 
 def searched_columns(asked: Sequence[str] | None, layout: Layout, schema: pa.Schema) -> list[str]:
@@ -110,7 +123,7 @@ def searched_columns(asked: Sequence[str] | None, layout: Layout, schema: pa.Sch
     texts = [each.name for each in schema if each.type in (pa.string(), pa.large_string())]
     if asked is None:
         return [name for name in (QUESTION, "candidate") if name in texts]
-    names = [layout.own_name(name) for name in asked]
+    names = _searched(asked, layout, schema.names)
     for name, own in zip(asked, names, strict=True):
         if own not in texts:
             raise UserError(
@@ -119,55 +132,68 @@ def searched_columns(asked: Sequence[str] | None, layout: Layout, schema: pa.Sch
     return list(dict.fromkeys(names))
 
 
+def _searched(asked: Sequence[str], layout: Layout, columns: Sequence[str]) -> list[str]:
+    """Give the names that columns of the user's have in an index of these columns."""
+    # The table may have an answer beside its candidate: the name of a column that is there is that column's.
+    there = {"question": QUESTION} | {plain_name(name): name for name in columns}
+    names = []
+    for name in asked:
+        (own,) = layout.names_in_index([name])
+        if own == "candidate" or own not in columns:
+            own = there.get(plain_name(name), own)
+        names.append(own)
+    return names
+
+
 def _with_our_names(table: pd.DataFrame, where: str, layout: Layout) -> pd.DataFrame:
     """Rename the columns that an index knows to `candidate_id` and `candidate`; others keep their names."""
     # Spreadsheets leave empty columns without a name behind.
     table = table.loc[:, [bool(str(name).strip()) for name in table.columns]]
-    plain = {name: _plain(name) for name in table.columns}
-    if layout.question != "question" and _plain(layout.question) not in plain.values():
+    names = layout.names_in_index(table.columns)
+    if layout.question != USUAL.question and QUESTION not in names:
         raise UserError(f"{where}: no column is called {layout.question!r}. See --question-column.")
-    wanted = TEXT_COLUMNS if layout.candidate is None else (_plain(layout.candidate),)
-    text = next((name for name in wanted if name in plain.values()), None)
-    if text is None:
+    if "candidate" not in names:
         found = ", ".join(map(str, table.columns)) or "none"
+        wanted = ("candidate", *CANDIDATE_SYNONYMS) if layout.candidate is None else (layout.candidate,)
         raise UserError(
             f"{where}: no column is called {', '.join(wanted)} (found: {found}). Rename one, or say with "
             "--candidate-column how it is named there."
         )
-    names = {}
-    for name, lower in plain.items():
-        names[name] = str(name).strip()
-        if lower == text:
-            names[name] = "candidate"
-        elif lower == _plain(layout.question):
-            names[name] = QUESTION
-        elif lower in ("candidate_id", *TEXT_COLUMNS):
-            names[name] = lower
-        elif lower in _RESULT:
-            # A name of the result's own would stand there twice.
-            names[name] = f"indexed_{lower}"
-    table = table.rename(columns=names)
+    table = table.set_axis(names, axis=1)
     twice = table.columns[table.columns.duplicated()]
     if len(twice):
         raise UserError(f"{where}: the column {twice[0]!r} occurs twice. {_ONCE}")
     return table
 
 
-def _plain(name: object) -> str:
-    return str(name).strip().lower()
-
-
-def _checked(table: pd.DataFrame, where: str, lines: Sequence[int] | None) -> dict[str, pa.Array]:
-    """Give the identifiers and texts; a UserError names a row where one is wrong."""
-    ids = table["candidate_id"].dropna().astype(str)
-    refuse_ids(ids[ids.duplicated()], f"{where}: more than one row has")
-    pairs = table[["candidate_id", "candidate"]].assign(question="-", question_id="-")
-    unit = "line" if lines is not None else "row"
-    checked = check_table(pairs, where, lines, unit=unit, labelled=False)
+def _checked(
+    table: pd.DataFrame, where: str, lines: Sequence[int] | None, faults: Faults
+) -> tuple[dict[str, pa.Array], list[int]]:
+    """Give the identifiers and texts, and the rows that they are of; a UserError names a wrong one."""
+    # Each row is a question of its own, by whose number it is known again.
+    numbers = list(map(str, range(len(table))))
+    pairs = table.reindex(columns=["candidate", *table.columns.intersection(["candidate_id"])])
+    pairs = pairs.assign(question=numbers, question_id=numbers)
+    checked = check_table(pairs, where, lines, labelled=False, faults=faults)
+    if "candidate_id" in table.columns:
+        ids = checked["candidate_id"]
+        refuse_ids(ids[ids.duplicated()], f"{where}: more than one row has")
     columns = {}
     for name in ("candidate_id", "candidate"):
         columns[name] = pa.array(checked[name].tolist(), pa.string())
-    return columns
+    return columns, list(map(int, checked["question"]))
+
+
+def _typed(rows: pa.Table, schema: pa.Schema | None, texts: Sequence[str]) -> pa.Table:
+    """Give the further columns of a text format the types of an index, or their own; `texts` stay."""
+    for place, name in enumerate(rows.column_names):
+        if name in _OURS:
+            continue
+        kind = pa.string() if name in texts else None
+        if schema is not None and name in schema.names:
+            kind = schema.field(name).type
+        rows = rows.set_column(place, name, typed(rows[name].combine_chunks(), kind))
+    return rows
 
 
 def _as_in(schema: pa.Schema, rows: pa.Table, where: str) -> pa.Table:
@@ -179,11 +205,7 @@ def _as_in(schema: pa.Schema, rows: pa.Table, where: str) -> pa.Table:
     for each in schema:
         if each.name not in rows.column_names:
             rows = rows.append_column(each.name, pa.nulls(len(rows), each.type))
-    try:
-        return rows.select(schema.names).cast(schema)
-    except pa.ArrowException as error:
-        what = "a column is of another type than the index's, or the first table's"
-        raise UserError(f"{where}: {what} ({error!s:.100}). Write it as there.") from error
+    return rows.select(schema.names).cast(schema)
 
 
 def named(first: int, n: int) -> list[str]:

@@ -27,9 +27,11 @@ class BuildOptions:
     question_column: str = "question"
     """How the table calls its column of questions."""
     candidate_column: str | None = None
-    """How it calls its column of answers; None: candidate, answer or text."""
+    """How it calls its column of answers; None: candidate, or else answer, answers or text."""
     sheet: str | None = None
     """The sheet of an Excel file; None: the first that is not hidden."""
+    drop_bad_rows: bool = False
+    """Leave out the rows that are wrong, and print how many."""
     stemmer: str | None = None
     """The language in which BM25 stems words, such as "english"."""
     stop_words: str | None = None
@@ -47,7 +49,8 @@ class BuildOptions:
     @property
     def layout(self) -> Layout:
         """Where the texts stand in the table."""
-        return Layout(self.question_column, self.candidate_column, self.sheet)
+        search = tuple(self.search or ())
+        return Layout(self.question_column, self.candidate_column, self.sheet, self.drop_bad_rows, search)
 
     @cached_property
     def words(self) -> WordOptions:

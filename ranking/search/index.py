@@ -107,10 +107,10 @@ class AnswerIndex:
             ranker: one that encodes answers apart (HyperQA, CosineQA), or its folder, which is copied into
                 the index; None for an index of words alone.
             table: a path (.csv, .tsv, .xlsx, .jsonl, .parquet) or a table with the column `candidate`,
-                `answer` or `text`; several; or a folder of such files, which are taken in the order of their
-                names and held one at a time. Without `candidate_id` the rows are called c1, c2, ... Other
-                columns are kept; where one is named as a column of the result, `indexed_` is put before its
-                name, such as `indexed_question` for an FAQ's own questions.
+                or else `answer`, `answers` or `text`; several; or a folder of such files, which are taken in
+                the order of their names and held one at a time. Without `candidate_id` the rows are called
+                c1, c2, ... Other columns are kept; where one is named as a column of the result, `indexed_`
+                is put before its name, such as `indexed_question` for an FAQ's own questions.
             folder: the folder of the index, new or empty.
             exist_ok: open the index that is there already, as it is, whatever the table holds now.
             ray: the address of a Ray cluster that shares the work (`base.cluster`). The index is the
@@ -311,6 +311,7 @@ class AnswerIndex:
         question_column: str = "question",
         candidate_column: str | None = None,
         sheet: str | None = None,
+        drop_bad_rows: bool = False,
         keep_duplicates: bool = False,
         replace: bool = False,
         ray: str | None = None,
@@ -324,7 +325,7 @@ class AnswerIndex:
         """
         with _connected(ray) as module, held(self.folder):
             now = type(self).open(self.folder)._state
-            layout = Layout(question_column, candidate_column, sheet)
+            layout = Layout(question_column, candidate_column, sheet, drop_bad_rows)
             tables, before, known = tables_in(table), now.manifest, None
             if replace:
                 now = self._without(now, now.rows_of(ids_in(tables, layout)))

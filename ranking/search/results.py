@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from datetime import date
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -135,9 +136,20 @@ def to_frame(table: pa.Table) -> pd.DataFrame:
 
 
 def as_json(table: pd.DataFrame, *, lines: bool = False) -> str:
-    """Write answers as JSON, an object each, in a list or in lines."""
-    form = {"orient": "records", "lines": lines, "date_format": "iso", "double_precision": 15}
-    return table.to_json(force_ascii=False, **form)
+    """Write what was found as JSON, an object each, in a list or in lines.
+
+    Example:
+        >>> as_json(pd.DataFrame({"on": [date(2001, 2, 3)], "n": [1]}))
+        '[{"on":"2001-02-03","n":1}]'
+    """
+    # pandas would write a day as a time.
+    days = {name: column.map(_day_as_text) for name, column in table.items() if column.dtype == object}
+    form: dict[str, Any] = {"orient": "records", "lines": lines, "date_format": "iso"}
+    return table.assign(**days).to_json(force_ascii=False, double_precision=15, **form)
+
+
+def _day_as_text(value: object) -> object:
+    return value.isoformat() if type(value) is date else value
 
 
 def rescored(ranker: "Ranker", questions: Sequence[str], hits: Hits, answers: Sequence[str]) -> Hits:

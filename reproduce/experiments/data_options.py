@@ -11,6 +11,7 @@ from answer_ranking import engine
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.ranges import check_range
 from answer_ranking.data_prep import Dataset, load_dataset
+from answer_ranking.data_prep.word_vectors.load import UNKNOWN_SCALE
 from answer_ranking.engine import TrainingData
 from answer_ranking.models.catalogue import Entry
 
@@ -37,7 +38,7 @@ class DataOptions(DataHome):
     are other sizes and task-cbow-100d."""
     identity_dimensions: int = 0
     """Fixed random dimensions added to every word's vector, so that equal words can be told (in no paper)."""
-    unknown_scale: float = 0.05
+    unknown_scale: float = UNKNOWN_SCALE
     """Scale of the random vectors of words that the word vectors lack."""
     lowercase: bool = True
     """Put words into lower case."""
@@ -129,7 +130,7 @@ class EncoderData(DataOptions):
     (docs/contextual.md)."""
     # The encoder makes the word pieces, and brings their vectors.
     identity_dimensions: Annotated[int, tyro.conf.Suppress, tyro.conf.Fixed] = 0
-    unknown_scale: Annotated[float, tyro.conf.Suppress, tyro.conf.Fixed] = 0.05
+    unknown_scale: Annotated[float, tyro.conf.Suppress, tyro.conf.Fixed] = UNKNOWN_SCALE
     lowercase: Annotated[bool, tyro.conf.Suppress, tyro.conf.Fixed] = True
     mask_numbers: Annotated[bool, tyro.conf.Suppress, tyro.conf.Fixed] = False
 

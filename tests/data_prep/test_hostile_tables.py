@@ -45,7 +45,7 @@ def test_a_text_that_recurs_too_often_is_refused_before_it_is_expanded(tmp_path,
     pq.write_table(pa.table(columns | {column: large}), path, **options)
     assert path.stat().st_size < 1_000_000
     with pytest.raises(UserError, match=r"bomb\.parquet.* more than"):
-        read_table_file(path, EveryColumn("candidate"))
+        read_table_file(path, EveryColumn())
 
 
 def test_rows_alone_take_memory_too(tmp_path):
@@ -154,7 +154,7 @@ def a_parquet():
 def is_refused(path):
     """Read a damaged table; what is refused is named."""
     try:
-        read_table_file(path, EveryColumn("candidate"))
+        read_table_file(path, EveryColumn())
     except UserError as error:
         assert str(path) in str(error)
         return True
@@ -186,7 +186,7 @@ def test_too_little_memory_is_no_damage(tmp_path, monkeypatch):
 
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", full)
     with pytest.raises(UserError, match=r"t\.parquet.* memory"):
-        read_table_file(path, EveryColumn("candidate"))
+        read_table_file(path, EveryColumn())
 
 
 @pytest.mark.parametrize(("name", "separator"), [("a.csv", ","), ("a.csv", ";"), ("a.tsv", "\t")])

@@ -1,19 +1,23 @@
 """Own tables as spreadsheets save them: encodings, names, labels, bad rows, Excel."""
 
 import csv
+import io
 import itertools
 import re
 import sys
 import zipfile
+from decimal import Decimal
 
+import numpy as np
 import openpyxl
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from answer_ranking.base import files
 from answer_ranking.data_prep import UserError, load_table
+from answer_ranking.data_prep.excel_tables import write_excel
 from answer_ranking.data_prep.own_tables import write_csv
 from answer_ranking.ranking.search.shards import tables_in
 
@@ -213,18 +217,44 @@ def test_without_openpyxl_the_extra_is_named(tmp_path, monkeypatch):
         load_table(path)
 
 
-@given(st.lists(st.text("'=+@-\t\rab ,;\"\n").filter(str.strip), min_size=1, max_size=6, unique=True))
+@given(
+    st.lists(st.text("'=+@-\t\rab ,;\"\n").filter(str.strip), min_size=1, max_size=6, unique=True),
+    st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_NONNUMERIC]),
+)
 @settings(deadline=None, max_examples=50)
-def test_texts_like_formulas_are_marked_in_a_file_and_read_again_as_they_were(tmp_path_factory, texts):
+@example(["Ann\rcame."], csv.QUOTE_MINIMAL)
+def test_texts_like_formulas_are_marked_in_a_file_and_read_again_as_they_were(
+    tmp_path_factory, texts, quoting
+):
     path = tmp_path_factory.mktemp("marked") / "a.csv"
     table = pd.DataFrame({"question": texts, "candidate": texts})
     with path.open("w", newline="") as file:
-        write_csv(table, file, quoting=csv.QUOTE_NONNUMERIC)
+        write_csv(table, file, quoting=quoting)
     with path.open(newline="") as file:
         cells = set(itertools.chain(*csv.reader(file)))
     assert not any(cell.startswith(tuple("=+@-\t\r")) for cell in cells)
     expected = [text.replace("\r\n", "\n") for text in texts]
     assert sorted(load_table(path)["candidate"]) == sorted(expected)
+
+
+def test_numbers_of_every_kind_stay_numbers_in_a_file():
+    values = [Decimal("-1.10"), -2, np.float32(-0.5), "-3"]
+    file = io.StringIO()
+    write_csv(pd.DataFrame({"value": pd.Series(values, dtype=object)}), file)
+    assert file.getvalue().split() == ["value", "-1.10", "-2", "-0.5", "'-3"]
+
+
+def test_a_sheet_holds_no_more_than_excel_does(tmp_path, capsys):
+    path = tmp_path / "a.xlsx"
+    texts = ["a" * 32_767, "b" * 32_768, "c" * 40_000]
+    write_excel(pd.DataFrame({"question": "q", "candidate": texts}), path)
+    assert f"{path}: 2 texts are cut after 32,767 characters" in capsys.readouterr().err
+    assert load_table(path)["candidate"].str.len().tolist() == [32_767] * 3
+    write_excel(pd.DataFrame({"question": "q", "candidate": texts[:1]}), path)
+    assert "cut" not in capsys.readouterr().err
+    for rows, columns in ((1_048_576, 1), (1, 16_385)):
+        with pytest.raises(UserError, match=r"a\.xlsx: .* are more than a sheet has .* Take \.csv"):
+            write_excel(pd.DataFrame(0, index=range(rows), columns=range(columns)), path)
 
 
 def test_a_blank_before_a_quote(tmp_path):

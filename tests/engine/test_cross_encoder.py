@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from answer_ranking.data_prep import UserError, load_dataset
-from answer_ranking.engine import Seed, encode_pieces
+from answer_ranking.engine import Seed, encode, encode_pieces
 from answer_ranking.engine.recipe import options_of, train
 from answer_ranking.evaluation import measure
 from answer_ranking.models.catalogue import CATALOGUE
@@ -34,6 +34,15 @@ def data(folder):
     splits = {"train": questions("abcdefgh"), "dev": questions("ijklmn")}
     splits["test"] = questions("ijklmn", turned=True)
     return encode_pieces(replace(load_dataset("sample"), **splits), [str(folder)])
+
+
+def test_options_of_words_that_an_encoder_does_not_use_are_said(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    dataset = replace(load_dataset("sample"), **dict.fromkeys(("train", "dev", "test"), questions("ab")))
+    encode(dataset, [str(folder)])
+    assert "change nothing" not in capsys.readouterr().out
+    encode(dataset, [str(folder)], unknown_scale=0.1)
+    assert "lowercase, mask_numbers and unknown_scale change nothing" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["cross-encoder", "cross-encoder-list"])

@@ -49,6 +49,20 @@ def test_a_word_s_share_is_what_the_score_loses_without_it(build, options, kind)
     assert json.loads(json.dumps(one.data()))["question"] == ["who", "wrote", "the", "book"]
 
 
+@pytest.mark.parametrize(("build", "options"), [(hyperqa, {"dimension": 5}), (cosinet, {"filters": 4})])
+def test_a_text_that_shows_nothing_is_refused(build, options):
+    made = ranker(build, **options)
+    for nothing in ("\u200b", "\u2800 "):
+        with pytest.raises(UserError, match="text 2 is empty"):
+            made.explain("who", nothing)
+        with pytest.raises(UserError, match="text 1 is empty"):
+            made.explain(nothing, "ann")
+    # A tokenizer may leave nothing of a text.
+    made.open_vocabulary.tokenizer = lambda texts: [text.split("-")[0].split() for text in texts]
+    with pytest.raises(UserError, match="the answer has no words"):
+        made.explain("who", "- ann")
+
+
 def test_relatedness_is_the_layer_s():
     made = ranker(cosinet, filters=4, width=3)
     one = made.explain("who wrote the book", "ann did rain")

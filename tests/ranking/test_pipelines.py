@@ -1,6 +1,7 @@
 """Ways of searching an FAQ: what is asked, what dev chooses, and what `index --pipeline` reads."""
 
 import json
+import shlex
 
 import numpy as np
 import pandas as pd
@@ -24,6 +25,8 @@ from answer_ranking.ranking.pipelines import (
 from answer_ranking.ranking.refusals import measure_refusals
 from answer_ranking.ranking.search.confidence import Confidence, foreign_questions
 from answer_ranking.ranking.search.first_stages import parts_of
+from answer_ranking.ranking.train import _print_pipelines
+from answer_ranking.ranking.train_options import TrainOptions
 
 NAMES = [
     f"{colour}{thing}" for colour in ("red", "blue", "grey") for thing in ("fox", "stone", "river", "kettle")
@@ -163,6 +166,29 @@ def test_pipelines_of_an_encoder_are_compared_where_it_is(faq, contextual, monke
     assert list(compared) == ["hyperqa_squad", "cosinet_squad", "minilm", "hyperqa_minilm", "trained"]
     assert "minilm" not in pipelines_module._rankers(contextual, 20_001, None)
     assert "more than 20,000 answers" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("columns", "header"),
+    [
+        ({"candidate_column": "body", "question_column": "asked"}, "asked,answer,body"),
+        ({}, "question,answer,Candidate"),
+    ],
+)
+def test_the_printed_commands_index_the_table_of_the_training(command, tmp_path, capsys, columns, header):
+    (tmp_path / "faq.csv").write_text(f"{header}\nwho,red,It rained.\nwhen,blue,\nwhere,grey,At home.\n")
+    found = pd.DataFrame({"rr": [1.0], "ms": [1.0], "mb": [1.0]})
+    compared = _comparison({Pipeline("bm25"): {"dev": found, "test": found}}, 1, {"test": 1})
+    (tmp_path / "result.json").write_text(json.dumps(compared.as_json()))
+    _print_pipelines(compared, tmp_path, tmp_path / "faq.csv", TrainOptions(drop_bad_rows=True, **columns))
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if "index" in line.split())
+    ran = command(*shlex.split(line)[1:-1], tmp_path / "index")
+    assert ran.code == 0 and "2 answers" in ran.out and "1 bad rows are left out (line 3)" in ran.err
+    index = AnswerIndex.open(tmp_path / "index")
+    assert index.search("home")[["candidate_id", "candidate", "answer"]].to_numpy().tolist() == [
+        ["c2", "At home.", "grey"]
+    ]
+    assert not len(index.search("grey")) and not len(index.search("where"))
 
 
 def test_a_pipeline_is_read_again(tmp_path):

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from answer_ranking.data_prep import Vocabulary
+from answer_ranking.data_prep import Vocabulary, load_table
 from answer_ranking.evaluation import read_run
 from answer_ranking.ranking import AnswerIndex
 from answer_ranking.ranking.ranker import Ranker
@@ -159,6 +159,159 @@ def test_an_faq_with_names_and_sheets_of_its_own(command, tmp_path):
     assert "4 answers" in command(*add, "--keep-duplicates").out
     frage = command("index", path, "--output", tmp_path / "other", "--search", "Frage", *layout)
     assert frage.code == 0 and "No answer" in command("search", tmp_path / "other", "Nein").out
+
+
+@pytest.mark.parametrize(
+    ("header", "layout"),
+    [
+        ("Question,answers", ()),
+        ("question,text", ()),
+        ("Asked,body", ("--question-column", "asked", "--candidate-column", "Body")),
+    ],
+)
+def test_a_header_that_training_reads_is_indexed_alike(command, tmp_path, header, layout):
+    path = tmp_path / "faq.csv"
+    path.write_text(f"{header},question_ID\nWho?,Ann.,7\n")
+    ours = dict(zip(("question", "candidate"), layout[1::2], strict=False))
+    assert load_table(path, columns=ours)[["question", "candidate"]].to_numpy().tolist() == [["Who?", "Ann."]]
+    assert "1 answers" in command("index", path, "--output", tmp_path / "index", *layout).out
+    (found,) = AnswerIndex.open(tmp_path / "index").search("Ann").to_dict("records")
+    assert found["candidate"] == "Ann." and found["indexed_question"] == "Who?"
+    assert found["indexed_question_id"] == "7"
+
+
+def test_bad_rows_are_left_out_and_the_others_keep_their_columns(command, tmp_path):
+    path, index = tmp_path / "answers.csv", tmp_path / "index"
+    path.write_text("answer,topic\nAnn came.,a\n,b\nIt rained.,c\nx,y,z\nBob ran.,d\n")
+    ran = command("index", path, "--output", index)
+    assert ran.code == 2 and "2 rows are wrong. line 3" in ran.text and "--drop-bad-rows" in ran.err
+    assert "3 answers" in command("index", path, "--output", index, "--drop-bad-rows").out
+    add = ("index", path, "--output", index, "--add", "--keep-duplicates", "--drop-bad-rows")
+    ran = command(*add)
+    assert "6 answers" in ran.out and "2 bad rows are left out (line 3, 5)" in ran.err
+    found = AnswerIndex.open(index).search("bob rained")[["candidate_id", "candidate", "topic"]]
+    assert sorted(found.to_numpy().tolist()) == [
+        ["c2", "It rained.", "c"],
+        ["c3", "Bob ran.", "d"],
+        ["c5", "It rained.", "c"],
+        ["c6", "Bob ran.", "d"],
+    ]
+    path.write_text("answer,candidate_id\nAnn came.,x\n,y\nIt rained.,x\n")
+    ran = command("index", path, "--output", tmp_path / "other", "--drop-bad-rows")
+    assert ran.code == 2 and "more than one row has the candidate_id 'x'" in ran.text
+
+
+@pytest.mark.parametrize(("suffix", "separator"), [(".csv", ","), (".tsv", "\t")])
+def test_columns_of_texts_are_compared_as_what_they_hold(command, tmp_path, suffix, separator):
+    path, index, found = tmp_path / f"a{suffix}", tmp_path / "index", tmp_path / "found.jsonl"
+    lines = [
+        "candidate_id,answer,year,price,since,code,note,label",
+        "a,pay by card,999,9.5,2001-02-03,007,,1",
+        "b,pay by mail,2005,10,2001-12-31,12,pay,1",
+        "c,pay at noon,1500,,1999-01-01,1500,,0",
+        "d,pay at once,,1e-05,,+49 30 1,42,1",
+    ]
+    path.write_text("\n".join(lines).replace(",", separator) + "\n")
+    assert "4 answers" in command("index", path, "--output", index).out
+    for condition, expected in (
+        ("year>=2001", "b"),
+        ("year<2001", "ac"),
+        ("year=2005", "b"),
+        ("year is missing", "d"),
+        ("price<9.7", "ad"),
+        ("since>2001-03-01", "b"),
+        ("code=007", "a"),
+        ("code=7", ""),
+        ("note is missing", "ac"),
+        ("note=42", "d"),
+        ("label=1", "abd"),
+    ):
+        command("search", index, "pay", "--where", condition, "--output", found)
+        rows = [json.loads(line) for line in found.read_text().splitlines() if line]
+        assert sorted(row["candidate_id"] for row in rows) == list(expected), condition
+    command("search", index, "noon card", "--output", found)
+    rows = [json.loads(line) for line in found.read_text().splitlines() if line]
+    shown = {row["candidate_id"]: row for row in rows}
+    assert [shown["a"][name] for name in ("year", "price", "since", "code")] == [
+        999,
+        9.5,
+        "2001-02-03",
+        "007",
+    ]
+    assert shown["c"]["price"] is None and shown["c"]["note"] is None
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "message"),
+    [
+        ("year", "2001\n007", "'007' is not written as int64"),
+        ("year", "2001\n2.5", "'2.5' is not written as int64"),
+        ("year", "2001\nlate", "'late' is not written as int64"),
+        ("on", "2001-02-03\n03.02.2001", "'03.02.2001' is not written as date32"),
+    ],
+)
+def test_tables_of_one_index_agree_on_what_a_column_holds(command, tmp_path, column, cells, message):
+    first, second = cells.split("\n")
+    (tmp_path / "1.csv").write_text(f"answer,{column}\nAnn came.,{first}\n")
+    (tmp_path / "2.csv").write_text(f"answer,{column}\nIt rained.,{second}\nIt snowed.,\n")
+    (tmp_path / "3.csv").write_text(f"answer,{column}\nIt snowed.,{first}\nBob ran.,\n")
+    for tables in (("1.csv", "2.csv"), ("2.csv", "--add")):
+        ran = command(
+            "index",
+            *(tmp_path / each if "." in each else each for each in tables),
+            "--output",
+            tmp_path / "i",
+        )
+        assert ran.code == 2 and "2.csv: a column is of another type than the index's" in ran.text
+        assert message in ran.text
+        command("index", tmp_path / "1.csv", "--output", tmp_path / "i")
+    assert "3 answers" in command("index", tmp_path / "3.csv", "--output", tmp_path / "i", "--add").out
+    found = AnswerIndex.open(tmp_path / "i").search("snowed ran Ann", where=[f"{column}={first}"])
+    assert set(found["candidate"]) == {"Ann came.", "It snowed."}
+
+
+def test_what_is_searched_holds_texts(command, tmp_path):
+    (tmp_path / "a.csv").write_text("answer,number,note\nAnn came.,4711,12\nIt rained.,4712,\n")
+    options = ("--search", "answer", "NUMBER", "--output", tmp_path / "index")
+    assert "2 answers" in command("index", tmp_path / "a.csv", *options).out
+    (tmp_path / "b.csv").write_text("answer,number,note\nBob ran.,0815,13\n")
+    assert "3 answers" in command("index", tmp_path / "b.csv", "--output", tmp_path / "index", "--add").out
+    index = AnswerIndex.open(tmp_path / "index")
+    assert index.search("4711")["candidate"].tolist() == ["Ann came."]
+    assert index.search("0815", where=["note>12"])["number"].tolist() == ["0815"]
+
+
+def test_a_column_beside_the_one_that_was_named_is_another_one(command, tmp_path):
+    (tmp_path / "faq.csv").write_text("asked,question,answer,body,Candidate\nw1,w2,w3,w4,w5\n")
+    layout = ("--question-column", "asked", "--candidate-column", "body")
+    for name, word in (
+        ("asked", "w1"),
+        ("Question", "w2"),
+        ("answer", "w3"),
+        ("Body", "w4"),
+        ("candidate", "w5"),
+    ):
+        index = tmp_path / name
+        command("index", tmp_path / "faq.csv", "--output", index, *layout, "--search", name)
+        found = {each for each in ("w1", "w2", "w3", "w4", "w5") if len(AnswerIndex.open(index).search(each))}
+        assert found == {word}
+
+
+@pytest.mark.parametrize(
+    ("header", "name", "word"),
+    [
+        ("question,answer,text", "text", "w3"),
+        ("question,answer,text", "Answer", "w2"),
+        ("text,ANSWER,candidate", "answer", "w2"),
+        ("text,answer,candidate", "candidate", "w3"),
+        ("question,text,Body", "body", "w3"),
+    ],
+)
+def test_what_is_searched_is_the_column_of_that_name(command, tmp_path, header, name, word):
+    (tmp_path / "faq.csv").write_text(f"{header}\nw1,w2,w3\n")
+    command("index", tmp_path / "faq.csv", "--output", tmp_path / "index", "--search", name)
+    index = AnswerIndex.open(tmp_path / "index")
+    assert {each for each in ("w1", "w2", "w3") if len(index.search(each))} == {word}
 
 
 @pytest.mark.parametrize(

@@ -172,7 +172,7 @@ def test_points_are_those_of_the_answers(stub, tmp_path):
         ({"first_stages": ["bm52"]}, "'bm52' is none of nearest, exact, bm25, ngrams"),
         ({"first_stages": ["nearest"]}, "'nearest' needs a model"),
         ({"question_column": "Frage"}, "no column is called 'Frage'"),
-        ({"candidate_column": "Antwort"}, "no column is called antwort"),
+        ({"candidate_column": "Antwort"}, "no column is called Antwort"),
     ],
 )
 def test_what_cannot_be_built(tmp_path, options, message):

@@ -346,7 +346,7 @@ def test_a_search_while_another_thread_adds_sees_one_state(copy, stub):
     ("table", "message"),
     [
         ({"answer": []}, "there are no rows"),
-        ({"topic": ["x"]}, r"no column is called candidate, answer, text \(found: topic\)"),
+        ({"topic": ["x"]}, r"no column is called candidate, answer, answers, text \(found: topic\)"),
         ({"answer": ["a", None]}, "row 2: the candidate is empty"),
         ({"answer": ["a", "b", "c"], "candidate_id": ["x", "x", "y"]}, "more than one row .* 'x'"),
         ({"answer": ["a"], "candidate_id": ["x y"]}, "white space"),
