@@ -71,7 +71,7 @@ class TokenVectors:
     """The vectors of tokens by their numbers; those of 0 (padding) and 1 (unknown) are zero.
 
     Args:
-        stored: float16 or float32 (rows, n), such as a mapped file.
+        stored: float16 (rows, n), such as a mapped file.
         rows: int64 (n_tokens,), the rows of token 2 and of those that follow; None for all rows in turn.
         identity: what names the vectors, for the hash of a training's data.
 
@@ -86,8 +86,8 @@ class TokenVectors:
         self.shape = (Vocabulary.FIRST + len(stored if rows is None else rows), stored.shape[1])
 
     def take(self, numbers: np.ndarray) -> np.ndarray:
-        """Read the vectors of some tokens, float32 (k, n)."""
-        vectors = np.zeros((len(numbers), self.shape[1]), np.float32)
+        """Read the vectors of some tokens, float16 (k, n)."""
+        vectors = np.zeros((len(numbers), self.shape[1]), np.float16)
         tokens = np.flatnonzero(numbers >= Vocabulary.FIRST)
         places = numbers[tokens] - Vocabulary.FIRST
         vectors[tokens] = self.stored[places if self.rows is None else self.rows[places]]
