@@ -301,20 +301,32 @@ def static_and_contextual(panels: Mapping[str, Mapping[str, Any]]) -> "Figure":
     """
     from matplotlib import colormaps
 
-    figure, found = new_figure(max(len(panels), 1), 4.6 * max(len(panels), 1), 4.2)
+    untrained = "nothing trained"
+    figure, found = new_figure(max(len(panels), 1), 1.6 + 4.0 * max(len(panels), 1), 4.4)
+    # A head looks alike in all panels; one legend stands beside them.
+    names = list(dict.fromkeys(name for panel in panels.values() for name in panel["heads"]))
+    for axes in found[1:]:
+        axes.sharey(found[0])
     for axes, (title, panel) in zip(found, panels.items(), strict=False):
-        for number, (name, (static, contextual)) in enumerate(panel["heads"].items()):
-            style = {"color": colormaps["tab10"](number % 10), "marker": "o", "label": name}
+        for name, (static, contextual) in panel["heads"].items():
+            number = names.index(name)
+            colour, marker = colormaps["tab10"](number % 10), "os"[number // 10 % 2]
+            style = {"color": colour, "marker": marker, "label": name}
             if static is None:
                 axes.plot([1], [contextual], **style)
             else:
                 axes.plot([0, 1], [static, contextual], **style)
         if panel["untrained"] is not None:
-            axes.axhline(panel["untrained"], color=GREY, linestyle=":", label="nothing trained")
+            axes.axhline(panel["untrained"], color=GREY, linestyle=":", label=untrained)
         axes.set_xticks([0, 1], ["static vectors", "contextual words"])
         axes.set(xlim=(-0.25, 1.25), ylabel="MAP on test")
         axes.set_title(title, fontsize="medium")
-        axes.legend(frameon=False, fontsize="x-small", loc="lower right")
+    lines = {}
+    for axes in found:
+        lines |= {line.get_label(): line for line in axes.get_lines()}
+    shown = [name for name in (*names, untrained) if name in lines]
+    handles = [lines[name] for name in shown]
+    figure.legend(handles, shown, frameon=False, fontsize="small", loc="outside right upper")
     return figure
 
 
