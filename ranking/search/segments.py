@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from answer_ranking.base.errors import UserError
@@ -227,11 +226,12 @@ def joined(columns: pa.Table) -> list[str]:
     """Join the texts of each row; what is missing is left out.
 
     Example:
-        >>> joined(pa.table({"question": ["Who?", None], "answer": ["Ann.", "Rain."]}))
-        ['Who? Ann.', 'Rain.']
+        >>> joined(pa.table({"question": ["Who?", None, None], "answer": ["Ann.", "Rain.", None]}))
+        ['Who? Ann.', 'Rain.', '']
     """
-    texts = [column.cast(pa.string()) for column in columns.itercolumns()]
-    return pc.binary_join_element_wise(*texts, " ", null_handling="skip").to_pylist()
+    texts = [column.cast(pa.string()).to_pylist() for column in columns.itercolumns()]
+    # Not Arrow's own, which leaves out rows of which all is missing.
+    return [" ".join(filter(None, row)) for row in zip(*texts, strict=True)]
 
 
 def to_parquet(rows: pa.Table) -> pa.Buffer:
