@@ -188,11 +188,18 @@ class EncodedSplit:
         return np.diff(offsets_of(self.labels)[self.candidate_offsets])
 
     @property
+    def pair_of_row(self) -> np.ndarray:
+        """One number for question and text, int64 (n_rows,): a question's rows of the same text share it.
+
+        It is the question's number times the number of texts, plus the text's.
+        """
+        return self.question_of_row * len(self.candidates.texts) + self.candidates.index
+
+    @property
     def is_wrong(self) -> np.ndarray:
         """Tell wrong answers, bool (n_rows,): labelled so, and correct in no other row of their question."""
-        # One number for question and text, so that doublets fall together.
-        texts = self.question_of_row * len(self.candidates.texts) + self.candidates.index
-        return ~np.isin(texts, texts[self.labels == 1])
+        pairs = self.pair_of_row
+        return ~np.isin(pairs, pairs[self.labels == 1])
 
     def counts_under(self, rule: str) -> np.ndarray:
         """Tell which questions count under "all", "answerable" or "clean", bool (n_questions,)."""

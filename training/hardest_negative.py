@@ -250,18 +250,16 @@ class AnswerSampler:
         # The numbers of texts below refer to this table of distinct answers.
         self.texts = split.candidates.texts
         index = split.candidates.index.astype(np.int64)
-        owner = split.question_of_row
         full = self.texts.lengths[index] > 0
-        # One number for question and text, so that a question's doublets fall together.
-        n_texts = max(1, len(self.texts))
-        correct = np.unique((owner * n_texts + index)[full & (split.labels == 1)])
+        n_texts, pair = max(1, len(self.texts)), split.pair_of_row
+        correct = np.unique(pair[full & (split.labels == 1)])
         questions, texts = correct // n_texts, correct % n_texts
         self._correct = np.split(texts, np.searchsorted(questions, np.arange(1, split.n_questions)))
         self._answers = np.unique(index[full])
         self._own = None
         n_wrong = len(self._answers) - np.bincount(questions, minlength=split.n_questions)
         if source == "own":
-            wrong = np.setdiff1d((owner * n_texts + index)[full & (split.labels == 0)], correct)
+            wrong = np.setdiff1d(pair[full & (split.labels == 0)], correct)
             bounds = np.searchsorted(wrong // n_texts, np.arange(1, split.n_questions))
             self._own = np.split(wrong % n_texts, bounds)
             n_wrong = np.array(list(map(len, self._own)))

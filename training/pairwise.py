@@ -185,10 +185,8 @@ class NegativeSampler:
         self.hardest = HardestWrong(split, options.own_negatives_by, options.own_negatives or 0)
         self.foreign_negatives = options.foreign_negatives if split.n_questions > 1 else 0
         self.seed = seed
-        # One number for question and text.
         self._texts, self._n_texts = split.candidates.index.astype(np.int64), len(split.candidates.texts)
-        every = split.question_of_row * self._n_texts + self._texts
-        self._correct = np.unique(every[split.labels == 1])
+        self._correct = np.unique(split.pair_of_row[split.labels == 1])
         self._is_wrong = split.is_wrong
         n_wrong = np.bincount(split.question_of_row[self._is_wrong], minlength=split.n_questions)
         has_negatives = (n_wrong > 0) & (self.own_negatives != 0) | (self.foreign_negatives > 0)
