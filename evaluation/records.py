@@ -166,14 +166,18 @@ def save_study(record: Mapping[str, Any], path: str | Path) -> None:
 
     There is a key per line, and a line for each of its `conditions`.
     """
-    made_by = {"versions": package_versions(), **environment(), "created": _now()}
-    values = made_by | dict(record)
+    values = made_by() | dict(record)
     conditions = values.pop("conditions", None)
     lines = _lines(values)
     if conditions is not None:
         rows = [f"    {_json(_rounded(each))}" for each in conditions]
         lines.append('"conditions": [\n' + ",\n".join(rows) + "\n  ]")
     _write(path, lines)
+
+
+def made_by() -> dict[str, Any]:
+    """Tell what makes a record: the versions, the environment and the time."""
+    return {"versions": package_versions(), **environment(), "created": _now()}
 
 
 def _lines(values: Mapping[str, Any]) -> list[str]:
