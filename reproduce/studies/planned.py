@@ -13,7 +13,7 @@ plan's SHA-256: a plan that was changed does not go on with the records of anoth
 
 searches the same sides in the same spaces with other word vectors, as a control.
 
-What was interrupted goes on; other processes may run other groups or data sets meanwhile.
+What was interrupted goes on. The same command may run in several processes: they share the trials and seeds.
 """
 
 from collections import Counter
