@@ -17,7 +17,7 @@ from answer_ranking.base.cluster import cluster
 from answer_ranking.base.errors import UserError, say
 from answer_ranking.base.files import atomic_write
 from answer_ranking.data_prep.english import NOT_ENGLISH, know_english_alone, looks_english
-from answer_ranking.ranking.search.answers import QUESTION, Layout, searched_columns
+from answer_ranking.ranking.search.answers import QUESTION, Reading, searched_columns
 from answer_ranking.ranking.search.build_options import BuildOptions
 from answer_ranking.ranking.search.building import commit, copy_model, held, load, with_rows
 from answer_ranking.ranking.search.conditions import Where
@@ -130,10 +130,7 @@ class AnswerIndex:
         chosen = BuildOptions(**options)
         loaded = load(Path(ranker)) if isinstance(ranker, (str, Path)) else ranker
         with _connected(ray) as module:
-            length = chosen.passage_length
-            shards = read_shards(
-                tables_in(table), chosen.chunk_rows, module, layout=chosen.layout, passage_length=length
-            )
+            shards = read_shards(tables_in(table), chosen, module)
             first = next(shards)
             begin = [first] if chosen.first_stages is not None else list(_counted(first, shards))
             manifest = _begun(loaded, first, sum(shard.rows for shard in begin), chosen)
@@ -325,14 +322,19 @@ class AnswerIndex:
         """
         with _connected(ray) as module, held(self.folder):
             now = type(self).open(self.folder)._state
-            layout = Layout(question_column, candidate_column, sheet, drop_bad_rows)
             tables, before, known = tables_in(table), now.manifest, None
+            reading = Reading(
+                question_column=question_column,
+                candidate_column=candidate_column,
+                sheet=sheet,
+                drop_bad_rows=drop_bad_rows,
+                passage_length=before.passage_length,
+            )
             if replace:
-                now = self._without(now, now.rows_of(ids_in(tables, layout)))
+                now = self._without(now, now.rows_of(ids_in(tables, reading)))
             elif not (keep_duplicates or before.passage_length):
                 known = np.delete(hashes_of_texts(now.texts()), now.deleted)
-            length = before.passage_length
-            shards = read_shards(tables, BuildOptions.chunk_rows, module, now, layout, known, length)
+            shards = read_shards(tables, reading, module, now, known)
             first = next(shards, None)
             if first is None:  # All were known.
                 return
@@ -445,7 +447,7 @@ def _begun(ranker: "Ranker | None", first: Shard, n_rows: int, options: BuildOpt
         segments=[],
         similarity=similarity,
         columns=[name for name in first.schema.names if name not in ("candidate_id", "candidate")],
-        searched=searched_columns(options.search, options.layout, first.schema),
+        searched=searched_columns(options, first.schema),
         first_stages=stages,
         words=options.words,
         passage_length=options.passage_length,
