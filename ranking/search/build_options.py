@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from answer_ranking.base.errors import UserError
+from answer_ranking.base.ranges import check_range
 from answer_ranking.ranking.search.answers import Reading
 from answer_ranking.ranking.search.confidence import Confidence
 from answer_ranking.ranking.search.first_stages.word_options import WordOptions
@@ -29,6 +31,14 @@ class BuildOptions(Reading):
     """The first stage of a search that names none; "": see `AnswerIndex.search`."""
     confidence: Confidence | None = None
     """What `AnswerIndex.calibrate` learnt in an index of the same texts."""
+
+    def __post_init__(self) -> None:
+        check_range(self, "passage_length", at_least=0)
+        check_range(self, "chunk_rows", at_least=1)
+        for name in ("search", "first_stages"):
+            chosen = getattr(self, name)
+            if chosen is not None and not len(chosen):
+                raise UserError(f"{name} must name one at least. Leave it out for the usual ones.")
 
     @cached_property
     def words(self) -> WordOptions:

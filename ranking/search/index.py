@@ -17,6 +17,7 @@ from answer_ranking.base.cluster import cluster
 from answer_ranking.base.errors import UserError, say
 from answer_ranking.base.files import atomic_write
 from answer_ranking.data_prep.english import NOT_ENGLISH, know_english_alone, looks_english
+from answer_ranking.data_prep.tables import check_table
 from answer_ranking.ranking.search.answers import QUESTION, Reading, searched_columns
 from answer_ranking.ranking.search.build_options import BuildOptions
 from answer_ranking.ranking.search.building import commit, copy_model, held, load, with_rows
@@ -285,6 +286,7 @@ class AnswerIndex:
             foreign: questions that have none here. Default: those of the bundled sample, in English.
             **options: those of `search` that will be asked, such as `first_stage`.
         """
+        questions = check_table(questions, "the table of questions", unit="row", labelled=False)
         right = questions.groupby("question", sort=False)["candidate"].agg(set).to_dict()
         state = self._state
         if foreign is None:
@@ -349,6 +351,8 @@ class AnswerIndex:
         A UserError names those that the index does not have, or says that it has none. Their texts stay in
         the files, and in BM25's frequencies.
         """
+        if isinstance(ids, str):
+            raise UserError(f"identifiers are given as a list. Write [{ids!r:.40}].")
         with held(self.folder):
             now = type(self).open(self.folder)._state
             names = pd.Series(list(dict.fromkeys(map(str, ids))), dtype=object)
@@ -435,7 +439,8 @@ def _begun(ranker: "Ranker | None", first: Shard, n_rows: int, options: BuildOpt
     """Give the manifest of an index without rows, whose first table is known, and how many there will be."""
     similarity = ""
     if ranker is not None:
-        similarity = _similarity(ranker)
+        ranker.check_nearest_is_best()
+        similarity = ranker.similarity
         texts = first.parts[0].table()["candidate"].to_pylist()
         if know_english_alone(ranker.vectors) and not looks_english(texts):
             say(NOT_ENGLISH)
@@ -443,7 +448,7 @@ def _begun(ranker: "Ranker | None", first: Shard, n_rows: int, options: BuildOpt
         stages = names_for(with_model=ranker is not None, n_answers=n_rows)
     else:
         stages = check_names(options.first_stages, with_model=ranker is not None)
-    return Manifest(
+    manifest = Manifest(
         segments=[],
         similarity=similarity,
         columns=[name for name in first.schema.names if name not in ("candidate_id", "candidate")],
@@ -454,12 +459,11 @@ def _begun(ranker: "Ranker | None", first: Shard, n_rows: int, options: BuildOpt
         default_stage=options.default_stage,
         confidence=options.confidence,
     )
-
-
-def _similarity(ranker: "Ranker") -> str:
-    """Ask a ranker what its nearest answers are nearest by; a UserError says that they are not its best."""
-    ranker.check_nearest_is_best()
-    return ranker.similarity
+    try:
+        manifest.check_choices()
+    except ValueError as error:
+        raise UserError(f"{error}: choose of {', '.join(stages)}.") from error
+    return manifest
 
 
 def _connected(address: str | None) -> AbstractContextManager[Any]:

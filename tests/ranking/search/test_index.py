@@ -14,6 +14,7 @@ from answer_ranking.data_prep import Vocabulary
 from answer_ranking.data_prep.words import words_of
 from answer_ranking.models import hyperqa
 from answer_ranking.ranking import AnswerIndex, Ranker
+from answer_ranking.ranking.search.confidence import Confidence
 from answer_ranking.ranking.search.first_stages import nearest as nearest_stage
 from answer_ranking.ranking.search.first_stages import nearest_points, quantised
 
@@ -254,6 +255,15 @@ def test_deleting_what_conditions_name(copy, answers):
         own.delete(where=["year>=2005", "topic=food"])
 
 
+def test_one_text_is_no_list_of_identifiers(tmp_path):
+    table = pd.DataFrame({"candidate_id": ["a", "b", "ab"], "answer": ["w1", "w2", "w3"]})
+    index = AnswerIndex.build(None, table, tmp_path / "index")
+    with pytest.raises(UserError, match="given as a list"):
+        index.delete("ab")
+    index.delete(["ab"])
+    assert set(index.search(["w1", "w2", "w3"])["candidate_id"]) == {"a", "b"}
+
+
 def test_no_tables_are_refused(copy, tmp_path):
     with pytest.raises(UserError, match="the list is empty"):
         AnswerIndex.build(None, [], tmp_path / "index")
@@ -358,6 +368,23 @@ def test_a_search_while_another_thread_adds_sees_one_state(copy, stub):
 def test_tables_that_cannot_be_indexed(tmp_path, table, message):
     with pytest.raises(UserError, match=message):
         AnswerIndex.build(None, pd.DataFrame(table), tmp_path / "index")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"passage_length": -1}, "passage_length must be at least 0"),
+        ({"chunk_rows": 0}, "chunk_rows must be at least 1"),
+        ({"search": []}, "search must name one at least"),
+        ({"first_stages": []}, "first_stages must name one at least"),
+        ({"default_stage": "both"}, "default_stage asks 'nearest'.*choose of bm25, ngrams"),
+        ({"confidence": Confidence(("exact",), (1.0,), (0.0,), 0.0)}, "confidence asks 'exact'"),
+    ],
+)
+def test_options_that_no_index_can_have_are_refused_before_anything_is_written(tmp_path, options, message):
+    with pytest.raises(UserError, match=message):
+        AnswerIndex.build(None, pd.DataFrame({"answer": ["It rained."]}), tmp_path / "index", **options)
+    assert not (tmp_path / "index").exists()
 
 
 def asked_as(*ids):
