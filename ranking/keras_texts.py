@@ -30,7 +30,6 @@ def with_word_vectors(model: keras.Model, vectors: np.ndarray) -> keras.Model:
     _set_words(config, len(vectors))
     copy = keras.saving.deserialize_keras_object(config)
     layer = word_layer(model)
-    assert layer is not None
     for old, new in zip(model.weights, copy.weights, strict=True):
         new.assign(vectors if old is layer.embeddings else old)
     return copy
@@ -50,14 +49,12 @@ class GrowingModel:
     def with_words(self, added: np.ndarray) -> keras.Model:
         """Give the model with the vectors `added`, float32 (k, n), after its own: the last ones and more."""
         layer, table = word_layer(self._model), word_layer(self._copy)
-        assert layer is not None and table is not None
         own = layer.input_dim
         if own + len(added) > table.input_dim:
             vectors = np.zeros((own + max(_ROOM, 2 * len(added)), added.shape[1]), np.float32)
             vectors[:own] = keras.ops.convert_to_numpy(layer.embeddings)
             self._copy, self._filled = with_word_vectors(self._model, vectors), 0
             table = word_layer(self._copy)
-            assert table is not None
         if len(added) > self._filled:
             first = own + self._filled
             table.embeddings.value[first : own + len(added)].assign(added[self._filled :])

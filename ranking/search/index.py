@@ -26,7 +26,7 @@ from answer_ranking.ranking.search.confidence import Confidence, foreign_questio
 from answer_ranking.ranking.search.first_stages import MOST_COUNTED, check_names, entries_of, names_for
 from answer_ranking.ranking.search.manifest import BUILDING, NAME, Manifest, damaged, sha256_of_model
 from answer_ranking.ranking.search.questions import Asked, Questions, questions_of
-from answer_ranking.ranking.search.results import Hits, Results, rescored, to_frame
+from answer_ranking.ranking.search.results import Hits, Results, reranked, to_frame
 from answer_ranking.ranking.search.shards import Shard, Table, hashes_of_texts, ids_in, read_shards, tables_in
 from answer_ranking.ranking.search.state import State, deleted_name
 
@@ -240,7 +240,7 @@ class AnswerIndex:
         if rerank is not None:
             ranker = load(Path(rerank)) if isinstance(rerank, (str, Path)) else rerank
             answers = state.segments.take(hits.row)["candidate"].to_pylist()
-            hits = rescored(ranker, asked.texts, hits, answers)
+            hits = reranked(ranker, asked.texts, hits, answers)
         if has_passages:
             hits = hits.keep(state.is_first_passage(hits))
         hits = hits.first(k)
