@@ -76,10 +76,9 @@ def main(config: Config) -> None:
     if config.record is not None:
         paths = {}
         for record in records:
-            several = len(data.dataset.description.protocols) > 1
-            counts = ["cnt"] * (record.model != "PV")
-            suffix = "-".join([*counts, *[record.protocol] * several])
-            paths[record_path(config.results, config.record, suffix)] = record
+            counts = "" if record.model == "PV" else "cnt"
+            protocol = record.protocol if len(data.dataset.description.protocols) > 1 else ""
+            paths[record_path(config.results, config.record, counts, protocol)] = record
         save_records(paths)
     print(paper_ours_table(records))
 
