@@ -76,10 +76,11 @@ class Serving:
         return await self.workers.explain(self._reasons, question, answer, others)
 
     def _reasons(self, question: str, answer: str, others: Sequence[str]) -> str:
-        for ranker in self.engine.rankers.values():
+        engine = self.engine
+        for ranker in engine.rankers.values():
             check_explained(self.limits, question, answer, tokens_of(ranker))
-        reasons = self.engine.reasons(question, answer, others)
-        return render("reasons.html", reasons=reasons, chosen=answer)
+        reasons = {title: engine.explain(question, answer, name) for name, title in engine.titles.items()}
+        return render("reasons.html", reasons=reasons, disk=engine.disk(question, others), chosen=answer)
 
 
 def serving_of(request: Request) -> Serving:
