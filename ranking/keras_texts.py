@@ -63,11 +63,14 @@ class GrowingModel:
 
 
 def _set_words(config: Any, n_words: int) -> None:
-    values = config.values() if isinstance(config, dict) else config if isinstance(config, list) else ()
-    if isinstance(config, dict) and config.get("name") == "word_vectors" and "input_dim" in config:
-        config["input_dim"] = n_words
-    for value in values:
-        _set_words(value, n_words)
+    """Say in the config of a model, or of a part of it, how many words have vectors."""
+    if isinstance(config, dict):
+        if config.get("name") == "word_vectors" and "input_dim" in config:
+            config["input_dim"] = n_words
+        config = list(config.values())
+    if isinstance(config, list):
+        for part in config:
+            _set_words(part, n_words)
 
 
 def text_encoder(model: keras.Model) -> Callable[[EncodedTexts], np.ndarray]:
