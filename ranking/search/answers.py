@@ -236,8 +236,10 @@ def _array(column: pd.Series, where: str) -> pa.Array:
         try:
             array = pa.Array.from_pandas(column)
         except (pa.ArrowException, OverflowError):
-            # Values of several types, or of more than 64 bits.
-            array = pa.Array.from_pandas(column.map(str, na_action="ignore"))
+            array = None
+        if array is None or isinstance(array.type, pa.BaseExtensionType):
+            # Values of several types, of more than 64 bits, or of a type of pandas' own.
+            array = pa.Array.from_pandas(column.astype(object).map(str, na_action="ignore"))
     except UnicodeEncodeError as error:
         raise UserError(f"{where}: the column {column.name!r} {HALF_CHARACTER}") from error
     if _holds_bytes(array.type):

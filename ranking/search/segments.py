@@ -46,10 +46,9 @@ class Segments:
             path = folder / "segments" / name / TEXTS
             with _reading(path):
                 file = _opened(path, rows)
-                packed = file.schema_arrow.remove_metadata()
                 if not self._files:
-                    self._packed = packed
-                if packed != self._packed:
+                    self._packed = file.schema_arrow.remove_metadata()
+                if _plain(file.schema_arrow) != self.schema:
                     raise ValueError("its columns are not those of the first segment")
             self._files.append((path, file))
         self._starts = np.cumsum([0, *(rows for _, rows in manifest.segments)])
@@ -81,7 +80,9 @@ class Segments:
                 # Only a segment's last group may be shorter, and no other follows it.
                 parts.append(groups[row // _GROUP].slice(row % _GROUP, 1))
         with _reading(self._folder):
-            return pa.concat_tables(parts).cast(self.schema).combine_chunks().take(place_of_row)
+            # A column of pandas' categories is packed otherwise than one of texts that were added to it.
+            found = pa.concat_tables(parts, promote_options="permissive")
+            return found.cast(self.schema).combine_chunks().take(place_of_row)
 
     def _groups(self, i: int, groups: list[int]) -> dict[int, pa.Table]:
         """Read groups of rows of a segment; those that were read last are kept."""

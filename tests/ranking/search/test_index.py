@@ -17,6 +17,7 @@ from answer_ranking.ranking import AnswerIndex, Ranker
 from answer_ranking.ranking.search.confidence import Confidence
 from answer_ranking.ranking.search.first_stages import nearest as nearest_stage
 from answer_ranking.ranking.search.first_stages import nearest_points, quantised
+from answer_ranking.ranking.search.results import as_json
 
 SIMILARITIES = ("hyperbolic", "cosine")
 
@@ -466,3 +467,21 @@ def test_odd_values_of_further_columns(stub, tmp_path):
     with pytest.raises(UserError, match="the table: the column 'topic' holds half of a character"):
         topics = pd.Series(["a", "\ud800"], dtype=object)
         AnswerIndex.build(stub.StubRanker(), table.assign(topic=topics), tmp_path / "other")
+
+
+def test_an_index_of_categories_takes_further_texts(tmp_path):
+    table = pd.DataFrame({"answer": ["w1 a", "w1 b"], "topic": pd.Categorical(["x", "y"])})
+    AnswerIndex.build(None, table, tmp_path / "index").add(pd.DataFrame({"answer": ["w1 c"], "topic": ["z"]}))
+    found = AnswerIndex.open(tmp_path / "index").search("w1")
+    assert dict(zip(found["candidate"], found["topic"], strict=True)) == {
+        "w1 a": "x",
+        "w1 b": "y",
+        "w1 c": "z",
+    }
+
+
+def test_types_of_pandas_own_become_texts(tmp_path):
+    days, sparse = pd.period_range("2020", periods=2, freq="D"), pd.arrays.SparseArray([0, 1])
+    table = pd.DataFrame({"answer": ["w1 a", "w1 b"], "day": days, "n": sparse})
+    found = AnswerIndex.build(None, table, tmp_path / "index").search("w1", where=["day=2020-01-02"])
+    assert as_json(found[["day", "n"]]) == '[{"day":"2020-01-02","n":"1"}]'
