@@ -242,6 +242,8 @@ def _array(column: pd.Series, where: str) -> pa.Array:
             array = pa.Array.from_pandas(column.astype(object).map(str, na_action="ignore"))
     except UnicodeEncodeError as error:
         raise UserError(f"{where}: the column {column.name!r} {HALF_CHARACTER}") from error
+    if pa.types.is_dictionary(array.type):
+        array = array.cast(array.type.value_type)
     if _holds_bytes(array.type):
         what = "holds bytes, which no output can show. Write it as text (UTF-8), or leave it out."
         raise UserError(f"{where}: the column {column.name!r} {what}")

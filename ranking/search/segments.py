@@ -46,10 +46,14 @@ class Segments:
             path = folder / "segments" / name / TEXTS
             with _reading(path):
                 file = _opened(path, rows)
+                packed = file.schema_arrow.remove_metadata()
                 if not self._files:
-                    self._packed = file.schema_arrow.remove_metadata()
-                if _plain(file.schema_arrow) != self.schema:
+                    self._packed = packed
+                if _plain(packed) != self.schema:
                     raise ValueError("its columns are not those of the first segment")
+                if packed != self._packed:
+                    # Indexes of before may have pandas' categories in one, and their texts in another.
+                    self._packed = self.schema
             self._files.append((path, file))
         self._starts = np.cumsum([0, *(rows for _, rows in manifest.segments)])
 
@@ -80,9 +84,7 @@ class Segments:
                 # Only a segment's last group may be shorter, and no other follows it.
                 parts.append(groups[row // _GROUP].slice(row % _GROUP, 1))
         with _reading(self._folder):
-            # A column of pandas' categories is packed otherwise than one of texts that were added to it.
-            found = pa.concat_tables(parts, promote_options="permissive")
-            return found.cast(self.schema).combine_chunks().take(place_of_row)
+            return pa.concat_tables(parts).cast(self.schema).combine_chunks().take(place_of_row)
 
     def _groups(self, i: int, groups: list[int]) -> dict[int, pa.Table]:
         """Read groups of rows of a segment; those that were read last are kept."""
@@ -107,12 +109,13 @@ class Segments:
     def _read(self, i: int, groups: list[int], columns: list[str]) -> pa.Table:
         """Read groups as they are packed: a text that recurs in a group is there once."""
         path, file = self._files[i]
+        fields = [self._packed.field(name) for name in columns]
         with _reading(path):
-            _check_groups(path, file, groups, [self._packed.field(name) for name in columns])
+            _check_groups(path, file, groups, fields)
             with self._lock:
                 packed = file.read_row_groups(groups, columns, use_threads=len(groups) > _MANY)
             _check_texts(path, packed)
-            return packed.replace_schema_metadata()
+            return packed.cast(pa.schema(fields))
 
 
 def _opened(path: Path, rows: int) -> pq.ParquetFile:

@@ -7,6 +7,7 @@ from datetime import date
 import bm25s
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from answer_ranking.base.errors import UserError
@@ -14,6 +15,7 @@ from answer_ranking.data_prep import Vocabulary
 from answer_ranking.data_prep.words import words_of
 from answer_ranking.models import hyperqa
 from answer_ranking.ranking import AnswerIndex, Ranker
+from answer_ranking.ranking.search import answers as answers_module
 from answer_ranking.ranking.search.confidence import Confidence
 from answer_ranking.ranking.search.first_stages import nearest as nearest_stage
 from answer_ranking.ranking.search.first_stages import nearest_points, quantised
@@ -469,8 +471,12 @@ def test_odd_values_of_further_columns(stub, tmp_path):
         AnswerIndex.build(stub.StubRanker(), table.assign(topic=topics), tmp_path / "other")
 
 
-def test_an_index_of_categories_takes_further_texts(tmp_path):
-    table = pd.DataFrame({"answer": ["w1 a", "w1 b"], "topic": pd.Categorical(["x", "y"])})
+@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize("decoded", [True, False])
+def test_an_index_of_categories_takes_further_texts(tmp_path, monkeypatch, decoded, ordered):
+    if not decoded:  # as indexes of before were built
+        monkeypatch.setattr(answers_module, "_array", lambda column, _: pa.Array.from_pandas(column))
+    table = pd.DataFrame({"answer": ["w1 a", "w1 b"], "topic": pd.Categorical(["x", "y"], ordered=ordered)})
     AnswerIndex.build(None, table, tmp_path / "index").add(pd.DataFrame({"answer": ["w1 c"], "topic": ["z"]}))
     found = AnswerIndex.open(tmp_path / "index").search("w1")
     assert dict(zip(found["candidate"], found["topic"], strict=True)) == {
