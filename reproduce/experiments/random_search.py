@@ -106,12 +106,12 @@ class RandomSearch:
 
         `further` are facts about the search, beside those that are always recorded.
         """
+        from answer_ranking.training.scoring import make_scorer
+
         best = trials[trials["chosen"]].iloc[0]
         chosen = self.experiment.changed(**self.draw(int(best.name)))
         run = Run(self.experiment.entry.paper, chosen, data)
         run.train_seeds()
-        from answer_ranking.training.scoring import make_scorer
-
         scorer = make_scorer(run.model, data.test, data.order_seed)
         speed = questions_per_second(scorer, len(data.test.question_ids))
         found = {
