@@ -14,7 +14,7 @@ from answer_ranking.evaluation.records import read_study, save_study
 from answer_ranking.reproduce.experiments.data_options import DataOptions
 from answer_ranking.reproduce.experiments.options import parse
 from answer_ranking.reproduce.studies import transfer as module
-from answer_ranking.reproduce.studies.transfer import TransferOptions, drawn, presets, transfer
+from answer_ranking.reproduce.studies.transfer import drawn, presets, transfer
 from answer_ranking.training import TrainingDivergedError, score
 
 OPTIONS = ["--dataset", "sample", "--source-epochs", "2", "--epochs", "2", "--dimension", "8"]
@@ -135,8 +135,3 @@ def test_what_the_user_can_mend(tmp_path):
     save_study({"dataset": "wikiqa", "seeds": 6, "conditions": []}, tmp_path / "transfer" / "a.json")
     with pytest.raises(UserError, match="seeds: 6"):
         checked("--record", "transfer/a")
-    for options in ({"questions": (30, 10)}, {"questions": (0, 10)}, {"rate_factors": (1.0, np.inf)}):
-        with pytest.raises(UserError, match="must rise from above 0"):
-            TransferOptions(**options)
-    with pytest.raises(UserError, match="needs a number at least"):
-        TransferOptions(rate_factors=())
