@@ -14,7 +14,6 @@ from answer_ranking.evaluation.comparisons import reference
 from answer_ranking.evaluation.papers import PAPERS_FILE, read_papers
 from answer_ranking.reports.documents import documents, main
 from answer_ranking.reports.results import results_document
-from answer_ranking.reports.results_matrix import results_matrix
 
 PAPERS = read_papers()
 
@@ -65,33 +64,6 @@ def test_every_printed_value_stands_in_its_paper_s_table_in_order():
         cells = {cells[0].removeprefix("| "): " | ".join(cells[1:]) for cells in body}
         for row in rows.itertuples():
             assert re.search(rf"(^|[ (]){re.escape(row.value)}([ )|]|$)", cells[row.model]), row
-
-
-@pytest.mark.parametrize(
-    ("mean", "ci95", "verdict"),
-    [
-        (0.708, 0.004, "reproduced"),
-        (0.7079, 0.004, "within 0.02"),
-        (0.6959, 0.004, "short"),
-        (0.69, None, "short"),
-    ],
-)
-def test_the_matrix_says_whether_an_interval_reaches_the_printed_value(mean, ci95, verdict):
-    command = "python reproduce/hyperqa_wikiqa.py --record hyperqa/wikiqa/one --main"
-    measured = {"map": {"mean": mean, "ci95": ci95, "per_seed": [mean]}}
-    records = [
-        make_record(command=command, metrics=measured, commit="0123456789", peak_memory=1234),
-        make_record(model="CosineQA", main=False),
-        make_record(paper="cosinet", model="RR", **A_RULE),
-    ]
-    (row,) = results_matrix(records, PAPERS).to_dict("records")
-    assert (row["printed"], row["verdict"], row["commit"], row["MiB"]) == (
-        "0.712",
-        verdict,
-        "0123456",
-        "1,234",
-    )
-    assert command in row["check"] and "reproduce --check hyperqa/wikiqa/one<" in row["check"]
 
 
 def test_the_edition_that_the_paper_has_is_compared_on_both_test_splits():

@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from dataclasses import replace
 from functools import partial
 
@@ -314,19 +313,6 @@ def test_word_vectors_without_a_meaning_are_refused_before_the_first_step(
     way = Pairwise(make_split(), PairwiseOptions(epochs=1))
     with pytest.raises(UserError, match=rf"{message}.*vectors|vectors.*{message}"):
         fit(hyperqa(vectors, 4), way, dev=make_split(6, seed=1))
-
-
-def test_the_progress_line_tells_epoch_loss_best_and_time_left(shown, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    state = tmp_path / "state.npz"
-    shown(epochs=2, state=state)
-    assert capsys.readouterr().err == ""
-    # Of a training that goes on, too, it names the best of all epochs.
-    history = shown(verbose=True, state=state, learning_rate=1.0).history
-    line = capsys.readouterr().err.strip().split("\r")[-1]
-    best = max(epoch["dev_map"] for epoch in history)
-    told = (history[-1]["loss"], history[-1]["dev_map"], best)
-    assert re.search("HyperQA, seed 0.* left, epoch 3/3.*" + ".*".join(f"{each:.4f}" for each in told), line)
 
 
 def test_no_epoch_leaves_the_ranker_as_it_is(make_split, make_vectors):
