@@ -100,12 +100,3 @@ def test_texts_without_words_score_0_and_leave_the_gradients_finite(name):
 def test_rankers_without_attention_say_so():
     with pytest.raises(ValueError, match="Received: ranker=QA-CNN"):
         attention_weights(small("QA-CNN"), batch(QUESTION), batch(ANSWER))
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"word_vectors": np.zeros(3)}, {"filters": 0}, {"window": 0}, {"embedding_dropout": 1.5}],
-)
-def test_bad_options_are_refused(options):
-    with pytest.raises(ValueError, match=r"[Rr]eceived"):
-        ap_cnn(**{"word_vectors": vectors(6), **options})
