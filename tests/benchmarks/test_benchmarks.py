@@ -60,21 +60,10 @@ def test_figures_say_on_what_they_were_measured(run_script, tmp_path):
 
 
 @pytest.mark.slow
-def test_damaged_files_and_kills_do_no_harm(shell, tmp_path):
-    pytest.importorskip("tf2onnx", reason="the kills of an export need pip install -e '.[onnx]'")
-    words = ("--output", tmp_path / "faults.json", "--work", tmp_path / "work")
-    done = shell("faults", "--files", "4", "--kills", "1", *words)
-    assert done.returncode == 0, done.stderr
-    counts = json.loads((tmp_path / "faults.json").read_text())
-    assert (counts["damaged_files"], counts["kills"]) == (4, 1)
-    assert not any(counts[name] for name in ("tracebacks", "wrong", "over_2gb", "over_60s", "lost"))
-
-
-@pytest.mark.slow
 def test_attacks_keep_nobody_from_searching(shell, tmp_path):
     pytest.importorskip("fastapi", reason="the service needs pip install -e '.[serve]'")
     words = "--datasets sample --answers 200 --seconds 1 --heads 300 --bodies 20 --clients 4"
-    words += " --only half_heads half_bodies clients"
+    words += " --only half_heads"
     done = shell("attack", *words.split(), "--output", tmp_path / "attack.json")
     assert done.returncode == 0, done.stderr[-2000:]
     figures = json.loads((tmp_path / "attack.json").read_text())
