@@ -90,9 +90,6 @@ class Interrupt(keras.callbacks.Callback):
             raise KeyboardInterrupt
 
 
-EACH_WAY = ["pairwise", "pointwise", "listwise, across", "hardest"]
-
-
 @pytest.fixture
 def train(make_split, make_vectors):
     def run(kind, state=None, *callbacks, key="k", dropout=0.2, seed=4, **options):
@@ -108,7 +105,7 @@ def train(make_split, make_vectors):
     return run
 
 
-@pytest.mark.parametrize("kind", EACH_WAY)
+@pytest.mark.parametrize("kind", ["pairwise", "pointwise", "listwise, across", "hardest"])
 def test_the_best_epoch_on_dev_is_chosen_and_its_weights_are_kept(make_split, make_vectors, kind):
     data, dev = make_split(30, seed=2, n_features=2), make_split(25, seed=3, n_features=2)
     # A question without a correct answer takes no part.
@@ -125,7 +122,7 @@ def test_the_best_epoch_on_dev_is_chosen_and_its_weights_are_kept(make_split, ma
     assert abs(measure(data, score(ranker, data, way.order_seed))["map"] - best["map"]) > 1e-3
 
 
-@pytest.mark.parametrize("kind", EACH_WAY)
+@pytest.mark.parametrize("kind", ["pairwise", "pointwise", "listwise", "hardest"])
 def test_every_batch_draws_its_own_dropout(make_split, make_vectors, kind):
     """Batches of the same texts, under weights that do not move, have losses that differ."""
     one = make_split(1, seed=2, n_features=2)

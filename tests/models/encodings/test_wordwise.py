@@ -117,3 +117,4 @@ def test_gradients_of_the_recurrence_are_the_slopes_in_float64():
     for gradient, slope in zip(found, slopes, strict=True):
         np.testing.assert_allclose(gradient, slope, rtol=1e-6, atol=1e-8)
     assert np.abs(slopes[0]).max() > 0.01
+    assert not np.any(bilstm_states(*recurrence([0, 0])))
