@@ -88,25 +88,29 @@ class Array:
         return -np.arccosh(1 + 2 * apart / edge)
 
 
-def test_points_near_the_edge_are_found_exactly():
+def near_the_edge():
+    """Points of three norms, and questions near some of them."""
     points = Array([0.3, 0.9, 1 - 1e-5])
-    found = nearest_points.NearestPoints(points, "hyperbolic").nearest(points.questions, 10, points.score)
-    for question, (rows, near) in zip(points.questions, found, strict=True):
-        distances = points.distances(question)
-        assert rows.tolist() == np.argsort(distances)[:10].tolist()
-        np.testing.assert_allclose(-near, distances[rows], rtol=1e-9)
+    return points, points.questions
 
 
-def test_neighbours_that_float32_confuses_are_told_apart():
-    points = Array([0.999])
-    draw = np.random.default_rng(1)
+def confused_by_float32():
+    """Points that are closer to each other than float32 can tell in the lift."""
+    points, draw = Array([0.999]), np.random.default_rng(1)
     close = draw.normal(size=50) / 7 + 1e-3 * draw.normal(size=(5000, 50))
     close *= draw.uniform(0.989, 0.999, (5000, 1)) / np.linalg.norm(close, axis=1, keepdims=True)
     points.all = close.astype(np.float32)
-    questions = points.all[:100] * np.float32(0.99)
+    return points, points.all[:100] * np.float32(0.99)
+
+
+@pytest.mark.parametrize("make", [near_the_edge, confused_by_float32])
+def test_neighbours_are_those_of_float64(make):
+    points, questions = make()
     found = nearest_points.NearestPoints(points, "hyperbolic").nearest(questions, 10, points.score)
-    for question, (rows, _) in zip(questions, found, strict=True):
-        assert rows.tolist() == np.argsort(points.distances(question), kind="stable")[:10].tolist()
+    for question, (rows, near) in zip(questions, found, strict=True):
+        distances = points.distances(question)
+        assert rows.tolist() == np.argsort(distances, kind="stable")[:10].tolist()
+        np.testing.assert_allclose(-near, distances[rows], rtol=1e-9)
 
 
 @pytest.fixture(scope="module")

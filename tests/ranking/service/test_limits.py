@@ -164,15 +164,6 @@ def test_words_are_counted_as_the_model_reads_them(folder, served, path, body, s
         assert refused.status_code == 422 and said in refused.json()["detail"]
 
 
-def test_one_long_word_may_be_too_many_for_the_model(folder, served):
-    with served(Engine(folder), most_words=197) as client:
-        rank = {"question": QUESTION, "candidates": [LONG_WORD]}
-        for path, body in (("rank", rank), ("search", {"question": LONG_WORD})):
-            refused = client.post(f"/api/{path}", json=body)
-            assert refused.status_code == 422 and "197 words of a text" in refused.json()["detail"]
-        assert client.post("/api/rank", json={**rank, "candidates": [LONG_WORD[500:]]}).status_code == 200
-
-
 def test_another_host_is_refused(client):
     refused = client.get("/api/health", headers={"host": "example.org"})
     assert refused.status_code == 400
