@@ -316,8 +316,9 @@ def measured_part(config: Config, folder: Path) -> dict[str, Any]:
 def main(config: Config) -> None:
     """Train the preset unless it is only measured, measure it, and write its card."""
     folder = config.folder / config.preset
+    card = read_card(config, folder) if config.measure_only else {}
     check_writable(folder)
-    card = read_card(config, folder) if config.measure_only else train_preset(config, folder)
+    card = card or train_preset(config, folder)
     save_study(card | measured_part(config, folder), folder / "card.json")
     with atomic_write(folder / "card.md") as file:
         file.write(card_page(read_cards(config.folder)[folder / "card.json"]))

@@ -88,6 +88,7 @@ def test_without_a_card_there_is_nothing_to_measure(tmp_path):
     config = presets.Config(preset="hyperqa_squad", folder=tmp_path, measure_only=True)
     with pytest.raises(UserError, match=r"no card\.json"):
         presets.main(config)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_part_has_whole_articles():
