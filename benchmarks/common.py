@@ -28,7 +28,8 @@ def arguments(page: str, record: str = "") -> argparse.ArgumentParser:
     """Begin a parser whose help shows the benchmark's docstring; `record` names the usual file of figures."""
     parser = argparse.ArgumentParser(description=page, formatter_class=argparse.RawDescriptionHelpFormatter)
     if record:
-        parser.add_argument("--output", type=Path, default=RESULTS / record)
+        about = f"file of the figures (default: benchmarks/results/{record})"
+        parser.add_argument("--output", type=Path, default=RESULTS / record, help=about)
     return parser
 
 

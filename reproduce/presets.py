@@ -116,10 +116,10 @@ def training_set(config: Config) -> Dataset:
     return part_of(dataset, ARTICLES) if config.preset in ENCODED else dataset
 
 
-def load(config: Config) -> TrainingData:
-    """Load and encode what a preset is trained on."""
+def encode(config: Config, texts: Dataset) -> TrainingData:
+    """Encode what a preset is trained on."""
     options = CONTEXTUAL if config.preset in ENCODED else DATA
-    data = replace(options, data_home=config.data_home).encode(training_set(config))
+    data = replace(options, data_home=config.data_home).encode(texts)
     return data if config.preset in ENCODED else one_unknown_word(data)
 
 
@@ -213,11 +213,10 @@ def letters(text: str) -> str:
     return re.sub(r"[\W_]+", "", text.casefold())
 
 
-def conditions(rankers: Mapping[str, Ranker], config: Config) -> list[dict[str, Any]]:
+def conditions(rankers: Mapping[str, Ranker], texts: Dataset, config: Config) -> list[dict[str, Any]]:
     """Measure rankers, BM25 and its fusion with the preset on test questions that no training saw."""
     own: set[str] = set()
-    trained_on = training_set(config)
-    for table in (trained_on.train, trained_on.dev):
+    for table in (texts.train, texts.dev):
         own.update(map(letters, table["candidate"].unique()))
     found: list[dict[str, Any]] = []
     for name in config.measured:
@@ -252,9 +251,9 @@ def measure(rankers: Mapping[str, Ranker], dataset: Dataset, own: set[str]) -> I
         }
 
 
-def train_preset(config: Config, folder: Path) -> dict[str, Any]:
+def train_preset(config: Config, texts: Dataset, folder: Path) -> dict[str, Any]:
     """Train, choose, and write the preset's folder; gives what its card says of that."""
-    data = load(config)
+    data = encode(config, texts)
     runs = search(config, data)
 
     def found(run: Run) -> dict[str, float]:
@@ -295,12 +294,12 @@ def read_card(config: Config, folder: Path) -> dict[str, Any]:
     return cards[folder / "card.json"]
 
 
-def measured_part(config: Config, folder: Path) -> dict[str, Any]:
+def measured_part(config: Config, texts: Dataset, folder: Path) -> dict[str, Any]:
     """Measure the preset in the folder; gives what its card says of that."""
     rankers = {"preset": Ranker.load(folder).keeping_vectors()}
     if config.preset in ENCODED:
         rankers["cosine"] = Ranker.of_encoder(*CONTEXTUAL.embeddings).keeping_vectors()
-    measured = conditions(rankers, config)
+    measured = conditions(rankers, texts, config)
     notes = set(NOTES if config.preset in ENCODED else ())
     for each in measured:
         if each["drawn"] < each["of"]:
@@ -318,8 +317,9 @@ def main(config: Config) -> None:
     folder = config.folder / config.preset
     card = read_card(config, folder) if config.measure_only else {}
     check_writable(folder)
-    card = card or train_preset(config, folder)
-    save_study(card | measured_part(config, folder), folder / "card.json")
+    texts = training_set(config)
+    card = card or train_preset(config, texts, folder)
+    save_study(card | measured_part(config, texts, folder), folder / "card.json")
     with atomic_write(folder / "card.md") as file:
         file.write(card_page(read_cards(config.folder)[folder / "card.json"]))
     print(f"\nThe preset, its card and its figures: {folder}")
