@@ -39,7 +39,7 @@ class IndexOptions:
     output: Path | None = None
     """The folder of the index, new or empty; it must be given."""
     model: Path | None = None
-    """The folder model/ that a training left, or hyperqa_squad, which comes with the package;
+    """The folder model/ that a training left, or a preset: hyperqa_squad, or hyperqa_minilm with its encoder;
     without it, words and letters alone are compared."""
     pipeline: Path | None = None
     """The folder that a training of an FAQ left: what its best pipeline needs is built."""
@@ -180,7 +180,7 @@ def search(
             <, <=, > and >= with a value, and 'topic is missing' or 'topic is not missing'. All must hold, but
             values that one column may equal are alternatives.
         min_confidence: only answers with at least this confidence, from 0 to 1; an index gives one where it
-            was built with --pipeline.
+            was built with --pipeline, or calibrated (AnswerIndex.calibrate).
         output: the file to write, .run (a TREC run file), .csv, .xlsx or .jsonl; else all is printed.
     """
     if (question is None) == (questions is None):

@@ -99,7 +99,7 @@ class CrossedTest:
 
 
 def crossed_test(a: Sequence[ArrayLike], b: Sequence[ArrayLike]) -> CrossedTest:
-    """Test whether two rankers differ over questions, searches of options and seeds, all crossed.
+    """Test whether two rankers differ over questions, hyperparameter searches and seeds, all crossed.
 
     The question's effect is common to both rankers; each search has an effect, and each seed within it:
 

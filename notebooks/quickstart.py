@@ -5,6 +5,8 @@
 #     text_representation:
 #       extension: .py
 #       format_name: percent
+#       format_version: '1.3'
+#       jupytext_version: 1.19.6
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -143,9 +145,10 @@ print("from bird to tree:", *(f"{model.predict(bird_and_tree, verbose=0)[0]:.4f}
 # %% [markdown]
 # ## 2. Train a ranker on your own table
 #
-# A table needs three columns: `question`, `candidate` and `label` (1 for a correct answer, 0 for a wrong
-# one), as a file or a frame. Here is one as one might have it at work: questions to a bicycle workshop
-# (invented) and their answers. The wrong candidates of a question are answers to five other questions.
+# A table needs the columns `question` and `candidate` (or `answer`), as a file or a frame. `label` is 1 for
+# a correct answer and 0 for a wrong one; without it all are correct, and wrong ones are drawn. Here is one
+# as one might have it at work: questions to a bicycle workshop (invented) and their answers. The wrong
+# candidates of a question are answers to five other questions.
 
 # %%
 FAQ = """
@@ -203,7 +206,8 @@ with contextlib.redirect_stderr(io.StringIO()):  # a progress bar belongs to a t
 
 # %% [markdown]
 # **Rank texts.** A ranker is saved with its vocabulary, and then sorts texts of any origin: `answer-ranking
-# rank MODEL "question" candidates.txt`, or here. A word that is in none of the tables is unknown to it.
+# rank MODEL "question" candidates.txt`, or here. A word that the table lacks is looked up in the word
+# vectors.
 
 # %%
 trained.ranker.save("model")

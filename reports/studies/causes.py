@@ -150,7 +150,7 @@ def _same_subject(record: ResultRecord, other: ResultRecord) -> bool:
 def _causes(record: ResultRecord, other: ResultRecord) -> list[str]:
     """Name the kinds of options in which two runs differ."""
     if other.search:
-        return ["search of options"]
+        return ["hyperparameter search"]
     # Word vectors have several names, and options come and go with the versions of the project.
     ours, theirs = record.configuration, other.configuration
     common = ours.keys() & theirs.keys() - {"embeddings"}

@@ -1,4 +1,4 @@
-"""A search of options: trials with options drawn at random, of which dev chooses one."""
+"""A hyperparameter search: trials with options drawn at random, of which dev chooses one."""
 
 import statistics
 from collections.abc import Mapping, Sequence
