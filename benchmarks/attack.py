@@ -40,11 +40,10 @@ from urllib.parse import urlencode
 
 import numpy as np
 from common import arguments, check_options, write_figures
-from search import make_texts
-from service import HEAD, HEADERS, K, Service
+from search import add_datasets
+from service import HEAD, HEADERS, K, Service, make_index
 
 from answer_ranking.base.command import run_command
-from answer_ranking.ranking.search.index import AnswerIndex
 
 PAUSE = 0.02  # seconds between the searches of the client that is watched
 COMES_BACK = 2.0  # seconds, at most, after which an attacker connects again
@@ -62,15 +61,9 @@ def main() -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     with tempfile.TemporaryDirectory() as folder:
-        texts = argparse.Namespace(
-            points=options.answers, datasets=options.datasets, questions=200, length=20
-        )
-        make_texts(Path(folder), texts)
-        index = Path(folder) / "index"
-        AnswerIndex.build("hyperqa_squad", Path(folder) / "answers.parquet", index)
-        questions = json.loads((Path(folder) / "questions.json").read_text())
+        index, questions = make_index(Path(folder), options)
         log = Path(folder) / "log"
-        service = Service(index, log, "--rerank", "cosinet_squad")
+        service = Service(index.folder, log, "--rerank", "cosinet_squad")
         try:
             figures = asyncio.run(attacked(service, questions, options))
         finally:
@@ -81,10 +74,8 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = arguments(__doc__)
-    names = ["squad-sent", "wikiqa", "insuranceqa"]
-    about = "where sentences come from; sample is bundled"
-    parser.add_argument("--datasets", nargs="+", default=names, help=about)
+    parser = arguments(__doc__, "attack.json")
+    add_datasets(parser)
     counts = {
         "answers": (100_000, "answers of the index"),
         "seconds": (20, "seconds of peace and of each attack"),
@@ -99,10 +90,8 @@ def _options() -> argparse.Namespace:
         parser.add_argument(f"--{name}", type=int, default=default, help=about)
     about = "attacks to measure (default: all)"
     parser.add_argument("--only", nargs="+", choices=ATTACKS, help=about)
-    output = Path(__file__).parent / "results" / "attack.json"
-    parser.add_argument("--output", type=Path, default=output)
     options = parser.parse_args()
-    check_options(options, *counts, output=options.output)
+    check_options(options, *counts)
     return options
 
 

@@ -68,7 +68,7 @@ def main() -> None:
         give_back(peak(*options.part, options))
         return
     counts = ("batch_size", "negatives", "batches", "rounds", "size", "memory")
-    check_options(options, *counts, output=options.output)
+    check_options(options, *counts)
     # First the memory: a process starts with the peak of the one that starts it.
     memory = {name: peaks(name, options) for name in options.models}
     times = {name: measure(name, options) for name in options.models}

@@ -48,13 +48,12 @@ run_command(lambda: experiment_list.reproduce(**options, **places))
 
 def main() -> None:
     """Measure both parts and write the figures."""
-    parser = arguments(__doc__)
+    parser = arguments(__doc__, "cluster.json")
     parser.add_argument("--tasks", type=int, default=50, help="trainings of one epoch (default: 50)")
     parser.add_argument("--kills", type=int, default=10, help="kills (default: 10)")
     parser.add_argument("--seed", type=int, default=0, help="of the moments and kinds of the kills")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "cluster.json")
     options = parser.parse_args()
-    check_options(options, "tasks", "kills", output=options.output)
+    check_options(options, "tasks", "kills")
     figures: dict[str, Any] = {"tasks": options.tasks, "seconds": {}}
     with tempfile.TemporaryDirectory(prefix="cluster-") as place:
         for name, how in (("in turn", "1"), ("--jobs 2", "2"), ("--ray local", "local")):

@@ -17,14 +17,20 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write, check_writable
 from answer_ranking.data_prep.dataset import find_description
 
+RESULTS = Path(__file__).parent / "results"
+"""The folder of the records."""
 _RESULT = "RESULT "
 # Options that do not say what is measured.
 _PLACES = ("part", "output", "draw")
 
 
-def arguments(page: str) -> argparse.ArgumentParser:
-    """Begin a parser whose help shows the benchmark's docstring."""
-    return argparse.ArgumentParser(description=page, formatter_class=argparse.RawDescriptionHelpFormatter)
+def arguments(page: str, record: str = "") -> argparse.ArgumentParser:
+    """Begin a parser whose help shows the benchmark's docstring; `record` names the usual file of figures."""
+    parser = argparse.ArgumentParser(description=page, formatter_class=argparse.RawDescriptionHelpFormatter)
+    if record:
+        about = f"file of the figures (default: benchmarks/results/{record})"
+        parser.add_argument("--output", type=Path, default=RESULTS / record, help=about)
+    return parser
 
 
 def model_arguments(page: str, dataset: str, rounds: int) -> argparse.ArgumentParser:
@@ -44,14 +50,14 @@ def with_part(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     return parser
 
 
-def check_options(options: argparse.Namespace, *counts: str, output: str | Path | None = None) -> None:
+def check_options(options: argparse.Namespace, *counts: str) -> None:
     """Refuse unknown data sets, numbers below 1, files that cannot be written, before TensorFlow starts."""
     if "dataset" in options:
         find_description(options.dataset)
     for name in counts:
         check_least(options, name, 1)
-    if output is not None:
-        check_writable(Path(output).parent)
+    if options.output is not None:
+        check_writable(options.output.parent)
 
 
 def check_least(options: argparse.Namespace, name: str, least: int) -> None:

@@ -65,7 +65,7 @@ def main() -> None:
         (name,) = options.part
         give_back(rank_by_bm25(options) if name == BM25 else train_and_rank(name, options))
         return
-    check_options(options, "rounds", "epochs", output=options.output)
+    check_options(options, "rounds", "epochs")
     names = [*options.models, *(COMPARED[name] for name in options.models), BM25]
     if LISTS in options.models:
         names += PLAIN

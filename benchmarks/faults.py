@@ -71,14 +71,13 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = arguments(__doc__)
+    parser = arguments(__doc__, "faults.json")
     parser.add_argument("--files", type=int, default=20_000)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--again", action="store_true", help="do once more what went wrong")
-    parser.add_argument("--output", default="benchmarks/results/faults.json")
     parser.add_argument("--work", type=Path, default=Path("outputs/faults"), help="what is done, and logs")
     options = parser.parse_args()
-    check_options(options, "files", "kills", output=options.output)
+    check_options(options, "files", "kills")
     return options
 
 

@@ -62,7 +62,7 @@ def main() -> None:
     if options.part:
         give_back(measure(*options.part, options))
         return
-    check_options(options, "rounds", "batch_size", "dimension", output=options.output)
+    check_options(options, "rounds", "batch_size", "dimension")
     # The first epoch is not counted; 50 dimensions are those of the smallest word vectors.
     check_least(options, "epochs", 2)
     check_least(options, "inputs", 50)

@@ -24,11 +24,10 @@ IMPORTS = {"ours": "import answer_ranking.layers", "plain": "import keras"}
 
 def main() -> None:
     """Measure both and write the figures."""
-    parser = arguments(__doc__)
+    parser = arguments(__doc__, "install.json")
     parser.add_argument("--rounds", type=int, default=5, help="how often the imports take turns (default: 5)")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "install.json")
     options = parser.parse_args()
-    check_options(options, "rounds", output=options.output)
+    check_options(options, "rounds")
     with tempfile.TemporaryDirectory() as folder:
         sizes = installed_sizes(Path(folder))
     total = sum(sizes.values()) / 1e6

@@ -39,15 +39,14 @@ FOREIGN, N_FOREIGN = "wikiqa", 300
 
 def main() -> None:
     """Measure all FAQs, print the table and write it."""
-    parser = arguments(__doc__)
+    parser = arguments(__doc__, "pipelines.json")
     names = ["squad-sent", "insuranceqa", "semevalcqa"]
     parser.add_argument("--datasets", nargs="+", default=names, help="where the FAQs come from")
     parser.add_argument("--answers", type=int, default=300, help="answers of the FAQ of SQuAD (default: 300)")
     parser.add_argument("--questions", type=int, default=500, help="most questions of a part (default: 500)")
     parser.add_argument("--typos", type=int, default=2, help="misspelled letters of a question (default: 2)")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "pipelines.json")
     options = parser.parse_args()
-    check_options(options, "answers", "questions", "typos", output=options.output)
+    check_options(options, "answers", "questions", "typos")
     rows: list[dict[str, Any]] = []
     faqs: list[dict[str, Any]] = []
     if not is_on_this_machine(ENCODER):

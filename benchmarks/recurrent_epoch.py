@@ -69,7 +69,7 @@ def main() -> None:
         give_back(measured_apart(*options.part, options=options))
         return
     counts = ("batch_size", "batches", "rounds", "dimensions", "lengths")
-    check_options(options, *counts, output=options.output)
+    check_options(options, *counts)
     # Data are found, or downloaded, in a process of its own, as all that takes memory; then the memory is
     # measured: a process starts with the peak of the one that starts it.
     in_own_process(options, DATA)

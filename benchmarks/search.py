@@ -84,16 +84,13 @@ NORMS = {"points": None, "spread": (0.3, 0.7)}
 
 def main() -> None:
     """Measure all parts, print the main figures, write them and draw them."""
-    parser = with_part(arguments(__doc__))
+    parser = with_part(arguments(__doc__, "search.json"))
+    add_datasets(parser)
     parser.add_argument("--points", type=int, default=1_000_000, help="answers (default: a million)")
-    names = ["squad-sent", "wikiqa", "insuranceqa"]
-    about = "where sentences come from; sample is bundled"
-    parser.add_argument("--datasets", nargs="+", default=names, help=about)
     parser.add_argument(
         "--questions", type=int, default=400, help="questions; the first half is not timed (default: 400)"
     )
     parser.add_argument("--length", type=int, default=20, help="words of an answer (default: 20)")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "search.json")
     parser.add_argument("--draw", type=Path, help="where to draw recall against speed (default: nowhere)")
     options = parser.parse_args()
     if options.part:
@@ -101,10 +98,10 @@ def main() -> None:
         place = Path(folder)
         give_back(measure_index(place) if part == "index" else measure_points(place, NORMS[part]))
         return
-    check_options(options, "points", "questions", "length", output=options.output)
+    check_options(options, "points", "questions", "length")
     parts = {}
     with tempfile.TemporaryDirectory() as folder:
-        make_texts(Path(folder), options)
+        make_texts(Path(folder), options.datasets, options.points, options.questions, options.length)
         for part in ("index", *NORMS):
             print(f"measuring: {part}", flush=True)
             parts[part] = in_own_process(options, part, folder)
@@ -121,6 +118,13 @@ def main() -> None:
     write_figures(options.output, figures)
     if options.draw:
         save_figure(drawn(figures), options.draw)
+
+
+def add_datasets(parser: argparse.ArgumentParser) -> None:
+    """Add the option of the data sets whose sentences the answers are made of."""
+    names = ["squad-sent", "wikiqa", "insuranceqa"]
+    about = "where sentences come from; sample is bundled"
+    parser.add_argument("--datasets", nargs="+", default=names, help=about)
 
 
 def collected(index: dict[str, Any], points: dict[str, Any], spread: dict[str, Any]) -> dict[str, Any]:
@@ -148,29 +152,29 @@ def collected(index: dict[str, Any], points: dict[str, Any], spread: dict[str, A
     return {**main, **index, "of_points": of_points, "table": table}
 
 
-def make_texts(folder: Path, options: argparse.Namespace) -> None:
+def make_texts(
+    folder: Path, datasets: list[str], n_answers: int, n_questions: int = 200, length: int = 20
+) -> None:
     """Write answers made of halves of sentences, the same ones every time, and real questions."""
     rng = np.random.default_rng(0)
-    splits = [load_dataset(name) for name in options.datasets]
+    splits = [load_dataset(name) for name in datasets]
     sentences: dict[str, None] = {}
     asked: list[str] = []
     for data in splits:
         for part in (data.train, data.dev):
             sentences |= dict.fromkeys(part["candidate"].unique())
         asked += data.dev["question"].unique().tolist()
-    half = max(options.length // 2, 1)
+    half = max(length // 2, 1)
     words = [each for each in map(str.split, sentences) if len(each) >= half]
     texts: dict[str, None] = {}
-    while len(texts) < options.points:
+    while len(texts) < n_answers:
         before = len(texts)
-        for first, second in rng.integers(len(words), size=(options.points, 2)):
+        for first, second in rng.integers(len(words), size=(n_answers, 2)):
             texts[" ".join(words[first][:half] + words[second][-half:])] = None
-        if len(texts) - before < options.points // 100:
-            raise UserError(
-                f"{' '.join(options.datasets)}: too few sentences for {options.points:,} answers."
-            )
-    pd.DataFrame({"answer": list(texts)[: options.points]}).to_parquet(folder / "answers.parquet")
-    drawn = rng.choice(len(asked), min(options.questions, len(asked)), replace=False)
+        if len(texts) - before < n_answers // 100:
+            raise UserError(f"{' '.join(datasets)}: too few sentences for {n_answers:,} answers.")
+    pd.DataFrame({"answer": list(texts)[:n_answers]}).to_parquet(folder / "answers.parquet")
+    drawn = rng.choice(len(asked), min(n_questions, len(asked)), replace=False)
     (folder / "questions.json").write_text(json.dumps([asked[i] for i in drawn]))
 
 

@@ -33,7 +33,7 @@ from typing import Any
 
 import numpy as np
 from common import arguments, check_options, write_figures
-from search import make_texts
+from search import add_datasets, make_texts
 from tqdm import tqdm
 
 from answer_ranking.base.command import run_command
@@ -50,28 +50,19 @@ _PATHS = ("/api/search", "/api/rank", "/api/explain", "/api/../x", "/%00", "/?k=
 
 def main() -> None:
     """Measure all parts and write the figures."""
-    parser = arguments(__doc__)
+    parser = arguments(__doc__, "service.json")
+    add_datasets(parser)
     parser.add_argument("--answers", type=int, default=100_000, help="answers (default: 100,000)")
-    names = ["squad-sent", "wikiqa", "insuranceqa"]
-    parser.add_argument(
-        "--datasets", nargs="+", default=names, help="where sentences come from; sample is bundled"
-    )
     parser.add_argument("--clients", type=int, default=16, help="clients of the throughput (default: 16)")
     parser.add_argument("--seconds", type=int, default=60, help="of the throughput (default: 60)")
     parser.add_argument("--malformed", type=int, default=10_000, help="malformed requests (default: 10,000)")
     parser.add_argument("--minutes", type=float, default=30, help="of the mixed load (default: 30)")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "service.json")
     options = parser.parse_args()
-    check_options(options, "answers", "clients", "seconds", "malformed", output=options.output)
+    check_options(options, "answers", "clients", "seconds", "malformed")
     with tempfile.TemporaryDirectory() as folder:
-        texts = argparse.Namespace(
-            points=options.answers, datasets=options.datasets, questions=200, length=20
-        )
-        make_texts(Path(folder), texts)
-        index = AnswerIndex.build("hyperqa_squad", Path(folder) / "answers.parquet", Path(folder) / "index")
-        questions = json.loads((Path(folder) / "questions.json").read_text())
+        index, questions = make_index(Path(folder), options)
         expected = {text: index.search(text, K)["candidate_id"].tolist() for text in questions}
-        service = Service(Path(folder) / "index")
+        service = Service(index.folder)
         try:
             figures = {"answers": options.answers, **throughput(service, expected, options)}
             print(json.dumps(figures), flush=True)
@@ -85,6 +76,13 @@ def main() -> None:
             service.process.kill()
     print(json.dumps(figures))
     write_figures(options.output, figures)
+
+
+def make_index(folder: Path, options: argparse.Namespace) -> tuple[AnswerIndex, list[str]]:
+    """Index the answers, as many as the options say; gives questions, too."""
+    make_texts(folder, options.datasets, options.answers)
+    index = AnswerIndex.build("hyperqa_squad", folder / "answers.parquet", folder / "index")
+    return index, json.loads((folder / "questions.json").read_text())
 
 
 class Service:

@@ -18,12 +18,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from common import arguments, check_options, print_table, ratios
+from common import RESULTS, arguments, print_table, ratios
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.files import atomic_write
 
-RESULTS = Path(__file__).parent / "results"
 WAYS = ("ours", "plain", "best_plain")
 
 
@@ -183,14 +182,12 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--results", type=Path, default=RESULTS, help="the folder of the records")
     options = parser.parse_args()
-    output = options.results / "table.json"
-    check_options(options, output=output)
     rows = [assembled(row, options.results) for row in ROWS]
     print_table(["work", "goal", *WAYS, "ratio", "to best", "reached"], list(map(printed, rows)))
     for row in rows:
         if row["cause"]:
             print(f"{row['name']}: {row['cause']}")
-    with atomic_write(output) as file:
+    with atomic_write(options.results / "table.json") as file:
         json.dump({"rows": rows}, file, indent=1)
 
 

@@ -150,10 +150,11 @@ def check_table(
     common one stays, a correct one if there is any, and how many do not is printed.
     """
     faults = faults or Faults(where, unit)
-    _require_columns(table, where, labelled)
+    # Before the columns: of a table without rows it does not matter that there are no labels.
     if not len(table):
         faults.settle(0)
         raise UserError(f"{where}: there are no rows.")
+    _require_columns(table, where, labelled)
     rows = _Rows(len(table), lines, faults)
     for name in COLUMNS[:-1]:
         if name in table.columns:

@@ -85,7 +85,9 @@ class Study:
 
     def place(self, condition: Condition, seed: int) -> Path:
         """Give the folder of a condition's seed."""
-        return self.folder / condition["key"] / f"seed-{seed}"
+        # The trials of a search have one key.
+        trial = f"trial-{condition['trial']}-" if "trial" in condition else ""
+        return self.folder / condition["key"] / f"{trial}seed-{seed}"
 
     def _measure(self, condition: Condition, number: int, wait: bool) -> None:
         place = self.folder if self.in_turn else self.place(condition, number)

@@ -97,18 +97,18 @@ class ResultRecord:
         return json.dumps([*subject, self.configuration], sort_keys=True)
 
 
-def record_path(results: str | Path, name: str, suffix: str = "") -> Path:
+def record_path(results: str | Path, name: str, *suffixes: str) -> Path:
     """Name the file of a record.
 
-    `suffix` is the protocol or split, where the experiment has a record for each of several. A UserError says
-    that a name is not lower-case words separated by "/".
+    `suffixes` are model, protocol and split, where the experiment has a record for each of several, or "". A
+    UserError says that a name is not lower-case words separated by "/".
     """
     if not re.fullmatch(r"[a-z0-9_][a-z0-9_.+-]*(/[a-z0-9_][a-z0-9_.+-]*)*", name):
         raise UserError(
             "a record's name is lower-case words separated by '/', such as "
             f"hyperqa/wikiqa/hyperqa. Received: {name!r}."
         )
-    return Path(results) / f"{name}{f'-{suffix}' if suffix else ''}.json"
+    return Path(results) / f"{'-'.join([name, *filter(None, suffixes)])}.json"
 
 
 def without_paths(value: Any) -> Any:
@@ -166,14 +166,18 @@ def save_study(record: Mapping[str, Any], path: str | Path) -> None:
 
     There is a key per line, and a line for each of its `conditions`.
     """
-    made_by = {"versions": package_versions(), **environment(), "created": _now()}
-    values = made_by | dict(record)
+    values = made_by() | dict(record)
     conditions = values.pop("conditions", None)
     lines = _lines(values)
     if conditions is not None:
         rows = [f"    {_json(_rounded(each))}" for each in conditions]
         lines.append('"conditions": [\n' + ",\n".join(rows) + "\n  ]")
     _write(path, lines)
+
+
+def made_by() -> dict[str, Any]:
+    """Tell what makes a record: the versions, the environment and the time."""
+    return {"versions": package_versions(), **environment(), "created": _now()}
 
 
 def _lines(values: Mapping[str, Any]) -> list[str]:

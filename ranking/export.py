@@ -61,9 +61,8 @@ def export_onnx(ranker: "Ranker", path: str | Path, texts: Sequence[str] = ()) -
     if len(added):
         from answer_ranking.ranking.keras_texts import with_word_vectors, word_layer
 
-        layer = word_layer(model)
-        assert layer is not None
-        model = with_word_vectors(model, np.concatenate([np.asarray(layer.embeddings), added]))
+        vectors = np.asarray(word_layer(model).embeddings)
+        model = with_word_vectors(model, np.concatenate([vectors, added]))
     inputs = [each.name for each in model.inputs]
     if inputs != ["question", "answer"]:
         raise UserError(f"models of pairs of texts can be exported. This one reads {', '.join(inputs)}.")

@@ -1,7 +1,7 @@
 """Keras models that score for a ranker, as `NumpyHyperQA` does without Keras."""
 
 import threading
-from collections.abc import Callable
+from functools import lru_cache
 
 import keras
 import numpy as np
@@ -31,7 +31,7 @@ class KerasScorer:
         """Held by a thread that uses what `grown` gives."""
         self._layer = word_layer(model)
         self._growing = GrowingModel(model)
-        self._encoder: tuple[keras.Model | None, Callable[[EncodedTexts], np.ndarray] | None] = (None, None)
+        self._encoder_of = lru_cache(maxsize=1)(text_encoder)
 
     @property
     def n_words(self) -> int | None:
@@ -57,12 +57,7 @@ class KerasScorer:
     def encode(self, texts: EncodedTexts, added: np.ndarray) -> np.ndarray:
         """Compute the vectors of texts, float32 `(n_texts, d)`; see `NumpyHyperQA.encode`."""
         with self.lock:
-            model = self.grown(texts, added)
-            if self._encoder[0] is not model:
-                self._encoder = model, text_encoder(model)
-            encode = self._encoder[1]
-            assert encode is not None
-            return encode(texts)
+            return self._encoder_of(self.grown(texts, added))(texts)
 
     def score_points(self, questions: np.ndarray, answers: np.ndarray) -> np.ndarray:
         """Score vectors `(n, d)` of questions and answers."""

@@ -30,7 +30,6 @@ def with_word_vectors(model: keras.Model, vectors: np.ndarray) -> keras.Model:
     _set_words(config, len(vectors))
     copy = keras.saving.deserialize_keras_object(config)
     layer = word_layer(model)
-    assert layer is not None
     for old, new in zip(model.weights, copy.weights, strict=True):
         new.assign(vectors if old is layer.embeddings else old)
     return copy
@@ -50,14 +49,12 @@ class GrowingModel:
     def with_words(self, added: np.ndarray) -> keras.Model:
         """Give the model with the vectors `added`, float32 (k, n), after its own: the last ones and more."""
         layer, table = word_layer(self._model), word_layer(self._copy)
-        assert layer is not None and table is not None
         own = layer.input_dim
         if own + len(added) > table.input_dim:
             vectors = np.zeros((own + max(_ROOM, 2 * len(added)), added.shape[1]), np.float32)
             vectors[:own] = keras.ops.convert_to_numpy(layer.embeddings)
             self._copy, self._filled = with_word_vectors(self._model, vectors), 0
             table = word_layer(self._copy)
-            assert table is not None
         if len(added) > self._filled:
             first = own + self._filled
             table.embeddings.value[first : own + len(added)].assign(added[self._filled :])
@@ -66,11 +63,14 @@ class GrowingModel:
 
 
 def _set_words(config: Any, n_words: int) -> None:
-    values = config.values() if isinstance(config, dict) else config if isinstance(config, list) else ()
-    if isinstance(config, dict) and config.get("name") == "word_vectors" and "input_dim" in config:
-        config["input_dim"] = n_words
-    for value in values:
-        _set_words(value, n_words)
+    """Say in the config of a model, or of a part of it, how many words have vectors."""
+    if isinstance(config, dict):
+        if config.get("name") == "word_vectors" and "input_dim" in config:
+            config["input_dim"] = n_words
+        config = list(config.values())
+    if isinstance(config, list):
+        for part in config:
+            _set_words(part, n_words)
 
 
 def text_encoder(model: keras.Model) -> Callable[[EncodedTexts], np.ndarray]:

@@ -209,11 +209,10 @@ def layer_configs(config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 def cosine(questions: np.ndarray, answers: np.ndarray) -> np.ndarray:
     """Compute the cosine of vectors (..., d), 0 for the zero vector."""
-    lengths = (np.sqrt(np.square(x).sum(-1, keepdims=True)) for x in (questions, answers))
-    units = [
-        x / np.maximum(length, np.float32(1e-7))
-        for x, length in zip((questions, answers), lengths, strict=True)
-    ]
+    units = []
+    for x in (questions, answers):
+        length = np.sqrt(np.square(x).sum(-1, keepdims=True))
+        units.append(x / np.maximum(length, np.float32(1e-7)))
     return (units[0] * units[1]).sum(-1)
 
 

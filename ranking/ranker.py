@@ -223,13 +223,14 @@ class Ranker:
             raise UserError("the answers must be a list of texts, not one text.")
         if top_k is not None and top_k < 1:
             raise UserError(f"top_k must be at least 1. Received: {top_k}")
-        table = pd.DataFrame({"question": question, "candidate": list(answers)}, dtype=object)
+        texts = list(answers)
+        table = pd.DataFrame({"question": [question] * len(texts), "candidate": texts}, dtype=object)
         table = check_table(table, "the texts", unit="row", labelled=False)
         scores = self._scores(table)
         order = np.argsort(-scores, kind="stable")[:top_k]
-        texts = table["candidate"].to_numpy(object)[order]
+        ranked = table["candidate"].to_numpy(object)[order]
         return pd.DataFrame(
-            {"text": texts, "score": scores[order].astype(float), "rank": range(1, len(order) + 1)}
+            {"text": ranked, "score": scores[order].astype(float), "rank": range(1, len(order) + 1)}
         )
 
     def rank_table(self, table: pd.DataFrame) -> pd.DataFrame:

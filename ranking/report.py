@@ -130,7 +130,8 @@ def compare_with_rules(
     measured = {name: frame[counts] for name, frame in measured.items()}
     raw = [paired_randomisation_test(measured[model]["map"], measured[name]["map"]) for name in RIVALS]
     columns = {"question": table["question"].to_numpy(object)[split.candidate_offsets[:-1]]}
-    for name, values in {model: scores[shown], **{rival: by_rule[rival] for rival in RIVALS}}.items():
+    ranked_by = {model: scores[shown]} | {rival: by_rule[rival] for rival in RIVALS}
+    for name, values in ranked_by.items():
         rows = _first_rows(split, values)
         columns[name] = np.where(split.labels[rows] == 1, "right: ", "wrong: ").astype(object)
         columns[name] += table["candidate"].to_numpy(object)[rows]

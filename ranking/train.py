@@ -265,11 +265,12 @@ def load_own_dataset(given: Mapping[str, Table | None], options: TrainOptions) -
         tables |= split_by_question(tables["train"], shares, options.split_seed, names["train"])
         taken = " and ".join(f"{share:.0%} of the questions for {name}" for name, share in shares.items())
         how = f"Split of {title} by question, seed {options.split_seed}: {taken}."
+    source = {name: names["train" if name in shares else name] for name in tables}
     for name, table in tables.items():
         if options.in_order and table["label"].all():
             raise UserError(
-                f"{names['train' if name in shares else name]} has no wrong answers, and drawn ones stand in "
-                "no text's order: leave in_order out."
+                f"{source[name]} has no wrong answers, and drawn ones stand in no text's order: leave "
+                "in_order out."
             )
     is_faq = all(table["label"].all() for table in tables.values())
     tables, drawn = draw_wrong_answers(tables, options.wrong_answers, options.split_seed, names["train"])
@@ -277,17 +278,13 @@ def load_own_dataset(given: Mapping[str, Table | None], options: TrainOptions) -
     for name in _SCORED:
         if not (tables[name].groupby("question_id")["label"].nunique() == 2).any():
             raise UserError(
-                f"{names['train' if name in shares else name]}: no question of {name} has a correct and a "
-                "wrong candidate, so that rankings cannot be told apart. Add such questions."
+                f"{source[name]}: no question of {name} has a correct and a wrong candidate, so that "
+                "rankings cannot be told apart. Add such questions."
             )
     path = None if isinstance(given["train"], pd.DataFrame) else given["train"]
     # A table may list the correct answers first.
-    description = replace(
-        OWN_TABLES,
-        name=f"own-{table_name(path)}",
-        title=title,
-        order_is_signal=options.in_order,
-    )
+    named = f"own-{table_name(path)}"
+    description = replace(OWN_TABLES, name=named, title=title, order_is_signal=options.in_order)
     return Dataset(tables["train"], tables["dev"], tables["test"], description), how, is_faq
 
 

@@ -112,35 +112,42 @@ class _Pairs:
 
 
 def _for_training(pairs: _Pairs, number: int, rng: np.random.Generator) -> list[np.ndarray]:
-    import bm25s
-
-    texts = pairs.answers.to_numpy(object)
-    n_hard = number // 2
-    wrong = []
-    with tqdm(total=len(pairs.known), desc="wrong answers", unit="question", leave=False) as bar:
+    n, wrong = len(pairs.answers), []
+    with tqdm(
+        total=len(pairs.known), desc="wrong answers", unit="question", leave=False, disable=None
+    ) as bar:
         for start in range(0, len(pairs.known), _SEARCHED_AT_ONCE):
-            known = pairs.known[start : start + _SEARCHED_AT_ONCE]
-            # Nearly all answers have one question, so that this part's answers are as many as its questions.
-            block = np.unique(np.concatenate(known))
-            hard = np.zeros((len(known), 0), np.int32)
-            # Of a question with many correct answers the best may all be correct: its wrong ones are drawn.
-            most = min(n_hard + min(max(map(len, known)), _MOST_PASSED), len(block))
-            if n_hard and len(block) > 1:
-                index = bm25s.BM25()
-                index.index([_words(text) for text in texts[block]], show_progress=False)
-                asked = pairs.questions["question"].iloc[start : start + _SEARCHED_AT_ONCE]
-                words = [_words(text) for text in asked]
-                found, scores = index.retrieve(words, k=most, show_progress=False, backend_selection="numpy")
-                hard = np.where(scores > 0, block[found], -1)
-            for own, best in zip(known, hard, strict=True):
-                best = best[(best >= 0) & ~np.isin(best, own)][:n_hard]
+            part = slice(start, start + _SEARCHED_AT_ONCE)
+            hard = _best_wrong(pairs, part, number // 2)
+            for own, best in zip(pairs.known[part], hard, strict=True):
                 taken = np.concatenate([own, best])
                 # A few more, for those that are taken already.
-                drawn = rng.choice(len(texts), min(number + len(taken), len(texts)), replace=False)
+                drawn = rng.choice(n, min(number + len(taken), n), replace=False)
                 drawn = drawn[~np.isin(drawn, taken)][: number - len(best)]
                 wrong.append(np.concatenate([best, drawn]).astype(np.int32))
                 bar.update()
     return wrong
+
+
+def _best_wrong(pairs: _Pairs, part: slice, number: int) -> list[np.ndarray]:
+    """Find BM25's best wrong answers to some questions among the answers of these; up to `number` of each."""
+    import bm25s
+
+    known = pairs.known[part]
+    # Nearly all answers have one question, so that this part's answers are as many as its questions.
+    block = np.unique(np.concatenate(known))
+    if not number or len(block) < 2:
+        return [block[:0]] * len(known)
+    index = bm25s.BM25()
+    index.index([_words(text) for text in pairs.answers.to_numpy(object)[block]], show_progress=False)
+    words = [_words(text) for text in pairs.questions["question"].iloc[part]]
+    # Of a question with many correct answers the best may all be correct: its wrong ones are drawn.
+    most = min(number + min(max(map(len, known)), _MOST_PASSED), len(block))
+    found, scores = index.retrieve(words, k=most, show_progress=False, backend_selection="numpy")
+    best = []
+    for own, rows, of_rows in zip(known, block[found], scores, strict=True):
+        best.append(rows[(of_rows > 0) & ~np.isin(rows, own)][:number])
+    return best
 
 
 def _words(text: str) -> list[str]:

@@ -4,7 +4,9 @@
 
     python reproduce/presets.py --preset cosinet_squad --seeds 2
 
-    python reproduce/presets.py --preset hyperqa_minilm --seeds 1 --measured wikiqa trecqa qed
+    python reproduce/presets.py --preset hyperqa_minilm --seeds 1
+
+    python reproduce/presets.py --preset hyperqa_minilm --measure-only
 
 Settings, epoch and seed are chosen by MAP on SQuAD-sent's dev. The word vectors are GloVe 6B 50d alone, which
 the package installs; all words that it lacks share one vector, in training as in use. So the folder needs the
@@ -28,6 +30,7 @@ import tyro
 from tqdm import tqdm
 
 from answer_ranking.base.command import run_command
+from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write, check_writable
 from answer_ranking.base.ranges import check_range
 from answer_ranking.data_prep import Dataset, Vocabulary, load_dataset
@@ -35,7 +38,7 @@ from answer_ranking.data_prep.encoded_split import count_words
 from answer_ranking.engine import TrainingData
 from answer_ranking.evaluation.card_metrics import compare, correct_for_number, fuse
 from answer_ranking.evaluation.metrics import evaluate_ranking
-from answer_ranking.evaluation.records import save_study
+from answer_ranking.evaluation.records import made_by, save_study
 from answer_ranking.evaluation.retrieval_metrics import measure as measure_ranking
 from answer_ranking.evaluation.rules import rule_scores
 from answer_ranking.ranking.model_folder import PRESETS
@@ -96,6 +99,8 @@ class Config(DataHome):
     """How many seeds of the best setting; the other settings have one."""
     measured: tuple[str, ...] = ("wikiqa", "trecqa", "insuranceqa", "qed")
     """The data sets on whose test questions it is measured."""
+    measure_only: bool = False
+    """Measure the preset that is in the folder, and write its card again; train nothing."""
     output: Path = Path("outputs")
     """Folder for the state of unfinished trainings."""
     folder: Path = PRESETS
@@ -105,13 +110,17 @@ class Config(DataHome):
         check_range(self, "seeds", at_least=1, at_most=100)
 
 
-def load(config: Config) -> TrainingData:
-    """Load what a preset is trained on."""
-    if config.preset not in ENCODED:
-        return one_unknown_word(replace(DATA, data_home=config.data_home).load())
-    options = replace(CONTEXTUAL, data_home=config.data_home)
-    dataset = load_dataset(options.dataset, options.variant, options.data_home)
-    return options.encode(part_of(dataset, ARTICLES))
+def training_set(config: Config) -> Dataset:
+    """Load the texts that a preset is trained on."""
+    dataset = load_dataset(DATA.dataset, DATA.variant, config.data_home)
+    return part_of(dataset, ARTICLES) if config.preset in ENCODED else dataset
+
+
+def encode(config: Config, texts: Dataset) -> TrainingData:
+    """Encode what a preset is trained on."""
+    options = CONTEXTUAL if config.preset in ENCODED else DATA
+    data = replace(options, data_home=config.data_home).encode(texts)
+    return data if config.preset in ENCODED else one_unknown_word(data)
 
 
 def one_unknown_word(data: TrainingData) -> TrainingData:
@@ -204,10 +213,10 @@ def letters(text: str) -> str:
     return re.sub(r"[\W_]+", "", text.casefold())
 
 
-def conditions(rankers: Mapping[str, Ranker], data: TrainingData, config: Config) -> list[dict[str, Any]]:
+def conditions(rankers: Mapping[str, Ranker], texts: Dataset, config: Config) -> list[dict[str, Any]]:
     """Measure rankers, BM25 and its fusion with the preset on test questions that no training saw."""
     own: set[str] = set()
-    for table in (data.dataset.train, data.dataset.dev):
+    for table in (texts.train, texts.dev):
         own.update(map(letters, table["candidate"].unique()))
     found: list[dict[str, Any]] = []
     for name in config.measured:
@@ -242,11 +251,9 @@ def measure(rankers: Mapping[str, Ranker], dataset: Dataset, own: set[str]) -> I
         }
 
 
-def main(config: Config) -> None:
-    """Train, choose, write the preset's folder, measure it, and write its card."""
-    folder = config.folder / config.preset
-    check_writable(folder)
-    data = load(config)
+def train_preset(config: Config, texts: Dataset, folder: Path) -> dict[str, Any]:
+    """Train, choose, and write the preset's folder; gives what its card says of that."""
+    data = encode(config, texts)
     runs = search(config, data)
 
     def found(run: Run) -> dict[str, float]:
@@ -256,19 +263,11 @@ def main(config: Config) -> None:
     chosen = max(every[-len(best.results) :], key=lambda trial: trial["dev_map"])
     small_ranker(best, data).save(folder)
     ranker = Ranker.load(folder).keeping_vectors()  # as a user has it, but for the cache
-    rankers = {"preset": ranker}
-    if config.preset in ENCODED:
-        rankers["cosine"] = Ranker.of_encoder(*CONTEXTUAL.embeddings).keeping_vectors()
     trained_scores = best.results[chosen["seed"]].scores["dev"]
     difference = np.abs(scores_of(ranker, data.dataset.dev) - trained_scores).max()
-    measured = conditions(rankers, data, config)
-    drawn = set(NOTES if config.preset in ENCODED else ())
-    for each in measured:
-        if each["drawn"] < each["of"]:
-            number = f"{each['drawn']} of {each['of']:,}"
-            drawn.add(f"{each['title']}: {number} questions, drawn with seed 0.")
     description = data.dataset.description
-    card = {
+    return {
+        **made_by(),
         "name": config.preset,
         "model": best.experiment.title,
         "data": {"title": data.title, "source": description.source, "licence": description.licence},
@@ -284,10 +283,43 @@ def main(config: Config) -> None:
             "bytes": sum((folder / file).stat().st_size for file in ("ranker.keras", "vocabulary.json")),
         },
         "largest_difference": float(difference),
-        "notes": " ".join(sorted(drawn)),
+    }
+
+
+def read_card(config: Config, folder: Path) -> dict[str, Any]:
+    """Read the card of the preset that is in the folder."""
+    cards = read_cards(config.folder)
+    if folder / "card.json" not in cards:
+        raise UserError(f"{folder} has no card.json. Train the preset first, without --measure-only.")
+    return cards[folder / "card.json"]
+
+
+def measured_part(config: Config, texts: Dataset, folder: Path) -> dict[str, Any]:
+    """Measure the preset in the folder; gives what its card says of that."""
+    rankers = {"preset": Ranker.load(folder).keeping_vectors()}
+    if config.preset in ENCODED:
+        rankers["cosine"] = Ranker.of_encoder(*CONTEXTUAL.embeddings).keeping_vectors()
+    measured = conditions(rankers, texts, config)
+    notes = set(NOTES if config.preset in ENCODED else ())
+    for each in measured:
+        if each["drawn"] < each["of"]:
+            number = f"{each['drawn']} of {each['of']:,}"
+            notes.add(f"{each['title']}: {number} questions, drawn with seed 0.")
+    return {
+        "measured": {**made_by(), "command": clean_command()},
+        "notes": " ".join(sorted(notes)),
         "conditions": measured,
     }
-    save_study(card, folder / "card.json")
+
+
+def main(config: Config) -> None:
+    """Train the preset unless it is only measured, measure it, and write its card."""
+    folder = config.folder / config.preset
+    card = read_card(config, folder) if config.measure_only else {}
+    check_writable(folder)
+    texts = training_set(config)
+    card = card or train_preset(config, texts, folder)
+    save_study(card | measured_part(config, texts, folder), folder / "card.json")
     with atomic_write(folder / "card.md") as file:
         file.write(card_page(read_cards(config.folder)[folder / "card.json"]))
     print(f"\nThe preset, its card and its figures: {folder}")

@@ -37,14 +37,6 @@ def imported_rooms(source):
     return rooms & set(ROOMS)
 
 
-def test_imports_are_found_in_functions_and_for_types():
-    source = (
-        "if TYPE_CHECKING:\n    from answer_ranking.ranking.ranker import Ranker\n"
-        "def run():\n    import answer_ranking.cli.main\n    from answer_ranking import engine\n"
-    )
-    assert imported_rooms(source) == {"ranking", "cli", "engine"}
-
-
 def test_no_import_runs_up():
     upwards = set()
     for place, room in enumerate(ROOMS):

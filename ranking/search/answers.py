@@ -21,25 +21,32 @@ _NAMED_AT_MOST = 5
 _ONCE = "Name every column once."
 
 
-@dataclass(frozen=True)
-class Layout:
-    """Where the texts stand in a user's table."""
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How tables of answers are read."""
 
-    question: str = "question"
-    candidate: str | None = None
-    """None: candidate, or else the first of `CANDIDATE_SYNONYMS` that there is."""
+    question_column: str = "question"
+    """How the table calls its column of questions."""
+    candidate_column: str | None = None
+    """How it calls its column of answers; None: candidate, or else the first of `CANDIDATE_SYNONYMS`."""
     sheet: str | None = None
     """The sheet of an Excel file; None: the first that is not hidden."""
     drop_bad_rows: bool = False
-    """Whether to leave out the rows that are wrong, and to print how many."""
-    search: tuple[str, ...] = ()
-    """The columns that are searched: they hold texts, whatever is written there."""
+    """Leave out the rows that are wrong, and print how many."""
+    search: Sequence[str] | None = None
+    """The columns in which words and letters are looked for. None: the question, where the table has one,
+    and the answer. The model's points are always those of the answers."""
+    passage_length: int = 0
+    """Split answers into passages of at most so many characters, between sentences where it can. A search
+    finds passages, of each answer the best. 0: whole answers."""
+    chunk_rows: int = 50_000
+    """So many rows are finished and kept at a time."""
 
     @property
     def theirs(self) -> dict[str, str]:
         """The names of the user's columns, by ours."""
-        names = {"question": self.question}
-        return names if self.candidate is None else {**names, "candidate": self.candidate}
+        names = {"question": self.question_column}
+        return names if self.candidate_column is None else {**names, "candidate": self.candidate_column}
 
     def names_in_index(self, found: Iterable[object]) -> list[str]:
         """Give the names that columns of the user's have in an index."""
@@ -51,7 +58,7 @@ class Layout:
         return names
 
 
-USUAL = Layout()
+USUAL = Reading()
 
 
 def read_rows(path: str | Path) -> tuple[pd.DataFrame, list[int] | None]:
@@ -77,7 +84,7 @@ def plain_names(table: pd.DataFrame, where: str | Path, names: Sequence[str]) ->
 
 
 def answers_of(
-    table: str | Path | pd.DataFrame, schema: pa.Schema | None = None, layout: Layout = USUAL
+    table: str | Path | pd.DataFrame, schema: pa.Schema | None = None, reading: Reading = USUAL
 ) -> tuple[pa.Table, bool]:
     """Check a table of answers and give its `candidate_id`, `candidate` and further columns.
 
@@ -87,18 +94,18 @@ def answers_of(
         table: a path or a table with the column `candidate` or one of its synonyms.
         schema: the columns of the index to which these are added; None for a new one. A column that the
             table lacks is null.
-        layout: where the texts stand.
+        reading: where the texts stand. Columns that are searched hold texts, whatever is written there.
 
     Raises:
         UserError: there are no rows, a text is empty, an identifier occurs twice, or a column does not fit.
     """
     lines: Sequence[int] | None = None
-    where, faults = "the table", Faults("the table", "row", layout.drop_bad_rows)
+    where, faults = "the table", Faults("the table", "row", reading.drop_bad_rows)
     is_text = isinstance(table, (str, Path)) and format_of(Path(table)) in (".csv", ".tsv")
     if isinstance(table, (str, Path)):
-        where, every = str(table), EveryColumn(layout.theirs, labelled=False)
-        table, lines, faults = read_table_file(Path(table), every, layout.drop_bad_rows, layout.sheet)
-    table = _with_our_names(table, where, layout)
+        where, every = str(table), EveryColumn(reading.theirs, labelled=False)
+        table, lines, faults = read_table_file(Path(table), every, reading.drop_bad_rows, reading.sheet)
+    table = _with_our_names(table, where, reading)
     numbered = "candidate_id" not in table.columns
     columns, rows = _checked(table, where, lines, faults)
     if len(rows) < len(table):
@@ -108,23 +115,23 @@ def answers_of(
     made = pa.table(columns)
     try:
         if is_text:
-            made = _typed(made, schema, _searched(layout.search, layout, made.column_names))
+            made = _typed(made, schema, _searched(reading, made.column_names))
         return made if schema is None else _as_in(schema, made, where), numbered
     except pa.ArrowException as error:
         what = "a column is of another type than the index's, or the first table's"
         raise UserError(f"{where}: {what} ({error!s:.100}). Write it as there.") from error
 
 
-def searched_columns(asked: Sequence[str] | None, layout: Layout, schema: pa.Schema) -> list[str]:
+def searched_columns(reading: Reading, schema: pa.Schema) -> list[str]:
     """Name the columns in which an index looks for a question's words: the question and the answer.
 
     A UserError refuses columns that were asked for and are not there, or hold no texts.
     """
     texts = [each.name for each in schema if each.type in (pa.string(), pa.large_string())]
-    if asked is None:
+    if reading.search is None:
         return [name for name in (QUESTION, "candidate") if name in texts]
-    names = _searched(asked, layout, schema.names)
-    for name, own in zip(asked, names, strict=True):
+    names = _searched(reading, schema.names)
+    for name, own in zip(reading.search, names, strict=True):
         if own not in texts:
             raise UserError(
                 f"the table has no column of texts {name!r} to search (found: {', '.join(texts)})."
@@ -132,29 +139,30 @@ def searched_columns(asked: Sequence[str] | None, layout: Layout, schema: pa.Sch
     return list(dict.fromkeys(names))
 
 
-def _searched(asked: Sequence[str], layout: Layout, columns: Sequence[str]) -> list[str]:
-    """Give the names that columns of the user's have in an index of these columns."""
+def _searched(reading: Reading, columns: Sequence[str]) -> list[str]:
+    """Give the names that the columns which are searched have in an index of these columns."""
     # The table may have an answer beside its candidate: the name of a column that is there is that column's.
     there = {"question": QUESTION} | {plain_name(name): name for name in columns}
     names = []
-    for name in asked:
-        (own,) = layout.names_in_index([name])
+    for name in reading.search or ():
+        (own,) = reading.names_in_index([name])
         if own == "candidate" or own not in columns:
             own = there.get(plain_name(name), own)
         names.append(own)
     return names
 
 
-def _with_our_names(table: pd.DataFrame, where: str, layout: Layout) -> pd.DataFrame:
+def _with_our_names(table: pd.DataFrame, where: str, reading: Reading) -> pd.DataFrame:
     """Rename the columns that an index knows to `candidate_id` and `candidate`; others keep their names."""
     # Spreadsheets leave empty columns without a name behind.
     table = table.loc[:, [bool(str(name).strip()) for name in table.columns]]
-    names = layout.names_in_index(table.columns)
-    if layout.question != USUAL.question and QUESTION not in names:
-        raise UserError(f"{where}: no column is called {layout.question!r}. See --question-column.")
+    names = reading.names_in_index(table.columns)
+    if reading.question_column != USUAL.question_column and QUESTION not in names:
+        raise UserError(f"{where}: no column is called {reading.question_column!r}. See --question-column.")
     if "candidate" not in names:
         found = ", ".join(map(str, table.columns)) or "none"
-        wanted = ("candidate", *CANDIDATE_SYNONYMS) if layout.candidate is None else (layout.candidate,)
+        own = reading.candidate_column
+        wanted = ("candidate", *CANDIDATE_SYNONYMS) if own is None else (own,)
         raise UserError(
             f"{where}: no column is called {', '.join(wanted)} (found: {found}). Rename one, or say with "
             "--candidate-column how it is named there."
@@ -228,10 +236,14 @@ def _array(column: pd.Series, where: str) -> pa.Array:
         try:
             array = pa.Array.from_pandas(column)
         except (pa.ArrowException, OverflowError):
-            # Values of several types, or of more than 64 bits.
-            array = pa.Array.from_pandas(column.map(str, na_action="ignore"))
+            array = None
+        if array is None or isinstance(array.type, pa.BaseExtensionType):
+            # Values of several types, of more than 64 bits, or of a type of pandas' own.
+            array = pa.Array.from_pandas(column.astype(object).map(str, na_action="ignore"))
     except UnicodeEncodeError as error:
         raise UserError(f"{where}: the column {column.name!r} {HALF_CHARACTER}") from error
+    if pa.types.is_dictionary(array.type):
+        array = array.cast(array.type.value_type)
     if _holds_bytes(array.type):
         what = "holds bytes, which no output can show. Write it as text (UTF-8), or leave it out."
         raise UserError(f"{where}: the column {column.name!r} {what}")

@@ -95,8 +95,10 @@ def rows_to_learn(found: pd.DataFrame, right: Mapping[str, set[str]]) -> pd.Data
     """
     kinds = []
     for row in found.itertuples():
-        own = right.get(row.question)
-        kinds.append(FOREIGN if own is None else RIGHT if row.candidate in own else WRONG)
+        if row.question not in right:
+            kinds.append(FOREIGN)
+        else:
+            kinds.append(RIGHT if row.candidate in right[row.question] else WRONG)
     rows = found.assign(kind=kinds).drop_duplicates(["question", "kind"])
     if RIGHT not in kinds or len(set(kinds)) < 2:
         raise UserError(

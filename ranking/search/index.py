@@ -17,7 +17,8 @@ from answer_ranking.base.cluster import cluster
 from answer_ranking.base.errors import UserError, say
 from answer_ranking.base.files import atomic_write
 from answer_ranking.data_prep.english import NOT_ENGLISH, know_english_alone, looks_english
-from answer_ranking.ranking.search.answers import QUESTION, Layout, searched_columns
+from answer_ranking.data_prep.tables import check_table
+from answer_ranking.ranking.search.answers import QUESTION, Reading, searched_columns
 from answer_ranking.ranking.search.build_options import BuildOptions
 from answer_ranking.ranking.search.building import commit, copy_model, held, load, with_rows
 from answer_ranking.ranking.search.conditions import Where
@@ -25,7 +26,7 @@ from answer_ranking.ranking.search.confidence import Confidence, foreign_questio
 from answer_ranking.ranking.search.first_stages import MOST_COUNTED, check_names, entries_of, names_for
 from answer_ranking.ranking.search.manifest import BUILDING, NAME, Manifest, damaged, sha256_of_model
 from answer_ranking.ranking.search.questions import Asked, Questions, questions_of
-from answer_ranking.ranking.search.results import Hits, Results, rescored, to_frame
+from answer_ranking.ranking.search.results import Hits, Results, reranked, to_frame
 from answer_ranking.ranking.search.shards import Shard, Table, hashes_of_texts, ids_in, read_shards, tables_in
 from answer_ranking.ranking.search.state import State, deleted_name
 
@@ -130,10 +131,7 @@ class AnswerIndex:
         chosen = BuildOptions(**options)
         loaded = load(Path(ranker)) if isinstance(ranker, (str, Path)) else ranker
         with _connected(ray) as module:
-            length = chosen.passage_length
-            shards = read_shards(
-                tables_in(table), chosen.chunk_rows, module, layout=chosen.layout, passage_length=length
-            )
+            shards = read_shards(tables_in(table), chosen, module)
             first = next(shards)
             begin = [first] if chosen.first_stages is not None else list(_counted(first, shards))
             manifest = _begun(loaded, first, sum(shard.rows for shard in begin), chosen)
@@ -242,7 +240,7 @@ class AnswerIndex:
         if rerank is not None:
             ranker = load(Path(rerank)) if isinstance(rerank, (str, Path)) else rerank
             answers = state.segments.take(hits.row)["candidate"].to_pylist()
-            hits = rescored(ranker, asked.texts, hits, answers)
+            hits = reranked(ranker, asked.texts, hits, answers)
         if has_passages:
             hits = hits.keep(state.is_first_passage(hits))
         hits = hits.first(k)
@@ -288,6 +286,7 @@ class AnswerIndex:
             foreign: questions that have none here. Default: those of the bundled sample, in English.
             **options: those of `search` that will be asked, such as `first_stage`.
         """
+        questions = check_table(questions, "the table of questions", unit="row", labelled=False)
         right = questions.groupby("question", sort=False)["candidate"].agg(set).to_dict()
         state = self._state
         if foreign is None:
@@ -325,14 +324,19 @@ class AnswerIndex:
         """
         with _connected(ray) as module, held(self.folder):
             now = type(self).open(self.folder)._state
-            layout = Layout(question_column, candidate_column, sheet, drop_bad_rows)
             tables, before, known = tables_in(table), now.manifest, None
+            reading = Reading(
+                question_column=question_column,
+                candidate_column=candidate_column,
+                sheet=sheet,
+                drop_bad_rows=drop_bad_rows,
+                passage_length=before.passage_length,
+            )
             if replace:
-                now = self._without(now, now.rows_of(ids_in(tables, layout)))
+                now = self._without(now, now.rows_of(ids_in(tables, reading)))
             elif not (keep_duplicates or before.passage_length):
                 known = np.delete(hashes_of_texts(now.texts()), now.deleted)
-            length = before.passage_length
-            shards = read_shards(tables, BuildOptions.chunk_rows, module, now, layout, known, length)
+            shards = read_shards(tables, reading, module, now, known)
             first = next(shards, None)
             if first is None:  # All were known.
                 return
@@ -347,6 +351,8 @@ class AnswerIndex:
         A UserError names those that the index does not have, or says that it has none. Their texts stay in
         the files, and in BM25's frequencies.
         """
+        if isinstance(ids, str):
+            raise UserError(f"identifiers are given as a list. Write [{ids!r:.40}].")
         with held(self.folder):
             now = type(self).open(self.folder)._state
             names = pd.Series(list(dict.fromkeys(map(str, ids))), dtype=object)
@@ -433,7 +439,8 @@ def _begun(ranker: "Ranker | None", first: Shard, n_rows: int, options: BuildOpt
     """Give the manifest of an index without rows, whose first table is known, and how many there will be."""
     similarity = ""
     if ranker is not None:
-        similarity = _similarity(ranker)
+        ranker.check_nearest_is_best()
+        similarity = ranker.similarity
         texts = first.parts[0].table()["candidate"].to_pylist()
         if know_english_alone(ranker.vectors) and not looks_english(texts):
             say(NOT_ENGLISH)
@@ -441,23 +448,22 @@ def _begun(ranker: "Ranker | None", first: Shard, n_rows: int, options: BuildOpt
         stages = names_for(with_model=ranker is not None, n_answers=n_rows)
     else:
         stages = check_names(options.first_stages, with_model=ranker is not None)
-    return Manifest(
+    manifest = Manifest(
         segments=[],
         similarity=similarity,
         columns=[name for name in first.schema.names if name not in ("candidate_id", "candidate")],
-        searched=searched_columns(options.search, options.layout, first.schema),
+        searched=searched_columns(options, first.schema),
         first_stages=stages,
         words=options.words,
         passage_length=options.passage_length,
         default_stage=options.default_stage,
         confidence=options.confidence,
     )
-
-
-def _similarity(ranker: "Ranker") -> str:
-    """Ask a ranker what its nearest answers are nearest by; a UserError says that they are not its best."""
-    ranker.check_nearest_is_best()
-    return ranker.similarity
+    try:
+        manifest.check_choices()
+    except ValueError as error:
+        raise UserError(f"{error}: choose of {', '.join(stages)}.") from error
+    return manifest
 
 
 def _connected(address: str | None) -> AbstractContextManager[Any]:

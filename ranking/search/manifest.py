@@ -138,6 +138,7 @@ class Manifest:
                 facts = {**_NEW_IN_FORMAT_5, **facts}
             manifest = cls(**_checked(facts))
             manifest.check_names()
+            manifest.check_choices()
         except _WRONG as error:
             raise UserError(f"{path} is damaged ({error!s:.100}). {_AGAIN}") from error
         refuse_links(folder)
@@ -155,6 +156,16 @@ class Manifest:
         for name in self.files:
             if not any(_is_below(name, part) for part in parts):
                 raise ValueError(f"it names {name!r:.60}, which is not a file of an index")
+
+    def check_choices(self) -> None:
+        """Raise a ValueError if the default or the confidence asks a first stage that the index has not."""
+        asked = parts_of(self.default_stage) if self.default_stage else []
+        if lacking := set(asked) - set(self.first_stages):
+            raise ValueError(f"default_stage asks {min(lacking)!r:.40}, which is no first stage of the index")
+        if self.confidence is not None:
+            lacking = set(self.confidence.features) - set(features_of(self.first_stages))
+            if lacking:
+                raise ValueError(f"confidence asks {min(lacking)!r:.40}, which no first stage tells")
 
     def check(self, folder: Path) -> None:
         """Compare all files with what was written; a UserError names the first that is missing or damaged.
@@ -222,13 +233,6 @@ def _checked(facts: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(f"it counts {n_rows:,} rows, and {max(n_within):,} of them")
     if fields["similarity"] not in ("", "hyperbolic", "cosine"):
         raise ValueError("its similarity is none that an index has")
-    asked = parts_of(fields["default_stage"]) if fields["default_stage"] else []
-    if not set(asked) <= set(fields["first_stages"]):
-        raise ValueError("it asks a first stage that it has not")
-    if confidence is not None:
-        lacking = set(fields["confidence"].features) - set(features_of(fields["first_stages"]))
-        if lacking:
-            raise ValueError(f"its confidence asks {min(lacking)!r:.40}, which no first stage tells")
     if not fields["first_stages"]:
         raise ValueError("it has no first stage")
     if not fields["searched"] or not {"candidate", *fields["columns"]}.issuperset(fields["searched"]):

@@ -152,7 +152,7 @@ def _day_as_text(value: object) -> object:
     return value.isoformat() if type(value) is date else value
 
 
-def rescored(ranker: "Ranker", questions: Sequence[str], hits: Hits, answers: Sequence[str]) -> Hits:
+def reranked(ranker: "Ranker", questions: Sequence[str], hits: Hits, answers: Sequence[str]) -> Hits:
     """Score the answers of hits by a ranker; those of one question are a list of their own."""
     scores = np.empty(len(hits))
     for place in np.unique(hits.question).tolist():

@@ -49,8 +49,11 @@ class Segments:
                 packed = file.schema_arrow.remove_metadata()
                 if not self._files:
                     self._packed = packed
-                if packed != self._packed:
+                if _plain(packed) != self.schema:
                     raise ValueError("its columns are not those of the first segment")
+                if packed != self._packed:
+                    # Indexes of before may have pandas' categories in one, and their texts in another.
+                    self._packed = self.schema
             self._files.append((path, file))
         self._starts = np.cumsum([0, *(rows for _, rows in manifest.segments)])
 
@@ -106,12 +109,13 @@ class Segments:
     def _read(self, i: int, groups: list[int], columns: list[str]) -> pa.Table:
         """Read groups as they are packed: a text that recurs in a group is there once."""
         path, file = self._files[i]
+        fields = [self._packed.field(name) for name in columns]
         with _reading(path):
-            _check_groups(path, file, groups, [self._packed.field(name) for name in columns])
+            _check_groups(path, file, groups, fields)
             with self._lock:
                 packed = file.read_row_groups(groups, columns, use_threads=len(groups) > _MANY)
             _check_texts(path, packed)
-            return packed.replace_schema_metadata()
+            return packed.cast(pa.schema(fields))
 
 
 def _opened(path: Path, rows: int) -> pq.ParquetFile:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from answer_ranking.base.errors import UserError, say
 from answer_ranking.data_prep.table_files import SUFFIXES
-from answer_ranking.ranking.search.answers import QUESTION, USUAL, Layout, answers_of, named, refuse_ids
+from answer_ranking.ranking.search.answers import QUESTION, Reading, answers_of, named, refuse_ids
 from answer_ranking.ranking.search.passages import split_rows
 from answer_ranking.ranking.search.segments import Part, joined, to_parquet
 from answer_ranking.ranking.search.state import State
@@ -75,12 +75,10 @@ def tables_in(table: Table | Sequence[Table]) -> list[Path | pd.DataFrame]:
 
 def read_shards(
     tables: Sequence[Path | pd.DataFrame],
-    chunk_rows: int,
+    reading: Reading,
     ray: Any = None,
     now: State | None = None,
-    layout: Layout = USUAL,
     known: np.ndarray | None = None,
-    passage_length: int = 0,
 ) -> Iterator[Shard]:
     """Read tables in their order, here or in tasks of a cluster; no identifier may occur twice.
 
@@ -88,12 +86,10 @@ def read_shards(
 
     Args:
         tables: see `tables_in`.
-        chunk_rows: the rows of a segment; one belongs to one table.
+        reading: how; a segment belongs to one table.
         ray: see `spread`. The files are sent, so that they are needed on this machine alone.
         now: the state of the index to which the rows are added. Rows without `candidate_id` are numbered on.
-        layout: where the texts stand in the tables.
         known: what `hashes_of_texts` gives for texts to leave out; None to add them again.
-        passage_length: the most characters of a passage; 0 for whole answers.
 
     Raises:
         UserError: a table cannot be read, or an identifier is there already.
@@ -107,11 +103,10 @@ def read_shards(
     sent = ((table, _content(table) if ray is not None else None) for table in tables)
     first: list[Shard] = []
     schema = now.segments.schema if now is not None else None
-    shared = (schema, chunk_rows, layout, known, passage_length)
     if schema is None:
-        first = list(spread(read_shard, (None, *shared[1:]), itertools.islice(sent, 1), ray))
+        first = list(spread(read_shard, (None, reading, known), itertools.islice(sent, 1), ray))
         schema = first[0].schema
-    shards = itertools.chain(first, spread(read_shard, (schema, *shared[1:]), sent, ray))
+    shards = itertools.chain(first, spread(read_shard, (schema, reading, known), sent, ray))
     for number, shard in enumerate(shards):
         if shard.n_known:
             say(f"{shard.n_known:,} answers are in the index already, and are left out (--keep-duplicates).")
@@ -120,7 +115,7 @@ def read_shards(
             shard.parts = [part._replace(shift=n_rows) for part in shard.parts]
             shard.hashes = _hashes(named(n_rows + 1, shard.rows))
         if any(_has(run, shard.hashes) for run in runs):
-            _refuse_known(tables[: number + 1], shifts, now, layout, known)
+            _refuse_known(tables[: number + 1], shifts, now, reading, known)
         runs.append(np.sort(shard.hashes))
         while len(runs) > 1 and len(runs[-2]) < 2 * len(runs[-1]):
             runs.append(np.sort(np.concatenate([runs.pop(), runs.pop()]), kind="stable"))
@@ -130,38 +125,39 @@ def read_shards(
 
 
 def read_shard(
-    shared: tuple[pa.Schema | None, int, Layout, np.ndarray | None, int],
+    shared: tuple[pa.Schema | None, Reading, np.ndarray | None],
     table: tuple[Path | pd.DataFrame, bytes | None],
 ) -> Shard:
     """Read and check a table, or the content of its file, and cut it into parts of `chunk_rows`."""
-    (schema, chunk_rows, layout, known, passage_length), (source, content) = shared, table
+    (schema, reading, known), (source, content) = shared, table
     if content is None or isinstance(source, pd.DataFrame):
-        rows, numbered = answers_of(source, schema, layout)
+        rows, numbered = answers_of(source, schema, reading)
     else:
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder) / source.name
             copy.write_bytes(content)
             try:
                 with redirect_stderr(io.StringIO()) as said:
-                    rows, numbered = answers_of(copy, schema, layout)
+                    rows, numbered = answers_of(copy, schema, reading)
             except UserError as error:
                 raise UserError(str(error).replace(str(copy), str(source))) from error
             print(said.getvalue().replace(str(copy), str(source)), end="", file=sys.stderr)
     n_read = len(rows)
     rows = _without(known, rows, numbered)
     n_known, hashes = n_read - len(rows), _hashes(rows["candidate_id"].to_pandas())
-    if passage_length:
-        rows = split_rows(rows, passage_length)
-    chunks = [rows.slice(start, chunk_rows) for start in range(0, len(rows), chunk_rows)]
+    if reading.passage_length:
+        rows = split_rows(rows, reading.passage_length)
+    size = reading.chunk_rows
+    chunks = [rows.slice(start, size) for start in range(0, len(rows), size)]
     parts = [Part(to_parquet(chunk), len(chunk)) for chunk in chunks]
     return Shard(rows.schema, parts, numbered, hashes, n_known)
 
 
-def ids_in(tables: Sequence[Path | pd.DataFrame], layout: Layout) -> pd.Series:
+def ids_in(tables: Sequence[Path | pd.DataFrame], reading: Reading) -> pd.Series:
     """Read the identifiers of answers; a UserError says that a table has none."""
     ids = []
     for table in tables:
-        rows, numbered = answers_of(table, layout=layout)
+        rows, numbered = answers_of(table, reading=reading)
         if numbered:
             where = "the table" if isinstance(table, pd.DataFrame) else table
             raise UserError(f"{where}: the column 'candidate_id' is missing, which says what to replace.")
@@ -211,13 +207,13 @@ def _refuse_known(
     tables: Sequence[Path | pd.DataFrame],
     shifts: Sequence[int],
     now: State | None,
-    layout: Layout,
+    reading: Reading,
     known: np.ndarray | None,
 ) -> None:
     """Refuse the last table if it has an identifier of the index or of another table, not only its hash."""
     ids = []
     for table, shift in zip(tables, shifts, strict=True):
-        rows, numbered = answers_of(table, layout=layout)
+        rows, numbered = answers_of(table, reading=reading)
         rows = _without(known, rows, numbered)
         own = named(shift + 1, len(rows)) if shift else rows["candidate_id"].to_pandas()
         ids.append(pd.Series(own))

@@ -49,7 +49,7 @@ class Flow(FlowControl):
 
 
 @dataclass
-class Turns:
+class ClientTurns:
     """How many connections of a client have their turn, and those that wait for theirs."""
 
     taken: int = 0
@@ -67,7 +67,7 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
     # Of the whole process, whose descriptors they take; the one that came first is the first.
     waiting: ClassVar[dict["Connection", None]] = {}
     working: ClassVar[dict["Connection", None]] = {}
-    turns: ClassVar[dict[str, Turns]] = {}
+    turns: ClassVar[dict[str, ClientTurns]] = {}
     has_turn = False
     early = b""
     """What it has sent before its turn."""
@@ -112,8 +112,12 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
             return any(name == b"transfer-encoding" for name, _ in self.scope["headers"])
         return len(self.cycle.body) - before < n_bytes / 2
 
-    def _own_turns(self) -> Turns:
-        return self.turns.setdefault(self.client[0] if self.client else "", Turns())
+    def _own_turns(self) -> ClientTurns:
+        return self.turns.setdefault(self._address, ClientTurns())
+
+    @property
+    def _address(self) -> str:
+        return self.client[0] if self.client else ""
 
     def _takes_turn(self) -> bool:
         if not self.has_turn:
@@ -136,7 +140,7 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
             following._takes_turn()
             self.loop.call_soon(following._read_early)
         elif not turns.taken:
-            del self.turns[self.client[0] if self.client else ""]
+            del self.turns[self._address]
 
     def _read_early(self) -> None:
         if not self.transport.is_closing():

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
@@ -30,13 +30,6 @@ _SHOWN = ("question_id", "rank", "score", "confidence", "candidate", "candidate_
 _OWN = (*_SHOWN, "question", "first_stage")
 _MOST_NEAR = 20  # answers on the disk
 _EXAMPLES = 5
-
-
-class Reasons(NamedTuple):
-    """Why an answer is where it is: by each ranker, by its title, and among other answers."""
-
-    of_rankers: dict[str, Explanation]
-    disk: Disk | None
 
 
 class Engine:
@@ -204,14 +197,12 @@ class Engine:
         """Say why; see `Ranker.explain`."""
         return self.ranker(ranker).explain(question, answer, method)
 
-    def reasons(self, question: str, answer: str, others: Sequence[str]) -> Reasons:
-        """Say why an answer is where it is, by every ranker, and among others in the Poincaré disk."""
-        of_rankers = {title: self.explain(question, answer, name) for name, title in self.titles.items()}
+    def disk(self, question: str, answers: Sequence[str]) -> Disk | None:
+        """Place the first answers around a question; None where there are none, or no points of a ball."""
         own = self.rankers.get(MODEL)
-        disk = None
-        if others and own is not None and own.by_numpy:
-            disk = own.disk(question, others[:_MOST_NEAR])
-        return Reasons(of_rankers, disk)
+        if not answers or own is None or not own.by_numpy:
+            return None
+        return own.disk(question, answers[:_MOST_NEAR])
 
     @property
     def titles(self) -> dict[str, str]:

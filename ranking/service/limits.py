@@ -22,6 +22,12 @@ _MOST_CLIENTS = 10_000
 _SMALL = 8_000  # bytes of a body
 
 
+def client_of(scope: Scope) -> str:
+    """Give the address of who asks; "" where it is not known."""
+    client = scope.get("client")
+    return client[0] if client else ""
+
+
 class Hosts:
     """Refuses requests under a name that is not the service's (400).
 
@@ -98,10 +104,8 @@ class Rates:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request."""
         app = self.app
-        if scope["type"] == "http" and self.allowed:
-            client = scope.get("client")
-            if not self._admits(client[0] if client else ""):
-                app = Problem(429, "Too many requests from this client.", {"Retry-After": "1"})
+        if scope["type"] == "http" and self.allowed and not self._admits(client_of(scope)):
+            app = Problem(429, "Too many requests from this client.", {"Retry-After": "1"})
         await app(scope, receive, send)
 
     def _admits(self, client: str) -> bool:
@@ -155,8 +159,7 @@ class Bodies:
             await self.app(scope, receive, send)
             return
         declared = Headers(scope=scope).get("content-length", "")
-        client = scope.get("client")
-        body = _Body(client[0] if client else "", int(declared) if declared.isdigit() else 0)
+        body = _Body(client_of(scope), int(declared) if declared.isdigit() else 0)
         try:
             app = await self._refusal(receive, body) or self.app
             await app(scope, _replay(body.content, receive), send)

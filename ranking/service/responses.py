@@ -7,6 +7,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessColl
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from answer_ranking.ranking.service.limits import client_of
 from answer_ranking.ranking.service.logs import ACCESS
 
 PREFIX = "answer_ranking"
@@ -73,9 +74,8 @@ class Metrics:
 def _log(scope: Scope, status: int, seconds: float) -> None:
     """Log a request, without its question."""
     if scope["type"] == "http" and _LOG.isEnabledFor(logging.INFO):
-        client = scope.get("client")
         facts = {
-            "client": client[0] if client else "",
+            "client": client_of(scope),
             "method": scope["method"],
             "path": scope["path"],
             "status": status,

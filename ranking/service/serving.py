@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 from answer_ranking.ranking.explanation import Explanation
 from answer_ranking.ranking.pages import render
 from answer_ranking.ranking.service.engine import Engine
+from answer_ranking.ranking.service.limits import client_of
 from answer_ranking.ranking.service.options import ServiceOptions
 from answer_ranking.ranking.service.schemas import Answers, SearchRequest
 from answer_ranking.ranking.service.texts import check_explained, check_texts, may_be_long, tokens_of
@@ -48,7 +49,7 @@ class Serving:
         for ranker in self.engine.rankers.values():
             check_texts(self.limits, [question], count=tokens_of(ranker))
 
-    async def rank(self, question: str, candidates: list[str], ranker: str = "") -> Answers:
+    async def rank(self, question: str, candidates: list[str], ranker: str) -> Answers:
         """Rank candidates."""
         check_texts(self.limits, [question, *candidates], len(candidates))
         start = time.perf_counter()
@@ -60,13 +61,7 @@ class Serving:
         check_texts(self.limits, [question, *candidates], count=tokens_of(self.engine.ranker(ranker)))
         return self.engine.rank(question, candidates, ranker)
 
-    async def explain(
-        self,
-        question: str,
-        answer: str,
-        ranker: str = "",
-        method: str = "own",
-    ) -> Explanation:
+    async def explain(self, question: str, answer: str, ranker: str, method: str) -> Explanation:
         """Say what the words of a pair do to its score."""
         check_explained(self.limits, question, answer)
         return await self.workers.explain(self._explain, question, answer, ranker, method)
@@ -81,13 +76,13 @@ class Serving:
         return await self.workers.explain(self._reasons, question, answer, others)
 
     def _reasons(self, question: str, answer: str, others: Sequence[str]) -> str:
-        for ranker in self.engine.rankers.values():
+        engine = self.engine
+        for ranker in engine.rankers.values():
             check_explained(self.limits, question, answer, tokens_of(ranker))
-        reasons = self.engine.reasons(question, answer, others)
-        return render("reasons.html", reasons=reasons, chosen=answer)
+        reasons = {title: engine.explain(question, answer, name) for name, title in engine.titles.items()}
+        return render("reasons.html", reasons=reasons, disk=engine.disk(question, others), chosen=answer)
 
 
 def serving_of(request: Request) -> Serving:
     """Give what the application of a request serves, to its client."""
-    client = request.client.host if request.client else ""
-    return replace(request.app.state.serving, client=client)
+    return replace(request.app.state.serving, client=client_of(request.scope))

@@ -64,8 +64,11 @@ class DataOptions(DataHome):
             dataset = replace(dataset, description=replace(dataset.description, order_is_signal=False))
         return self.encode(dataset)
 
-    def encode(self, dataset: Dataset, *, overlap: bool = False) -> TrainingData:
-        """Encode a data set as these options say; `overlap` computes the word-overlap features, too."""
+    def encode(self, dataset: Dataset) -> TrainingData:
+        """Encode a data set as these options say."""
+        return self._encode(dataset, overlap=False)
+
+    def _encode(self, dataset: Dataset, overlap: bool) -> TrainingData:
         return engine.encode(
             dataset,
             self.embeddings,
@@ -86,8 +89,8 @@ class OverlapData(DataOptions):
     overlap_features: bool = False
     """Append the four word-overlap features to the text vectors, as the paper does on TrecQA."""
 
-    def encode(self, dataset: Dataset, *, overlap: bool = False) -> TrainingData:
-        return super().encode(dataset, overlap=overlap or self.overlap_features)
+    def encode(self, dataset: Dataset) -> TrainingData:
+        return self._encode(dataset, self.overlap_features)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,11 +105,11 @@ class ScaledData(DataOptions):
         super().__post_init__()
         check_range(self, "word_vector_norm", above=0)
 
-    def encode(self, dataset: Dataset, *, overlap: bool = False) -> TrainingData:
+    def encode(self, dataset: Dataset) -> TrainingData:
         from answer_ranking.data_prep.encoded_split import count_words
         from answer_ranking.data_prep.word_vectors.load import mean_norm, scale_to_norm
 
-        data, norm = super().encode(dataset, overlap=overlap), self.word_vector_norm
+        data, norm = super().encode(dataset), self.word_vector_norm
         if data.word_vectors.encoder:
             if norm is not None:
                 raise UserError("contextual words keep their length: add --word-vector-norm None.")
@@ -134,7 +137,7 @@ class EncoderData(DataOptions):
     lowercase: Annotated[bool, tyro.conf.Suppress, tyro.conf.Fixed] = True
     mask_numbers: Annotated[bool, tyro.conf.Suppress, tyro.conf.Fixed] = False
 
-    def encode(self, dataset: Dataset, *, overlap: bool = False) -> TrainingData:
+    def encode(self, dataset: Dataset) -> TrainingData:
         return engine.encode_pieces(dataset, self.embeddings, embeddings_home=self.embeddings_home)
 
 

@@ -8,7 +8,7 @@ import dataclasses
 import json
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from importlib import import_module
@@ -216,17 +216,26 @@ def training_words(command: str) -> list[str]:
         >>> training_words("python reproduce/hyperqa_wikiqa.py --model cosineqa --seeds 5 --main --record a")
         ['reproduce/hyperqa_wikiqa.py', '--model', 'cosineqa']
     """
-    words, skip = [], False
-    for word in shlex.split(command)[1:]:
+    return without_options(shlex.split(command)[1:], _NO_MATTER, _NO_MATTER_ALONE)
+
+
+def without_options(words: Sequence[str], with_values: Set[str], alone: Set[str] = frozenset()) -> list[str]:
+    """Leave options and their values, and options that stand `alone`, out of a command line.
+
+    Example:
+        >>> without_options(["--seeds", "5", "--main", "wikiqa", "--epochs=3"], {"--seeds"}, {"--main"})
+        ['wikiqa', '--epochs=3']
+    """
+    kept, in_value = [], False
+    for word in words:
+        leaves_out = in_value
         if word.startswith("--"):
-            name = word.partition("=")[0]
-            skip = name in _NO_MATTER | _NO_MATTER_ALONE
-            if not skip:
-                words.append(word)
-            skip = name in _NO_MATTER
-        elif not skip:
-            words.append(word)
-    return words
+            name, equals, _ = word.partition("=")
+            leaves_out = name in with_values or name in alone
+            in_value = name in with_values and not equals
+        if not leaves_out:
+            kept.append(word)
+    return kept
 
 
 def recorded_presets(paper: str, dataset: str) -> list[Experiment]:

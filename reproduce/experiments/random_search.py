@@ -79,7 +79,8 @@ class RandomSearch:
         def measure(condition: Condition, seed: Seed) -> dict[str, Any]:
             return self._trial(splits, condition["trial"], seed, read_rows(path))
 
-        study = Study(measure=measure, rows=path, folder=folder, in_turn=True)
+        in_turn = self._may_stop(splits)
+        study = Study(measure=measure, rows=path, folder=folder, in_turn=in_turn)
         conditions = []
         for number in range(self.trials):
             conditions.append({"key": key, "trial": number, "options": self.draw(number)})
@@ -105,12 +106,12 @@ class RandomSearch:
 
         `further` are facts about the search, beside those that are always recorded.
         """
+        from answer_ranking.training.scoring import make_scorer
+
         best = trials[trials["chosen"]].iloc[0]
         chosen = self.experiment.changed(**self.draw(int(best.name)))
         run = Run(self.experiment.entry.paper, chosen, data)
         run.train_seeds()
-        from answer_ranking.training.scoring import make_scorer
-
         scorer = make_scorer(run.model, data.test, data.order_seed)
         speed = questions_per_second(scorer, len(data.test.question_ids))
         found = {
@@ -131,7 +132,7 @@ class RandomSearch:
     ) -> dict[str, Any]:
         """Train one trial; `rows` are those of the trials before, and perhaps later ones."""
         earlier = [row for row in rows if row["trial"] < number and "diverged" not in row]
-        stop = median_stop(earlier if self.stops_early and len(splits) == 1 else [])
+        stop = median_stop(earlier if self._may_stop(splits) else [])
         drawn = self.experiment.changed(**self.draw(number))
         curves = []
         for data in splits:
@@ -142,6 +143,10 @@ class RandomSearch:
             best = [max(curve) for curve in curves]
             found |= {"dev_map": round(statistics.fmean(best), 6), "dev_map_of_folds": best}
         return found | {"parameters": n_trained(model)}
+
+    def _may_stop(self, splits: Sequence[TrainingData]) -> bool:
+        """Tell whether a trial may end where it falls behind those before it."""
+        return self.stops_early and len(splits) == 1
 
     def _refuse_another(self, key: str, path: Path) -> None:
         """Refuse trials that would be drawn in another way now, or are those of other data."""

@@ -27,7 +27,13 @@ from answer_ranking.evaluation.records import (
     without_paths,
 )
 from answer_ranking.evaluation.tables import METRIC_TITLES, paper_ours_table, text_table
-from answer_ranking.reproduce.experiments.options import RESULTS, Experiment, parse, training_words
+from answer_ranking.reproduce.experiments.options import (
+    RESULTS,
+    Experiment,
+    parse,
+    training_words,
+    without_options,
+)
 
 if TYPE_CHECKING:
     import keras
@@ -35,6 +41,7 @@ if TYPE_CHECKING:
     from answer_ranking.training.fitting import FitResult
 
 
+_PLACES = {"--data-home", "--embeddings-home", "--output", "--results"}
 Then = Callable[["Run"], object]
 """What is done with a run that has been written."""
 
@@ -171,8 +178,8 @@ def _record_paths(data: TrainingData, results: Path, name: str) -> dict[tuple[st
     paths = {}
     for split in tests:
         for protocol in protocols:
-            several = [protocol] * (len(protocols) > 1) + [split] * (split != "test")
-            paths[split, protocol] = record_path(results, name, "-".join(several))
+            suffixes = (protocol if len(protocols) > 1 else "", split if split != "test" else "")
+            paths[split, protocol] = record_path(results, name, *suffixes)
     return paths
 
 
@@ -230,15 +237,11 @@ def facts(experiment: Experiment, data: TrainingData) -> dict[str, Any]:
 
 def clean_command() -> str:
     """Return this process's command as typed in the repository's folder, without the machine's paths."""
-    places = {"--data-home", "--embeddings-home", "--output", "--results"}
-    words, skip = [], False
+    spelt = []
     for word in sys.argv[1:]:
-        if word.startswith("--"):
-            name, *value = word.split("=", 1)
-            word = "=".join((name.replace("_", "-"), *value))
-            skip = word.partition("=")[0] in places
-        if not skip:
-            words.append(without_paths(word))
+        name, equals, value = word.partition("=")
+        spelt.append(name.replace("_", "-") + equals + value if word.startswith("--") else word)
+    words = map(without_paths, without_options(spelt, _PLACES))
     script = Path(sys.argv[0]).resolve()
     root = Path(__file__).resolve().parents[2]
     place = script.relative_to(root) if script.is_relative_to(root) else Path(*script.parts[-2:])

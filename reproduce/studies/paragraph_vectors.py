@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from answer_ranking.base.command import run_command
 from answer_ranking.base.files import check_writable
 from answer_ranking.base.ranges import check_range
-from answer_ranking.data_prep import EncodedSplit, load_dataset
+from answer_ranking.data_prep import EncodedSplit
 from answer_ranking.data_prep.encoded_split import EncodedTexts
 from answer_ranking.engine import TrainingData
 from answer_ranking.evaluation.metrics import evaluate_ranking, over_seeds
@@ -57,8 +57,9 @@ def main(config: Config) -> None:
     """Train and measure every seed, and print or write the records."""
     if path := config.record_file:
         check_writable(path.parent)
-    options = OverlapData(dataset=config.dataset, variant=config.variant, data_home=config.data_home)
-    data = options.encode(load_dataset(config.dataset, config.variant, config.data_home), overlap=True)
+    names = ("dataset", "variant", "data_home")
+    given = {name: getattr(config, name) for name in names}
+    data = OverlapData(**given, overlap_features=True).load()
     tables: dict[str, dict[str, list[Any]]] = {name: {"dev": [], "test": []} for name in ("PV", "PV + Cnt")}
     for seed in range(config.seeds):
         vectors = train_vectors(data.train, config, seed)
@@ -76,10 +77,9 @@ def main(config: Config) -> None:
     if config.record is not None:
         paths = {}
         for record in records:
-            several = len(data.dataset.description.protocols) > 1
-            counts = ["cnt"] * (record.model != "PV")
-            suffix = "-".join([*counts, *[record.protocol] * several])
-            paths[record_path(config.results, config.record, suffix)] = record
+            counts = "" if record.model == "PV" else "cnt"
+            protocol = record.protocol if len(data.dataset.description.protocols) > 1 else ""
+            paths[record_path(config.results, config.record, counts, protocol)] = record
         save_records(paths)
     print(paper_ours_table(records))
 

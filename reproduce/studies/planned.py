@@ -13,7 +13,7 @@ plan's SHA-256: a plan that was changed does not go on with the records of anoth
 
 searches the same sides in the same spaces with other word vectors, as a control.
 
-What was interrupted goes on; other processes may run other groups or data sets meanwhile.
+What was interrupted goes on. The same command may run in several processes: they share the trials and seeds.
 """
 
 from collections import Counter
@@ -39,7 +39,8 @@ from answer_ranking.reproduce.experiments.random_search import RandomSearch
 
 PLAN = Path(__file__).resolve().parents[1] / "plan.toml"
 Space = dict[str, list[Any]]
-Trials = dict[tuple[str, int], pd.DataFrame]
+Searched = dict[tuple[str, int], tuple[RandomSearch, pd.DataFrame]]
+"""By side and seed, a search and its trials."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,14 +105,15 @@ class Part:
         factors = {name: list(values) for name, values in self.group.factors.items()}
         space = {name: list(values) for name, values in self.group.space.items()}
         for widenings in range(self.plan.most_widenings + 1):
-            trials = self._search(factors, space, widenings)
-            ends = self._chosen_ends(trials, factors | space)
+            searched = self._search(factors, space, widenings)
+            ends = self._chosen_ends(searched)
             if not ends or widenings == self.plan.most_widenings:
                 break
             print(f"{self.name}, {self.data}: wider for all sides: {', '.join(sorted(ends))}", flush=True)
             factors, space = widened(factors, ends), widened(space, ends)
-        for (side, seed), found in trials.items():
-            self._record(side, seed, found, factors, space, widenings)
+        for (side, seed), (search, trials) in searched.items():
+            if not self._records(side, seed):
+                self._record(side, search, trials)
 
     def _refuse_another_plan(self) -> None:
         """Refuse records of a plan that was changed, before hours of searching."""
@@ -121,7 +123,7 @@ class Part:
                     if read_record(path).search["plan"] != self.plan.sha256:
                         raise UserError(f"{path} is of another plan. Remove it, or give other --results.")
 
-    def _search(self, factors: Space, space: Space, widenings: int) -> Trials:
+    def _search(self, factors: Space, space: Space, widenings: int) -> Searched:
         found = {}
         for seed in self.plan.search_seeds:
             for side in self.group.sides:
@@ -130,16 +132,11 @@ class Part:
                 search = self.search_of(side, seed, factors, space, widenings)
                 path = record_path(self.options.results, name).with_suffix(TRIALS)
                 folder = self.options.output / "planned" / slug(name)
-                found[side, seed] = search.run(self._load(search.experiment), path, folder)
+                found[side, seed] = search, search.run(self._load(search.experiment), path, folder)
         return found
 
-    def _record(
-        self, side: str, seed: int, trials: pd.DataFrame, factors: Space, space: Space, widenings: int
-    ) -> None:
-        if self._records(side, seed):
-            return
-        search = self.search_of(side, seed, factors, space, widenings)
-        drawn = {name: list(values) for name, values in (factors | space).items()}
+    def _record(self, side: str, search: RandomSearch, trials: pd.DataFrame) -> None:
+        drawn = {**search.factors, **search.space}
         facts = {"plan": self.plan.sha256, "group": self.name, "side": side, "space": drawn}
         search.record(trials, self._load(search.experiment), **facts)
 
@@ -196,17 +193,18 @@ class Part:
                 found.append(path)
         return found
 
-    def _chosen_ends(self, trials: Trials, drawn: Space) -> dict[str, bool]:
+    def _chosen_ends(self, searched: Searched) -> dict[str, bool]:
         """Find the ranges of which most searches of a side chose an end: whether it is the upper one."""
         ends = {}
         for side in self.group.sides:
             chosen: Counter[tuple[str, bool]] = Counter()
             for seed in self.plan.search_seeds:
-                frame = trials[side, seed]
-                number = int(frame.index[frame["chosen"].to_numpy(bool)][0])
+                search, trials = searched[side, seed]
+                number = int(trials.index[trials["chosen"].to_numpy(bool)][0])
+                drawn = {**search.factors, **search.space}
                 # All is drawn as an option, factors as they are.
-                search = self.search_of(side, seed, {}, drawn, 0)
-                chosen.update(_ends(search.draw(number), drawn, self.group.may_widen))
+                values = replace(search, factors={}, space=drawn).draw(number)
+                chosen.update(_ends(values, drawn, self.group.may_widen))
             for (name, is_upper), times in chosen.items():
                 if 2 * times > len(self.plan.search_seeds):
                     ends[name] = is_upper

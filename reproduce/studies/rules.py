@@ -98,8 +98,9 @@ def main(config: Config) -> None:
         return
     records = {}
     for record in rule_records(config, dataset, measured, ranker):
-        protocol = f"-{record.protocol}" if len(description.protocols) > 1 else ""
-        records[record_path(config.results, config.record, f"{slug(record.model)}{protocol}")] = record
+        protocol = record.protocol if len(description.protocols) > 1 else ""
+        path = record_path(config.results, config.record, slug(record.model), protocol)
+        records[path] = record
     save_records(records)
     print(paper_ours_table(list(records.values())))
 

@@ -1,8 +1,7 @@
-"""The benchmarks from a shell: what is wrong is said at once, and figures say on what they were measured."""
+"""The benchmarks: what is wrong is said at once, and figures say on what they were measured."""
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,19 +9,6 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 BENCHMARKS = ["attentive_pooling", "cosinet", "hyperqa_epoch", "recurrent_epoch"]
-
-
-@pytest.fixture
-def shell(environment, tmp_path):
-    """Run a benchmark in a folder that is not the repository's."""
-
-    def run(name, *words):
-        command = [sys.executable, ROOT / "benchmarks" / f"{name}.py", *words]
-        return subprocess.run(
-            command, capture_output=True, text=True, env=environment, cwd=tmp_path, check=False
-        )
-
-    return run
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
@@ -57,28 +43,3 @@ def test_figures_say_on_what_they_were_measured(run_script, tmp_path):
     assert measured["threads"] == int(threads)
     assert measured["versions"]["python"] == sys.version.split()[0]
     assert measured["processor"]
-
-
-@pytest.mark.slow
-def test_damaged_files_and_kills_do_no_harm(shell, tmp_path):
-    pytest.importorskip("tf2onnx", reason="the kills of an export need pip install -e '.[onnx]'")
-    words = ("--output", tmp_path / "faults.json", "--work", tmp_path / "work")
-    done = shell("faults", "--files", "4", "--kills", "1", *words)
-    assert done.returncode == 0, done.stderr
-    counts = json.loads((tmp_path / "faults.json").read_text())
-    assert (counts["damaged_files"], counts["kills"]) == (4, 1)
-    assert not any(counts[name] for name in ("tracebacks", "wrong", "over_2gb", "over_60s", "lost"))
-
-
-@pytest.mark.slow
-def test_attacks_keep_nobody_from_searching(shell, tmp_path):
-    pytest.importorskip("fastapi", reason="the service needs pip install -e '.[serve]'")
-    words = "--datasets sample --answers 200 --seconds 1 --heads 300 --bodies 20 --clients 4"
-    words += " --only half_heads half_bodies clients"
-    done = shell("attack", *words.split(), "--output", tmp_path / "attack.json")
-    assert done.returncode == 0, done.stderr[-2000:]
-    figures = json.loads((tmp_path / "attack.json").read_text())
-    for attack in figures["attacks"].values():
-        assert attack["searches"] and not attack["refused"]
-        assert attack["memory_ratio"] < 1.5
-    assert figures["log_bytes"] < 10_000

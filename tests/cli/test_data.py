@@ -36,24 +36,3 @@ def test_stats_of_an_own_table(tmp_path, capsys):
     path.write_text("question,candidate,label\nWho is it?,Me.,1\nWho is it?,It is not you.,0\nWhy?,No.,0\n")
     stats(str(path))
     assert "THE ORDER GIVES THE LABEL AWAY" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("command", "arguments", "message"),
-    [
-        (stats, ["wikipedia"], "unknown data set"),
-        (stats, ["trecqa", "SOME"], "unknown variant"),
-        (stats, ["wikiqa"], "answer-ranking data get wikiqa"),
-        (get, ["wikipedia"], "unknown data set"),
-    ],
-)
-def test_what_the_user_can_fix_is_a_user_error(tmp_path, capsys, command, arguments, message):
-    with pytest.raises(UserError, match=message):
-        command(*arguments, data_home=str(tmp_path))
-    assert capsys.readouterr().out == ""
-
-
-def test_a_table_without_a_suffix_is_refused(tmp_path):
-    (tmp_path / "faq").write_text("question,candidate,label\nWho is it?,Me.,1\n")
-    with pytest.raises(UserError, match=r"faq: the name must end in \.csv"):
-        stats(str(tmp_path / "faq"))

@@ -1,6 +1,6 @@
 import pytest
 
-from answer_ranking.data_prep import DATASETS, Dataset, UserError, load_dataset, load_own_tables
+from answer_ranking.data_prep import DATASETS, UserError, load_dataset
 from answer_ranking.data_prep.dataset import find_description
 from answer_ranking.data_prep.statistics import dataset_statistics
 
@@ -14,14 +14,6 @@ def test_sample_has_the_promised_size():
         by_question = table.groupby("question_id")["label"].agg(["size", "sum"])
         assert by_question["size"].between(6, 10).all()
         assert by_question["sum"].between(1, 3).all()
-
-
-def test_own_tables_go_the_same_road(tmp_path):
-    path = tmp_path / "faq.csv"
-    path.write_text("question,candidate,label\nWho?,Me.,1\nWho?,You.,0\n")
-    dataset = load_own_tables(path, path, path)
-    assert isinstance(dataset, Dataset)
-    assert dataset.train.equals(dataset.test)
 
 
 def test_absent_data_say_how_to_get_them(tmp_path):

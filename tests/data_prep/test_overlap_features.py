@@ -3,7 +3,6 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -45,12 +44,6 @@ def test_two_unknown_words_do_not_overlap_and_empty_sets_give_zero():
     features = overlap_features(split, vocabulary, np.ones(4))
     np.testing.assert_array_equal(features[0], 0)
     np.testing.assert_allclose(features[1], [1, 1, 0, 0])
-
-
-def test_the_weights_must_fit_the_vocabulary():
-    split = encoded([("cat", "cat")], Vocabulary(["cat"]))
-    with pytest.raises(ValueError, match="Received: 2 weights, 3 words"):
-        overlap_features(split, Vocabulary(["cat"]), np.ones(2))
 
 
 texts = st.lists(st.sampled_from([*WORDS, "rare"]), min_size=1, max_size=8)
@@ -108,8 +101,3 @@ def test_document_frequencies_come_from_training_alone(tmp_path):
     np.testing.assert_array_equal(before.dev.features, after.dev.features)
     np.testing.assert_array_equal(before.train.features, after.train.features)
     assert (before.test.features != after.test.features).any()
-
-
-def test_question_words_count_as_stop_words():
-    assert {"who", "what", "the", "is", "?", ",", "'s", "n't"} <= stop_words()
-    assert not {"river", "invented", "1984"} & stop_words()

@@ -163,6 +163,9 @@ def test_a_wrong_row_is_named_by_its_line(tmp_path, change, message):
     [
         ("a.csv", b"question,label\nx,1\n", "the column 'candidate' is missing"),
         ("a.csv", b"question,candidate,label\n", "no rows"),
+        ("a.csv", b"question,candidate\n", "no rows"),
+        ("a.csv", b'question,candidate\n"x,y\n', "line 2: unexpected end of data"),
+        ("a.tsv", b"question\tcandidate\nx\ty\tz\n", "line 2: 3 fields where the header has 2"),
         ("a.csv", b"", "empty"),
         ("a.csv", b"question,question,candidate,label\nx,x,y,1\n", "the column 'question' occurs twice"),
         ("no/a.csv", None, "does not exist"),

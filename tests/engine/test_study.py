@@ -9,12 +9,11 @@ import time
 import pandas as pd
 import pytest
 
-from answer_ranking.base.errors import UserError
+from answer_ranking.base.errors import TrainingDivergedError, UserError
 from answer_ranking.data_prep import load_dataset
 from answer_ranking.engine import Study, StudyRecord
 from answer_ranking.engine.study import present, read_rows
 from answer_ranking.evaluation.metrics import evaluate_ranking, summarise
-from answer_ranking.training import TrainingDivergedError
 
 POWERS = [{"key": f"power-{power}", "power": power} for power in (0, 0.5, 1, 2)]
 SEEDS = (3, 4)

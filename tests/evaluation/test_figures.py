@@ -2,11 +2,9 @@ import numpy as np
 import pytest
 
 from answer_ranking.evaluation.figures import (
-    drawn_from,
     learning_curves,
     norm_histogram,
     quality_against_speed,
-    save_figure,
     wins_and_losses,
 )
 
@@ -54,23 +52,3 @@ def test_the_front_of_quality_and_speed_has_what_is_much_faster_than_all_better_
     (axes,) = quality_against_speed(points).axes
     assert lines(axes)["best trade-offs"] == [[10, 0.7], [50, 0.65], [900, 0.5]]
     assert axes.get_xscale() == "log" and {text.get_text() for text in axes.texts} == set(points)
-
-
-def test_a_figure_tells_what_it_was_drawn_from(tmp_path):
-    save_figure(learning_curves(HISTORIES), tmp_path / "a.png", '{"a": 1}')
-    save_figure(learning_curves(HISTORIES), tmp_path / "b.png")
-    (tmp_path / "d.png").write_text("no picture")
-    assert [drawn_from(tmp_path / f"{name}.png") for name in "abcd"] == ['{"a": 1}', "", "", ""]
-
-
-@pytest.mark.parametrize(
-    ("draw", "message"),
-    [
-        (lambda: learning_curves([]), "at least one epoch"),
-        (lambda: norm_histogram([np.nan], [1.0]), "finite"),
-        (lambda: wins_and_losses({"BM25": [np.inf]}, model="CTRN"), "finite numbers"),
-    ],
-)
-def test_nothing_to_draw_is_refused(draw, message):
-    with pytest.raises(ValueError, match=message):
-        draw()

@@ -122,40 +122,18 @@ def test_layers_compile_under_xla_with_their_gradients():
 WITHOUT_BUILTINS = ["CircularCorrelation", "HyperbolicDistance"]
 
 
-def tflite_converter(converted, folder):
-    import tensorflow as tf
-
-    archive = keras.export.ExportArchive()
-    archive.track(converted.model)
-    archive.add_endpoint("serve", converted.function())
-    archive.write_out(folder, verbose=False)
-    return tf.lite.TFLiteConverter.from_saved_model(str(folder))
-
-
 def test_layers_convert_to_tflite(tmp_path):
     import tensorflow as tf
 
     converted = Converted(WITHOUT_BUILTINS)
-    content = tflite_converter(converted, tmp_path).convert()
+    archive = keras.export.ExportArchive()
+    archive.track(converted.model)
+    archive.add_endpoint("serve", converted.function())
+    archive.write_out(tmp_path, verbose=False)
+    content = tf.lite.TFLiteConverter.from_saved_model(str(tmp_path)).convert()
     assert b"Flex" not in content
     found = tf.lite.Interpreter(model_content=content).get_signature_runner()(**converted.by_name())
     converted.check([found[name] for name in sorted(found, key=lambda name: int(name.split("_")[1]))])
-
-
-def test_the_others_convert_to_tflite_with_operations_of_tensorflow(tmp_path):
-    """They are not run: TensorFlow 2.21 comes without the delegate that runs these operations."""
-    import tensorflow as tf
-
-    converter = tflite_converter(
-        Converted([name for name in CASES if name not in WITHOUT_BUILTINS]), tmp_path
-    )
-    with pytest.raises(Exception, match="Asinh"):
-        converter.convert()
-    converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS, tf.lite.OpsSet.SELECT_TF_OPS]
-    # This one is not among those that TensorFlow selects by itself.
-    converter.target_spec.experimental_select_user_tf_ops = ["Asinh"]
-    content = converter.convert()
-    assert b"FlexAsinh" in content and b"FlexComplex" in content
 
 
 def test_layers_convert_to_onnx():

@@ -97,27 +97,6 @@ def test_texts_without_words_score_0_and_leave_the_gradients_finite(name):
     assert not padding.any()
 
 
-@pytest.mark.parametrize("name", ["AP-CNN", "AP-BiLSTM"])
-@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
-def test_half_precision(name, policy, set_policy):
-    expected = small(name)([batch(QUESTION), batch(ANSWER)])
-    set_policy(policy)
-    model = small(name)
-    scores = model([batch(QUESTION), batch(ANSWER)]).numpy()
-    assert model.output.dtype == "float32"
-    assert scores.dtype == np.float32
-    np.testing.assert_allclose(scores, expected, atol=0.05)
-
-
 def test_rankers_without_attention_say_so():
     with pytest.raises(ValueError, match="Received: ranker=QA-CNN"):
         attention_weights(small("QA-CNN"), batch(QUESTION), batch(ANSWER))
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"word_vectors": np.zeros(3)}, {"filters": 0}, {"window": 0}, {"embedding_dropout": 1.5}],
-)
-def test_bad_options_are_refused(options):
-    with pytest.raises(ValueError, match=r"[Rr]eceived"):
-        ap_cnn(**{"word_vectors": vectors(6), **options})

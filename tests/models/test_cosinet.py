@@ -226,25 +226,3 @@ def test_dropout_is_for_training_alone(builder):
     inputs = [QUESTIONS, LISTS[:, 0]]
     np.testing.assert_array_equal(predict(model, *inputs), predict(plain, *inputs))
     assert (np.array(model(inputs, training=True)) != np.array(model(inputs, training=False))).any()
-
-
-@each
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"objective": "pairwise"},
-        {"across": "gru", "objective": "listwise"},
-        {"across": "rnn"},
-        {"across": "birnn", "objective": "listwise", "hidden": 5},
-        {"dropout": 1.5},
-    ],
-)
-def test_bad_options_are_refused(builder, options):
-    with pytest.raises(ValueError, match="Received"):
-        builder(**{"word_vectors": vectors(), **BUILDERS[builder], **options})
-
-
-def test_bad_widths_are_refused():
-    for widths in ((), (0, 1)):
-        with pytest.raises(ValueError, match="Received"):
-            compare_aggregate(vectors(), widths=widths)

@@ -15,15 +15,15 @@ def test_raw_embeddings_add_a_weight_for_each_of_their_entries():
     assert sum(np.prod(v.shape) for v in model.trainable_variables) == 45_152 + 2 * 150
     # They start as if they were not there.
     inputs = [np.array([[3, 4]], "int32"), np.array([[5, 6]], "int32")]
-    plain = hyperqa(vectors(300), 150).predict(inputs, verbose=0)
-    np.testing.assert_array_equal(model.predict(inputs, verbose=0), plain)
+    plain = np.asarray(hyperqa(vectors(300), 150)(inputs))
+    np.testing.assert_array_equal(np.asarray(model(inputs)), plain)
 
 
 def test_without_a_projection_the_score_is_the_cosine_of_the_mean_vectors():
     z = vectors(6)
     model = hyperqa(z, None, similarity="cosine")
     q, a = z[[4, 9, 4]].mean(0), z[[7, 21]].mean(0)
-    score = model.predict([np.array([[4, 9, 4]]), np.array([[7, 21, 0]])], verbose=0).item()
+    score = np.asarray(model([np.array([[4, 9, 4]]), np.array([[7, 21, 0]])])).item()
     assert score == pytest.approx(q @ a / np.linalg.norm(q) / np.linalg.norm(a), rel=1e-5)
     assert [v.shape for v in model.trainable_variables] == [(1, 1), (1,)]
 
@@ -69,7 +69,7 @@ def test_scores_follow_the_equations_in_float64(similarity, raw_embeddings, pool
     # Padding changes nothing.
     for padding in (0, 3):
         inputs = [np.array([words + [0] * padding], "int32") for words in (question, answer)]
-        assert model.predict(inputs, verbose=0).item() == pytest.approx(expected, rel=1e-4)
+        assert np.asarray(model(inputs)).item() == pytest.approx(expected, rel=1e-4)
 
 
 @pytest.mark.parametrize(("similarity", "raw_embeddings"), [("hyperbolic", True), ("cosine", False)])
@@ -103,21 +103,6 @@ def test_sums_beyond_float16_are_ranked_under_mixed_precision(set_policy):
     model = hyperqa(z, 4, max_norm=0.9)
     # A word counts 60,000 in every entry of a text's sum, of which float16 holds one, but not two.
     model.get_layer("encoder").get_layer("projection").set_weights([np.full((6, 4), 111.0), np.zeros(4)])
-    scores = model.predict([np.array([[1, 2]]), np.array([[2, 1]])], verbose=0)
+    scores = np.asarray(model([np.array([[1, 2]]), np.array([[2, 1]])]))
     # Both lie on the edge in the same direction.
     np.testing.assert_allclose(scores, [0.0], atol=1e-3)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"similarity": "euclidean"},
-        {"max_norm": 1.5},
-        {"projection": "fold"},
-        {"dropout": 1.5},
-        {"dimension": 0},
-    ],
-)
-def test_bad_options_are_refused(options):
-    with pytest.raises(ValueError, match="Received"):
-        hyperqa(**{"word_vectors": vectors(6), **options})

@@ -50,14 +50,14 @@ def fit(ranker):
 
 def test_training_one_ranker_leaves_the_other_as_it_was(rankers):
     first, second = rankers
-    before, scores = first.get_weights(), second.predict([QUESTION, ANSWER], verbose=0)
+    before, scores = first.get_weights(), np.asarray(second([QUESTION, ANSWER]))
     others = second.get_weights()
     fit(first)
     moved = [v.path for v, b in zip(first.weights, before, strict=True) if (v.numpy() != b).any()]
     assert {v.path for v in first.trainable_variables} <= set(moved)
     assert not any("word_vectors" in path for path in moved)
     np.testing.assert_equal(second.get_weights(), others)
-    np.testing.assert_array_equal(second.predict([QUESTION, ANSWER], verbose=0), scores)
+    np.testing.assert_array_equal(np.asarray(second([QUESTION, ANSWER])), scores)
 
 
 def test_each_ranker_with_a_shared_layer_is_saved_whole(rankers, tmp_path):
@@ -68,7 +68,7 @@ def test_each_ranker_with_a_shared_layer_is_saved_whole(rankers, tmp_path):
         loaded = keras.models.load_model(path)
         np.testing.assert_array_equal(loaded.get_layer("word_vectors").get_weights()[0], VECTORS)
         np.testing.assert_array_equal(
-            loaded.predict([QUESTION, ANSWER], verbose=0), ranker.predict([QUESTION, ANSWER], verbose=0)
+            np.asarray(loaded([QUESTION, ANSWER])), np.asarray(ranker([QUESTION, ANSWER]))
         )
         # A loaded ranker has word vectors of its own, which may serve others in turn.
         assert loaded.get_layer("word_vectors") is not ranker.get_layer("word_vectors")

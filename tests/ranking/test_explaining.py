@@ -168,21 +168,6 @@ def test_words_of_every_script_are_text_in_the_drawing(recwarn):
     assert not [each for each in recwarn if "Glyph" in str(each.message)]
 
 
-def test_a_page_shows_strong_words_unknown_ones_and_no_noise():
-    made = ranker(hyperqa, dimension=5, max_norm=0.7)
-    one = made.explain("who wrote the zorb", "ann did rain")
-    assert one.unknown == {"zorb"} and ("unknown", "not in the vocabulary") in one.legend
-    (_, of_question), (_, of_answer) = one.rows
-    looks = np.array([word.look for word in [*of_question, *of_answer]])
-    weights = np.concatenate([one.question_weights, one.answer_weights])
-    assert np.flatnonzero(np.char.find(looks, "unknown") >= 0).tolist() == [3]
-    assert "s9" in looks[np.abs(weights).argmax()].split()
-    np.testing.assert_array_equal(np.char.startswith(looks, "minus"), weights < 0)
-    noise = Explanation(["a"], np.array([1e-7]), ["b"], np.array([-1e-7]), "shares")
-    for _, (word,) in noise.rows:
-        assert "s0" in word.look.split()
-
-
 def test_a_misspelt_word_of_the_answer_is_unknown_as_the_model_reads_it():
     made = ranker(hyperqa, dimension=5, max_norm=0.7)
     assert made.explain("who wrrote", "ann wrote").unknown == frozenset()
@@ -197,15 +182,3 @@ def test_more_words_than_can_be_explained_are_refused():
         with pytest.raises(UserError, match="at most 2,000 words of both texts"):
             made.explain(question, answer)
     assert len(made.explain("who wrote " * 500, "ann did " * 500).answer) == 1_000
-
-
-def test_a_grid_has_the_cosines_and_marks_the_largest_of_each_word():
-    cosines = np.array([[1.0, 0.2, 0.6], [0.1, 0.9, 0.8]])
-    one = Explanation(
-        ["a", "b"], cosines.max(axis=1), ["x", "y", "z"], cosines.max(axis=0), "relatedness", matrix=cosines
-    )
-    assert [word for word, _ in one.grid] == ["x", "y", "z"]
-    best = [[True, False], [False, True], [False, True]]
-    for (_, cells), values, are_best in zip(one.grid, cosines.T, best, strict=True):
-        assert [cell.value for cell in cells] == values.tolist()
-        assert [cell.is_best for cell in cells] == are_best

@@ -118,6 +118,7 @@ def test_a_list_wise_model_sees_the_answers_in_their_order(tmp_path):
         (lambda ranker: ranker.rank(QUESTION, []), "there are no rows"),
         (lambda ranker: ranker.rank("caf\udce9?", ANSWERS), "half of a character"),
         (lambda ranker: ranker.rank(QUESTION, "Ann."), "must be a list of texts, not one text"),
+        (lambda ranker: ranker.rank([QUESTION, "When?"], ["Ann.", "At noon."]), "question is not a text"),
         (lambda ranker: ranker.rank(QUESTION, ANSWERS, top_k=-1), "top_k must be at least 1"),
         (lambda ranker: ranker.score([]), "there are no rows"),
         (lambda ranker: ranker.rank_table(pd.DataFrame({"question": ["a"]})), "'candidate' is missing"),

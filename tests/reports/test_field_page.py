@@ -1,11 +1,9 @@
 """Rows that a paper quotes and another paper's record answers, and the page of the field."""
 
-import pandas as pd
 import pytest
 from made_records import cells_of
 from test_results import PAPERS, make_record
 
-from answer_ranking.reports.field import field_block, field_points
 from answer_ranking.reports.results import results_document
 
 AP_CNN = make_record(paper="attentive_pooling", model="AP-CNN", parameters=1234)
@@ -44,26 +42,6 @@ def test_a_quoted_row_has_the_training_set_of_the_table_s_own_rows(variant, show
     assert (row[2] != "quoted") == shown
     (row,) = rows_of([own, quoted], f"Table 6: trecqa-raw/{variant}", "CNN + LR")
     assert row[2].startswith("0.708")
-
-
-def test_the_field_has_each_system_by_year_with_printed_and_ours():
-    anmm = make_record(paper="field", model="aNMM-1", parameters=1051)
-    page = field_block([AP_CNN, anmm], PAPERS)
-    wikiqa = page.partition("### WikiQA")[2].partition("###")[0]
-    lines = [line.split(" | ") for line in wikiqa.splitlines() if line.startswith("| ")][2:]
-    rows = pd.DataFrame([line[:7] for line in lines])
-    assert rows[1].astype(int).is_monotonic_increasing
-    rows = rows.set_index(0)
-    assert rows.loc["| AP-CNN", [1, 3, 4, 6]].tolist() == ["2016", "0.688", "0.708 ± 0.004", "1,234"]
-    assert rows.loc["| aNMM-1", [3, 4]].tolist() == ["", "0.708 ± 0.004"]
-    assert rows.loc["| HyperQA", [3, 4]].tolist() == ["0.712", ""]
-    # In fractions, whatever the unit of the table.
-    assert rows.loc["| Cosinet list BiRNN", 3] == "0.7562"
-    assert "- Kelp: tree kernels" in page
-    assert field_points([AP_CNN, anmm], PAPERS) == {
-        "AP-CNN": [2016, 0.688, 0.708, 1234],
-        "aNMM-1": [2016, None, 0.708, 1051],
-    }
 
 
 def test_every_system_has_one_name_and_stands_in_a_table_or_in_the_catalogue():

@@ -12,10 +12,8 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation import paired_randomisation_test, save_record
 from answer_ranking.evaluation.comparisons import reference
 from answer_ranking.evaluation.papers import PAPERS_FILE, read_papers
-from answer_ranking.evaluation.tables import paper_ours_table
 from answer_ranking.reports.documents import documents, main
 from answer_ranking.reports.results import results_document
-from answer_ranking.reports.results_matrix import results_matrix
 
 PAPERS = read_papers()
 
@@ -68,63 +66,6 @@ def test_every_printed_value_stands_in_its_paper_s_table_in_order():
             assert re.search(rf"(^|[ (]){re.escape(row.value)}([ )|]|$)", cells[row.model]), row
 
 
-def test_a_main_record_stands_in_its_row_with_interval_and_difference():
-    command = "python reproduce/hyperqa_wikiqa.py --record hyperqa/wikiqa/one --main"
-    text = results_document([make_record(command=command)], PAPERS)
-    cells = line_of(text, "HyperQA", "0.712")
-    assert cells[1:4] == ["0.712", "0.708 ± 0.004", "-0.004"]
-    assert cells[4:7] == ["0.727", "0.721 ± 0.004", "-0.006"]
-    assert cells[7:10] == ["2", "glove-6b-50d", "filtered"]
-    assert cells[10:] == ["90K", "90,302", "2", "0.2", "[hyperqa/wikiqa/one](#runs)"]
-    assert f"- **hyperqa/wikiqa/one:** `{command}` (seeds 0, 1)." in text
-    assert line_of(text, "AP-CNN", "0.688", "quoted")
-    assert line_of(text, "HyperQA", "0.784", "not run")
-
-
-@pytest.mark.parametrize(
-    ("mean", "ci95", "verdict"),
-    [
-        (0.708, 0.004, "reproduced"),
-        (0.7079, 0.004, "within 0.02"),
-        (0.6959, 0.004, "short"),
-        (0.69, None, "short"),
-    ],
-)
-def test_the_matrix_says_whether_an_interval_reaches_the_printed_value(mean, ci95, verdict):
-    command = "python reproduce/hyperqa_wikiqa.py --record hyperqa/wikiqa/one --main"
-    measured = {"map": {"mean": mean, "ci95": ci95, "per_seed": [mean]}}
-    records = [
-        make_record(command=command, metrics=measured, commit="0123456789", peak_memory=1234),
-        make_record(model="CosineQA", main=False),
-        make_record(paper="cosinet", model="RR", **A_RULE),
-    ]
-    (row,) = results_matrix(records, PAPERS).to_dict("records")
-    assert (row["printed"], row["verdict"], row["commit"], row["MiB"]) == (
-        "0.712",
-        verdict,
-        "0123456",
-        "1,234",
-    )
-    assert command in row["check"] and "reproduce --check hyperqa/wikiqa/one<" in row["check"]
-
-
-def test_a_script_shows_the_recorded_row_beside_its_own():
-    recorded = make_record(created="then", configuration={"epochs": 25}, embeddings="glove-6b-50d")
-    own = make_record(created="now", main=False, seeds=[0], metrics={"map": summary(0.5)})
-    (line,) = [
-        line for line in paper_ours_table([own], PAPERS, [recorded]).splitlines() if "recorded" in line
-    ]
-    assert "25 epochs" in line and "0.708 ± 0.004" in line and "2 seeds" in line
-    assert "recorded" not in paper_ours_table([recorded], PAPERS, [recorded])
-
-
-def test_percent_is_compared_with_percent():
-    measured = {"map": summary(0.6421), "p@1": summary(0.4609)}
-    record = make_record(paper="cosinet", model="RR", metrics=measured, **A_RULE)
-    cells = line_of(results_document([record], PAPERS), "RR", "46.09")
-    assert cells[1:7] == ["46.09", "46.09 ± 0.40", "+0.00", "64.21", "64.21 ± 0.40", "+0.00"]
-
-
 def test_the_edition_that_the_paper_has_is_compared_on_both_test_splits():
     common = {**AP_CNN, "dataset": "insuranceqa-v1", "metrics_dev": {"p@1": summary(0.65)}}
     first, second = (
@@ -134,17 +75,6 @@ def test_the_edition_that_the_paper_has_is_compared_on_both_test_splits():
     text = results_document([first, second], PAPERS)
     cells = ["68.8", "65.0 ± 0.4", "-3.8", "69.8", "60.0 ± 0.4", "-9.8", "66.3", "64.0 ± 0.4", "-2.3"]
     assert line_of(text, "AP-CNN", "68.8")[1:10] == cells
-
-
-def test_trecqa_raw_is_compared_with_unanswerable_questions_counted_as_zero():
-    ours, as_printed = ({"map": summary(v), "mrr": summary(v + 0.05)} for v in (0.80, 0.75))
-    trecqa = {"dataset": "trecqa", "protocol": "raw", "variant": "TRAIN-ALL"}
-    record = make_record(**trecqa, metrics=ours, metrics_count_all=as_printed)
-    text = results_document([record], PAPERS)
-    assert line_of(text, "HyperQA", "0.770")[1:4] == ["0.770", "0.750 ± 0.004", "-0.020"]
-    assert line_of(text, "↳ answerable only")[1:6] == ["", "0.800 ± 0.004", "", "", "0.850 ± 0.004"]
-    terminal = paper_ours_table([record], PAPERS)
-    assert re.search(r"difference +-0\.020 +-0\.025", terminal)
 
 
 def test_two_main_records_of_a_row_are_refused():
@@ -196,16 +126,6 @@ def test_with_which_record_another_one_is_compared():
     unplaced = replace(baseline, main=False)
     assert reference(lstm, [lstm, replace(unplaced, embeddings="other"), unplaced], PAPERS) is unplaced
     assert reference(replace(main, paper="mine"), records, PAPERS) is None
-
-
-def test_no_mark_without_significance_and_none_without_the_baseline():
-    up_and_down = [0.6 + 0.01 * (-1) ** i for i in range(12)]
-    records = [ctrn_record("CTRN", up_and_down), ctrn_record("QRNN", [0.6] * 12)]
-    text = results_document(records, PAPERS)
-    assert "CTRN p = 1." in text
-    assert line_of(text, "CTRN", "0.7582")[2] == "0.6100 ± 0.0040"
-    text = results_document(records[:1], PAPERS)
-    assert " p = " not in text and re.search("Not tested.*QRNN.*: CTRN", text)
 
 
 def test_variants_stand_below_with_what_differs_and_a_corrected_p_value():

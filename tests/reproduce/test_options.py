@@ -10,7 +10,6 @@ from told_help import help_teller
 from answer_ranking.base.errors import UserError
 from answer_ranking.engine.training_run import ADDED_LATER
 from answer_ranking.evaluation import load_records
-from answer_ranking.evaluation.papers import read_papers
 from answer_ranking.evaluation.records import record_path
 from answer_ranking.reproduce.experiments.data_options import DataOptions
 from answer_ranking.reproduce.experiments.experiment_list import LIST, read_list
@@ -112,7 +111,7 @@ def test_what_the_user_can_mend_ends_with_2(run_in_process, tmp_path, script, ar
 
 
 def test_a_script_says_the_same(run_script, tmp_path):
-    for arguments in (["--data-home", "/nonexistent"], ["--no-such-option"], ["--eq9", "both"]):
+    for arguments in (["--data-home", "/nonexistent"], ["--no-such-option"]):
         script = ROOT / "reproduce" / "hyperqa_wikiqa.py"
         code, _, err = run_script(script, "--output", tmp_path, *arguments)
         assert code == 2 and arguments[-1].strip("-") in err
@@ -193,22 +192,3 @@ def test_a_listed_command_states_the_options_of_its_record(name):
         assert set(ours) - set(known) - {"model"} <= later
         assert (record.model, record.main) == (experiment.title, experiment.run.main)
         assert record.seeds == experiment.run.seed_list
-
-
-@pytest.mark.parametrize(("script", "table"), [("wikiqa", "4"), ("squad_sent", "5"), ("nq_la", "6")])
-def test_every_row_that_the_cosinet_paper_trained_has_a_command(script, table):
-    printed = read_papers().printed
-    own = printed[(printed["paper"] == "cosinet") & (printed["table"] == table)]
-    rows = {model for model in own["model"] if model.split()[0] in ("Cosinet", "CA")}
-    # The cross-encoder stands for a row that the paper quotes.
-    experiments = [each for each in presets(f"cosinet_{script}") if each.entry.printed]
-    assert rows <= {each.title for each in experiments}
-    assert {each.data.dataset for each in experiments} == set(own["dataset"])
-    for each in experiments:
-        # Section 4.2 of the paper; on WikiQA dev prefers other rates.
-        listwise, pointwise = 2e-4, 2e-3
-        if script == "wikiqa":
-            listwise, pointwise = (2e-3, 4e-3) if each.name.startswith("cosinet") else (2e-4, 1e-3)
-        assert each.training.learning_rate == (listwise if "list" in each.name else pointwise)
-        assert (each.training.epochs, each.training.optimizer, each.training.patience) == (3, "adam", None)
-        assert each.model.filters == 300

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import load_dataset
 from answer_ranking.ranking import Ranker
 from answer_ranking.reproduce import presets
@@ -67,6 +68,27 @@ def test_its_figures_are_those_of_its_rankings(made):
     # Its own training texts are others than those of test.
     assert 0 <= conditions["seen"] < 0.5 and conditions["questions"] == len(precisions)
     assert f"{np.mean(precisions):.3f}" in (made / "card.md").read_text()
+
+
+def test_it_is_measured_again_without_training(made, monkeypatch):
+    monkeypatch.setattr(presets, "DATA", DataOptions(dataset="sample"))
+    monkeypatch.setattr(presets, "search", None)  # Training would fail.
+    before, weights = json.loads((made / "card.json").read_text()), (made / "ranker.keras").read_bytes()
+    config = presets.Config(
+        preset="hyperqa_squad", measured=("sample",), folder=made.parent, measure_only=True
+    )
+    presets.main(config)
+    after = json.loads((made / "card.json").read_text())
+    assert (made / "ranker.keras").read_bytes() == weights
+    assert after.pop("measured")["created"] > before.pop("measured")["created"]
+    assert after == before
+
+
+def test_without_a_card_there_is_nothing_to_measure(tmp_path):
+    config = presets.Config(preset="hyperqa_squad", folder=tmp_path, measure_only=True)
+    with pytest.raises(UserError, match=r"no card\.json"):
+        presets.main(config)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_part_has_whole_articles():

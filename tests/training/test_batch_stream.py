@@ -1,7 +1,6 @@
 """The dataset of batches gives those of its source, in their order."""
 
 import itertools
-import os
 import threading
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from answer_ranking.training import batch_stream
-from answer_ranking.training.batch_stream import BatchStream, batches_ahead
+from answer_ranking.training.batch_stream import BatchStream
 
 
 class Numbers:
@@ -40,13 +39,6 @@ def test_every_epoch_is_that_of_the_source(epochs, ahead, monkeypatch):
             assert found["number"] == number
             np.testing.assert_array_equal(found["row"], expected["row"])
         assert number == len(stream) - 1
-
-
-@pytest.mark.parametrize(("cores", "gpus", "ahead"), [(1, 0, 0), (2, 0, 0), (3, 0, 4), (2, 1, 4)])
-def test_batches_are_made_ahead_where_there_are_cores_to_spare(cores, gpus, ahead, monkeypatch):
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)), raising=False)
-    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: ["GPU"] * gpus)
-    assert batches_ahead() == ahead
 
 
 class Watched(Numbers):

@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from dataclasses import replace
 from functools import partial
 
@@ -91,9 +90,6 @@ class Interrupt(keras.callbacks.Callback):
             raise KeyboardInterrupt
 
 
-EACH_WAY = ["pairwise", "pointwise", "listwise, across", "hardest"]
-
-
 @pytest.fixture
 def train(make_split, make_vectors):
     def run(kind, state=None, *callbacks, key="k", dropout=0.2, seed=4, **options):
@@ -109,7 +105,7 @@ def train(make_split, make_vectors):
     return run
 
 
-@pytest.mark.parametrize("kind", EACH_WAY)
+@pytest.mark.parametrize("kind", ["pairwise", "pointwise", "listwise, across", "hardest"])
 def test_the_best_epoch_on_dev_is_chosen_and_its_weights_are_kept(make_split, make_vectors, kind):
     data, dev = make_split(30, seed=2, n_features=2), make_split(25, seed=3, n_features=2)
     # A question without a correct answer takes no part.
@@ -126,7 +122,7 @@ def test_the_best_epoch_on_dev_is_chosen_and_its_weights_are_kept(make_split, ma
     assert abs(measure(data, score(ranker, data, way.order_seed))["map"] - best["map"]) > 1e-3
 
 
-@pytest.mark.parametrize("kind", EACH_WAY)
+@pytest.mark.parametrize("kind", ["pairwise", "pointwise", "listwise", "hardest"])
 def test_every_batch_draws_its_own_dropout(make_split, make_vectors, kind):
     """Batches of the same texts, under weights that do not move, have losses that differ."""
     one = make_split(1, seed=2, n_features=2)
@@ -314,19 +310,6 @@ def test_word_vectors_without_a_meaning_are_refused_before_the_first_step(
     way = Pairwise(make_split(), PairwiseOptions(epochs=1))
     with pytest.raises(UserError, match=rf"{message}.*vectors|vectors.*{message}"):
         fit(hyperqa(vectors, 4), way, dev=make_split(6, seed=1))
-
-
-def test_the_progress_line_tells_epoch_loss_best_and_time_left(shown, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    state = tmp_path / "state.npz"
-    shown(epochs=2, state=state)
-    assert capsys.readouterr().err == ""
-    # Of a training that goes on, too, it names the best of all epochs.
-    history = shown(verbose=True, state=state, learning_rate=1.0).history
-    line = capsys.readouterr().err.strip().split("\r")[-1]
-    best = max(epoch["dev_map"] for epoch in history)
-    told = (history[-1]["loss"], history[-1]["dev_map"], best)
-    assert re.search("HyperQA, seed 0.* left, epoch 3/3.*" + ".*".join(f"{each:.4f}" for each in told), line)
 
 
 def test_no_epoch_leaves_the_ranker_as_it_is(make_split, make_vectors):

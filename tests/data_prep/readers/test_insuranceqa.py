@@ -158,16 +158,6 @@ def test_v2_files_that_do_not_fit_are_user_errors(tmp_path, monkeypatch, file, t
         load_dataset("insuranceqa", data_home=release(tmp_path, V2 | {file: text}, "v2", monkeypatch))
 
 
-def test_absent_and_wrong_files_are_user_errors(tmp_path):
-    with pytest.raises(UserError, match="Run `answer-ranking data get insuranceqa-v1`"):
-        load_dataset("insuranceqa-v1", data_home=tmp_path)
-    folder = tmp_path / "insuranceqa" / "v2"
-    folder.mkdir(parents=True)
-    (folder / "label2answer.en.tsv").write_text("1\tNot the released one.\n")
-    with pytest.raises(UserError, match="not the published file"):
-        load_dataset("insuranceqa", data_home=tmp_path)
-
-
 @pytest.mark.real_data
 def test_insuranceqa_counts(real_folder):
     real_data_home = real_folder("insuranceqa/v2").parents[1]

@@ -51,13 +51,3 @@ def test_one_list_for_the_answers_of_many_questions_is_refused():
     for shared in ({"q": [[[word] * 100_000, 1]]}, {f"q{i}": [[word, 1]] for i in range(100_000)}):
         with pytest.raises(UserError, match="more is in it than its length allows"):
             read_yahooqa(pickle.dumps(env(train=shared)), "env.pkl")
-
-
-@pytest.mark.parametrize(
-    ("name", "source"), [("yahooqa", "YahooQA_Splits"), ("antique", "downloads/Antique")]
-)
-def test_absent_files_say_where_they_come_from_and_belong(tmp_path, name, source):
-    with pytest.raises(UserError, match=source) as error:
-        load_dataset(name, data_home=tmp_path)
-    assert f"{name}/" in str(error.value)
-    assert str(tmp_path) in str(error.value)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from answer_ranking.data_prep import UserError, Vocabulary, WordVectors, load_word_vectors
-from answer_ranking.data_prep.word_vectors.load import mean_norm, scale_to_norm, short_name
+from answer_ranking.data_prep.word_vectors.load import mean_norm, scale_to_norm
 
 
 def test_installed_vectors():
@@ -89,13 +89,6 @@ def test_sources_are_concatenated_with_identity_dimensions(files, known):
     assert "knows" in str(vectors)
 
 
-def test_options_that_make_no_sense_are_a_user_error():
-    with pytest.raises(UserError, match="at least one source"):
-        load_word_vectors([], Vocabulary(["the"]))
-    with pytest.raises(UserError, match="must not be negative"):
-        load_word_vectors(["glove-6b-50d"], Vocabulary(["the"]), unknown_scale=-1.0)
-
-
 def test_vectors_that_are_all_zero_are_refused_by_file_and_word(tmp_path):
     (tmp_path / "zero.txt").write_text("the 0 0\ncat 0 0\ndog 0 1\n")
     source = [str(tmp_path / "zero.txt")]
@@ -135,12 +128,6 @@ def test_running_words_have_the_mean_norm_and_the_directions_stay(seed, norm):
     assert (after.name, after.coverage_types, after.coverage_tokens) == ("own", 0.9, 0.8)
 
 
-@pytest.mark.parametrize("norm", [0.0, -1.0, float("nan")])
-def test_a_norm_that_is_none_is_refused(norm):
-    with pytest.raises(UserError, match="above 0"):
-        scale_to_norm(_vectors([[0.0], [2.0]]), np.array([0, 3]), norm)
-
-
 @pytest.mark.parametrize("counts", [[0, 3, 0], [0, 0, 0]])
 def test_zero_vectors_cannot_be_scaled(counts):
     with pytest.raises(UserError, match="own: the vectors of all running words are zero"):
@@ -154,12 +141,6 @@ def test_short_names_stand_for_several_sources(files, monkeypatch):
     one, two = load_word_vectors(["both"], vocabulary), load_word_vectors(sources, vocabulary)
     assert one.name == two.name == "glove-6b-50d+glove"
     np.testing.assert_array_equal(one.matrix, two.matrix)
-
-
-def test_names_are_shortened():
-    name = "glove-6b-50d+glove.6B.100d.subset+spacy-md.300d.subset+identity150"
-    assert short_name(name) == "glove+spacy-450d+identity150"
-    assert short_name("glove-6b-50d") == "glove-6b-50d"
 
 
 def test_installed_vectors_are_the_same_however_often_they_are_asked_for():

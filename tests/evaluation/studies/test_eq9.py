@@ -144,21 +144,6 @@ def test_the_best_rate_is_that_of_the_highest_mean_and_one_divergence_puts_a_rat
     assert choose_rate(trials[-1:])["learning_rate"] is None
 
 
-def test_the_page_has_the_numbers_of_the_record(runs, tmp_path):
-    conditions = list(summarise(runs).values())
-    smaller = [{**each, "dimension": 50} for each in conditions]
-    save_study(study_of(conditions + smaller), tmp_path / "a.json")
-    block = eq9_block(tmp_path)
-    each = values_of(runs["points"], "test", "map").mean(axis=1)
-    half = stats.t.ppf(0.975, 2) * stats.sem(each)
-    assert f"| {np.mean(each):.3f} ± {half:.3f} |" in block
-    assert f"| 50 | {conditions[0]['metrics']['map']['mean']:.3f}" in block
-    assert "gradient norm clipped at 1," in block and "](eq9-a.png)" in block
-    # The sample's study is for a look.
-    save_study(study_of(conditions) | {"dataset": "sample"}, tmp_path / "a.json")
-    assert eq9_block(tmp_path) == "The study has not been run yet."
-
-
 def test_runs_on_other_questions_and_files_that_are_no_records_are_refused(runs, tmp_path):
     runs["points"] = [{**run, "test": {**run["test"], "question_ids": ["x"] * 9}} for run in runs["points"]]
     with pytest.raises(ValueError, match="same test questions"):

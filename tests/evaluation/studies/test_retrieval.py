@@ -3,9 +3,8 @@
 import pandas as pd
 import pytest
 
-from answer_ranking.evaluation.records import save_study
 from answer_ranking.evaluation.retrieval_metrics import compare, measure
-from answer_ranking.reports.studies.retrieval_page import results_table, retrieval_block
+from answer_ranking.reports.studies.retrieval_page import results_table
 
 
 def ranking(**questions):
@@ -52,27 +51,3 @@ def test_every_system_is_tested_against_bm25(conditions):
     assert hyperqa["metrics"]["mrr@10"] == {"mean": 1.0, "ci95": 0.0, "per_seed": [1.0, 1.0]}
     assert bm25["metrics"]["mrr@10"] == {"mean": 0.5, "ci95": None, "per_seed": [0.5]}
     assert results_table(conditions).splitlines()[3].split()[:2] == ["HyperQA", "1.000"]
-
-
-@pytest.fixture
-def page(tmp_path):
-    record = {
-        "title": "WikiQA",
-        "embeddings": "glove-6b-50d",
-        "seeds": 2,
-        "collection": {"dev": 2, "test": 2},
-        "questions": {"train": 5, "dev": 5, "test": 12},
-        "command": "python reproduce/studies/retrieval.py --dataset wikiqa",
-    }
-
-    def write(conditions):
-        save_study(record | {"conditions": conditions}, tmp_path / "wikiqa.json")
-        return retrieval_block(tmp_path)
-
-    return write
-
-
-def test_the_page_says_who_is_best_and_whether_that_is_significant(conditions, page):
-    bm25, hyperqa, cosinet = conditions
-    assert "HyperQA is the best" in page(conditions) and "BM25 is the best" in page([bm25, cosinet])
-    assert "not significant (p = 0.3)" in page([bm25, {**hyperqa, "p": 0.3}])

@@ -47,6 +47,8 @@ def test_a_foreign_question_has_no_good_answer(faq, command):
     assert "confidence" not in before.columns
     with pytest.raises(UserError, match="learnt no confidence"):
         faq.search("voucher", min_confidence=0.5)
+    with pytest.raises(UserError, match="the column 'candidate' is missing"):
+        faq.calibrate(ASKED[["question"]], FOREIGN)
     learnt = faq.calibrate(ASKED, FOREIGN)
     again = AnswerIndex.open(faq.folder)
     assert again.manifest.confidence == learnt

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import bm25s
 import numpy as np
@@ -202,12 +201,6 @@ def test_any_first_stages_are_fused(index, stub):
     for name in ("bm25+", "+", "both+lengths"):
         with pytest.raises(UserError, match="no first stage"):
             index.search(question, first_stage=name)
-
-
-def test_the_page_on_search_lists_them():
-    page = (Path(__file__).parents[3] / "docs" / "search.md").read_text(encoding="utf-8")
-    for name in (*(entry.name for entry in FIRST_STAGES), *first_stages.FUSIONS):
-        assert f"`{name}`" in page
 
 
 def test_stemmed_words_and_stop_words(tmp_path, command):

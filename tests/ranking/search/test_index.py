@@ -7,6 +7,7 @@ from datetime import date
 import bm25s
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from answer_ranking.base.errors import UserError
@@ -14,8 +15,11 @@ from answer_ranking.data_prep import Vocabulary
 from answer_ranking.data_prep.words import words_of
 from answer_ranking.models import hyperqa
 from answer_ranking.ranking import AnswerIndex, Ranker
+from answer_ranking.ranking.search import answers as answers_module
+from answer_ranking.ranking.search.confidence import Confidence
 from answer_ranking.ranking.search.first_stages import nearest as nearest_stage
 from answer_ranking.ranking.search.first_stages import nearest_points, quantised
+from answer_ranking.ranking.search.results import as_json
 
 SIMILARITIES = ("hyperbolic", "cosine")
 
@@ -84,25 +88,29 @@ class Array:
         return -np.arccosh(1 + 2 * apart / edge)
 
 
-def test_points_near_the_edge_are_found_exactly():
+def near_the_edge():
+    """Points of three norms, and questions near some of them."""
     points = Array([0.3, 0.9, 1 - 1e-5])
-    found = nearest_points.NearestPoints(points, "hyperbolic").nearest(points.questions, 10, points.score)
-    for question, (rows, near) in zip(points.questions, found, strict=True):
-        distances = points.distances(question)
-        assert rows.tolist() == np.argsort(distances)[:10].tolist()
-        np.testing.assert_allclose(-near, distances[rows], rtol=1e-9)
+    return points, points.questions
 
 
-def test_neighbours_that_float32_confuses_are_told_apart():
-    points = Array([0.999])
-    draw = np.random.default_rng(1)
+def confused_by_float32():
+    """Points that are closer to each other than float32 can tell in the lift."""
+    points, draw = Array([0.999]), np.random.default_rng(1)
     close = draw.normal(size=50) / 7 + 1e-3 * draw.normal(size=(5000, 50))
     close *= draw.uniform(0.989, 0.999, (5000, 1)) / np.linalg.norm(close, axis=1, keepdims=True)
     points.all = close.astype(np.float32)
-    questions = points.all[:100] * np.float32(0.99)
+    return points, points.all[:100] * np.float32(0.99)
+
+
+@pytest.mark.parametrize("make", [near_the_edge, confused_by_float32])
+def test_neighbours_are_those_of_float64(make):
+    points, questions = make()
     found = nearest_points.NearestPoints(points, "hyperbolic").nearest(questions, 10, points.score)
-    for question, (rows, _) in zip(questions, found, strict=True):
-        assert rows.tolist() == np.argsort(points.distances(question), kind="stable")[:10].tolist()
+    for question, (rows, near) in zip(questions, found, strict=True):
+        distances = points.distances(question)
+        assert rows.tolist() == np.argsort(distances, kind="stable")[:10].tolist()
+        np.testing.assert_allclose(-near, distances[rows], rtol=1e-9)
 
 
 @pytest.fixture(scope="module")
@@ -254,6 +262,15 @@ def test_deleting_what_conditions_name(copy, answers):
         own.delete(where=["year>=2005", "topic=food"])
 
 
+def test_one_text_is_no_list_of_identifiers(tmp_path):
+    table = pd.DataFrame({"candidate_id": ["a", "b", "ab"], "answer": ["w1", "w2", "w3"]})
+    index = AnswerIndex.build(None, table, tmp_path / "index")
+    with pytest.raises(UserError, match="given as a list"):
+        index.delete("ab")
+    index.delete(["ab"])
+    assert set(index.search(["w1", "w2", "w3"])["candidate_id"]) == {"a", "b"}
+
+
 def test_no_tables_are_refused(copy, tmp_path):
     with pytest.raises(UserError, match="the list is empty"):
         AnswerIndex.build(None, [], tmp_path / "index")
@@ -360,6 +377,23 @@ def test_tables_that_cannot_be_indexed(tmp_path, table, message):
         AnswerIndex.build(None, pd.DataFrame(table), tmp_path / "index")
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"passage_length": -1}, "passage_length must be at least 0"),
+        ({"chunk_rows": 0}, "chunk_rows must be at least 1"),
+        ({"search": []}, "search must name one at least"),
+        ({"first_stages": []}, "first_stages must name one at least"),
+        ({"default_stage": "both"}, "default_stage asks 'nearest'.*choose of bm25, ngrams"),
+        ({"confidence": Confidence(("exact",), (1.0,), (0.0,), 0.0)}, "confidence asks 'exact'"),
+    ],
+)
+def test_options_that_no_index_can_have_are_refused_before_anything_is_written(tmp_path, options, message):
+    with pytest.raises(UserError, match=message):
+        AnswerIndex.build(None, pd.DataFrame({"answer": ["It rained."]}), tmp_path / "index", **options)
+    assert not (tmp_path / "index").exists()
+
+
 def asked_as(*ids):
     return pd.DataFrame({"question_id": ids, "question": ["x", "y"]})
 
@@ -439,3 +473,25 @@ def test_odd_values_of_further_columns(stub, tmp_path):
     with pytest.raises(UserError, match="the table: the column 'topic' holds half of a character"):
         topics = pd.Series(["a", "\ud800"], dtype=object)
         AnswerIndex.build(stub.StubRanker(), table.assign(topic=topics), tmp_path / "other")
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize("decoded", [True, False])
+def test_an_index_of_categories_takes_further_texts(tmp_path, monkeypatch, decoded, ordered):
+    if not decoded:  # as indexes of before were built
+        monkeypatch.setattr(answers_module, "_array", lambda column, _: pa.Array.from_pandas(column))
+    table = pd.DataFrame({"answer": ["w1 a", "w1 b"], "topic": pd.Categorical(["x", "y"], ordered=ordered)})
+    AnswerIndex.build(None, table, tmp_path / "index").add(pd.DataFrame({"answer": ["w1 c"], "topic": ["z"]}))
+    found = AnswerIndex.open(tmp_path / "index").search("w1")
+    assert dict(zip(found["candidate"], found["topic"], strict=True)) == {
+        "w1 a": "x",
+        "w1 b": "y",
+        "w1 c": "z",
+    }
+
+
+def test_types_of_pandas_own_become_texts(tmp_path):
+    days, sparse = pd.period_range("2020", periods=2, freq="D"), pd.arrays.SparseArray([0, 1])
+    table = pd.DataFrame({"answer": ["w1 a", "w1 b"], "day": days, "n": sparse})
+    found = AnswerIndex.build(None, table, tmp_path / "index").search("w1", where=["day=2020-01-02"])
+    assert as_json(found[["day", "n"]]) == '[{"day":"2020-01-02","n":"1"}]'

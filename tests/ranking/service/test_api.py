@@ -157,11 +157,6 @@ def test_warming_up_asks_everything_once(folder, preset):
     assert {(each.first_stage, each.rerank) for each in asked} == {(s, True) for s in engine.first_stages}
 
 
-def test_two_rankers_of_one_kind_are_told_apart(client):
-    text = client.get("/", params={"q": QUESTION, "why": "It glows."}).text
-    assert "<h4>HyperQA</h4>" in text and "<h4>HyperQA (reranker)</h4>" in text
-
-
 def test_a_question_of_unknown_words_is_told_so(client, recwarn):
     asked = {"question": "xyzzyx", "k": 3}
     for stage in ("nearest", "bm25"):

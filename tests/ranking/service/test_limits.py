@@ -164,15 +164,6 @@ def test_words_are_counted_as_the_model_reads_them(folder, served, path, body, s
         assert refused.status_code == 422 and said in refused.json()["detail"]
 
 
-def test_one_long_word_may_be_too_many_for_the_model(folder, served):
-    with served(Engine(folder), most_words=197) as client:
-        rank = {"question": QUESTION, "candidates": [LONG_WORD]}
-        for path, body in (("rank", rank), ("search", {"question": LONG_WORD})):
-            refused = client.post(f"/api/{path}", json=body)
-            assert refused.status_code == 422 and "197 words of a text" in refused.json()["detail"]
-        assert client.post("/api/rank", json={**rank, "candidates": [LONG_WORD[500:]]}).status_code == 200
-
-
 def test_another_host_is_refused(client):
     refused = client.get("/api/health", headers={"host": "example.org"})
     assert refused.status_code == 400
@@ -238,7 +229,7 @@ def test_one_client_leaves_room_for_another():
 
 
 def test_many_requests_of_one_client_are_let_in_and_another_does_not_wait_for_them():
-    workers, done = Workers(ServiceOptions(concurrent=1)), []
+    workers, done = Workers(ServiceOptions(concurrent=4)), []
 
     async def ask(client):
         await workers.run(client, time.sleep, 0.01)
@@ -247,10 +238,12 @@ def test_many_requests_of_one_client_are_let_in_and_another_does_not_wait_for_th
     async def ask_all():
         many = [asyncio.create_task(ask("proxy")) for _ in range(64)]
         await asyncio.sleep(0.03)
+        before = len(done)
         await asyncio.gather(ask("other"), *many)
+        return before
 
-    asyncio.run(ask_all())
-    assert done.count("proxy") == 64 and done.index("other") < 32
+    before = asyncio.run(ask_all())
+    assert done.count("proxy") == 64 and done.index("other") - before < 16
     workers.close()
 
 

@@ -55,12 +55,6 @@ def test_why_keeps_the_view_and_candidates_of_one_s_own_are_ranked(client, prese
     assert len(again.all("ol")) == 1 and "Why this answer" in again.text and again.all("circle")
 
 
-def test_words_in_common_are_marked_and_what_stands_in_both_columns_says_so(client):
-    view = {"q": "Who discovered RADIUM?", "left": "nearest", "right": "bm25", "compare": 1}
-    text = client.get("/", params=view).text
-    assert "<mark>discovered</mark> <mark>radium</mark> in 1898." in text
-
-
 def test_questions_and_links_of_an_faq_are_shown(tmp_path, served):
     faq = {
         "question": ["怎么重置密码？", "How do I pay?"],

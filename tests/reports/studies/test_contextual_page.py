@@ -2,7 +2,6 @@
 
 from types import SimpleNamespace
 
-from answer_ranking.evaluation.figures import static_and_contextual
 from answer_ranking.reports.studies.contextual_page import heads_of_plan
 
 
@@ -35,12 +34,3 @@ def test_a_head_is_compared_with_itself_on_static_vectors():
     assert found == [("ctrn", 0.77, 0.55), ("hyperqa", 0.75, 0.52), ("none", 0.71, 0.65), ("new", 0.1, None)]
     assert [head.name for head in heads["trecqa"] if head.is_control] == ["none"]
     assert [head.static for head in heads["wikiqa"]] == [None]
-
-
-def test_each_head_is_a_line_from_static_to_contextual():
-    panels = {"wikiqa": {"heads": {"a": [0.5, 0.7], "b": [None, 0.6]}, "untrained": 0.65}}
-    (axes,) = static_and_contextual(panels).axes
-    both, alone, untrained = axes.lines
-    assert (list(both.get_xdata()), list(both.get_ydata())) == ([0, 1], [0.5, 0.7])
-    assert (list(alone.get_xdata()), list(alone.get_ydata())) == ([1], [0.6])
-    assert set(untrained.get_ydata()) == {0.65}

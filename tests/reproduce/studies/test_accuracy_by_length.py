@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from made_records import made_record
 
-from answer_ranking.data_prep import Tokenizer, UserError, load_dataset
+from answer_ranking.data_prep import Tokenizer, load_dataset
 from answer_ranking.evaluation.records import save_record
 from answer_ranking.reproduce.studies.accuracy_by_length import Config, accuracy_figure, main
 
@@ -46,15 +46,3 @@ def test_every_model_of_a_main_record_has_its_line(config, capsys):
     main(config)
     assert capsys.readouterr().out.strip() == str(config.output)
     assert config.output.read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"split": "dev"}, "no main record of attentive_pooling, sample, filtered, dev"),
-        ({"protocol": "clean"}, "choose one with --protocol: filtered"),
-    ],
-)
-def test_what_cannot_be_drawn_is_said(config, options, message):
-    with pytest.raises(UserError, match=message):
-        accuracy_figure(replace(config, **options))

