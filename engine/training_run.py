@@ -94,10 +94,16 @@ class TrainingRun:
         self.model: keras.Model | None = None
 
     @contextmanager
-    def seed(self, number: int) -> Iterator[Seed]:
-        """Hold a seed's folder, so that no other process trains this seed meanwhile."""
+    def _hold(self, number: int, wait: bool) -> Iterator[Seed | None]:
+        """Hold a seed's folder, so that no other process trains this seed meanwhile.
+
+        Without `wait`, gives None for a seed that another process holds.
+        """
         folder = self.folder / f"seed-{number}"
-        with locked_folder(folder):
+        with locked_folder(folder, wait) as locked:
+            if not locked:
+                yield None
+                return
             remove_leftovers(folder)
             yield Seed(number, folder / "state.npz", self.key, f"{self._title}, seed {number}")
             if not (folder / TRAINED).exists():
@@ -108,24 +114,38 @@ class TrainingRun:
     def train_each(
         self, numbers: Iterable[int], train: "Callable[[Seed], Trained]", keep: bool = True
     ) -> None:
-        """Train seeds; one that another process has trained is only scored here, with `keep`."""
+        """Train seeds; one that another process has trained is only scored here, with `keep`.
+
+        What another process trains just now is left to it, and waited for in the end.
+        """
+        held = []
         for number in numbers:
-            with self.seed(number) as seed:
-                model, fitted = train(seed)
-            if keep:
-                self.keep(seed, model, fitted)
+            if not self._train_one(number, train, keep, wait=False):
+                held.append(number)
+        for number in held:
+            self._train_one(number, train, keep, wait=True)
+        self.results = dict(sorted(self.results.items()))
+
+    def _train_one(self, number: int, train: "Callable[[Seed], Trained]", keep: bool, wait: bool) -> bool:
+        """Train a seed; false if another process holds it."""
+        with self._hold(number, wait) as seed:
+            if seed is None:
+                return False
+            model, fitted = train(seed)
+        if keep:
+            self.keep(seed, model, fitted)
+        return True
 
     def keep(self, seed: Seed, model: "keras.Model", fitted: "FitResult") -> None:
         """Score dev and test; keep curves and scores, and the model if it is the best on dev so far."""
-        result = score_splits(model, self.data, fitted)
-        if self.model is None or result.dev_map > self.results[self.best].dev_map:
+        self.results[seed.number] = score_splits(model, self.data, fitted)
+        if self.best == seed.number:
             self.model = model
-        self.results[seed.number] = result
 
     @property
     def best(self) -> int:
         """The seed whose model is best on dev; of equal ones the first."""
-        return max(self.results, key=lambda number: self.results[number].dev_map)
+        return max(self.results, key=lambda number: (self.results[number].dev_map, -number))
 
     @property
     def parameters(self) -> int:

@@ -102,7 +102,7 @@ def train_ranker(
     trained.result.update(remarks=said, command=_command(given, chosen))
     _write(trained, run, chosen.examples)
     if trained.pipelines is not None:
-        _print_pipelines(trained.pipelines, folder, train, chosen)
+        _print_pipelines(trained.pipelines, folder, given, chosen)
     return trained
 
 
@@ -228,9 +228,10 @@ def _write(trained: TrainedRanker, run: TrainingRun, examples: int) -> None:
 
 
 def _print_pipelines(
-    pipelines: PipelineComparison, folder: Path, table: Table, options: TrainOptions
+    pipelines: PipelineComparison, folder: Path, given: Mapping[str, Table | None], options: TrainOptions
 ) -> None:
-    named = ["FAQ" if isinstance(table, pd.DataFrame) else _readable(str(table))]
+    tables = [table for table in given.values() if table is not None]
+    named = ["FAQ" if isinstance(table, pd.DataFrame) else _readable(str(table)) for table in tables]
     named += ["--sheet", options.sheet] if options.sheet else []
     named += ["--drop-bad-rows"] * options.drop_bad_rows
     for name in ("question", "candidate"):

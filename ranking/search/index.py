@@ -250,7 +250,8 @@ class AnswerIndex:
         refused: list[str] = []
         if min_confidence:
             is_sure = table["confidence"].to_numpy() >= min_confidence
-            table, hits = table[is_sure].reset_index(drop=True), hits.keep(is_sure)
+            hits = hits.keep(is_sure)
+            table = table[is_sure].assign(rank=hits.rank).reset_index(drop=True)
             refused = np.delete(np.array(asked.ids, object), hits.question).tolist()
         unknown = list(itertools.compress(asked.ids, searched.unknown))
         return Results(table, hits.row, unknown, refused, len(asked.ids))

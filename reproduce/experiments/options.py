@@ -57,8 +57,8 @@ class RunOptions(RecordOptions):
     seeds: int | None = None
     """How many seeds to run; unless given 1, and 5 with --record."""
     first_seed: int = 0
-    """The first seed; the others follow it. Two processes may share the seeds of a run: each takes up those
-    that the other has trained."""
+    """The first seed; the others follow it. The same command may run in two processes: they share the
+    seeds of a run."""
     main: bool = False
     """With --record: these results stand beside the paper's; others are listed as variants."""
     notes: str = ""

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -41,6 +41,9 @@ from answer_ranking.reproduce.experiments.options import (
     recorded_presets,
 )
 from answer_ranking.reproduce.experiments.run import Run, facts, train
+
+if TYPE_CHECKING:
+    from answer_ranking.engine.training_run import Trained
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,10 +123,13 @@ def from_source(experiment: Experiment) -> Weights:
     experiment = experiment.changed(**source, **fit)
     run = Run("transfer", experiment, experiment.data.load())
     weights = {}
-    for number in run.seeds:
-        with run.seed(number) as seed:
-            model, _ = train(experiment, run.data, seed)
-        weights[number] = [each.numpy() for each in model.trainable_variables]
+
+    def train_one(seed: Seed) -> "Trained":
+        model, fitted = train(experiment, run.data, seed)
+        weights[seed.number] = [each.numpy() for each in model.trainable_variables]
+        return model, fitted
+
+    run.train_each(run.seeds, train_one, keep=False)
     return weights
 
 

@@ -1,6 +1,7 @@
-"""Dev chooses the seed whose model is kept; test chooses nothing."""
+"""Dev chooses the seed whose model is kept; test chooses nothing. Processes share the seeds."""
 
 import pandas as pd
+from filelock import FileLock
 
 from answer_ranking.engine import TrainingRun
 from answer_ranking.engine.training_run import SeedResult
@@ -19,3 +20,22 @@ def test_the_seed_that_is_best_on_dev_is_kept(tmp_path):
     run = TrainingRun(tmp_path, "key", "title", DataOptions(dataset="sample").load())
     run.results |= {0: result(0.4, 0.9), 1: result(0.6, 0.1), 2: result(0.6, 0.8)}
     assert run.best == 1
+
+
+def test_a_seed_that_another_process_trains_is_waited_for_in_the_end(tmp_path):
+    run = TrainingRun(tmp_path, "key", "title", DataOptions(dataset="sample").load())
+    (tmp_path / "seed-0").mkdir()
+    other = FileLock(tmp_path / "seed-0" / "lock")
+    other.acquire()
+    trained = []
+
+    def train(seed):
+        trained.append(seed.number)
+        if seed.number == 2:
+            other.release()
+
+    try:
+        run.train_each(range(3), lambda seed: (train(seed), None), keep=False)
+    finally:
+        other.release()
+    assert trained == [1, 2, 0]

@@ -175,15 +175,17 @@ def test_pipelines_of_an_encoder_are_compared_where_it_is(faq, contextual, monke
         ({}, "question,answer,Candidate"),
     ],
 )
-def test_the_printed_commands_index_the_table_of_the_training(command, tmp_path, capsys, columns, header):
+def test_the_printed_commands_index_the_tables_of_the_training(command, tmp_path, capsys, columns, header):
     (tmp_path / "faq.csv").write_text(f"{header}\nwho,red,It rained.\nwhen,blue,\nwhere,grey,At home.\n")
+    (tmp_path / "test.csv").write_text(f"{header}\nwhy,white,For fun.\n")
     found = pd.DataFrame({"rr": [1.0], "ms": [1.0], "mb": [1.0]})
     compared = _comparison({Pipeline("bm25"): {"dev": found, "test": found}}, 1, {"test": 1})
     (tmp_path / "result.json").write_text(json.dumps(compared.as_json()))
-    _print_pipelines(compared, tmp_path, tmp_path / "faq.csv", TrainOptions(drop_bad_rows=True, **columns))
+    given = {"train": tmp_path / "faq.csv", "dev": None, "test": tmp_path / "test.csv"}
+    _print_pipelines(compared, tmp_path, given, TrainOptions(drop_bad_rows=True, **columns))
     (line,) = (line for line in capsys.readouterr().out.splitlines() if "index" in line.split())
     ran = command(*shlex.split(line)[1:-1], tmp_path / "index")
-    assert ran.code == 0 and "2 answers" in ran.out and "1 bad rows are left out (line 3)" in ran.err
+    assert ran.code == 0 and "3 answers" in ran.out and "1 bad rows are left out (line 3)" in ran.err
     index = AnswerIndex.open(tmp_path / "index")
     assert index.search("home")[["candidate_id", "candidate", "answer"]].to_numpy().tolist() == [
         ["c2", "At home.", "grey"]

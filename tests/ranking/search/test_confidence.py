@@ -1,6 +1,7 @@
 """How sure an answer is: learnt from questions whose answers are known, kept, and asked for."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.ranking import AnswerIndex
+from answer_ranking.ranking.search.building import commit
 from answer_ranking.ranking.search.confidence import Confidence, foreign_questions, rows_to_learn
 
 THINGS = ("parcel", "invoice", "password", "voucher", "refund", "battery", "licence", "warranty")
@@ -63,6 +65,17 @@ def test_a_foreign_question_has_no_good_answer(faq, command):
     assert ran.code == 0 and ran.out.count("\n") == 1 and "good answer" in ran.out
     words = command("search", faq.folder, ASKED["question"][0], "-k", 1).out.split()
     assert 0.5 < float(words[1]) <= 1 and float(words[2]) > 1
+
+
+def test_ranks_are_numbered_without_those_left_out(faq):
+    best_is_unsure = Confidence(features=("bm25",), weights=(-2.0,), lowest=(0.0,), bias=2.0)
+    commit(faq.folder, replace(faq.manifest, confidence=best_is_unsure), faq.manifest)
+    again = AnswerIndex.open(faq.folder)
+    every = again.search("How is the voucher changed?")
+    assert every["confidence"].is_monotonic_increasing
+    sure = again.search("How is the voucher changed?", min_confidence=every["confidence"][1])
+    assert sure["rank"].tolist() == list(range(1, len(every)))
+    assert sure["candidate"].tolist() == every["candidate"][1:].tolist()
 
 
 def test_it_hears_how_much_of_a_question_is_known(faq):
