@@ -76,6 +76,7 @@ benchmarks: $(VENV)/installed  ## Measure speed as ratios, and print the table o
 	@$(BIN)/python benchmarks/cosinet.py --models cosinet-list-birnn --output $(RECORDS)/cosinet_wikiqa.json
 	@$(BIN)/python benchmarks/search.py --draw docs/search.png
 	@$(BIN)/python benchmarks/pipelines.py
+	@$(BIN)/python benchmarks/encoder.py
 	@$(BIN)/python benchmarks/install.py
 	@$(PIP) -e '.[serve]'
 	@$(BIN)/python benchmarks/service.py

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-BENCHMARKS = ["attentive_pooling", "cosinet", "hyperqa_epoch", "recurrent_epoch"]
+BENCHMARKS = ["attentive_pooling", "cosinet", "encoder", "hyperqa_epoch", "recurrent_epoch"]
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)

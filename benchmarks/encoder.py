@@ -1,0 +1,102 @@
+"""Texts a second of the frozen encoder of contextual words.
+
+    python benchmarks/encoder.py
+
+Answers of a data set with 15 to 25 tokens are encoded in two ways, which take turns in one process, with one
+encoder:
+
+ours   what training and ranking do: texts of like length together;
+plain  texts in their order, 32 at a time, padded to the longest of the batch.
+
+Both must give the same vectors to 0.01, the precision of float16. Nothing is read from the cache of vectors.
+"""
+
+import numpy as np
+from common import (
+    arguments,
+    by_turns,
+    check_options,
+    chosen,
+    in_words,
+    print_table,
+    ratios,
+    seconds,
+    write_figures,
+)
+
+from answer_ranking.base.command import run_command
+from answer_ranking.data_prep import load_dataset
+from answer_ranking.data_prep.word_vectors.contextual import ContextualEncoder
+from answer_ranking.evaluation.records import environment
+
+ROW = "encoder: texts a second"
+BATCH = 32
+
+
+def main() -> None:
+    """Measure both ways by turns, print the table, and write the figures."""
+    parser = arguments(__doc__, "encoder.json")
+    parser.add_argument("--dataset", default="wikiqa", help="data set (default: wikiqa)")
+    parser.add_argument("--rounds", type=int, default=3, help="how often the ways take turns (default: 3)")
+    parser.add_argument("--embeddings", default="minilm", help="the encoder (default: minilm)")
+    parser.add_argument("--texts", type=int, default=1000, help="how many texts, at most (default: 1000)")
+    options = parser.parse_args()
+    check_options(options, "rounds", "texts")
+    encoder = ContextualEncoder(options.embeddings)
+    answers = load_dataset(options.dataset).test["candidate"].drop_duplicates().tolist()
+    texts = [text for text in answers if 15 <= len(encoder.tokens(text)) <= 25][: options.texts]
+    tokens = sum(map(len, check_equal(encoder, texts)))
+
+    ways = {
+        "ours": lambda: seconds(lambda: encoder.encode(texts)),
+        "plain": lambda: seconds(lambda: encode_in_order(encoder, texts)),
+    }
+    times = by_turns(options.rounds, ways)
+    rates = {way: [len(texts) / each for each in of_way] for way, of_way in times.items()}
+    print_table(["way", "texts/s"], [[way, float(np.median(of_way))] for way, of_way in rates.items()])
+    print(f"plain / ours, seconds: {in_words(ratios(times['plain'], times['ours']))}")
+
+    length = tokens / len(texts)
+    needed = length * operations_per_token(encoder) / 1e9
+    most = environment()["gflops"] / needed
+    cause = (
+        f"{length:.0f} tokens a text are {needed:.2f} GFLOP of matrix products, "
+        f"which alone would allow {most:.0f} texts a second at this processor's measured speed"
+    )
+    print(cause)
+    figures = {"texts": len(texts), "tokens": tokens, "table": {ROW: {**rates, "cause": cause}}}
+    write_figures(options.output, {**chosen(options), "sha256": encoder.sha256, **figures})
+
+
+def check_equal(encoder: ContextualEncoder, texts: list[str]) -> list[np.ndarray]:
+    """Encode in both ways, which also compiles them; give the vectors."""
+    ours, plain = encoder.encode(texts), encode_in_order(encoder, texts)
+    for one, other in zip(ours, plain, strict=True):
+        np.testing.assert_allclose(one, other, atol=0.01)
+    return ours
+
+
+def encode_in_order(encoder: ContextualEncoder, texts: list[str]) -> list[np.ndarray]:
+    """Encode batches of texts as they come."""
+    vectors = []
+    for start in range(0, len(texts), BATCH):
+        # One window a text: the texts are short.
+        windows = [encoder._windows(text)[0] for text in texts[start : start + BATCH]]
+        lengths = np.array(list(map(len, windows)))
+        padded = np.zeros((len(windows), lengths.max()), np.int32)
+        for row, window in zip(padded, windows, strict=True):
+            row[: len(window)] = window
+        states = encoder._states(padded, lengths).astype(np.float16)
+        vectors += [state[:length] for state, length in zip(states, lengths, strict=True)]
+    return vectors
+
+
+def operations_per_token(encoder: ContextualEncoder) -> int:
+    """Count the operations of the dense layers for one token; attention's own products are left out."""
+    shapes = encoder._files.config.shapes()
+    kernels = [shape for name, shape in shapes.items() if ".layer." in name and len(shape) == 2]
+    return sum(2 * rows * columns for rows, columns in kernels)
+
+
+if __name__ == "__main__":
+    run_command(main)
