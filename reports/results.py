@@ -33,7 +33,7 @@ from answer_ranking.reports.result_rows import (
     link_to,
     run_name,
 )
-from answer_ranking.reports.results_matrix import counted, results_matrix
+from answer_ranking.reports.results_matrix import VERDICT_BY_MRR, counted, results_matrix
 
 
 def results_document(records: Sequence[ResultRecord], papers: Papers) -> str:
@@ -53,6 +53,7 @@ def results_document(records: Sequence[ResultRecord], papers: Papers) -> str:
         "results.md.j2",
         matrix=matrix,
         counted=counted(matrix),
+        counted_by_mrr=counted(matrix, VERDICT_BY_MRR),
         papers=papers.papers,
         sections_of=sections,
         unprinted=unprinted,
