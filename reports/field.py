@@ -67,14 +67,18 @@ def record_of(
     system: System, dataset: str, records: Iterable[ResultRecord], papers: Papers
 ) -> ResultRecord | None:
     """Find a system's record on a data set: the main one, else the only one."""
-    return papers.quoted_record(records, ("", dataset, system.name), ())
+    return papers.quoted_record(records, dataset, system.name)
 
 
 def printed_map(system: System, tables: Sequence[str], papers: Papers) -> str:
-    """Give the MAP that a paper prints for a system, as a fraction: the first of the tables; "" for none."""
+    """Give the MAP that a paper prints for a system, as a fraction; "" for none.
+
+    The first row under the system's own name counts, else the first one under another name of it.
+    """
     printed = papers.printed
     rows = printed[printed["dataset"].isin(tables) & (printed["metric"] == _METRIC)]
-    rows = rows[rows["model"].map(papers.system_name) == system.name]
+    own, also = rows["model"] == system.name, rows["model"].isin(system.also)
+    rows = pd.concat([rows[own], rows[also]])
     if rows.empty:
         return ""
     row = rows.iloc[0]
