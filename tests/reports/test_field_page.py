@@ -4,11 +4,11 @@ import re
 from fractions import Fraction
 
 import pytest
-from made_records import cells_of
+from made_records import cells_of, summary
 from test_results import PAPERS, make_record
 
 from answer_ranking.models.catalogue import CATALOGUE
-from answer_ranking.reports.field import printed_map
+from answer_ranking.reports.field import finding_block, printed_map
 from answer_ranking.reports.results import results_document
 
 AP_CNN = make_record(paper="attentive_pooling", model="AP-CNN", parameters=1234)
@@ -88,6 +88,44 @@ def test_a_system_s_printed_value_is_the_one_under_its_own_name():
     assert printed_map(system, ("trecqa-raw/TRAIN-ALL", "trecqa-raw"), PAPERS) == "0.7495"
     (system,) = [each for each in PAPERS.systems if each.name == "LCLR"]
     assert printed_map(system, ("trecqa-raw",), PAPERS) == "0.709"
+
+
+# The papers print a MAP of 0.670, 0.688, 0.693, 0.701 and 0.712 on WikiQA.
+RISING = {"QA-CNN": "attentive_pooling", "AP-CNN": "attentive_pooling", "MP-CNN": "field"}
+RISING |= {"Rank MP-CNN": "field", "HyperQA": "hyperqa"}
+
+
+def on_wikiqa(*means):
+    """Make records of the first of these systems."""
+    found = []
+    for (model, paper), mean in zip(RISING.items(), means, strict=False):
+        found.append(make_record(paper=paper, model=model, metrics={"map": summary(mean)}))
+    return found
+
+
+def test_the_finding_counts_turned_pairs_by_hand():
+    rising, turned = on_wikiqa(0.5, 0.55, 0.6, 0.65, 0.75), on_wikiqa(0.5, 0.65, 0.6, 0.75)
+    page = finding_block(rising, turned, PAPERS)
+    # Of 5! orders the same one and its reverse are as extreme; of 4! the same one, three with one pair of
+    # neighbours turned, and their reverses.
+    assert f"| 5 | 1.00 | {2 / 120:.2g} | 0 of 10 | QA-CNN -0.170 |" in page
+    assert f"| 4 | {4 / 6:.2f} | {2 * 4 / 24:.2g} | 1 of 6 | QA-CNN -0.170 |" in page
+    said = " ".join(page.split())
+    assert "on WikiQA, with 0 of 10 pairs turned (Kendall's tau 1.00, 5 systems). Elsewhere it is not" in said
+    assert finding_block(rising[:2], [], PAPERS).startswith("No order")
+
+
+def test_an_order_that_falls_does_not_come_back():
+    page = finding_block(on_wikiqa(0.75, 0.65, 0.6, 0.55, 0.5), [], PAPERS)
+    assert f"| 5 | -1.00 | {2 / 120:.2g} | 10 of 10 |" in page
+    assert "It is not shown: 5 systems" in " ".join(page.split())
+
+
+def test_the_finding_says_whether_a_quoted_system_was_searched():
+    records = on_wikiqa(0.5, 0.55, 0.6, 0.65)
+    for searched, said in ((records, False), (records[:2], True), ([], True)):
+        page = " ".join(finding_block(records, searched, PAPERS).split())
+        assert ("None of the systems that the papers only quote has had a search" in page) == said
 
 
 def test_every_quoted_row_is_built_or_a_rule_or_has_a_reason():
