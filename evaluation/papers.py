@@ -91,17 +91,20 @@ class Papers:
         return found
 
     def quoted_record(
-        self, records: Iterable[ResultRecord], row: tuple[str, str, str], variants: Collection[str]
+        self,
+        records: Iterable[ResultRecord],
+        dataset: str,
+        model: str,
+        variants: Collection[str] = (),
     ) -> ResultRecord | None:
-        """Find the record of another paper that answers a row (paper, dataset, model) which a paper quotes.
+        """Find the record, of whatever paper, that answers a row which a paper quotes.
 
         It has its own paper's options: it is the main one there, or the only one. `variants` are the training
         sets that count, where the table names none; all if empty. None where there is no such record.
         """
-        paper, dataset, model = row
         fitting = []
         for each in records:
-            same = (each.model, each.split) == (self.system_name(model), "test") and each.paper != paper
+            same = (each.model, each.split) == (self.system_name(model), "test")
             if same and self.answers(each, dataset) and (not variants or each.variant in variants):
                 fitting.append(each)
         found = [each for each in fitting if each.main] or fitting
@@ -110,6 +113,10 @@ class Papers:
     def unavailable(self, dataset: str) -> str:
         """Say why the rows of a table's data set cannot be run here; "" where they can."""
         return self.datasets.get(dataset.partition("/")[0], {}).get("unavailable", "")
+
+    def candidates(self, dataset: str) -> int:
+        """Give the number of every question's candidates, one of them correct; 0 where it differs."""
+        return self.datasets.get(dataset.partition("/")[0], {}).get("candidates", 0)
 
     def counts_all(self, dataset: str, protocol: str) -> bool:
         """Tell whether the values printed for a data set count questions without a correct answer as 0."""

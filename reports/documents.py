@@ -32,7 +32,7 @@ from answer_ranking.reports.benchmarks import (
     service_block,
     speed_block,
 )
-from answer_ranking.reports.field import field_block, field_points
+from answer_ranking.reports.field import field_block, field_points, finding_block
 from answer_ranking.reports.pages import render
 from answer_ranking.reports.preset_cards import card_page, presets_block, read_cards
 from answer_ranking.reports.readme import headline_block, readme_block
@@ -45,6 +45,7 @@ from answer_ranking.reports.studies.claims import (
     claims_block,
     claims_file,
     claims_grid,
+    plain_searches,
     read_equal_budget,
     speed_points,
 )
@@ -82,6 +83,7 @@ def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
         ("docs/claims.md", "results", lambda: claims_block(tested, runs, papers, rules)),
         ("docs/cluster.md", "cluster", lambda: cluster_block(benchmarks / "cluster.json")),
         ("docs/eq9.md", "results", lambda: eq9_block(results / "eq9")),
+        ("docs/field.md", "finding", lambda: finding_block(records, list(plain_searches(runs)), papers)),
         ("docs/field.md", "results", lambda: field_block(records, papers)),
         ("docs/norms.md", "results", lambda: norms_block(results / "norms")),
         ("docs/paper/paper.md", "matrix", lambda: render("paper_matrix.md.j2", matrix=matrix)),

@@ -1,10 +1,12 @@
 """The page of the field: every system that the papers have or quote, printed and ours, by year."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
+from answer_ranking.evaluation.comparisons import SIGNIFICANT
 from answer_ranking.evaluation.papers import Papers, System
 from answer_ranking.evaluation.records import ResultRecord
 from answer_ranking.evaluation.tables import format_measured, format_seconds
@@ -12,6 +14,7 @@ from answer_ranking.reports.pages import render
 from answer_ranking.reports.result_rows import run_name
 
 _METRIC = "map"
+_FEWEST = 3  # systems that make an order
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,83 @@ _DATA = (
     ),
     _Data("SemEvalCQA", "semevalcqa", ("semevalcqa",)),
 )
+
+
+@dataclass(frozen=True)
+class Order:
+    """The order of our means beside that of the printed values, over the systems that have both."""
+
+    data: str
+    equal_budgets: bool
+    systems: int
+    tau: float
+    p: float
+    turned: int  # pairs that are in another order
+    most_changed: str
+    change: float  # ours minus printed, of that system
+
+    @property
+    def pairs(self) -> int:
+        return self.systems * (self.systems - 1) // 2
+
+    @property
+    def agrees(self) -> bool:
+        return self.tau > 0 and self.p < SIGNIFICANT
+
+
+def finding_block(records: Sequence[ResultRecord], searched: Sequence[ResultRecord], papers: Papers) -> str:
+    """Say whether the printed order of the systems comes back; `searched` are the runs at equal budgets."""
+    orders = []
+    for data in _DATA:
+        for equal_budgets, of in ((False, records), (True, searched)):
+            values = _printed_and_ours(data, of, papers)
+            if len(values) >= _FEWEST:
+                orders.append(order_of(values, data.title, equal_budgets=equal_budgets))
+    field_searched = any(each.paper == "field" for each in searched)
+    return render("field_finding.md.j2", orders=orders, field_searched=field_searched)
+
+
+def _printed_and_ours(
+    data: _Data, records: Sequence[ResultRecord], papers: Papers
+) -> dict[str, tuple[float, float]]:
+    """Find MAP of the systems that have both a printed value and a record."""
+    found = {}
+    for system in papers.systems:
+        printed = printed_map(system, data.tables, papers)
+        record = record_of(system, data.dataset, records, papers)
+        if printed and record:
+            found[system.name] = float(printed), papers.comparable_metrics(record)[_METRIC]["mean"]
+    return found
+
+
+def order_of(values: Mapping[str, tuple[float, float]], data: str, *, equal_budgets: bool) -> Order:
+    """Compare the orders of the printed values and of ours, given by system in pairs.
+
+    Kendall's tau is 1 where all pairs of systems are in the same order, -1 where all are turned; its p is
+    that of no relation.
+
+    Example:
+        >>> values = {"A": (0.1, 0.4), "B": (0.2, 0.3), "C": (0.3, 0.5)}
+        >>> order_of(values, "WikiQA", equal_budgets=False).turned
+        1
+    """
+    from scipy import stats
+
+    printed, ours = np.transpose(list(values.values()))
+    found = stats.kendalltau(printed, ours)
+    same = np.subtract.outer(printed, printed) * np.subtract.outer(ours, ours)
+    changes = dict(zip(values, (ours - printed).tolist(), strict=True))
+    most_changed = max(changes, key=lambda name: abs(changes[name]))
+    return Order(
+        data=data,
+        equal_budgets=equal_budgets,
+        systems=len(values),
+        tau=float(found.statistic),
+        p=float(found.pvalue),
+        turned=int((same < 0).sum()) // 2,
+        most_changed=most_changed,
+        change=changes[most_changed],
+    )
 
 
 def field_block(records: Sequence[ResultRecord], papers: Papers) -> str:
@@ -67,14 +147,18 @@ def record_of(
     system: System, dataset: str, records: Iterable[ResultRecord], papers: Papers
 ) -> ResultRecord | None:
     """Find a system's record on a data set: the main one, else the only one."""
-    return papers.quoted_record(records, ("", dataset, system.name), ())
+    return papers.quoted_record(records, dataset, system.name)
 
 
 def printed_map(system: System, tables: Sequence[str], papers: Papers) -> str:
-    """Give the MAP that a paper prints for a system, as a fraction: the first of the tables; "" for none."""
+    """Give the MAP that a paper prints for a system, as a fraction; "" for none.
+
+    The first row under the system's own name counts, else the first one under another name of it.
+    """
     printed = papers.printed
     rows = printed[printed["dataset"].isin(tables) & (printed["metric"] == _METRIC)]
-    rows = rows[rows["model"].map(papers.system_name) == system.name]
+    own, also = rows["model"] == system.name, rows["model"].isin(system.also)
+    rows = pd.concat([rows[own], rows[also]])
     if rows.empty:
         return ""
     row = rows.iloc[0]

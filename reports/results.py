@@ -14,6 +14,7 @@ from answer_ranking.evaluation.comparisons import (
     main_record,
     tested_metric,
 )
+from answer_ranking.evaluation.metrics import expected_random_ranking
 from answer_ranking.evaluation.papers import Papers, accuracies, read_papers
 from answer_ranking.evaluation.records import ResultRecord
 from answer_ranking.evaluation.tables import (
@@ -33,7 +34,7 @@ from answer_ranking.reports.result_rows import (
     link_to,
     run_name,
 )
-from answer_ranking.reports.results_matrix import counted, results_matrix
+from answer_ranking.reports.results_matrix import VERDICT_BY_MRR, counted, results_matrix
 
 
 def results_document(records: Sequence[ResultRecord], papers: Papers) -> str:
@@ -53,6 +54,7 @@ def results_document(records: Sequence[ResultRecord], papers: Papers) -> str:
         "results.md.j2",
         matrix=matrix,
         counted=counted(matrix),
+        counted_by_mrr=counted(matrix, VERDICT_BY_MRR),
         papers=papers.papers,
         sections_of=sections,
         unprinted=unprinted,
@@ -88,7 +90,10 @@ class Section:
     tests: Tests | None = None
     footnotes: list[str] = field(default_factory=list)
     variants: pd.DataFrame | None = None
-    sizes_of: str = ""  # whose parameters a table of parameters has
+    answered_by: dict[str, str] = field(default_factory=dict)  # rows whose model has another name here
+    candidates: int = 0  # of every question, where they alone say what a random order reaches
+    chance: dict[str, float] = field(default_factory=dict)  # which is this, by metric
+    of_sizes: bool = False  # a table of parameters
 
 
 class _Tables:
@@ -138,8 +143,8 @@ class _Tables:
         variants = {record.variant for record in own}
         for model in models:
             if not self._papers.papers[paper].measured(model):
-                row = paper, dataset, model
-                main[model] = main[model] or self._papers.quoted_record(self._records, row, variants)
+                quoted = self._papers.quoted_record(self._records, dataset, model, variants)
+                main[model] = main[model] or quoted
         found = [record for record in main.values() if record]
         layout = layout_of(rows, metric, brief=self._brief)
         lines = []
@@ -151,6 +156,7 @@ class _Tables:
                 lines.append(answerable_only(row, layout))
         for record in found:
             self._placed(record)
+        candidates = 0 if main.get("Random") else self._papers.candidates(dataset)
         variants = []
         if not self._brief:
             variants = self._variants_of(paper, dataset, models, fitting)
@@ -163,6 +169,9 @@ class _Tables:
             tests=_tests(own, compared, self._papers, metric),
             footnotes=list(dict.fromkeys(footnotes)),
             variants=self._variants(variants, fitting, metric) if variants else None,
+            answered_by={name: each.model for name, each in main.items() if each and each.model != name},
+            candidates=candidates,
+            chance=_chance(candidates),
         )
 
     def _row(
@@ -191,9 +200,11 @@ class _Tables:
         return next((each for each in self._records if each.experiment == wanted), None)
 
     def _missing(self, paper: str, dataset: str, model: str) -> str:
-        if not self._papers.papers[paper].measured(model):
-            return "quoted"
-        return "no data" if self._papers.unavailable(dataset) else "not run"
+        if model == "Random" and self._papers.candidates(dataset):
+            return "chance"
+        if self._papers.unavailable(dataset):
+            return "no data"
+        return "not run" if self._papers.papers[paper].measured(model) else "quoted"
 
     def _placed(self, record: ResultRecord) -> None:
         self._unplaced.pop(record.experiment, None)
@@ -247,20 +258,30 @@ class _Tables:
         return pd.DataFrame(lines)
 
     def _sizes(self, rows: pd.DataFrame) -> Section:
-        """Set a table of parameters; ours are those of the paper's first main row, as sizes differ."""
-        paper = rows["paper"].iloc[0]
-        main_rows = self._papers.papers[paper].main_rows
-        records = self._on_data(paper, main_rows[0][0]) if main_rows else []
+        """Set a table of parameters; ours are those on the data of the paper's first main row."""
+        name = rows["paper"].iloc[0]
+        paper = self._papers.papers[name]
+        dataset = paper.main_rows[0][0] if paper.main_rows else "-"
+        records = self._on_data(name, dataset)
         lines = []
         for row in rows.itertuples():
-            ours = [self._missing(paper, "-", row.model), ""]
-            if record := main_record(records, row.model):
-                ours = [f"{record.parameters:,}", short_vectors(record.embeddings)]
+            record = main_record(records, row.model)
+            if not paper.measured(row.model):
+                # The size of a model is that on any training set.
+                record = self._papers.quoted_record(self._records, dataset.partition("/")[0], row.model)
+            ours = [self._missing(name, "-", row.model), "", ""]
+            if record:
+                data = f"{record.dataset}, {conditions_of(record)}"
+                ours = [f"{record.parameters:,}", short_vectors(record.embeddings), data]
             lines.append([row.model, row.value, *ours])
-        columns = ["model", "parameters, paper", "ours", "word vectors"]
-        table = pd.DataFrame(lines, columns=columns)
-        sizes_of = f"{records[0].dataset}, {conditions_of(records[0])}" if records else ""
-        return Section(_table_title(rows), table, [], sizes_of=sizes_of)
+        columns = ["model", "parameters, paper", "ours", "word vectors", "data"]
+        return Section(_table_title(rows), pd.DataFrame(lines, columns=columns), [], of_sizes=True)
+
+
+def _chance(candidates: int) -> dict[str, float]:
+    """Compute what a random order of so many candidates reaches, one of them correct."""
+    expected = expected_random_ranking([1], [candidates - 1]).iloc[0] if candidates else {}
+    return {str(name): float(value) for name, value in expected.items()}
 
 
 def _against(record: ResultRecord, found: Comparison | None) -> tuple[str, str]:

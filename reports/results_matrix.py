@@ -11,9 +11,13 @@ from answer_ranking.evaluation.records import ResultRecord
 from answer_ranking.evaluation.tables import METRIC_TITLES, decimals_of, format_measured, format_seconds
 from answer_ranking.reports.result_rows import conditions_of, run_name
 
-REPRODUCED, CLOSE, SHORT, OTHER_EDITION = "reproduced", "within 0.02", "short", "other edition"
+ABOVE, REPRODUCED, CLOSE, SHORT = "above", "reproduced", "within 0.02", "short"
+ONE_SEED, OTHER_EDITION = "one seed", "other edition"
+VERDICTS = (REPRODUCED, ABOVE, CLOSE, SHORT, ONE_SEED, OTHER_EDITION)
 MARGIN = 0.02
 """The standard error that WikiQA's test questions give MAP."""
+VERDICT, VERDICT_BY_MRR = "verdict", "MRR, verdict"
+"""The columns of the verdicts: by the table's metric, and by MRR where it is printed beside it."""
 
 
 def results_matrix(records: Iterable[ResultRecord], papers: Papers) -> pd.DataFrame:
@@ -34,52 +38,64 @@ def results_matrix(records: Iterable[ResultRecord], papers: Papers) -> pd.DataFr
 
 
 def verdict(printed: float, measured: dict[str, Any], *, same_edition: bool = True) -> str:
-    """Judge a mean and its 95 % interval by the printed value.
+    """Judge the printed value by a mean over seeds and its 95 % interval.
 
-    It is "reproduced" where the interval reaches the printed value, or lies above it; "within 0.02" where it
-    lies below, by no more than that with its lower end; else "short". "other edition" says that the data
-    differ from the paper's.
+    It is "reproduced" where it lies within the interval, "above" where the whole interval lies above it.
+    Where the interval lies below, it is "within 0.02" if its lower end is at most that far below, else
+    "short". "one seed" has no interval. "other edition" says that the data differ from the paper's.
 
     Example:
-        >>> [verdict(0.712, {"mean": mean, "ci95": 0.008}) for mean in (0.706, 0.702, 0.69)]
-        ['reproduced', 'within 0.02', 'short']
+        >>> [verdict(0.712, {"mean": mean, "ci95": 0.008}) for mean in (0.75, 0.706, 0.702, 0.69)]
+        ['above', 'reproduced', 'within 0.02', 'short']
     """
     if not same_edition:
         return OTHER_EDITION
-    interval = measured["ci95"] or 0
-    if measured["mean"] + interval >= printed:
+    mean, half_width = measured["mean"], measured["ci95"]
+    if half_width is None:
+        return ONE_SEED
+    if mean - half_width > printed:
+        return ABOVE
+    if mean + half_width >= printed:
         return REPRODUCED
-    return CLOSE if measured["mean"] - interval >= printed - MARGIN else SHORT
+    return CLOSE if mean - half_width >= printed - MARGIN else SHORT
 
 
-def counted(matrix: pd.DataFrame) -> dict[str, int]:
-    """Count the rows of each verdict, the best one first."""
+def counted(matrix: pd.DataFrame, column: str = VERDICT) -> dict[str, int]:
+    """Count the rows of each verdict in a column, in the order of `VERDICTS`."""
     if matrix.empty:
         return {}
-    counts = matrix["verdict"].value_counts()
-    return counts.reindex([REPRODUCED, CLOSE, SHORT, OTHER_EDITION]).dropna().astype(int).to_dict()
+    counts = matrix[column].value_counts()
+    return counts.reindex(VERDICTS).dropna().astype(int).to_dict()
 
 
 def _row(record: ResultRecord, papers: Papers) -> dict[str, str] | None:
     _, printed = papers.printed_row(record)
     metric = tested_metric(printed)
-    ours = papers.comparable_metrics(record).get(metric)
-    if metric not in printed or ours is None:
+    ours = papers.comparable_metrics(record)
+    if metric not in printed or metric not in ours:
         return None
-    value = printed[metric]
     same_edition = not papers.printed_edition(record)
+    by_metric = _judged(printed[metric], ours[metric], same_edition)
+    by_mrr = ["", "", ""]
+    if metric != "mrr" and "mrr" in printed and "mrr" in ours:
+        by_mrr = _judged(printed["mrr"], ours["mrr"], same_edition)
     return {
         "experiment": f"{record.model}, {record.dataset} {conditions_of(record)}".rstrip(),
         "metric": METRIC_TITLES[metric],
-        "printed": value,
-        "ours": format_measured(ours, decimals=max(decimals_of(value), 3)),
-        "verdict": verdict(float(value), ours, same_edition=same_edition),
+        **dict(zip(("printed", "ours", VERDICT), by_metric, strict=True)),
+        **dict(zip(("MRR, printed", "MRR, ours", VERDICT_BY_MRR), by_mrr, strict=True)),
         "seeds": str(len(record.seeds)),
         "s/epoch": format_seconds(record),
         "MiB": "–" if record.peak_memory is None else f"{record.peak_memory:,}",
         "commit": record.commit[:7] or "–",
         "check": _check(record),
     }
+
+
+def _judged(printed: str, ours: dict[str, Any], same_edition: bool) -> list[str]:
+    """Give a printed value, ours, and the verdict."""
+    measured = format_measured(ours, decimals=max(decimals_of(printed), 3))
+    return [printed, measured, verdict(float(printed), ours, same_edition=same_edition)]
 
 
 def _check(record: ResultRecord) -> str:

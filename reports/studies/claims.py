@@ -321,10 +321,24 @@ def speed_points(by_name: Mapping[str, Runs], rules: Sequence[ResultRecord] = ()
     found = {}
     for name, runs in _with_rules(by_name, rules).items():
         record = _strictest(runs)
-        if record.questions_per_second and record.configuration.get("model", name) == name:
+        if record.questions_per_second and _is_plain(name, record):
             summary = record.metrics[_METRIC]
             found[record.model] = [record.questions_per_second, summary["mean"], summary["ci95"] or 0.0]
     return found
+
+
+def plain_searches(runs: EqualBudget) -> Iterator[ResultRecord]:
+    """Give the first search of every model on each data set, without runs with a change of their own."""
+    for by_name in runs.values():
+        for name, by_protocol in by_name.items():
+            for searches in by_protocol.values():
+                if _is_plain(name, searches[0]):
+                    yield searches[0]
+
+
+def _is_plain(name: str, record: ResultRecord) -> bool:
+    """Tell whether a run has no change of its own, as hyperqa-eq9-none has."""
+    return record.configuration.get("model", name) == name
 
 
 @dataclass(frozen=True)

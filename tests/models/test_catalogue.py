@@ -48,7 +48,8 @@ def test_every_paper_has_its_models():
     assert {entry.paper for entry in CATALOGUE.values()} == set(papers)
     for name, paper in papers.items():
         titles = "\n".join(entry.title for entry in of_paper(name))
-        for own in set(paper.own_models) - {"Random", "RR", "WO", "WO+RR"}:
+        # Rules have nothing to train, and paragraph vectors are a study.
+        for own in set(paper.own_models) - {"Random", "RR", "WO", "WO+RR", "PV"}:
             assert re.search(f"^{re.escape(own)}", titles, re.MULTILINE), own
 
 
