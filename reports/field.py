@@ -48,7 +48,7 @@ class Order:
     systems: int
     tau: float
     p: float
-    turned: int  # pairs that are in another order
+    discordant: int  # pairs that are in another order
     most_changed: str
     change: float  # ours minus printed, of that system
 
@@ -89,12 +89,12 @@ def _printed_and_ours(
 def order_of(values: Mapping[str, tuple[float, float]], data: str, *, equal_budgets: bool) -> Order:
     """Compare the orders of the printed values and of ours, given by system in pairs.
 
-    Kendall's tau is 1 where all pairs of systems are in the same order, -1 where all are turned; its p is
+    Kendall's tau is 1 where all pairs of systems are in the same order, -1 where none is; its p is
     that of no relation.
 
     Example:
         >>> values = {"A": (0.1, 0.4), "B": (0.2, 0.3), "C": (0.3, 0.5)}
-        >>> order_of(values, "WikiQA", equal_budgets=False).turned
+        >>> order_of(values, "WikiQA", equal_budgets=False).discordant
         1
     """
     from scipy import stats
@@ -110,7 +110,7 @@ def order_of(values: Mapping[str, tuple[float, float]], data: str, *, equal_budg
         systems=len(values),
         tau=float(found.statistic),
         p=float(found.pvalue),
-        turned=int((same < 0).sum()) // 2,
+        discordant=int((same < 0).sum()) // 2,
         most_changed=most_changed,
         change=changes[most_changed],
     )

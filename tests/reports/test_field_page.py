@@ -103,15 +103,18 @@ def on_wikiqa(*means):
     return found
 
 
-def test_the_finding_counts_turned_pairs_by_hand():
-    rising, turned = on_wikiqa(0.5, 0.55, 0.6, 0.65, 0.75), on_wikiqa(0.5, 0.65, 0.6, 0.75)
-    page = finding_block(rising, turned, PAPERS)
+def test_the_finding_counts_discordant_pairs_by_hand():
+    rising, discordant = on_wikiqa(0.5, 0.55, 0.6, 0.65, 0.75), on_wikiqa(0.5, 0.65, 0.6, 0.75)
+    page = finding_block(rising, discordant, PAPERS)
     # Of 5! orders the same one and its reverse are as extreme; of 4! the same one, three with one pair of
-    # neighbours turned, and their reverses.
+    # neighbours discordant, and their reverses.
     assert f"| 5 | 1.00 | {2 / 120:.2g} | 0 of 10 | QA-CNN -0.170 |" in page
     assert f"| 4 | {4 / 6:.2f} | {2 * 4 / 24:.2g} | 1 of 6 | QA-CNN -0.170 |" in page
     said = " ".join(page.split())
-    assert "on WikiQA, with 0 of 10 pairs turned (Kendall's tau 1.00, 5 systems). Elsewhere it is not" in said
+    assert (
+        "on WikiQA, with 0 of 10 pairs discordant (Kendall's tau 1.00, 5 systems). Elsewhere it is not"
+        in said
+    )
     assert finding_block(rising[:2], [], PAPERS).startswith("No order")
 
 
