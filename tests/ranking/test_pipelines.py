@@ -168,6 +168,18 @@ def test_pipelines_of_an_encoder_are_compared_where_it_is(faq, contextual, monke
     assert "more than 20,000 answers" in capsys.readouterr().err
 
 
+def test_an_encoder_that_nobody_named_and_that_is_damaged_ends_no_training(
+    faq, contextual, write_encoder, tmp_path, capsys
+):
+    write_encoder(tmp_path / "home" / ENCODER)
+    for damage in ("another hash", "no vocabulary"):
+        compared = pipelines_module._rankers(contextual, 12, tmp_path / "home")
+        assert list(compared) == ["hyperqa_squad", "cosinet_squad", "trained"], damage
+        (tmp_path / "home" / ENCODER / "vocab.txt").unlink(missing_ok=True)
+    said = capsys.readouterr().err
+    assert "not compared" in said and "SHA-256" in said and "has no vocab.txt" in said
+
+
 @pytest.mark.parametrize(
     ("columns", "header"),
     [
