@@ -25,7 +25,7 @@ from answer_ranking.ranking.contextual_vocabulary import ContextualVocabulary
 from answer_ranking.ranking.disk import Disk
 from answer_ranking.ranking.explanation import Explanation
 from answer_ranking.ranking.numpy_hyperqa import NumpyHyperQA
-from answer_ranking.ranking.open_vocabulary import OpenVocabulary, by_whole_path
+from answer_ranking.ranking.open_vocabulary import OpenVocabulary, by_whole_path, find_moved
 
 if TYPE_CHECKING:
     import keras
@@ -118,7 +118,7 @@ class Ranker:
         self.vocabulary = vocabulary
         self.idf = idf
         self.name = name
-        self.vectors = tuple(vectors)
+        self.vectors = tuple(find_moved(source, embeddings_home) for source in vectors)
         self._tokens = {"lowercase": lowercase, "mask_numbers": mask_numbers}
         self._reads_pieces = self.entry is not None and self.entry.reads == "pieces"
         self.tokenizer = self._make_tokenizer()

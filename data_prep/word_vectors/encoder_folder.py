@@ -104,9 +104,11 @@ def find_encoder(source: str, embeddings_home: str | Path | None = None) -> Path
         return _fetch(published.repository, published.revision, published.package)
     on_hub = ON_HUB.fullmatch(source)
     if on_hub is None:
+        places = " or ".join(map(str, homes(embeddings_home, "QA_EMBEDDINGS_HOME", "embeddings")))
         raise UserError(
-            f"there is no encoder {source!r}: neither a folder, nor one of {', '.join(PUBLISHED)}, nor "
-            "OWNER/NAME@COMMIT of Hugging Face's hub."
+            f"there is no encoder {source!r}: neither a folder, nor the name of one in {places} (name the "
+            f"folder with QA_EMBEDDINGS_HOME), nor one of {', '.join(PUBLISHED)}, nor OWNER/NAME@COMMIT of "
+            "Hugging Face's hub."
         )
     return _fetch(on_hub["repository"], on_hub["revision"])
 

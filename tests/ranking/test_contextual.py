@@ -108,8 +108,21 @@ def test_another_encoder_is_refused_and_a_missing_one_named(built, write_encoder
     with pytest.raises(UserError, match="not that of the training"):
         Ranker.load(tmp_path / "model").rank(QUESTION, ANSWERS)
     shutil.rmtree(encoder)
-    with pytest.raises(UserError, match="encoder"):
+    with pytest.raises(UserError, match=r"there is no encoder .*QA_EMBEDDINGS_HOME"):
         Ranker.load(tmp_path / "model").rank(QUESTION, ANSWERS)
+
+
+def test_an_encoder_that_another_machine_has_elsewhere_is_found_by_its_name(built, tmp_path, monkeypatch):
+    build, encoder = built
+    ranker, home = build("hyperqa"), tmp_path / "home"
+    ranker.save(tmp_path / "model")
+    expected = ranker.rank(QUESTION, ANSWERS)
+    home.mkdir()
+    encoder.rename(home / encoder.name)
+    given = Ranker.load(tmp_path / "model", embeddings_home=home)
+    pd.testing.assert_frame_equal(given.rank(QUESTION, ANSWERS), expected)
+    monkeypatch.setenv("QA_EMBEDDINGS_HOME", str(home))
+    pd.testing.assert_frame_equal(Ranker.load(tmp_path / "model").rank(QUESTION, ANSWERS), expected)
 
 
 def test_every_token_has_its_share(trained):
