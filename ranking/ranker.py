@@ -276,8 +276,7 @@ class Ranker:
         if isinstance(self._scorer, NumpyHyperQA):
             found = explain(words, encoded, method, reason, self.score_encoded)
         else:
-            with self._scorer.lock:
-                model = self._scorer.grown(encoded, self._added(encoded))
+            with self._scorer.grown(encoded, self._added(encoded)) as model:
                 found = explain(words, encoded, method, reason, self.score_encoded, model)
         unknown = [*self.unknown_words(question), *self.open_vocabulary.unknown(answer, is_question=False)]
         return replace(found, unknown=frozenset(unknown))
