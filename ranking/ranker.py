@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -195,13 +196,16 @@ class Ranker:
         return isinstance(self.open_vocabulary, ContextualVocabulary)
 
     def keeping_vectors(self) -> "Ranker":
-        """Keep the vectors of an encoder's tokens in the user's cache from now on: no text is encoded twice.
+        """Give the ranker as one that keeps tokens' vectors in the user's cache: no text is encoded twice.
 
-        A ranker of word vectors has none to keep. Returns the ranker.
+        This one goes on without. A ranker of word vectors has none to keep.
         """
-        if isinstance(self.open_vocabulary, ContextualVocabulary):
-            self.open_vocabulary.kept = True
-        return self
+        if not isinstance(self.open_vocabulary, ContextualVocabulary):
+            return self
+        keeping = copy(self)
+        keeping.open_vocabulary = copy(self.open_vocabulary)
+        keeping.open_vocabulary.kept = True
+        return keeping
 
     @property
     def model(self) -> "keras.Model":

@@ -157,6 +157,13 @@ def test_what_is_measured_is_what_an_index_finds(faq, contextual, tmp_path):
             ranked = found.loc[found["question"] == question, "candidate"].tolist()
             assert measured.loc[question, "rr"] == _reciprocal_rank(ranked, right)
     assert trials.measure(Pipeline("nearest", model=ENCODER))["dev"]["ms"].gt(0).all()
+    # What the trials keep is no text of a later use of the ranker.
+    (vectors,) = (tmp_path / "cache").rglob("vectors.float16")
+    before = vectors.stat().st_size
+    expected = contextual.score([("What is new?", "The red fox.")])
+    assert vectors.stat().st_size == before
+    assert contextual.keeping_vectors().score([("What is new?", "The red fox.")]) == pytest.approx(expected)
+    assert vectors.stat().st_size > before
 
 
 def test_pipelines_of_an_encoder_are_compared_where_it_is(faq, contextual, monkeypatch, capsys):
