@@ -275,7 +275,8 @@ def by_whole_path(source: str, embeddings_home: str | Path | None = None) -> lis
     """
     if is_encoder(source, embeddings_home):
         named = source in PUBLISHED or ON_HUB.fullmatch(source) is not None
-        at_home = embeddings_home is not None and (Path(embeddings_home) / source).is_dir()
+        home = homes(embeddings_home, "QA_EMBEDDINGS_HOME", "embeddings")[0]
+        at_home = embeddings_home is not None and (home / source).is_dir()
         return [source if named and not at_home else str(find_encoder(source, embeddings_home).resolve())]
     file, hash_sign, member = source.partition("#")
     if Path(file).is_file() and source not in SOURCES and source not in SHORT_NAMES:

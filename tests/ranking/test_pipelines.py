@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,10 +11,11 @@ import pytest
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import Dataset, Vocabulary
 from answer_ranking.data_prep.dataset import OWN_TABLES
+from answer_ranking.data_prep.word_vectors.encoder_folder import PUBLISHED
 from answer_ranking.models import hyperqa
 from answer_ranking.ranking import AnswerIndex, Ranker
 from answer_ranking.ranking import pipelines as pipelines_module
-from answer_ranking.ranking.pipeline import ENCODER, Pipeline, read_pipeline
+from answer_ranking.ranking.pipeline import ENCODER, ON_ENCODER, POINTS, Pipeline, read_pipeline
 from answer_ranking.ranking.pipeline_trials import PipelineTrials, _reciprocal_rank
 from answer_ranking.ranking.pipelines import (
     _comparison,
@@ -224,11 +226,30 @@ def test_a_pipeline_is_read_again(tmp_path):
     assert pipeline.search_options(tmp_path) == "--rerank cosinet_squad --rerank-depth 30"
 
 
+def test_the_index_of_a_pipeline_finds_the_encoder_of_the_training(
+    write_encoder, tmp_path, monkeypatch, command
+):
+    home = tmp_path / "home"
+    write_encoder(home / ENCODER)
+    monkeypatch.setitem(PUBLISHED, ENCODER, replace(PUBLISHED[ENCODER], hashes={}))
+    pipeline = {"first_stage": "nearest", "search": ["answer"], "model": ENCODER}
+    result = {"pipeline": pipeline, "options": {"embeddings_home": str(home)}}
+    (tmp_path / "result.json").write_text(json.dumps(result))
+    (tmp_path / "faq.csv").write_text("answer\nAnn wrote it.\nAt noon.\n")
+    made = command("index", tmp_path / "faq.csv", "--pipeline", tmp_path, "--output", tmp_path / "index")
+    assert made.code == 0, made.text
+    found = command("search", tmp_path / "index", "Ann wrote it.")
+    assert found.code == 0 and "Ann wrote it." in found.out.splitlines()[0]
+    on_encoder = Pipeline(POINTS, model=ON_ENCODER, embeddings_home=str(home)).model_of(tmp_path)
+    assert on_encoder.open_vocabulary.embeddings_home == str(home)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         ("{}", "names no pipeline"),
         ("[]", "is damaged"),
+        ('{"pipeline": {"search": []}, "options": {"embeddings_home": 1}}', "is damaged"),
         ('{"pipeline": {"first_stage": "bm25", "search": ["answer"], "model": "/etc"}}', "no model"),
         ('{"pipeline": {"first_stage": "bm25"}, "confidence": {"bias": "x"}}', "is damaged"),
     ],
