@@ -28,7 +28,8 @@ class KerasScorer:
 
     def __init__(self, model: keras.Model, encodes_apart: bool):
         self.model, self.encodes_apart = model, encodes_apart
-        self.needs_features = "features" in [each.name for each in model.inputs]
+        inputs = [each.name for each in model.inputs]
+        self.needs_features, self.reads_lists = "features" in inputs, "answers" in inputs
         self.lock = threading.RLock()
         """Held by the thread that has what `grown` gives."""
         self._layer = word_layer(model)

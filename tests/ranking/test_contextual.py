@@ -12,6 +12,8 @@ from answer_ranking.data_prep import UserError, Vocabulary, load_dataset
 from answer_ranking.data_prep.word_vectors.contextual import ContextualEncoder
 from answer_ranking.engine import encode
 from answer_ranking.models.catalogue import CATALOGUE
+from answer_ranking.ranking import ranker as ranker_module
+from answer_ranking.ranking.contextual_vocabulary import ContextualVocabulary
 from answer_ranking.ranking.keras_scorer import KerasScorer
 from answer_ranking.training import score
 
@@ -145,6 +147,37 @@ def test_rankers_of_one_training_leave_its_vectors_alone(write_encoder, small_op
         found = [call.result() for call in calls]
     for number in range(0, len(found), 2):
         np.testing.assert_allclose(found[number], alone[number // 2 % 2], rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["hyperqa", "ap-cnn", "ca-list"])
+def test_few_tokens_are_held_at_a_time(built, kind, monkeypatch):
+    ranker, texts = built[0](kind), [f"{text} {letter}" for letter in "abcdef" for text in ANSWERS]
+    asked = [(question, text) for question in (QUESTION, "It?") for text in texts]
+    encodes, reads_lists = kind == "hyperqa", kind == "ca-list"
+
+    def use():
+        yield ranker.score(asked)
+        if encodes:
+            yield from (ranker.encode_document(texts), *ranker.encode_and_tell_known(texts))
+            yield ranker.encode_query(texts)
+
+    expected, held = list(use()), []
+    encode_texts = ContextualVocabulary.encode
+
+    def counted(*given):
+        held.append(encode_texts(*given))
+        return held[-1]
+
+    monkeypatch.setattr(ContextualVocabulary, "encode", counted)
+    monkeypatch.setattr(ranker_module, "_TOKENS_AT_ONCE", 100, raising=False)
+    for found, whole in zip(use(), expected, strict=True):
+        np.testing.assert_allclose(found, whole, rtol=1e-3, atol=1e-4)
+    # A model of lists sees all candidates of a question.
+    most = max(len(each.vectors) for each in held)
+    assert (most > 100) == reads_lists
+    if encodes:
+        with pytest.raises(UserError, match="text 18 is empty"):
+            ranker.encode_document([*texts[:17], " "])
 
 
 def test_every_token_has_its_share(trained):
