@@ -67,8 +67,8 @@ class Ranker:
             function of `models` built.
         vectors: the sources of the model's word vectors, as `load_word_vectors` takes them with its defaults.
         embeddings_home: folder of their files; None for QA_EMBEDDINGS_HOME and the user's cache.
-        encoder: SHA-256 of the weights of the encoder that `vectors` names, for a model of contextual words;
-            "" for others. The encoder is no part of the saved ranker.
+        encoder: SHA-256 of the weights of the encoder that `vectors` names, for a model of contextual words,
+            which is no part of the saved ranker, or for one that was trained from it; "" for others.
 
     Raises:
         ValueError: the model's word vectors are not those of the vocabulary, or `idf` does not fit.
@@ -121,6 +121,7 @@ class Ranker:
         self.vocabulary = vocabulary
         self.idf = idf
         self.name = name
+        self.encoder = encoder
         self.vectors = tuple(find_moved(source, embeddings_home) for source in vectors)
         self._tokens = {"lowercase": lowercase, "mask_numbers": mask_numbers}
         self._reads_pieces = self.entry is not None and self.entry.reads == "pieces"
@@ -304,8 +305,8 @@ class Ranker:
         if self.vectors:
             home = self.open_vocabulary.embeddings_home
             facts["vectors"] = [path for each in self.vectors for path in by_whole_path(each, home)]
-        if isinstance(self.open_vocabulary, ContextualVocabulary):
-            facts["encoder"] = self.open_vocabulary.sha256
+        if self.encoder:
+            facts["encoder"] = self.encoder
         if self.idf is not None:
             facts["idf"] = self.idf.tolist()
         content = json.dumps(facts, ensure_ascii=False).encode()
