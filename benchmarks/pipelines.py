@@ -169,7 +169,7 @@ def kept_and_refused(faq: Dataset, pipeline: Pipeline, trained: Path, folder: Pa
     model = pipeline.model_of(trained)
     ranker = Ranker.load(model) if isinstance(model, Path) else model
     if ranker is not None:
-        ranker.keeping_vectors()
+        ranker = ranker.keeping_vectors()
     index = AnswerIndex.build(ranker, indexed_answers(faq), folder, **pipeline.index_options())
     asked = {name: asked_questions(faq.splits[name]) for name in ("dev", "test")}
     least = measure_refusals(index, asked["dev"], asked["test"]).suggested

@@ -3,6 +3,9 @@
 from collections.abc import Iterable
 from itertools import islice
 
+from answer_ranking.data_prep.word_vectors.encoder_folder import PUBLISHED
+from answer_ranking.data_prep.word_vectors.files import SOURCES
+from answer_ranking.data_prep.word_vectors.load import SHORT_NAMES
 from answer_ranking.data_prep.words import words_of
 
 _FREQUENT = set(
@@ -12,7 +15,7 @@ _FREQUENT = set(
     )
 )
 _LEAST_SHARE, _FEWEST_WORDS, _MOST_TEXTS = 0.2, 40, 1_000
-_KNOW_ENGLISH = ("glove", "minilm")
+_KNOW_ENGLISH = {*SOURCES, *SHORT_NAMES, *PUBLISHED}
 NOT_ENGLISH = (
     "The texts do not look English, the language that these word vectors know. Compare letters instead "
     "(--first-stage ngrams), which needs no vectors, or train vectors on the table with --embeddings "
@@ -36,4 +39,4 @@ def looks_english(texts: Iterable[str]) -> bool:
 
 def know_english_alone(vectors: Iterable[str]) -> bool:
     """Say whether word vectors of these names know no other language; of own files nobody can tell."""
-    return any(str(name).startswith(_KNOW_ENGLISH) for name in vectors)
+    return any(str(name) in _KNOW_ENGLISH for name in vectors)

@@ -44,8 +44,8 @@ class ContextualVocabulary:
                 if encoder.sha256 != self.sha256:
                     raise UserError(
                         f"the encoder {self.source} is not that of the training: its weights have the "
-                        f"SHA-256 {encoder.sha256}, not {self.sha256}. Name the folder of the right one with "
-                        "QA_EMBEDDINGS_HOME, or train again."
+                        f"SHA-256 {encoder.sha256}, not {self.sha256}. Put the right one in its "
+                        "place, or train again."
                     )
                 self._encoder = encoder
             return self._encoder

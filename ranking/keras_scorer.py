@@ -1,6 +1,8 @@
 """Keras models that score for a ranker, as `NumpyHyperQA` does without Keras."""
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 
 import keras
@@ -26,9 +28,10 @@ class KerasScorer:
 
     def __init__(self, model: keras.Model, encodes_apart: bool):
         self.model, self.encodes_apart = model, encodes_apart
-        self.needs_features = "features" in [each.name for each in model.inputs]
+        inputs = [each.name for each in model.inputs]
+        self.needs_features, self.reads_lists = "features" in inputs, "answers" in inputs
         self.lock = threading.RLock()
-        """Held by a thread that uses what `grown` gives."""
+        """Held by the thread that has what `grown` gives."""
         self._layer = word_layer(model)
         self._growing = GrowingModel(model)
         self._encoder_of = lru_cache(maxsize=1)(text_encoder)
@@ -47,17 +50,23 @@ class KerasScorer:
         """Give the vectors of words by their numbers, float32 `(words, n)`."""
         return keras.ops.convert_to_numpy(self._layer.embeddings)[numbers]
 
-    def grown(self, texts: EncodedTexts, added: np.ndarray) -> keras.Model:
-        """Give the model with the vectors that come with texts, or with those `added` after its own."""
-        if texts.vectors is not None:
-            self._layer.table = TokenVectors(texts.vectors)
-            return self.model
-        return self._growing.with_words(added) if len(added) else self.model
+    @contextmanager
+    def grown(self, texts: EncodedTexts, added: np.ndarray) -> Iterator[keras.Model]:
+        """Give the model with the vectors that come with texts, or with those `added` after its own.
+
+        No other thread has it meanwhile. The layer of tokens may be that of a training, which has its own.
+        """
+        with self.lock:
+            if texts.vectors is not None:
+                with self._layer.reading(TokenVectors(texts.vectors)):
+                    yield self.model
+            else:
+                yield self._growing.with_words(added) if len(added) else self.model
 
     def encode(self, texts: EncodedTexts, added: np.ndarray) -> np.ndarray:
         """Compute the vectors of texts, float32 `(n_texts, d)`; see `NumpyHyperQA.encode`."""
-        with self.lock:
-            return self._encoder_of(self.grown(texts, added))(texts)
+        with self.grown(texts, added) as model:
+            return self._encoder_of(model)(texts)
 
     def score_points(self, questions: np.ndarray, answers: np.ndarray) -> np.ndarray:
         """Score vectors `(n, d)` of questions and answers."""
@@ -67,8 +76,8 @@ class KerasScorer:
         """Score every candidate of a split, float32 `(rows,)`."""
         from answer_ranking.training import score
 
-        with self.lock:
-            return score(self.grown(split.questions, added), split)
+        with self.grown(split.questions, added) as model:
+            return score(model, split)
 
 
 def make_scorer(model: keras.Model, entry: Entry | None) -> NumpyHyperQA | KerasScorer:

@@ -52,7 +52,7 @@ class NumpyHyperQA:
     distance: str
     pooling: str = "sum"
     is_frozen = encodes_apart = True
-    needs_features = False
+    needs_features = reads_lists = False
 
     @property
     def n_words(self) -> int:

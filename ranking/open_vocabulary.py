@@ -1,5 +1,6 @@
 """The words that a ranker knows: those of its training, and others that its word vectors' files have."""
 
+import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -10,6 +11,7 @@ import numpy as np
 from tqdm import tqdm
 
 from answer_ranking.base.errors import UserError
+from answer_ranking.base.files import homes
 from answer_ranking.data_prep import Vocabulary, load_word_vectors
 from answer_ranking.data_prep.encoded_split import EncodedTexts, offsets_of
 from answer_ranking.data_prep.tables import is_blank
@@ -273,7 +275,8 @@ def by_whole_path(source: str, embeddings_home: str | Path | None = None) -> lis
     """
     if is_encoder(source, embeddings_home):
         named = source in PUBLISHED or ON_HUB.fullmatch(source) is not None
-        at_home = embeddings_home is not None and (Path(embeddings_home) / source).is_dir()
+        home = homes(embeddings_home, "QA_EMBEDDINGS_HOME", "embeddings")[0]
+        at_home = embeddings_home is not None and (home / source).is_dir()
         return [source if named and not at_home else str(find_encoder(source, embeddings_home).resolve())]
     file, hash_sign, member = source.partition("#")
     if Path(file).is_file() and source not in SOURCES and source not in SHORT_NAMES:
@@ -284,6 +287,23 @@ def by_whole_path(source: str, embeddings_home: str | Path | None = None) -> lis
         return [_place(part, embeddings_home) for part in SHORT_NAMES.get(source, (source,))]
     except UserError:
         return [source]
+
+
+def find_moved(source: str, embeddings_home: str | Path | None = None) -> str:
+    """Name a source whose whole path another machine had by that of its name in the folder of word vectors.
+
+    A source that is where it was stays, and so does one that is not found. Whether it is the same one is for
+    the caller to see.
+    """
+    file, hash_sign, member = source.partition("#")
+    # os.path, since Path.exists raises where it may not look, and for a name that no file can have.
+    if not Path(file).is_absolute() or os.path.exists(file):  # noqa: PTH110
+        return source
+    for folder in homes(embeddings_home, "QA_EMBEDDINGS_HOME", "embeddings"):
+        place = folder / Path(file).name
+        if os.path.exists(place):  # noqa: PTH110
+            return f"{place}{hash_sign}{member}"
+    return source
 
 
 def _place(source: str, embeddings_home: str | Path) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import decode_text, read_content
-from answer_ranking.ranking.model_folder import preset_names
+from answer_ranking.ranking.model_folder import find_preset, preset_names
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.search.confidence import Confidence
 from answer_ranking.ranking.search.first_stages import entries_of, parts_of
@@ -33,6 +33,8 @@ class Pipeline:
     rerank: str = ""
     """Which model re-ranks: "trained", a preset, or "" for none."""
     rerank_depth: int = 0
+    embeddings_home: str | None = None
+    """The folder of word vectors that the training was given."""
 
     def index_options(self) -> dict[str, Any]:
         """Give the arguments of `AnswerIndex.build` that this pipeline needs."""
@@ -44,8 +46,11 @@ class Pipeline:
 
     def model_of(self, folder: Path) -> Ranker | Path | None:
         """Give the model of the points, `folder` being that of the training."""
+        # Rankers, whose index names the encoder's folder, where one was given.
         if self.model == ENCODER:
-            return Ranker.of_encoder(ENCODER)
+            return Ranker.of_encoder(ENCODER, self.embeddings_home)
+        if self.model == ON_ENCODER:
+            return Ranker.load(find_preset(ON_ENCODER), self.embeddings_home)
         return _model(self.model, folder) if self.model else None
 
     def search_options(self, folder: Path) -> str:
@@ -88,7 +93,10 @@ def read_pipeline(folder: Path) -> tuple[Pipeline, Confidence | None]:
         facts = result.get("pipeline")
         if facts is None:
             raise UserError(f"{path} names no pipeline: the table of that training was not an FAQ.")
-        pipeline = Pipeline(**{**facts, "search": tuple(facts["search"])})
+        home = result.get("options", {}).get("embeddings_home")
+        if not isinstance(home, str | None):
+            raise TypeError(f"embeddings_home is {home!r:.40}")
+        pipeline = Pipeline(**{**facts, "search": tuple(facts["search"]), "embeddings_home": home})
         entries_of(parts_of(pipeline.first_stage))
         for name in (pipeline.model, pipeline.rerank):
             if name not in ("", TRAINED, ENCODER, *preset_names()):

@@ -47,7 +47,7 @@ class PipelineTrials:
         rankers: Mapping[str, Ranker],
         folder: Path,
     ):
-        self._answers, self._asked, self._rankers, self._folder = answers, asked, rankers, folder
+        self._answers, self._asked, self._rankers, self._folder = answers, asked, dict(rankers), folder
         self._indexes: dict[_Place, AnswerIndex] = {}
         self._searched: dict[tuple[str, _Place, str], tuple[_Found, float]] = {}
         self._encoding_ms: dict[str, float] = {}
@@ -141,7 +141,7 @@ class PipelineTrials:
         start = time.perf_counter()
         ranker.encode_query(some)
         self._encoding_ms[name] = 1000 * (time.perf_counter() - start) / len(some)
-        ranker.keeping_vectors()
+        ranker = self._rankers[name] = ranker.keeping_vectors()
         for asked in self._asked.values():  # So that no search that is timed encodes them.
             ranker.encode_query(list(asked))
 

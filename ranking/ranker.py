@@ -2,7 +2,8 @@
 
 import json
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,7 @@ from answer_ranking.ranking.contextual_vocabulary import ContextualVocabulary
 from answer_ranking.ranking.disk import Disk
 from answer_ranking.ranking.explanation import Explanation
 from answer_ranking.ranking.numpy_hyperqa import NumpyHyperQA
-from answer_ranking.ranking.open_vocabulary import OpenVocabulary, by_whole_path
+from answer_ranking.ranking.open_vocabulary import OpenVocabulary, by_whole_path, check_text, find_moved
 
 if TYPE_CHECKING:
     import keras
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 _COLUMNS = ["question_id", "question", "rank", "score", "candidate_id", "candidate"]
 _TEXTS_AT_ONCE = 8192
+_TOKENS_AT_ONCE = 1_000_000
+"""Of an encoder's tokens, whose vectors are many times larger than the texts: 0.8 GB of 384 numbers."""
 _PAIRS_AT_ONCE = 2048
 
 
@@ -64,8 +67,8 @@ class Ranker:
             function of `models` built.
         vectors: the sources of the model's word vectors, as `load_word_vectors` takes them with its defaults.
         embeddings_home: folder of their files; None for QA_EMBEDDINGS_HOME and the user's cache.
-        encoder: SHA-256 of the weights of the encoder that `vectors` names, for a model of contextual words;
-            "" for others. The encoder is no part of the saved ranker.
+        encoder: SHA-256 of the weights of the encoder that `vectors` names, for a model of contextual words,
+            which is no part of the saved ranker, or for one that was trained from it; "" for others.
 
     Raises:
         ValueError: the model's word vectors are not those of the vocabulary, or `idf` does not fit.
@@ -118,7 +121,8 @@ class Ranker:
         self.vocabulary = vocabulary
         self.idf = idf
         self.name = name
-        self.vectors = tuple(vectors)
+        self.encoder = encoder
+        self.vectors = tuple(find_moved(source, embeddings_home) for source in vectors)
         self._tokens = {"lowercase": lowercase, "mask_numbers": mask_numbers}
         self._reads_pieces = self.entry is not None and self.entry.reads == "pieces"
         self.tokenizer = self._make_tokenizer()
@@ -195,13 +199,16 @@ class Ranker:
         return isinstance(self.open_vocabulary, ContextualVocabulary)
 
     def keeping_vectors(self) -> "Ranker":
-        """Keep the vectors of an encoder's tokens in the user's cache from now on: no text is encoded twice.
+        """Give the ranker as one that keeps tokens' vectors in the user's cache: no text is encoded twice.
 
-        A ranker of word vectors has none to keep. Returns the ranker.
+        This one goes on without. A ranker of word vectors has none to keep.
         """
-        if isinstance(self.open_vocabulary, ContextualVocabulary):
-            self.open_vocabulary.kept = True
-        return self
+        if not isinstance(self.open_vocabulary, ContextualVocabulary):
+            return self
+        keeping = copy(self)
+        keeping.open_vocabulary = copy(self.open_vocabulary)
+        keeping.open_vocabulary.kept = True
+        return keeping
 
     @property
     def model(self) -> "keras.Model":
@@ -276,8 +283,7 @@ class Ranker:
         if isinstance(self._scorer, NumpyHyperQA):
             found = explain(words, encoded, method, reason, self.score_encoded)
         else:
-            with self._scorer.lock:
-                model = self._scorer.grown(encoded, self._added(encoded))
+            with self._scorer.grown(encoded, self._added(encoded)) as model:
                 found = explain(words, encoded, method, reason, self.score_encoded, model)
         unknown = [*self.unknown_words(question), *self.open_vocabulary.unknown(answer, is_question=False)]
         return replace(found, unknown=frozenset(unknown))
@@ -299,8 +305,8 @@ class Ranker:
         if self.vectors:
             home = self.open_vocabulary.embeddings_home
             facts["vectors"] = [path for each in self.vectors for path in by_whole_path(each, home)]
-        if isinstance(self.open_vocabulary, ContextualVocabulary):
-            facts["encoder"] = self.open_vocabulary.sha256
+        if self.encoder:
+            facts["encoder"] = self.encoder
         if self.idf is not None:
             facts["idf"] = self.idf.tolist()
         content = json.dumps(facts, ensure_ascii=False).encode()
@@ -358,31 +364,39 @@ class Ranker:
         model is another, or names an empty text. Both sides share their weights: beside `encode_document`,
         misspelt words are read as those for which they are meant.
         """
-        return self._points_of(self._numbered(texts, are_questions=True))
+        return self._encode(texts, are_questions=True)
 
     def encode_document(self, texts: Sequence[str]) -> np.ndarray:
         """Encode answers, float32 `(n, d)`; see `encode_query`. For the scores of points: `score_points`."""
-        if not isinstance(self.open_vocabulary, ContextualVocabulary):
-            return self._points_of(self._numbered(texts))
-        # The vectors of all tokens are many times larger than the texts' points.
-        parts = [
-            texts[start : start + _TEXTS_AT_ONCE] for start in range(0, max(1, len(texts)), _TEXTS_AT_ONCE)
-        ]
-        return np.concatenate([self._points_of(self._numbered(part)) for part in parts])
+        return self._encode(texts)
 
     def encode_and_tell_known(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Encode questions as `encode_query`, and say which have a word that the ranker knows, bool `(n,)`.
 
         The points of texts without one are all alike: what is near to them says nothing.
         """
-        encoded = self._numbered(texts, are_questions=True)
-        return self._points_of(encoded), self.open_vocabulary.knows(encoded)
+        points, known = [], []
+        for encoded in self._numbered(texts, are_questions=True):
+            points.append(self._points_of(encoded))
+            known.append(self.open_vocabulary.knows(encoded))
+        return np.concatenate(points), np.concatenate(known)
 
-    def _numbered(self, texts: Sequence[str], are_questions: bool = False) -> EncodedTexts:
+    def _encode(self, texts: Sequence[str], are_questions: bool = False) -> np.ndarray:
+        parts = [self._points_of(encoded) for encoded in self._numbered(texts, are_questions)]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _numbered(self, texts: Sequence[str], are_questions: bool = False) -> Iterator[EncodedTexts]:
+        """Number texts; those of an encoder in parts, since the vectors of their tokens come with them."""
         self.check_encodes_apart()
         if isinstance(texts, str):
             raise UserError(f"texts are given as a list. Write [{texts!r:.40}].")
-        return self.open_vocabulary.encode(texts, len(texts) if are_questions else 0)
+        parts = [slice(None)]
+        if self.is_contextual and len(texts):
+            for number, text in enumerate(texts, start=1):
+                check_text(number, text)
+            parts = list(_parts(_most_tokens(texts)))
+        for part in parts:
+            yield self.open_vocabulary.encode(texts[part], len(texts[part]) if are_questions else 0)
 
     def _points_of(self, encoded: EncodedTexts) -> np.ndarray:
         points = np.empty((0, 0), np.float32)
@@ -449,15 +463,16 @@ class Ranker:
     def _scores(self, table: pd.DataFrame) -> np.ndarray:
         if not isinstance(self.open_vocabulary, ContextualVocabulary):
             return self.score_encoded(self._split(table))
-        # Some questions at a time: the vectors of all tokens are many times larger than the table.
-        numbers = pd.factorize(table["question_id"].to_numpy(object))[0]
-        counts = np.bincount(numbers)
-        ends = np.cumsum(counts)
-        parts = []
-        for chunk in chunks(len(counts), _TEXTS_AT_ONCE, lambda chunk: np.cumsum(counts[chunk])):
-            rows = slice(ends[chunk.start] - counts[chunk.start], ends[chunk.stop - 1])
-            parts.append(self.score_encoded(self._split(table.iloc[rows])))
-        return np.concatenate(parts)
+        # A model of lists sees all candidates of a question at once.
+        ids = pd.factorize(table["question_id"].to_numpy(object))[0]
+        together = ids if self._scorer.reads_lists else np.arange(len(table))
+        tokens = _most_tokens(table["question"]) + _most_tokens(table["candidate"])
+        ends = np.append(0, np.cumsum(np.bincount(together)))
+        scores = []
+        for part in _parts(np.bincount(together, tokens)):
+            rows = slice(ends[part.start], ends[part.stop])
+            scores.append(self.score_encoded(self._split(table.iloc[rows])))
+        return np.concatenate(scores)
 
     def _split(self, table: pd.DataFrame) -> EncodedSplit:
         def encode(questions: list[str], candidates: list[str]) -> list[EncodedTexts]:
@@ -470,6 +485,15 @@ class Ranker:
     def _added(self, texts: EncodedTexts) -> np.ndarray:
         """Give the vectors of words that the model does not have: those of the texts, or all found so far."""
         return self.open_vocabulary.added if texts.vectors is None else texts.vectors
+
+
+def _most_tokens(texts: Iterable[str]) -> np.ndarray:
+    """Say how many tokens texts have at most: one for each character, [CLS] and [SEP]."""
+    return np.array([len(text) + 2 for text in texts])
+
+
+def _parts(tokens: np.ndarray) -> Iterator[slice]:
+    return chunks(len(tokens), _TOKENS_AT_ONCE, lambda part: np.cumsum(tokens[part]))
 
 
 def _check_idf(idf: np.ndarray | None, n_words: int) -> None:

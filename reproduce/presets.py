@@ -165,7 +165,7 @@ def quality(config: Config, run: Run, data: TrainingData) -> float:
 def found_on_dev(run: Run, data: TrainingData) -> float:
     """Measure MRR@10 of a run's best model among all answers of dev."""
     task = make_task(data.dataset, {"dev": SEARCHED})
-    index = indexed(small_ranker(run, data), task, "dev", run.folder)
+    index = indexed(small_ranker(run, data), task, "dev", run.folder / f"seed-{run.best}")
     ranking = index.search(task.questions["dev"], 10, "nearest")
     return float(measure_ranking(ranking, task.correct["dev"])["mrr@10"].mean())
 
@@ -179,7 +179,9 @@ def trials(runs: Sequence[Run], found: Callable[[Run], dict[str, float]]) -> lis
         own = {name: run.experiment.configuration[name] for name in varied}
         for seed, result in run.results.items():
             epoch = 1 + int(pd.DataFrame(result.history)["dev_map"].argmax())
-            every.append({**own, "seed": seed, "epoch": epoch, "dev_map": result.dev_map, **found(run)})
+            every.append({**own, "seed": seed, "epoch": epoch, "dev_map": result.dev_map})
+            if seed == run.best:
+                every[-1] |= found(run)
     return every
 
 

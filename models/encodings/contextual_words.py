@@ -1,5 +1,8 @@
 """The words of a model whose vectors are computed text by text, outside of it."""
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import keras
@@ -40,7 +43,18 @@ class ContextualWords(keras.layers.Layer):
         super().__init__(name=name, trainable=trainable, **arguments)
         self.output_dim = output_dim
         self.table: Vectors | None = None
+        self._turns = threading.RLock()
         self.built = True
+
+    @contextmanager
+    def reading(self, table: Vectors) -> Iterator[None]:
+        """Read another table meanwhile; threads take turns, whatever models share the layer."""
+        with self._turns:
+            before, self.table = self.table, table
+            try:
+                yield
+            finally:
+                self.table = before
 
     def call(self, words: tf.Tensor) -> tf.Tensor:
         return tf.cast(self.look_up(words), self.compute_dtype)

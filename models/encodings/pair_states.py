@@ -9,13 +9,12 @@ import tensorflow as tf
 
 from answer_ranking.data_prep.vocabulary import Vocabulary
 from answer_ranking.data_prep.word_vectors.bert_states import BertStates
-from answer_ranking.data_prep.word_vectors.encoder_folder import BertConfig
+from answer_ranking.data_prep.word_vectors.encoder_folder import MOST_LAYERS, BertConfig
 from answer_ranking.layers import MaskedMean
 from answer_ranking.layers.common import check_option
 
 POOLINGS = ("cls", "mean")
 _SPECIAL = 3  # pieces of a pair that are no text's: [CLS], [SEP] and [SEP]
-_MOST_LAYERS = 100
 
 
 @keras.saving.register_keras_serializable("answer_ranking")
@@ -61,10 +60,10 @@ class PairStates(keras.layers.Layer):
     def _check(self) -> None:
         check_option("pooling", self.pooling, POOLINGS)
         config = self.config
-        if config.token_types < 2 or config.layers > _MOST_LAYERS:
+        if config.token_types < 2 or config.layers > MOST_LAYERS:
             raise ValueError(
                 "A pair needs an encoder of two token types and at most "
-                f"{_MOST_LAYERS} layers. Received: {config.token_types} and {config.layers}"
+                f"{MOST_LAYERS} layers. Received: {config.token_types} and {config.layers}"
             )
         if not _SPECIAL < self.most_pieces <= config.positions:
             raise ValueError(

@@ -179,7 +179,7 @@ class Engine:
         """Give a ranker: "model" or "reranker"; the first by default."""
         rankers = self.rankers
         if not rankers:
-            raise UserError("the index has no model: it finds answers by BM25 alone.")
+            raise UserError("the index has no model: words and letters alone are compared.")
         name = name or next(iter(rankers))
         if name not in rankers:
             raise UserError(f"ranker must be one of {', '.join(rankers)}. Received: {name!r:.40}")

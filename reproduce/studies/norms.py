@@ -27,6 +27,7 @@ from answer_ranking.base.files import check_writable
 from answer_ranking.base.ranges import check_range
 from answer_ranking.data_prep.dataset import find_description
 from answer_ranking.data_prep.encoded_split import count_words
+from answer_ranking.data_prep.word_vectors.contextual import encoder_among
 from answer_ranking.engine import Seed, StudyRecord
 from answer_ranking.evaluation.figures import BLUE, ORANGE, new_figure, norm_histogram, save_figure
 from answer_ranking.evaluation.norm_comparison import NormComparison, compare_norms
@@ -92,6 +93,8 @@ def analyse(experiment: Experiment) -> dict[str, Any]:
     folders = [options.output, figures_folder(options.results)] if path else [options.output]
     for folder in folders:
         check_writable(folder)
+    if encoder := encoder_among(experiment.data.embeddings, experiment.data.embeddings_home):
+        raise UserError(f"{encoder} gives a word no vector of its own, so no norm: name other --embeddings.")
     data = experiment.data.load()
     model, _ = train(experiment, data, Seed(options.seed))
     split = data.splits[options.split]

@@ -37,7 +37,8 @@ from answer_ranking.base.files import locked_folder
 from answer_ranking.base.ranges import check_range
 from answer_ranking.data_prep import load_dataset
 from answer_ranking.data_prep.dataset import find_description
-from answer_ranking.data_prep.word_vectors.encoder_folder import is_encoder
+from answer_ranking.data_prep.word_vectors.contextual import ContextualEncoder
+from answer_ranking.data_prep.word_vectors.encoder_folder import encoder_name, is_encoder
 from answer_ranking.engine import Seed, Study, StudyRecord, TrainingData
 from answer_ranking.engine.study import Condition
 from answer_ranking.engine.training_run import key_of, training_key
@@ -310,7 +311,19 @@ class Retrieval:
         """Name what a system's numbers depend on: its training, or the files of a ranker that is ready."""
         if (experiment := (self.apart | self.together).get(name)) is not None:
             return training_key(experiment.configuration, self._data)
-        return key_of(name, "" if is_encoder(name) else sha256_of_model(find_model(name)))
+        files = ContextualEncoder(name).key if is_encoder(name) else sha256_of_model(find_model(name))
+        return key_of(name, files)
+
+    def encoders(self) -> dict[str, str]:
+        """Name the encoders that rankers read or were trained from, with the SHA-256 of their weights."""
+        found = {}
+        if self._training_data is not None and self._training_data.word_vectors.encoder:
+            found[self._data.word_vectors.name] = self._data.word_vectors.encoder
+        for name in (*self._ready, *self._rerank):
+            ranker = _ready_ranker(name)
+            if ranker.encoder:
+                found[encoder_name(ranker.vectors[0])] = ranker.encoder
+        return found
 
     def _measure(self, condition: Condition, seed: Seed) -> dict[str, Any]:
         row: dict[str, Any] = {}
@@ -341,7 +354,7 @@ class Retrieval:
     def _ranker(self, condition: Condition, number: int) -> Ranker:
         """Load the model of a seed, trained before or now, or a ranker that is ready."""
         if (name := condition["model"]) in (*self._ready, *self._rerank):
-            return Ranker.of_encoder(name) if is_encoder(name) else Ranker.load(name)
+            return _ready_ranker(name)
         place = self._study.place(condition, number)
         if not (place / "model" / "vocabulary.json").exists():  # which is written last
             experiment = (self.apart | self.together)[condition["model"]]
@@ -368,6 +381,10 @@ class Retrieval:
         return partial(index.search, k=10, first_stage=condition["stage"])
 
 
+def _ready_ranker(name: str) -> Ranker:
+    return Ranker.of_encoder(name) if is_encoder(name) else Ranker.load(name)
+
+
 def main(config: Config) -> None:
     """Train, search, re-rank, measure, and write the record."""
     record = StudyRecord(config.record_file, {"dataset": config.dataset}, {"seeds": config.seeds})
@@ -379,6 +396,7 @@ def main(config: Config) -> None:
     retrieval = Retrieval(config, task, data, folder)
     conditions = retrieval.conditions()
     print(results_table(conditions))
+    encoders = retrieval.encoders()
     configuration: dict[str, Any] = {"wrong_answers": config.wrong_answers}
     if config.ready:
         configuration |= {"ready": without_paths(config.ready), "rerank": without_paths(config.rerank)}
@@ -389,7 +407,8 @@ def main(config: Config) -> None:
             "title": task.dataset.description.title,
             "dataset": task.dataset.description.name,
             "variant": task.dataset.variant,
-            "embeddings": data.word_vectors.name if data else "",
+            "embeddings": data.word_vectors.name if data else ", ".join(encoders),
+            "encoders": encoders,
             "data": data.data_hash if data else content_hash(task.answers["test"]),
             "command": clean_command(),
             "seeds": config.seeds,

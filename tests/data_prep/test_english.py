@@ -38,3 +38,10 @@ def test_an_index_of_another_language_says_so(tmp_path, capsys):
 
 def test_vectors_that_were_trained_on_the_table_know_its_language():
     assert know_english_alone(["glove-6b-50d"]) and not know_english_alone(["task-skipgram-100d"])
+
+
+def test_a_file_of_ones_own_may_know_any_language():
+    for name in ("minilm", "glove+spacy-450d", "googlenews-300d"):
+        assert know_english_alone([name])
+    for name in ("glove-deutsch.txt", "minilm-multilingual"):
+        assert not know_english_alone([name])

@@ -1,5 +1,6 @@
 """An encoder that is trained goes the way of all models: data, epochs chosen on dev, a ranker on the disk."""
 
+import hashlib
 from dataclasses import replace
 
 import numpy as np
@@ -87,8 +88,11 @@ def test_a_ranker_of_it_needs_no_encoder_any_more(write_encoder, tmp_path):
     entry = CATALOGUE["cross-encoder-list"]
     model = entry.build(data.word_vectors.matrix, entry.options(most_pieces=12))
     Ranker.of_training(model, entry.name, data, "letters").save(tmp_path / "model")
-    (source / "model.safetensors").unlink()
+    weights = source / "model.safetensors"
+    sha256 = hashlib.sha256(weights.read_bytes()).hexdigest()
+    weights.unlink()
     ranker = Ranker.load(tmp_path / "model")
+    assert ranker.encoder == sha256
     assert Ranker(model, data.vocabulary).kind == entry.name
     expected = score(model, data.dev)
     pairs = [(row.question, row.candidate) for row in questions("ij").itertuples()]

@@ -1,13 +1,13 @@
 """A BERT over question and answer together; the reference is in NumPy and float64."""
 
 import zipfile
+from dataclasses import replace
 
 import keras
 import numpy as np
 import pytest
 from bert_numpy import reference_score
 
-from answer_ranking.data_prep.word_vectors.encoder_folder import read_encoder
 from answer_ranking.models.networks.cross_encoder import cross_encoder
 
 
@@ -91,16 +91,16 @@ def test_a_model_saved_before_there_was_a_choice_has_the_state_of_cls(encoder, t
 
 
 @pytest.mark.parametrize(
-    ("config", "options", "message"),
+    ("sizes", "options", "message"),
     [
         ({}, {"most_pieces": 13}, "most_pieces"),
         ({}, {"most_pieces": 3}, "most_pieces"),
         ({}, {"objective": "pairwise"}, "objective"),
         ({}, {"pooling": "max"}, "pooling"),
-        ({"num_hidden_layers": 101}, {}, "layers"),
+        ({"layers": 101}, {}, "layers"),
     ],
 )
-def test_what_an_encoder_cannot_read_is_refused(write_encoder, tmp_path, config, options, message):
-    files = read_encoder(write_encoder(tmp_path, **config))
+def test_what_an_encoder_cannot_read_is_refused(encoder, sizes, options, message):
+    files = replace(encoder, config=replace(encoder.config, **sizes))
     with pytest.raises(ValueError, match=message):
         cross_encoder(files, **{"most_pieces": 12, **options})

@@ -1,16 +1,21 @@
 """Rankers of contextual words: trained on a table, saved without the encoder, and used on new texts."""
 
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from answer_ranking import AnswerIndex, Ranker, train_ranker
-from answer_ranking.data_prep import UserError, Vocabulary
+from answer_ranking.data_prep import UserError, Vocabulary, load_dataset
 from answer_ranking.data_prep.word_vectors.contextual import ContextualEncoder
+from answer_ranking.engine import encode
 from answer_ranking.models.catalogue import CATALOGUE
+from answer_ranking.ranking import ranker as ranker_module
+from answer_ranking.ranking.contextual_vocabulary import ContextualVocabulary
 from answer_ranking.ranking.keras_scorer import KerasScorer
+from answer_ranking.training import score
 
 QUESTION = "Who wrote a new book?"
 ANSWERS = ["Ann wrote the book.", "The train rained at noon.", "It rained."]
@@ -77,8 +82,8 @@ def test_numpy_scores_as_keras(built):
     ranker = built[0]("hyperqa")
     encoded = ranker.open_vocabulary.encode([QUESTION, *ANSWERS])
     question = np.repeat(encoded.padded([0]), len(ANSWERS), axis=0)
-    model = KerasScorer(ranker.model, True).grown(encoded, encoded.vectors)
-    by_keras = model([question, encoded.padded([1, 2, 3])]).numpy()
+    with KerasScorer(ranker.model, True).grown(encoded, encoded.vectors) as model:
+        by_keras = model([question, encoded.padded([1, 2, 3])]).numpy()
     by_numpy = ranker.score([(QUESTION, text) for text in ANSWERS])
     np.testing.assert_allclose(by_numpy, by_keras, rtol=1e-3, atol=1e-3)
 
@@ -108,8 +113,71 @@ def test_another_encoder_is_refused_and_a_missing_one_named(built, write_encoder
     with pytest.raises(UserError, match="not that of the training"):
         Ranker.load(tmp_path / "model").rank(QUESTION, ANSWERS)
     shutil.rmtree(encoder)
-    with pytest.raises(UserError, match="encoder"):
+    with pytest.raises(UserError, match=r"there is no encoder .*QA_EMBEDDINGS_HOME"):
         Ranker.load(tmp_path / "model").rank(QUESTION, ANSWERS)
+
+
+def test_an_encoder_that_another_machine_has_elsewhere_is_found_by_its_name(built, tmp_path, monkeypatch):
+    build, encoder = built
+    ranker, home = build("hyperqa"), tmp_path / "home"
+    ranker.save(tmp_path / "model")
+    expected = ranker.rank(QUESTION, ANSWERS)
+    home.mkdir()
+    encoder.rename(home / encoder.name)
+    given = Ranker.load(tmp_path / "model", embeddings_home=home)
+    pd.testing.assert_frame_equal(given.rank(QUESTION, ANSWERS), expected)
+    monkeypatch.setenv("QA_EMBEDDINGS_HOME", str(home))
+    pd.testing.assert_frame_equal(Ranker.load(tmp_path / "model").rank(QUESTION, ANSWERS), expected)
+
+
+def test_rankers_of_one_training_leave_its_vectors_alone(write_encoder, small_options, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    data = encode(load_dataset("sample"), [str(write_encoder(tmp_path / "encoder"))])
+    entry = CATALOGUE["ap-cnn"]
+    models = [entry.build(data.word_embedding, small_options(entry)) for _ in range(2)]
+    expected = [score(model, data.test) for model in models]
+    rankers = [Ranker.of_training(model, "ap-cnn", data, "sample") for model in models]
+    alone = [ranker.score([(QUESTION, text) for text in ANSWERS]) for ranker in rankers]
+    for model, before in zip(models, expected, strict=True):
+        np.testing.assert_array_equal(score(model, data.test), before)
+    # Both at once, texts of two lengths.
+    with ThreadPoolExecutor(4) as pool:
+        asked = [(QUESTION, text) for text in ANSWERS], [("It?", "noon")] * 3
+        calls = [pool.submit(ranker.score, pairs) for _ in range(20) for ranker in rankers for pairs in asked]
+        found = [call.result() for call in calls]
+    for number in range(0, len(found), 2):
+        np.testing.assert_allclose(found[number], alone[number // 2 % 2], rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["hyperqa", "ap-cnn", "ca-list"])
+def test_few_tokens_are_held_at_a_time(built, kind, monkeypatch):
+    ranker, texts = built[0](kind), [f"{text} {letter}" for letter in "abcdef" for text in ANSWERS]
+    asked = [(question, text) for question in (QUESTION, "It?") for text in texts]
+    encodes, reads_lists = kind == "hyperqa", kind == "ca-list"
+
+    def use():
+        yield ranker.score(asked)
+        if encodes:
+            yield from (ranker.encode_document(texts), *ranker.encode_and_tell_known(texts))
+            yield ranker.encode_query(texts)
+
+    expected, held = list(use()), []
+    encode_texts = ContextualVocabulary.encode
+
+    def counted(*given):
+        held.append(encode_texts(*given))
+        return held[-1]
+
+    monkeypatch.setattr(ContextualVocabulary, "encode", counted)
+    monkeypatch.setattr(ranker_module, "_TOKENS_AT_ONCE", 100, raising=False)
+    for found, whole in zip(use(), expected, strict=True):
+        np.testing.assert_allclose(found, whole, rtol=1e-3, atol=1e-4)
+    # A model of lists sees all candidates of a question.
+    most = max(len(each.vectors) for each in held)
+    assert (most > 100) == reads_lists
+    if encodes:
+        with pytest.raises(UserError, match="text 18 is empty"):
+            ranker.encode_document([*texts[:17], " "])
 
 
 def test_every_token_has_its_share(trained):

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,10 +11,11 @@ import pytest
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import Dataset, Vocabulary
 from answer_ranking.data_prep.dataset import OWN_TABLES
+from answer_ranking.data_prep.word_vectors.encoder_folder import PUBLISHED
 from answer_ranking.models import hyperqa
 from answer_ranking.ranking import AnswerIndex, Ranker
 from answer_ranking.ranking import pipelines as pipelines_module
-from answer_ranking.ranking.pipeline import ENCODER, Pipeline, read_pipeline
+from answer_ranking.ranking.pipeline import ENCODER, ON_ENCODER, POINTS, Pipeline, read_pipeline
 from answer_ranking.ranking.pipeline_trials import PipelineTrials, _reciprocal_rank
 from answer_ranking.ranking.pipelines import (
     _comparison,
@@ -157,6 +159,13 @@ def test_what_is_measured_is_what_an_index_finds(faq, contextual, tmp_path):
             ranked = found.loc[found["question"] == question, "candidate"].tolist()
             assert measured.loc[question, "rr"] == _reciprocal_rank(ranked, right)
     assert trials.measure(Pipeline("nearest", model=ENCODER))["dev"]["ms"].gt(0).all()
+    # What the trials keep is no text of a later use of the ranker.
+    (vectors,) = (tmp_path / "cache").rglob("vectors.float16")
+    before = vectors.stat().st_size
+    expected = contextual.score([("What is new?", "The red fox.")])
+    assert vectors.stat().st_size == before
+    assert contextual.keeping_vectors().score([("What is new?", "The red fox.")]) == pytest.approx(expected)
+    assert vectors.stat().st_size > before
 
 
 def test_pipelines_of_an_encoder_are_compared_where_it_is(faq, contextual, monkeypatch, capsys):
@@ -166,6 +175,18 @@ def test_pipelines_of_an_encoder_are_compared_where_it_is(faq, contextual, monke
     assert list(compared) == ["hyperqa_squad", "cosinet_squad", "minilm", "hyperqa_minilm", "trained"]
     assert "minilm" not in pipelines_module._rankers(contextual, 20_001, None)
     assert "more than 20,000 answers" in capsys.readouterr().err
+
+
+def test_an_encoder_that_nobody_named_and_that_is_damaged_ends_no_training(
+    faq, contextual, write_encoder, tmp_path, capsys
+):
+    write_encoder(tmp_path / "home" / ENCODER)
+    for damage in ("another hash", "no vocabulary"):
+        compared = pipelines_module._rankers(contextual, 12, tmp_path / "home")
+        assert list(compared) == ["hyperqa_squad", "cosinet_squad", "trained"], damage
+        (tmp_path / "home" / ENCODER / "vocab.txt").unlink(missing_ok=True)
+    said = capsys.readouterr().err
+    assert "not compared" in said and "SHA-256" in said and "has no vocab.txt" in said
 
 
 @pytest.mark.parametrize(
@@ -205,11 +226,30 @@ def test_a_pipeline_is_read_again(tmp_path):
     assert pipeline.search_options(tmp_path) == "--rerank cosinet_squad --rerank-depth 30"
 
 
+def test_the_index_of_a_pipeline_finds_the_encoder_of_the_training(
+    write_encoder, tmp_path, monkeypatch, command
+):
+    home = tmp_path / "home"
+    write_encoder(home / ENCODER)
+    monkeypatch.setitem(PUBLISHED, ENCODER, replace(PUBLISHED[ENCODER], hashes={}))
+    pipeline = {"first_stage": "nearest", "search": ["answer"], "model": ENCODER}
+    result = {"pipeline": pipeline, "options": {"embeddings_home": str(home)}}
+    (tmp_path / "result.json").write_text(json.dumps(result))
+    (tmp_path / "faq.csv").write_text("answer\nAnn wrote it.\nAt noon.\n")
+    made = command("index", tmp_path / "faq.csv", "--pipeline", tmp_path, "--output", tmp_path / "index")
+    assert made.code == 0, made.text
+    found = command("search", tmp_path / "index", "Ann wrote it.")
+    assert found.code == 0 and "Ann wrote it." in found.out.splitlines()[0]
+    on_encoder = Pipeline(POINTS, model=ON_ENCODER, embeddings_home=str(home)).model_of(tmp_path)
+    assert on_encoder.open_vocabulary.embeddings_home == str(home)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         ("{}", "names no pipeline"),
         ("[]", "is damaged"),
+        ('{"pipeline": {"search": []}, "options": {"embeddings_home": 1}}', "is damaged"),
         ('{"pipeline": {"first_stage": "bm25", "search": ["answer"], "model": "/etc"}}', "no model"),
         ('{"pipeline": {"first_stage": "bm25"}, "confidence": {"bias": "x"}}', "is damaged"),
     ],

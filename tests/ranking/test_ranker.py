@@ -246,6 +246,11 @@ def test_a_file_of_word_vectors_is_found_from_any_folder(tmp_path, monkeypatch, 
     assert ranker.unknown_words("radium xyzzy who") == ["xyzzy"]
     assert ranker.unknown_words("xyzzyx radium") == ["xyzzyx"]
     np.testing.assert_array_equal(ranker.open_vocabulary.added, np.ones((1, VECTORS.shape[1])))
+    # On another machine it lies in that machine's folder of word vectors.
+    (tmp_path / "there").mkdir()
+    (tmp_path / "vectors.txt").rename(tmp_path / "there" / "vectors.txt")
+    moved = Ranker.load(tmp_path / "model", embeddings_home=tmp_path / "there")
+    assert moved.unknown_words("radium xyzzy who") == ["xyzzy"]
 
 
 def test_two_locks_are_taken_in_one_order(tmp_path):

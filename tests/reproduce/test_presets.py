@@ -9,10 +9,14 @@ import pytest
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import load_dataset
+from answer_ranking.engine.training_run import SeedResult
+from answer_ranking.evaluation.metrics import METRICS
+from answer_ranking.models import hyperqa
 from answer_ranking.ranking import Ranker
 from answer_ranking.reproduce import presets
 from answer_ranking.reproduce.experiments.data_options import DataOptions
 from answer_ranking.reproduce.experiments.options import Experiment
+from answer_ranking.reproduce.experiments.run import Run
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +86,28 @@ def test_it_is_measured_again_without_training(made, monkeypatch):
     assert (made / "ranker.keras").read_bytes() == weights
     assert after.pop("measured")["created"] > before.pop("measured")["created"]
     assert after == before
+
+
+def seed_result(dev_map):
+    table = pd.DataFrame([{"n_correct": 1, "n_wrong": 1, **dict.fromkeys(METRICS, dev_map)}])
+    return SeedResult([{"dev_map": dev_map}], {}, {"dev": table})
+
+
+def test_every_seed_searches_by_its_own_points(tmp_path):
+    options = DataOptions(dataset="sample")
+    data, experiment = options.load(), Experiment.of("hyperqa", options)
+    models = [hyperqa(data.word_embedding, 8, seed=seed) for seed in (0, 1)]
+    both, alone = (
+        Run("hyperqa", experiment.changed(output=tmp_path / name), data) for name in ("both", "alone")
+    )
+    both.results, both.model = {0: seed_result(0.5)}, models[0]
+    first = presets.found_on_dev(both, data)
+    for run in (both, alone):
+        run.results, run.model = {0: seed_result(0.5), 1: seed_result(0.6)}, models[1]
+    second = presets.found_on_dev(both, data)
+    assert first != second == presets.found_on_dev(alone, data)
+    trials = presets.trials([both], lambda _: {"dev_mrr@10": second})
+    assert [trial.get("dev_mrr@10") for trial in trials] == [None, second]
 
 
 def test_without_a_card_there_is_nothing_to_measure(tmp_path):

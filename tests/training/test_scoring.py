@@ -93,9 +93,14 @@ def test_order_matters_to_a_network_across_candidates_and_to_nothing_else(make_s
             np.testing.assert_allclose(in_order, shuffled, atol=2e-6)
 
 
-@pytest.mark.parametrize("texts_per_chunk", [1, 20, 8192])
-def test_texts_that_are_encoded_once_score_as_pairs(make_split, make_vectors, monkeypatch, texts_per_chunk):
-    monkeypatch.setattr(scoring, "_TEXTS_PER_CHUNK", texts_per_chunk)
+@pytest.mark.parametrize("tokens_per_chunk", [1, 60, 1 << 17])
+def test_texts_that_are_encoded_once_score_as_pairs(make_split, make_vectors, monkeypatch, tokens_per_chunk):
+    monkeypatch.setattr(scoring, "_TOKENS_PER_CHUNK", tokens_per_chunk, raising=False)
     split, ranker = make_split(9, seed=5), hyperqa(make_vectors(), 6, max_norm=0.9, dropout=0.5)
+    packed, packs = [], ranker.encoding.pack
+    monkeypatch.setattr(ranker.encoding, "pack", lambda *texts: packed.append(texts) or packs(*texts))
     np.testing.assert_allclose(score(ranker, split), pair_by_pair(ranker, split), rtol=1e-4, atol=1e-5)
+    for texts in packed:
+        words = sum(int(each.lengths.sum()) for each in texts)
+        assert words <= tokens_per_chunk or len(texts[0]) == 1
     assert score(ranker, split.keep_questions(np.zeros(9, bool))).shape == (0,)

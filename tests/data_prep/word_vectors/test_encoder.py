@@ -109,6 +109,23 @@ def test_bad_folders_are_refused_by_name(write_encoder, tmp_path, what):
         read_encoder(folder)
 
 
+@pytest.mark.parametrize("size", [{"num_hidden_layers": 999_999}, {"max_position_embeddings": 2}])
+def test_sizes_that_no_encoder_has_are_named(write_encoder, tmp_path, size):
+    folder = write_encoder(tmp_path / "encoder")
+    change_config(folder, **size)
+    with pytest.raises(UserError, match=next(iter(size))):
+        read_encoder(folder)
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_a_piece_may_be_a_character_at_which_a_text_ends_a_line(write_encoder, tmp_path, line_end):
+    folder = write_encoder(tmp_path / "encoder")
+    pieces = read_encoder(folder).pieces
+    pieces[-3:] = ["\u2028", "\x85", "\x1c"]
+    (folder / "vocab.txt").write_bytes(f"{line_end.join(pieces)}{line_end}".encode())
+    assert read_encoder(folder).pieces == pieces
+
+
 def test_numbers_that_are_not_finite_are_refused(write_encoder, tmp_path):
     folder = write_encoder(tmp_path)
     path = folder / "model.safetensors"

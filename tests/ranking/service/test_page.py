@@ -89,6 +89,8 @@ def test_a_page_without_a_model_of_points_has_no_dead_links(preset, tmp_path, an
     words = AnswerIndex.build(None, pd.DataFrame({"answer": answers}), tmp_path / "words").folder
     with served(Engine(words)) as client:
         assert len(Page(client.get("/", params={"q": QUESTION}).text).all("button")) == 1
+        found = client.post("/api/rank", json={"question": QUESTION, "candidates": answers})
+        assert found.status_code == 422 and "letters" in found.text  # and not by BM25 alone
     with served(Engine(words, reranker=preset)) as client:
         page = Page(client.get("/", params={"q": QUESTION, "why": answers[0]}).text)
         assert len(page.all("button")) > 1 and "Why this answer" in page.text and not page.all("svg")

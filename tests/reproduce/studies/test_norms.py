@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import EncodedTexts, Tokenizer, load_dataset
 from answer_ranking.reproduce.experiments.data_options import DataOptions
 from answer_ranking.reproduce.experiments.options import Experiment
@@ -13,8 +14,9 @@ from answer_ranking.reproduce.studies import norms
 from answer_ranking.reproduce.studies.norms import NormsOptions, analyse, level_of
 
 
-def experiment(name, **options):
-    stated = Experiment.of(name, DataOptions(dataset="sample"), epochs=1, dimension=8)
+def experiment(name, embeddings=("glove-6b-50d",), **options):
+    data = DataOptions(dataset="sample", embeddings=embeddings)
+    stated = Experiment.of(name, data, epochs=1, dimension=8)
     return replace(stated, run=NormsOptions(**options))
 
 
@@ -55,6 +57,13 @@ def test_figures_tables_and_numbers(tmp_path, monkeypatch):
     words = {word for text in (*table["question"], *table["candidate"]) for word in tokenizer([text])[0]}
     known = words & set(vocabulary.words[2:])
     assert sum(row["words"] for row in found["words_by_level"]) == len(known)
+
+
+def test_contextual_words_have_no_norms(write_encoder, tmp_path, monkeypatch):
+    monkeypatch.setattr(norms, "train", lambda *_: pytest.fail("it trains"))
+    source = str(write_encoder(tmp_path / "encoder"))
+    with pytest.raises(UserError, match="no vector of its own"):
+        analyse(experiment("hyperqa", output=tmp_path, embeddings=(source,)))
 
 
 def test_levels_are_equal_steps_up_to_the_largest_norm():

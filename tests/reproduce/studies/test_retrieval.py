@@ -1,5 +1,6 @@
 """The retrieval study on the sample."""
 
+import hashlib
 import json
 from dataclasses import replace
 from types import SimpleNamespace
@@ -13,6 +14,7 @@ from answer_ranking.data_prep.word_vectors.contextual import ContextualEncoder
 from answer_ranking.engine import Seed
 from answer_ranking.evaluation.runs import read_run
 from answer_ranking.ranking import Ranker
+from answer_ranking.reports.studies.retrieval_page import retrieval_block
 from answer_ranking.reproduce.experiments.retrieval_task import indexed, make_task, training_table
 from answer_ranking.reproduce.studies.retrieval import (
     Config,
@@ -119,6 +121,10 @@ def test_rankers_that_are_ready_are_searched(tmp_path, monkeypatch, write_encode
     systems = [row["system"] for row in record["conditions"]]
     ready = ["encoder, mean cosine", "hyperqa_squad"]
     assert systems[:-1] == ["BM25", ready[0], f"BM25 and {ready[0]}", ready[1], f"BM25 and {ready[1]}"]
+    weights = (tmp_path / "encoder" / "model.safetensors").read_bytes()
+    assert record["embeddings"] == "encoder"
+    assert record["encoders"] == {"encoder": hashlib.sha256(weights).hexdigest()}
+    assert "nothing is trained" in " ".join(retrieval_block(tmp_path / "retrieval").split())
     # What is re-ranked is what dev chooses.
     by_dev = {row["system"]: row["metrics_dev"]["mrr@10"]["mean"] for row in record["conditions"][:-1]}
     assert systems[-1] == f"{max(by_dev, key=by_dev.get)}, then cosinet_squad"
@@ -132,6 +138,24 @@ def test_rankers_that_are_ready_are_searched(tmp_path, monkeypatch, write_encode
         reciprocal.append(reciprocal_rank(ranking, task.correct["test"][question]))
     found = record["conditions"][1]["metrics"]["mrr@10"]["mean"]
     assert found == pytest.approx(np.mean(reciprocal), abs=0.01)
+
+
+def test_another_encoder_in_a_folder_is_searched_anew(tmp_path, monkeypatch, write_encoder):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    source = str(write_encoder(tmp_path / "encoder"))
+    options = config(tmp_path, systems=(), ready=(source,), dev_questions=2, test_questions=2)
+    task = task_of(options)
+
+    def ranking(folder):
+        study = Retrieval(options, task, None, folder)
+        (nearest,) = (each for each in study._finders() if each["stage"] == "nearest")
+        return study._ranking(nearest, 0, "test")
+
+    before = ranking(tmp_path / "same")
+    write_encoder(tmp_path / "encoder", seed=1)
+    found = ranking(tmp_path / "same")
+    assert not found.equals(before)
+    pd.testing.assert_frame_equal(found, ranking(tmp_path / "fresh"))
 
 
 def test_a_kept_ranking_answers_the_same_questions_only(tmp_path):
