@@ -180,3 +180,19 @@ def test_folds_divide_train_and_dev():
     assert fold.dev.candidates.take(rows).words.tolist() == (
         split.candidates.take(range(int(split.candidate_offsets[1]))).words.tolist()
     )
+
+
+def test_each_fold_counts_by_its_best_epoch(tmp_path, monkeypatch):
+    curves = iter([[0.1, 0.6, 0.2], [0.3, 0.1, 0.4], [0.2, 0.45, 0.5], [0.45, 0.2, 0.44]])
+
+    def train(experiment, data, seed):
+        history = [{"dev_map": score, "test_map": 1 - score} for score in next(curves)]
+        return SimpleNamespace(trainable_variables=[]), SimpleNamespace(history=history)
+
+    monkeypatch.setattr(random_search, "train", train)
+    experiment = Experiment.of("hyperqa", DataOptions(dataset="sample"))
+    space = {"dimension": [5, 10]}
+    search = RandomSearch(experiment=experiment, factors={}, space=space, trials=2, seed=0, folds=2)
+    trials = search.run(experiment.data.load(), tmp_path / "trials.jsonl", tmp_path)
+    assert trials["dev_map_of_folds"].tolist() == [[0.6, 0.4], [0.5, 0.45]]
+    assert trials["dev_map"].tolist() == [0.5, 0.475] and trials["chosen"].tolist() == [True, False]
