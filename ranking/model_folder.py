@@ -14,6 +14,7 @@ import numpy as np
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_path, atomic_write, refuse_links, remove_leftovers
+from answer_ranking.data_prep.word_vectors.encoder_folder import WEIGHTS, is_encoder
 from answer_ranking.models.catalogue import CATALOGUE, recognise
 from answer_ranking.ranking.numpy_hyperqa import NumpyHyperQA, layer_configs
 
@@ -61,6 +62,14 @@ def find_model(model: str | Path) -> Path:
             )
     refuse_links(folder)
     return folder
+
+
+def names_encoder(source: str | Path, embeddings_home: str | Path | None = None) -> bool:
+    """Say whether an encoder is named, and neither a saved ranker nor a preset."""
+    folder = Path(source)
+    if folder.is_dir():
+        return (folder / WEIGHTS).is_file()
+    return str(source) not in preset_names() and is_encoder(str(source), embeddings_home)
 
 
 def vocabulary_file(folder: Path) -> Path:

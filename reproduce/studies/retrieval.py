@@ -351,7 +351,7 @@ class Retrieval:
     def _ranker(self, condition: Condition, number: int) -> Ranker:
         """Load the model of a seed, trained before or now, or a ranker that is ready."""
         if (name := condition["model"]) in (*self._ready, *self._rerank):
-            return Ranker.of_encoder(name) if is_encoder(name) else Ranker.load(name)
+            return Ranker.load(name)
         place = self._dev.place(condition, number)
         if not (place / "model" / "vocabulary.json").exists():  # which is written last
             experiment = (self.apart | self.together)[condition["model"]]
