@@ -92,7 +92,7 @@ def read_pipeline(folder: Path) -> tuple[Pipeline, Confidence | None]:
         entries_of(parts_of(pipeline.first_stage))
         for name in (pipeline.model, pipeline.rerank):
             if name not in ("", TRAINED, ENCODER, *preset_names()):
-                raise ValueError(f"{name!r:.40} is no model")
+                raise ValueError(f"{name!r:.40} is not a model")
         learnt = result.get("confidence")
         confidence = Confidence.read(learnt) if learnt else None
     except (TypeError, KeyError, ValueError, AttributeError) as error:

@@ -230,7 +230,7 @@ def test_a_missing_value_is_equal_to_none(tmp_path):
         ({"note": None}, {"c2"}),
     ):
         assert set(index.search("w1", where=where)["candidate_id"]) == ids, where
-    wrong = {"n>x": "cannot be compared", "n ~ 3": "is no condition", "m=1": "has no column"}
+    wrong = {"n>x": "cannot be compared", "n ~ 3": "is not a condition", "m=1": "has no column"}
     for where, message in wrong.items():
         with pytest.raises(UserError, match=message):
             index.search("w1", where=[where])

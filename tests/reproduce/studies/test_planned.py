@@ -68,7 +68,7 @@ def run_small(path):
     [
         ("seeds = 1", "sedes = 1", "sedes"),
         ('worse = "cosineqa"', 'worse = "cosine"', "no side 'cosine'. It has hyperqa, cosineqa"),
-        ('may_widen = ["dimension"]', 'may_widen = ["clip_norm"]', "has a value that is no number above 0"),
+        ('may_widen = ["dimension"]', 'may_widen = ["clip_norm"]', "a value that is not a number above 0"),
         ("space.dimension", "space.learning_rate", "is a factor and an option"),
         ("search_seeds = [0, 1]", "search_seeds = [0, 100]", "is a seed for test"),
         ('protocol = "filtered"', 'protocol = "clean"', "sample has no protocol 'clean'. It has filtered"),
