@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import ZipFile
@@ -202,7 +203,7 @@ def _weights(path: Path, archive: ZipFile, config: dict[str, Any]) -> dict[str, 
     # Read whole, so that zipfile compares its check sum.
     with h5py.File(io.BytesIO(archive.read("model.weights.h5"))) as file:
         file.visititems(visit)
-    if not all(np.isfinite(each).all() for of_layer in weights.values() for each in of_layer):
+    if not all(np.isfinite(each).all() for each in chain(*weights.values())):
         raise ValueError("a weight is not finite")
     return weights
 
