@@ -23,7 +23,9 @@ from answer_ranking.ranking.search.manifest import Manifest, _sha256_of
 
 SIZES = (10**6, 3 * 10**7, 2 * 10**8)  # bytes of one part, unpacked
 _SHEET = '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
-_LAUGHS = "".join(f'<!ENTITY l{level} "{f"&l{level - 1};" * 10 if level else "ha"}">' for level in range(10))
+_LAUGHS = '<!ENTITY l0 "ha">'
+for _level in range(1, 10):
+    _LAUGHS += f'<!ENTITY l{_level} "' + 10 * f"&l{_level - 1};" + '">'
 _MEMBER, _LOCAL = b"PK\x01\x02", b"PK\x03\x04"
 _SIZE_AT = {_MEMBER: 24, _LOCAL: 22}  # where a zip's headers have the size of what is packed
 
@@ -187,7 +189,8 @@ def json_of_one_part(folder: Path, draw: random.Random) -> Path:
 
 def json_of_keys(folder: Path, draw: random.Random) -> Path:
     """In every line a key of its own."""
-    lines = (f'{{"question":"a","candidate":"b","k{n}":1}}\n' for n in range(draw.choice((10**3, 10**5))))
+    n_lines = draw.choice((10**3, 10**5))
+    lines = (f'{{"question":"a","candidate":"b","k{n}":1}}\n' for n in range(n_lines))
     path = folder / "t.jsonl"
     path.write_text("".join(lines))
     return path

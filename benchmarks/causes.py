@@ -27,7 +27,8 @@ marks.append(time.perf_counter())
 index.find(sys.argv[2], first_stage="nearest")
 marks.append(time.perf_counter())
 rows = dict(line.split(":") for line in open("/proc/self/smaps_rollup").readlines()[1:])
-parts = dict(zip(("imports", "opening", "search"), (b - a for a, b in zip(marks, marks[1:]))))
+seconds = [after - before for before, after in zip(marks, marks[1:])]
+parts = dict(zip(("imports", "opening", "search"), seconds))
 print(json.dumps({**parts, "private_bytes": int(rows["Anonymous"].split()[0]) * 1024}))
 """
 

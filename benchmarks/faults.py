@@ -372,9 +372,9 @@ def _reached(work: Path) -> Done:
     from answer_ranking.evaluation.records import environment
 
     path = work / "done.json"
-    done = (
-        json.loads(path.read_text()) if path.exists() else {"file": 0, "kill": 0, "faults": {}, "commits": []}
-    )
+    done = {"file": 0, "kill": 0, "faults": {}, "commits": []}
+    if path.exists():
+        done = json.loads(path.read_text())
     commit = environment()["commit"]
     if commit not in done["commits"]:
         done["commits"].append(commit)

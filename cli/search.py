@@ -39,8 +39,8 @@ class IndexOptions:
     output: Path | None = None
     """The folder of the index, new or empty; it must be given."""
     model: Path | None = None
-    """The folder model/ that a training left, or a preset: hyperqa_squad, or hyperqa_minilm with its encoder;
-    without it, words and letters alone are compared."""
+    """The folder model/ that a training left; a preset, such as hyperqa_squad; or minilm, the cosine of an
+    encoder (docs/contextual.md). Without it, words and letters alone are compared."""
     pipeline: Path | None = None
     """The folder that a training of an FAQ left: what its best pipeline needs is built."""
     search: tuple[str, ...] = ()

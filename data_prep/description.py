@@ -38,11 +38,14 @@ def known_files(*paths: str) -> tuple[DataFile, ...]:
 
 def _known_file(path: str) -> DataFile:
     known = _files_toml().get(path, {})
+    urls = tuple(known.get("urls", ()))
+    if "github" in known:
+        urls = (*github_urls(*known["github"]), *urls)
     return DataFile(
         path,
         sha256=known.get("sha256", ""),
         bytes=known.get("bytes", 0),
-        urls=(*(github_urls(*known["github"]) if "github" in known else ()), *known.get("urls", ())),
+        urls=urls,
         archives=tuple(known.get("archives", ())),
         variants=tuple(known.get("variants", ())),
         substitute=_known_file(known["substitute"]) if "substitute" in known else None,

@@ -304,7 +304,9 @@ def encode_split_by(
     """As `encode_split`, with a function that encodes questions and distinct candidates; 0 for no labels."""
     identifiers = table["question_id"].to_numpy(object)
     index, texts = pd.factorize(table["candidate"].to_numpy(object))
-    first = np.flatnonzero(np.concatenate([[True], identifiers[1:] != identifiers[:-1]])[: len(table)])
+    is_first = np.ones(len(table), bool)
+    is_first[1:] = identifiers[1:] != identifiers[:-1]
+    first = np.flatnonzero(is_first)
     if len(set(identifiers[first])) != len(first):
         raise ValueError("the rows of a question must be contiguous; check_table sees to it.")
     questions, candidates = encode(table["question"].iloc[first].tolist(), texts.tolist())

@@ -163,7 +163,8 @@ def split_by_question(
     counts = table.groupby(groups)["label"].agg(["sum", "size"])  # by group, in alphabetical order
     # Where every answer is correct, wrong ones are drawn afterwards, for every question.
     rule, kinds = ("answerable", "a correct") if table["label"].all() else ("clean", "a correct and a wrong")
-    clean = counts_under(rule, counts["sum"].to_numpy(), (counts["size"] - counts["sum"]).to_numpy())
+    n_correct, n_wrong = counts["sum"], counts["size"] - counts["sum"]
+    clean = counts_under(rule, n_correct.to_numpy(), n_wrong.to_numpy())
     if clean.sum() <= len(shares):
         raise UserError(
             f"{where}: {clean.sum()} of its {len(counts)} questions have {kinds} candidate. "

@@ -139,7 +139,7 @@ def _check(plan: Plan, path: str | Path) -> None:
             raise UserError(f"{where}: {min(unknown)} may widen, but is not drawn.")
         for option in set(group.may_widen) & group.space.keys():
             if not all(isinstance(value, int | float) and value > 0 for value in group.space[option]):
-                raise UserError(f"{where}: {option} may widen, but has a value that is no number above 0.")
+                raise UserError(f"{where}: {option} may widen, but has a value that is not a number above 0.")
     later = range(plan.first_seed, plan.first_seed + plan.seeds)
     if set(plan.search_seeds) & set(later):
         raise UserError(f"{path}: a seed of a search is a seed for test. Choose other search_seeds.")

@@ -47,8 +47,8 @@ def compare(
     """Sum up the metrics of all systems, and test each against BM25.
 
     `measured` holds, by system and split ("dev", "test"), a table of `measure` per seed. Returns by system
-    `metrics` and `metrics_dev` (mean, ci95 and per_seed, see `spreads`); `per_question`, MRR@10 of every
-    question, the mean over the seeds; and, but for BM25, `p`, corrected after Holm over the systems.
+    `metrics` and `metrics_dev` (mean, ci95 and per_seed, see `means_over_seeds`); `per_question`, MRR@10 of
+    every question, the mean over the seeds; and, but for BM25, `p`, corrected after Holm over the systems.
     """
     rows: dict[str, dict[str, Any]] = {}
     for name, by_split in measured.items():

@@ -53,10 +53,11 @@ class Disk:
             raise UserError("there are no answers. Give one or more.")
         u, v = question.astype(np.float64), answers.astype(np.float64)
         if by_angle:  # A text without a vector stays in the centre: its cosine is 0.
-            u, v = (x / np.maximum(np.linalg.norm(x, axis=-1, keepdims=True), 1e-7) for x in (u, v))
+            u, v = _units(u), _units(v)
         own, norms = float(np.linalg.norm(u)), np.linalg.norm(v, axis=1)
         lengths = norms * own
-        angles = np.arccos(np.clip(np.divide(v @ u, lengths, np.ones(len(v)), where=lengths > 0), -1, 1))
+        cosines = np.divide(v @ u, lengths, np.ones(len(v)), where=lengths > 0)
+        angles = np.arccos(np.clip(cosines, -1, 1))
         distances = 1 - v @ u if by_angle else poincare_distance(u, v, "asinh")
         order = np.argsort(distances, kind="stable")
         # One above, one below, so that neighbours are seen apart.
@@ -113,3 +114,7 @@ class Disk:
 
     def _repr_html_(self) -> str:
         return self.svg()
+
+
+def _units(x: np.ndarray) -> np.ndarray:
+    return x / np.maximum(np.linalg.norm(x, axis=-1, keepdims=True), 1e-7)

@@ -19,7 +19,7 @@ def word_layer(model: keras.Model) -> Any:
     for layer in model.layers:
         if layer.name == "word_vectors":
             return layer
-        if hasattr(layer, "layers") and (found := word_layer(layer)) is not None:
+        if isinstance(layer, keras.Model) and (found := word_layer(layer)) is not None:
             return found
     return None
 

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import ZipFile
@@ -14,6 +15,7 @@ import numpy as np
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_path, atomic_write, refuse_links, remove_leftovers
+from answer_ranking.data_prep.word_vectors.encoder_folder import WEIGHTS, is_encoder
 from answer_ranking.models.catalogue import CATALOGUE, recognise
 from answer_ranking.ranking.numpy_hyperqa import NumpyHyperQA, layer_configs
 
@@ -61,6 +63,14 @@ def find_model(model: str | Path) -> Path:
             )
     refuse_links(folder)
     return folder
+
+
+def names_encoder(source: str | Path, embeddings_home: str | Path | None = None) -> bool:
+    """Say whether an encoder is named, and neither a saved ranker nor a preset."""
+    folder = Path(source)
+    if folder.is_dir():
+        return (folder / WEIGHTS).is_file()
+    return str(source) not in preset_names() and is_encoder(str(source), embeddings_home)
 
 
 def vocabulary_file(folder: Path) -> Path:
@@ -193,7 +203,7 @@ def _weights(path: Path, archive: ZipFile, config: dict[str, Any]) -> dict[str, 
     # Read whole, so that zipfile compares its check sum.
     with h5py.File(io.BytesIO(archive.read("model.weights.h5"))) as file:
         file.visititems(visit)
-    if not all(np.isfinite(each).all() for of_layer in weights.values() for each in of_layer):
+    if not all(np.isfinite(each).all() for each in chain(*weights.values())):
         raise ValueError("a weight is not finite")
     return weights
 

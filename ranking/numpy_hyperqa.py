@@ -13,7 +13,9 @@ from answer_ranking.data_prep.encoded_split import EncodedSplit, EncodedTexts, c
 _TOKENS_AT_ONCE = 1 << 16
 _PAIRS_AT_ONCE = 1 << 11
 # The constants of `layers.poincare` for float32.
-_GRID, _SMALLEST_FACTOR, _TINY, _RELEASED_EPSILON = (np.float32(x) for x in (2.0**11, 1e-5, 1e-30, 1e-6))
+_GRID = np.float32(2.0**11)
+_SMALLEST_FACTOR, _TINY = np.float32(1e-5), np.float32(1e-30)
+_RELEASED_EPSILON = np.float32(1e-6)
 
 
 @dataclass(frozen=True)
@@ -195,16 +197,22 @@ class NumpyHyperQA:
 
 def _computes_in_float32(config: Mapping[str, Any]) -> bool:
     layers = layer_configs(config)
-    dtypes = [layer["dtype"] for name, layer in layers.items() if name in ("word_vectors", "projection")]
-    names = {dtype if isinstance(dtype, str) else dtype["config"]["name"] for dtype in dtypes}
+    names = set()
+    for name in {"word_vectors", "projection"} & layers.keys():
+        dtype = layers[name]["dtype"]
+        names.add(dtype if isinstance(dtype, str) else dtype["config"]["name"])
     activation = layers["projection"]["activation"] if "projection" in layers else "relu"
     return names == {"float32"} and activation == "relu"
 
 
 def layer_configs(config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Give the configs of the layers of a model's parts by the layers' names."""
-    parts = [part for part in config["config"]["layers"] if part["config"]["name"] in ("encoder", "matcher")]
-    return {layer["config"]["name"]: layer["config"] for part in parts for layer in part["config"]["layers"]}
+    found = {}
+    for part in config["config"]["layers"]:
+        if part["config"]["name"] in ("encoder", "matcher"):
+            for layer in part["config"]["layers"]:
+                found[layer["config"]["name"]] = layer["config"]
+    return found
 
 
 def cosine(questions: np.ndarray, answers: np.ndarray) -> np.ndarray:

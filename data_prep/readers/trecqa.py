@@ -96,9 +96,11 @@ def _read(variant: str, text_of: Callable[[str], str]) -> tuple[pd.DataFrame, ..
     if variant == "TRAIN":
         train = read_pseudo_xml(text_of("trecqa/TRAIN.xml"), "trecqa/TRAIN.xml")
     else:
-        names = [f"trecqa/train-all.{ending}" for ending in ("jsonl", "sim.txt", "id.txt")]
-        train = read_train_all(text_of(names[0]), text_of(names[1]), text_of(names[2]), names[0])
-    return train, *(read_pseudo_xml(text_of(path), path) for path in ("trecqa/DEV.xml", "trecqa/TEST.xml"))
+        name = "trecqa/train-all"
+        labels, identifiers = text_of(f"{name}.sim.txt"), text_of(f"{name}.id.txt")
+        train = read_train_all(text_of(f"{name}.jsonl"), labels, identifiers, f"{name}.jsonl")
+    held_out = [read_pseudo_xml(text_of(path), path) for path in ("trecqa/DEV.xml", "trecqa/TEST.xml")]
+    return train, *held_out
 
 
 _ARCHIVE = "http://cs.jhu.edu/~xuchen/packages/jacana-qa-naacl2013-data-results.tar.bz2"

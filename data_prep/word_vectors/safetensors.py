@@ -25,7 +25,7 @@ def read_header(path: Path) -> tuple[dict[str, Any], int]:
     except ValueError as error:
         raise damaged(path, f"its header is not JSON ({error})") from error
     if not isinstance(header, dict):
-        raise damaged(path, "its header is no JSON object")
+        raise damaged(path, "its header is not a JSON object")
     return {name: facts for name, facts in header.items() if isinstance(facts, dict)}, 8 + length
 
 

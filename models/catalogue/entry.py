@@ -68,7 +68,7 @@ class Entry:
 
     def build(
         self,
-        word_vectors: "np.ndarray | keras.layers.Embedding | EncoderFiles",
+        word_vectors: "np.ndarray | keras.layers.Layer | EncoderFiles",
         options: ModelOptions | None = None,
         *,
         seed: int = 0,

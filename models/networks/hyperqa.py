@@ -19,7 +19,7 @@ POOLINGS = ("sum", "mean")
 
 
 def hyperqa(
-    word_vectors: np.ndarray | keras.layers.Embedding,
+    word_vectors: np.ndarray | keras.layers.Layer,
     dimension: int | None = 300,
     *,
     similarity: str = "hyperbolic",

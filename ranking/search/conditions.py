@@ -93,8 +93,8 @@ def _read(text: str) -> Condition:
     if found := _MISSING.fullmatch(text):
         return Condition(found[1].strip(), "not missing" if found[2] else "missing")
     raise UserError(
-        f"{text!r:.80} is no condition. Write column=value, !=, <, <=, > or >=, or 'column is missing' (or "
-        "not missing)."
+        f"{text!r:.80} is not a condition. Write column=value, !=, <, <=, > or >=, or 'column is missing' "
+        "(or not missing)."
     )
 
 

@@ -67,7 +67,7 @@ class Confidence:
             raise ValueError("its confidence has other fields")
         numbers = [*facts["weights"], *facts["lowest"], facts["bias"]]
         if not all(type(each) in (int, float) and np.isfinite(each) for each in numbers):
-            raise ValueError("its confidence holds what is no number")
+            raise ValueError("its confidence holds something that is not a number")
         if not len(facts["features"]) == len(facts["weights"]) == len(facts["lowest"]):
             raise ValueError("its confidence has not as many weights as features")
         lists = {name: tuple(facts[name]) for name in ("features", "weights", "lowest")}

@@ -18,6 +18,7 @@ from answer_ranking.base.errors import UserError, say
 from answer_ranking.base.files import atomic_write
 from answer_ranking.data_prep.english import NOT_ENGLISH, know_english_alone, looks_english
 from answer_ranking.data_prep.tables import check_table
+from answer_ranking.ranking.model_folder import names_encoder
 from answer_ranking.ranking.search.answers import QUESTION, Reading, searched_columns
 from answer_ranking.ranking.search.build_options import BuildOptions
 from answer_ranking.ranking.search.building import commit, copy_model, held, load, with_rows
@@ -105,8 +106,8 @@ class AnswerIndex:
         """Index answers, or an FAQ; the same call goes on after an interruption.
 
         Args:
-            ranker: one that encodes answers apart (HyperQA, CosineQA), or its folder, which is copied into
-                the index; None for an index of words alone.
+            ranker: one that encodes answers apart (HyperQA, CosineQA), or its folder or name, see
+                `Ranker.load`, which is copied into the index; None for an index of words alone.
             table: a path (.csv, .tsv, .xlsx, .jsonl, .parquet) or a table with the column `candidate`,
                 or else `answer`, `answers` or `text`; several; or a folder of such files, which are taken in
                 the order of their names and held one at a time. Without `candidate_id` the rows are called
@@ -130,6 +131,8 @@ class AnswerIndex:
         _check_new(folder)
         chosen = BuildOptions(**options)
         loaded = load(Path(ranker)) if isinstance(ranker, (str, Path)) else ranker
+        if isinstance(ranker, (str, Path)) and names_encoder(ranker):
+            ranker = loaded  # There is no folder of a model to copy.
         with _connected(ray) as module:
             shards = read_shards(tables_in(table), chosen, module)
             first = next(shards)

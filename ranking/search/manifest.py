@@ -161,7 +161,7 @@ class Manifest:
         """Raise a ValueError if the default or the confidence asks a first stage that the index has not."""
         asked = parts_of(self.default_stage) if self.default_stage else []
         if lacking := set(asked) - set(self.first_stages):
-            raise ValueError(f"default_stage asks {min(lacking)!r:.40}, which is no first stage of the index")
+            raise ValueError(f"default_stage asks {min(lacking)!r:.40}, not a first stage of the index")
         if self.confidence is not None:
             lacking = set(self.confidence.features) - set(features_of(self.first_stages))
             if lacking:

@@ -196,9 +196,9 @@ def _tested(pair: _Pair, p: float, p_crossed: float, planned: int) -> ClaimResul
     )
 
 
-def verdict(difference: float, p: float) -> str:
+def verdict(difference: float, p: float, level: float = SIGNIFICANT) -> str:
     """Say what became of a claim."""
-    if p >= SIGNIFICANT:
+    if p >= level:
         return NOT_SIGNIFICANT
     return HOLDS if difference > 0 else REVERSED
 

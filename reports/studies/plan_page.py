@@ -12,8 +12,10 @@ from answer_ranking.evaluation.plan import Plan, PlannedComparison
 from answer_ranking.evaluation.records import ResultRecord, read_record
 from answer_ranking.evaluation.significance import CrossedTest, crossed_test, holm_correction
 from answer_ranking.reports.pages import render
+from answer_ranking.reports.studies.claims import verdict
 
-HOLDS, REVERSED, EQUAL, NOT_SHOWN, NOT_RUN = ("holds", "reversed", "equal", "not shown", "not run yet")
+EQUAL, NOT_RUN = "equal", "not run yet"
+"""The verdicts beside those of claims."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,6 @@ def _tested(
 
 
 def _verdict(plan: Plan, test: CrossedTest, p: float) -> str:
-    if p < plan.level:
-        return HOLDS if test.difference > 0 else REVERSED
-    return EQUAL if test.is_within(plan.margin, plan.level) else NOT_SHOWN
+    if p >= plan.level and test.is_within(plan.margin, plan.level):
+        return EQUAL
+    return verdict(test.difference, p, plan.level)

@@ -25,7 +25,15 @@ class DataHome:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataOptions(DataHome):
+class EmbeddingsHome(DataHome):
+    """Where the data sets and the word vectors are."""
+
+    embeddings_home: Path | None = None
+    """Folder of word-vector files; else QA_EMBEDDINGS_HOME."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataOptions(EmbeddingsHome):
     """What is trained on and measured."""
 
     dataset: str
@@ -47,8 +55,6 @@ class DataOptions(DataHome):
     shuffle_candidates: bool = False
     """Show list-wise models a question's candidates in a random order, also where the document's own order is
     a fair signal."""
-    embeddings_home: Path | None = None
-    """Folder of word-vector files; else QA_EMBEDDINGS_HOME."""
 
     def __post_init__(self) -> None:
         check_range(self, "identity_dimensions", at_least=0)

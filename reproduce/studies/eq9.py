@@ -30,7 +30,7 @@ from answer_ranking.evaluation.metrics import METRICS, per_question, questions_t
 from answer_ranking.reports.studies.eq9_figure import study_figure
 from answer_ranking.reports.studies.eq9_page import COSINE, TITLES, study_table
 from answer_ranking.reproduce import hyperqa_trecqa, hyperqa_wikiqa
-from answer_ranking.reproduce.experiments.data_options import DataHome, DataOptions
+from answer_ranking.reproduce.experiments.data_options import DataOptions, EmbeddingsHome
 from answer_ranking.reproduce.experiments.options import (
     TRIALS,
     Experiment,
@@ -54,7 +54,7 @@ _DATA = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(RecordOptions, DataHome):
+class Config(RecordOptions, EmbeddingsHome):
     """The options of the study; whatever is no option here is as in the data set's own script."""
 
     dataset: Literal["wikiqa", "trecqa", "sample"] = "wikiqa"
@@ -81,8 +81,6 @@ class Config(RecordOptions, DataHome):
     """Largest norm of a text vector in the ball."""
     clip_norm: float | None = 1.0
     """Largest norm of the whole gradient after its conversion, for all conditions; None for no limit."""
-    embeddings_home: Path | None = None
-    """Folder of word-vector files; else QA_EMBEDDINGS_HOME."""
     output: Path = Path("outputs")
     """Folder of the finished seeds, from which a study goes on."""
 

@@ -33,7 +33,7 @@ from answer_ranking.engine import TrainingData
 from answer_ranking.evaluation.plan import Group, Plan, read_plan
 from answer_ranking.evaluation.records import read_record, record_path
 from answer_ranking.models.catalogue import find_entry
-from answer_ranking.reproduce.experiments.data_options import data_options_of
+from answer_ranking.reproduce.experiments.data_options import EmbeddingsHome, data_options_of
 from answer_ranking.reproduce.experiments.options import RESULTS, TRIALS, Experiment, RunOptions
 from answer_ranking.reproduce.experiments.random_search import RandomSearch
 
@@ -44,7 +44,7 @@ Searched = dict[tuple[str, int], tuple[RandomSearch, pd.DataFrame]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannedOptions:
+class PlannedOptions(EmbeddingsHome):
     """Which part of which plan to run."""
 
     plan: Path = PLAN
@@ -58,10 +58,6 @@ class PlannedOptions:
     embeddings: tuple[str, ...] = ()
     """Other word vectors than the plan's, by name, as a control: its records stand beside those of the plan,
     in folders of their own, and judge nothing."""
-    data_home: Path | None = None
-    """Folder of the data sets; else QA_DATA_HOME, else the user's cache."""
-    embeddings_home: Path | None = None
-    """Folder of word-vector files; else QA_EMBEDDINGS_HOME."""
     output: Path = Path("outputs")
     """Folder for models, run files and the state of unfinished trainings."""
     results: Path = RESULTS

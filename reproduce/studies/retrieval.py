@@ -14,14 +14,15 @@ for the re-rankers the number of answers that they rank.
 This trains nothing: the points of rankers that are ready, presets and the cosine of encoders of contextual
 words, are searched, alone and fused with BM25; what is best on dev is re-ranked.
 
-Measured on test: recall@1, @10, @100 and MRR@10, by trec_eval's code; a paired randomisation test of MRR@10
-against BM25, corrected after Holm; and the milliseconds of one question at a time. After an interruption the
-same command goes on. When all is trained, it only measures: run it again on a quiet machine to time it.
+Measured on test, after every choice: recall@1, @10, @100 and MRR@10, by trec_eval's code; a paired
+randomisation test of MRR@10 against BM25, corrected after Holm; and the milliseconds of one question at a
+time. After an interruption the same command goes on. When all is trained, it only measures: run it again on
+a quiet machine to time it.
 """
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -70,7 +71,8 @@ from answer_ranking.reproduce.experiments.run import clean_command, train
 from answer_ranking.reproduce.presets import scores_of
 
 SPLITS = ("dev", "test")
-FUSED = "BM25 and HyperQA"
+HYPERQA = CATALOGUE["hyperqa"].title
+FUSED = f"{BASELINE} and {HYPERQA}"
 DEPTHS = (10, 30, 100)
 _TIMED = 50
 
@@ -218,6 +220,15 @@ def milliseconds(search: Callable[[str], Any], questions: pd.Series) -> float:
     return 1e3 * statistics.median(times[5:])
 
 
+def rows_of(study: Study, conditions: Sequence[Condition], seeds: Iterable[int]) -> pd.DataFrame:
+    """Measure systems; a UserError says that a training diverged."""
+    frame = study.frame(conditions, list(seeds))
+    diverged = frame["diverged"].dropna()
+    if len(diverged):
+        raise UserError(diverged.iloc[0])
+    return frame
+
+
 class Retrieval:
     """The systems on one task.
 
@@ -233,8 +244,12 @@ class Retrieval:
         self._content = []
         for split in SPLITS:
             self._content += [content_hash(task.questions[split]), content_hash(task.answers[split])]
-        self._study = Study(
-            measure=self._measure, rows=folder / "rows.jsonl", folder=folder, chosen_by="dev_mrr@10"
+        self._dev, self._test = self._study("dev", "rows.jsonl"), self._study("test", "test.jsonl")
+
+    def _study(self, split: str, rows: str) -> Study:
+        measure = partial(self._measure, split)
+        return Study(
+            measure=measure, rows=self._folder / rows, folder=self._folder, chosen_by=f"{split}_mrr@10"
         )
 
     @property
@@ -243,15 +258,15 @@ class Retrieval:
         return self._training_data
 
     def conditions(self) -> list[dict[str, Any]]:
-        """Measure every system and sum it up; re-rankers have the first stage and depth that dev chooses."""
+        """Choose the re-rankers' first stage and depths on dev, then measure every system on test."""
         finders = self._finders()
         once = [each for each in finders if each.get("model") not in self.apart]
         trained = [each for each in finders if each.get("model") in self.apart]
-        frames = [self._frame(once, [0]), self._frame(trained, self._seeds)]
+        frames = [rows_of(self._dev, once, [0]), rows_of(self._dev, trained, self._seeds)]
         found = pd.concat(frames)
         chosen = {each["system"]: each for each in finders}
         firsts = found[found["system"].isin((BASELINE, FUSED))] if self.together else found
-        first = chosen[self._study.best(firsts, "system")]
+        first = chosen[self._dev.best(firsts, "system")]
         depths: dict[str, dict[str, Any]] = {}
         for name in (*self.together, *self._rerank):
             reranker, frame, by_depth = self._reranker(name, first)
@@ -260,8 +275,12 @@ class Retrieval:
             depths[system] = {"depth": depth, "dev_mrr@10_by_depth": by_depth}
             frames.append(frame)
         measured = {}
-        for name, rows in pd.concat(frames).groupby("system", sort=False):
-            measured[name] = {split: list(map(pd.DataFrame, rows[split])) for split in SPLITS}
+        for name, on_dev in pd.concat(frames).groupby("system", sort=False):
+            on_test = rows_of(self._test, [chosen[name]], on_dev["seed"])
+            measured[name] = {
+                "dev": list(map(pd.DataFrame, on_dev["dev"])),
+                "test": list(map(pd.DataFrame, on_test["test"])),
+            }
         asked = self._task.questions["test"]["question"]
         summaries = []
         for name, row in compare(measured).items():
@@ -280,17 +299,10 @@ class Retrieval:
         }
         stated |= {"first": first, "content": self._content}
         seeds = self._seeds if name in self.together else [0]
-        frame = self._frame([{**stated, "depth": depth} for depth in DEPTHS], seeds)
-        best = self._study.best(frame, "depth")
+        frame = rows_of(self._dev, [{**stated, "depth": depth} for depth in DEPTHS], seeds)
+        best = self._dev.best(frame, "depth")
         by_depth = frame["dev_mrr@10"].astype(float).groupby(frame["depth"]).mean()
         return {**stated, "depth": best}, frame[frame["depth"] == best], by_depth.to_dict()
-
-    def _frame(self, conditions: Sequence[Condition], seeds: Sequence[int]) -> pd.DataFrame:
-        frame = self._study.frame(conditions, seeds)
-        diverged = frame["diverged"].dropna()
-        if len(diverged):
-            raise UserError(diverged.iloc[0])
-        return frame
 
     def _finders(self) -> list[dict[str, Any]]:
         """State BM25 and the systems that find nearest points, alone and together with BM25."""
@@ -298,7 +310,7 @@ class Retrieval:
         for name in self.apart:
             key = self._key(name)
             stated.append({"key": key, "system": name, "model": name, "stage": "nearest"})
-            if name == "HyperQA":
+            if name == HYPERQA:
                 stated.append({"key": key, "system": FUSED, "model": name, "stage": "both"})
         for name in self._ready:
             title = f"{Path(name).name}, mean cosine" if is_encoder(name) else Path(name).name
@@ -320,24 +332,22 @@ class Retrieval:
         if self._training_data is not None and self._training_data.word_vectors.encoder:
             found[self._data.word_vectors.name] = self._data.word_vectors.encoder
         for name in (*self._ready, *self._rerank):
-            ranker = _ready_ranker(name)
+            ranker = Ranker.load(name)
             if ranker.encoder:
                 found[encoder_name(ranker.vectors[0])] = ranker.encoder
         return found
 
-    def _measure(self, condition: Condition, seed: Seed) -> dict[str, Any]:
-        row: dict[str, Any] = {}
-        for split in SPLITS:
-            ranking = self._ranking(condition, seed.number, split)
-            row[split] = measure(ranking, self._task.correct[split]).to_dict("list")
-        return {"dev_mrr@10": statistics.mean(row["dev"]["mrr@10"]), **row}
+    def _measure(self, split: str, condition: Condition, seed: Seed) -> dict[str, Any]:
+        ranking = self._ranking(condition, seed.number, split)
+        found = measure(ranking, self._task.correct[split]).to_dict("list")
+        return {f"{split}_mrr@10": statistics.mean(found["mrr@10"]), split: found}
 
     def _ranking(self, condition: Condition, number: int, split: str) -> pd.DataFrame:
         """Rank a split's questions by a seed of a system."""
         asked = self._task.questions[split]
         if condition["system"] == BASELINE:
             return indexed(None, self._task, split, self._folder).search(asked, FIRST, "bm25")
-        place = self._study.place(condition, number)
+        place = self._dev.place(condition, number)
         ranker = self._ranker(condition, number).keeping_vectors()
         if "first" in condition:
             first = condition["first"]
@@ -354,8 +364,8 @@ class Retrieval:
     def _ranker(self, condition: Condition, number: int) -> Ranker:
         """Load the model of a seed, trained before or now, or a ranker that is ready."""
         if (name := condition["model"]) in (*self._ready, *self._rerank):
-            return _ready_ranker(name)
-        place = self._study.place(condition, number)
+            return Ranker.load(name)
+        place = self._dev.place(condition, number)
         if not (place / "model" / "vocabulary.json").exists():  # which is written last
             experiment = (self.apart | self.together)[condition["model"]]
             label = f"{condition['model']}, seed {number}"
@@ -376,13 +386,9 @@ class Retrieval:
         if condition["system"] == BASELINE:
             index = indexed(None, self._task, "test", self._folder)
         else:
-            place = self._study.place(condition, 0)
+            place = self._dev.place(condition, 0)
             index = indexed(self._ranker(condition, 0), self._task, "test", place)
         return partial(index.search, k=10, first_stage=condition["stage"])
-
-
-def _ready_ranker(name: str) -> Ranker:
-    return Ranker.of_encoder(name) if is_encoder(name) else Ranker.load(name)
 
 
 def main(config: Config) -> None:

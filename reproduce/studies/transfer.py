@@ -3,12 +3,12 @@
     python reproduce/studies/transfer.py --model hyperqa --dataset wikiqa --record transfer/wikiqa/hyperqa
     python reproduce/studies/transfer.py --variant TRAIN-ALL --record transfer/trecqa/hyperqa
 
-Three ways: *unseen*, as training on --source leaves the model; *trained on*, which goes on with questions of
-the target; and *from scratch*, which has these questions alone. The last two have the same numbers of
-questions, drawn anew for each seed, a larger draw with all of a smaller one, and the same factors on the
-learning rate. With fewer questions batches are smaller, so that an epoch has about as many steps. Epoch and
-factor are the best on the target's dev, which is always whole; the factor by the mean over the seeds. The
-epoch on the source is chosen on the dev of the source.
+Three ways: *unseen* (zero-shot), as training on --source leaves the model; *trained on* (fine-tuned), which
+goes on with questions of the target; and *from scratch*, which has these questions alone. The last two have
+the same numbers of questions, drawn anew for each seed, a larger draw with all of a smaller one, and the same
+factors on the learning rate. With fewer questions batches are smaller, so that an epoch has about as many
+steps. Epoch and factor are the best on the target's dev, which is always whole; the factor by the mean over
+the seeds. The epoch on the source is chosen on the dev of the source.
 
 After an interruption the same command goes on. The sources are shared by targets with the same options.
 """

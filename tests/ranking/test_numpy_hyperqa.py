@@ -64,6 +64,16 @@ def test_a_loaded_ranker_scores_as_the_keras_model(options, max_norm, tmp_path):
         np.testing.assert_allclose(by_points, scores, rtol=1e-6, atol=1e-6)
 
 
+def test_the_cosine_of_tiny_points(tmp_path):
+    Ranker(hyperqa(1e-4 * vectors(), 30, similarity="cosine", seed=2), VOCABULARY).save(tmp_path / "model")
+    ranker = Ranker.load(tmp_path / "model")
+    points = ranker.encode_document([QUESTION, *ANSWERS]).astype("float64")
+    norms = np.linalg.norm(points, axis=1)
+    assert norms.max() < 0.01 and 1e-5 < np.sort(norms)[1] < 1e-3, norms
+    scores = ranker.score([(QUESTION, answer) for answer in ANSWERS])
+    np.testing.assert_allclose(scores, by_keras(ranker, QUESTION, ANSWERS), rtol=1e-5)
+
+
 def test_at_the_edge_of_the_ball_the_score_is_that_of_float64(tmp_path):
     model = trained_like(hyperqa(vectors(), 30, seed=2))
     ranker = Ranker(model, VOCABULARY)

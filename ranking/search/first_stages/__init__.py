@@ -8,12 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import Any
 
 from answer_ranking.base.errors import UserError
-
-if TYPE_CHECKING:
-    from answer_ranking.ranking.search.first_stages.protocol import FirstStage
 
 
 @dataclass(frozen=True)
@@ -25,7 +22,8 @@ class Entry:
     """What it compares, in a word."""
     about: str
     """What it finds."""
-    load: "Callable[[], FirstStage]"
+    load: Callable[[], Any]
+    """Imports and makes it, see `protocol.FirstStage`."""
     needs_model: bool = False
     most_answers: int | None = None
     """A new index has it by itself up to so many answers; None: always; 0: where it is asked for."""
@@ -37,7 +35,7 @@ class Entry:
     """How the names of its files, or of their folder, begin."""
 
 
-def _made(module: str, name: str) -> "FirstStage":
+def _made(module: str, name: str) -> Any:
     return getattr(import_module(f"{__name__}.{module}"), name)()
 
 

@@ -84,6 +84,19 @@ def test_commands(real_ranker, command, table, tmp_path):
     assert ran.code == 0 and "No answer was found" in ran.out and "knows no word" in ran.err
 
 
+@pytest.mark.usefixtures("real_ranker")
+def test_an_encoder_is_a_model_by_its_cosine(command, table, write_encoder, tmp_path):
+    index, encoder = tmp_path / "index", write_encoder(tmp_path / "encoder")
+    assert "5 answers" in command("index", table, "--model", encoder, "--output", index).out
+    ranked = Ranker.of_encoder(str(encoder)).rank("Who fell?", ANSWERS)
+    found = AnswerIndex.open(index).search("Who fell?", first_stage="nearest")
+    assert found["candidate"].tolist() == ranked["text"].tolist()
+    np.testing.assert_allclose(found["score"], ranked["score"], atol=1e-5)
+    candidates = tmp_path / "candidates.txt"
+    candidates.write_text("\n".join(ANSWERS))
+    assert ranked["text"][0] in command("rank", encoder, "Who fell?", candidates).out.splitlines()[0]
+
+
 def test_numbers_come_out_as_they_went_in(command, tmp_path):
     numbers = [1152921504606846977, None, 2001]
     made = pa.table({"answer": ["Ann.", "Ann a.", "Ann b."], "n": pa.array(numbers), "x": [1 / 3, 1e-9, 2.5]})

@@ -9,7 +9,8 @@ from scipy import stats
 
 from answer_ranking.evaluation.plan import Group, Plan, PlannedComparison
 from answer_ranking.evaluation.significance import crossed_test
-from answer_ranking.reports.studies.plan_page import EQUAL, HOLDS, NOT_RUN, NOT_SHOWN, REVERSED, judge
+from answer_ranking.reports.studies.claims import HOLDS, NOT_SIGNIFICANT, REVERSED
+from answer_ranking.reports.studies.plan_page import EQUAL, NOT_RUN, judge
 
 GROUP = Group(
     data=("sample",),
@@ -51,7 +52,7 @@ def searches(values, spread=1e-3):
 
 @pytest.mark.parametrize(
     ("shift", "noise", "expected"),
-    [(0.1, 0.05, HOLDS), (-0.1, 0.05, REVERSED), (0.001, 0.01, EQUAL), (0.0, 0.3, NOT_SHOWN)],
+    [(0.1, 0.05, HOLDS), (-0.1, 0.05, REVERSED), (0.001, 0.01, EQUAL), (0.0, 0.3, NOT_SIGNIFICANT)],
 )
 def test_verdicts_and_the_correction_for_what_is_missing(shift, noise, expected):
     draw = np.random.default_rng(0)

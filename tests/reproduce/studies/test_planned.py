@@ -68,7 +68,7 @@ def run_small(path):
     [
         ("seeds = 1", "sedes = 1", "sedes"),
         ('worse = "cosineqa"', 'worse = "cosine"', "no side 'cosine'. It has hyperqa, cosineqa"),
-        ('may_widen = ["dimension"]', 'may_widen = ["clip_norm"]', "has a value that is no number above 0"),
+        ('may_widen = ["dimension"]', 'may_widen = ["clip_norm"]', "a value that is not a number above 0"),
         ("space.dimension", "space.learning_rate", "is a factor and an option"),
         ("search_seeds = [0, 1]", "search_seeds = [0, 100]", "is a seed for test"),
         ('protocol = "filtered"', 'protocol = "clean"', "sample has no protocol 'clean'. It has filtered"),
@@ -180,3 +180,19 @@ def test_folds_divide_train_and_dev():
     assert fold.dev.candidates.take(rows).words.tolist() == (
         split.candidates.take(range(int(split.candidate_offsets[1]))).words.tolist()
     )
+
+
+def test_each_fold_counts_by_its_best_epoch(tmp_path, monkeypatch):
+    curves = iter([[0.1, 0.6, 0.2], [0.3, 0.1, 0.4], [0.2, 0.45, 0.5], [0.45, 0.2, 0.44]])
+
+    def train(experiment, data, seed):
+        history = [{"dev_map": score, "test_map": 1 - score} for score in next(curves)]
+        return SimpleNamespace(trainable_variables=[]), SimpleNamespace(history=history)
+
+    monkeypatch.setattr(random_search, "train", train)
+    experiment = Experiment.of("hyperqa", DataOptions(dataset="sample"))
+    space = {"dimension": [5, 10]}
+    search = RandomSearch(experiment=experiment, factors={}, space=space, trials=2, seed=0, folds=2)
+    trials = search.run(experiment.data.load(), tmp_path / "trials.jsonl", tmp_path)
+    assert trials["dev_map_of_folds"].tolist() == [[0.6, 0.4], [0.5, 0.45]]
+    assert trials["dev_map"].tolist() == [0.5, 0.475] and trials["chosen"].tolist() == [True, False]

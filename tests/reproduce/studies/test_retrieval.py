@@ -82,7 +82,8 @@ def test_a_depth_is_judged_on_dev():
             order = ["a", "b"] if split == "dev" else ["b", "a"]
             return pd.DataFrame({"question_id": "q", "candidate_id": order, "rank": [1, 2]})
 
-    assert Fixed()._measure({}, Seed(0))["dev_mrr@10"] == 1.0
+    assert Fixed()._measure("dev", {}, Seed(0))["dev_mrr@10"] == 1.0
+    assert Fixed()._measure("test", {}, Seed(0))["test_mrr@10"] == 0.5
 
 
 def test_the_record_holds_what_the_run_files_say(tmp_path, monkeypatch, capsys):
@@ -113,6 +114,13 @@ def test_rankers_that_are_ready_are_searched(tmp_path, monkeypatch, write_encode
     options = config(tmp_path, systems=(), ready=(source, "hyperqa_squad"), rerank=("cosinet_squad",))
     encoded, encode = [], ContextualEncoder.encode
     monkeypatch.setattr(ContextualEncoder, "encode", lambda *given: encoded.append(given) or encode(*given))
+    ranked, ranking = [], Retrieval._ranking
+
+    def noted(self, condition, number, split):
+        ranked.append((split, condition.get("depth")))
+        return ranking(self, condition, number, split)
+
+    monkeypatch.setattr(Retrieval, "_ranking", noted)
     main(options)
     # What is timed is encoded each time, by two systems; all else is read from the cache.
     asked = task_of(options).questions["test"]["question"]
@@ -125,6 +133,11 @@ def test_rankers_that_are_ready_are_searched(tmp_path, monkeypatch, write_encode
     assert record["embeddings"] == "encoder"
     assert record["encoders"] == {"encoder": hashlib.sha256(weights).hexdigest()}
     assert "nothing is trained" in " ".join(retrieval_block(tmp_path / "retrieval").split())
+    # Test is ranked when all is chosen, with the depth of the record alone.
+    first_test = [split for split, _ in ranked].index("test")
+    on_dev, on_test = ranked[:first_test], ranked[first_test:]
+    assert {depth for _, depth in on_dev} == {None, 10, 30, 100}
+    assert set(on_test) == {("test", None), ("test", record["conditions"][-1]["depth"])}
     # What is re-ranked is what dev chooses.
     by_dev = {row["system"]: row["metrics_dev"]["mrr@10"]["mean"] for row in record["conditions"][:-1]}
     assert systems[-1] == f"{max(by_dev, key=by_dev.get)}, then cosinet_squad"
