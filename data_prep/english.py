@@ -39,4 +39,5 @@ def looks_english(texts: Iterable[str]) -> bool:
 
 def know_english_alone(vectors: Iterable[str]) -> bool:
     """Say whether word vectors of these names know no other language; of own files nobody can tell."""
-    return any(str(name) in _KNOW_ENGLISH for name in vectors)
+    names = set(map(str, vectors))
+    return bool(names) and names <= _KNOW_ENGLISH

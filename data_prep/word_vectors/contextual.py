@@ -181,7 +181,7 @@ class ContextualEncoder:
                 bar.update(len(windows))
         if long:
             most = self._files.config.positions
-            say(f"{long:,} texts have more than {most} tokens: they are encoded in several windows.")
+            say(f"texts of more than {most} tokens, encoded in several windows: {long:,}")
 
     def _encode_windows(self, windows: list[list[np.ndarray]]) -> list[np.ndarray]:
         flat = list(chain.from_iterable(windows))

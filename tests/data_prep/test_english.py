@@ -44,4 +44,4 @@ def test_a_file_of_ones_own_may_know_any_language():
     for name in ("minilm", "glove+spacy-450d", "googlenews-300d"):
         assert know_english_alone([name])
     for name in ("glove-deutsch.txt", "minilm-multilingual"):
-        assert not know_english_alone([name])
+        assert not know_english_alone([name]) and not know_english_alone(["glove-6b-50d", name])

@@ -133,7 +133,7 @@ def test_a_long_text_is_cut_into_windows(encoder, capsys):
     assert len(vectors) == len(tokens) == 23 + 3 * 2
     assert tokens[8:12] == ["h", "[SEP]", "[CLS]", "i"]
     np.testing.assert_allclose(vectors[:10], encoder.encode(["a b c d e f g h"])[0], atol=2e-3)
-    assert "1 texts have more than 12 tokens" in capsys.readouterr().err
+    assert "texts of more than 12 tokens, encoded in several windows: 1" in capsys.readouterr().err
 
 
 def test_a_data_set_in_contextual_words(encoder, tmp_path):
