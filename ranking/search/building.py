@@ -22,7 +22,7 @@ from answer_ranking.ranking.search.first_stages.protocol import IndexFiles, Text
 from answer_ranking.ranking.search.manifest import BUILDING, OWN, Manifest, name_of, sha256_of_model
 from answer_ranking.ranking.search.segments import TEXTS, Part, joined, to_parquet
 from answer_ranking.ranking.search.shards import Shard
-from answer_ranking.ranking.search.tasks import PROBED, Model, spread
+from answer_ranking.ranking.search.tasks import PROBED, Model, map_items
 from answer_ranking.ranking.search.writing import atomic_folder, progress
 
 if TYPE_CHECKING:
@@ -41,9 +41,9 @@ def with_rows(
 ) -> Manifest:
     """Write new rows, and what depends on all rows; gives the manifest of the new state.
 
-    With `ray`, the module, segments are made and quantised in tasks of a cluster (`spread`). Their files come
-    back to this machine, so that nothing else needs to see the folder. `ranker` is the index's model, where
-    it is loaded already.
+    With `ray`, the module, segments are made and quantised in tasks of a cluster (`map_items`). Their files
+    come back to this machine, so that nothing else needs to see the folder. `ranker` is the index's model,
+    where it is loaded already.
     """
     shards = iter(shards)
     first = next(shards)
@@ -81,7 +81,7 @@ def _write_segments(
 
     shared = (model, manifest)
     with progress("answers", "text") as bar:
-        for files in spread(make_segment, shared, unfinished(), ray):
+        for files in map_items(make_segment, shared, unfinished(), ray):
             name, rows = waiting.popleft()
             with atomic_folder(folder / "segments" / name) as new:
                 for file, content in files.items():

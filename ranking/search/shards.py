@@ -20,7 +20,7 @@ from answer_ranking.ranking.search.answers import QUESTION, Reading, answers_of,
 from answer_ranking.ranking.search.passages import split_rows
 from answer_ranking.ranking.search.segments import Part, joined, to_parquet
 from answer_ranking.ranking.search.state import State
-from answer_ranking.ranking.search.tasks import spread
+from answer_ranking.ranking.search.tasks import map_items
 
 Table: TypeAlias = str | Path | pd.DataFrame
 
@@ -87,7 +87,7 @@ def read_shards(
     Args:
         tables: see `tables_in`.
         reading: how; a segment belongs to one table.
-        ray: see `spread`. The files are sent, so that they are needed on this machine alone.
+        ray: see `map_items`. The files are sent, so that they are needed on this machine alone.
         now: the state of the index to which the rows are added. Rows without `candidate_id` are numbered on.
         known: what `hashes_of_texts` gives for texts to leave out; None to add them again.
 
@@ -104,9 +104,9 @@ def read_shards(
     first: list[Shard] = []
     schema = now.segments.schema if now is not None else None
     if schema is None:
-        first = list(spread(read_shard, (None, reading, known), itertools.islice(sent, 1), ray))
+        first = list(map_items(read_shard, (None, reading, known), itertools.islice(sent, 1), ray))
         schema = first[0].schema
-    shards = itertools.chain(first, spread(read_shard, (schema, reading, known), sent, ray))
+    shards = itertools.chain(first, map_items(read_shard, (schema, reading, known), sent, ray))
     for number, shard in enumerate(shards):
         if shard.n_known:
             say(f"{shard.n_known:,} answers are in the index already, and are left out (--keep-duplicates).")

@@ -27,7 +27,7 @@ _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 
-def spread(
+def map_items(
     function: Callable[[_Shared, _Item], _Result], shared: _Shared, items: Iterable[_Item], ray: Any = None
 ) -> Iterator[_Result]:
     """Give `function(shared, item)` for every item, in their order.

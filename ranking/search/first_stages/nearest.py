@@ -21,7 +21,7 @@ from answer_ranking.ranking.search.first_stages.quantised import (
 from answer_ranking.ranking.search.first_stages.stored_points import POINTS, Points, StoredPoints
 from answer_ranking.ranking.search.manifest import StageFolder, damaged
 from answer_ranking.ranking.search.results import Candidates
-from answer_ranking.ranking.search.tasks import Model, spread
+from answer_ranking.ranking.search.tasks import Model, map_items
 from answer_ranking.ranking.search.writing import atomic_folder, progress, saved
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _quantise(path: Path, every: Points, similarity: str, ray: Any) -> None:
     missing = [file for file in files if not file.is_file()]
     pairs = zip(files, every.blocks(), strict=True)
     blocks = (block for file, block in pairs if file in missing)
-    made = spread(quantise, (quantiser, similarity), blocks, ray)
+    made = map_items(quantise, (quantiser, similarity), blocks, ray)
     with progress("points", "segment", len(missing)) as bar:
         for file, part in zip(missing, made, strict=True):
             _save(file, part)
