@@ -8,7 +8,8 @@ encoder:
 ours   what training and ranking do: texts of like length together;
 plain  texts in their order, 32 at a time, padded to the longest of the batch.
 
-Both must give the same vectors to 0.01, the precision of float16. Nothing is read from the cache of vectors.
+Both must give the same vectors to 0.01, the precision of float16. Memory is the peak of the process,
+TensorFlow and the benchmark's texts included. Nothing is read from the cache of vectors.
 """
 
 import numpy as np
@@ -18,6 +19,7 @@ from common import (
     check_options,
     chosen,
     in_words,
+    peak_mib,
     print_table,
     ratios,
     seconds,
@@ -63,8 +65,9 @@ def main() -> None:
         f"{length:.0f} tokens a text are {needed:.2f} GFLOP of matrix products, "
         f"which alone would allow {most:.0f} texts a second at this processor's measured speed"
     )
-    print(cause)
-    figures = {"texts": len(texts), "tokens": tokens, "table": {ROW: {**rates, "cause": cause}}}
+    print(f"{cause}\npeak memory of the process: {peak_mib():,.0f} MiB")
+    table = {ROW: {**rates, "cause": cause}}
+    figures = {"texts": len(texts), "tokens": tokens, "peak_mib": peak_mib(), "table": table}
     write_figures(options.output, {**chosen(options), "sha256": encoder.sha256, **figures})
 
 
