@@ -57,9 +57,9 @@ def find_model(model: str | Path) -> Path:
     folder = PRESETS / model if str(model) in names and not Path(model).is_dir() else Path(model)
     for path in (vocabulary_file(folder), folder / MODEL):
         if not path.is_file():
-            choice = f", or one of the presets {', '.join(names)}" if names else ""
             raise UserError(
-                f"cannot read {path}. MODEL must be the model/ folder that a training left{choice}."
+                f"cannot read {path}. MODEL must be the model/ folder that a training left, one of the "
+                f"presets {', '.join(names)}, or an encoder such as minilm."
             )
     refuse_links(folder)
     return folder
