@@ -250,7 +250,7 @@ def test_the_index_of_a_pipeline_finds_the_encoder_of_the_training(
         ("{}", "names no pipeline"),
         ("[]", "is damaged"),
         ('{"pipeline": {"search": []}, "options": {"embeddings_home": 1}}', "is damaged"),
-        ('{"pipeline": {"first_stage": "bm25", "search": ["answer"], "model": "/etc"}}', "no model"),
+        ('{"pipeline": {"first_stage": "bm25", "search": ["answer"], "model": "/etc"}}', "not a model"),
         ('{"pipeline": {"first_stage": "bm25"}, "confidence": {"bias": "x"}}', "is damaged"),
     ],
 )
