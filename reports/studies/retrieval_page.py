@@ -11,10 +11,16 @@ from answer_ranking.evaluation.tables import format_measured, text_table
 from answer_ranking.reports.pages import render
 
 _TITLES = ("recall@1", "recall@10", "recall@100", "MRR@10")
-_NEEDED = (
-    *("title", "embeddings", "seeds", "collection"),
-    *("questions", "configuration", "conditions", "command"),
-)
+_NEEDED = {
+    "title",
+    "embeddings",
+    "seeds",
+    "collection",
+    "questions",
+    "configuration",
+    "conditions",
+    "command",
+}
 
 Condition = Mapping[str, Any]
 
