@@ -80,9 +80,10 @@ def test_a_paper_s_notebook_ends_with_its_tables_and_its_main_row(paper):
     printed = read_papers().printed
     own = printed[printed["paper"] == paper]
     assert set(re.findall(r"^### Table ([^:\n]+)", shown, re.MULTILINE)) == set(own["table"].astype(str))
-    # Off unless somebody switches it on, and one of the listed experiments but for its record.
-    assert "REPRODUCE = False" in main_row.source
+    # Not on the sample, and one of the listed experiments but for its record.
+    (dataset,) = re.findall(r'if DATASET == "(.*)":', main_row.source)
     (command,) = re.findall(r'command = "(.*)"', main_row.source)
     script, *options = [word for word in shlex.split(command) if word not in ("--seeds", "5")]
+    assert script.endswith(f"_{dataset}.py")
     listed = map(shlex.split, read_list(ROOT / "reproduce" / "experiments.txt").values())
     assert any({script, "--main", *options} <= set(words) for words in listed)
