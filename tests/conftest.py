@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from filelock import FileLock
+from hypothesis import settings
 
 sys.path += [str(Path(__file__).resolve().parents[1] / "benchmarks"), str(Path(__file__).parent)]
 import damage
@@ -31,6 +32,9 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     for name in ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "OMP_NUM_THREADS"):
         os.environ.setdefault(name, "1")
 
+# A machine may stall: no test asserts how long it takes.
+settings.register_profile("without deadlines", deadline=None)
+settings.load_profile("without deadlines")
 
 # Read here: many tests leave the variable out of their environment.
 DATA_HOME = os.environ.get("QA_DATA_HOME")

@@ -49,7 +49,7 @@ def test_two_unknown_words_do_not_overlap_and_empty_sets_give_zero():
 texts = st.lists(st.sampled_from([*WORDS, "rare"]), min_size=1, max_size=8)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     st.lists(st.tuples(texts, texts), min_size=1, max_size=5),
     st.lists(st.floats(0, 9), min_size=7, max_size=7),

@@ -221,7 +221,7 @@ def test_without_openpyxl_the_extra_is_named(tmp_path, monkeypatch):
     st.lists(st.text("'=+@-\t\rab ,;\"\n").filter(str.strip), min_size=1, max_size=6, unique=True),
     st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_NONNUMERIC]),
 )
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @example(["Ann\rcame."], csv.QUOTE_MINIMAL)
 def test_texts_like_formulas_are_marked_in_a_file_and_read_again_as_they_were(
     tmp_path_factory, texts, quoting

@@ -20,7 +20,7 @@ def questions_of(parts):
     return {name: set(part["question"]) for name, part in parts.items()}
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(
     st.lists(st.lists(st.integers(0, 1), min_size=1, max_size=4), min_size=3, max_size=40),
     st.integers(0, 5),

@@ -114,7 +114,7 @@ cell = st.text(
 
 
 @given(st.lists(st.tuples(cell, cell, st.integers(0, 1)), min_size=1, max_size=8))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_every_text_survives_csv_and_json(tmp_path_factory, rows):
     folder = tmp_path_factory.mktemp("tables")
     rows = sorted(rows, key=lambda row: [other[0] for other in rows].index(row[0]))  # contiguous questions

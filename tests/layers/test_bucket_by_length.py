@@ -15,7 +15,7 @@ LISTS = np.array([[[7, 8], [0, 0], [0, 0]], [[5, 0], [0, 0], [6, 9]], [[0, 0]] *
 
 # JAX compiles every operation anew for every shape.
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     arrays("int32", st.tuples(*[st.integers(1, 4)] * 3), elements=st.integers(0, 2)),
     st.integers(1, 5),

@@ -191,7 +191,7 @@ def points(count):
     return st.lists(number, min_size=4 * count, max_size=4 * count).map(place)
 
 
-check = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+check = settings(max_examples=60, derandomize=True, database=None)
 
 
 @check

@@ -53,7 +53,7 @@ def own_texts(split, question):
     return set(split.candidates.index[slice(*split.candidate_offsets[question : question + 2])].tolist())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 10**6),
     count=st.integers(1, 30),

@@ -33,7 +33,7 @@ def sampler_of(split, seed=0, **options):
     return NegativeSampler(split, PairwiseOptions(**{"foreign_negatives": 0} | options), seed)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(
     splits(),
     st.one_of(st.none(), st.integers(1, 5)),

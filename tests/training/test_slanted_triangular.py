@@ -28,7 +28,7 @@ def test_the_printed_formula_falls_below_zero_in_a_short_training_and_ours_does_
     assert float(SlantedTriangular(1.0, 19)(18)) > 1 / 32
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     steps=st.integers(1, 300),
     cut_fraction=st.floats(0, 0.99),

@@ -123,7 +123,7 @@ def test_another_encoding_gives_a_user_error_or_the_table(folder, name, encoding
 
 @pytest.mark.parametrize("name", FILES)
 @given(data=st.data())
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_file_changed_anywhere_gives_a_table_or_a_user_error(folder, name, data):
     content = FILES[name].encode()
     begin = data.draw(st.integers(0, len(content)))
@@ -151,7 +151,7 @@ def test_what_is_no_identifier_is_refused(folder, name, identifier, value):
 
 
 @given(st.binary(max_size=200))
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_any_bytes_are_no_yahooqa(content):
     with pytest.raises(UserError, match=r"env\.pkl"):
         read_yahooqa(content, "env.pkl")

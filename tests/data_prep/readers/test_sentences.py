@@ -6,7 +6,7 @@ from answer_ranking.data_prep.readers.squad_sent import split_sentences
 
 
 @given(st.lists(st.text(st.sampled_from("aB. !?\n\u00a0\u3002\u00e9"), max_size=30), max_size=5))
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_sentences_cover_the_text_and_come_the_same_from_the_cache(tmp_path_factory, texts):
     folder = tmp_path_factory.mktemp("cache")
     found = split_sentences(texts, folder)

@@ -37,7 +37,7 @@ def real_entries(encoded, words):
     return tf.boolean_mask(encoded[0], words > 0) if len(encoded) > 1 else encoded[0]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.sampled_from([*itertools.product(BUILDERS[:2], range(1, 6)), (ap_bilstm,), (qa_bilstm,)]),
     st.integers(0, 10**6),
