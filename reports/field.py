@@ -1,7 +1,7 @@
 """The page of the field: every system that the papers have or quote, printed and ours, by year."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -9,6 +9,7 @@ import pandas as pd
 from answer_ranking.evaluation.comparisons import SIGNIFICANT
 from answer_ranking.evaluation.papers import Papers, System
 from answer_ranking.evaluation.records import ResultRecord
+from answer_ranking.evaluation.significance import holm_correction
 from answer_ranking.evaluation.tables import format_measured, format_seconds
 from answer_ranking.reports.pages import render
 from answer_ranking.reports.result_rows import run_name
@@ -69,6 +70,8 @@ def finding_block(records: Sequence[ResultRecord], searched: Sequence[ResultReco
             values = _printed_and_ours(data, of, papers)
             if len(values) >= _FEWEST:
                 orders.append(order_of(values, data.title, equal_budgets=equal_budgets))
+    corrected = holm_correction([each.p for each in orders])
+    orders = [replace(each, p=float(p)) for each, p in zip(orders, corrected, strict=True)]
     field_searched = any(each.paper == "field" for each in searched)
     return render("field_finding.md.j2", orders=orders, field_searched=field_searched)
 
