@@ -97,8 +97,9 @@ def _read(variant: str, text_of: Callable[[str], str]) -> tuple[pd.DataFrame, ..
         train = read_pseudo_xml(text_of("trecqa/TRAIN.xml"), "trecqa/TRAIN.xml")
     else:
         name = "trecqa/train-all"
+        pairs = text_of(f"{name}.jsonl")
         labels, identifiers = text_of(f"{name}.sim.txt"), text_of(f"{name}.id.txt")
-        train = read_train_all(text_of(f"{name}.jsonl"), labels, identifiers, f"{name}.jsonl")
+        train = read_train_all(pairs, labels, identifiers, f"{name}.jsonl")
     held_out = [read_pseudo_xml(text_of(path), path) for path in ("trecqa/DEV.xml", "trecqa/TEST.xml")]
     return train, *held_out
 
