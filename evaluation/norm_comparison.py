@@ -1,4 +1,4 @@
-"""Do questions have larger norms than answers? Effects with intervals, also corrected for length."""
+"""Do questions have larger norms than answers, and rare words than common ones? Effects with intervals."""
 
 from dataclasses import asdict, dataclass
 
@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 @dataclass(frozen=True)
 class Effect:
-    """An estimate and its 95 % interval, by the bootstrap over questions."""
+    """An estimate and its 95 % interval, by the bootstrap."""
 
     estimate: float
     low: float
@@ -87,6 +87,32 @@ def compare_norms(
     low, high = np.quantile(answers.log_lengths, [0.05, 0.95])
     in_common = (questions.log_lengths >= low) & (questions.log_lengths <= high)
     return NormComparison(*effects, lengths_in_common=float(in_common.mean()), n_questions=len(differences))
+
+
+def rank_correlation(x: ArrayLike, y: ArrayLike, *, resamples: int = 1000, seed: int = 0) -> Effect:
+    """Compute Spearman's rank correlation of two values of the same words, with a 95 % interval.
+
+    The interval has the percentiles of the bootstrap over words. Samples in which x or y does not vary are
+    left out.
+    """
+    x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
+    if x.shape != y.shape or x.ndim != 1 or len(x) < 3:
+        raise ValueError(
+            f"two lists of the same length, at least 3, are needed. Received: {x.shape}, {y.shape}."
+        )
+    rng = np.random.default_rng(seed)
+    samples = [_spearman(x[sample], y[sample]) for sample in rng.integers(0, len(x), (resamples, len(x)))]
+    low, high = np.nanquantile(samples, [0.025, 0.975])
+    return Effect(_spearman(x, y), float(low), float(high))
+
+
+def _spearman(x: np.ndarray, y: np.ndarray) -> float:
+    from scipy.stats import rankdata
+
+    ranks = rankdata(x), rankdata(y)
+    if min(values.std() for values in ranks) == 0:
+        return float("nan")
+    return float(np.corrcoef(*ranks)[0, 1])
 
 
 @dataclass(frozen=True)

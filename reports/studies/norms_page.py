@@ -13,7 +13,7 @@ EFFECTS = {
     "length_exponent": "norm grows as length to the power",
     "ratio_at_equal_length": "question / answer at equal length",
 }
-_KEYS = {"title", "embeddings", "seed", "norms", "words_by_level", "figures", "command"}
+_KEYS = {"title", "embeddings", "seed", "norms", "words_by_level", "word_correlations", "figures", "command"}
 
 
 def norms_block(folder: str | Path) -> str:

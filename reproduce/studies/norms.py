@@ -6,15 +6,17 @@
 Trains one seed with the options of the data set's own script. Leaves figures in the output folder, and prints
 the tables.
 
-The paper says that questions have longer vectors than answers. The last table looks: effect sizes with 95 %
-intervals by the bootstrap over questions, plain and at equal numbers of words.
+The paper says that questions have longer vectors than answers, that common words are near the origin, and
+that rare ones are far from it. The last tables look: effect sizes with 95 % intervals by the bootstrap over
+questions, plain and at equal numbers of words; and rank correlations of a word's norm with its frequency, and
+with the level that the paper prints for it.
 
-With --record the numbers and Table 9 are kept, and the figures go to docs/. Table 8 quotes the data set's
-texts and is printed only.
+With --record the numbers and Table 9 are kept, and the figures go to docs/. The pairs of Table 8 are texts of
+the data set and are printed only.
 """
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -30,7 +32,7 @@ from answer_ranking.data_prep.encoded_split import count_words
 from answer_ranking.data_prep.word_vectors.contextual import encoder_among
 from answer_ranking.engine import Seed, StudyRecord
 from answer_ranking.evaluation.figures import BLUE, ORANGE, new_figure, norm_histogram, save_figure
-from answer_ranking.evaluation.norm_comparison import NormComparison, compare_norms
+from answer_ranking.evaluation.norm_comparison import Effect, NormComparison, compare_norms, rank_correlation
 from answer_ranking.evaluation.tables import text_table
 from answer_ranking.models.catalogue import of_paper
 from answer_ranking.reports.studies.norms_page import EFFECTS
@@ -50,6 +52,25 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from answer_ranking.data_prep import EncodedSplit, Vocabulary
+
+PRINTED_LEVELS = {
+    "Table 8": (
+        "are based the of in and",
+        "sales today 14 billion 183 for was networking launched",
+        "gross diageo famous nursing twitter founder jack dorsey",
+        "is what contributed modern born match social",
+        "burger king corp florence nightingale italy who",
+    ),
+    "Table 9": (
+        "to and an on in of its the had or go",
+        "be a was up put said but",
+        "judging returning volunteered managing meant cited",
+        "responsibility engineering trading prosecuting",
+        "turkish autonomous cowboys warren seven what",
+        "ebay magdalena spielberg watson nova",
+    ),
+}
+"""The paper's words, from the origin outwards. A word at two levels (is, founder) stands at the first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,12 +140,15 @@ def analyse(experiment: Experiment) -> dict[str, Any]:
         seed=options.seed,
     )
     print_comparison(comparison)
+    correlations = word_correlations(split, data.vocabulary, found, options.seed)
+    print_correlations(correlations)
     print(f"\nFigures: {options.output}")
     numbers = {
         **facts(experiment, data),
         "title": title,
         "norms": comparison.values(),
         "words_by_level": levels,
+        "word_correlations": correlations,
         "split": options.split,
         "seed": options.seed,
     }
@@ -143,8 +167,17 @@ class Vectors:
     """Which of these is the answer of a row of the split."""
     words: np.ndarray
     """The numbers of the words that occur."""
-    word_norms: np.ndarray
-    """By the words' numbers; 0 for those that do not occur."""
+    vocabulary_norms: np.ndarray
+    """Of all words that the model knows, projected."""
+    input_norms: np.ndarray
+    """Of all words that the model knows, before the projection."""
+
+    @cached_property
+    def word_norms(self) -> np.ndarray:
+        """The norms of the projected words that occur; 0 for the others."""
+        norms = np.zeros_like(self.vocabulary_norms)
+        norms[self.words] = self.vocabulary_norms[self.words]
+        return norms
 
     @cached_property
     def question_norms(self) -> np.ndarray:
@@ -164,10 +197,9 @@ def vectors_of(model: "keras.Model", split: "EncodedSplit") -> Vectors:
     projected = encoding.projection(encoding.word_vectors).numpy()
     words = np.unique(np.concatenate([split.questions.words, candidates.texts.words]))
     words = words[words > 1]  # padding and the unknown word are no words
-    word_norms = np.zeros(len(projected), projected.dtype)
-    word_norms[words] = np.linalg.norm(projected[words], axis=1)
+    norms = [np.linalg.norm(vectors, axis=1) for vectors in (projected, np.asarray(encoding.word_vectors))]
     n = split.n_questions
-    return Vectors(sums[:n], sums[n:], candidates.index, words, word_norms)
+    return Vectors(sums[:n], sums[n:], candidates.index, words, *norms)
 
 
 def draw(found: Vectors, experiment: Experiment, title: str) -> "dict[str, Figure]":
@@ -203,6 +235,32 @@ def words_by_level(
         words = [vocabulary.words[i] for i in named]
         limits = f"{(number - 1) * step:.2f}-{number * step:.2f}"
         rows.append({"norms": limits, "words": len(here), "most_frequent": words})
+    return rows
+
+
+def word_correlations(
+    split: "EncodedSplit", vocabulary: "Vocabulary", found: Vectors, seed: int
+) -> list[dict[str, Any]]:
+    """Correlate words' norms with their frequency in the split, and with the paper's levels.
+
+    The norms before the projection show what the word vectors brought along.
+    """
+    counts = count_words([split], len(vocabulary))
+    compared = [("frequency", found.words, counts[found.words])]
+    for table, levels in PRINTED_LEVELS.items():
+        level_of_word = {word: level for level, words in enumerate(levels, 1) for word in words.split()}
+        known = [word for word in level_of_word if word in vocabulary.index]
+        numbers = np.array([vocabulary.index[word] for word in known], int)
+        printed = np.array([level_of_word[word] for word in known], int)
+        compared.append((f"level in {table}", numbers, printed))
+    rows = []
+    for name, words, values in compared:
+        known = found.input_norms[words] > 0  # a word without a vector has no norm of its own
+        words, values = words[known], values[known]
+        row = {"with": name, "words": len(words)}
+        for place, norms in (("projected", found.vocabulary_norms), ("before", found.input_norms)):
+            row[place] = asdict(rank_correlation(norms[words], values, seed=seed))
+        rows.append(row)
     return rows
 
 
@@ -258,6 +316,16 @@ def print_comparison(comparison: NormComparison) -> None:
         f"\n{share:.0%} of the questions have a length that is usual among answers (the middle 90 %):\n"
         "where that is little, the comparison at equal length is an extrapolation."
     )
+
+
+def print_correlations(correlations: list[dict[str, Any]]) -> None:
+    """Print the rank correlations of the words' norms."""
+    rows = []
+    for row in correlations:
+        projected, before = Effect(**row["projected"]), Effect(**row["before"])
+        rows.append([row["with"], f"{row['words']:,}", str(projected), str(before)])
+    print("\nSpearman's correlation of a word's norm, with 95 % intervals\n")
+    print(text_table(["with its", "words", "projected", "before the projection"], rows))
 
 
 def print_pairs(split: "EncodedSplit", vocabulary: "Vocabulary", level: np.ndarray, pairs: int) -> None:

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
+from scipy import stats
 
-from answer_ranking.evaluation.norm_comparison import compare_norms
+from answer_ranking.evaluation.norm_comparison import compare_norms, rank_correlation
 
 
 def texts(n_questions=200, ratio=1.0, exponent=0.5, spread=0.1, seed=0):
@@ -68,3 +69,18 @@ def test_what_does_not_go_together_is_refused():
         compare_norms(q * np.nan, q_length, a, a_length, owner)
     with pytest.raises(ValueError, match="at least three questions"):
         compare_norms(q[:2], q_length[:2], a[:10], a_length[:10], owner[:10])
+
+
+def test_the_rank_correlation_is_scipys_and_its_interval_fishers():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=400)
+    y = np.round(x + rng.normal(size=400))  # with ties
+    found = rank_correlation(x, y)
+    assert found.estimate == pytest.approx(stats.spearmanr(x, y).statistic)
+    half_width = 1.96 * np.sqrt(
+        (1 + found.estimate**2 / 2) / (400 - 3)
+    )  # Bonett and Wright, on the scale of atanh
+    expected = np.tanh(np.arctanh(found.estimate) + np.array([-half_width, half_width]))
+    np.testing.assert_allclose([found.low, found.high], expected, atol=0.03)
+    with pytest.raises(ValueError, match="at least 3"):
+        rank_correlation([1, 2], [1, 2])

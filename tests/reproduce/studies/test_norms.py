@@ -1,10 +1,12 @@
 """What a HyperQA learnt that was trained on the sample."""
 
 import itertools
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import EncodedTexts, Tokenizer, load_dataset
@@ -57,6 +59,19 @@ def test_figures_tables_and_numbers(tmp_path, monkeypatch):
     words = {word for text in (*table["question"], *table["candidate"]) for word in tokenizer([text])[0]}
     known = words & set(vocabulary.words[2:])
     assert sum(row["words"] for row in found["words_by_level"]) == len(known)
+
+    counts = Counter()
+    for text in (*table.drop_duplicates("question_id")["question"], *table["candidate"]):
+        counts.update(tokenizer([text])[0])
+    numbers = {word: number for number, word in enumerate(vocabulary.words)}
+    with_vector = [word for word in sorted(known) if np.linalg.norm(vectors[numbers[word]]) > 0]
+    frequency, _, of_table_9 = found["word_correlations"]
+    for place, of_words in (("projected", projected), ("before", vectors)):
+        lengths = [np.linalg.norm(of_words[numbers[word]]) for word in with_vector]
+        expected = stats.spearmanr(lengths, [counts[word] for word in with_vector]).statistic
+        assert frequency[place]["estimate"] == pytest.approx(expected, abs=1e-4)
+    assert frequency["words"] == len(with_vector)
+    assert 10 < of_table_9["words"] <= 40
 
 
 def test_contextual_words_have_no_norms(write_encoder, tmp_path, monkeypatch):
