@@ -32,7 +32,7 @@ from answer_ranking.reports.benchmarks import (
     service_block,
     speed_block,
 )
-from answer_ranking.reports.field import field_block, field_points, finding_block
+from answer_ranking.reports.field import field_block, field_grid, field_points, finding_block
 from answer_ranking.reports.pages import render
 from answer_ranking.reports.preset_cards import card_page, presets_block, read_cards
 from answer_ranking.reports.readme import headline_block, readme_block
@@ -87,6 +87,7 @@ def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
         ("docs/field.md", "results", lambda: field_block(records, papers)),
         ("docs/norms.md", "results", lambda: norms_block(results / "norms")),
         ("docs/paper/paper.md", "matrix", lambda: render("paper_matrix.md.j2", matrix=matrix)),
+        ("docs/paper/paper.md", "field", lambda: field_grid(records, papers)),
         ("docs/paper/paper.md", "grid", lambda: render("paper_grid.md.j2", grid=claims_grid(tested))),
         ("docs/presets.md", "presets", lambda: presets_block(presets)),
         ("docs/retrieval.md", "retrieval", lambda: retrieval_block(results / "retrieval")),

@@ -132,6 +132,23 @@ def field_block(records: Sequence[ResultRecord], papers: Papers) -> str:
     return render("field.md.j2", tables=tables, quoted=quoted, not_run=not_run)
 
 
+def field_grid(records: Sequence[ResultRecord], papers: Papers) -> str:
+    """Write one table of all systems that we have run: printed MAP and ours by data set."""
+    rows = []
+    for system in papers.systems:
+        row = {"system": system.name, "year": str(system.year)}
+        measured = False
+        for data in _DATA:
+            printed = printed_map(system, data.tables, papers)
+            record = record_of(system, data.dataset, records, papers)
+            ours = format_measured(papers.comparable_metrics(record)[_METRIC]) if record else ""
+            row[data.title] = f"{printed or '–'}; {ours or '–'}" if printed or ours else ""
+            measured |= record is not None
+        if measured:
+            rows.append(row)
+    return render("paper_field.md.j2", table=pd.DataFrame(rows))
+
+
 def field_points(records: Sequence[ResultRecord], papers: Papers) -> dict[str, list[float | None]]:
     """Give what the figure draws of WikiQA: by system its year, printed MAP, ours, and our parameters."""
     data = _DATA[0]

@@ -12,8 +12,10 @@ from answer_ranking.evaluation.tables import METRIC_TITLES, decimals_of, format_
 from answer_ranking.reports.result_rows import conditions_of, run_name
 
 ABOVE, REPRODUCED, CLOSE, SHORT = "above", "reproduced", "within 0.02", "short"
-ONE_SEED, OTHER_EDITION = "one seed", "other edition"
-VERDICTS = (REPRODUCED, ABOVE, CLOSE, SHORT, ONE_SEED, OTHER_EDITION)
+FEW_SEEDS, OTHER_EDITION = "few seeds", "other edition"
+VERDICTS = (REPRODUCED, ABOVE, CLOSE, SHORT, FEW_SEEDS, OTHER_EDITION)
+FEWEST_SEEDS = 3
+"""The interval of two has 12.7 standard errors to each side: hardly any value lies without."""
 MARGIN = 0.02
 """The standard error that WikiQA's test questions give MAP."""
 VERDICT, VERDICT_BY_MRR = "verdict", "MRR, verdict"
@@ -42,17 +44,19 @@ def verdict(printed: float, measured: dict[str, Any], *, same_edition: bool = Tr
 
     It is "reproduced" where it lies within the interval, "above" where the whole interval lies above it.
     Where the interval lies below, it is "within 0.02" if its lower end is at most that far below, else
-    "short". "one seed" has no interval. "other edition" says that the data differ from the paper's.
+    "short". "few seeds", fewer than three, are not judged. "other edition" says that the data differ from the
+    paper's.
 
     Example:
-        >>> [verdict(0.712, {"mean": mean, "ci95": 0.008}) for mean in (0.75, 0.706, 0.702, 0.69)]
+        >>> means = (0.75, 0.706, 0.702, 0.69)
+        >>> [verdict(0.712, {"mean": mean, "ci95": 0.008, "per_seed": [mean] * 5}) for mean in means]
         ['above', 'reproduced', 'within 0.02', 'short']
     """
     if not same_edition:
         return OTHER_EDITION
+    if len(measured["per_seed"]) < FEWEST_SEEDS:
+        return FEW_SEEDS
     mean, half_width = measured["mean"], measured["ci95"]
-    if half_width is None:
-        return ONE_SEED
     if mean - half_width > printed:
         return ABOVE
     if mean + half_width >= printed:

@@ -87,21 +87,22 @@ class HardestWrong:
 
 
 class TextScorer:
-    """Encodes whole questions with their candidates, `_TOKENS_PER_CHUNK` words at a time."""
+    """Encodes candidates, `_TOKENS_PER_CHUNK` words at a time, with the questions to which they belong."""
 
     def __init__(self, ranker: keras.Model, split: EncodedSplit, encoding: Any):
-        matcher, offsets = ranker.get_layer("matcher"), split.candidate_offsets
-        counts = np.diff(offsets)
+        matcher, owner = ranker.get_layer("matcher"), split.question_of_row
         # Of contextual words nearly every one has a vector of its own.
-        ends = np.append(0, np.cumsum(split.candidates.lengths + 1))[offsets]
-        tokens = np.diff(ends) + split.questions.lengths
+        tokens = split.candidates.lengths + 1
+        first_rows = np.flatnonzero(np.diff(owner, prepend=-1))
+        tokens[first_rows] += split.questions.lengths[owner[first_rows]]
         self._chunks = []
-        for chunk in chunks(len(counts), _TOKENS_PER_CHUNK, lambda chunk: np.cumsum(tokens[chunk])):
-            rows = np.arange(offsets[chunk.start], offsets[chunk.stop])
-            questions = np.arange(chunk.start, chunk.stop)
+        for chunk in chunks(split.n_rows, _TOKENS_PER_CHUNK, lambda chunk: np.cumsum(tokens[chunk])):
+            owners = owner[chunk]
+            questions = np.arange(owners[0], owners[-1] + 1)
+            rows = np.arange(chunk.start, chunk.stop)
             texts = encoding.pack(split.questions.take(questions), split.candidates.take(rows))
-            owner = np.repeat(questions - chunk.start, counts[chunk]).astype(np.int32)
-            self._chunks.append((texts, owner, np.int32(len(questions))))
+            of_chunk = (owners - owners[0]).astype(np.int32)
+            self._chunks.append((texts, of_chunk, np.int32(len(questions))))
 
         def score(texts, owner, n_questions):
             questions, answers = [], []

@@ -27,13 +27,14 @@ def ai_cnn(
     2017): segments q_i and a_j, of convolutions of the texts, meet each other,
 
     ```
-    m_ij = tanh(U q_i + V a_j + b)                  interaction of every two segments
+    m_ij = tanh((U q_i + b) * V a_j)                interaction of every two segments, by element
     r_i = max_j m_ij,   c_j = max_i m_ij            row-wise and column-wise pooling
     r = sum_i softmax_i(u . tanh(W r_i)) r_i        attention, and the same over the columns
     ```
 
-    and an MLP over [r; c] gives the softmax over {wrong, correct}. This follows the paper's description; its
-    own formula of the interaction was not at hand.
+    and an MLP over [r; c] gives the softmax over {wrong, correct}. The paper's own formula of the interaction
+    was not at hand; others call it a tensor's. The product is a tensor whose slices have rank 1. A sum would
+    be no interaction: the maximum of tanh(U q_i + V a_j) over j has the same V a_j for every q_i.
 
     Args:
         word_vectors: float32 `(words, n)`, frozen, row 0 belonging to padding; or a layer to share.
@@ -62,7 +63,7 @@ def ai_cnn(
     question, answer = (convolve(text) for text in texts)
     of_question = dense(filters, next(seeds), name="question_interaction")(question)
     of_answer = dense(filters, next(seeds), use_bias=False, name="answer_interaction")(answer)
-    interactions = ops.tanh(ops.expand_dims(of_question, 2) + ops.expand_dims(of_answer, 1))
+    interactions = ops.tanh(ops.expand_dims(of_question, 2) * ops.expand_dims(of_answer, 1))
     rows = masked_max(interactions, masks[1][:, None, :, None], axis=2)
     columns = masked_max(interactions, masks[0][:, :, None, None], axis=1)
     attend = dense(filters, next(seeds), activation="tanh", use_bias=False, name="attention")

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 _DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-# What is written in another way, such as 007 and +49 30 1234, is no number but a name; 15 digits fit a float.
+# What is written in another way, such as 007 and +49 30 1234, is a name, no number; 15 digits fit a float.
 _WRITTEN = {
     pa.int64(): "0|-?[1-9][0-9]*",
     pa.float64(): r"-?(0|[1-9][0-9]{0,14})(\.[0-9]+)?(e[+-][0-9]+)?",
@@ -27,6 +27,8 @@ def typed(texts: pa.Array, kind: pa.DataType | None = None) -> pa.Array:
     Example:
         >>> typed(pa.array(["2001", "", "-7"])).to_pylist(), typed(pa.array(["007", "1"])).to_pylist()
         ([2001, None, -7], ['007', '1'])
+        >>> typed(pa.array(["1.50", "2.25"])).to_pylist(), typed(pa.array(["3.9", "3.10"])).to_pylist()
+        ([1.5, 2.25], ['3.9', '3.10'])
     """
     plain = pc.utf8_trim_whitespace(texts)
     is_blank = pc.equal(plain, "")
@@ -37,7 +39,7 @@ def typed(texts: pa.Array, kind: pa.DataType | None = None) -> pa.Array:
         if kind is not None and kind != each:
             continue
         fits = pc.match_substring_regex(plain, f"^({written})$")
-        if pc.all(fits).as_py():
+        if pc.all(fits).as_py() and not (kind is None and _are_versions(plain)):
             try:
                 return plain.cast(each)
             except pa.ArrowInvalid:  # 2001-02-30, or more than 64 bits
@@ -46,3 +48,10 @@ def typed(texts: pa.Array, kind: pa.DataType | None = None) -> pa.Array:
             wrong = plain.filter(pc.invert(fits))[0].as_py()
             raise pa.ArrowInvalid(f"{wrong!r:.80} is not written as {kind}")
     return texts
+
+
+def _are_versions(texts: pa.Array) -> bool:
+    """Say whether decimals end in 0 and are of different lengths, as in 3.9 and 3.10."""
+    decimal = texts.filter(pc.match_substring_regex(texts, r"\.[0-9]+$"))
+    lengths = pc.subtract(pc.utf8_length(decimal), pc.find_substring(decimal, "."))
+    return len(pc.unique(lengths)) > 1 and pc.any(pc.ends_with(decimal, "0")).as_py()

@@ -46,13 +46,15 @@ def test_ai_cnn_follows_the_equations():
     question, answer = (np.tanh(convolve(x, kernel, bias)) for x in TEXTS)
     of_question = question @ weights["question_interaction/kernel"] + weights["question_interaction/bias"]
     of_answer = answer @ weights["answer_interaction/kernel"]
-    interactions = np.tanh(of_question[:, None] + of_answer[None])
+    interactions = np.tanh(of_question[:, None] * of_answer[None])
     pair = []
     for steps in (interactions.max(axis=1), interactions.max(axis=0)):
         energies = np.tanh(steps @ weights["attention/kernel"]) @ weights["importance/kernel"][:, 0]
         attention = np.exp(energies) / np.exp(energies).sum()
         pair.append(attention @ steps)
     assert_score(model, mlp(np.concatenate(pair), weights))
+    # Which segment of the answer a segment of the question meets depends on both.
+    assert len(set(map(tuple, interactions.argmax(axis=1)))) > 1
 
 
 def test_blstm_reads_both_texts_as_one():

@@ -8,7 +8,7 @@ from made_records import cells_of, summary
 from test_results import PAPERS, make_record
 
 from answer_ranking.models.catalogue import CATALOGUE
-from answer_ranking.reports.field import finding_block, printed_map
+from answer_ranking.reports.field import field_grid, finding_block, printed_map
 from answer_ranking.reports.results import results_document
 
 AP_CNN = make_record(paper="attentive_pooling", model="AP-CNN", parameters=1234)
@@ -154,3 +154,16 @@ def test_every_system_has_one_name_and_stands_in_a_table_or_in_the_catalogue():
         assert each.name not in printed or not set(each.also) - printed, each
     years = [each.year for each in PAPERS.systems]
     assert years == sorted(years)
+
+
+def test_the_grid_has_each_system_that_was_run_once_with_all_its_data():
+    measured = {"map": summary(0.744)}
+    raw = make_record(**RAW, variant="TRAIN-ALL", metrics=measured, metrics_count_all=measured)
+    lines = field_grid([*on_wikiqa(0.654), raw], PAPERS).splitlines()
+    rows = [cells_of(line) for line in lines if line.startswith(("| QA-CNN", "| HyperQA"))]
+    assert [row[0] for row in rows] == ["QA-CNN", "HyperQA"]
+    assert rows[0][2].startswith("0.670; 0.654") and rows[0][3:] == ["", "", ""]
+    # Printed on three data sets, run on one.
+    assert rows[1][2] == "0.712; –" and rows[1][3] == "" and rows[1][5] == "0.795; –"
+    assert rows[1][4].startswith("0.770; 0.744")
+    assert len(lines) == 4

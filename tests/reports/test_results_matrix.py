@@ -37,9 +37,9 @@ def test_a_verdict_is_that_of_a_t_test_against_the_printed_value(shift, deviatio
     assert verdict(MAP, measured, same_edition=False) == "other edition"
 
 
-@pytest.mark.parametrize("value", [0.1, 0.712, 0.9])
-def test_one_seed_is_not_judged(value):
-    assert verdict(MAP, spreads({"x": [value]})["x"]) == "one seed"
+@pytest.mark.parametrize("values", [[0.1], [0.712], [0.9], [0.65, 0.67], [0.3, 0.31]])
+def test_one_seed_or_two_are_not_judged(values):
+    assert verdict(MAP, spreads({"x": values})["x"]) == "few seeds"
 
 
 def test_a_row_is_judged_by_map_and_by_mrr():

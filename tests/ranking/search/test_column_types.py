@@ -1,0 +1,26 @@
+"""Decimals in a column are numbers, but for versions."""
+
+import pyarrow as pa
+import pytest
+
+from answer_ranking.ranking.search.column_types import typed
+
+
+@pytest.mark.parametrize(
+    ("cells", "are_numbers"),
+    [
+        (["1.50", "2.25", "10"], True),
+        (["1.5", "2.25", "-3.125"], True),
+        (["1.50", "2.5e+10", ""], True),
+        (["1.5e-10", "2.50"], True),
+        (["3.9", "3.10"], False),
+        (["3.10", "3.1", "4"], False),
+    ],
+)
+def test_decimals_of_several_lengths_that_end_in_0_are_versions(cells, are_numbers):
+    expected = [(float(cell) if are_numbers else cell) if cell else None for cell in cells]
+    assert typed(pa.array(cells)).to_pylist() == expected
+
+
+def test_a_column_that_is_there_keeps_its_kind():
+    assert typed(pa.array(["3.9", "3.10"]), pa.float64()).to_pylist() == [3.9, 3.1]
