@@ -17,11 +17,8 @@ class NeuralTensor(keras.layers.Layer):
     Tensor Networks](https://papers.nips.cc/paper/5028):
 
     ```
-    f(scale q^T M^[1:r] a + V [q; a] + b)
+    f(q^T M^[1:r] a + V [q; a] + b)
     ```
-
-    `scale` is 1 in the papers. `n ** -0.5` gives the same functions, with larger entries of `M`, and keeps
-    one step of an optimizer from saturating `f`, where the vectors are long and have entries of one sign.
 
     The layer takes the pair `[question, answer]` of shapes `(batch, m)` and `(batch, n)` and returns
     `(batch, r)`. Its weights are `M` `(m, r n)`, of which columns `k n` to `(k + 1) n` are slice k, `V`
@@ -39,7 +36,6 @@ class NeuralTensor(keras.layers.Layer):
         activation: Activation `f`. Defaults to `"tanh"`.
         tensor_initializer: Initializer of `M`. Defaults to `"glorot_uniform"`.
         linear_initializer: Initializer of `V`. Defaults to `"glorot_uniform"`.
-        scale: float. The factor of the bilinear forms. Defaults to 1.0.
         **kwargs: Arguments of `keras.layers.Layer`.
     """
 
@@ -49,7 +45,6 @@ class NeuralTensor(keras.layers.Layer):
         activation: Any = "tanh",
         tensor_initializer: Any = "glorot_uniform",
         linear_initializer: Any = "glorot_uniform",
-        scale: float = 1.0,
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
@@ -59,7 +54,6 @@ class NeuralTensor(keras.layers.Layer):
         self.activation = keras.activations.get(activation)
         self.tensor_initializer = keras.initializers.get(tensor_initializer)
         self.linear_initializer = keras.initializers.get(linear_initializer)
-        self.scale = scale
 
     def build(self, input_shape: list[Shape]) -> None:
         self.compute_output_shape(input_shape)
@@ -72,7 +66,7 @@ class NeuralTensor(keras.layers.Layer):
     def call(self, inputs: list[Any]) -> Any:
         question, answer = inputs
         forms = ops.reshape(ops.matmul(question, self.tensor), (-1, self.slices, answer.shape[-1]))
-        bilinear = self.scale * ops.sum(forms * ops.expand_dims(answer, 1), axis=-1)
+        bilinear = ops.sum(forms * ops.expand_dims(answer, 1), axis=-1)
         linear = ops.matmul(ops.concatenate(inputs, axis=-1), self.linear)
         return self.activation(bilinear + linear + ops.cast(self.bias, self.compute_dtype))
 
@@ -92,5 +86,4 @@ class NeuralTensor(keras.layers.Layer):
             "activation": keras.activations.serialize(self.activation),
             "tensor_initializer": keras.initializers.serialize(self.tensor_initializer),
             "linear_initializer": keras.initializers.serialize(self.linear_initializer),
-            "scale": self.scale,
         }

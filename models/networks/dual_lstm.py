@@ -94,7 +94,7 @@ def ntn_lstm(
     seeds = iter(range(seed, seed + 100))
     inputs, texts, masks = read_pair(word_vectors, embedding_dropout, seeds)
     states = _last_states(texts, masks, units, dropout, seeds)
-    x = with_features(inputs, _tensor(slices, units, seeds)(states), n_features)
+    x = with_features(inputs, _tensor(slices, seeds)(states), n_features)
     return keras.Model(inputs, mlp_score(x, hidden, dropout, seeds, activation="tanh"), name="NTN-LSTM")
 
 
@@ -148,7 +148,7 @@ def cntn(
     for text, mask in zip(texts, masks, strict=True):
         kept = _largest_in_order(convolve(text), mask, largest)
         vectors.append(drop(keras.layers.Reshape((filters * largest,))(kept)))
-    x = with_features(inputs, _tensor(slices, filters * largest, seeds)(vectors), n_features)
+    x = with_features(inputs, _tensor(slices, seeds)(vectors), n_features)
     return keras.Model(inputs, mlp_score(x, (), 0.0, seeds, classes=1), name="CNTN")
 
 
@@ -169,10 +169,9 @@ def _last_states(
     return states
 
 
-def _tensor(slices: int, size: int, seeds: Iterator[int]) -> NeuralTensor:
-    # Without the scale the first steps saturate tanh, and nothing is learnt but the features.
+def _tensor(slices: int, seeds: Iterator[int]) -> NeuralTensor:
     initializers = [keras.initializers.GlorotUniform(seed=next(seeds)) for _ in range(2)]
-    return NeuralTensor(slices, "tanh", *initializers, scale=size**-0.5, name="tensor")
+    return NeuralTensor(slices, "tanh", *initializers, name="tensor")
 
 
 def _largest_in_order(x: Any, mask: Any, k: int) -> Any:

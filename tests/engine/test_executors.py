@@ -237,7 +237,9 @@ def cluster():
     with pytest.MonkeyPatch.context() as patch:
         # The paths of Ray's sockets have to be short.
         patch.setenv("RAY_TMPDIR", tempfile.gettempdir())
-        made = utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+        # A lost node is found dead after five checks.
+        quick = {"health_check_period_ms": 300}
+        made = utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "_system_config": quick})
         yield made
         made.shutdown()
 

@@ -1,6 +1,5 @@
 """Circular correlation, neural tensor and value-shared weights against their equations in float64."""
 
-import keras
 import numpy as np
 import pytest
 from gradients import central_differences, gradients
@@ -38,31 +37,17 @@ def test_circular_correlation_equals_numpy_with_its_gradients():
 
 
 def test_neural_tensor_layer(tmp_path):
-    run_layer_test(
-        NeuralTensor, {"slices": 3, "scale": 0.5}, PAIR, tmp_path, output_shape=(4, 3), n_weights=3
-    )
+    run_layer_test(NeuralTensor, {"slices": 3}, PAIR, tmp_path, output_shape=(4, 3), n_weights=3)
 
 
-@pytest.mark.parametrize("scale", [1.0, 0.5])
-def test_neural_tensor_equals_numpy(scale):
+def test_neural_tensor_equals_numpy():
     question, answer = PAIR[0], PAIR[1][:, :2]
-    layer = NeuralTensor(3, scale=scale)
+    layer = NeuralTensor(3)
     found = to_numpy(layer([question, answer]))
     tensor, linear, _ = (np.float64(weight.numpy()) for weight in layer.weights)
     forms = np.einsum("bi,irj,bj->br", np.float64(question), tensor.reshape(5, 3, 2), np.float64(answer))
-    expected = np.tanh(scale * forms + np.hstack([question, answer]) @ linear)
+    expected = np.tanh(forms + np.hstack([question, answer]) @ linear)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize(("scale", "saturates"), [(1.0, True), (256**-0.5, False)])
-def test_a_scaled_neural_tensor_is_not_saturated_by_one_step(scale, saturates):
-    pair = list(np.random.default_rng(0).uniform(size=(2, 8, 256)).astype("float32"))
-    layer = NeuralTensor(5, scale=scale, tensor_initializer=keras.initializers.GlorotUniform(seed=0))
-    layer(pair)
-    # What Adam's first step moves each weight by, at its usual rate.
-    layer.tensor.assign(layer.tensor + 1e-3)
-    f = np.abs(to_numpy(layer(pair)))
-    assert (f > 0.999).all() == saturates
 
 
 def test_value_shared_weights_layer(tmp_path):

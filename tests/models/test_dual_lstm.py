@@ -15,7 +15,7 @@ def last_states(weights):
 def tensor(pair, weights, slices):
     m = len(pair[0])
     forms = weights["tensor/tensor"].reshape(m, slices, -1)
-    bilinear = np.einsum("i,irj,j->r", pair[0], forms, pair[1]) / np.sqrt(m)
+    bilinear = np.einsum("i,irj,j->r", pair[0], forms, pair[1])
     return np.tanh(bilinear + np.concatenate(pair) @ weights["tensor/linear"] + weights["tensor/bias"])
 
 

@@ -51,12 +51,13 @@ def by_keras(ranker, question, answers):
 @pytest.mark.parametrize("max_norm", [0.7, 0.95])
 def test_a_loaded_ranker_scores_as_the_keras_model(options, max_norm, tmp_path):
     model = trained_like(hyperqa(vectors(), 30, max_norm=max_norm, seed=2, **options))
-    Ranker(model, VOCABULARY).save(tmp_path / "a")
+    trained = Ranker(model, VOCABULARY)
+    expected = by_keras(trained, QUESTION, ANSWERS)
+    trained.save(tmp_path / "a")
     Ranker.load(tmp_path / "a").save(tmp_path / "b")
     for folder in "ab":
         ranker = Ranker.load(tmp_path / folder)
         scores = ranker.score([(QUESTION, answer) for answer in ANSWERS])
-        expected = by_keras(ranker, QUESTION, ANSWERS)
         np.testing.assert_allclose(scores, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
         points = ranker.encode_document(ANSWERS)
         assert points.dtype == np.float32 and points.shape == (4, 30)

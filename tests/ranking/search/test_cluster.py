@@ -39,7 +39,9 @@ def cluster():
     pytest.importorskip("ray", reason="Ray is not installed: pip install -e '.[cluster]'")
     from ray.cluster_utils import Cluster
 
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    # A lost node is found dead after five checks.
+    quick = {"health_check_period_ms": 300}
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "_system_config": quick})
     made.second = made.add_node(num_cpus=1)
     yield made
     made.shutdown()

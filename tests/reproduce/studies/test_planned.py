@@ -90,6 +90,7 @@ def test_test_is_scored_after_every_choice_and_nothing_twice(small, monkeypatch)
 
     monkeypatch.setattr(random_search, "train", train)
     monkeypatch.setattr(run, "train", train)
+    small.write_text(SMALL.replace("most_widenings = 1", "most_widenings = 0"))
     found = run_small(small)
     first_test = seeds.index(100)
     assert set(seeds[:first_test]) == {0, 1} and set(seeds[first_test:]) == {100}

@@ -111,7 +111,14 @@ def test_rankers_that_are_ready_are_searched(tmp_path, monkeypatch, write_encode
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     source = str(write_encoder(tmp_path / "encoder", max_position_embeddings=512))
-    options = config(tmp_path, systems=(), ready=(source, "hyperqa_squad"), rerank=("cosinet_squad",))
+    options = config(
+        tmp_path,
+        systems=(),
+        ready=(source, "hyperqa_squad"),
+        rerank=("cosinet_squad",),
+        dev_questions=8,
+        test_questions=8,
+    )
     encoded, encode = [], ContextualEncoder.encode
     monkeypatch.setattr(ContextualEncoder, "encode", lambda *given: encoded.append(given) or encode(*given))
     ranked, ranking = [], Retrieval._ranking
