@@ -32,9 +32,8 @@ def ai_cnn(
     r = sum_i softmax_i(u . tanh(W r_i)) r_i        attention, and the same over the columns
     ```
 
-    and an MLP over [r; c] gives the softmax over {wrong, correct}. The paper's own formula of the interaction
-    was not at hand; others call it a tensor's. The product is a tensor whose slices have rank 1. A sum would
-    be no interaction: the maximum of tanh(U q_i + V a_j) over j has the same V a_j for every q_i.
+    and an MLP over [r; c] gives the softmax over {wrong, correct}. The paper's formula of m_ij was not at
+    hand; in a sum the maximum of tanh(U q_i + V a_j) over j would have the same V a_j for every q_i.
 
     Args:
         word_vectors: float32 `(words, n)`, frozen, row 0 belonging to padding; or a layer to share.
