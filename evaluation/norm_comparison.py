@@ -1,5 +1,6 @@
 """Do questions have larger norms than answers, and rare words than common ones? Effects with intervals."""
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -60,8 +61,6 @@ def compare_norms(
 
     Texts of norm or length 0 are left out, and questions that then have no answers.
     """
-    from scipy import stats
-
     questions, answers, owner = _usable(
         _Texts(np.asarray(question_norms, np.float64), np.asarray(question_lengths, np.float64)),
         _Texts(np.asarray(answer_norms, np.float64), np.asarray(answer_lengths, np.float64)),
@@ -73,7 +72,39 @@ def compare_norms(
     def estimates(sample: np.ndarray) -> np.ndarray:
         return _estimates(differences[sample], equations[sample].sum(axis=0))
 
-    everyone = np.arange(len(differences))
+    effects = _effects(len(differences), estimates, resamples, seed)
+    low, high = np.quantile(answers.log_lengths, [0.05, 0.95])
+    in_common = (questions.log_lengths >= low) & (questions.log_lengths <= high)
+    return NormComparison(*effects, lengths_in_common=float(in_common.mean()), n_questions=len(differences))
+
+
+def rank_correlation(x: ArrayLike, y: ArrayLike, *, resamples: int = 1000, seed: int = 0) -> Effect:
+    """Compute Spearman's rank correlation of two values of the same words, with a 95 % interval.
+
+    The interval has the percentiles of the bootstrap over words.
+    """
+    from scipy import stats
+
+    x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
+    if x.shape != y.shape or x.ndim != 1 or len(x) < 3:
+        raise ValueError(
+            f"two lists of the same length, at least 3, are needed. Received: {x.shape}, {y.shape}."
+        )
+
+    def estimate(sample: np.ndarray) -> np.ndarray:
+        return np.array([stats.spearmanr(x[sample], y[sample]).statistic])
+
+    (effect,) = _effects(len(x), estimate, resamples, seed)
+    return effect
+
+
+def _effects(
+    n: int, estimates: Callable[[np.ndarray], np.ndarray], resamples: int, seed: int
+) -> list[Effect]:
+    """Estimate from all n items, by their numbers, with intervals by the bootstrap over them."""
+    from scipy import stats
+
+    everyone = np.arange(n)
     bounds = stats.bootstrap(
         (everyone,),
         estimates,
@@ -83,36 +114,7 @@ def compare_norms(
         rng=np.random.default_rng(seed),
     ).confidence_interval
     values = zip(estimates(everyone), bounds.low, bounds.high, strict=True)
-    effects = [Effect(*map(float, each)) for each in values]
-    low, high = np.quantile(answers.log_lengths, [0.05, 0.95])
-    in_common = (questions.log_lengths >= low) & (questions.log_lengths <= high)
-    return NormComparison(*effects, lengths_in_common=float(in_common.mean()), n_questions=len(differences))
-
-
-def rank_correlation(x: ArrayLike, y: ArrayLike, *, resamples: int = 1000, seed: int = 0) -> Effect:
-    """Compute Spearman's rank correlation of two values of the same words, with a 95 % interval.
-
-    The interval has the percentiles of the bootstrap over words. Samples in which x or y does not vary are
-    left out.
-    """
-    x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
-    if x.shape != y.shape or x.ndim != 1 or len(x) < 3:
-        raise ValueError(
-            f"two lists of the same length, at least 3, are needed. Received: {x.shape}, {y.shape}."
-        )
-    rng = np.random.default_rng(seed)
-    samples = [_spearman(x[sample], y[sample]) for sample in rng.integers(0, len(x), (resamples, len(x)))]
-    low, high = np.nanquantile(samples, [0.025, 0.975])
-    return Effect(_spearman(x, y), float(low), float(high))
-
-
-def _spearman(x: np.ndarray, y: np.ndarray) -> float:
-    from scipy.stats import rankdata
-
-    ranks = rankdata(x), rankdata(y)
-    if min(values.std() for values in ranks) == 0:
-        return float("nan")
-    return float(np.corrcoef(*ranks)[0, 1])
+    return [Effect(*map(float, each)) for each in values]
 
 
 @dataclass(frozen=True)

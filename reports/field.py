@@ -134,19 +134,18 @@ def field_block(records: Sequence[ResultRecord], papers: Papers) -> str:
 
 def field_grid(records: Sequence[ResultRecord], papers: Papers) -> str:
     """Write one table of all systems that we have run: printed MAP and ours by data set."""
-    rows = []
-    for system in papers.systems:
-        row = {"system": system.name, "year": str(system.year)}
-        measured = False
-        for data in _DATA:
-            printed = printed_map(system, data.tables, papers)
-            record = record_of(system, data.dataset, records, papers)
-            ours = format_measured(papers.comparable_metrics(record)[_METRIC]) if record else ""
-            row[data.title] = f"{printed or '–'}; {ours or '–'}" if printed or ours else ""
-            measured |= record is not None
-        if measured:
-            rows.append(row)
-    return render("paper_field.md.j2", table=pd.DataFrame(rows))
+    grid: dict[str, dict[str, str]] = {}
+    measured = set()
+    for data in _DATA:
+        for row in _rows(data, records, papers):
+            name = row["system"]
+            cells = grid.setdefault(name, {"system": name, "year": row["year"]})
+            cells[data.title] = f"{row['MAP, printed'] or '–'}; {row['ours'] or '–'}"
+            if row["ours"]:
+                measured.add(name)
+    in_order = [grid[each.name] for each in papers.systems if each.name in measured]
+    table = pd.DataFrame(in_order, columns=["system", "year", *(data.title for data in _DATA)]).fillna("")
+    return render("paper_field.md.j2", table=table)
 
 
 def field_points(records: Sequence[ResultRecord], papers: Papers) -> dict[str, list[float | None]]:

@@ -255,8 +255,8 @@ def word_correlations(
         compared.append((f"level in {table}", numbers, printed))
     rows = []
     for name, words, values in compared:
-        known = found.input_norms[words] > 0  # a word without a vector has no norm of its own
-        words, values = words[known], values[known]
+        has_vector = found.input_norms[words] > 0  # without one, it has no norm of its own
+        words, values = words[has_vector], values[has_vector]
         row = {"with": name, "words": len(words)}
         for place, norms in (("projected", found.vocabulary_norms), ("before", found.input_norms)):
             row[place] = asdict(rank_correlation(norms[words], values, seed=seed))
