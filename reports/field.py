@@ -135,16 +135,16 @@ def field_block(records: Sequence[ResultRecord], papers: Papers) -> str:
 def field_grid(records: Sequence[ResultRecord], papers: Papers) -> str:
     """Write one table of all systems that we have run: printed MAP and ours by data set."""
     grid: dict[str, dict[str, str]] = {}
+    not_there = dict.fromkeys((data.title for data in _DATA), "")
     measured = set()
     for data in _DATA:
         for row in _rows(data, records, papers):
             name = row["system"]
-            cells = grid.setdefault(name, {"system": name, "year": row["year"]})
+            cells = grid.setdefault(name, {"system": name, "year": row["year"], **not_there})
             cells[data.title] = f"{row['MAP, printed'] or '–'}; {row['ours'] or '–'}"
             if row["ours"]:
                 measured.add(name)
-    in_order = [grid[each.name] for each in papers.systems if each.name in measured]
-    table = pd.DataFrame(in_order, columns=["system", "year", *(data.title for data in _DATA)]).fillna("")
+    table = pd.DataFrame([grid[each.name] for each in papers.systems if each.name in measured])
     return render("paper_field.md.j2", table=table)
 
 
