@@ -151,7 +151,8 @@ def measure_faq(faq: Dataset, typos: int) -> tuple[list[dict[str, Any]], list[di
         chosen = [clean.best, next(each for each in clean.pipelines if not each.needs_encoder)]
         about = []
         for pipeline in dict.fromkeys(chosen):
-            refused = kept_and_refused(faq, pipeline, trained.folder, Path(folder) / f"index-{len(about)}")
+            place = Path(folder) / f"index-{len(about)}"
+            refused = kept_and_refused(faq, clean.in_use(pipeline), trained.folder, place)
             sizes = {"answers": clean.n_answers, **clean.n_questions}
             about.append({"pipeline": pipeline.title, "encoder": pipeline.needs_encoder, **sizes, **refused})
         typed = compare_pipelines(with_typos(faq, typos), trained.ranker)

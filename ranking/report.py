@@ -41,8 +41,9 @@ _TERMS = (
 
 _PIPELINE_TERMS = (
     "MRR@10: mean of 1 / the place of the right answer, 0 where it is not among the first ten. Dev chooses "
-    "the first row; test was searched once. p: against the first row, on test, not corrected. ms: a "
-    "question, asked together with others."
+    "the first row, what was trained on the table only where it is significantly better, since dev chose its "
+    "epoch, too; test was searched once. A question of dev or test stands in no index. p: against the first "
+    "row, on test, not corrected. ms: a question, asked together with others."
 )
 _REFUSAL_TERMS = (
     "Answered: the share of test's questions with an answer that is at least so sure. Foreign: questions of "

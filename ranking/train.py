@@ -243,7 +243,7 @@ def _print_pipelines(
         sure = f" --min-confidence {pipelines.refusals.suggested:.2f}"
     print(f"\n{' '.join(said)} Build its index, and ask:")
     print(f"  answer-ranking index {shlex.join(named)} --pipeline {shlex.quote(str(folder))} --output INDEX")
-    how = f"{pipelines.best.search_options(folder)}{sure}".strip()
+    how = f"{pipelines.to_build.search_options(folder)}{sure}".strip()
     print(f'  answer-ranking search INDEX "your question" {how}')
 
 

@@ -97,6 +97,49 @@ def test_letters_find_words_that_are_written_otherwise(faq, monkeypatch):
     assert kept["answered"] >= 0.5 > kept["foreign"]
 
 
+def test_an_index_finds_its_own_questions_where_no_answer_has_a_second_one(monkeypatch):
+    """Held back, the one question of an answer leaves but those of wrong answers to be searched."""
+    monkeypatch.setattr(pipelines_module, "is_on_this_machine", lambda *_: False)
+    rows = [(f"q{i}", f"Where is the {name}?", f"Box {i}, {name[::-1]}.", 1) for i, name in enumerate(NAMES)]
+    whole = pd.DataFrame(rows, columns=["question_id", "question", "candidate", "label"])
+    vectors = np.random.default_rng(0).normal(size=(12, 50)).astype("float32")
+    trained = Ranker(hyperqa(vectors, 4), Vocabulary([f"w{i}" for i in range(10)]))
+    compared = compare_pipelines(Dataset(whole[:8], whole[8:10], whole[10:], OWN_TABLES), trained)
+    assert not compared.with_questions and {each.search for each in compared.pipelines} == {("answer",)}
+    words = compared.in_use(Pipeline("bm25"))
+    assert words.search == ("question", "answer") and compared.in_use(Pipeline(POINTS)).search == ("answer",)
+    # No answer has a word of its question.
+    best = replace(compared, pipelines=(Pipeline("bm25"),))
+    assert best.as_json()["pipeline"]["search"] == ("question", "answer")
+    if compared.best.first_stage != POINTS:
+        assert compared.own_questions == (8, 8)
+
+
+def test_own_questions_are_counted_in_the_index_that_is_built(faq, tmp_path):
+    answers = indexed_answers(faq)
+    right = asked_questions(faq.train)
+    trials = PipelineTrials(answers, {}, {}, tmp_path)
+    found = trials.own_questions(trials.build(Pipeline("bm25", ("question", "answer"))), Pipeline("bm25"), right)
+    assert found == (12, 12)
+    # Of answers to other questions none is right.
+    wrong = dict(zip(right, [*list(right.values())[1:], {"none"}], strict=True))
+    index = AnswerIndex.open(tmp_path / "built")
+    assert trials.own_questions(index, Pipeline("bm25"), wrong) == (12, 0)
+
+
+def test_what_was_trained_has_to_be_significantly_better_on_the_dev_that_chose_its_epoch():
+    def found(values):
+        frame = pd.DataFrame({"rr": values, "ms": 1.0, "mb": 1.0})
+        return {"dev": frame, "test": frame}
+
+    words, trained = Pipeline("bm25"), Pipeline("nearest", model="trained")
+    few = {words: found([1.0, 0.5, 1.0]), trained: found([1.0, 1.0, 1.0])}
+    assert _comparison(few, 3, {"test": 3}).best == words
+    many = {words: found([0.5] * 20), trained: found([1.0] * 20)}
+    assert _comparison(many, 3, {"test": 3}).best == trained
+    assert _comparison({trained: found([1.0])}, 3, {"test": 1}).best == trained
+
+
 def test_what_an_index_of_very_many_answers_lacks_is_left_out():
     found = {each.first_stage for each in _first_stages(["hyperqa_squad"], ["bm25"])}
     assert found == {"bm25", "nearest", "both"}
