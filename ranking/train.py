@@ -240,7 +240,8 @@ def _print_pipelines(
     said, sure = [pipelines.verdict()], ""
     if pipelines.refusals is not None:
         said.append(pipelines.refusals.verdict())
-        sure = f" --min-confidence {pipelines.refusals.suggested:.2f}"
+        if pipelines.refusals.suggested is not None:
+            sure = f" --min-confidence {pipelines.refusals.suggested:.2f}"
     print(f"\n{' '.join(said)} Build its index, and ask:")
     print(f"  answer-ranking index {shlex.join(named)} --pipeline {shlex.quote(str(folder))} --output INDEX")
     how = f"{pipelines.to_build.search_options(folder)}{sure}".strip()

@@ -15,6 +15,7 @@ from answer_ranking.data_prep.word_vectors.encoder_folder import PUBLISHED
 from answer_ranking.models import hyperqa
 from answer_ranking.ranking import AnswerIndex, Ranker
 from answer_ranking.ranking import pipelines as pipelines_module
+from answer_ranking.ranking import refusals as refusals_module
 from answer_ranking.ranking.pipeline import ENCODER, ON_ENCODER, POINTS, Pipeline, read_pipeline
 from answer_ranking.ranking.pipeline_trials import PipelineTrials, _reciprocal_rank
 from answer_ranking.ranking.pipelines import (
@@ -76,8 +77,21 @@ def test_foreign_questions_that_teach_the_confidence_do_not_measure_it(faq, tmp_
     assert asked[-1] | set(taught) == foreign
 
 
+def test_of_few_questions_no_confidence_is_suggested_and_of_no_answer_none_is_right(faq, tmp_path):
+    index = AnswerIndex.build(None, indexed_answers(faq), tmp_path / "index")
+    asked = {"redfox?": {"The redfox is number 0."}}
+    found = measure_refusals(index, asked, {"qqq zzz?": {"It rained all day."}})
+    assert found.suggested is None and found.as_json()["min_confidence"] is None
+    assert "dev has fewer than 10" in found.verdict()
+    # Nothing is answered: there is no share of right answers.
+    assert found.curve["answered"].eq(0).all() and found.curve["p1"].isna().all()
+    assert {row[2] for row in found.table()[1]} == {"–"}
+    json.dumps(found.as_json(), allow_nan=False)
+
+
 def test_letters_find_words_that_are_written_otherwise(faq, monkeypatch):
     monkeypatch.setattr(pipelines_module, "is_on_this_machine", lambda *_: False)
+    monkeypatch.setattr(refusals_module, "FEWEST_QUESTIONS", 6)
     vectors = np.random.default_rng(0).normal(size=(12, 50)).astype("float32")
     trained = Ranker(hyperqa(vectors, 4), Vocabulary([f"w{i}" for i in range(10)]))
     compared = compare_pipelines(faq, trained)
