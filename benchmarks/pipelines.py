@@ -174,6 +174,7 @@ def kept_and_refused(faq: Dataset, pipeline: Pipeline, trained: Path, folder: Pa
     index = AnswerIndex.build(ranker, indexed_answers(faq), folder, **pipeline.index_options())
     asked = {name: asked_questions(faq.splits[name]) for name in ("dev", "test")}
     least = measure_refusals(index, asked["dev"], asked["test"]).suggested
+    assert least is not None
     foreign = load_dataset(FOREIGN).test["question"].drop_duplicates().sample(N_FOREIGN, random_state=0)
     shares = {"min_confidence": least}
     for name, questions in (("test", asked["test"]), ("foreign", foreign)):

@@ -33,8 +33,8 @@ _Place: TypeAlias = tuple[str, tuple[str, ...]]
 class OwnQuestions(NamedTuple):
     """An index's own questions, asked word for word, and those whose first answer is right."""
 
-    asked: int
-    found: int
+    asked: int = 0
+    found: int = 0
 
 
 class PipelineTrials:

@@ -3,7 +3,7 @@
 import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,7 @@ class PipelineComparison:
     n_questions: Mapping[str, int]
     with_questions: bool = True
     """Whether words were looked for in the questions of other answers, too; see `compare_pipelines`."""
-    own_questions: OwnQuestions = OwnQuestions(0, 0)
+    own_questions: OwnQuestions = field(default_factory=OwnQuestions)
     """The training table's questions, asked word for word in the index that is to be built."""
     refusals: Refusals | None = None
     """What this index answers if unsure answers are left out; None where nothing could be learnt."""

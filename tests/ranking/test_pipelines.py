@@ -28,7 +28,7 @@ from answer_ranking.ranking.pipelines import (
 from answer_ranking.ranking.refusals import measure_refusals
 from answer_ranking.ranking.search.confidence import Confidence, foreign_questions
 from answer_ranking.ranking.search.first_stages import parts_of
-from answer_ranking.ranking.train import _print_pipelines
+from answer_ranking.ranking.train import _print_pipelines, _tables_to_index
 from answer_ranking.ranking.train_options import TrainOptions
 
 NAMES = [
@@ -133,7 +133,9 @@ def test_own_questions_are_counted_in_the_index_that_is_built(faq, tmp_path):
     answers = indexed_answers(faq)
     right = asked_questions(faq.train)
     trials = PipelineTrials(answers, {}, {}, tmp_path)
-    found = trials.own_questions(trials.build(Pipeline("bm25", ("question", "answer"))), Pipeline("bm25"), right)
+    found = trials.own_questions(
+        trials.build(Pipeline("bm25", ("question", "answer"))), Pipeline("bm25"), right
+    )
     assert found == (12, 12)
     # Of answers to other questions none is right.
     wrong = dict(zip(right, [*list(right.values())[1:], {"none"}], strict=True))
@@ -260,7 +262,10 @@ def test_the_printed_commands_index_the_tables_of_the_training(command, tmp_path
     compared = _comparison({Pipeline("bm25"): {"dev": found, "test": found}}, 1, {"test": 1})
     (tmp_path / "result.json").write_text(json.dumps(compared.as_json()))
     given = {"train": tmp_path / "faq.csv", "dev": None, "test": tmp_path / "test.csv"}
-    _print_pipelines(compared, tmp_path, given, TrainOptions(drop_bad_rows=True, **columns))
+    options = TrainOptions(drop_bad_rows=True, **columns)
+    dataset = Dataset(*[table("{}?")] * 3, OWN_TABLES)  # None is written.
+    _print_pipelines(compared, tmp_path, _tables_to_index(tmp_path, given, dataset, options))
+    assert not (tmp_path / "answers.csv").exists()
     (line,) = (line for line in capsys.readouterr().out.splitlines() if "index" in line.split())
     ran = command(*shlex.split(line)[1:-1], tmp_path / "index")
     assert ran.code == 0 and "3 answers" in ran.out and "1 bad rows are left out (line 3)" in ran.err
@@ -269,6 +274,37 @@ def test_the_printed_commands_index_the_tables_of_the_training(command, tmp_path
         ["c2", "At home.", "grey"]
     ]
     assert not len(index.search("grey")) and not len(index.search("where"))
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "why"),
+    [
+        # One answer to two questions, as docs/data.md has it.
+        ("question,candidate_id,answer\nwho,A0,Ann.\nwhose,A0,Ann.\nwhen,A1,Now.\n", None, "A0"),
+        ("question,candidate_id,answer\nwho,A0,Ann.\n", "question,candidate_id,answer\nwhy,A0,Fun.\n", "A0"),
+        ("question,answer\nwho,Ann.\n", "question,answer,note\nwhy,Fun.,x\n", "note"),
+    ],
+)
+def test_what_an_index_refuses_is_written_for_it(command, tmp_path, capsys, train, test, why):
+    given = {"train": tmp_path / "train.csv", "dev": None, "test": None}
+    given["train"].write_text(train)
+    if test:
+        given["test"] = tmp_path / "test.csv"
+        given["test"].write_text(test)
+    frames = [pd.read_csv(path).rename(columns={"answer": "candidate"}) for path in given.values() if path]
+    whole = pd.concat(frames)
+    # The wrong answers that were drawn are no part of it.
+    drawn = pd.concat([whole.assign(label=1), whole.assign(label=0, candidate="wrong")], ignore_index=True)
+    dataset = Dataset(drawn, drawn[:1], drawn[:1], OWN_TABLES)
+    names = _tables_to_index(tmp_path, given, dataset, TrainOptions())
+    assert names == [str(tmp_path / "answers.csv")] and why in capsys.readouterr().out
+    made = command("index", *names, "--output", tmp_path / "index")
+    assert made.code == 0, made.text
+    texts = AnswerIndex.open(tmp_path / "index")._state.texts().to_pandas()
+    assert sorted(texts["indexed_question"]) == sorted(whole["question"])
+    assert set(texts["candidate"]) == set(whole["candidate"])
+    in_memory = {"train": whole, "dev": None, "test": None}
+    assert _tables_to_index(tmp_path, in_memory, dataset, TrainOptions()) == names
 
 
 def test_a_pipeline_is_read_again(tmp_path):
@@ -330,5 +366,12 @@ def test_the_command_builds_a_pipeline_with_its_confidence(tmp_path, command):
     assert index.first_stages == ["ngrams"]
     found = index.search("pay by card")
     assert found["first_stage"][0] == "ngrams"
+    # Passages have other scores than the answers from which it was learnt.
+    cut = command(
+        *("index", tmp_path / "faq.csv", "--pipeline", tmp_path),
+        *("--passages", 300, "--output", tmp_path / "passages"),
+    )
+    assert cut.code == 0 and "confidence" in cut.err
+    assert AnswerIndex.open(tmp_path / "passages").manifest.confidence is None
     expected = 1 / (1 + np.exp(3 - 0.04 * found["score"]))
     np.testing.assert_allclose(found["confidence"], expected, rtol=1e-6)

@@ -214,6 +214,26 @@ def test_bad_rows_are_left_out_and_the_others_keep_their_columns(command, tmp_pa
     assert ran.code == 2 and "more than one row has the candidate_id 'x'" in ran.text
 
 
+def test_rows_that_repeat_others_are_said_unless_they_have_names(command, tmp_path):
+    rows = "who,Ann.\nwho,Ann.\nwhose,Ann.\n"
+    (tmp_path / "a.csv").write_text(f"question,answer\n{rows}")
+    made = command("index", tmp_path / "a.csv", "--output", tmp_path / "index")
+    assert "3 answers" in made.out and "1 rows repeat" in made.err
+    (tmp_path / "b.csv").write_text("candidate_id,answer\na,Ann.\nb,Ann.\n")
+    assert not command("index", tmp_path / "b.csv", "--output", tmp_path / "named").err
+    gone = command(
+        "index",
+        "--delete",
+        "--where",
+        "candidate=x",
+        "--where",
+        "indexed_question=y",
+        "--output",
+        tmp_path / "index",
+    )
+    assert gone.code == 2 and "holds: candidate=x, indexed_question=y." in gone.text
+
+
 @pytest.mark.parametrize(("suffix", "separator"), [(".csv", ","), (".tsv", "\t")])
 def test_columns_of_texts_are_compared_as_what_they_hold(command, tmp_path, suffix, separator):
     path, index, found = tmp_path / f"a{suffix}", tmp_path / "index", tmp_path / "found.jsonl"
@@ -225,7 +245,8 @@ def test_columns_of_texts_are_compared_as_what_they_hold(command, tmp_path, suff
         "d,pay at once,,1e-05,,+49 30 1,42,1",
     ]
     path.write_text("\n".join(lines).replace(",", separator) + "\n")
-    assert "4 answers" in command("index", path, "--output", index).out
+    made = command("index", path, "--output", index)
+    assert "4 answers" in made.out and "1 rows are labelled wrong" in made.err
     for condition, expected in (
         ("year>=2001", "b"),
         ("year<2001", "ac"),
