@@ -282,8 +282,8 @@ def _print_pipelines(pipelines: PipelineComparison, folder: Path, tables: Sequen
             sure = f" --min-confidence {pipelines.refusals.suggested:.2f}"
     print(f"\n{' '.join(said)} Build its index, and ask:")
     print(f"  answer-ranking index {shlex.join(tables)} --pipeline {shlex.quote(str(folder))} --output INDEX")
-    how = f"{pipelines.to_build.search_options(folder)}{sure}".strip()
-    print(f'  answer-ranking search INDEX "your question" {how}')
+    how = f"{pipelines.to_build.search_options(folder)}{sure}"
+    print(f'  answer-ranking search INDEX "your question" {how.strip()}'.rstrip())
 
 
 def load_own_dataset(given: Mapping[str, Table | None], options: TrainOptions) -> tuple[Dataset, str, bool]:
