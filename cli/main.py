@@ -119,6 +119,8 @@ def _parse(arguments: list[str]) -> Callable[[], object]:
     if arguments[:1] == ["data"]:
         prog, commands = f"{_PROG} data", {"get": get, "stats": stats, "card": card}
         arguments, about = arguments[1:], str(data.__doc__)
+    if arguments and arguments[0] not in commands and not arguments[0].startswith("-"):
+        raise UserError(f"there is no command {arguments[0]!r:.80}: choose one of {', '.join(commands)}.")
     message = io.StringIO()
     try:
         with redirect_stderr(message):

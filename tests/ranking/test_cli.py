@@ -34,7 +34,8 @@ def test_help_comes_without_heavy_imports(environment):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["frob"], "Unrecognized options: frob. See answer-ranking --help."),
+        (["frob", "faq.csv"], "there is no command 'frob': choose one of data, train, rank,"),
+        (["data", "frob"], "there is no command 'frob': choose one of get, stats, card."),
         (["train"], "Missing from answer-ranking train: TABLE"),
         (["train", "a.csv", "--epochs", "two"], "Error parsing --epochs"),
         (["train", "absent.csv"], "absent.csv does not exist"),
