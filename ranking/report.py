@@ -49,7 +49,8 @@ _REFUSAL_TERMS = (
     "Answered: the share of test's questions with an answer that is at least so sure. Foreign: questions of "
     "general knowledge that come with the package, to which the table has no answer. A logistic regression "
     "on the scores of the first stages (Platt, 1999) learns the confidence: right answers to dev's questions "
-    "against wrong ones, and against what other foreign questions find."
+    "against wrong ones, and against what other foreign questions find. It is measured in the index that is "
+    "to be built, without the questions of dev and test: for questions that stand in it P@1 is higher."
 )
 
 
