@@ -103,7 +103,7 @@ class PipelineComparison:
         return said
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """Header and rows, the best on dev first."""
+        """Header and rows, the chosen pipeline first."""
         rows = []
         for pipeline, row in zip(self.pipelines, self.measured.itertuples(), strict=True):
             p = "" if np.isnan(row.p) else f"{row.p:.3g}"

@@ -7,10 +7,10 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
-from answer_ranking.base.errors import UserError, say
+from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep.column_names import CANDIDATE_SYNONYMS, ColumnNames, EveryColumn, plain_name
 from answer_ranking.data_prep.table_files import format_of, read_table_file
-from answer_ranking.data_prep.tables import HALF_CHARACTER, Faults, check_table, read_label
+from answer_ranking.data_prep.tables import HALF_CHARACTER, Faults, check_table
 from answer_ranking.ranking.search.column_types import typed
 
 QUESTION = "indexed_question"
@@ -107,7 +107,6 @@ def answers_of(
         table, lines, faults = read_table_file(Path(table), every, reading.drop_bad_rows, reading.sheet)
     table = _with_our_names(table, where, reading)
     numbered = "candidate_id" not in table.columns
-    _say_what_is_kept(table, where)
     columns, rows = _checked(table, where, lines, faults)
     if len(rows) < len(table):
         table = table.iloc[rows]
@@ -173,22 +172,6 @@ def _with_our_names(table: pd.DataFrame, where: str, reading: Reading) -> pd.Dat
     if len(twice):
         raise UserError(f"{where}: the column {twice[0]!r} occurs twice. {_ONCE}")
     return table
-
-
-def _say_what_is_kept(table: pd.DataFrame, where: str) -> None:
-    """Say of rows that a user may not expect in an index that they are there."""
-    if "label" in table.columns:
-        wrong = sum(read_label(value) == 0 for value in table["label"])
-        if wrong:
-            say(
-                f"{where}: {wrong:,} rows are labelled wrong, and are found as the others. Delete those that "
-                "no question may have as its answer."
-            )
-    if "candidate_id" not in table.columns:
-        texts = table[[name for name in (QUESTION, "candidate") if name in table.columns]]
-        repeated = int(texts.duplicated().sum())
-        if repeated:
-            say(f"{where}: {repeated:,} rows repeat the texts of another, and are found beside it.")
 
 
 def _checked(

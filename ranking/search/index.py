@@ -447,8 +447,8 @@ def _begun(ranker: "Ranker | None", first: Shard, n_rows: int, options: BuildOpt
         ranker.check_nearest_is_best()
         similarity = ranker.similarity
         rows = first.parts[0].table()
-        names = [name for name in (QUESTION, "candidate") if name in rows.column_names]
-        texts = [rows[name].drop_null().to_pylist() for name in names]
+        columns = [rows[name] for name in (QUESTION, "candidate") if name in rows.column_names]
+        texts = [map(str, column.drop_null().to_pylist()) for column in columns]
         if know_english_alone(ranker.vectors) and not looks_english(*texts):
             say(NOT_ENGLISH)
     if options.first_stages is None:

@@ -41,6 +41,7 @@ def test_an_index_of_another_language_says_so(tmp_path, capsys):
     AnswerIndex.build("hyperqa_squad", table, tmp_path / "german")
     assert "--first-stage ngrams" in capsys.readouterr().err
     AnswerIndex.build(None, table, tmp_path / "words")
+    AnswerIndex.build("hyperqa_squad", table[:1].assign(question=[7]), tmp_path / "numbers")
     english = load_dataset("sample").test[["candidate"]].drop_duplicates()
     AnswerIndex.build("hyperqa_squad", english, tmp_path / "english")
     assert not capsys.readouterr().err

@@ -48,6 +48,7 @@ def test_help_comes_without_heavy_imports(environment):
         (["rank", "m", "--table", "a.csv", "--output", "a.xlsx"], "--output must end in .csv"),
         (["explain", "absent", "Who?", "Ann."], "MODEL must be the model/ folder"),
         (["evaluate", "absent.run", "absent.qrels"], "absent.qrels does not exist"),
+        (["reproduce", "--check"], "--check needs the names of experiments"),
     ],
 )
 def test_what_the_user_can_correct_is_one_line_and_ends_with_2(

@@ -221,17 +221,21 @@ def test_rows_that_repeat_others_are_said_unless_they_have_names(command, tmp_pa
     assert "3 answers" in made.out and "1 rows repeat" in made.err
     (tmp_path / "b.csv").write_text("candidate_id,answer\na,Ann.\nb,Ann.\n")
     assert not command("index", tmp_path / "b.csv", "--output", tmp_path / "named").err
-    gone = command(
-        "index",
-        "--delete",
-        "--where",
-        "candidate=x",
-        "--where",
-        "indexed_question=y",
-        "--output",
-        tmp_path / "index",
-    )
+    again = command("index", tmp_path / "a.csv", "--add", "--output", tmp_path / "index")
+    assert again.code == 0 and "rows repeat" not in again.err
+    # Rows that are wrong are none that repeat others.
+    (tmp_path / "c.csv").write_text("question,answer\nwho,\nwho,\nwhen,Now.\n")
+    made = command("index", tmp_path / "c.csv", "--drop-bad-rows", "--output", tmp_path / "short")
+    assert "1 answers" in made.out and "rows repeat" not in made.err
+    where = ("--where", "candidate=x", "--where", "indexed_question=y")
+    gone = command("index", "--delete", *where, "--output", tmp_path / "index")
     assert gone.code == 2 and "holds: candidate=x, indexed_question=y." in gone.text
+
+
+def test_an_answer_that_is_a_list_is_refused_by_its_row(command, tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"question": "Who?", "candidate": ["Ann.", "Bob."]}\n')
+    made = command("index", tmp_path / "a.jsonl", "--output", tmp_path / "index")
+    assert made.code == 2 and "line 1: the candidate is not a text" in made.err
 
 
 @pytest.mark.parametrize(("suffix", "separator"), [(".csv", ","), (".tsv", "\t")])
