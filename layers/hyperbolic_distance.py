@@ -36,7 +36,7 @@ class HyperbolicDistance(VectorPairLayer):
 
     The layer has no weights and takes a pair `[question, answer]` of shapes `(..., dimensions)`, whose
     leading dimensions broadcast: questions of shape `(batch, 1, dimensions)` and answers of shape `(batch,
-    candidates, dimensions)` give distances of shape `(batch, candidates)`. Both have as many axes as the other,
+    candidates, dimensions)` give distances of shape `(batch, candidates)`. Both have the same number of axes,
     unless one is a single point `(dimensions,)`. The distance is computed and returned in float32 under every
     dtype policy but float64's, and the inputs are not cast down. A distance is masked where one of its points
     is.
