@@ -151,7 +151,8 @@ def measure_faq(faq: Dataset, typos: int) -> tuple[list[dict[str, Any]], list[di
         chosen = [clean.best, next(each for each in clean.pipelines if not each.needs_encoder)]
         about = []
         for pipeline in dict.fromkeys(chosen):
-            refused = kept_and_refused(faq, pipeline, trained.folder, Path(folder) / f"index-{len(about)}")
+            place = Path(folder) / f"index-{len(about)}"
+            refused = kept_and_refused(faq, clean.in_use(pipeline), trained.folder, place)
             sizes = {"answers": clean.n_answers, **clean.n_questions}
             about.append({"pipeline": pipeline.title, "encoder": pipeline.needs_encoder, **sizes, **refused})
         typed = compare_pipelines(with_typos(faq, typos), trained.ranker)
@@ -173,6 +174,7 @@ def kept_and_refused(faq: Dataset, pipeline: Pipeline, trained: Path, folder: Pa
     index = AnswerIndex.build(ranker, indexed_answers(faq), folder, **pipeline.index_options())
     asked = {name: asked_questions(faq.splits[name]) for name in ("dev", "test")}
     least = measure_refusals(index, asked["dev"], asked["test"]).suggested
+    assert least is not None
     foreign = load_dataset(FOREIGN).test["question"].drop_duplicates().sample(N_FOREIGN, random_state=0)
     shares = {"min_confidence": least}
     for name, questions in (("test", asked["test"]), ("foreign", foreign)):

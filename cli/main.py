@@ -58,7 +58,7 @@ def evaluate(
 
 def reproduce(
     only: str = "",
-    check: tuple[str, ...] = (),
+    check: tuple[str, ...] | None = None,
     replace: bool = False,
     dry_run: bool = False,
     jobs: int = 0,
@@ -81,12 +81,14 @@ def reproduce(
     """
     from answer_ranking.reproduce.experiments import experiment_list
 
+    if check is not None and not check:
+        raise UserError("--check needs the names of experiments, such as hyperqa/wikiqa/hyperqa.")
     if not experiment_list.RESULTS.is_dir():
         raise UserError(
             "this installation has no records (reproduce/results). Clone the repository and install it with "
             "pip install -e ."
         )
-    return experiment_list.reproduce(only, check, replace, dry_run, jobs, ray)
+    return experiment_list.reproduce(only, check or (), replace, dry_run, jobs, ray)
 
 
 def _choice_of(commands: Mapping[str, Callable]) -> Any:
@@ -119,6 +121,8 @@ def _parse(arguments: list[str]) -> Callable[[], object]:
     if arguments[:1] == ["data"]:
         prog, commands = f"{_PROG} data", {"get": get, "stats": stats, "card": card}
         arguments, about = arguments[1:], str(data.__doc__)
+    if arguments and arguments[0] not in commands and not arguments[0].startswith("-"):
+        raise UserError(f"there is no command {arguments[0]!r:.80}: choose one of {', '.join(commands)}.")
     message = io.StringIO()
     try:
         with redirect_stderr(message):

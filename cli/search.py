@@ -18,7 +18,10 @@ Tables = Positional[Annotated[tuple[Path, ...], tyro.conf.arg(metavar="ANSWERS")
 Index = Annotated[Path, tyro.conf.arg(metavar="INDEX")]
 FirstStage = Annotated[
     str | None,
-    tyro.conf.arg(help=f"{describe()}. Unless given, both, or else the first of these that the index has."),
+    tyro.conf.arg(
+        help=f"{describe()}. Unless given, that of the pipeline for which the index was built (--pipeline), "
+        "else both, else the first of these that the index has."
+    ),
 ]
 FirstStages = Annotated[
     tuple[str, ...],
@@ -124,6 +127,9 @@ class IndexOptions:
             # It was found with columns of our names.
             theirs = {"question": self.question_column, "answer": self.candidate_column or "candidate"}
             facts["search"] = [theirs[name] for name in pipeline.search]
+        if self.passages and facts.get("confidence"):
+            say("The confidence was learnt with whole answers, and is left out: see AnswerIndex.calibrate.")
+            del facts["confidence"]
         return {**facts, "passage_length": self.passages}
 
 

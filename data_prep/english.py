@@ -15,24 +15,27 @@ _FREQUENT = set(
     )
 )
 _LEAST_SHARE, _FEWEST_WORDS, _MOST_TEXTS = 0.2, 40, 1_000
+_MOST_WORDS = 100
+"""Of one text: a long one would outweigh the others."""
 _KNOW_ENGLISH = {*SOURCES, *SHORT_NAMES, *PUBLISHED}
 NOT_ENGLISH = (
     "The texts do not look English, the language that these word vectors know. Compare letters instead "
-    "(--first-stage ngrams), which needs no vectors, or train vectors on the table with --embeddings "
-    "task-skipgram-100d."
+    "(answer-ranking search --first-stage ngrams), which needs no vectors, or train vectors on the table "
+    "with --embeddings task-skipgram-100d."
 )
 
 
-def looks_english(texts: Iterable[str]) -> bool:
-    """Say whether the frequent words of English make up their part of some texts; of few words, always.
+def looks_english(*columns: Iterable[str]) -> bool:
+    """Say whether the frequent words of English make up their part of columns of texts; of few words, always.
 
     Example:
         >>> looks_english(["Wie kann ich die Ware an den Händler zurück geben?"] * 9)
         False
     """
     words = []
-    for text in islice(texts, _MOST_TEXTS):
-        words += words_of(text)
+    for texts in columns:
+        for text in islice(texts, _MOST_TEXTS):
+            words += words_of(text)[:_MOST_WORDS]
     frequent = sum(word in _FREQUENT for word in words)
     return len(words) < _FEWEST_WORDS or frequent >= _LEAST_SHARE * len(words)
 

@@ -52,6 +52,10 @@ def read_table_file(
     return table, lines, faults
 
 
+_QUOTED_FIELD = re.compile(r'(?:^|(?<=\t))"[^"\t\n]*(?:""[^"\t\n]*)+"(?=\t|$)', re.MULTILINE)
+"""Of a tab-separated text: in quotes, and with doubled ones in it."""
+
+
 def format_of(path: Path) -> str:
     """Give the suffix that tells a table's format, such as ".csv" of "a.CSV.gz"."""
     return Path(path.name.lower().removesuffix(".gz")).suffix
@@ -70,6 +74,11 @@ def _read(
     if suffix == ".csv":
         return read_csv(text, faults, names)
     if suffix == ".tsv":
+        if n_quoted := len(_QUOTED_FIELD.findall(text)):
+            say(
+                f"{path}: {n_quoted:,} fields are quoted as in a .csv file, and their quotes are kept: a "
+                ".tsv file has none. Write it without quotes, or as .csv."
+            )
         return read_tsv(text, path, faults)
     return read_json_lines(text, faults, names)
 

@@ -256,10 +256,20 @@ def has_half_character(text: str) -> bool:
     return not text.isascii() and not text.isprintable() and bool(_SURROGATE.search(text))
 
 
+def read_label(value: object) -> int | None:
+    """Read a label as spreadsheets and people write it: 1 for correct, 0 for wrong, None for neither.
+
+    Example:
+        >>> [read_label(value) for value in ("Yes", 0.0, "maybe")]
+        [1, 0, None]
+    """
+    return _LABELS.get(str(value).strip().lower())
+
+
 def _checked_labels(values: list, rows: _Rows) -> list[int | None]:
     labels = []
     for row, value in enumerate(values):
-        label = _LABELS.get(str(value).strip().lower())
+        label = read_label(value)
         labels.append(label)
         if label is None:
             empty = is_missing(value) or is_blank(str(value))

@@ -87,8 +87,9 @@ class ResultRecord:
     gflops: float | None = field(default_factory=lambda: environment()["gflops"])
     # MiB that the process which trained and wrote the record held at most, where it is known.
     peak_memory: int | None = None
-    # Of each seed's training, where they are known.
+    # Of each seed's training, where they are known; "" for that of a tree with changes.
     processors: list[str] = field(default_factory=list)
+    commits: list[str] = field(default_factory=list)
 
     @property
     def experiment(self) -> str:

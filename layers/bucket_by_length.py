@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from .common import Shape
+from .common import Shape, max_or_initial
 
 
 @keras.saving.register_keras_serializable(package="answer_ranking")
@@ -61,7 +61,7 @@ class BucketByLength(keras.layers.Layer):
         texts = ops.reshape(inputs, (-1, length))
         # A text's length is the place of its last word: there may be zeros before.
         ends = ops.where(ops.not_equal(texts, 0), ops.arange(1, length + 1, dtype="int32"), 0)
-        lengths = ops.max(ends, axis=-1)
+        lengths = max_or_initial(ends, -1, 0)
         real = ops.not_equal(lengths, 0)
         # Those without a word are the shortest: behind them are the candidates.
         order = ops.cast(ops.argsort(lengths), "int32")

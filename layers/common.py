@@ -76,9 +76,21 @@ def _mask_fits(of_mask: Shape, sizes: Shape) -> bool:
     return True
 
 
+def pair_of_masks(mask: Any) -> Sequence[Any]:
+    """Returns the masks of a question and an answer, each of which may be `None`, of a pair or `None`."""
+    if mask is None:
+        return (None, None)
+    if not isinstance(mask, (list, tuple)) or len(mask) != 2:
+        raise ValueError(
+            "A mask of a question and an answer is a pair, each of which may be None. "
+            f"Received: mask={type(mask).__name__}"
+        )
+    return mask
+
+
 def real_steps_of_pair(inputs: Sequence[Any], mask: Any) -> list[Any]:
     """Returns `real_steps` of a question and an answer; `mask` is a pair, of which each may be `None`."""
-    question_mask, answer_mask = mask or (None, None)
+    question_mask, answer_mask = pair_of_masks(mask)
     return [real_steps(inputs[0], question_mask), real_steps(inputs[1], answer_mask)]
 
 
@@ -204,7 +216,7 @@ class TextPairLayer(keras.layers.Layer):
         self._pair_shapes(input_shape)
 
     def compute_mask(self, inputs: list[Any], mask: Any = None) -> list[Any]:
-        question_mask, answer_mask = mask or (None, None)
+        question_mask, answer_mask = pair_of_masks(mask)
         if question_mask is not None and len(inputs[0].shape) < len(inputs[1].shape):
             question_mask = ops.expand_dims(question_mask, axis=-2)
         return [question_mask, answer_mask]

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from .common import Shape, are_texts, check_option, first_mask, real_steps
+from .common import Shape, are_texts, check_option, first_mask, pair_of_masks, real_steps
 from .recurrent_pooling import METHODS, recurrent_pooling
 
 ALIGNMENTS = ("index", "scaled")
@@ -100,7 +100,7 @@ class CrossTemporalGate(keras.layers.Layer):
         return [tuple(input_shape[0][0]), tuple(input_shape[1][0])]
 
     def compute_mask(self, inputs: list[list[Any]], mask: Any = None) -> list[Any]:
-        return list(map(first_mask, mask or (None, None)))
+        return list(map(first_mask, pair_of_masks(mask)))
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "alignment": self.alignment, "method": self.method}

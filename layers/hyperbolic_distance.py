@@ -5,7 +5,16 @@ from typing import Any
 import keras
 from keras import ops
 
-from .common import Shape, VectorPairLayer, broadcast_leading, check_option, first_mask, is_pair_of_shapes
+from .common import (
+    Shape,
+    VectorPairLayer,
+    broadcast_leading,
+    check_option,
+    check_same_rank,
+    first_mask,
+    is_pair_of_shapes,
+    pair_of_masks,
+)
 from .poincare import FORMS, poincare_distance
 
 
@@ -27,9 +36,10 @@ class HyperbolicDistance(VectorPairLayer):
 
     The layer has no weights and takes a pair `[question, answer]` of shapes `(..., dimensions)`, whose
     leading dimensions broadcast: questions of shape `(batch, 1, dimensions)` and answers of shape `(batch,
-    candidates, dimensions)` give distances of shape `(batch, candidates)`. The distance is computed and
-    returned in float32 under every dtype policy but float64's, and the inputs are not cast down. A distance
-    is masked where one of its points is.
+    candidates, dimensions)` give distances of shape `(batch, candidates)`. Both have the same number of axes,
+    unless one is a single point `(dimensions,)`. The distance is computed and returned in float32 under every
+    dtype policy but float64's, and the inputs are not cast down. A distance is masked where one of its points
+    is.
 
     Example:
     >>> import numpy as np
@@ -71,10 +81,12 @@ class HyperbolicDistance(VectorPairLayer):
                 "Question and answer must be points of the same number of dimensions (last axis). "
                 f"Received: input_shape={input_shape}"
             )
+        if min(len(question), len(answer)) > 1:  # One point alone is compared with all.
+            check_same_rank(self, input_shape)
         return broadcast_leading(input_shape, trailing=1)
 
     def compute_mask(self, inputs: list[Any], mask: Any = None) -> Any:
-        question_mask, answer_mask = mask or (None, None)
+        question_mask, answer_mask = pair_of_masks(mask)
         if question_mask is None or answer_mask is None:
             return first_mask([question_mask, answer_mask])
         return ops.logical_and(question_mask, answer_mask)

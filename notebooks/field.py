@@ -124,8 +124,8 @@ pd.DataFrame(sums.round(2), index=words[0], columns=columns)
 # %% [markdown]
 # ## Training
 #
-# Each system is trained by the method that its paper uses, with one seed; the epoch that is best on dev is
-# kept. Beside them stands what needs no training: the share of common words, and BM25.
+# Each system is trained by the method of its entry in the catalogue, with one seed; the epoch that is best on
+# dev is kept. Beside them stands what needs no training: the number of common words, and BM25.
 
 # %%
 from answer_ranking.evaluation.rules import measure_rules
@@ -168,8 +168,8 @@ plt.show()
 # %% [markdown]
 # ## All systems, printed and recorded
 #
-# Five seeds each, with the options of each system's own paper; [the page](../docs/field.md) says what
-# differs.
+# As many seeds as the table says, and the options of each system's own paper but for what
+# [the page](../docs/field.md) names.
 
 # %%
 from answer_ranking.evaluation import load_records

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,13 @@ Measured: TypeAlias = dict[str, pd.DataFrame]
 size of an index of this pipeline alone, `mb`."""
 _Place: TypeAlias = tuple[str, tuple[str, ...]]
 """The index of a model's points, or that of the words of some columns."""
+
+
+class OwnQuestions(NamedTuple):
+    """An index's own questions, asked word for word, and those whose first answer is right."""
+
+    asked: int = 0
+    found: int = 0
 
 
 class PipelineTrials:
@@ -75,18 +82,31 @@ class PipelineTrials:
             measured[split] = pd.DataFrame(values, index=questions)
         return measured
 
-    def refusals(self, best: Pipeline) -> Refusals | None:
-        """Measure what a pipeline had better not answer; None where nothing can be learnt."""
-        ranker, place = self._rankers.get(best.model), self._folder / "best"
-        index = AnswerIndex.build(ranker, self._answers, place, **best.index_options())
-        options: dict[str, Any] = {}
-        if best.rerank:
-            options = {"rerank": self._rankers[best.rerank], "rerank_depth": best.rerank_depth}
+    def build(self, pipeline: Pipeline) -> AnswerIndex:
+        """Build the index of a pipeline."""
+        ranker, place = self._rankers.get(pipeline.model), self._folder / "built"
+        return AnswerIndex.build(ranker, self._answers, place, **pipeline.index_options())
+
+    def own_questions(self, index: AnswerIndex, pipeline: Pipeline, right: Questions) -> OwnQuestions:
+        """Count the questions that stand in the index whose first answer is right."""
+        found = index.find(list(right), k=1, **self._reranking(pipeline)).table
+        is_right = [row.candidate in right[row.question] for row in found.itertuples()]
+        return OwnQuestions(len(right), sum(is_right))
+
+    def refusals(self, index: AnswerIndex, pipeline: Pipeline) -> Refusals | None:
+        """Measure what an index had better not answer; None where nothing can be learnt."""
         try:
+            options = self._reranking(pipeline)
             return measure_refusals(index, self._asked["dev"], self._asked["test"], **options)
         except UserError as error:
             say(str(error))
             return None
+
+    def _reranking(self, pipeline: Pipeline) -> dict[str, Any]:
+        """Give the options of a search in the index of a pipeline."""
+        if not pipeline.rerank:
+            return {}
+        return {"rerank": self._rankers[pipeline.rerank], "rerank_depth": pipeline.rerank_depth}
 
     def _index(self, model: str, fields: tuple[str, ...]) -> AnswerIndex:
         """Build an index of a model's points, or of the words and letters of some columns."""

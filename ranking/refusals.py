@@ -1,5 +1,6 @@
 """Which questions an index had better not answer: measured with the confidence that it learns."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -12,6 +13,8 @@ from answer_ranking.ranking.search.index import AnswerIndex
 
 KEPT = 0.9
 """The suggested confidence keeps this share of dev's questions."""
+FEWEST_QUESTIONS = 10
+"""With fewer questions of dev no confidence is suggested: a tenth of them is not one."""
 _STEPS = np.arange(0, 1, 0.1)
 
 Questions = Mapping[str, set[str]]
@@ -23,13 +26,13 @@ class Refusals:
     """What is answered if no answer is given that is less sure than some confidence.
 
     `curve` has a row per `min_confidence`: `answered`, the share of test's questions that have an answer;
-    `p1`, the share of these whose first answer is right; `foreign`, the share of foreign questions that have
-    an answer.
+    `p1`, the share of these whose first answer is right, NaN where there is none; `foreign`, the share of
+    foreign questions that have an answer.
     """
 
     confidence: Confidence
-    suggested: float
-    """The `min_confidence` that keeps nine of ten questions of dev."""
+    suggested: float | None
+    """The `min_confidence` that keeps nine of ten questions of dev; None where dev has too few."""
     curve: pd.DataFrame
 
     def as_json(self) -> dict[str, Any]:
@@ -37,22 +40,25 @@ class Refusals:
         return {
             "confidence": asdict(self.confidence),
             "min_confidence": self.suggested,
-            "answered": self.curve.to_dict("records"),
+            "answered": json.loads(self.curve.to_json(orient="records")),
         }
 
     def verdict(self) -> str:
         """Say what the suggested confidence keeps and refuses."""
+        if self.suggested is None:
+            return f"No --min-confidence is suggested: dev has fewer than {FEWEST_QUESTIONS} questions."
         row = self.curve[self.curve["min_confidence"] == self.suggested].iloc[0]
+        rightly = f", {row['p1']:.0%} of them rightly," if row["answered"] else ""
         return (
             f"With --min-confidence {self.suggested:.2f} it answers {row['answered']:.0%} of test's "
-            f"questions, {row['p1']:.0%} of them rightly, and {row['foreign']:.0%} of the foreign ones."
+            f"questions{rightly} and {row['foreign']:.0%} of the foreign ones."
         )
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Header and rows of the curve."""
         rows = []
         for least, *shares in self.curve.itertuples(index=False):
-            rows.append([f"{least:.2f}", *(f"{share:.3f}" for share in shares)])
+            rows.append([f"{least:.2f}", *("–" if np.isnan(share) else f"{share:.3f}" for share in shares)])
         return ["confidence at least", "answered", "P@1 of these", "foreign answered"], rows
 
 
@@ -68,18 +74,20 @@ def measure_refusals(index: AnswerIndex, dev: Questions, test: Questions, **opti
     # One half teaches the confidence, the other measures it.
     known, foreign = foreign[::2], foreign[1::2]
     confidence = index.calibrate(pd.DataFrame(pairs, columns=["question", "candidate"]), known, **options)
-    suggested = float(np.quantile(_surest(index, list(dev), options), 1 - KEPT).round(2))
+    suggested = None
+    if len(dev) >= FEWEST_QUESTIONS:
+        suggested = float(np.quantile(_surest(index, list(dev), options), 1 - KEPT).round(2))
     found = index.find(list(test), **options).table
     of_foreign = _surest(index, foreign, options)
     rows = []
-    for least in sorted({*_STEPS.round(1).tolist(), suggested}):
+    for least in sorted({*_STEPS.round(1).tolist(), suggested} - {None}):
         first = found[found["confidence"] >= least].drop_duplicates("question")
         is_right = [row.candidate in test[row.question] for row in first.itertuples()]
         rows.append(
             {
                 "min_confidence": least,
                 "answered": len(first) / len(test),
-                "p1": float(np.mean(is_right)) if is_right else 0.0,
+                "p1": float(np.mean(is_right)) if is_right else np.nan,
                 "foreign": float((of_foreign >= least).mean()) if len(foreign) else 0.0,
             }
         )

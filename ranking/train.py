@@ -1,9 +1,11 @@
 """Train a ranker on own tables and compare it with rules that need no training."""
 
 import csv
+import io
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stderr
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -28,6 +30,8 @@ from answer_ranking.ranking.open_vocabulary import OpenVocabulary
 from answer_ranking.ranking.pipelines import PipelineComparison, compare_pipelines
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.report import RuleComparison, compare_with_rules, html_report, print_comparison
+from answer_ranking.ranking.search.answers import Reading
+from answer_ranking.ranking.search.shards import read_shards, tables_in
 from answer_ranking.ranking.train_options import FROM_PRESETS, TrainOptions
 from answer_ranking.ranking.wrong_answers import draw_wrong_answers
 
@@ -87,7 +91,8 @@ def train_ranker(
     given = {"train": train, "dev": dev, "test": test}
     dataset, how, is_faq = load_own_dataset(given, chosen)
     said = [how, *remarks(dataset)]
-    if know_english_alone(chosen.embeddings) and not looks_english(dataset.train["candidate"].unique()):
+    texts = [dataset.train[name].unique() for name in ("question", "candidate")]
+    if know_english_alone(chosen.embeddings) and not looks_english(*texts):
         said.insert(0, NOT_ENGLISH)
     print("\n".join(said), flush=True)
     data = encode(
@@ -102,7 +107,8 @@ def train_ranker(
     trained.result.update(remarks=said, command=_command(given, chosen))
     _write(trained, run, chosen.examples)
     if trained.pipelines is not None:
-        _print_pipelines(trained.pipelines, folder, given, chosen)
+        tables = _tables_to_index(folder, given, dataset, chosen)
+        _print_pipelines(trained.pipelines, folder, tables)
     return trained
 
 
@@ -227,24 +233,57 @@ def _write(trained: TrainedRanker, run: TrainingRun, examples: int) -> None:
     print(f"  answer-ranking rank {model} --table new.csv --output ranked.csv")
 
 
-def _print_pipelines(
-    pipelines: PipelineComparison, folder: Path, given: Mapping[str, Table | None], options: TrainOptions
-) -> None:
+def _tables_to_index(
+    folder: Path, given: Mapping[str, Table | None], dataset: Dataset, options: TrainOptions
+) -> list[str]:
+    """Name an FAQ's tables, and how they are read; where an index refuses them, write one that it takes."""
     tables = [table for table in given.values() if table is not None]
-    named = ["FAQ" if isinstance(table, pd.DataFrame) else _readable(str(table)) for table in tables]
+    reading = Reading(
+        question_column=options.columns.get("question", "question"),
+        candidate_column=options.columns.get("candidate"),
+        sheet=options.sheet,
+        drop_bad_rows=options.drop_bad_rows,
+    )
+    if why := _refused(tables, reading):
+        path = folder / "answers.csv"
+        whole = pd.concat(dataset.splits.values())
+        pairs = whole.loc[whole["label"] == 1, ["question", "candidate"]].drop_duplicates()
+        with atomic_write(path) as file:
+            write_csv(pairs.rename(columns={"candidate": "answer"}), file, quoting=csv.QUOTE_NONNUMERIC)
+        print(f"\nQuestions and answers for an index: {path} ({why})")
+        return [str(path)]
+    named = [_readable(str(table)) for table in tables]
     named += ["--sheet", options.sheet] if options.sheet else []
     named += ["--drop-bad-rows"] * options.drop_bad_rows
     for name in ("question", "candidate"):
         named += [f"--{name}-column", options.columns[name]] if name in options.columns else []
+    return named
+
+
+def _refused(tables: Sequence[Table], reading: Reading) -> str:
+    """Say why an index cannot be made of tables as they are; "" where it can."""
+    if any(isinstance(table, pd.DataFrame) for table in tables):
+        return "the table is in memory alone"
+    try:
+        with redirect_stderr(io.StringIO()):  # What is left out was said before.
+            for _ in read_shards(tables_in([Path(table) for table in tables]), reading):
+                pass
+    except UserError as error:
+        return str(error)
+    return ""
+
+
+def _print_pipelines(pipelines: PipelineComparison, folder: Path, tables: Sequence[str]) -> None:
     print(f"\nWays of searching all {pipelines.n_answers:,} answers:\n{text_table(*pipelines.table())}")
     said, sure = [pipelines.verdict()], ""
     if pipelines.refusals is not None:
         said.append(pipelines.refusals.verdict())
-        sure = f" --min-confidence {pipelines.refusals.suggested:.2f}"
+        if pipelines.refusals.suggested is not None:
+            sure = f" --min-confidence {pipelines.refusals.suggested:.2f}"
     print(f"\n{' '.join(said)} Build its index, and ask:")
-    print(f"  answer-ranking index {shlex.join(named)} --pipeline {shlex.quote(str(folder))} --output INDEX")
-    how = f"{pipelines.best.search_options(folder)}{sure}".strip()
-    print(f'  answer-ranking search INDEX "your question" {how}')
+    print(f"  answer-ranking index {shlex.join(tables)} --pipeline {shlex.quote(str(folder))} --output INDEX")
+    how = f"{pipelines.to_build.search_options(folder)}{sure}"
+    print(f'  answer-ranking search INDEX "your question" {how.strip()}'.rstrip())
 
 
 def load_own_dataset(given: Mapping[str, Table | None], options: TrainOptions) -> tuple[Dataset, str, bool]:

@@ -48,8 +48,8 @@ def draw_wrong_answers(
         own = _distinct_answers([tables[name]]) if name == "train" else answers
         if len(own) < 2:
             raise UserError(
-                f"{where}: the correct answers to the questions of {name} are one and the same text, so that "
-                "there is no wrong one. Add questions with other answers."
+                f"{where}: {name} has {tables[name]['question'].nunique()} of its questions, with one and "
+                "the same answer, so that there is no wrong one. Add questions with other answers."
             )
         pairs = _Pairs(tables[name], own)
         if name == "train":

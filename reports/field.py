@@ -36,6 +36,7 @@ _DATA = (
         "trecqa-raw/TRAIN-ALL",
         ("trecqa-raw/TRAIN-ALL", "trecqa-raw"),
     ),
+    _Data("TrecQA clean, trained on TRAIN-ALL", "trecqa-clean/TRAIN-ALL", ("trecqa-clean/TRAIN-ALL",)),
     _Data("SemEvalCQA", "semevalcqa", ("semevalcqa",)),
 )
 
@@ -92,8 +93,8 @@ def _printed_and_ours(
 def order_of(values: Mapping[str, tuple[float, float]], data: str, *, equal_budgets: bool) -> Order:
     """Compare the orders of the printed values and of ours, given by system in pairs.
 
-    Kendall's tau is 1 where all pairs of systems are in the same order, -1 where none is; its p is
-    that of no relation.
+    Kendall's tau, with the correction for ties (b), is 1 where all pairs of systems are in the same order, -1
+    where none is; its p is that of no relation.
 
     Example:
         >>> values = {"A": (0.1, 0.4), "B": (0.2, 0.3), "C": (0.3, 0.5)}

@@ -91,7 +91,7 @@ def _row(record: ResultRecord, papers: Papers) -> dict[str, str] | None:
         "seeds": str(len(record.seeds)),
         "s/epoch": format_seconds(record),
         "MiB": "–" if record.peak_memory is None else f"{record.peak_memory:,}",
-        "commit": record.commit[:7] or "–",
+        "commit": _commits(record),
         "check": _check(record),
     }
 
@@ -100,6 +100,12 @@ def _judged(printed: str, ours: dict[str, Any], same_edition: bool) -> list[str]
     """Give a printed value, ours, and the verdict."""
     measured = format_measured(ours, decimals=max(decimals_of(printed), 3))
     return [printed, measured, verdict(float(printed), ours, same_edition=same_edition)]
+
+
+def _commits(record: ResultRecord) -> str:
+    """Name the commit that trained the seeds, or those; a dash for one that is not known."""
+    known = [record.commit] if record.commit else record.commits
+    return ", ".join(dict.fromkeys(each[:7] or "–" for each in known)) or "–"
 
 
 def _check(record: ResultRecord) -> str:

@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
@@ -367,7 +367,8 @@ class AnswerIndex:
             if kept is not None:
                 met = np.flatnonzero(kept)
                 if not len(met):
-                    raise UserError(f"{self.folder} has no answer of which this holds: {where}.")
+                    conditions = where if isinstance(where, Mapping) else ", ".join(where or ())
+                    raise UserError(f"{self.folder} has no answer of which this holds: {conditions}.")
                 rows = np.union1d(rows, met)
             commit(self.folder, self._without(now, rows).manifest, now.manifest)
         self._reopen()
@@ -445,8 +446,10 @@ def _begun(ranker: "Ranker | None", first: Shard, n_rows: int, options: BuildOpt
     if ranker is not None:
         ranker.check_nearest_is_best()
         similarity = ranker.similarity
-        texts = first.parts[0].table()["candidate"].to_pylist()
-        if know_english_alone(ranker.vectors) and not looks_english(texts):
+        rows = first.parts[0].table()
+        columns = [rows[name] for name in (QUESTION, "candidate") if name in rows.column_names]
+        texts = [map(str, column.drop_null().to_pylist()) for column in columns]
+        if know_english_alone(ranker.vectors) and not looks_english(*texts):
             say(NOT_ENGLISH)
     if options.first_stages is None:
         stages = names_for(with_model=ranker is not None, n_answers=n_rows)

@@ -61,8 +61,8 @@ class Results:
             return ""
         return (
             f"the model knows no word of {len(self.unknown)} of {self.n_questions} questions "
-            f"({', '.join(self.unknown[:_NAMED_AT_MOST])}), and finds no answers to them; the other first "
-            "stages may."
+            f"({', '.join(self.unknown[:_NAMED_AT_MOST])}), and finds no answers to them; a first stage "
+            "of words or letters may, where the index has one."
         )
 
 

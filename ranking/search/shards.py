@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from answer_ranking.base.errors import UserError, say
 from answer_ranking.data_prep.table_files import SUFFIXES
+from answer_ranking.data_prep.tables import read_label
 from answer_ranking.ranking.search.answers import QUESTION, Reading, answers_of, named, refuse_ids
 from answer_ranking.ranking.search.passages import split_rows
 from answer_ranking.ranking.search.segments import Part, joined, to_parquet
@@ -144,6 +145,7 @@ def read_shard(
             print(said.getvalue().replace(str(copy), str(source)), end="", file=sys.stderr)
     n_read = len(rows)
     rows = _without(known, rows, numbered)
+    _say_what_is_kept(rows, numbered, "the table" if isinstance(source, pd.DataFrame) else source)
     n_known, hashes = n_read - len(rows), _hashes(rows["candidate_id"].to_pandas())
     if reading.passage_length:
         rows = split_rows(rows, reading.passage_length)
@@ -151,6 +153,22 @@ def read_shard(
     chunks = [rows.slice(start, size) for start in range(0, len(rows), size)]
     parts = [Part(to_parquet(chunk), len(chunk)) for chunk in chunks]
     return Shard(rows.schema, parts, numbered, hashes, n_known)
+
+
+def _say_what_is_kept(rows: pa.Table, numbered: bool, where: str | Path) -> None:
+    """Say of rows that a user may not expect in an index that they are there."""
+    if "label" in rows.column_names:
+        n_wrong = sum(read_label(value) == 0 for value in rows["label"].to_pylist())
+        if n_wrong:
+            say(
+                f"{where}: {n_wrong:,} rows are labelled wrong, and are found as the others. Delete those "
+                "that no question may have as its answer."
+            )
+    is_text = QUESTION not in rows.column_names or rows.schema.field(QUESTION).type == pa.string()
+    if numbered and is_text:
+        n_repeated = len(rows) - len(np.unique(hashes_of_texts(rows)))
+        if n_repeated:
+            say(f"{where}: {n_repeated:,} rows repeat the texts of another, and are found beside it.")
 
 
 def ids_in(tables: Sequence[Path | pd.DataFrame], reading: Reading) -> pd.Series:

@@ -159,8 +159,9 @@ class Engine:
             note = _UNKNOWN if name in results.unknown else ""
             if name in results.refused:
                 note = _NOT_SURE
+            stage = asked.first_stage or self.first_stages[0]
             found[name] = Answers(
-                answers=[], milliseconds=0, first_stage=asked.first_stage, rerank=asked.rerank, note=note
+                answers=[], milliseconds=0, first_stage=stage, rerank=asked.rerank, note=note
             )
         table = results.table
         if "confidence" not in table:

@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import raise_file_limit
 from answer_ranking.data_prep import load_dataset
+from answer_ranking.ranking.model_folder import names_encoder, preset_names
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.search.index import AnswerIndex
 from answer_ranking.ranking.search.manifest import BUILDING, NAME
@@ -56,8 +57,13 @@ def serve(
             engine = Engine(folder, reranker=other)
         elif any((source / name).exists() for name in (NAME, BUILDING)):
             engine = Engine(source, reranker=other)
-        else:
+        elif source.exists() or str(source) in preset_names() or names_encoder(source):
             engine = Engine(ranker=Ranker.load(source), reranker=other)
+        else:
+            known = ", ".join(preset_names())
+            raise UserError(
+                f"{source} not found. Give the folder of an index or of a model, or one of {known}."
+            )
         engine.warm_up()
         address = f"{_in_address(host)}:{bound.getsockname()[1]}"
         if host not in _LOCAL:

@@ -139,6 +139,7 @@ class Run(TrainingRun):
             "paper": self.paper,
             "seeds": self.seeds,
             "processors": [each.get("processor", "") for each in made_by],
+            "commits": [each.get("commit", "") if each.get("clean_tree") else "" for each in made_by],
             "parameters": self.parameters,
             "seconds_per_epoch": self.seconds_per_epoch,
             "peak_memory": max([peak_memory(), *(each.get("peak_memory", 0) for each in made_by)]),

@@ -27,12 +27,23 @@ def test_english(column):
     assert looks_english([OTHERS["German"]])  # too little to tell
 
 
+def test_neither_a_long_text_nor_terse_answers_make_a_table_foreign():
+    english = load_dataset("sample").test["candidate"].unique().tolist()
+    names = " ".join(f"xq{i}" for i in range(5000))
+    assert looks_english([*english, names]) and not looks_english([OTHERS["German"]] * 9 + [english[0]])
+    terse = ["14 days", "Visa, Mastercard, PayPal", "Settings > Account > Delete", "support@example.org"] * 5
+    questions = ["How long do I have to return it?", "What can I pay with?", "Who can help me with this?"] * 7
+    assert not looks_english(terse) and looks_english(questions, terse)
+
+
 def test_an_index_of_another_language_says_so(tmp_path, capsys):
     table = pd.DataFrame({"answer": [OTHERS["German"], OTHERS["Dutch"], OTHERS["Danish"]]})
     AnswerIndex.build("hyperqa_squad", table, tmp_path / "german")
     assert "--first-stage ngrams" in capsys.readouterr().err
     AnswerIndex.build(None, table, tmp_path / "words")
-    AnswerIndex.build("hyperqa_squad", load_dataset("sample").test[["candidate"]], tmp_path / "english")
+    AnswerIndex.build("hyperqa_squad", table[:1].assign(question=[7]), tmp_path / "numbers")
+    english = load_dataset("sample").test[["candidate"]].drop_duplicates()
+    AnswerIndex.build("hyperqa_squad", english, tmp_path / "english")
     assert not capsys.readouterr().err
 
 

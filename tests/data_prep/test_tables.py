@@ -47,9 +47,15 @@ def test_a_parquet_s_columns_may_not_occur_twice(tmp_path):
         load_table(tmp_path / "a.parquet")
 
 
-def test_tsv_has_no_quoting(tmp_path):
+def test_tsv_has_no_quoting(tmp_path, capsys):
     (tmp_path / "a.tsv").write_text('question\tcandidate\tlabel\nWho?\t"Me\t1\nWho?\tYou"\t0\n')
     assert load_table(tmp_path / "a.tsv")["candidate"].tolist() == ['"Me', 'You"']
+    assert "quote" not in capsys.readouterr().err
+    # As a spreadsheet writes it.
+    text = 'Click ""Here"".'
+    (tmp_path / "b.tsv").write_text(f'question\tcandidate\tlabel\nWho?\t"{text}"\t1\nWho?\t"You"\t0\n')
+    assert load_table(tmp_path / "b.tsv")["candidate"].tolist() == [f'"{text}"', '"You"']
+    assert "1 fields are quoted" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("separator", [";", "\t"])

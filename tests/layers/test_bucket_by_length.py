@@ -56,6 +56,12 @@ def test_configuration_and_saving(tmp_path):
         np.testing.assert_array_equal(to_numpy(loaded(lists)), lists.sum(axis=-1))
 
 
+@pytest.mark.parametrize("shape", [(0, 2, 3), (2, 0, 3)])
+def test_no_text_is_packed_as_padding_alone(shape):
+    texts, rows, places = to_numpy(BucketByLength(2)(np.zeros(shape, "int32")))
+    assert [len(group) for group in (*texts, *rows)] == [1] * 4 and places.shape == shape[:2]
+
+
 def test_buckets_are_counted_from_one():
     with pytest.raises(ValueError, match="Received: buckets=0"):
         BucketByLength(0)

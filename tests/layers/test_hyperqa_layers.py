@@ -45,11 +45,19 @@ def test_unit_ball(tmp_path):
 
 def test_shapes_broadcast():
     layer = HyperbolicDistance()
-    for question, answer in (((7, 5), (7, 5)), ((5,), (7, 5)), ((2, 1, 3, 5), (4, 1, 5)), ((1, 5), (1, 5))):
+    for question, answer in (
+        ((7, 5), (7, 5)),
+        ((5,), (7, 5)),
+        ((2, 1, 3, 5), (2, 4, 1, 5)),
+        ((1, 5), (1, 5)),
+    ):
         expected = np.broadcast_shapes(question[:-1], answer[:-1])
         assert layer.compute_output_shape([question, answer]) == expected
     assert layer.compute_output_shape([(None, 1, 5), (None, None, 5)]) == (None, None)
-    assert tuple(layer([points(2, 1, 3, 5), points(4, 1, 5)]).shape) == (2, 4, 3)
+    assert tuple(layer([points(2, 1, 3, 5), points(2, 4, 1, 5)]).shape) == (2, 4, 3)
+    # Else the number of a candidate would be taken for that of its question.
+    with pytest.raises(ValueError, match=r"question\[:, None\]"):
+        HyperbolicDistance()([points(4, 5), points(4, 4, 5)])
 
 
 def test_wrong_shapes_are_refused():

@@ -32,6 +32,12 @@ def test_so_is_one_of_a_pair(make, shape):
             make()([TEXT, TEXT], mask=masks)
 
 
+@pytest.mark.parametrize("make", PAIRS)
+def test_one_mask_is_no_pair(make):
+    with pytest.raises(ValueError, match=r"is a pair"):
+        make()([TEXT, TEXT], mask=np.ones((2, 3), bool))
+
+
 def test_so_is_that_of_gates():
     gates = [TEXT, 1 / (1 + np.exp(-TEXT))]
     for shape in WRONG:

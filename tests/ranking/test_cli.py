@@ -34,7 +34,8 @@ def test_help_comes_without_heavy_imports(environment):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["frob"], "Unrecognized options: frob. See answer-ranking --help."),
+        (["frob", "faq.csv"], "there is no command 'frob': choose one of data, train, rank,"),
+        (["data", "frob"], "there is no command 'frob': choose one of get, stats, card."),
         (["train"], "Missing from answer-ranking train: TABLE"),
         (["train", "a.csv", "--epochs", "two"], "Error parsing --epochs"),
         (["train", "absent.csv"], "absent.csv does not exist"),
@@ -47,6 +48,7 @@ def test_help_comes_without_heavy_imports(environment):
         (["rank", "m", "--table", "a.csv", "--output", "a.xlsx"], "--output must end in .csv"),
         (["explain", "absent", "Who?", "Ann."], "MODEL must be the model/ folder"),
         (["evaluate", "absent.run", "absent.qrels"], "absent.qrels does not exist"),
+        (["reproduce", "--check"], "--check needs the names of experiments"),
     ],
 )
 def test_what_the_user_can_correct_is_one_line_and_ends_with_2(

@@ -90,5 +90,5 @@ def test_equal_answers_are_no_wrong_ones():
     for name in ("train", "dev"):
         wrong = drawn[name][drawn[name]["label"] == 0].groupby("question_id")["candidate"].agg(sorted)
         assert wrong.to_dict() == {"q0": ["c"], "q1": ["c"], "q2": ["b"], "q3": ["b", "c"]}
-    with pytest.raises(UserError, match=r"faq\.csv: the correct answers .* are one and the same text"):
+    with pytest.raises(UserError, match=r"faq\.csv: train has 4 of its questions, .* the same answer"):
         draw_wrong_answers({"train": table.assign(candidate="a")}, where="faq.csv")

@@ -149,14 +149,14 @@ def test_a_record_is_not_lost_to_fewer_seeds_or_to_a_variant(tmp_path):
     with pytest.raises(UserError, match="options: --main"):
         run(seeds=2)
     assert run(seeds=2, main=True).key == first.key
-    # The commit is that of the seeds' trainings; none, where it is not one.
+    # The commit is that of the seeds' trainings; none, where it is not one, but each seed's is there.
     for commits, recorded in ((("a", "a"), ("a", True)), (("a", "b"), ("", None))):
         for number, commit in enumerate(commits):
             made_by = first.folder / f"seed-{number}" / TRAINED
             made_by.parent.mkdir(exist_ok=True)
             made_by.write_text(json.dumps({"commit": commit, "clean_tree": True}))
         found = first._records({})[path]
-        assert (found.commit, found.clean_tree) == recorded
+        assert (found.commit, found.clean_tree) == recorded and found.commits == list(commits)
     save_record(replace(record, dataset="trecqa"), path)
     with pytest.raises(UserError, match="is a record of trecqa"):
         run(seeds=2, main=True)

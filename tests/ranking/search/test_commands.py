@@ -214,6 +214,30 @@ def test_bad_rows_are_left_out_and_the_others_keep_their_columns(command, tmp_pa
     assert ran.code == 2 and "more than one row has the candidate_id 'x'" in ran.text
 
 
+def test_rows_that_repeat_others_are_said_unless_they_have_names(command, tmp_path):
+    rows = "who,Ann.\nwho,Ann.\nwhose,Ann.\n"
+    (tmp_path / "a.csv").write_text(f"question,answer\n{rows}")
+    made = command("index", tmp_path / "a.csv", "--output", tmp_path / "index")
+    assert "3 answers" in made.out and "1 rows repeat" in made.err
+    (tmp_path / "b.csv").write_text("candidate_id,answer\na,Ann.\nb,Ann.\n")
+    assert not command("index", tmp_path / "b.csv", "--output", tmp_path / "named").err
+    again = command("index", tmp_path / "a.csv", "--add", "--output", tmp_path / "index")
+    assert again.code == 0 and "rows repeat" not in again.err
+    # Rows that are wrong are none that repeat others.
+    (tmp_path / "c.csv").write_text("question,answer\nwho,\nwho,\nwhen,Now.\n")
+    made = command("index", tmp_path / "c.csv", "--drop-bad-rows", "--output", tmp_path / "short")
+    assert "1 answers" in made.out and "rows repeat" not in made.err
+    where = ("--where", "candidate=x", "--where", "indexed_question=y")
+    gone = command("index", "--delete", *where, "--output", tmp_path / "index")
+    assert gone.code == 2 and "holds: candidate=x, indexed_question=y." in gone.text
+
+
+def test_an_answer_that_is_a_list_is_refused_by_its_row(command, tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"question": "Who?", "candidate": ["Ann.", "Bob."]}\n')
+    made = command("index", tmp_path / "a.jsonl", "--output", tmp_path / "index")
+    assert made.code == 2 and "line 1: the candidate is not a text" in made.err
+
+
 @pytest.mark.parametrize(("suffix", "separator"), [(".csv", ","), (".tsv", "\t")])
 def test_columns_of_texts_are_compared_as_what_they_hold(command, tmp_path, suffix, separator):
     path, index, found = tmp_path / f"a{suffix}", tmp_path / "index", tmp_path / "found.jsonl"
@@ -225,7 +249,8 @@ def test_columns_of_texts_are_compared_as_what_they_hold(command, tmp_path, suff
         "d,pay at once,,1e-05,,+49 30 1,42,1",
     ]
     path.write_text("\n".join(lines).replace(",", separator) + "\n")
-    assert "4 answers" in command("index", path, "--output", index).out
+    made = command("index", path, "--output", index)
+    assert "4 answers" in made.out and "1 rows are labelled wrong" in made.err
     for condition, expected in (
         ("year>=2001", "b"),
         ("year<2001", "ac"),

@@ -45,7 +45,9 @@ def test_an_answer_that_is_not_sure_enough_is_not_given(client, served, tmp_path
     pairs = [("who discovered radium in 1898", answers[0]), ("train to utrecht at noon", answers[1])]
     index.calibrate(pd.DataFrame(pairs, columns=["question", "candidate"]), ["radium and who leaves at dawn"])
     with served(Engine(tmp_path / "index")) as sure:
-        found = sure.post("/api/search", json={"question": QUESTION}).json()["answers"]
+        answered = sure.post("/api/search", json={"question": QUESTION}).json()
+        assert answered["first_stage"] == index.first_stages[0]
+        found = answered["answers"]
         expected = index.find([QUESTION]).table
         assert [each["confidence"] for each in found] == pytest.approx(expected["confidence"].tolist())
         assert all("confidence" not in each["columns"] for each in found)

@@ -85,3 +85,8 @@ def test_an_index_that_is_not_finished_is_named(folder, tmp_path):
     (copy / "manifest.json").rename(copy / "building")
     with pytest.raises(UserError, match="is not finished"):
         serve(copy, None, "127.0.0.1", 0, (), ServiceOptions())
+
+
+def test_a_folder_that_is_not_there_is_an_index_or_a_model():
+    with pytest.raises(UserError, match=r"nothere not found\. Give the folder of an index or of a model"):
+        serve(Path("nothere"), None, "127.0.0.1", 0, (), ServiceOptions())
