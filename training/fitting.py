@@ -58,8 +58,7 @@ def fit(
     """Train a ranker, leave it with the weights of its best epoch on dev, and give the history.
 
     Args:
-        ranker: the model to train. What changes without a gradient, such as the moving averages of
-            `BatchNormalization`, is neither kept nor brought back to the best epoch.
+        ranker: the model to train. What changes without a gradient, such as moving averages, is not kept.
         method: `Pairwise`, `Pointwise` or another of `METHODS`, with the training data and options.
         dev: the questions that choose the best epoch, by MAP over those with a correct answer.
         state: a file that keeps the state after every epoch; a training that finds its state there goes on.

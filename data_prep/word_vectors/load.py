@@ -109,10 +109,8 @@ def load_word_vectors(
         >>> vectors.name, vectors.matrix.shape, bool(vectors.matrix[0].any())
         ('glove-6b-50d+identity10', (3, 60), False)
     """
-    if vocabulary is None:
-        raise UserError("word vectors need a vocabulary.")
-    if not sources:
-        raise UserError("no word vectors are named: give a source, such as --embeddings glove-6b-50d.")
+    if vocabulary is None or not sources:
+        raise UserError("word vectors need a vocabulary and a source, such as --embeddings glove-6b-50d.")
     if unknown_scale < 0 or identity_dimensions < 0:
         raise UserError("unknown_scale and identity_dimensions must not be negative.")
     words = vocabulary.words

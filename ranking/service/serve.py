@@ -57,13 +57,8 @@ def serve(
             engine = Engine(folder, reranker=other)
         elif any((source / name).exists() for name in (NAME, BUILDING)):
             engine = Engine(source, reranker=other)
-        elif source.exists() or str(source) in preset_names() or names_encoder(source):
-            engine = Engine(ranker=Ranker.load(source), reranker=other)
         else:
-            known = ", ".join(preset_names())
-            raise UserError(
-                f"{source} not found. Give the folder of an index or of a model, or one of {known}."
-            )
+            engine = Engine(ranker=_loaded(source), reranker=other)
         engine.warm_up()
         address = f"{_in_address(host)}:{bound.getsockname()[1]}"
         if host not in _LOCAL:
@@ -105,6 +100,13 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         for each in sockets or []:
             each.listen(_QUEUE)
+
+
+def _loaded(source: Path) -> Ranker:
+    if source.exists() or str(source) in preset_names() or names_encoder(source):
+        return Ranker.load(source)
+    known = ", ".join(preset_names())
+    raise UserError(f"{source} not found. Give the folder of an index or of a model, or one of {known}.")
 
 
 def _sample() -> pd.DataFrame:
