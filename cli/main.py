@@ -58,7 +58,7 @@ def evaluate(
 
 def reproduce(
     only: str = "",
-    check: tuple[str, ...] | None = None,
+    check: Annotated[tuple[str, ...] | None, tyro.conf.arg(metavar="NAME [NAME ...]")] = None,
     replace: bool = False,
     dry_run: bool = False,
     jobs: int = 0,

@@ -154,12 +154,12 @@ class Engine:
             min_confidence=asked.min_confidence,
         )
         found: dict[str, Answers] = {}
+        stage = asked.first_stage or self.first_stages[0]
         for number in range(1, len(questions) + 1):
             name = f"q{number}"  # as the index calls the questions
             note = _UNKNOWN if name in results.unknown else ""
             if name in results.refused:
                 note = _NOT_SURE
-            stage = asked.first_stage or self.first_stages[0]
             found[name] = Answers(
                 answers=[], milliseconds=0, first_stage=stage, rerank=asked.rerank, note=note
             )
