@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from .common import Shape, max_or_initial
+from .common import Shape, max_or_initial, refuse_ragged
 
 
 @keras.saving.register_keras_serializable(package="answer_ranking")
@@ -57,6 +57,7 @@ class BucketByLength(keras.layers.Layer):
         self.compute_output_shape(input_shape)
 
     def call(self, inputs: Any) -> tuple[list[Any], list[Any], Any]:
+        refuse_ragged(inputs)
         batch, candidates, length = ops.shape(inputs)
         texts = ops.reshape(inputs, (-1, length))
         # A text's length is the place of its last word: there may be zeros before.

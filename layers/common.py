@@ -149,6 +149,7 @@ def masked_softmax(x: Any, real: Any, axis: int = -1) -> Any:
 
 def unit_vectors(vectors: Any) -> Any:
     """Divides vectors by their norms, at least in float32; the zero vector stays zero, with gradient zero."""
+    refuse_ragged(vectors)
     vectors = ops.cast(vectors, keras.backend.result_type(vectors.dtype, "float32"))
     # By the largest entry first: the squares of small or large ones would leave the range of float32.
     largest = ops.stop_gradient(max_or_initial(ops.abs(vectors), -1, 0.0, keepdims=True))
@@ -275,14 +276,18 @@ def is_pair_of_shapes(input_shape: Any, least_rank: int) -> bool:
     return are_shapes and min(len(question), len(answer)) >= least_rank
 
 
-def are_texts(shapes: Sequence[Any]) -> bool:
-    """Tells whether all shapes are `(batch, time, features)` with the same features, where they are known."""
-    features = set()
+def are_texts(shapes: Sequence[Any], same_length: bool = False) -> bool:
+    """Tells whether all shapes are `(batch, time, features)` with the same features, where they are known.
+
+    With `same_length` the times must be the same, too.
+    """
+    lengths, features = set(), set()
     for shape in shapes:
         if not isinstance(shape, list | tuple) or len(shape) != 3:
             return False
-        features.add(shape[-1])
-    return len(features - {None}) <= 1
+        lengths.add(shape[1])
+        features.add(shape[2])
+    return len(features - {None}) <= 1 and not (same_length and len(lengths - {None}) > 1)
 
 
 def check_same_rank(layer: keras.layers.Layer, input_shape: Sequence[Shape]) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from .common import Shape, are_texts, check_option, first_mask, pair_of_masks, real_steps
+from .common import Shape, are_texts, check_option, first_mask, pair_of_masks, real_steps, refuse_ragged
 from .recurrent_pooling import METHODS, recurrent_pooling
 
 ALIGNMENTS = ("index", "scaled")
@@ -65,6 +65,7 @@ class CrossTemporalGate(keras.layers.Layer):
 
     def call(self, inputs: list[list[Any]], mask: Any = None) -> list[Any]:
         question, answer = inputs
+        refuse_ragged(*question, *answer)
         question_mask, answer_mask = self.compute_mask(inputs, mask)
         question_length = _lengths(question[0], question_mask)
         answer_length = _lengths(answer[0], answer_mask)
@@ -91,11 +92,12 @@ class CrossTemporalGate(keras.layers.Layer):
         return own * crossed
 
     def compute_output_shape(self, input_shape: list[list[Shape]]) -> list[Shape]:
-        fits = list(map(len, input_shape)) == [3, 3]
-        if not fits or not are_texts([*input_shape[0], *input_shape[1]]):
+        fits = list(map(len, input_shape)) == [3, 3] and are_texts([*input_shape[0], *input_shape[1]])
+        if not fits or not all(are_texts(text, same_length=True) for text in input_shape):
             raise ValueError(
                 "CrossTemporalGate takes a pair of lists [candidate, forget, output] of tensors of shape "
-                f"(batch, time, features) with the same features. Received: input_shape={input_shape}"
+                "(batch, time, features), of the same time in a list and the same features in both. "
+                f"Received: input_shape={input_shape}"
             )
         return [tuple(input_shape[0][0]), tuple(input_shape[1][0])]
 

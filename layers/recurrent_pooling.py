@@ -6,7 +6,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from .common import Shape, are_texts, check_option, first_mask, real_steps, takes_upstream
+from .common import Shape, are_texts, check_option, first_mask, real_steps, refuse_ragged, takes_upstream
 
 METHODS = ("auto", "unrolled", "blocked", "doubling")
 
@@ -169,6 +169,7 @@ def recurrent_pooling(
     Which of them follows from the gates that are given. All are of shape `(batch, time, features)`. The state
     passes a masked step unchanged, and the result is zero there. It is computed in float32 at least.
     """
+    refuse_ragged(candidate, forget, output, input)
     candidate = ops.convert_to_tensor(candidate)
     dtype = keras.backend.standardize_dtype(candidate.dtype)
     wide = keras.backend.result_type(dtype, "float32")
@@ -221,11 +222,11 @@ class RecurrentPooling(keras.layers.Layer):
         return recurrent_pooling(*inputs, mask=first_mask(mask), method=self.method)
 
     def compute_output_shape(self, input_shape: list[Shape]) -> Shape:
-        if not 2 <= len(input_shape) <= 4 or not are_texts(input_shape):
+        if not 2 <= len(input_shape) <= 4 or not are_texts(input_shape, same_length=True):
             raise ValueError(
                 "RecurrentPooling takes a list [candidate, forget], [candidate, forget, output] or "
                 "[candidate, forget, output, input] of tensors of shape (batch, time, features) "
-                f"with the same features. Received: input_shape={input_shape}"
+                f"with the same time and features. Received: input_shape={input_shape}"
             )
         return tuple(input_shape[0])
 

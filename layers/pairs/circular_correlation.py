@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from ..common import Shape, VectorPairLayer, broadcast_leading, is_pair_of_shapes
+from ..common import Shape, VectorPairLayer, broadcast_leading, is_pair_of_shapes, refuse_ragged
 
 
 @keras.saving.register_keras_serializable(package="answer_ranking")
@@ -34,6 +34,7 @@ class CircularCorrelation(VectorPairLayer):
     """
 
     def call(self, inputs: list[Any]) -> Any:
+        refuse_ragged(*inputs)
         dtype = keras.backend.result_type(inputs[0].dtype, inputs[1].dtype, "float32")
         question, answer = (ops.rfft(ops.cast(x, dtype)) for x in inputs)
         # The conjugate of the question's transform times the answer's.

@@ -11,6 +11,13 @@ TEXT = np.random.default_rng(0).normal(size=(2, 3, 4)).astype("float32")
 POOLINGS = [layers.MaskedSum, layers.MaskedMean, layers.MaskedMax]
 PAIRS = [layers.AttentivePooling, layers.SoftAlignment, layers.WordRelatedness]
 OF_ONE = [*POOLINGS, lambda: layers.PooledConvolution(2, 2), lambda: layers.QuasiRecurrentGates(2)]
+OF_TWO = [
+    layers.HyperbolicDistance,
+    layers.CosineSimilarity,
+    layers.CircularCorrelation,
+    layers.RecurrentPooling,
+    lambda: layers.ValueSharedWeights(1),
+]
 WRONG = [(2, 1), (2, 5), (2, 3, 1)]
 
 
@@ -45,6 +52,15 @@ def test_so_is_that_of_gates():
             layers.RecurrentPooling()(gates, mask=[np.ones(shape, bool), None])
 
 
+@pytest.mark.parametrize("length", [1, 2])
+def test_gates_of_another_length_are_refused(length):
+    shorter = TEXT[:, :length]
+    with pytest.raises(ValueError, match=r"RecurrentPooling takes"):
+        layers.RecurrentPooling()([TEXT, shorter])
+    with pytest.raises(ValueError, match=r"CrossTemporalGate takes"):
+        layers.CrossTemporalGate()([[TEXT, shorter, TEXT], [TEXT, TEXT, TEXT]])
+
+
 @pytest.mark.parametrize("pooling", POOLINGS)
 def test_a_mask_for_all_texts_is_repeated(pooling):
     mask = np.array([[True, False, True]])
@@ -73,9 +89,27 @@ def test_ragged_texts_are_refused(make):
     ragged = tf.RaggedTensor.from_tensor(TEXT, lengths=[3, 1])
     with pytest.raises(ValueError, match="to_tensor"):
         make()(ragged)
-    for pair in PAIRS:
-        with pytest.raises(ValueError, match="to_tensor"):
-            pair()([ragged, TEXT])
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="ragged tensors are TensorFlow's")
+@pytest.mark.parametrize("make", [*PAIRS, *OF_TWO])
+def test_so_are_those_of_a_pair(make):
+    import tensorflow as tf
+
+    ragged = tf.RaggedTensor.from_tensor(TEXT, lengths=[3, 1])
+    with pytest.raises(ValueError, match="to_tensor"):
+        make()([ragged, ragged])
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="ragged tensors are TensorFlow's")
+def test_so_are_ragged_lists_and_gates():
+    import tensorflow as tf
+
+    ragged = tf.RaggedTensor.from_tensor(TEXT, lengths=[3, 1])
+    with pytest.raises(ValueError, match="to_tensor"):
+        layers.CrossTemporalGate()([[ragged] * 3, [ragged] * 3])
+    with pytest.raises(ValueError, match="to_tensor"):
+        layers.BucketByLength()(tf.RaggedTensor.from_tensor(np.ones((2, 3, 4), "int32"), lengths=[3, 1]))
 
 
 def test_points_outside_the_ball_count_as_near_its_edge():
