@@ -27,6 +27,7 @@ from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import slug
 from answer_ranking.base.ranges import check_range
+from answer_ranking.data_prep.dataset import find_description
 from answer_ranking.engine import Seed, Study, StudyRecord, TrainingData
 from answer_ranking.engine.study import Condition
 from answer_ranking.engine.training_run import key_of, score_splits, training_key
@@ -86,6 +87,7 @@ def presets() -> list[Experiment]:
 def check(experiment: Experiment) -> StudyRecord:
     """Refuse what would be no transfer, or would lose a recorded study; return the record's file."""
     options = experiment.run
+    find_description(options.source)
     if options.source == experiment.data.dataset:
         raise UserError(f"--source and --dataset are both {options.source}. Name two data sets.")
     for name in experiment.data.embeddings:

@@ -128,6 +128,8 @@ def test_what_the_user_can_mend(tmp_path):
 
     with pytest.raises(UserError, match="are both squad-sent"):
         checked("--dataset", "squad-sent")
+    with pytest.raises(UserError, match="unknown data set 'squad'"):
+        checked("--source", "squad")
     with pytest.raises(UserError, match="task-skipgram-100d differs"):
         checked("--embeddings", "task-skipgram-100d")
     with pytest.raises(UserError, match="have different words"):
