@@ -30,7 +30,8 @@ _COMMON: dict[str, Any] = {
     "network": "anmm.anmm",
     "method": "pairwise_together",
     "training": {"learning_rate": 0.01},
-    "space": {"bins": (50, 200, 600), "negatives": (1, 4, 8)},
+    # Few weights that read hundreds of counts overfit without an L2 far above that of the other networks.
+    "space": {"l2": (0.0, 1e-4, 1e-3, 1e-2), "bins": (50, 200, 600), "negatives": (1, 4, 8)},
     "own_tables": {},
     "reason": "matches",
 }

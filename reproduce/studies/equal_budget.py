@@ -4,11 +4,12 @@
     python reproduce/studies/equal_budget.py --model ctrn --variant TRAIN --record fair/trecqa-train/ctrn
 
 A trial is one training, with options drawn at random: those that all models share (`SHARED`, and factors on
-learning rate and batch size), and the model's own (`space` of its entry in models/catalogue/). The values of
-earlier searches are none of them: these were of unequal length. The same number of a trial draws the same
-shared options for every model. An option that is drawn cannot be given. A trial stops early once its best
-dev MAP is below the median of the trials before. The best trial on dev is trained with fresh seeds, which
-are scored on test. Without --record nothing is scored on test.
+learning rate and batch size), and the model's own (`space` of its entry in models/catalogue/), which may
+have other values of a shared option, as many. The values of earlier searches are none of them: these were
+of unequal length. The same number of a trial draws the same shared options for every model. An option that
+is drawn cannot be given. A trial stops early once its best dev MAP is below the median of the trials
+before. The best trial on dev is trained with fresh seeds, which are scored on test. Without --record
+nothing is scored on test.
 
 A search that was interrupted goes on, and one with more --trials adds to it. Seconds are those of the
 processor, which do not depend on what else the machine does.
