@@ -175,13 +175,9 @@ def correct_answer_lengths(
     lengths: ArrayLike,
 ) -> "pd.Series[float]":
     """Return the mean length of every question's correct answers; questions without one are left out."""
-    columns = {
-        "question_id": np.asarray(question_ids),
-        "label": np.asarray(labels),
-        "length": np.asarray(lengths),
-    }
-    rows = pd.DataFrame(columns)
-    return rows[rows["label"] == 1].groupby("question_id", sort=False)["length"].mean()
+    correct = np.asarray(labels) == 1
+    of_correct = pd.Series(np.asarray(lengths)[correct])
+    return of_correct.groupby(np.asarray(question_ids)[correct], sort=False).mean()
 
 
 def accuracy_up_to_length(

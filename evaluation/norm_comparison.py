@@ -1,7 +1,7 @@
 """Do questions have larger norms than answers, and rare words than common ones? Effects with intervals."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,10 +37,6 @@ class NormComparison:
     # ratio at equal length is an extrapolation.
     lengths_in_common: float
     n_questions: int
-
-    def values(self) -> dict:
-        """Return all as plain values."""
-        return asdict(self)
 
 
 def compare_norms(

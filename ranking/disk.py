@@ -1,7 +1,7 @@
 """A question and answers in the Poincaré disk."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -74,17 +74,6 @@ class Disk:
             f"The question and {len(self.answers)} answers {where}; the nearest at the distance "
             f"{near:.2f}, the farthest at {far:.2f}. Distances to the question are exact."
         )
-
-    def data(self) -> dict[str, Any]:
-        """Give everything as values of JSON."""
-        return {
-            "kind": "disk",
-            "summary": self.summary,
-            "question_norm": self.question,
-            "answers": self.answers,
-            "places": self.places.tolist(),
-            "distances": self.distances.tolist(),
-        }
 
     def figure(self) -> "Figure":
         """Draw the disk; the numbers are ranks."""

@@ -1,6 +1,6 @@
 """The page of the field: every system that the papers have or quote, printed and ours, by year."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -84,7 +84,7 @@ def _printed_and_ours(
     found = {}
     for system in papers.systems:
         printed = printed_map(system, data.tables, papers)
-        record = record_of(system, data.dataset, records, papers)
+        record = papers.quoted_record(records, data.dataset, system.name)
         if printed and record:
             found[system.name] = float(printed), papers.comparable_metrics(record)[_METRIC]["mean"]
     return found
@@ -155,19 +155,12 @@ def field_points(records: Sequence[ResultRecord], papers: Papers) -> dict[str, l
     points: dict[str, list[float | None]] = {}
     for system in papers.systems:
         printed = printed_map(system, data.tables, papers)
-        record = record_of(system, data.dataset, records, papers)
+        record = papers.quoted_record(records, data.dataset, system.name)
         if record is None:
             continue
         ours = round(papers.comparable_metrics(record)[_METRIC]["mean"], 4)
         points[system.name] = [system.year, float(printed) if printed else None, ours, record.parameters]
     return points
-
-
-def record_of(
-    system: System, dataset: str, records: Iterable[ResultRecord], papers: Papers
-) -> ResultRecord | None:
-    """Find a system's record on a data set: the main one, else the only one."""
-    return papers.quoted_record(records, dataset, system.name)
 
 
 def printed_map(system: System, tables: Sequence[str], papers: Papers) -> str:
@@ -189,7 +182,7 @@ def _rows(data: _Data, records: Sequence[ResultRecord], papers: Papers) -> list[
     rows = []
     for system in papers.systems:
         printed = printed_map(system, data.tables, papers)
-        record = record_of(system, data.dataset, records, papers)
+        record = papers.quoted_record(records, data.dataset, system.name)
         if record is None and not printed:
             continue
         row = {

@@ -206,7 +206,7 @@ def tune(config: Config, data: TrainingData, dimension: int) -> dict[str, dict[s
     tried = []
     for name in config.conditions:
         for rate in config.learning_rates:
-            key = run_key(config.experiment(name, rate, dimension), data)
+            key = key_of(config.experiment(name, rate, dimension).configuration, data.data_hash)
             tried.append({"key": key, "condition": name, "dimension": dimension, "learning_rate": rate})
 
     def measure(condition: Condition, seed: Seed) -> dict[str, Any]:
@@ -231,7 +231,9 @@ def train_chosen(
     for name, choice in tuned.items():
         if choice["learning_rate"] is not None:
             experiments[name] = config.experiment(name, choice["learning_rate"], dimension)
-            conditions.append({"key": run_key(experiments[name], data), "condition": name})
+            conditions.append(
+                {"key": key_of(experiments[name].configuration, data.data_hash), "condition": name}
+            )
 
     def measure(condition: Condition, seed: Seed) -> dict[str, Any]:
         return measure_seed(experiments[condition["condition"]], data, seed.number)
@@ -262,11 +264,6 @@ def measure_seed(experiment: Experiment, data: TrainingData, number: int) -> dic
         "norms": tracker.rows,
         "test": test,
     }
-
-
-def run_key(experiment: Experiment, data: TrainingData) -> str:
-    """Name a condition's experiment by a hash of its options and data."""
-    return key_of(experiment.configuration, data.data_hash)
 
 
 if __name__ == "__main__":

@@ -146,7 +146,7 @@ def analyse(experiment: Experiment) -> dict[str, Any]:
     numbers = {
         **facts(experiment, data),
         "title": title,
-        "norms": comparison.values(),
+        "norms": asdict(comparison),
         "words_by_level": levels,
         "word_correlations": correlations,
         "split": options.split,

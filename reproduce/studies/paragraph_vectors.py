@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tyro
-from numpy.typing import ArrayLike
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.files import check_writable
@@ -22,7 +21,7 @@ from answer_ranking.base.ranges import check_range
 from answer_ranking.data_prep import EncodedSplit
 from answer_ranking.data_prep.encoded_split import EncodedTexts
 from answer_ranking.engine import TrainingData
-from answer_ranking.evaluation.metrics import evaluate_ranking, over_seeds
+from answer_ranking.evaluation.metrics import over_seeds, per_question
 from answer_ranking.evaluation.records import ResultRecord, record_path, save_records
 from answer_ranking.evaluation.tables import paper_ours_table
 from answer_ranking.reproduce.experiments.data_options import DataHome, OverlapData
@@ -69,7 +68,7 @@ def main(config: Config) -> None:
             for part, tables_of_seeds in by_split.items():
                 x = features[part]
                 scores = x[:, 0] if name == "PV" else x @ weights
-                tables_of_seeds.append(measured(data.scored_splits[part], scores))
+                tables_of_seeds.append(per_question(data.scored_splits[part], scores))
         print(f"seed {seed} of {config.seeds} is measured", flush=True)
     # PV-DBOW does not train the words' own vectors, and those of texts are inferred from these.
     parameters = int(vectors.syn1neg.size)
@@ -131,12 +130,6 @@ def regression(features: np.ndarray, labels: np.ndarray) -> np.ndarray:
     from sklearn.linear_model import LogisticRegression
 
     return LogisticRegression(max_iter=1000).fit(features, labels).coef_[0]
-
-
-def measured(split: EncodedSplit, scores: ArrayLike) -> Any:
-    """Measure the ranking of a split, a row per question."""
-    ids = np.asarray(split.question_ids, object)[split.question_of_row]
-    return evaluate_ranking(ids, split.labels, scores)
 
 
 def records_of(
