@@ -13,8 +13,8 @@ from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.search.confidence import Confidence
 from answer_ranking.ranking.search.first_stages import entries_of, parts_of
 
-POINTS = "nearest"
-"""The first stage of a model's points; all others of a pipeline are of words."""
+POINTS, QUESTION_POINTS = "nearest", "questions"
+"""The first stages of a model's points, of answers and of questions; all others are of words."""
 TRAINED = "trained"
 """The name of the model that was trained on the table, beside those of the presets."""
 ENCODER, ON_ENCODER = "minilm", "hyperqa_minilm"

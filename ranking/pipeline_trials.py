@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from answer_ranking.base.errors import UserError, say
-from answer_ranking.ranking.pipeline import POINTS, Pipeline
+from answer_ranking.ranking.pipeline import Pipeline
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.refusals import Questions, Refusals, measure_refusals
 from answer_ranking.ranking.search.first_stages import Entry, entries_of, parts_of
@@ -27,7 +27,7 @@ Measured: TypeAlias = dict[str, pd.DataFrame]
 """What a pipeline finds, for each split: a row per question, the reciprocal rank `rr`, the time `ms`, and the
 size of an index of this pipeline alone, `mb`."""
 _Place: TypeAlias = tuple[str, tuple[str, ...]]
-"""The index of a model's points, or that of the words of some columns."""
+"""The index of a model's points by a first stage, or, without a model, that of the words of some columns."""
 
 
 class OwnQuestions(NamedTuple):
@@ -108,17 +108,16 @@ class PipelineTrials:
             return {}
         return {"rerank": self._rankers[pipeline.rerank], "rerank_depth": pipeline.rerank_depth}
 
-    def _index(self, model: str, fields: tuple[str, ...]) -> AnswerIndex:
-        """Build an index of a model's points, or of the words and letters of some columns."""
-        key = (model, fields)
+    def _index(self, model: str, parts: tuple[str, ...]) -> AnswerIndex:
+        """Build an index of a model's points by a first stage, or of words and letters of some columns."""
+        key = (model, parts)
         if key not in self._indexes:
             if model:
                 self._keep_vectors(model)
             place = self._folder / f"index-{len(self._indexes)}"
-            stages = [POINTS] if model else None
-            self._indexes[key] = AnswerIndex.build(
-                self._rankers.get(model), self._answers, place, search=fields, first_stages=stages
-            )
+            options: dict[str, Any] = {"first_stages": parts} if model else {"search": parts}
+            ranker = self._rankers.get(model)
+            self._indexes[key] = AnswerIndex.build(ranker, self._answers, place, **options)
         return self._indexes[key]
 
     def _search(self, pipeline: Pipeline, split: str) -> tuple[Candidates, float]:
@@ -154,7 +153,7 @@ class PipelineTrials:
     def _keep_vectors(self, name: str) -> None:
         """Encode no text twice from now on; before, time what a new question costs."""
         ranker = self._rankers[name]
-        if not ranker.is_contextual:
+        if not ranker.is_contextual or name in self._encoding_ms:
             return
         some = list(self._asked["dev"])[:_TIMED]
         ranker.encode_query(some[:1])  # TensorFlow starts.
@@ -168,7 +167,7 @@ class PipelineTrials:
 
 def _place(pipeline: Pipeline, entry: Entry) -> _Place:
     """Name the index in which a pipeline has one of its first stages."""
-    return (pipeline.model, ("answer",)) if entry.needs_model else ("", pipeline.search)
+    return (pipeline.model, (entry.name,)) if entry.needs_model else ("", pipeline.search)
 
 
 class _Found(Searcher):

@@ -19,7 +19,7 @@ from answer_ranking.evaluation import paired_randomisation_test
 from answer_ranking.evaluation.comparisons import SIGNIFICANT
 from answer_ranking.evaluation.metrics import mean_confidence_interval
 from answer_ranking.evaluation.tables import format_measured
-from answer_ranking.ranking.pipeline import ENCODER, ON_ENCODER, POINTS, TRAINED, Pipeline
+from answer_ranking.ranking.pipeline import ENCODER, ON_ENCODER, POINTS, QUESTION_POINTS, TRAINED, Pipeline
 from answer_ranking.ranking.pipeline_trials import Measured, OwnQuestions, PipelineTrials
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.refusals import Questions, Refusals
@@ -49,7 +49,7 @@ class PipelineComparison:
     n_answers: int
     n_questions: Mapping[str, int]
     with_questions: bool = True
-    """Whether words were looked for in the questions of other answers, too; see `compare_pipelines`."""
+    """Whether the questions of other answers were searched, too; see `compare_pipelines`."""
     own_questions: OwnQuestions = field(default_factory=OwnQuestions)
     """The training table's questions, asked word for word in the index that is to be built."""
     refusals: Refusals | None = None
@@ -66,10 +66,11 @@ class PipelineComparison:
         return self.in_use(self.best)
 
     def in_use(self, pipeline: Pipeline) -> Pipeline:
-        """Let a pipeline look for words in the questions, too, where they were left out when it was tried."""
-        if self.with_questions or pipeline.first_stage == POINTS:
+        """Let a pipeline search the questions, too, where they were left out when it was tried."""
+        if self.with_questions:
             return pipeline
-        return replace(pipeline, search=_FIELDS[-1])
+        stage = f"{QUESTION_POINTS}+{pipeline.first_stage}" if pipeline.model else pipeline.first_stage
+        return replace(pipeline, first_stage=stage, search=_FIELDS[-1])
 
     def as_json(self) -> dict[str, Any]:
         """Give what `result.json` keeps."""
@@ -91,8 +92,8 @@ class PipelineComparison:
         )
         if self.to_build != self.best:
             said += (
-                " Most answers have one question, which was held back, so that only the answers' words were "
-                "compared; its index looks in the questions, too."
+                " Most answers have one question, which was held back, so that only the answers were "
+                "compared; its index searches the questions, too."
             )
         own = self.own_questions
         if own.asked:
@@ -222,6 +223,11 @@ def _first_stages(
         for searched in fields:
             for name in _combined(words, POINTS):
                 yield Pipeline(name, searched, model)
+        if fields[-1] == _FIELDS[-1]:
+            yield Pipeline(QUESTION_POINTS, ("question",), model)
+            yield Pipeline(f"{QUESTION_POINTS}+{POINTS}", fields[-1], model)
+            for name in _combined(words, POINTS, QUESTION_POINTS):
+                yield Pipeline(name, fields[-1], model)
 
 
 def _combined(words: Sequence[str], *also: str) -> list[str]:

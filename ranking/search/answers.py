@@ -19,6 +19,7 @@ _RESULT = {"question_id", "question", "rank", "score", "confidence", "first_stag
 _OURS = {"candidate_id", "candidate", QUESTION, "indexed_question_id", "label"}
 _NAMED_AT_MOST = 5
 _ONCE = "Name every column once."
+_TEXTS = (pa.string(), pa.large_string())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +36,8 @@ class Reading:
     """Leave out the rows that are wrong, and print how many."""
     search: Sequence[str] | None = None
     """The columns in which words and letters are looked for. None: the question, where the table has one,
-    and the answer. The model's points are always those of the answers."""
+    and the answer. The model's points are those of the answers, and, by the first stage `questions`, of the
+    questions."""
     passage_length: int = 0
     """Split answers into passages of at most so many characters, between sentences where it can. A search
     finds passages, of each answer the best. 0: whole answers."""
@@ -122,12 +124,17 @@ def answers_of(
         raise UserError(f"{where}: {what} ({error!s:.100}). Write it as there.") from error
 
 
+def has_questions(schema: pa.Schema) -> bool:
+    """Tell whether rows are an FAQ's, which have a text as their question."""
+    return QUESTION in schema.names and schema.field(QUESTION).type in _TEXTS
+
+
 def searched_columns(reading: Reading, schema: pa.Schema) -> list[str]:
     """Name the columns in which an index looks for a question's words: the question and the answer.
 
     A UserError refuses columns that were asked for and are not there, or hold no texts.
     """
-    texts = [each.name for each in schema if each.type in (pa.string(), pa.large_string())]
+    texts = [each.name for each in schema if each.type in _TEXTS]
     if reading.search is None:
         return [name for name in (QUESTION, "candidate") if name in texts]
     names = _searched(reading, schema.names)

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import locked_folder, refuse_links, remove_leftovers
 from answer_ranking.ranking import model_folder
+from answer_ranking.ranking.search.answers import QUESTION
 from answer_ranking.ranking.search.first_stages import entries_of
 from answer_ranking.ranking.search.first_stages.protocol import IndexFiles, Texts
 from answer_ranking.ranking.search.manifest import BUILDING, OWN, Manifest, name_of, sha256_of_model
@@ -105,8 +106,10 @@ def make_segment(shared: tuple[Model | None, Manifest], part: Part) -> dict[str,
     """Make the files of a segment: its texts, and what each first stage keeps of them."""
     model, manifest = shared
     rows = part.table()
-    searched = joined(rows.select(manifest.searched))
-    texts = Texts(rows["candidate"].to_pylist(), searched, manifest.words)
+    answers = rows["candidate"].to_pylist()
+    asked = rows[QUESTION].to_pylist() if QUESTION in rows.column_names else answers
+    questions = [question or answer for question, answer in zip(asked, answers, strict=True)]
+    texts = Texts(answers, questions, joined(rows.select(manifest.searched)), manifest.words)
     files = {TEXTS: to_parquet(rows) if part.shift else part.content}
     for entry in entries_of(manifest.first_stages):
         files |= entry.load().encode(texts, model)

@@ -19,7 +19,7 @@ from answer_ranking.base.files import atomic_write
 from answer_ranking.data_prep.english import NOT_ENGLISH, know_english_alone, looks_english
 from answer_ranking.data_prep.tables import check_table
 from answer_ranking.ranking.model_folder import names_encoder
-from answer_ranking.ranking.search.answers import QUESTION, Reading, searched_columns
+from answer_ranking.ranking.search.answers import QUESTION, Reading, has_questions, searched_columns
 from answer_ranking.ranking.search.build_options import BuildOptions
 from answer_ranking.ranking.search.building import commit, copy_model, held, load, with_rows
 from answer_ranking.ranking.search.conditions import Where
@@ -451,10 +451,11 @@ def _begun(ranker: "Ranker | None", first: Shard, n_rows: int, options: BuildOpt
         texts = [map(str, column.drop_null().to_pylist()) for column in columns]
         if know_english_alone(ranker.vectors) and not looks_english(*texts):
             say(NOT_ENGLISH)
+    has = {"with_model": ranker is not None, "with_questions": has_questions(first.schema)}
     if options.first_stages is None:
-        stages = names_for(with_model=ranker is not None, n_answers=n_rows)
+        stages = names_for(**has, n_answers=n_rows)
     else:
-        stages = check_names(options.first_stages, with_model=ranker is not None)
+        stages = check_names(options.first_stages, **has)
     manifest = Manifest(
         segments=[],
         similarity=similarity,

@@ -121,11 +121,13 @@ def test_an_index_finds_its_own_questions_where_no_answer_has_a_second_one(monke
     compared = compare_pipelines(Dataset(whole[:8], whole[8:10], whole[10:], OWN_TABLES), trained)
     assert not compared.with_questions and {each.search for each in compared.pipelines} == {("answer",)}
     words = compared.in_use(Pipeline("bm25"))
-    assert words.search == ("question", "answer") and compared.in_use(Pipeline(POINTS)).search == ("answer",)
+    points = compared.in_use(Pipeline(POINTS, model="hyperqa_squad"))
+    assert words == Pipeline("bm25", ("question", "answer"))
+    assert points == Pipeline("questions+nearest", ("question", "answer"), "hyperqa_squad")
     # No answer has a word of its question.
     best = replace(compared, pipelines=(Pipeline("bm25"),))
     assert best.as_json()["pipeline"]["search"] == ("question", "answer")
-    if compared.best.first_stage != POINTS:
+    if compared.best.first_stage != POINTS:  # No word vectors know the names.
         assert compared.own_questions == (8, 8)
 
 
@@ -158,7 +160,10 @@ def test_what_was_trained_has_to_be_significantly_better_on_the_dev_that_chose_i
 
 def test_what_an_index_of_very_many_answers_lacks_is_left_out():
     found = {each.first_stage for each in _first_stages(["hyperqa_squad"], ["bm25"])}
-    assert found == {"bm25", "nearest", "both"}
+    own = {"questions", "questions+nearest", "questions+both"}
+    assert found == {"bm25", "nearest", "both"} | own
+    answers_alone = _first_stages(["hyperqa_squad"], ["bm25"], [("answer",)])
+    assert {each.first_stage for each in answers_alone} == found - own
 
 
 def test_questions_of_dev_and_test_are_not_indexed(faq):
@@ -203,7 +208,8 @@ def test_what_is_measured_is_what_an_index_finds(faq, contextual, tmp_path):
     trials = PipelineTrials(answers, asked, rankers, tmp_path)
     for number, pipeline in enumerate(
         [
-            Pipeline("ngrams+both", ("question", "answer"), ENCODER),
+            Pipeline("questions+ngrams+both", ("question", "answer"), ENCODER),
+            Pipeline("questions", ("question",), "hyperqa_squad"),
             Pipeline("nearest", model=ENCODER),
             Pipeline("bm25", ("question", "answer")),
             Pipeline("both", ("answer",), "hyperqa_squad", ENCODER, 5),

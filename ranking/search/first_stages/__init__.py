@@ -25,6 +25,8 @@ class Entry:
     load: Callable[[], Any]
     """Imports and makes it, see `protocol.FirstStage`."""
     needs_model: bool = False
+    needs_questions: bool = False
+    """Only an FAQ's index has it, which holds questions beside answers."""
     most_answers: int | None = None
     """A new index has it by itself up to so many answers; None: always; 0: where it is asked for."""
     lowest: float | None = None
@@ -49,6 +51,16 @@ FIRST_STAGES: tuple[Entry, ...] = (
         partial(_made, "nearest", "Nearest"),
         needs_model=True,
         files=("points.", "ball-"),
+    ),
+    Entry(
+        "questions",
+        "meaning of questions",
+        "the nearest points of an FAQ's own questions",
+        partial(_made, "nearest", "NearestQuestions"),
+        needs_model=True,
+        needs_questions=True,
+        most_answers=20_000,
+        files=("questions.", "questions-"),
     ),
     Entry(
         "exact",
@@ -85,26 +97,35 @@ FUSIONS = {"both": ("nearest", "bm25")}
 """Fusions that have a name; any others are asked for by the names of their parts, such as "ngrams+bm25"."""
 
 
-def names_for(*, with_model: bool, n_answers: int) -> list[str]:
+def names_for(*, with_model: bool, with_questions: bool, n_answers: int) -> list[str]:
     """Name the first stages that a new index has unless others are asked for."""
     names = []
     for entry in FIRST_STAGES:
         is_small = entry.most_answers is None or n_answers <= entry.most_answers
-        if is_small and (with_model or not entry.needs_model):
+        if is_small and not _lacking(entry, with_model, with_questions):
             names.append(entry.name)
     return names
 
 
-def check_names(names: Sequence[str], *, with_model: bool) -> list[str]:
+def check_names(names: Sequence[str], *, with_model: bool, with_questions: bool) -> list[str]:
     """Give the first stages that were asked for in the order of the list; a UserError refuses one."""
     try:
         entries = entries_of(names)
     except ValueError as error:
         raise UserError(f"first_stages: {error}.") from error
     for entry in entries:
-        if entry.needs_model and not with_model:
-            raise UserError(f"the first stage {entry.name!r} needs a model. Give one, or leave it out.")
+        if lacking := _lacking(entry, with_model, with_questions):
+            raise UserError(f"the first stage {entry.name!r} needs {lacking}, or leave it out.")
     return [entry.name for entry in entries]
+
+
+def _lacking(entry: Entry, with_model: bool, with_questions: bool) -> str:
+    """Say what a first stage needs that an index has not; "" for nothing."""
+    if entry.needs_model and not with_model:
+        return "a model. Give one"
+    if entry.needs_questions and not with_questions:
+        return "a column of questions. Name it"
+    return ""
 
 
 def entries_of(names: Iterable[str]) -> list[Entry]:
@@ -175,6 +196,7 @@ def describe_needs() -> str:
     described = []
     for entry in FIRST_STAGES:
         needs = ["with a model"] if entry.needs_model else []
+        needs += ["with questions"] if entry.needs_questions else []
         if entry.most_answers == 0:
             needs.append("must be named")
         elif entry.most_answers is not None:

@@ -1,8 +1,8 @@
-"""The first stage `nearest`: the model's points, and those of them that are nearest to a question's."""
+"""The first stages of a model's points: the nearest of answers, or of an FAQ's own questions."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +10,7 @@ import pyarrow as pa
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write
 from answer_ranking.ranking.search.checked_array import map_array, sums_of, sums_path
+from answer_ranking.ranking.search.first_stages.asked_points import AskedPoints
 from answer_ranking.ranking.search.first_stages.nearest_points import NearestPoints
 from answer_ranking.ranking.search.first_stages.protocol import IndexFiles, Searcher, Texts
 from answer_ranking.ranking.search.first_stages.quantised import (
@@ -24,9 +25,6 @@ from answer_ranking.ranking.search.results import Candidates
 from answer_ranking.ranking.search.tasks import Model, map_items
 from answer_ranking.ranking.search.writing import atomic_folder, progress, saved
 
-if TYPE_CHECKING:
-    from answer_ranking.ranking.ranker import Ranker
-
 EXACT_UP_TO = 20_000
 """So many points are searched exactly; beyond, quantised points choose those that are compared exactly."""
 
@@ -35,17 +33,23 @@ class Nearest:
     """Needs a model whose best answers are the nearest ones."""
 
     name = "nearest"
+    file = POINTS
+    folder = "ball"
+
+    def texts_of(self, texts: Texts) -> list[str]:
+        """Give what the points are of."""
+        return texts.answers
 
     def encode(self, texts: Texts, model: Model | None) -> dict[str, pa.Buffer]:
-        """Compute the points of answers."""
+        """Compute the points."""
         assert model is not None
-        points = model.encode(texts.answers)
-        n = len(texts.answers)
+        own = self.texts_of(texts)
+        points, n = model.encode(own), len(own)
         if points.ndim != 2 or len(points) != n or not np.isfinite(points).all():
             raise ValueError(f"{n} finite points are needed. Received: {points.shape}")
         content = saved(np.save, points)
-        sums = sums_path(Path(POINTS)).name
-        return {POINTS: content, sums: pa.py_buffer(sums_of(content))}
+        sums = sums_path(Path(self.file)).name
+        return {self.file: content, sums: pa.py_buffer(sums_of(content))}
 
     def build(self, files: IndexFiles, name: str, ray: Any) -> StageFolder | None:
         """Quantise all points where too many are not quantised yet."""
@@ -53,21 +57,31 @@ class Nearest:
         before = manifest.stages.get(self.name)
         if manifest.rows - (before.rows if before else 0) <= EXACT_UP_TO:
             return None
-        folder = files.folder / f"ball-{name}"
+        folder = files.folder / f"{self.folder}-{name}"
         if not folder.is_dir():
-            points = StoredPoints(files.folder, manifest)
+            points = StoredPoints(files.folder, manifest, self.file)
             _quantise(folder, points, manifest.similarity, ray)
         return StageFolder(folder.name, manifest.rows)
 
     def open(self, files: IndexFiles) -> Searcher:
         """Open the points."""
         manifest, quantised, rows = files.manifest, None, 0
-        points = StoredPoints(files.folder, manifest)
+        points = StoredPoints(files.folder, manifest, self.file)
         if self.name in manifest.stages:
             folder, rows = manifest.stages[self.name]
             quantised = QuantisedPoints(files.folder / folder, rows, manifest.similarity)
         search = NearestPoints(points, manifest.similarity, quantised, rows)
-        return _Searcher(search, points, files.ranker, files.folder)
+        return _Searcher(search, points, files.asked, files.folder)
+
+
+class NearestQuestions(Nearest):
+    """Compares with an FAQ's own questions, which say what is asked in fewer words than answers."""
+
+    name = folder = "questions"
+    file = "questions.npy"
+
+    def texts_of(self, texts: Texts) -> list[str]:
+        return texts.questions
 
 
 class Exact(Nearest):
@@ -81,27 +95,18 @@ class Exact(Nearest):
 
 
 class _Searcher(Searcher):
-    def __init__(
-        self,
-        search: NearestPoints,
-        points: Points,
-        ranker: Callable[[], "Ranker"],
-        folder: Path,
-    ):
-        self._search, self._points = search, points
-        self._ranker, self._folder = ranker, folder
-        self._last: tuple[Any, dict[str, tuple[np.ndarray, bool]]] = (None, {})
+    def __init__(self, search: NearestPoints, points: Points, asked: AskedPoints, folder: Path):
+        self._search, self._points, self._asked, self._folder = search, points, asked, folder
 
     def search(self, questions: Sequence[str], k: int, keep: np.ndarray | None) -> Candidates:
         """Find the nearest points, scored by the model; none for a question of unknown words."""
-        ranker = self._ranker()
-        points, known = self._encoded(ranker, questions)
+        points, known = self._asked(questions)
         own, given = self._points.dimension, points.shape[1]
         if own != given:
             error = ValueError(f"points of {own} numbers, and a model of {given}")
             raise damaged(self._folder, error)
         readable = np.asarray(points, np.float32)[known]
-        found = iter(self._search.nearest(readable, k, ranker.score_points, keep))
+        found = iter(self._search.nearest(readable, k, self._asked.ranker().score_points, keep))
         nothing = np.empty(0, np.int64), np.empty(0)
         rows, scores = [], []
         for is_known in known:
@@ -109,16 +114,6 @@ class _Searcher(Searcher):
             rows.append(near)
             scores.append(their_scores)
         return Candidates(rows, scores, ~known)
-
-    def _encoded(self, ranker: "Ranker", questions: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Give the points of questions, and which are known; a confidence asks those of the last search."""
-        encoder, last = self._last
-        if encoder is not ranker or not last.keys() >= set(questions):
-            points, known = ranker.encode_and_tell_known(questions)
-            last = dict(zip(questions, zip(points, known, strict=True), strict=True))
-            self._last = ranker, last
-        found = [last[question] for question in questions]
-        return np.stack([point for point, _ in found]), np.array([known for _, known in found])
 
 
 def _quantise(path: Path, every: Points, similarity: str, ray: Any) -> None:

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from answer_ranking.ranking.search.first_stages.asked_points import AskedPoints
 from answer_ranking.ranking.search.first_stages.word_options import WordOptions
 from answer_ranking.ranking.search.manifest import Manifest, StageFolder
 from answer_ranking.ranking.search.results import Candidates
@@ -21,6 +23,8 @@ class Texts(NamedTuple):
     """The texts of the rows of a segment."""
 
     answers: list[str]
+    questions: list[str]
+    """An FAQ's own ones; of a row without one, the answer."""
     searched: list[str]
     """The columns in which a question's words are looked for, joined: an FAQ's question and answer."""
     words: WordOptions
@@ -34,6 +38,11 @@ class IndexFiles:
     manifest: Manifest
     ranker: Callable[[], "Ranker"]
     """Loads the index's model when a search needs it."""
+
+    @cached_property
+    def asked(self) -> AskedPoints:
+        """Encodes questions once for all first stages that compare points."""
+        return AskedPoints(self.ranker)
 
     @property
     def segments(self) -> list[Path]:

@@ -28,14 +28,19 @@ class Points(Protocol):
 class StoredPoints:
     """The points of all rows of one state of an index; the files are opened at once.
 
+    Args:
+        folder: the folder of the index.
+        manifest: its state.
+        file: the name of the file of points in each segment.
+
     Raises:
         UserError: a file is damaged.
     """
 
-    def __init__(self, folder: Path, manifest: Manifest):
+    def __init__(self, folder: Path, manifest: Manifest, file: str = POINTS):
         self._arrays: list[tuple[Path, CheckedArray]] = []
         for name, rows in manifest.segments:
-            path = folder / "segments" / name / POINTS
+            path = folder / "segments" / name / file
             try:
                 array = CheckedArray(path)
                 shape, dtype = array.array.shape, array.array.dtype

@@ -156,21 +156,44 @@ def test_an_faq_s_questions_are_searched_beside_its_answers(tmp_path):
     assert len(questions.search("money")) == 1 and len(questions.search("tracking")) == 0
 
 
-def test_points_are_those_of_the_answers(stub, tmp_path):
-    points = []
-    for search in (["question", "answer"], ["answer"]):
-        folder = tmp_path / "-".join(search)
-        AnswerIndex.build(stub.StubRanker(), FAQ, folder, search=search)
-        points.append(np.load(next(folder.glob("segments/*/points.npy"))))
-    np.testing.assert_array_equal(points[0], points[1])
+@pytest.mark.parametrize("exact_up_to", [20_000, 100])
+def test_an_faq_s_own_questions_are_found_by_their_points(stub, tmp_path, monkeypatch, exact_up_to):
+    monkeypatch.setattr(nearest, "EXACT_UP_TO", exact_up_to)
+    ranker, n = stub.StubRanker(), 300
+    faq = pd.DataFrame({"question": stub.texts(n, seed=5), "answer": stub.texts(n, seed=6)})
+    faq.loc[7, "question"] = None  # Its answer stands for it.
+    index = AnswerIndex.build(ranker, faq, tmp_path / "index", chunk_rows=200)
+    own = faq["question"].fillna(faq["answer"])
+    asked = stub.texts(3, seed=7)
+    for question in asked:
+        distances = ranker.distance(
+            ranker.encode_query([question]).astype(float), ranker.encode_document(own).astype(float)
+        )
+        found = index.search(question, first_stage="questions")
+        assert found["candidate"].tolist() == faq["answer"][np.argsort(distances)[:10]].tolist()
+        np.testing.assert_allclose(found["score"], 3 - 2 * np.sort(distances)[:10], rtol=1e-5)
+    every = index.search(own.tolist(), k=1, first_stage="questions")
+    assert every["candidate"].tolist() == faq["answer"].tolist()
+
+
+def test_a_question_is_encoded_once_for_all_first_stages(stub, tmp_path, monkeypatch):
+    index = AnswerIndex.build(stub.StubRanker(), FAQ, tmp_path / "index")
+    assert index.first_stages == ["both", "nearest", "questions", "bm25", "ngrams"]
+    encoded, encode = [], stub.StubRanker.encode_and_tell_known
+    monkeypatch.setattr(
+        stub.StubRanker, "encode_and_tell_known", lambda *given: encoded.append(given) or encode(*given)
+    )
+    index.search("w1 w2", first_stage="questions+both")
+    assert len(encoded) == 1
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"search": ["title"]}, "no column of texts 'title' to search"),
-        ({"first_stages": ["bm52"]}, "'bm52' is none of nearest, exact, bm25, ngrams"),
+        ({"first_stages": ["bm52"]}, "'bm52' is none of nearest, questions, exact, bm25, ngrams"),
         ({"first_stages": ["nearest"]}, "'nearest' needs a model"),
+        ({"first_stages": ["questions"]}, "'questions' needs a model"),
         ({"question_column": "Frage"}, "no column is called 'Frage'"),
         ({"candidate_column": "Antwort"}, "no column is called Antwort"),
     ],
@@ -179,6 +202,15 @@ def test_what_cannot_be_built(tmp_path, options, message):
     with pytest.raises(UserError, match=message):
         AnswerIndex.build(None, FAQ, tmp_path / "index", **options)
     assert not (tmp_path / "index").exists()
+
+
+def test_answers_alone_have_no_points_of_questions(stub, tmp_path):
+    for questions in ({}, {"question": [1, 2, 3]}):
+        table = FAQ[["answer"]].assign(**questions)
+        index = AnswerIndex.build(stub.StubRanker(), table, tmp_path / f"{len(questions)}")
+        assert "questions" not in index.first_stages
+        with pytest.raises(UserError, match="'questions' needs a column of questions"):
+            AnswerIndex.build(stub.StubRanker(), table, tmp_path / "new", first_stages=["questions"])
 
 
 def test_ngrams_are_for_few_answers_unless_they_are_asked_for(tmp_path, monkeypatch):
