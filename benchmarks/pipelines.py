@@ -2,10 +2,12 @@
 
     python benchmarks/pipelines.py
 
-From SQuAD: --answers sentences of the test part that are right for at least three questions; one of these is
-the FAQ's own, one is asked as dev, one as test. Of other data sets the parts are the publishers', up to
---questions of each, the right answers alone. `train` fine-tunes hyperqa_squad, compares the pipelines, and
-lets dev choose: among all pipelines, and among those without an encoder of contextual words. Then the
+From SQuAD: --answers sentences of the test part that are right for at least three questions; one of these
+is the FAQ's own, one is asked as dev, one as test. `paraphrases` is the FAQ of InsuranceQA's answers that
+were given to several questions: one of these is the FAQ's own, another one is asked; four times --questions
+other answers, with a question each, stand beside them. Of other data sets the parts are the publishers', up
+to --questions of each, the right answers alone. `train` fine-tunes hyperqa_squad, compares the pipelines,
+and lets dev choose: among all pipelines, and among those without an encoder of contextual words. Then the
 questions of test are misspelled, --typos letters each: two exchanged, one left out, put in or replaced. The
 draws are the same every time.
 
@@ -27,6 +29,7 @@ from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import Dataset, load_dataset
 from answer_ranking.data_prep.dataset import OWN_TABLES
+from answer_ranking.data_prep.tables import same_text
 from answer_ranking.data_prep.word_vectors.encoder_folder import is_on_this_machine
 from answer_ranking.ranking import AnswerIndex, Ranker, train_ranker
 from answer_ranking.ranking.pipeline import ENCODER, Pipeline
@@ -35,12 +38,13 @@ from answer_ranking.ranking.refusals import measure_refusals
 
 START = "hyperqa_squad"
 FOREIGN, N_FOREIGN = "wikiqa", 300
+PARAPHRASES = "paraphrases"
 
 
 def main() -> None:
     """Measure all FAQs, print the table and write it."""
     parser = arguments(__doc__, "pipelines.json")
-    names = ["squad-sent", "insuranceqa", "semevalcqa"]
+    names = ["squad-sent", PARAPHRASES, "insuranceqa", "semevalcqa"]
     parser.add_argument("--datasets", nargs="+", default=names, help="where the FAQs come from")
     parser.add_argument("--answers", type=int, default=300, help="answers of the FAQ of SQuAD (default: 300)")
     parser.add_argument("--questions", type=int, default=500, help="most questions of a part (default: 500)")
@@ -52,15 +56,43 @@ def main() -> None:
     if not is_on_this_machine(ENCODER):
         raise UserError(f"the encoder {ENCODER} is not on this machine: see docs/contextual.md.")
     for name in options.datasets:
-        make = several_questions if name == "squad-sent" else right_answers
-        size = options.answers if name == "squad-sent" else options.questions
-        faq = make(load_dataset(name), size)
+        faq = faq_of(name, options.answers, options.questions)
         measured, about = measure_faq(faq, options.typos)
         rows += [{"faq": name, **row} for row in measured]
         faqs += [{"faq": name, **each} for each in about]
         print(pd.DataFrame(measured).to_string(index=False, float_format="%.3f"), about, sep="\n", flush=True)
         sizes = {"answers": options.answers, "questions": options.questions, "typos": options.typos}
         write_figures(options.output, {**sizes, "ranker": START, "faqs": faqs, "rows": rows})
+
+
+def faq_of(name: str, answers: int, questions: int) -> Dataset:
+    """Make the FAQ of a data set."""
+    if name == PARAPHRASES:
+        return paraphrases(load_dataset("insuranceqa"), 4 * questions)
+    if name == "squad-sent":
+        return several_questions(load_dataset(name), answers)
+    return right_answers(load_dataset(name), questions)
+
+
+def paraphrases(dataset: Dataset, n_others: int) -> Dataset:
+    """Make an FAQ in which half of the answers' second questions are those of dev, and half of test."""
+    every = pd.concat(dataset.splits.values())
+    questions_of = (
+        every[every["label"] == 1].groupby("candidate")["question"].agg(lambda each: list(set(each)))
+    )
+    rng = np.random.default_rng(0)
+    rows = []
+    for answer, questions in questions_of[questions_of.map(len) > 1].items():
+        own, asked = rng.choice(sorted(questions), 2, replace=False)
+        if same_text(own) != same_text(asked):
+            rows.append((own, asked, answer))
+    table = pd.DataFrame(rows, columns=["own", "asked", "candidate"])
+    others = questions_of[questions_of.map(len) == 1].str[0].sample(n_others, random_state=0)
+    known = [table["own"].tolist() + others.tolist(), table["candidate"].tolist() + others.index.tolist()]
+    in_dev = np.arange(len(table)) % 2 == 0
+    asked = table[["asked", "candidate"]].set_axis(_TEXTS, axis=1)
+    train = pd.DataFrame(dict(zip(_TEXTS, known, strict=True)))
+    return _dataset({"train": train, "dev": asked[in_dev], "test": asked[~in_dev]})
 
 
 def several_questions(dataset: Dataset, n: int) -> Dataset:
