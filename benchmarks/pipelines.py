@@ -77,21 +77,18 @@ def faq_of(name: str, answers: int, questions: int) -> Dataset:
 def paraphrases(dataset: Dataset, n_others: int) -> Dataset:
     """Make an FAQ in which half of the answers' second questions are those of dev, and half of test."""
     every = pd.concat(dataset.splits.values())
-    questions_of = (
-        every[every["label"] == 1].groupby("candidate")["question"].agg(lambda each: list(set(each)))
-    )
+    pairs = every[every["label"] == 1][_TEXTS].drop_duplicates()
+    questions_of = pairs.groupby("candidate")["question"].agg(list)
+    several, others = questions_of[questions_of.map(len) > 1], questions_of[questions_of.map(len) == 1]
     rng = np.random.default_rng(0)
-    rows = []
-    for answer, questions in questions_of[questions_of.map(len) > 1].items():
-        own, asked = rng.choice(sorted(questions), 2, replace=False)
-        if same_text(own) != same_text(asked):
-            rows.append((own, asked, answer))
-    table = pd.DataFrame(rows, columns=["own", "asked", "candidate"])
-    others = questions_of[questions_of.map(len) == 1].str[0].sample(n_others, random_state=0)
-    known = [table["own"].tolist() + others.tolist(), table["candidate"].tolist() + others.index.tolist()]
-    in_dev = np.arange(len(table)) % 2 == 0
-    asked = table[["asked", "candidate"]].set_axis(_TEXTS, axis=1)
-    train = pd.DataFrame(dict(zip(_TEXTS, known, strict=True)))
+    drawn = [rng.choice(questions, 2, replace=False) for questions in several]
+    others = others.str[0].sample(n_others, random_state=0)
+    own = [question for question, _ in drawn]
+    train = pd.DataFrame({"question": own + others.tolist(), "candidate": [*several.index, *others.index]})
+    asked = pd.DataFrame({"question": [question for _, question in drawn], "candidate": several.index})
+    known = set(train["question"].map(same_text))
+    asked = asked[~asked["question"].map(same_text).isin(known)]
+    in_dev = np.arange(len(asked)) % 2 == 0
     return _dataset({"train": train, "dev": asked[in_dev], "test": asked[~in_dev]})
 
 
