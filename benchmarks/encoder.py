@@ -29,7 +29,6 @@ from common import (
 from answer_ranking.base.command import run_command
 from answer_ranking.data_prep import load_dataset
 from answer_ranking.data_prep.word_vectors.contextual import ContextualEncoder
-from answer_ranking.evaluation.records import environment
 
 ROW = "encoder: texts a second"
 BATCH = 32
@@ -58,16 +57,9 @@ def main() -> None:
     print_table(["way", "texts/s"], [[way, float(np.median(of_way))] for way, of_way in rates.items()])
     print(f"plain / ours, seconds: {in_words(ratios(times['plain'], times['ours']))}")
 
-    length = tokens / len(texts)
-    needed = length * operations_per_token(encoder) / 1e9
-    most = environment()["gflops"] / needed
-    cause = (
-        f"{length:.0f} tokens a text are {needed:.2f} GFLOP of matrix products, "
-        f"which alone would allow {most:.0f} texts a second at this processor's measured speed"
-    )
-    print(f"{cause}\npeak memory of the process: {peak_mib():,.0f} MiB")
-    table = {ROW: {**rates, "cause": cause}}
-    figures = {"texts": len(texts), "tokens": tokens, "peak_mib": peak_mib(), "table": table}
+    peak = peak_mib()
+    print(f"peak memory of the process: {peak:,.0f} MiB")
+    figures = {"texts": len(texts), "tokens": tokens, "peak_mib": peak, "table": {ROW: rates}}
     write_figures(options.output, {**chosen(options), "sha256": encoder.sha256, **figures})
 
 
@@ -92,13 +84,6 @@ def encode_in_order(encoder: ContextualEncoder, texts: list[str]) -> list[np.nda
         states = encoder._states(padded, lengths).astype(np.float16)
         vectors += [state[:length] for state, length in zip(states, lengths, strict=True)]
     return vectors
-
-
-def operations_per_token(encoder: ContextualEncoder) -> int:
-    """Count the operations of the dense layers for one token; attention's own products are left out."""
-    shapes = encoder._files.config.shapes()
-    kernels = [shape for name, shape in shapes.items() if ".layer." in name and len(shape) == 2]
-    return sum(2 * rows * columns for rows, columns in kernels)
 
 
 if __name__ == "__main__":

@@ -26,13 +26,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import causes
 import numpy as np
 import pandas as pd
 from common import (
@@ -137,19 +135,7 @@ def collected(index: dict[str, Any], points: dict[str, Any], spread: dict[str, A
     for name in ("build_seconds", "build_peak_bytes"):
         main[name] = index[name]
     of_points = {"norms of the ranker": points, "norms 0.3 to 0.7": spread}
-    parts = index.pop("parts")  # a number for each question, which the causes sum up
-    new = "search, 1M, new question to ten answers"
-    why = {
-        "search, 1M, points in memory": causes.of_points(points),
-        "search of 200,000": causes.of_first(points["first"]),
-        "index: texts a second": causes.of_encoding(index["encoding"]),
-        f"{new}, median": causes.of_question(parts, 0.5),
-        f"{new}, p95": causes.of_question(parts, 0.95),
-        "rank: texts a second": causes.of_long_list(index["long_list"]),
-        "one question from the shell among 1M": causes.of_shell(index["shell"]),
-    }
-    table = {name: {"cause": cause} for name, cause in why.items()}
-    return {**main, **index, "of_points": of_points, "table": table}
+    return {**main, **index, "of_points": of_points}
 
 
 def make_texts(
@@ -187,19 +173,13 @@ def measure_index(folder: Path) -> dict[str, Any]:
     index = AnswerIndex.build(ranker, folder / "answers.parquet", folder / "index")
     build_seconds, build_peak = time.perf_counter() - start, peak_mib() * 2**20
     texts = pd.read_parquet(folder / "answers.parquet")["answer"].head(20_000).tolist()
-    spent = Counter[str]()
-    with causes.watched(spent, ("words", ranker.open_vocabulary, "encode")):
-        encoding = seconds(partial(ranker.encode_document, texts))
+    encoding = seconds(partial(ranker.encode_document, texts))
     searches = {}
     for stage in ("nearest", "bm25", "both"):
         search = partial(index.search, k=K, first_stage=stage)
         for text in warm:
             search(text)
-        if stage == "nearest":
-            parts = causes.searched_in_parts(index, questions, K)
-            searches[stage] = milliseconds(parts["whole"])
-        else:
-            searches[stage] = timed(search, questions)
+        searches[stage] = timed(search, questions)
     for name, other in rerankers().items():
         few = questions[:30]
         alone = timed(partial(other.rank, answers=texts[:100]), few)
@@ -209,32 +189,24 @@ def measure_index(folder: Path) -> dict[str, Any]:
         "build_seconds": build_seconds,
         "build_peak_bytes": int(build_peak),
         "texts_encoded_per_second": len(texts) / encoding,
-        "encoding": {"texts": len(texts), "seconds": encoding, **spent},
         "long_list": ranked_list(folder),
         "shell": from_the_shell(folder / "index", questions[0]),
         "bytes_on_disk": bytes_of_kinds(folder / "index"),
         "searches": searches,
-        "parts": parts,
     }
 
 
 def ranked_list(folder: Path) -> dict[str, float]:
-    """Rank 30,000 answers to one question, with a ranker that has not seen them, and once more."""
+    """Rank 30,000 answers to one question, with a ranker that has not seen them."""
     ranker = Ranker.from_preset("hyperqa_squad")
     ranker.rank("Who was it?", ["Ann wasn't it."])  # starts spaCy, too, which a process does once
     texts = pd.read_parquet(folder / "answers.parquet")["answer"].tail(30_000).tolist()
-    rank = partial(ranker.rank, "Who was it?", texts)
-    spent = Counter[str]()
-    words, scores = ("words", ranker.open_vocabulary, "encode"), ("scores", ranker, "score_encoded")
-    with causes.watched(spent, words, scores):
-        taken = seconds(rank)
-    rate = len(texts) / taken
-    figures = {"texts": len(texts), "seconds": taken, "texts_per_second": rate, **spent}
-    return {**figures, "seconds_again": seconds(rank)}
+    taken = seconds(partial(ranker.rank, "Who was it?", texts))
+    return {"texts": len(texts), "seconds": taken, "texts_per_second": len(texts) / taken}
 
 
 def from_the_shell(index: Path, question: str) -> dict[str, Any]:
-    """Ask one question by the command, five times: the median, the most memory, and the parts of it."""
+    """Ask one question by the command, five times: the median, and the most memory."""
     program = Path(sys.executable).with_name("answer-ranking")
     command = [str(program), "search", str(index), question, "--first-stage", "nearest"]
     ask = partial(subprocess.run, command, stdout=subprocess.DEVNULL, check=True)
@@ -243,8 +215,7 @@ def from_the_shell(index: Path, question: str) -> dict[str, Any]:
     # A process between them: a child's peak begins with the memory of the one that starts it.
     watch = [sys.executable, "-c", _PEAK_OF, *command]
     peak = subprocess.run(watch, stdout=subprocess.PIPE, text=True, check=True).stdout
-    parts = causes.shell_parts(index, question)
-    return {"seconds": float(np.median(times)), "peak_bytes": int(peak) * 1024, "parts": parts}
+    return {"seconds": float(np.median(times)), "peak_bytes": int(peak) * 1024}
 
 
 def bytes_of_kinds(folder: Path) -> dict[str, int]:
@@ -325,10 +296,9 @@ def measure_points(folder: Path, norms: tuple[float, float] | None) -> dict[str,
         "threads": faiss.omp_get_max_threads(),
     }
     first = Points(points.points(slice(0, FIRST)))
-    with_codes = partial(with_time_of_codes, n_questions=len(questions))
-    of_first = with_codes(in_use(folder, first), partial(measured, truth=exact(first, questions)))
+    of_first = measured(in_use(folder, first), exact(first, questions))
     figures["first"] = {"points": len(first), **of_first}
-    figures |= swept(folder, points, partial(measured, truth=truth), with_codes)
+    figures |= swept(folder, points, partial(measured, truth=truth))
     if norms is None:
         sweep = list(stock(points, questions, truth))
         as_good = [row for row in sweep if row["recall_at_10"] >= 0.997]
@@ -362,27 +332,12 @@ def in_use(folder: Path, points: Points) -> NearestPoints:
     return NearestPoints(points, "hyperbolic", read, len(points))
 
 
-def with_time_of_codes(
-    search: NearestPoints, measured: Callable[[NearestPoints], dict[str, float]], n_questions: int
-) -> dict[str, float]:
-    """Measure a search, and the milliseconds that its quantised points take of each question."""
-    spent = Counter[str]()
-    with causes.watched(spent, ("codes", search._quantised, "choose")):
-        figures = measured(search)
-    return {**figures, "codes_ms": 1e3 * spent["codes"] / n_questions}
-
-
-def swept(
-    folder: Path,
-    points: Points,
-    measured: Callable[[NearestPoints], dict],
-    with_codes: Callable[..., dict[str, float]],
-) -> dict[str, Any]:
+def swept(folder: Path, points: Points, measured: Callable[[NearestPoints], dict]) -> dict[str, Any]:
     """Measure the search in quantised points under all settings; `chosen` are those in use."""
     start = time.perf_counter()
     search = in_use(folder, points)
     figures: dict[str, Any] = {"quantised_in_seconds": time.perf_counter() - start, "sweep": []}
-    figures["chosen"] = with_codes(search, measured)
+    figures["chosen"] = measured(search)
     own = quantised._CHOSEN, quantised._SCANNED, quantised._PROBED_SHARE
     quantised._SCANNED = 0
     for compared, share in SETTINGS:
