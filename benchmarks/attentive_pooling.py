@@ -28,9 +28,9 @@ from typing import Any
 
 from common import (
     by_turns,
+    changed,
     check_options,
     chosen,
-    give_back,
     in_own_process,
     in_words,
     model_arguments,
@@ -64,9 +64,6 @@ def main() -> None:
     about = "k, for the memory"
     parser.add_argument("--memory", type=int, nargs="*", default=[10, 50, 200], help=about)
     options = parser.parse_args()
-    if options.part:
-        give_back(peak(*options.part, options))
-        return
     counts = ("batch_size", "negatives", "batches", "rounds", "size", "memory")
     check_options(options, *counts)
     # First the memory: a process starts with the peak of the one that starts it.
@@ -85,8 +82,8 @@ def peaks(name: str, options: argparse.Namespace) -> dict[str, list[float]]:
     for way in WAYS[:-1]:
         found[way] = []
         for negatives in options.memory:
-            apart = in_own_process(options, name, way, negatives=negatives, batches=1)
-            found[way].append(apart)
+            one_step = changed(options, negatives=negatives, batches=1)
+            found[way].append(in_own_process(peak, name, way, one_step))
     return found
 
 

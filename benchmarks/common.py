@@ -5,11 +5,12 @@ import json
 import resource
 import shlex
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,8 @@ from answer_ranking.data_prep.dataset import find_description
 
 RESULTS = Path(__file__).parent / "results"
 """The folder of the records."""
-_RESULT = "RESULT "
 # Options that do not say what is measured.
-_PLACES = ("part", "output", "draw")
+_PLACES = ("output", "draw")
 
 
 def arguments(page: str, record: str = "") -> argparse.ArgumentParser:
@@ -34,19 +34,13 @@ def arguments(page: str, record: str = "") -> argparse.ArgumentParser:
 
 
 def model_arguments(page: str, dataset: str, rounds: int) -> argparse.ArgumentParser:
-    """Begin the parser of a benchmark of models, whose parts may run in processes of their own."""
+    """Begin the parser of a benchmark of models."""
     parser = arguments(page)
     about = f"data set (default {dataset}; sample is bundled)"
     parser.add_argument("--dataset", default=dataset, help=about)
     about = f"how often the ways take turns (default: {rounds})"
     parser.add_argument("--rounds", type=int, default=rounds, help=about)
     parser.add_argument("--output", type=Path, help="also write the figures to this JSON file")
-    return with_part(parser)
-
-
-def with_part(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """Add the hidden option that says which part a process measures; see `in_own_process`."""
-    parser.add_argument("--part", nargs="+", help=argparse.SUPPRESS)
     return parser
 
 
@@ -69,31 +63,15 @@ def check_least(options: argparse.Namespace, name: str, least: int) -> None:
             raise UserError(f"--{option} must be at least {least}. Received: {value}")
 
 
-def in_own_process(options: argparse.Namespace, *part: Any, **changed: Any) -> Any:
-    """Measure a part in a process of its own, whose memory and compiled graphs are its own, too.
-
-    The benchmark starts again with the same options, but for those that are `changed`, and with `--part`; it
-    ends with `give_back`. A process that fails ends this one with its exit code; it has said why on the
-    standard error.
-    """
-    words = ["--part", *map(str, part)]
-    for name, value in {**vars(options), **changed}.items():
-        if value is not None and name not in _PLACES:
-            values = value if isinstance(value, list | tuple) else [value]
-            words += [f"--{name.replace('_', '-')}", *map(str, values)]
-    command = [sys.executable, sys.argv[0], *words]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(done.returncode)
-    for line in done.stdout.splitlines():
-        if line.startswith(_RESULT):
-            return json.loads(line.removeprefix(_RESULT))
-    raise RuntimeError(f"no figures came back from {shlex.join(command)}")
+def changed(options: argparse.Namespace, **values: Any) -> argparse.Namespace:
+    """Copy options with other values of some."""
+    return argparse.Namespace(**{**vars(options), **values})
 
 
-def give_back(figures: Any) -> None:
-    """Hand a process's figures to the benchmark that started it; see `in_own_process`."""
-    print(_RESULT + json.dumps(figures))
+def in_own_process(work: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function in a process of its own, whose memory and compiled graphs are its own, too."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+        return process.submit(work, *arguments).result()
 
 
 def peak_mib() -> float:

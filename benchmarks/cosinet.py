@@ -23,7 +23,6 @@ from common import (
     by_turns,
     check_options,
     chosen,
-    give_back,
     in_own_process,
     in_words,
     model_arguments,
@@ -61,16 +60,13 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", choices=COMPARED, default=list(COMPARED), help=about)
     parser.add_argument("--epochs", type=int, default=3, help="passes over the training data")
     options = parser.parse_args()
-    if options.part:
-        (name,) = options.part
-        give_back(rank_by_bm25(options) if name == BM25 else train_and_rank(name, options))
-        return
     check_options(options, "rounds", "epochs")
-    names = [*options.models, *(COMPARED[name] for name in options.models), BM25]
+    names = [*options.models, *(COMPARED[name] for name in options.models)]
     if LISTS in options.models:
         names += PLAIN
-    children = {name: partial(in_own_process, options, name) for name in names}
-    report(by_turns(options.rounds, children), options)
+    ways = {name: partial(in_own_process, train_and_rank, name, options) for name in names}
+    ways[BM25] = partial(in_own_process, rank_by_bm25, options)
+    report(by_turns(options.rounds, ways), options)
 
 
 def train_and_rank(name: str, options: argparse.Namespace) -> dict[str, Any]:

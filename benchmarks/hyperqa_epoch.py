@@ -24,9 +24,9 @@ from typing import Any
 
 from common import (
     by_turns,
+    changed,
     check_least,
     check_options,
-    give_back,
     in_own_process,
     in_words,
     model_arguments,
@@ -59,16 +59,14 @@ def main() -> None:
     about = "dropout of words and texts in the timed runs"
     parser.add_argument("--dropout", type=float, default=0.1, help=about)
     options = parser.parse_args()
-    if options.part:
-        give_back(measure(*options.part, options))
-        return
     check_options(options, "rounds", "batch_size", "dimension")
     # The first epoch is not counted; 50 dimensions are those of the smallest word vectors.
     check_least(options, "epochs", 2)
     check_least(options, "inputs", 50)
-    without_dropout = {way: in_own_process(options, way, dropout=0.0) for way in WAYS}
-    children = {way: partial(in_own_process, options, way) for way in (*WAYS, PRODUCTS)}
-    report(by_turns(options.rounds, children), without_dropout, options)
+    no_dropout = changed(options, dropout=0.0)
+    without_dropout = {way: in_own_process(measure, way, no_dropout) for way in WAYS}
+    ways = {way: partial(in_own_process, measure, way, options) for way in (*WAYS, PRODUCTS)}
+    report(by_turns(options.rounds, ways), without_dropout, options)
 
 
 def measure(way: str, options: argparse.Namespace) -> dict[str, Any]:

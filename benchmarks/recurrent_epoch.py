@@ -24,7 +24,6 @@ from common import (
     by_turns,
     check_options,
     chosen,
-    give_back,
     in_own_process,
     in_words,
     model_arguments,
@@ -47,7 +46,6 @@ KINDS = ("random", "like length")
 """The kinds of batches; training has those of like length."""
 ROWS = {"CTRN against LSTM, d = 512": "LSTM", "CTRN against QRNN, d = 512": "QRNN"}
 """The rows of the table of goals, and whom CTRN is compared with there."""
-DATA = "data"
 _PRODUCTS = "products"
 _STEPS_OF_A_LENGTH = 2
 
@@ -65,17 +63,15 @@ def main() -> None:
     parser.add_argument("--lengths", type=int, nargs="*", default=LENGTHS, help=about)
     parser.add_argument("--draw", type=Path, help="where to draw the chart (default: nowhere)")
     options = parser.parse_args()
-    if options.part:
-        give_back(measured_apart(*options.part, options=options))
-        return
     counts = ("batch_size", "batches", "rounds", "dimensions", "lengths")
     check_options(options, *counts)
     # Data are found, or downloaded, in a process of its own, as all that takes memory; then the memory is
     # measured: a process starts with the peak of the one that starts it.
-    in_own_process(options, DATA)
+    in_own_process(find_data, options)
     memory: dict[str, list] = {}
     for name in MODELS:
-        memory[name] = [in_own_process(options, name, length) for length in options.lengths]
+        of_lengths = (in_own_process(peak, name, min(options.dimensions), n) for n in options.lengths)
+        memory[name] = list(of_lengths)
     speed = {dimension: measure(dimension, options) for dimension in options.dimensions}
     figures = {"options": chosen(options), **collected(speed), "memory": memory}
     report(figures, speed)
@@ -84,14 +80,11 @@ def main() -> None:
         chart(figures, options.draw)
 
 
-def measured_apart(name: str, *length: str, options: argparse.Namespace) -> Any:
-    """Find the data, or measure the peak memory of a model, in a process of its own."""
+def find_data(options: argparse.Namespace) -> None:
+    """Find the data, or download them."""
     from answer_ranking.data_prep import load_dataset
 
-    if name == DATA:
-        load_dataset(options.dataset, options.variant)
-        return None
-    return peak(name, min(options.dimensions), *map(int, length))
+    load_dataset(options.dataset, options.variant)
 
 
 def peak(name: str, dimension: int, length: int) -> dict[str, float]:

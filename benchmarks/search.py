@@ -36,11 +36,9 @@ import pandas as pd
 from common import (
     arguments,
     check_options,
-    give_back,
     in_own_process,
     peak_mib,
     seconds,
-    with_part,
     write_figures,
 )
 
@@ -76,13 +74,13 @@ import resource, subprocess, sys
 subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 """
-NORMS = {"points": None, "spread": (0.3, 0.7)}
+NORMS = {"norms of the ranker": None, "norms 0.3 to 0.7": (0.3, 0.7)}
 """The norms between which those of the points are drawn; None for their own."""
 
 
 def main() -> None:
     """Measure all parts, print the main figures, write them and draw them."""
-    parser = with_part(arguments(__doc__, "search.json"))
+    parser = arguments(__doc__, "search.json")
     add_datasets(parser)
     parser.add_argument("--points", type=int, default=1_000_000, help="answers (default: a million)")
     parser.add_argument(
@@ -91,24 +89,17 @@ def main() -> None:
     parser.add_argument("--length", type=int, default=20, help="words of an answer (default: 20)")
     parser.add_argument("--draw", type=Path, help="where to draw recall against speed (default: nowhere)")
     options = parser.parse_args()
-    if options.part:
-        part, folder = options.part
-        place = Path(folder)
-        give_back(measure_index(place) if part == "index" else measure_points(place, NORMS[part]))
-        return
     check_options(options, "points", "questions", "length")
-    parts = {}
-    with tempfile.TemporaryDirectory() as folder:
-        make_texts(Path(folder), options.datasets, options.points, options.questions, options.length)
-        for part in ("index", *NORMS):
-            print(f"measuring: {part}", flush=True)
-            parts[part] = in_own_process(options, part, folder)
-    figures = {
-        "points": options.points,
-        "ranker": "hyperqa_squad",
-        "datasets": options.datasets,
-        **collected(**parts),
-    }
+    figures = {"points": options.points, "ranker": "hyperqa_squad", "datasets": options.datasets}
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        make_texts(folder, options.datasets, options.points, options.questions, options.length)
+        print("measuring: the index", flush=True)
+        figures |= in_own_process(measure_index, folder)
+        figures["of_points"] = {}
+        for name, norms in NORMS.items():
+            print(f"measuring: {name}", flush=True)
+            figures["of_points"][name] = in_own_process(measure_points, folder, norms)
     for millions in (10, 100):
         more = extrapolated(figures, millions * 1_000_000)
         figures.setdefault("extrapolated", {})[f"{millions}M"] = more
@@ -123,19 +114,6 @@ def add_datasets(parser: argparse.ArgumentParser) -> None:
     names = ["squad-sent", "wikiqa", "insuranceqa"]
     about = "where sentences come from; sample is bundled"
     parser.add_argument("--datasets", nargs="+", default=names, help=about)
-
-
-def collected(index: dict[str, Any], points: dict[str, Any], spread: dict[str, Any]) -> dict[str, Any]:
-    """Put the figures of the parts together, the main ones first."""
-    main = {}
-    for name in ("recall_at_10", "speed_against_flat"):
-        main[name] = points["chosen"][name]
-    for name in ("median_ms", "p95_ms"):
-        main[name] = index["searches"]["nearest"][name]
-    for name in ("build_seconds", "build_peak_bytes"):
-        main[name] = index[name]
-    of_points = {"norms of the ranker": points, "norms 0.3 to 0.7": spread}
-    return {**main, **index, "of_points": of_points}
 
 
 def make_texts(
