@@ -34,7 +34,6 @@ from common import (
     in_own_process,
     in_words,
     model_arguments,
-    peak_mib,
     print_table,
     ratios,
     seconds,
@@ -43,6 +42,7 @@ from common import (
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
+from answer_ranking.evaluation.environment import peak_memory
 from answer_ranking.models.catalogue import CATALOGUE, of_paper
 
 MODELS = [entry.name for entry in of_paper("attentive_pooling")]
@@ -66,7 +66,6 @@ def main() -> None:
     options = parser.parse_args()
     counts = ("batch_size", "negatives", "batches", "rounds", "size", "memory")
     check_options(options, *counts)
-    # First the memory: a process starts with the peak of the one that starts it.
     memory = {name: peaks(name, options) for name in options.models}
     times = {name: measure(name, options) for name in options.models}
     report(times, memory, options)
@@ -76,9 +75,9 @@ def main() -> None:
     write_figures(options.output, figures)
 
 
-def peaks(name: str, options: argparse.Namespace) -> dict[str, list[float]]:
+def peaks(name: str, options: argparse.Namespace) -> dict[str, list[int | None]]:
     """Measure a model's peak memory by way and k."""
-    found: dict[str, list[float]] = {}
+    found: dict[str, list[int | None]] = {}
     for way in WAYS[:-1]:
         found[way] = []
         for negatives in options.memory:
@@ -87,11 +86,11 @@ def peaks(name: str, options: argparse.Namespace) -> dict[str, list[float]]:
     return found
 
 
-def peak(name: str, way: str, options: argparse.Namespace) -> float:
+def peak(name: str, way: str, options: argparse.Namespace) -> int | None:
     """Measure the peak memory of one step, in MiB."""
     steps, batches = prepare(name, options)
     steps[way](batches[way][0])
-    return peak_mib()
+    return peak_memory()
 
 
 def prepare(name: str, options: argparse.Namespace) -> tuple[dict[str, Step], dict[str, list]]:

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import resource
 import shlex
 import statistics
 import sys
@@ -72,11 +71,6 @@ def in_own_process(work: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function in a process of its own, whose memory and compiled graphs are its own, too."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
         return process.submit(work, *arguments).result()
-
-
-def peak_mib() -> float:
-    """Return the largest memory that this process has had, in MiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def by_turns(rounds: int, ways: Mapping[str, Callable[[], Any]]) -> dict[str, list[Any]]:

@@ -26,7 +26,6 @@ from common import (
     in_own_process,
     in_words,
     model_arguments,
-    peak_mib,
     print_table,
     products_alone,
     ratios,
@@ -35,6 +34,7 @@ from common import (
 )
 
 from answer_ranking.base.command import run_command
+from answer_ranking.evaluation.environment import peak_memory
 from answer_ranking.models.catalogue import CATALOGUE
 
 COMPARED = {
@@ -102,7 +102,7 @@ def train_and_rank(name: str, options: argparse.Namespace) -> dict[str, Any]:
         "dev_map": fitted.history[fitted.best_epoch]["dev_map"],
         "questions_per_second": data.test.n_questions / seconds(score),
         "parameters": n_trained(ranker),
-        "peak_mib": peak_mib(),
+        "peak_mib": peak_memory(),
     }
 
 
@@ -159,7 +159,7 @@ def rank_by_bm25(options: argparse.Namespace) -> dict[str, Any]:
     candidates = test.candidates.take(np.arange(test.n_rows))
     rank = partial(bm25, tokens(test.questions), tokens(candidates), test.candidate_offsets)
     rank()
-    return {"questions_per_second": test.n_questions / seconds(rank), "peak_mib": peak_mib()}
+    return {"questions_per_second": test.n_questions / seconds(rank), "peak_mib": peak_memory()}
 
 
 def report(runs: dict[str, list[dict]], options: argparse.Namespace) -> None:

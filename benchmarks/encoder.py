@@ -19,7 +19,6 @@ from common import (
     check_options,
     chosen,
     in_words,
-    peak_mib,
     print_table,
     ratios,
     seconds,
@@ -29,6 +28,7 @@ from common import (
 from answer_ranking.base.command import run_command
 from answer_ranking.data_prep import load_dataset
 from answer_ranking.data_prep.word_vectors.contextual import ContextualEncoder
+from answer_ranking.evaluation.environment import peak_memory
 
 ROW = "encoder: texts a second"
 BATCH = 32
@@ -57,8 +57,8 @@ def main() -> None:
     print_table(["way", "texts/s"], [[way, float(np.median(of_way))] for way, of_way in rates.items()])
     print(f"plain / ours, seconds: {in_words(ratios(times['plain'], times['ours']))}")
 
-    peak = peak_mib()
-    print(f"peak memory of the process: {peak:,.0f} MiB")
+    peak = peak_memory()
+    print(f"peak memory of the process: {peak} MiB")
     figures = {"texts": len(texts), "tokens": tokens, "peak_mib": peak, "table": {ROW: rates}}
     write_figures(options.output, {**chosen(options), "sha256": encoder.sha256, **figures})
 

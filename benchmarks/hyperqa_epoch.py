@@ -30,7 +30,6 @@ from common import (
     in_own_process,
     in_words,
     model_arguments,
-    peak_mib,
     print_table,
     products_alone,
     ratios,
@@ -39,6 +38,7 @@ from common import (
 )
 
 from answer_ranking.base.command import run_command
+from answer_ranking.evaluation.environment import peak_memory
 from answer_ranking.models.catalogue import CATALOGUE
 
 WAYS = ("packed", "plain", "best_plain")
@@ -109,7 +109,7 @@ def measure(way: str, options: argparse.Namespace) -> dict[str, Any]:
         "seconds": spent,
         "loss": mean_hinge(train, score(model, train)),
         **sizes(batches),
-        "peak_mib": peak_mib(),
+        "peak_mib": peak_memory(),
     }
 
 

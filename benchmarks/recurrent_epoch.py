@@ -27,7 +27,6 @@ from common import (
     in_own_process,
     in_words,
     model_arguments,
-    peak_mib,
     print_table,
     products_alone,
     ratios,
@@ -36,6 +35,7 @@ from common import (
 )
 
 from answer_ranking.base.command import run_command
+from answer_ranking.evaluation.environment import peak_memory
 from answer_ranking.models.catalogue import CATALOGUE
 
 MODELS = {"LSTM": "lstm", "AP-BiLSTM": "ap-bilstm", "QRNN": "qrnn", "CTRN": "ctrn"}
@@ -65,14 +65,12 @@ def main() -> None:
     options = parser.parse_args()
     counts = ("batch_size", "batches", "rounds", "dimensions", "lengths")
     check_options(options, *counts)
-    # Data are found, or downloaded, in a process of its own, as all that takes memory; then the memory is
-    # measured: a process starts with the peak of the one that starts it.
-    in_own_process(find_data, options)
+    speed = {dimension: measure(dimension, options) for dimension in options.dimensions}
     memory: dict[str, list] = {}
     for name in MODELS:
-        of_lengths = (in_own_process(peak, name, min(options.dimensions), n) for n in options.lengths)
-        memory[name] = list(of_lengths)
-    speed = {dimension: measure(dimension, options) for dimension in options.dimensions}
+        memory[name] = []
+        for length in options.lengths:
+            memory[name].append(in_own_process(peak, name, min(options.dimensions), length))
     figures = {"options": chosen(options), **collected(speed), "memory": memory}
     report(figures, speed)
     write_figures(options.output, figures)
@@ -80,14 +78,7 @@ def main() -> None:
         chart(figures, options.draw)
 
 
-def find_data(options: argparse.Namespace) -> None:
-    """Find the data, or download them."""
-    from answer_ranking.data_prep import load_dataset
-
-    load_dataset(options.dataset, options.variant)
-
-
-def peak(name: str, dimension: int, length: int) -> dict[str, float]:
+def peak(name: str, dimension: int, length: int) -> dict[str, Any]:
     """Measure the peak memory of a step on texts of one length, and the median of its times."""
     import numpy as np
 
@@ -97,7 +88,7 @@ def peak(name: str, dimension: int, length: int) -> dict[str, float]:
     long = [(*words, np.zeros(32, np.float32))]
     run(step, long)
     times = [seconds(partial(run, step, long)) for _ in range(_STEPS_OF_A_LENGTH)]
-    return {"mib": peak_mib(), "seconds": statistics.median(times)}
+    return {"mib": peak_memory(), "seconds": statistics.median(times)}
 
 
 def build(title: str, word_vectors, dimension: int):
@@ -255,7 +246,7 @@ def report(figures: dict[str, Any], speed: dict[int, dict]) -> None:
         print(f"Peak memory (MiB) of a step on 32 pairs, d={min(speed)}; in brackets its seconds")
         rows = []
         for name, of_lengths in figures["memory"].items():
-            cells = [f"{each['mib']:.0f} ({each['seconds']:.2f})" for each in of_lengths]
+            cells = [f"{each['mib']} ({each['seconds']:.2f})" for each in of_lengths]
             rows.append([name, *cells])
         print_table(["words in each text", *lengths], rows)
 

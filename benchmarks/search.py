@@ -37,7 +37,6 @@ from common import (
     arguments,
     check_options,
     in_own_process,
-    peak_mib,
     seconds,
     write_figures,
 )
@@ -45,6 +44,7 @@ from common import (
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import load_dataset, load_word_vectors
+from answer_ranking.evaluation.environment import peak_memory
 from answer_ranking.evaluation.figures import BLUE, ORANGE, new_figure, save_figure
 from answer_ranking.models.catalogue import CATALOGUE
 from answer_ranking.ranking import Ranker
@@ -149,7 +149,7 @@ def measure_index(folder: Path) -> dict[str, Any]:
     start = time.perf_counter()
     ranker = Ranker.from_preset("hyperqa_squad")
     index = AnswerIndex.build(ranker, folder / "answers.parquet", folder / "index")
-    build_seconds, build_peak = time.perf_counter() - start, peak_mib() * 2**20
+    build_seconds, build_peak = time.perf_counter() - start, peak_memory()
     texts = pd.read_parquet(folder / "answers.parquet")["answer"].head(20_000).tolist()
     encoding = seconds(partial(ranker.encode_document, texts))
     searches = {}
@@ -165,7 +165,7 @@ def measure_index(folder: Path) -> dict[str, Any]:
         searches[f"nearest, then {name}"] = {**timed(search, few), "ranks_100_ms": alone["median_ms"]}
     return {
         "build_seconds": build_seconds,
-        "build_peak_bytes": int(build_peak),
+        "build_peak_bytes": build_peak * 2**20,
         "texts_encoded_per_second": len(texts) / encoding,
         "long_list": ranked_list(folder),
         "shell": from_the_shell(folder / "index", questions[0]),
