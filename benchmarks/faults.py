@@ -30,7 +30,7 @@ import pandas as pd
 from bombs import bomb
 from common import arguments, check_options, write_figures
 from damage import damaged, damaged_within
-from kills import RAY_TASKS, WAYS, Writing, exported_scores, found_in, scores_of, trained_metrics
+from kills import WAYS, Writing, exported_scores, found_in, scores_of, trained_metrics
 from tqdm import tqdm
 
 from answer_ranking.base.command import run_command
@@ -157,11 +157,9 @@ def kill(place: Path, options: argparse.Namespace, done: Done) -> None:
 
     def try_one(folder: Path, seed: int, log: Path) -> str:
         way = WAYS[seed % len(WAYS)]
-        if way.__name__ == "ray":
-            _make_ray(place)
         if way.__name__ not in longest:
             longest[way.__name__] = _seconds(way, place)
-        writing = way(place, folder, seed)
+        writing = way(place, folder)
         moment = random.Random(seed).uniform(0, longest[way.__name__])
         _begun(writing, folder, log, moment)
         fault = _fault(*forked(writing.check, log, MOST_SECONDS, 0))
@@ -170,20 +168,9 @@ def kill(place: Path, options: argparse.Namespace, done: Done) -> None:
     _work(try_one, "kill", options.kills, place, options, done)
 
 
-def _make_ray(place: Path) -> None:
-    """Train what the cluster trains, without a kill."""
-    import cluster
-
-    if (
-        not (place / "ray").exists()
-        and cluster.start(cluster.new_folder(place, "ray", RAY_TASKS), "2").wait()
-    ):
-        raise UserError(f"the trainings failed:\n{(place / 'ray' / 'log').read_text()}")
-
-
 def _seconds(way: Callable[..., Writing], place: Path) -> float:
     with tempfile.TemporaryDirectory(dir=place) as folder:
-        writing = way(place, Path(folder), 0)
+        writing = way(place, Path(folder))
         return _begun(writing, Path(folder), Path(folder) / "log", MOST_SECONDS)
 
 
