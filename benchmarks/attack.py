@@ -38,8 +38,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-import numpy as np
-from common import arguments, check_options, write_figures
+from common import arguments, check_options, milliseconds, write_figures
 from search import add_datasets
 from service import HEAD, HEADERS, K, Service, make_index
 
@@ -169,13 +168,7 @@ def watch(port: int, questions: list[str], seconds: float) -> dict[str, Any]:
         if time.monotonic() > end:
             break
         time.sleep(PAUSE)
-    median, worst = np.quantile(times, (0.5, 0.99)) if times else (np.inf, np.inf)
-    return {
-        "searches": len(times),
-        "median_ms": 1e3 * float(median),
-        "p99_ms": 1e3 * float(worst),
-        "refused": dict(refused),
-    }
+    return {"searches": len(times), **(milliseconds(times) if times else {}), "refused": dict(refused)}
 
 
 async def again(attack: Callable, address: str, port: int, questions: list[str]) -> None:

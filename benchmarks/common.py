@@ -13,6 +13,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write, check_writable
 from answer_ranking.data_prep.dataset import find_description
@@ -87,6 +89,12 @@ def seconds(work: Callable[[], Any]) -> float:
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
+
+
+def milliseconds(times: Sequence[float]) -> dict[str, float]:
+    """Give the median, the 95th and the 99th percentile of times in seconds."""
+    median, p95, p99 = np.quantile(times, (0.5, 0.95, 0.99)).tolist()
+    return {"median_ms": 1e3 * median, "p95_ms": 1e3 * p95, "p99_ms": 1e3 * p99}
 
 
 def products_alone(words: Sequence[int], inputs: int, outputs: int) -> Callable[[], None]:

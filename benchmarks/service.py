@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import arguments, check_options, write_figures
+from common import arguments, check_options, milliseconds, write_figures
 from search import add_datasets, make_texts
 from tqdm import tqdm
 
@@ -158,9 +158,7 @@ def throughput(
     return {
         "clients": options.clients,
         "searches_per_second": len(times) / options.seconds,
-        "median_ms": 1e3 * float(np.median(times)),
-        "p95_ms": 1e3 * float(np.quantile(times, 0.95)),
-        "p99_ms": 1e3 * float(np.quantile(times, 0.99)),
+        **milliseconds(times),
         "statuses": dict(statuses),
         "wrong_answers": wrong[0],
     }
