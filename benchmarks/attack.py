@@ -38,7 +38,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from common import arguments, check_options, milliseconds, write_figures
+from common import add_counts, arguments, milliseconds, parse, write_figures
 from search import add_datasets
 from service import HEAD, HEADERS, K, Service, make_index
 
@@ -75,23 +75,19 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     parser = arguments(__doc__, "attack.json")
     add_datasets(parser)
-    counts = {
-        "answers": (100_000, "answers of the index"),
-        "seconds": (20, "seconds of peace and of each attack"),
-        "heads": (2_000, "connections with half a head"),
-        "bodies": (2_000, "connections with half a body"),
-        "chunked": (4, "connections with chunks of one byte"),
-        "askers": (4, "clients that ask for reasons"),
-        "clients": (300, "clients that search"),
-    }
-    for name, (default, meaning) in counts.items():
-        about = f"{meaning} (default: {default:,})"
-        parser.add_argument(f"--{name}", type=int, default=default, help=about)
+    add_counts(
+        parser,
+        answers=(100_000, "answers of the index"),
+        seconds=(20, "seconds of peace and of each attack"),
+        heads=(2_000, "connections with half a head"),
+        bodies=(2_000, "connections with half a body"),
+        chunked=(4, "connections with chunks of one byte"),
+        askers=(4, "clients that ask for reasons"),
+        clients=(300, "clients that search"),
+    )
     about = "attacks to measure (default: all)"
     parser.add_argument("--only", nargs="+", choices=ATTACKS, help=about)
-    options = parser.parse_args()
-    check_options(options, *counts)
-    return options
+    return parse(parser)
 
 
 async def attacked(service: Service, questions: list[str], options: argparse.Namespace) -> dict[str, Any]:

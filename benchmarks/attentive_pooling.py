@@ -27,13 +27,15 @@ from itertools import islice
 from typing import Any
 
 from common import (
+    COUNT,
+    add_counts,
     by_turns,
     changed,
-    check_options,
     chosen,
     in_own_process,
     in_words,
     model_arguments,
+    parse,
     print_table,
     ratios,
     seconds,
@@ -57,15 +59,16 @@ def main() -> None:
     about = "rankers to measure"
     parser.add_argument("--models", nargs="+", choices=MODELS, default=["ap-cnn"], help=about)
     about = "filters, or units of a BiLSTM (default: the paper's)"
-    parser.add_argument("--size", type=int, help=about)
-    parser.add_argument("--batch-size", type=int, default=20, help="pairs in a batch")
-    parser.add_argument("--negatives", type=int, default=50, help="k, wrong answers scored per pair")
-    parser.add_argument("--batches", type=int, default=3, help="batches timed in a round")
+    parser.add_argument("--size", type=COUNT, help=about)
+    add_counts(
+        parser,
+        batch_size=(20, "pairs in a batch"),
+        negatives=(50, "k, wrong answers scored per pair"),
+        batches=(3, "batches timed in a round"),
+    )
     about = "k, for the memory"
-    parser.add_argument("--memory", type=int, nargs="*", default=[10, 50, 200], help=about)
-    options = parser.parse_args()
-    counts = ("batch_size", "negatives", "batches", "rounds", "size", "memory")
-    check_options(options, *counts)
+    parser.add_argument("--memory", type=COUNT, nargs="*", default=[10, 50, 200], help=about)
+    options = parse(parser)
     memory = {name: peaks(name, options) for name in options.models}
     times = {name: measure(name, options) for name in options.models}
     report(times, memory, options)

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write, check_writable
 from answer_ranking.data_prep.dataset import find_description
 
@@ -23,6 +22,21 @@ RESULTS = Path(__file__).parent / "results"
 """The folder of the records."""
 # Options that do not say what is measured.
 _PLACES = ("output", "draw")
+
+
+def at_least(least: int) -> Callable[[str], int]:
+    """Make the type of an option for whole numbers from the least one."""
+
+    def number(text: str) -> int:
+        if int(text) < least:
+            raise argparse.ArgumentTypeError(f"must be at least {least}. Received: {text}")
+        return int(text)
+
+    return number
+
+
+COUNT = at_least(1)
+"""The type of options that count something."""
 
 
 def arguments(page: str, record: str = "") -> argparse.ArgumentParser:
@@ -34,34 +48,32 @@ def arguments(page: str, record: str = "") -> argparse.ArgumentParser:
     return parser
 
 
-def model_arguments(page: str, dataset: str, rounds: int) -> argparse.ArgumentParser:
-    """Begin the parser of a benchmark of models."""
-    parser = arguments(page)
+def model_arguments(page: str, dataset: str, rounds: int, record: str = "") -> argparse.ArgumentParser:
+    """Begin the parser of a benchmark of models; without `record` figures are written where --output says."""
+    parser = arguments(page, record)
     about = f"data set (default {dataset}; sample is bundled)"
     parser.add_argument("--dataset", default=dataset, help=about)
-    about = f"how often the ways take turns (default: {rounds})"
-    parser.add_argument("--rounds", type=int, default=rounds, help=about)
-    parser.add_argument("--output", type=Path, help="also write the figures to this JSON file")
+    add_counts(parser, rounds=(rounds, "how often the ways take turns"))
+    if not record:
+        parser.add_argument("--output", type=Path, help="also write the figures to this JSON file")
     return parser
 
 
-def check_options(options: argparse.Namespace, *counts: str) -> None:
-    """Refuse unknown data sets, numbers below 1, files that cannot be written, before TensorFlow starts."""
+def add_counts(parser: argparse.ArgumentParser, **counts: tuple[int, str]) -> None:
+    """Add options that count something: by name the usual number, and what is counted."""
+    for name, (usual, about) in counts.items():
+        option = f"--{name.replace('_', '-')}"
+        parser.add_argument(option, type=COUNT, default=usual, help=f"{about} (default: {usual:,})")
+
+
+def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """Parse the options; unknown data sets and files that cannot be written are refused at once."""
+    options = parser.parse_args()
     if "dataset" in options:
         find_description(options.dataset)
-    for name in counts:
-        check_least(options, name, 1)
     if options.output is not None:
         check_writable(options.output.parent)
-
-
-def check_least(options: argparse.Namespace, name: str, least: int) -> None:
-    """Refuse an option with a number below the least one."""
-    value = getattr(options, name)
-    for number in value if isinstance(value, list | tuple) else [value]:
-        if number is not None and number < least:
-            option = name.replace("_", "-")
-            raise UserError(f"--{option} must be at least {least}. Received: {value}")
+    return options
 
 
 def changed(options: argparse.Namespace, **values: Any) -> argparse.Namespace:

@@ -20,12 +20,13 @@ from functools import partial
 from typing import Any
 
 from common import (
+    add_counts,
     by_turns,
-    check_options,
     chosen,
     in_own_process,
     in_words,
     model_arguments,
+    parse,
     print_table,
     products_alone,
     ratios,
@@ -58,9 +59,8 @@ def main() -> None:
     parser.add_argument("--identity-dimensions", type=int, default=250, help=about)
     about = "models to train, each with the one that it is compared with"
     parser.add_argument("--models", nargs="+", choices=COMPARED, default=list(COMPARED), help=about)
-    parser.add_argument("--epochs", type=int, default=3, help="passes over the training data")
-    options = parser.parse_args()
-    check_options(options, "rounds", "epochs")
+    add_counts(parser, epochs=(3, "passes over the training data"))
+    options = parse(parser)
     names = [*options.models, *(COMPARED[name] for name in options.models)]
     if LISTS in options.models:
         names += PLAIN

@@ -14,11 +14,12 @@ TensorFlow and the benchmark's texts included. Nothing is read from the cache of
 
 import numpy as np
 from common import (
-    arguments,
+    add_counts,
     by_turns,
-    check_options,
     chosen,
     in_words,
+    model_arguments,
+    parse,
     print_table,
     ratios,
     seconds,
@@ -36,13 +37,10 @@ BATCH = 32
 
 def main() -> None:
     """Measure both ways by turns, print the table, and write the figures."""
-    parser = arguments(__doc__, "encoder.json")
-    parser.add_argument("--dataset", default="wikiqa", help="data set (default: wikiqa)")
-    parser.add_argument("--rounds", type=int, default=3, help="how often the ways take turns (default: 3)")
+    parser = model_arguments(__doc__, dataset="wikiqa", rounds=3, record="encoder.json")
     parser.add_argument("--embeddings", default="minilm", help="the encoder (default: minilm)")
-    parser.add_argument("--texts", type=int, default=1000, help="how many texts, at most (default: 1000)")
-    options = parser.parse_args()
-    check_options(options, "rounds", "texts")
+    add_counts(parser, texts=(1000, "texts, at most"))
+    options = parse(parser)
     encoder = ContextualEncoder(options.embeddings)
     answers = load_dataset(options.dataset).test["candidate"].drop_duplicates().tolist()
     texts = [text for text in answers if 15 <= len(encoder.tokens(text)) <= 25][: options.texts]

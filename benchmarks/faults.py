@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from bombs import bomb
-from common import arguments, check_options, write_figures
+from common import add_counts, arguments, parse, write_figures
 from damage import damaged, damaged_within
 from kills import WAYS, Writing, exported_scores, found_in, scores_of, trained_metrics
 from tqdm import tqdm
@@ -72,13 +72,10 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = arguments(__doc__, "faults.json")
-    parser.add_argument("--files", type=int, default=20_000)
-    parser.add_argument("--kills", type=int, default=200)
+    add_counts(parser, files=(20_000, "damaged files"), kills=(200, "kills"))
     parser.add_argument("--again", action="store_true", help="do once more what went wrong")
     parser.add_argument("--work", type=Path, default=Path("outputs/faults"), help="what is done, and logs")
-    options = parser.parse_args()
-    check_options(options, "files", "kills")
-    return options
+    return parse(parser)
 
 
 def make_sound(place: Path) -> None:

@@ -14,7 +14,17 @@ import tempfile
 import venv
 from pathlib import Path
 
-from common import arguments, by_turns, check_options, in_words, print_table, ratios, seconds, write_figures
+from common import (
+    add_counts,
+    arguments,
+    by_turns,
+    in_words,
+    parse,
+    print_table,
+    ratios,
+    seconds,
+    write_figures,
+)
 
 from answer_ranking.base.command import run_command
 
@@ -25,9 +35,8 @@ IMPORTS = {"ours": "import answer_ranking.layers", "plain": "import keras"}
 def main() -> None:
     """Measure both and write the figures."""
     parser = arguments(__doc__, "install.json")
-    parser.add_argument("--rounds", type=int, default=5, help="how often the imports take turns (default: 5)")
-    options = parser.parse_args()
-    check_options(options, "rounds")
+    add_counts(parser, rounds=(5, "how often the imports take turns"))
+    options = parse(parser)
     with tempfile.TemporaryDirectory() as folder:
         sizes = installed_sizes(Path(folder))
     total = sum(sizes.values()) / 1e6

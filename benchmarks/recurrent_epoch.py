@@ -21,12 +21,14 @@ from pathlib import Path
 from typing import Any
 
 from common import (
+    COUNT,
+    add_counts,
     by_turns,
-    check_options,
     chosen,
     in_own_process,
     in_words,
     model_arguments,
+    parse,
     print_table,
     products_alone,
     ratios,
@@ -56,15 +58,12 @@ def main() -> None:
     about = "its training set (default: its first, TRAIN-ALL)"
     parser.add_argument("--variant", default=None, help=about)
     about = "sizes d of the models"
-    parser.add_argument("--dimensions", type=int, nargs="+", default=[800, 512], help=about)
-    parser.add_argument("--batch-size", type=int, default=128, help="pairs in a batch")
-    parser.add_argument("--batches", type=int, default=4, help="batches timed in a round")
+    parser.add_argument("--dimensions", type=COUNT, nargs="+", default=[800, 512], help=about)
+    add_counts(parser, batch_size=(128, "pairs in a batch"), batches=(4, "batches timed in a round"))
     about = "lengths for the memory"
-    parser.add_argument("--lengths", type=int, nargs="*", default=LENGTHS, help=about)
+    parser.add_argument("--lengths", type=COUNT, nargs="*", default=LENGTHS, help=about)
     parser.add_argument("--draw", type=Path, help="where to draw the chart (default: nowhere)")
-    options = parser.parse_args()
-    counts = ("batch_size", "batches", "rounds", "dimensions", "lengths")
-    check_options(options, *counts)
+    options = parse(parser)
     speed = {dimension: measure(dimension, options) for dimension in options.dimensions}
     memory: dict[str, list] = {}
     for name in MODELS:

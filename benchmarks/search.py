@@ -34,10 +34,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from common import (
+    add_counts,
     arguments,
-    check_options,
     in_own_process,
     milliseconds,
+    parse,
     print_table,
     seconds,
     write_figures,
@@ -84,14 +85,14 @@ def main() -> None:
     """Measure all parts, print the main figures, write them and draw them."""
     parser = arguments(__doc__, "search.json")
     add_datasets(parser)
-    parser.add_argument("--points", type=int, default=1_000_000, help="answers (default: a million)")
-    parser.add_argument(
-        "--questions", type=int, default=400, help="questions; the first half is not timed (default: 400)"
+    add_counts(
+        parser,
+        points=(1_000_000, "answers"),
+        questions=(400, "questions; the first half is not timed"),
+        length=(20, "words of an answer"),
     )
-    parser.add_argument("--length", type=int, default=20, help="words of an answer (default: 20)")
     parser.add_argument("--draw", type=Path, help="where to draw recall against speed (default: nowhere)")
-    options = parser.parse_args()
-    check_options(options, "points", "questions", "length")
+    options = parse(parser)
     figures = {"points": options.points, "ranker": "hyperqa_squad", "datasets": options.datasets}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)

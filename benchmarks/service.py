@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import arguments, check_options, milliseconds, write_figures
+from common import add_counts, arguments, milliseconds, parse, write_figures
 from search import add_datasets, make_texts
 from tqdm import tqdm
 
@@ -49,13 +49,15 @@ def main() -> None:
     """Measure all parts and write the figures."""
     parser = arguments(__doc__, "service.json")
     add_datasets(parser)
-    parser.add_argument("--answers", type=int, default=100_000, help="answers (default: 100,000)")
-    parser.add_argument("--clients", type=int, default=16, help="clients of the throughput (default: 16)")
-    parser.add_argument("--seconds", type=int, default=60, help="of the throughput (default: 60)")
-    parser.add_argument("--malformed", type=int, default=10_000, help="malformed requests (default: 10,000)")
+    add_counts(
+        parser,
+        answers=(100_000, "answers of the index"),
+        clients=(16, "clients of the throughput"),
+        seconds=(60, "seconds of the throughput"),
+        malformed=(10_000, "malformed requests"),
+    )
     parser.add_argument("--minutes", type=float, default=30, help="of the mixed load (default: 30)")
-    options = parser.parse_args()
-    check_options(options, "answers", "clients", "seconds", "malformed")
+    options = parse(parser)
     with tempfile.TemporaryDirectory() as folder:
         index, questions = make_index(Path(folder), options)
         expected = {text: index.search(text, K)["candidate_id"].tolist() for text in questions}
