@@ -51,7 +51,8 @@ WORDS = 38  # in a question and an answer to be explained: as many as a grid sho
 REASONS = count()
 ATTACKS = ("half_heads", "half_bodies", "chunks", "reasons", "one_client", "clients")
 
-Attack = Callable[[int, dict[str, Any]], Coroutine[Any, Any, None]]
+Reader, Writer = asyncio.StreamReader, asyncio.StreamWriter
+Attack = Callable[[Reader, Writer, list[str]], Coroutine[Any, Any, None]]
 
 
 def main() -> None:
@@ -167,7 +168,7 @@ def watch(port: int, questions: list[str], seconds: float) -> dict[str, Any]:
     return {"searches": len(times), **(milliseconds(times) if times else {}), "refused": dict(refused)}
 
 
-async def again(attack: Callable, address: str, port: int, questions: list[str]) -> None:
+async def again(attack: Attack, address: str, port: int, questions: list[str]) -> None:
     """Attack over one connection; where it is closed, over the next."""
     while True:
         with suppress(OSError, asyncio.IncompleteReadError):
@@ -179,30 +180,20 @@ async def again(attack: Callable, address: str, port: int, questions: list[str])
         await asyncio.sleep(random.uniform(0, COMES_BACK))
 
 
-async def half_head(
-    reader: asyncio.StreamReader,
-    writer: asyncio.StreamWriter,
-    _: list[str],
-) -> None:
+async def half_head(reader: Reader, writer: Writer, _: list[str]) -> None:
     """Send half a head."""
     writer.write(HEAD)
     await reader.read()
 
 
-async def half_body(
-    reader: asyncio.StreamReader,
-    writer: asyncio.StreamWriter,
-    _: list[str],
-) -> None:
+async def half_body(reader: Reader, writer: Writer, _: list[str]) -> None:
     """Send most of a body."""
     writer.write(HEAD + b"Content-Length: 1000000\r\n\r\n" + b" " * BODY)
     await writer.drain()
     await reader.read()
 
 
-async def chunks_of_one_byte(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: list[str]
-) -> None:
+async def chunks_of_one_byte(reader: Reader, writer: Writer, _: list[str]) -> None:
     """Send a body in chunks of one byte until the service has enough."""
     writer.write(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
     while not reader.at_eof():
@@ -210,22 +201,14 @@ async def chunks_of_one_byte(
         await writer.drain()
 
 
-async def reasons(
-    reader: asyncio.StreamReader,
-    writer: asyncio.StreamWriter,
-    _: list[str],
-) -> None:
+async def reasons(reader: Reader, writer: Writer, _: list[str]) -> None:
     """Ask for reasons that nobody has asked for."""
     while True:
         writer.write(f"GET {_page_of_reasons()} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
         await _answer(reader)
 
 
-async def searches(
-    reader: asyncio.StreamReader,
-    writer: asyncio.StreamWriter,
-    questions: list[str],
-) -> None:
+async def searches(reader: Reader, writer: Writer, questions: list[str]) -> None:
     """Search."""
     for question in questions:
         body = json.dumps({"question": question, "k": K}).encode()
@@ -233,7 +216,7 @@ async def searches(
         await _answer(reader)
 
 
-async def _answer(reader: asyncio.StreamReader) -> None:
+async def _answer(reader: Reader) -> None:
     head = await reader.readuntil(b"\r\n\r\n")
     _, _, rest = head.lower().partition(b"content-length: ")
     await reader.readexactly(int(rest.split()[0]))

@@ -32,6 +32,7 @@ from common import (
     by_turns,
     changed,
     chosen,
+    gradient_ends,
     in_own_process,
     in_words,
     model_arguments,
@@ -157,8 +158,7 @@ def plain_step(ranker, margin: float, hardest: Callable) -> Step:
         with tf.GradientTape() as tape:
             right = ranker([question, correct], training=True)
             loss = tf.reduce_mean(tf.nn.relu(margin - right + ranker([question, wrong], training=True)))
-        # One number of each gradient keeps them all from being pruned.
-        return loss, [tf.reshape(gradient, (-1,))[0] for gradient in tape.gradient(loss, weights)]
+        return loss, gradient_ends(tape, loss, weights)
 
     return lambda batch: float(plain(*batch)[0])
 
@@ -242,10 +242,9 @@ def report(times: dict, memory: dict, options: argparse.Namespace) -> None:
     rows = []
     for name, of_way in times.items():
         medians = [1000 * statistics.median(times) for times in of_way.values()]
-        found = [
-            in_words(ratios(of_way[slow], of_way[fast]))
-            for slow, fast in (("plain", "search"), ("best_plain", "search"), ("plain", "shared"))
-        ]
+        found = []
+        for slow, fast in (("plain", "search"), ("best_plain", "search"), ("plain", "shared")):
+            found.append(in_words(ratios(of_way[slow], of_way[fast])))
         rows.append([CATALOGUE[name].title, *medians, *found])
     titles = ["plain / search", "best / search", "plain / shared"]
     print_table(["model, ms/step", *WAYS, *titles], rows)

@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from datetime import UTC, datetime
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -130,6 +129,13 @@ def products_alone(words: Sequence[int], inputs: int, outputs: int) -> Callable[
     return multiply
 
 
+def gradient_ends(tape, loss, weights) -> list:
+    """Give one number of each gradient, which keeps them all from being pruned out of a graph."""
+    import tensorflow as tf
+
+    return [tf.reshape(gradient, (-1,))[0] for gradient in tape.gradient(loss, weights)]
+
+
 def ratios(slow: Sequence[float], fast: Sequence[float]) -> list[float]:
     """Divide round by round."""
     return [a / b for a, b in zip(slow, fast, strict=True)]
@@ -165,15 +171,10 @@ def write_figures(path: str | Path | None, figures: Mapping[str, Any]) -> None:
     """Write figures to a JSON file, if one is named, with command, commit, processor and versions."""
     if path is None:
         return
-    from answer_ranking.evaluation.records import environment, package_versions, without_paths
+    from answer_ranking.evaluation.records import made_by, without_paths
 
-    measured = {
-        "command": shlex.join(
-            ["python", f"benchmarks/{Path(sys.argv[0]).name}", *map(without_paths, sys.argv[1:])]
-        ),
-        **environment(),
-        "versions": package_versions(),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
+    program, *words = sys.argv
+    command = ["python", f"benchmarks/{Path(program).name}", *without_paths(words)]
+    measured = {"command": shlex.join(command), **made_by()}
     with atomic_write(path) as file:
         json.dump({**figures, "measured": measured}, file, indent=1)

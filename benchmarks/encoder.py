@@ -12,6 +12,8 @@ Both must give the same vectors to 0.01, the precision of float16. Memory is the
 TensorFlow and the benchmark's texts included. Nothing is read from the cache of vectors.
 """
 
+import statistics
+
 import numpy as np
 from common import (
     add_counts,
@@ -51,8 +53,11 @@ def main() -> None:
         "plain": lambda: seconds(lambda: encode_in_order(encoder, texts)),
     }
     times = by_turns(options.rounds, ways)
-    rates = {way: [len(texts) / each for each in of_way] for way, of_way in times.items()}
-    print_table(["way", "texts/s"], [[way, float(np.median(of_way))] for way, of_way in rates.items()])
+    rates, rows = {}, []
+    for way, rounds in times.items():
+        rates[way] = [len(texts) / each for each in rounds]
+        rows.append([way, statistics.median(rates[way])])
+    print_table(["way", "texts/s"], rows)
     print(f"plain / ours, seconds: {in_words(ratios(times['plain'], times['ours']))}")
 
     peak = peak_memory()

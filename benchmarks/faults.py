@@ -94,10 +94,12 @@ def _make_sound(place: Path) -> None:
     lines = [f"q{i // 10} 0 c{i} {int(i % 10 == 3)}" for i in range(200)]
     (place / "t.qrels").write_text("\n".join(lines) + "\n")
     vectors = draw.normal(size=(len(WORDS), 8)).astype("float32")
-    rows = (f"{word} {' '.join(map(str, row.round(4)))}" for word, row in zip(WORDS, vectors, strict=True))
-    (place / "t.txt").write_text("\n".join(rows) + "\n")
-    binary = b"".join(word.encode() + b" " + row.tobytes() for word, row in zip(WORDS, vectors, strict=True))
-    (place / "t.bin").write_bytes(f"{len(WORDS)} 8\n".encode() + binary)
+    text, binary = "", f"{len(WORDS)} 8\n".encode()
+    for word, row in zip(WORDS, vectors, strict=True):
+        text += f"{word} {' '.join(map(str, row.round(4)))}\n"
+        binary += word.encode() + b" " + row.tobytes()
+    (place / "t.txt").write_text(text)
+    (place / "t.bin").write_bytes(binary)
     _make_models(place)
     AnswerIndex.build(place / "model", place / "t.csv", place / "index")
     (place / "found.json").write_text(json.dumps(found_in(place / "index")))

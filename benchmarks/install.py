@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import venv
+from functools import partial
 from pathlib import Path
 
 from common import (
@@ -43,7 +44,7 @@ def main() -> None:
     largest = sorted(sizes, key=lambda name: -sizes[name])[:8]
     print_table(["package", "MB"], [[name, sizes[name] / 1e6] for name in largest])
     print(f"all {len(sizes)} together: {total:.0f} MB")
-    ways = {name: lambda code=code: seconds(lambda: run_python(code)) for name, code in IMPORTS.items()}
+    ways = {name: partial(seconds, partial(run_python, code)) for name, code in IMPORTS.items()}
     times = by_turns(options.rounds, ways)
     print(f"import of Keras / import of the layers: {in_words(ratios(times['plain'], times['ours']))}")
     table = {"pip install, without a backend": {"ours": [total]}, "import of the layers": times}

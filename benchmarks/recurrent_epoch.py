@@ -25,6 +25,7 @@ from common import (
     add_counts,
     by_turns,
     chosen,
+    gradient_ends,
     in_own_process,
     in_words,
     model_arguments,
@@ -109,8 +110,7 @@ def step_of(model):
             scores = model([question, answer], training=True)
             losses = tf.nn.sigmoid_cross_entropy_with_logits(logits=scores, labels=labels)
             loss = tf.reduce_mean(losses)
-        # One number of each gradient keeps them all from being pruned.
-        return loss, [tf.reshape(gradient, (-1,))[0] for gradient in tape.gradient(loss, weights)]
+        return loss, gradient_ends(tape, loss, weights)
 
     return step
 

@@ -181,8 +181,8 @@ def faults(service: Service, expected: dict[str, list[str]], number: int) -> dic
     status, content = service.ask(service.connect(), "POST", "/api/search", {"question": question})
     well = status == 200 and ids(content) == expected[question]
     return {
-        "malformed": {str(status): count for status, count in malformed.items()},
-        "crowd": {str(status): count for status, count in crowd.items()},
+        "malformed": dict(malformed),
+        "crowd": dict(crowd),
         "tracebacks": tracebacks,
         "crashes": malformed[500] + crowd[500] + (not well),
     }
@@ -315,10 +315,7 @@ def ended(service: Service, questions: list[str]) -> dict[str, Any]:
     start = time.monotonic()
     at_once(9, one)
     service.process.wait(30)
-    return {
-        "sigterm_seconds": time.monotonic() - start,
-        "sigterm_statuses": {str(k): n for k, n in statuses.items()},
-    }
+    return {"sigterm_seconds": time.monotonic() - start, "sigterm_statuses": dict(statuses)}
 
 
 if __name__ == "__main__":
