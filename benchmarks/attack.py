@@ -38,8 +38,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-import numpy as np
-from common import arguments, check_options, write_figures
+from common import add_counts, arguments, milliseconds, parse, write_figures
 from search import add_datasets
 from service import HEAD, HEADERS, K, Service, make_index
 
@@ -52,7 +51,8 @@ WORDS = 38  # in a question and an answer to be explained: as many as a grid sho
 REASONS = count()
 ATTACKS = ("half_heads", "half_bodies", "chunks", "reasons", "one_client", "clients")
 
-Attack = Callable[[int, dict[str, Any]], Coroutine[Any, Any, None]]
+Reader, Writer = asyncio.StreamReader, asyncio.StreamWriter
+Attack = Callable[[Reader, Writer, list[str]], Coroutine[Any, Any, None]]
 
 
 def main() -> None:
@@ -76,23 +76,19 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     parser = arguments(__doc__, "attack.json")
     add_datasets(parser)
-    counts = {
-        "answers": (100_000, "answers of the index"),
-        "seconds": (20, "seconds of peace and of each attack"),
-        "heads": (2_000, "connections with half a head"),
-        "bodies": (2_000, "connections with half a body"),
-        "chunked": (4, "connections with chunks of one byte"),
-        "askers": (4, "clients that ask for reasons"),
-        "clients": (300, "clients that search"),
-    }
-    for name, (default, meaning) in counts.items():
-        about = f"{meaning} (default: {default:,})"
-        parser.add_argument(f"--{name}", type=int, default=default, help=about)
+    add_counts(
+        parser,
+        answers=(100_000, "answers of the index"),
+        seconds=(20, "seconds of peace and of each attack"),
+        heads=(2_000, "connections with half a head"),
+        bodies=(2_000, "connections with half a body"),
+        chunked=(4, "connections with chunks of one byte"),
+        askers=(4, "clients that ask for reasons"),
+        clients=(300, "clients that search"),
+    )
     about = "attacks to measure (default: all)"
     parser.add_argument("--only", nargs="+", choices=ATTACKS, help=about)
-    options = parser.parse_args()
-    check_options(options, *counts)
-    return options
+    return parse(parser)
 
 
 async def attacked(service: Service, questions: list[str], options: argparse.Namespace) -> dict[str, Any]:
@@ -169,16 +165,10 @@ def watch(port: int, questions: list[str], seconds: float) -> dict[str, Any]:
         if time.monotonic() > end:
             break
         time.sleep(PAUSE)
-    median, worst = np.quantile(times, (0.5, 0.99)) if times else (np.inf, np.inf)
-    return {
-        "searches": len(times),
-        "median_ms": 1e3 * float(median),
-        "p99_ms": 1e3 * float(worst),
-        "refused": dict(refused),
-    }
+    return {"searches": len(times), **(milliseconds(times) if times else {}), "refused": dict(refused)}
 
 
-async def again(attack: Callable, address: str, port: int, questions: list[str]) -> None:
+async def again(attack: Attack, address: str, port: int, questions: list[str]) -> None:
     """Attack over one connection; where it is closed, over the next."""
     while True:
         with suppress(OSError, asyncio.IncompleteReadError):
@@ -190,30 +180,20 @@ async def again(attack: Callable, address: str, port: int, questions: list[str])
         await asyncio.sleep(random.uniform(0, COMES_BACK))
 
 
-async def half_head(
-    reader: asyncio.StreamReader,
-    writer: asyncio.StreamWriter,
-    _: list[str],
-) -> None:
+async def half_head(reader: Reader, writer: Writer, _: list[str]) -> None:
     """Send half a head."""
     writer.write(HEAD)
     await reader.read()
 
 
-async def half_body(
-    reader: asyncio.StreamReader,
-    writer: asyncio.StreamWriter,
-    _: list[str],
-) -> None:
+async def half_body(reader: Reader, writer: Writer, _: list[str]) -> None:
     """Send most of a body."""
     writer.write(HEAD + b"Content-Length: 1000000\r\n\r\n" + b" " * BODY)
     await writer.drain()
     await reader.read()
 
 
-async def chunks_of_one_byte(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: list[str]
-) -> None:
+async def chunks_of_one_byte(reader: Reader, writer: Writer, _: list[str]) -> None:
     """Send a body in chunks of one byte until the service has enough."""
     writer.write(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
     while not reader.at_eof():
@@ -221,22 +201,14 @@ async def chunks_of_one_byte(
         await writer.drain()
 
 
-async def reasons(
-    reader: asyncio.StreamReader,
-    writer: asyncio.StreamWriter,
-    _: list[str],
-) -> None:
+async def reasons(reader: Reader, writer: Writer, _: list[str]) -> None:
     """Ask for reasons that nobody has asked for."""
     while True:
         writer.write(f"GET {_page_of_reasons()} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
         await _answer(reader)
 
 
-async def searches(
-    reader: asyncio.StreamReader,
-    writer: asyncio.StreamWriter,
-    questions: list[str],
-) -> None:
+async def searches(reader: Reader, writer: Writer, questions: list[str]) -> None:
     """Search."""
     for question in questions:
         body = json.dumps({"question": question, "k": K}).encode()
@@ -244,7 +216,7 @@ async def searches(
         await _answer(reader)
 
 
-async def _answer(reader: asyncio.StreamReader) -> None:
+async def _answer(reader: Reader) -> None:
     head = await reader.readuntil(b"\r\n\r\n")
     _, _, rest = head.lower().partition(b"content-length: ")
     await reader.readexactly(int(rest.split()[0]))

@@ -27,14 +27,16 @@ from itertools import islice
 from typing import Any
 
 from common import (
+    COUNT,
+    add_counts,
     by_turns,
-    check_options,
+    changed,
     chosen,
-    give_back,
+    gradient_ends,
     in_own_process,
     in_words,
     model_arguments,
-    peak_mib,
+    parse,
     print_table,
     ratios,
     seconds,
@@ -43,6 +45,7 @@ from common import (
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
+from answer_ranking.evaluation.environment import peak_memory
 from answer_ranking.models.catalogue import CATALOGUE, of_paper
 
 MODELS = [entry.name for entry in of_paper("attentive_pooling")]
@@ -57,19 +60,16 @@ def main() -> None:
     about = "rankers to measure"
     parser.add_argument("--models", nargs="+", choices=MODELS, default=["ap-cnn"], help=about)
     about = "filters, or units of a BiLSTM (default: the paper's)"
-    parser.add_argument("--size", type=int, help=about)
-    parser.add_argument("--batch-size", type=int, default=20, help="pairs in a batch")
-    parser.add_argument("--negatives", type=int, default=50, help="k, wrong answers scored per pair")
-    parser.add_argument("--batches", type=int, default=3, help="batches timed in a round")
+    parser.add_argument("--size", type=COUNT, help=about)
+    add_counts(
+        parser,
+        batch_size=(20, "pairs in a batch"),
+        negatives=(50, "k, wrong answers scored per pair"),
+        batches=(3, "batches timed in a round"),
+    )
     about = "k, for the memory"
-    parser.add_argument("--memory", type=int, nargs="*", default=[10, 50, 200], help=about)
-    options = parser.parse_args()
-    if options.part:
-        give_back(peak(*options.part, options))
-        return
-    counts = ("batch_size", "negatives", "batches", "rounds", "size", "memory")
-    check_options(options, *counts)
-    # First the memory: a process starts with the peak of the one that starts it.
+    parser.add_argument("--memory", type=COUNT, nargs="*", default=[10, 50, 200], help=about)
+    options = parse(parser)
     memory = {name: peaks(name, options) for name in options.models}
     times = {name: measure(name, options) for name in options.models}
     report(times, memory, options)
@@ -79,22 +79,22 @@ def main() -> None:
     write_figures(options.output, figures)
 
 
-def peaks(name: str, options: argparse.Namespace) -> dict[str, list[float]]:
+def peaks(name: str, options: argparse.Namespace) -> dict[str, list[int | None]]:
     """Measure a model's peak memory by way and k."""
-    found: dict[str, list[float]] = {}
+    found: dict[str, list[int | None]] = {}
     for way in WAYS[:-1]:
         found[way] = []
         for negatives in options.memory:
-            apart = in_own_process(options, name, way, negatives=negatives, batches=1)
-            found[way].append(apart)
+            one_step = changed(options, negatives=negatives, batches=1)
+            found[way].append(in_own_process(peak, name, way, one_step))
     return found
 
 
-def peak(name: str, way: str, options: argparse.Namespace) -> float:
+def peak(name: str, way: str, options: argparse.Namespace) -> int | None:
     """Measure the peak memory of one step, in MiB."""
     steps, batches = prepare(name, options)
     steps[way](batches[way][0])
-    return peak_mib()
+    return peak_memory()
 
 
 def prepare(name: str, options: argparse.Namespace) -> tuple[dict[str, Step], dict[str, list]]:
@@ -158,8 +158,7 @@ def plain_step(ranker, margin: float, hardest: Callable) -> Step:
         with tf.GradientTape() as tape:
             right = ranker([question, correct], training=True)
             loss = tf.reduce_mean(tf.nn.relu(margin - right + ranker([question, wrong], training=True)))
-        # One number of each gradient keeps them all from being pruned.
-        return loss, [tf.reshape(gradient, (-1,))[0] for gradient in tape.gradient(loss, weights)]
+        return loss, gradient_ends(tape, loss, weights)
 
     return lambda batch: float(plain(*batch)[0])
 
@@ -243,10 +242,9 @@ def report(times: dict, memory: dict, options: argparse.Namespace) -> None:
     rows = []
     for name, of_way in times.items():
         medians = [1000 * statistics.median(times) for times in of_way.values()]
-        found = [
-            in_words(ratios(of_way[slow], of_way[fast]))
-            for slow, fast in (("plain", "search"), ("best_plain", "search"), ("plain", "shared"))
-        ]
+        found = []
+        for slow, fast in (("plain", "search"), ("best_plain", "search"), ("plain", "shared")):
+            found.append(in_words(ratios(of_way[slow], of_way[fast])))
         rows.append([CATALOGUE[name].title, *medians, *found])
     titles = ["plain / search", "best / search", "plain / shared"]
     print_table(["model, ms/step", *WAYS, *titles], rows)

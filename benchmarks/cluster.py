@@ -24,7 +24,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from common import arguments, check_options, write_figures
+from common import add_counts, arguments, parse, write_figures
 from tqdm import tqdm
 
 from answer_ranking.base.command import run_command
@@ -49,11 +49,9 @@ run_command(lambda: experiment_list.reproduce(**options, **places))
 def main() -> None:
     """Measure both parts and write the figures."""
     parser = arguments(__doc__, "cluster.json")
-    parser.add_argument("--tasks", type=int, default=50, help="trainings of one epoch (default: 50)")
-    parser.add_argument("--kills", type=int, default=10, help="kills (default: 10)")
+    add_counts(parser, tasks=(50, "trainings of one epoch"), kills=(10, "kills"))
     parser.add_argument("--seed", type=int, default=0, help="of the moments and kinds of the kills")
-    options = parser.parse_args()
-    check_options(options, "tasks", "kills")
+    options = parse(parser)
     figures: dict[str, Any] = {"tasks": options.tasks, "seconds": {}}
     with tempfile.TemporaryDirectory(prefix="cluster-") as place:
         for name, how in (("in turn", "1"), ("--jobs 2", "2"), ("--ray local", "local")):

@@ -2,26 +2,40 @@
 
 import argparse
 import json
-import resource
 import shlex
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from answer_ranking.base.errors import UserError
+import numpy as np
+
 from answer_ranking.base.files import atomic_write, check_writable
 from answer_ranking.data_prep.dataset import find_description
 
 RESULTS = Path(__file__).parent / "results"
 """The folder of the records."""
-_RESULT = "RESULT "
 # Options that do not say what is measured.
-_PLACES = ("part", "output", "draw")
+_PLACES = ("output", "draw")
+
+
+def at_least(least: int) -> Callable[[str], int]:
+    """Make the type of an option for whole numbers from the least one."""
+
+    def number(text: str) -> int:
+        if int(text) < least:
+            raise argparse.ArgumentTypeError(f"must be at least {least}. Received: {text}")
+        return int(text)
+
+    return number
+
+
+COUNT = at_least(1)
+"""The type of options that count something."""
 
 
 def arguments(page: str, record: str = "") -> argparse.ArgumentParser:
@@ -33,72 +47,43 @@ def arguments(page: str, record: str = "") -> argparse.ArgumentParser:
     return parser
 
 
-def model_arguments(page: str, dataset: str, rounds: int) -> argparse.ArgumentParser:
-    """Begin the parser of a benchmark of models, whose parts may run in processes of their own."""
-    parser = arguments(page)
+def model_arguments(page: str, dataset: str, rounds: int, record: str = "") -> argparse.ArgumentParser:
+    """Begin the parser of a benchmark of models; without `record` figures are written where --output says."""
+    parser = arguments(page, record)
     about = f"data set (default {dataset}; sample is bundled)"
     parser.add_argument("--dataset", default=dataset, help=about)
-    about = f"how often the ways take turns (default: {rounds})"
-    parser.add_argument("--rounds", type=int, default=rounds, help=about)
-    parser.add_argument("--output", type=Path, help="also write the figures to this JSON file")
-    return with_part(parser)
-
-
-def with_part(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """Add the hidden option that says which part a process measures; see `in_own_process`."""
-    parser.add_argument("--part", nargs="+", help=argparse.SUPPRESS)
+    add_counts(parser, rounds=(rounds, "how often the ways take turns"))
+    if not record:
+        parser.add_argument("--output", type=Path, help="also write the figures to this JSON file")
     return parser
 
 
-def check_options(options: argparse.Namespace, *counts: str) -> None:
-    """Refuse unknown data sets, numbers below 1, files that cannot be written, before TensorFlow starts."""
+def add_counts(parser: argparse.ArgumentParser, **counts: tuple[int, str]) -> None:
+    """Add options that count something: by name the usual number, and what is counted."""
+    for name, (usual, about) in counts.items():
+        option = f"--{name.replace('_', '-')}"
+        parser.add_argument(option, type=COUNT, default=usual, help=f"{about} (default: {usual:,})")
+
+
+def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """Parse the options; unknown data sets and files that cannot be written are refused at once."""
+    options = parser.parse_args()
     if "dataset" in options:
         find_description(options.dataset)
-    for name in counts:
-        check_least(options, name, 1)
     if options.output is not None:
         check_writable(options.output.parent)
+    return options
 
 
-def check_least(options: argparse.Namespace, name: str, least: int) -> None:
-    """Refuse an option with a number below the least one."""
-    value = getattr(options, name)
-    for number in value if isinstance(value, list | tuple) else [value]:
-        if number is not None and number < least:
-            option = name.replace("_", "-")
-            raise UserError(f"--{option} must be at least {least}. Received: {value}")
+def changed(options: argparse.Namespace, **values: Any) -> argparse.Namespace:
+    """Copy options with other values of some."""
+    return argparse.Namespace(**{**vars(options), **values})
 
 
-def in_own_process(options: argparse.Namespace, *part: Any, **changed: Any) -> Any:
-    """Measure a part in a process of its own, whose memory and compiled graphs are its own, too.
-
-    The benchmark starts again with the same options, but for those that are `changed`, and with `--part`; it
-    ends with `give_back`. A process that fails ends this one with its exit code; it has said why on the
-    standard error.
-    """
-    words = ["--part", *map(str, part)]
-    for name, value in {**vars(options), **changed}.items():
-        if value is not None and name not in _PLACES:
-            values = value if isinstance(value, list | tuple) else [value]
-            words += [f"--{name.replace('_', '-')}", *map(str, values)]
-    command = [sys.executable, sys.argv[0], *words]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(done.returncode)
-    for line in done.stdout.splitlines():
-        if line.startswith(_RESULT):
-            return json.loads(line.removeprefix(_RESULT))
-    raise RuntimeError(f"no figures came back from {shlex.join(command)}")
-
-
-def give_back(figures: Any) -> None:
-    """Hand a process's figures to the benchmark that started it; see `in_own_process`."""
-    print(_RESULT + json.dumps(figures))
-
-
-def peak_mib() -> float:
-    """Return the largest memory that this process has had, in MiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+def in_own_process(work: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function in a process of its own, whose memory and compiled graphs are its own, too."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+        return process.submit(work, *arguments).result()
 
 
 def by_turns(rounds: int, ways: Mapping[str, Callable[[], Any]]) -> dict[str, list[Any]]:
@@ -115,6 +100,12 @@ def seconds(work: Callable[[], Any]) -> float:
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
+
+
+def milliseconds(times: Sequence[float]) -> dict[str, float]:
+    """Give the median, the 95th and the 99th percentile of times in seconds."""
+    median, p95, p99 = np.quantile(times, (0.5, 0.95, 0.99)).tolist()
+    return {"median_ms": 1e3 * median, "p95_ms": 1e3 * p95, "p99_ms": 1e3 * p99}
 
 
 def products_alone(words: Sequence[int], inputs: int, outputs: int) -> Callable[[], None]:
@@ -136,6 +127,13 @@ def products_alone(words: Sequence[int], inputs: int, outputs: int) -> Callable[
         last.numpy()
 
     return multiply
+
+
+def gradient_ends(tape, loss, weights) -> list:
+    """Give one number of each gradient, which keeps them all from being pruned out of a graph."""
+    import tensorflow as tf
+
+    return [tf.reshape(gradient, (-1,))[0] for gradient in tape.gradient(loss, weights)]
 
 
 def ratios(slow: Sequence[float], fast: Sequence[float]) -> list[float]:
@@ -173,15 +171,10 @@ def write_figures(path: str | Path | None, figures: Mapping[str, Any]) -> None:
     """Write figures to a JSON file, if one is named, with command, commit, processor and versions."""
     if path is None:
         return
-    from answer_ranking.evaluation.records import environment, package_versions, without_paths
+    from answer_ranking.evaluation.records import made_by, without_paths
 
-    measured = {
-        "command": shlex.join(
-            ["python", f"benchmarks/{Path(sys.argv[0]).name}", *map(without_paths, sys.argv[1:])]
-        ),
-        **environment(),
-        "versions": package_versions(),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
+    program, *words = sys.argv
+    command = ["python", f"benchmarks/{Path(program).name}", *without_paths(words)]
+    measured = {"command": shlex.join(command), **made_by()}
     with atomic_write(path) as file:
         json.dump({**figures, "measured": measured}, file, indent=1)

@@ -20,14 +20,13 @@ from functools import partial
 from typing import Any
 
 from common import (
+    add_counts,
     by_turns,
-    check_options,
     chosen,
-    give_back,
     in_own_process,
     in_words,
     model_arguments,
-    peak_mib,
+    parse,
     print_table,
     products_alone,
     ratios,
@@ -36,6 +35,7 @@ from common import (
 )
 
 from answer_ranking.base.command import run_command
+from answer_ranking.evaluation.environment import peak_memory
 from answer_ranking.models.catalogue import CATALOGUE
 
 COMPARED = {
@@ -59,18 +59,14 @@ def main() -> None:
     parser.add_argument("--identity-dimensions", type=int, default=250, help=about)
     about = "models to train, each with the one that it is compared with"
     parser.add_argument("--models", nargs="+", choices=COMPARED, default=list(COMPARED), help=about)
-    parser.add_argument("--epochs", type=int, default=3, help="passes over the training data")
-    options = parser.parse_args()
-    if options.part:
-        (name,) = options.part
-        give_back(rank_by_bm25(options) if name == BM25 else train_and_rank(name, options))
-        return
-    check_options(options, "rounds", "epochs")
-    names = [*options.models, *(COMPARED[name] for name in options.models), BM25]
+    add_counts(parser, epochs=(3, "passes over the training data"))
+    options = parse(parser)
+    names = [*options.models, *(COMPARED[name] for name in options.models)]
     if LISTS in options.models:
         names += PLAIN
-    children = {name: partial(in_own_process, options, name) for name in names}
-    report(by_turns(options.rounds, children), options)
+    ways = {name: partial(in_own_process, train_and_rank, name, options) for name in names}
+    ways[BM25] = partial(in_own_process, rank_by_bm25, options)
+    report(by_turns(options.rounds, ways), options)
 
 
 def train_and_rank(name: str, options: argparse.Namespace) -> dict[str, Any]:
@@ -106,7 +102,7 @@ def train_and_rank(name: str, options: argparse.Namespace) -> dict[str, Any]:
         "dev_map": fitted.history[fitted.best_epoch]["dev_map"],
         "questions_per_second": data.test.n_questions / seconds(score),
         "parameters": n_trained(ranker),
-        "peak_mib": peak_mib(),
+        "peak_mib": peak_memory(),
     }
 
 
@@ -163,7 +159,7 @@ def rank_by_bm25(options: argparse.Namespace) -> dict[str, Any]:
     candidates = test.candidates.take(np.arange(test.n_rows))
     rank = partial(bm25, tokens(test.questions), tokens(candidates), test.candidate_offsets)
     rank()
-    return {"questions_per_second": test.n_questions / seconds(rank), "peak_mib": peak_mib()}
+    return {"questions_per_second": test.n_questions / seconds(rank), "peak_mib": peak_memory()}
 
 
 def report(runs: dict[str, list[dict]], options: argparse.Namespace) -> None:

@@ -12,14 +12,16 @@ Both must give the same vectors to 0.01, the precision of float16. Memory is the
 TensorFlow and the benchmark's texts included. Nothing is read from the cache of vectors.
 """
 
+import statistics
+
 import numpy as np
 from common import (
-    arguments,
+    add_counts,
     by_turns,
-    check_options,
     chosen,
     in_words,
-    peak_mib,
+    model_arguments,
+    parse,
     print_table,
     ratios,
     seconds,
@@ -29,7 +31,7 @@ from common import (
 from answer_ranking.base.command import run_command
 from answer_ranking.data_prep import load_dataset
 from answer_ranking.data_prep.word_vectors.contextual import ContextualEncoder
-from answer_ranking.evaluation.records import environment
+from answer_ranking.evaluation.environment import peak_memory
 
 ROW = "encoder: texts a second"
 BATCH = 32
@@ -37,13 +39,10 @@ BATCH = 32
 
 def main() -> None:
     """Measure both ways by turns, print the table, and write the figures."""
-    parser = arguments(__doc__, "encoder.json")
-    parser.add_argument("--dataset", default="wikiqa", help="data set (default: wikiqa)")
-    parser.add_argument("--rounds", type=int, default=3, help="how often the ways take turns (default: 3)")
+    parser = model_arguments(__doc__, dataset="wikiqa", rounds=3, record="encoder.json")
     parser.add_argument("--embeddings", default="minilm", help="the encoder (default: minilm)")
-    parser.add_argument("--texts", type=int, default=1000, help="how many texts, at most (default: 1000)")
-    options = parser.parse_args()
-    check_options(options, "rounds", "texts")
+    add_counts(parser, texts=(1000, "texts, at most"))
+    options = parse(parser)
     encoder = ContextualEncoder(options.embeddings)
     answers = load_dataset(options.dataset).test["candidate"].drop_duplicates().tolist()
     texts = [text for text in answers if 15 <= len(encoder.tokens(text)) <= 25][: options.texts]
@@ -54,20 +53,16 @@ def main() -> None:
         "plain": lambda: seconds(lambda: encode_in_order(encoder, texts)),
     }
     times = by_turns(options.rounds, ways)
-    rates = {way: [len(texts) / each for each in of_way] for way, of_way in times.items()}
-    print_table(["way", "texts/s"], [[way, float(np.median(of_way))] for way, of_way in rates.items()])
+    rates, rows = {}, []
+    for way, rounds in times.items():
+        rates[way] = [len(texts) / each for each in rounds]
+        rows.append([way, statistics.median(rates[way])])
+    print_table(["way", "texts/s"], rows)
     print(f"plain / ours, seconds: {in_words(ratios(times['plain'], times['ours']))}")
 
-    length = tokens / len(texts)
-    needed = length * operations_per_token(encoder) / 1e9
-    most = environment()["gflops"] / needed
-    cause = (
-        f"{length:.0f} tokens a text are {needed:.2f} GFLOP of matrix products, "
-        f"which alone would allow {most:.0f} texts a second at this processor's measured speed"
-    )
-    print(f"{cause}\npeak memory of the process: {peak_mib():,.0f} MiB")
-    table = {ROW: {**rates, "cause": cause}}
-    figures = {"texts": len(texts), "tokens": tokens, "peak_mib": peak_mib(), "table": table}
+    peak = peak_memory()
+    print(f"peak memory of the process: {peak} MiB")
+    figures = {"texts": len(texts), "tokens": tokens, "peak_mib": peak, "table": {ROW: rates}}
     write_figures(options.output, {**chosen(options), "sha256": encoder.sha256, **figures})
 
 
@@ -92,13 +87,6 @@ def encode_in_order(encoder: ContextualEncoder, texts: list[str]) -> list[np.nda
         states = encoder._states(padded, lengths).astype(np.float16)
         vectors += [state[:length] for state, length in zip(states, lengths, strict=True)]
     return vectors
-
-
-def operations_per_token(encoder: ContextualEncoder) -> int:
-    """Count the operations of the dense layers for one token; attention's own products are left out."""
-    shapes = encoder._files.config.shapes()
-    kernels = [shape for name, shape in shapes.items() if ".layer." in name and len(shape) == 2]
-    return sum(2 * rows * columns for rows, columns in kernels)
 
 
 if __name__ == "__main__":

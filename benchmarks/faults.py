@@ -28,9 +28,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from bombs import bomb
-from common import arguments, check_options, write_figures
+from common import add_counts, arguments, parse, write_figures
 from damage import damaged, damaged_within
-from kills import RAY_TASKS, WAYS, Writing, exported_scores, found_in, scores_of, trained_metrics
+from kills import WAYS, Writing, exported_scores, found_in, scores_of, trained_metrics
 from tqdm import tqdm
 
 from answer_ranking.base.command import run_command
@@ -72,13 +72,10 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = arguments(__doc__, "faults.json")
-    parser.add_argument("--files", type=int, default=20_000)
-    parser.add_argument("--kills", type=int, default=200)
+    add_counts(parser, files=(20_000, "damaged files"), kills=(200, "kills"))
     parser.add_argument("--again", action="store_true", help="do once more what went wrong")
     parser.add_argument("--work", type=Path, default=Path("outputs/faults"), help="what is done, and logs")
-    options = parser.parse_args()
-    check_options(options, "files", "kills")
-    return options
+    return parse(parser)
 
 
 def make_sound(place: Path) -> None:
@@ -97,10 +94,12 @@ def _make_sound(place: Path) -> None:
     lines = [f"q{i // 10} 0 c{i} {int(i % 10 == 3)}" for i in range(200)]
     (place / "t.qrels").write_text("\n".join(lines) + "\n")
     vectors = draw.normal(size=(len(WORDS), 8)).astype("float32")
-    rows = (f"{word} {' '.join(map(str, row.round(4)))}" for word, row in zip(WORDS, vectors, strict=True))
-    (place / "t.txt").write_text("\n".join(rows) + "\n")
-    binary = b"".join(word.encode() + b" " + row.tobytes() for word, row in zip(WORDS, vectors, strict=True))
-    (place / "t.bin").write_bytes(f"{len(WORDS)} 8\n".encode() + binary)
+    text, binary = "", f"{len(WORDS)} 8\n".encode()
+    for word, row in zip(WORDS, vectors, strict=True):
+        text += f"{word} {' '.join(map(str, row.round(4)))}\n"
+        binary += word.encode() + b" " + row.tobytes()
+    (place / "t.txt").write_text(text)
+    (place / "t.bin").write_bytes(binary)
     _make_models(place)
     AnswerIndex.build(place / "model", place / "t.csv", place / "index")
     (place / "found.json").write_text(json.dumps(found_in(place / "index")))
@@ -157,11 +156,9 @@ def kill(place: Path, options: argparse.Namespace, done: Done) -> None:
 
     def try_one(folder: Path, seed: int, log: Path) -> str:
         way = WAYS[seed % len(WAYS)]
-        if way.__name__ == "ray":
-            _make_ray(place)
         if way.__name__ not in longest:
             longest[way.__name__] = _seconds(way, place)
-        writing = way(place, folder, seed)
+        writing = way(place, folder)
         moment = random.Random(seed).uniform(0, longest[way.__name__])
         _begun(writing, folder, log, moment)
         fault = _fault(*forked(writing.check, log, MOST_SECONDS, 0))
@@ -170,20 +167,9 @@ def kill(place: Path, options: argparse.Namespace, done: Done) -> None:
     _work(try_one, "kill", options.kills, place, options, done)
 
 
-def _make_ray(place: Path) -> None:
-    """Train what the cluster trains, without a kill."""
-    import cluster
-
-    if (
-        not (place / "ray").exists()
-        and cluster.start(cluster.new_folder(place, "ray", RAY_TASKS), "2").wait()
-    ):
-        raise UserError(f"the trainings failed:\n{(place / 'ray' / 'log').read_text()}")
-
-
 def _seconds(way: Callable[..., Writing], place: Path) -> float:
     with tempfile.TemporaryDirectory(dir=place) as folder:
-        writing = way(place, Path(folder), 0)
+        writing = way(place, Path(folder))
         return _begun(writing, Path(folder), Path(folder) / "log", MOST_SECONDS)
 
 

@@ -23,14 +23,14 @@ from functools import partial
 from typing import Any
 
 from common import (
+    add_counts,
+    at_least,
     by_turns,
-    check_least,
-    check_options,
-    give_back,
+    changed,
     in_own_process,
     in_words,
     model_arguments,
-    peak_mib,
+    parse,
     print_table,
     products_alone,
     ratios,
@@ -39,6 +39,7 @@ from common import (
 )
 
 from answer_ranking.base.command import run_command
+from answer_ranking.evaluation.environment import peak_memory
 from answer_ranking.models.catalogue import CATALOGUE
 
 WAYS = ("packed", "plain", "best_plain")
@@ -50,25 +51,22 @@ MARGIN, RATE, LARGEST_GRADIENT = 0.5, 0.1, 1.0
 def main() -> None:
     """Measure both ways by turns and print the table."""
     parser = model_arguments(__doc__, dataset="wikiqa", rounds=3)
-    about = "epochs per run; the first is not counted"
-    parser.add_argument("--epochs", type=int, default=3, help=about)
-    parser.add_argument("--batch-size", type=int, default=32, help="questions in a batch")
+    about = "epochs per run, at least 2; the first is not counted"
+    parser.add_argument("--epochs", type=at_least(2), default=3, help=about)
+    add_counts(
+        parser,
+        batch_size=(32, "questions in a batch"),
+        dimension=(300, "dimensions of the text vectors"),
+    )
     about = "dimensions of the word vectors, at least 50"
-    parser.add_argument("--inputs", type=int, default=300, help=about)
-    parser.add_argument("--dimension", type=int, default=300, help="dimensions of the text vectors")
+    parser.add_argument("--inputs", type=at_least(50), default=300, help=about)
     about = "dropout of words and texts in the timed runs"
     parser.add_argument("--dropout", type=float, default=0.1, help=about)
-    options = parser.parse_args()
-    if options.part:
-        give_back(measure(*options.part, options))
-        return
-    check_options(options, "rounds", "batch_size", "dimension")
-    # The first epoch is not counted; 50 dimensions are those of the smallest word vectors.
-    check_least(options, "epochs", 2)
-    check_least(options, "inputs", 50)
-    without_dropout = {way: in_own_process(options, way, dropout=0.0) for way in WAYS}
-    children = {way: partial(in_own_process, options, way) for way in (*WAYS, PRODUCTS)}
-    report(by_turns(options.rounds, children), without_dropout, options)
+    options = parse(parser)
+    no_dropout = changed(options, dropout=0.0)
+    without_dropout = {way: in_own_process(measure, way, no_dropout) for way in WAYS}
+    ways = {way: partial(in_own_process, measure, way, options) for way in (*WAYS, PRODUCTS)}
+    report(by_turns(options.rounds, ways), without_dropout, options)
 
 
 def measure(way: str, options: argparse.Namespace) -> dict[str, Any]:
@@ -111,7 +109,7 @@ def measure(way: str, options: argparse.Namespace) -> dict[str, Any]:
         "seconds": spent,
         "loss": mean_hinge(train, score(model, train)),
         **sizes(batches),
-        "peak_mib": peak_mib(),
+        "peak_mib": peak_memory(),
     }
 
 

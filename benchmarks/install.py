@@ -12,9 +12,20 @@ import subprocess
 import sys
 import tempfile
 import venv
+from functools import partial
 from pathlib import Path
 
-from common import arguments, by_turns, check_options, in_words, print_table, ratios, seconds, write_figures
+from common import (
+    add_counts,
+    arguments,
+    by_turns,
+    in_words,
+    parse,
+    print_table,
+    ratios,
+    seconds,
+    write_figures,
+)
 
 from answer_ranking.base.command import run_command
 
@@ -25,16 +36,15 @@ IMPORTS = {"ours": "import answer_ranking.layers", "plain": "import keras"}
 def main() -> None:
     """Measure both and write the figures."""
     parser = arguments(__doc__, "install.json")
-    parser.add_argument("--rounds", type=int, default=5, help="how often the imports take turns (default: 5)")
-    options = parser.parse_args()
-    check_options(options, "rounds")
+    add_counts(parser, rounds=(5, "how often the imports take turns"))
+    options = parse(parser)
     with tempfile.TemporaryDirectory() as folder:
         sizes = installed_sizes(Path(folder))
     total = sum(sizes.values()) / 1e6
     largest = sorted(sizes, key=lambda name: -sizes[name])[:8]
     print_table(["package", "MB"], [[name, sizes[name] / 1e6] for name in largest])
     print(f"all {len(sizes)} together: {total:.0f} MB")
-    ways = {name: lambda code=code: seconds(lambda: run_python(code)) for name, code in IMPORTS.items()}
+    ways = {name: partial(seconds, partial(run_python, code)) for name, code in IMPORTS.items()}
     times = by_turns(options.rounds, ways)
     print(f"import of Keras / import of the layers: {in_words(ratios(times['plain'], times['ours']))}")
     table = {"pip install, without a backend": {"ours": [total]}, "import of the layers": times}

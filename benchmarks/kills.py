@@ -1,7 +1,6 @@
 """What writes, to be killed at any moment, and what is to be there afterwards: the old or the new state."""
 
 import json
-import random
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ class Writing:
     """What takes seconds to import, before there is anything to kill."""
 
 
-def save(place: Path, folder: Path, seed: int) -> Writing:
+def save(place: Path, folder: Path) -> Writing:
     """Save a ranker where there is none."""
 
     def check() -> bool:
@@ -43,7 +42,7 @@ def save(place: Path, folder: Path, seed: int) -> Writing:
     return Writing(lambda: Ranker.load(place / "new-model").save(folder / "model"), check)
 
 
-def swap(place: Path, folder: Path, seed: int) -> Writing:
+def swap(place: Path, folder: Path) -> Writing:
     """Save a ranker over another one."""
     model = folder / "model"
     shutil.copytree(place / "model", model)
@@ -54,7 +53,7 @@ def swap(place: Path, folder: Path, seed: int) -> Writing:
     )
 
 
-def build(place: Path, folder: Path, seed: int) -> Writing:
+def build(place: Path, folder: Path) -> Writing:
     """Build an index; the same call goes on."""
     index = folder / "index"
 
@@ -69,7 +68,7 @@ def build(place: Path, folder: Path, seed: int) -> Writing:
     return Writing(write, check)
 
 
-def add(place: Path, folder: Path, seed: int) -> Writing:
+def add(place: Path, folder: Path) -> Writing:
     """Add answers to an index."""
     index = folder / "index"
     shutil.copytree(place / "index", index)
@@ -77,14 +76,14 @@ def add(place: Path, folder: Path, seed: int) -> Writing:
     return Writing(lambda: AnswerIndex.open(index).add(more), lambda: _whole(index, (1_000, 1_500)))
 
 
-def delete(place: Path, folder: Path, seed: int) -> Writing:
+def delete(place: Path, folder: Path) -> Writing:
     """Delete answers of an index."""
     index = folder / "index"
     shutil.copytree(place / "index", index)
     return Writing(lambda: AnswerIndex.open(index).delete(["c1", "c2"]), lambda: _whole(index, (1_000, 998)))
 
 
-def train(place: Path, folder: Path, seed: int) -> Writing:
+def train(place: Path, folder: Path) -> Writing:
     """Train a ranker; the same call goes on."""
 
     def check() -> bool:
@@ -101,7 +100,7 @@ def trained_metrics(place: Path, folder: Path) -> Any:
     return json.loads(json.dumps(trained.result["metrics"]))
 
 
-def export(place: Path, folder: Path, seed: int) -> Writing:
+def export(place: Path, folder: Path) -> Writing:
     """Export a ranker over the export of another one, which has other words."""
     for path in (place / "export").iterdir():
         shutil.copy(path, folder)
@@ -134,23 +133,8 @@ def exported_scores(path: Path) -> list[float]:
     return scores
 
 
-def ray(place: Path, folder: Path, seed: int) -> Writing:
-    """Train on a Ray cluster of which a node, a worker or the driver is killed, as `cluster.py` does."""
-    import cluster
-
-    def check() -> bool:
-        sound, killed = place / "ray", cluster.new_folder(folder, "killed", RAY_TASKS)
-        cluster.survive(killed, 1, random.Random(seed))
-        return not any(cluster.compare(killed, sound, RAY_TASKS).values())
-
-    return Writing(lambda: None, check)
-
-
-RAY_TASKS = 2
-
-# A training takes as long as ten savings: of 200 kills 150 meet files, 20 a training, 20 an export, 10 Ray.
-WAYS = (*(save, swap, build, add, delete, train, save, swap, build, add), *(delete, export))
-WAYS = (*WAYS, *(save, swap, build, add, delete, train, export, ray))
+# A training takes as long as ten savings: of 19 kills 15 meet files, two a training and two an export.
+WAYS = (*3 * (save, swap, build, add, delete), *2 * (train, export))
 
 
 def scores_of(folder: Path) -> list[float]:

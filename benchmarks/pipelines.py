@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from common import arguments, check_options, write_figures
+from common import add_counts, arguments, parse, write_figures
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
@@ -46,11 +46,13 @@ def main() -> None:
     parser = arguments(__doc__, "pipelines.json")
     names = ["squad-sent", PARAPHRASES, "insuranceqa", "semevalcqa"]
     parser.add_argument("--datasets", nargs="+", default=names, help="where the FAQs come from")
-    parser.add_argument("--answers", type=int, default=300, help="answers of the FAQ of SQuAD (default: 300)")
-    parser.add_argument("--questions", type=int, default=500, help="most questions of a part (default: 500)")
-    parser.add_argument("--typos", type=int, default=2, help="misspelled letters of a question (default: 2)")
-    options = parser.parse_args()
-    check_options(options, "answers", "questions", "typos")
+    add_counts(
+        parser,
+        answers=(300, "answers of the FAQ of SQuAD"),
+        questions=(500, "most questions of a part"),
+        typos=(2, "misspelled letters of a question"),
+    )
+    options = parse(parser)
     rows: list[dict[str, Any]] = []
     faqs: list[dict[str, Any]] = []
     if not is_on_this_machine(ENCODER):

@@ -21,14 +21,15 @@ from pathlib import Path
 from typing import Any
 
 from common import (
+    COUNT,
+    add_counts,
     by_turns,
-    check_options,
     chosen,
-    give_back,
+    gradient_ends,
     in_own_process,
     in_words,
     model_arguments,
-    peak_mib,
+    parse,
     print_table,
     products_alone,
     ratios,
@@ -37,6 +38,7 @@ from common import (
 )
 
 from answer_ranking.base.command import run_command
+from answer_ranking.evaluation.environment import peak_memory
 from answer_ranking.models.catalogue import CATALOGUE
 
 MODELS = {"LSTM": "lstm", "AP-BiLSTM": "ap-bilstm", "QRNN": "qrnn", "CTRN": "ctrn"}
@@ -47,7 +49,6 @@ KINDS = ("random", "like length")
 """The kinds of batches; training has those of like length."""
 ROWS = {"CTRN against LSTM, d = 512": "LSTM", "CTRN against QRNN, d = 512": "QRNN"}
 """The rows of the table of goals, and whom CTRN is compared with there."""
-DATA = "data"
 _PRODUCTS = "products"
 _STEPS_OF_A_LENGTH = 2
 
@@ -58,25 +59,18 @@ def main() -> None:
     about = "its training set (default: its first, TRAIN-ALL)"
     parser.add_argument("--variant", default=None, help=about)
     about = "sizes d of the models"
-    parser.add_argument("--dimensions", type=int, nargs="+", default=[800, 512], help=about)
-    parser.add_argument("--batch-size", type=int, default=128, help="pairs in a batch")
-    parser.add_argument("--batches", type=int, default=4, help="batches timed in a round")
+    parser.add_argument("--dimensions", type=COUNT, nargs="+", default=[800, 512], help=about)
+    add_counts(parser, batch_size=(128, "pairs in a batch"), batches=(4, "batches timed in a round"))
     about = "lengths for the memory"
-    parser.add_argument("--lengths", type=int, nargs="*", default=LENGTHS, help=about)
+    parser.add_argument("--lengths", type=COUNT, nargs="*", default=LENGTHS, help=about)
     parser.add_argument("--draw", type=Path, help="where to draw the chart (default: nowhere)")
-    options = parser.parse_args()
-    if options.part:
-        give_back(measured_apart(*options.part, options=options))
-        return
-    counts = ("batch_size", "batches", "rounds", "dimensions", "lengths")
-    check_options(options, *counts)
-    # Data are found, or downloaded, in a process of its own, as all that takes memory; then the memory is
-    # measured: a process starts with the peak of the one that starts it.
-    in_own_process(options, DATA)
+    options = parse(parser)
+    speed = {dimension: measure(dimension, options) for dimension in options.dimensions}
     memory: dict[str, list] = {}
     for name in MODELS:
-        memory[name] = [in_own_process(options, name, length) for length in options.lengths]
-    speed = {dimension: measure(dimension, options) for dimension in options.dimensions}
+        memory[name] = []
+        for length in options.lengths:
+            memory[name].append(in_own_process(peak, name, min(options.dimensions), length))
     figures = {"options": chosen(options), **collected(speed), "memory": memory}
     report(figures, speed)
     write_figures(options.output, figures)
@@ -84,17 +78,7 @@ def main() -> None:
         chart(figures, options.draw)
 
 
-def measured_apart(name: str, *length: str, options: argparse.Namespace) -> Any:
-    """Find the data, or measure the peak memory of a model, in a process of its own."""
-    from answer_ranking.data_prep import load_dataset
-
-    if name == DATA:
-        load_dataset(options.dataset, options.variant)
-        return None
-    return peak(name, min(options.dimensions), *map(int, length))
-
-
-def peak(name: str, dimension: int, length: int) -> dict[str, float]:
+def peak(name: str, dimension: int, length: int) -> dict[str, Any]:
     """Measure the peak memory of a step on texts of one length, and the median of its times."""
     import numpy as np
 
@@ -104,7 +88,7 @@ def peak(name: str, dimension: int, length: int) -> dict[str, float]:
     long = [(*words, np.zeros(32, np.float32))]
     run(step, long)
     times = [seconds(partial(run, step, long)) for _ in range(_STEPS_OF_A_LENGTH)]
-    return {"mib": peak_mib(), "seconds": statistics.median(times)}
+    return {"mib": peak_memory(), "seconds": statistics.median(times)}
 
 
 def build(title: str, word_vectors, dimension: int):
@@ -126,8 +110,7 @@ def step_of(model):
             scores = model([question, answer], training=True)
             losses = tf.nn.sigmoid_cross_entropy_with_logits(logits=scores, labels=labels)
             loss = tf.reduce_mean(losses)
-        # One number of each gradient keeps them all from being pruned.
-        return loss, [tf.reshape(gradient, (-1,))[0] for gradient in tape.gradient(loss, weights)]
+        return loss, gradient_ends(tape, loss, weights)
 
     return step
 
@@ -262,7 +245,7 @@ def report(figures: dict[str, Any], speed: dict[int, dict]) -> None:
         print(f"Peak memory (MiB) of a step on 32 pairs, d={min(speed)}; in brackets its seconds")
         rows = []
         for name, of_lengths in figures["memory"].items():
-            cells = [f"{each['mib']:.0f} ({each['seconds']:.2f})" for each in of_lengths]
+            cells = [f"{each['mib']} ({each['seconds']:.2f})" for each in of_lengths]
             rows.append([name, *cells])
         print_table(["words in each text", *lengths], rows)
 

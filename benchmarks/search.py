@@ -26,34 +26,33 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import causes
 import numpy as np
 import pandas as pd
 from common import (
+    add_counts,
     arguments,
-    check_options,
-    give_back,
     in_own_process,
-    peak_mib,
+    milliseconds,
+    parse,
+    print_table,
     seconds,
-    with_part,
     write_figures,
 )
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import load_dataset, load_word_vectors
+from answer_ranking.evaluation.environment import peak_memory
 from answer_ranking.evaluation.figures import BLUE, ORANGE, new_figure, save_figure
 from answer_ranking.models.catalogue import CATALOGUE
 from answer_ranking.ranking import Ranker
 from answer_ranking.ranking.search.first_stages import quantised
-from answer_ranking.ranking.search.first_stages.geometry import lift
+from answer_ranking.ranking.search.first_stages.geometry import asked, lift
 from answer_ranking.ranking.search.first_stages.nearest_points import NearestPoints
 from answer_ranking.ranking.search.index import AnswerIndex
 
@@ -78,43 +77,36 @@ import resource, subprocess, sys
 subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 """
-NORMS = {"points": None, "spread": (0.3, 0.7)}
+NORMS = {"norms of the ranker": None, "norms 0.3 to 0.7": (0.3, 0.7)}
 """The norms between which those of the points are drawn; None for their own."""
 
 
 def main() -> None:
     """Measure all parts, print the main figures, write them and draw them."""
-    parser = with_part(arguments(__doc__, "search.json"))
+    parser = arguments(__doc__, "search.json")
     add_datasets(parser)
-    parser.add_argument("--points", type=int, default=1_000_000, help="answers (default: a million)")
-    parser.add_argument(
-        "--questions", type=int, default=400, help="questions; the first half is not timed (default: 400)"
+    add_counts(
+        parser,
+        points=(1_000_000, "answers"),
+        questions=(400, "questions; the first half is not timed"),
+        length=(20, "words of an answer"),
     )
-    parser.add_argument("--length", type=int, default=20, help="words of an answer (default: 20)")
     parser.add_argument("--draw", type=Path, help="where to draw recall against speed (default: nowhere)")
-    options = parser.parse_args()
-    if options.part:
-        part, folder = options.part
-        place = Path(folder)
-        give_back(measure_index(place) if part == "index" else measure_points(place, NORMS[part]))
-        return
-    check_options(options, "points", "questions", "length")
-    parts = {}
-    with tempfile.TemporaryDirectory() as folder:
-        make_texts(Path(folder), options.datasets, options.points, options.questions, options.length)
-        for part in ("index", *NORMS):
-            print(f"measuring: {part}", flush=True)
-            parts[part] = in_own_process(options, part, folder)
-    figures = {
-        "points": options.points,
-        "ranker": "hyperqa_squad",
-        "datasets": options.datasets,
-        **collected(**parts),
-    }
+    options = parse(parser)
+    figures = {"points": options.points, "ranker": "hyperqa_squad", "datasets": options.datasets}
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        make_texts(folder, options.datasets, options.points, options.questions, options.length)
+        print("measuring: the index", flush=True)
+        figures |= in_own_process(measure_index, folder)
+        figures["of_points"] = {}
+        for name, norms in NORMS.items():
+            print(f"measuring: {name}", flush=True)
+            figures["of_points"][name] = in_own_process(measure_points, folder, norms)
     for millions in (10, 100):
         more = extrapolated(figures, millions * 1_000_000)
         figures.setdefault("extrapolated", {})[f"{millions}M"] = more
-    print(summary(figures))
+    report(figures)
     write_figures(options.output, figures)
     if options.draw:
         save_figure(drawn(figures), options.draw)
@@ -127,31 +119,6 @@ def add_datasets(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--datasets", nargs="+", default=names, help=about)
 
 
-def collected(index: dict[str, Any], points: dict[str, Any], spread: dict[str, Any]) -> dict[str, Any]:
-    """Put the figures of the parts together, the main ones first."""
-    main = {}
-    for name in ("recall_at_10", "speed_against_flat"):
-        main[name] = points["chosen"][name]
-    for name in ("median_ms", "p95_ms"):
-        main[name] = index["searches"]["nearest"][name]
-    for name in ("build_seconds", "build_peak_bytes"):
-        main[name] = index[name]
-    of_points = {"norms of the ranker": points, "norms 0.3 to 0.7": spread}
-    parts = index.pop("parts")  # a number for each question, which the causes sum up
-    new = "search, 1M, new question to ten answers"
-    why = {
-        "search, 1M, points in memory": causes.of_points(points),
-        "search of 200,000": causes.of_first(points["first"]),
-        "index: texts a second": causes.of_encoding(index["encoding"]),
-        f"{new}, median": causes.of_question(parts, 0.5),
-        f"{new}, p95": causes.of_question(parts, 0.95),
-        "rank: texts a second": causes.of_long_list(index["long_list"]),
-        "one question from the shell among 1M": causes.of_shell(index["shell"]),
-    }
-    table = {name: {"cause": cause} for name, cause in why.items()}
-    return {**main, **index, "of_points": of_points, "table": table}
-
-
 def make_texts(
     folder: Path, datasets: list[str], n_answers: int, n_questions: int = 200, length: int = 20
 ) -> None:
@@ -159,11 +126,11 @@ def make_texts(
     rng = np.random.default_rng(0)
     splits = [load_dataset(name) for name in datasets]
     sentences: dict[str, None] = {}
-    asked: list[str] = []
+    real: list[str] = []
     for data in splits:
         for part in (data.train, data.dev):
             sentences |= dict.fromkeys(part["candidate"].unique())
-        asked += data.dev["question"].unique().tolist()
+        real += data.dev["question"].unique().tolist()
     half = max(length // 2, 1)
     words = [each for each in map(str.split, sentences) if len(each) >= half]
     texts: dict[str, None] = {}
@@ -174,8 +141,8 @@ def make_texts(
         if len(texts) - before < n_answers // 100:
             raise UserError(f"{' '.join(datasets)}: too few sentences for {n_answers:,} answers.")
     pd.DataFrame({"answer": list(texts)[:n_answers]}).to_parquet(folder / "answers.parquet")
-    drawn = rng.choice(len(asked), min(n_questions, len(asked)), replace=False)
-    (folder / "questions.json").write_text(json.dumps([asked[i] for i in drawn]))
+    drawn = rng.choice(len(real), min(n_questions, len(real)), replace=False)
+    (folder / "questions.json").write_text(json.dumps([real[i] for i in drawn]))
 
 
 def measure_index(folder: Path) -> dict[str, Any]:
@@ -185,56 +152,40 @@ def measure_index(folder: Path) -> dict[str, Any]:
     start = time.perf_counter()
     ranker = Ranker.from_preset("hyperqa_squad")
     index = AnswerIndex.build(ranker, folder / "answers.parquet", folder / "index")
-    build_seconds, build_peak = time.perf_counter() - start, peak_mib() * 2**20
+    build_seconds, build_peak = time.perf_counter() - start, peak_memory()
     texts = pd.read_parquet(folder / "answers.parquet")["answer"].head(20_000).tolist()
-    spent = Counter[str]()
-    with causes.watched(spent, ("words", ranker.open_vocabulary, "encode")):
-        encoding = seconds(partial(ranker.encode_document, texts))
+    encoding = seconds(partial(ranker.encode_document, texts))
     searches = {}
     for stage in ("nearest", "bm25", "both"):
         search = partial(index.search, k=K, first_stage=stage)
         for text in warm:
             search(text)
-        if stage == "nearest":
-            parts = causes.searched_in_parts(index, questions, K)
-            searches[stage] = milliseconds(parts["whole"])
-        else:
-            searches[stage] = timed(search, questions)
+        searches[stage] = timed(search, questions)
     for name, other in rerankers().items():
-        few = questions[:30]
-        alone = timed(partial(other.rank, answers=texts[:100]), few)
         search = partial(index.search, k=K, first_stage="nearest", rerank=other)
-        searches[f"nearest, then {name}"] = {**timed(search, few), "ranks_100_ms": alone["median_ms"]}
+        searches[f"nearest, then {name}"] = timed(search, questions[:30])
     return {
         "build_seconds": build_seconds,
-        "build_peak_bytes": int(build_peak),
+        "build_peak_bytes": build_peak * 2**20,
         "texts_encoded_per_second": len(texts) / encoding,
-        "encoding": {"texts": len(texts), "seconds": encoding, **spent},
         "long_list": ranked_list(folder),
         "shell": from_the_shell(folder / "index", questions[0]),
         "bytes_on_disk": bytes_of_kinds(folder / "index"),
         "searches": searches,
-        "parts": parts,
     }
 
 
 def ranked_list(folder: Path) -> dict[str, float]:
-    """Rank 30,000 answers to one question, with a ranker that has not seen them, and once more."""
+    """Rank 30,000 answers to one question, with a ranker that has not seen them."""
     ranker = Ranker.from_preset("hyperqa_squad")
     ranker.rank("Who was it?", ["Ann wasn't it."])  # starts spaCy, too, which a process does once
     texts = pd.read_parquet(folder / "answers.parquet")["answer"].tail(30_000).tolist()
-    rank = partial(ranker.rank, "Who was it?", texts)
-    spent = Counter[str]()
-    words, scores = ("words", ranker.open_vocabulary, "encode"), ("scores", ranker, "score_encoded")
-    with causes.watched(spent, words, scores):
-        taken = seconds(rank)
-    rate = len(texts) / taken
-    figures = {"texts": len(texts), "seconds": taken, "texts_per_second": rate, **spent}
-    return {**figures, "seconds_again": seconds(rank)}
+    taken = seconds(partial(ranker.rank, "Who was it?", texts))
+    return {"texts": len(texts), "texts_per_second": len(texts) / taken}
 
 
 def from_the_shell(index: Path, question: str) -> dict[str, Any]:
-    """Ask one question by the command, five times: the median, the most memory, and the parts of it."""
+    """Ask one question by the command, five times: the median, and the most memory."""
     program = Path(sys.executable).with_name("answer-ranking")
     command = [str(program), "search", str(index), question, "--first-stage", "nearest"]
     ask = partial(subprocess.run, command, stdout=subprocess.DEVNULL, check=True)
@@ -243,8 +194,7 @@ def from_the_shell(index: Path, question: str) -> dict[str, Any]:
     # A process between them: a child's peak begins with the memory of the one that starts it.
     watch = [sys.executable, "-c", _PEAK_OF, *command]
     peak = subprocess.run(watch, stdout=subprocess.PIPE, text=True, check=True).stdout
-    parts = causes.shell_parts(index, question)
-    return {"seconds": float(np.median(times)), "peak_bytes": int(peak) * 1024, "parts": parts}
+    return {"seconds": float(np.median(times)), "peak_bytes": int(peak) * 1024}
 
 
 def bytes_of_kinds(folder: Path) -> dict[str, int]:
@@ -274,12 +224,6 @@ def rerankers() -> dict[str, Ranker]:
 def timed(search: Callable[[str], Any], questions: list[str]) -> dict[str, float]:
     """Time one question after the other."""
     return milliseconds([seconds(partial(search, text)) for text in questions])
-
-
-def milliseconds(times: list[float]) -> dict[str, float]:
-    """Give the median and the 95th percentile of times in seconds."""
-    median, p95 = np.quantile(times, (0.5, 0.95))
-    return {"median_ms": 1e3 * float(median), "p95_ms": 1e3 * float(p95)}
 
 
 class Points:
@@ -315,9 +259,11 @@ def measure_points(folder: Path, norms: tuple[float, float] | None) -> dict[str,
     del blocks
 
     def measured(search: NearestPoints, truth: np.ndarray) -> dict[str, float]:
-        return found(
-            lambda asked: search.nearest(asked[None], K, ranker.score_points)[0][0], questions, truth
-        )
+        def rows_of(point: np.ndarray) -> np.ndarray:
+            ((rows, _),) = search.nearest(point[None], K, ranker.score_points)
+            return rows
+
+        return found(rows_of, questions, truth)
 
     truth = exact(points, questions)
     figures: dict[str, Any] = {
@@ -325,16 +271,12 @@ def measure_points(folder: Path, norms: tuple[float, float] | None) -> dict[str,
         "threads": faiss.omp_get_max_threads(),
     }
     first = Points(points.points(slice(0, FIRST)))
-    with_codes = partial(with_time_of_codes, n_questions=len(questions))
-    of_first = with_codes(in_use(folder, first), partial(measured, truth=exact(first, questions)))
+    of_first = measured(in_use(folder, first), exact(first, questions))
     figures["first"] = {"points": len(first), **of_first}
-    figures |= swept(folder, points, partial(measured, truth=truth), with_codes)
+    figures |= swept(folder, points, partial(measured, truth=truth))
     if norms is None:
-        sweep = list(stock(points, questions, truth))
-        as_good = [row for row in sweep if row["recall_at_10"] >= 0.997]
-        best = min(as_good or sweep, key=lambda row: row["median_ms"])
-        figures["stock"] = {"index": STOCK, "chosen": best, "sweep": sweep}
-    for row in (figures["chosen"], *figures.get("sweep", ())):
+        figures["stock"] = {"index": STOCK, "chosen": best_of_stock(points, questions, truth)}
+    for row in (figures["chosen"], *figures["sweep"]):
         row["speed_against_flat"] = figures["flat_ms"] / row["median_ms"]
     return figures
 
@@ -347,9 +289,8 @@ def flat_milliseconds(points: Points, questions: np.ndarray) -> float:
     for block in points.blocks():
         flat.add(lift(block))
     times = []
-    for question in questions:
-        lifted = np.append(2 * question, np.float32(-(1 + question @ question)))[None]
-        times.append(seconds(partial(flat.search, lifted, K)))
+    for vector in asked(questions, "hyperbolic"):
+        times.append(seconds(partial(flat.search, vector[None], K)))
     return milliseconds(times)["median_ms"]
 
 
@@ -362,27 +303,10 @@ def in_use(folder: Path, points: Points) -> NearestPoints:
     return NearestPoints(points, "hyperbolic", read, len(points))
 
 
-def with_time_of_codes(
-    search: NearestPoints, measured: Callable[[NearestPoints], dict[str, float]], n_questions: int
-) -> dict[str, float]:
-    """Measure a search, and the milliseconds that its quantised points take of each question."""
-    spent = Counter[str]()
-    with causes.watched(spent, ("codes", search._quantised, "choose")):
-        figures = measured(search)
-    return {**figures, "codes_ms": 1e3 * spent["codes"] / n_questions}
-
-
-def swept(
-    folder: Path,
-    points: Points,
-    measured: Callable[[NearestPoints], dict],
-    with_codes: Callable[..., dict[str, float]],
-) -> dict[str, Any]:
+def swept(folder: Path, points: Points, measured: Callable[[NearestPoints], dict]) -> dict[str, Any]:
     """Measure the search in quantised points under all settings; `chosen` are those in use."""
-    start = time.perf_counter()
     search = in_use(folder, points)
-    figures: dict[str, Any] = {"quantised_in_seconds": time.perf_counter() - start, "sweep": []}
-    figures["chosen"] = with_codes(search, measured)
+    figures: dict[str, Any] = {"chosen": measured(search), "sweep": []}
     own = quantised._CHOSEN, quantised._SCANNED, quantised._PROBED_SHARE
     quantised._SCANNED = 0
     for compared, share in SETTINGS:
@@ -392,8 +316,11 @@ def swept(
     return figures
 
 
-def stock(points: Points, questions: np.ndarray, truth: np.ndarray) -> Iterator[dict[str, float]]:
-    """Measure faiss' own index, in which the nearest points of one norm are those of least L2 distance."""
+def best_of_stock(points: Points, questions: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+    """Measure faiss' own index, in which the nearest points of one norm are those of least L2 distance.
+
+    Gives the fastest setting with a recall of 0.997, else the fastest.
+    """
     import faiss
 
     index = faiss.index_factory(points.dimension, STOCK)
@@ -401,12 +328,16 @@ def stock(points: Points, questions: np.ndarray, truth: np.ndarray) -> Iterator[
     index.train(points.points(sample))
     for block in points.blocks():
         index.add(block)
+    sweep = []
     for probes in STOCK_PROBES:
         params = faiss.IndexRefineSearchParameters(
             k_factor=50, base_index_params=faiss.SearchParametersIVF(nprobe=probes)
         )
         search = partial(index.search, k=K, params=params)
-        yield {"lists": probes, **found(lambda asked, ask=search: ask(asked[None])[1][0], questions, truth)}
+        measured = found(lambda point, search=search: search(point[None])[1][0], questions, truth)
+        sweep.append({"lists": probes, **measured})
+    as_good = [row for row in sweep if row["recall_at_10"] >= 0.997]
+    return min(as_good or sweep, key=lambda row: row["median_ms"])
 
 
 def found(
@@ -433,11 +364,11 @@ def with_norms(points: np.ndarray, norms: tuple[float, float] | None, seed: int)
 def exact(points: Points, questions: np.ndarray) -> np.ndarray:
     """Find the nearest points by the distance in float64, (questions, 10)."""
     best_rows, best = np.empty((len(questions), 0), np.int64), np.empty((len(questions), 0))
-    asked, start = questions.astype(float), 0
+    questions, start = questions.astype(float), 0
     for block in points.blocks():
         block = block.astype(float)
-        inner, outer = np.square(block).sum(axis=1), np.square(asked).sum(axis=1)[:, None]
-        apart = outer + inner - 2 * asked @ block.T
+        inner, outer = np.square(block).sum(axis=1), np.square(questions).sum(axis=1)[:, None]
+        apart = outer + inner - 2 * questions @ block.T
         near = np.concatenate([best, -apart / ((1 - inner) * (1 - outer))], axis=1)
         rows = np.broadcast_to(np.arange(start, start + len(block)), apart.shape)
         rows = np.concatenate([best_rows, rows], axis=1)
@@ -456,29 +387,24 @@ def extrapolated(figures: dict[str, Any], n: int) -> dict[str, Any]:
     }
 
 
-def summary(figures: dict[str, Any]) -> str:
-    """Set the main figures as text."""
-    lines = [
-        f"{figures['points']:,} answers: built in {figures['build_seconds']:.0f} s, at most "
-        f"{figures['build_peak_bytes'] / 2**30:.1f} GiB; {figures['texts_encoded_per_second']:,.0f} texts "
-        "encoded a second"
-    ]
-    for name, row in figures["searches"].items():
-        lines.append(f"{name:20} median {row['median_ms']:6.1f} ms, p95 {row['p95_ms']:6.1f} ms")
+def report(figures: dict[str, Any]) -> None:
+    """Print the main figures."""
+    rate, memory = figures["texts_encoded_per_second"], figures["build_peak_bytes"] / 2**30
+    print(f"built in {figures['build_seconds']:.0f} s, {memory:.1f} GiB; {rate:,.0f} texts encoded a second")
+    rows = [[name, *row.values()] for name, row in figures["searches"].items()]
+    print_table(["search", "median ms", "p95 ms", "p99 ms"], rows)
+    rows = []
     for name, part in figures["of_points"].items():
-        row, first = part["chosen"], part["first"]
-        lines.append(
-            f"{name}: recall@10 {row['recall_at_10']:.4f}, {row['speed_against_flat']:.1f} times as fast as "
-            f"FlatIP ({part['flat_ms']:.0f} ms); the first {first['points']:,}: {first['recall_at_10']:.4f}"
-        )
-    return "\n".join(lines)
+        used, first = part["chosen"], part["first"]
+        rows.append([name, used["recall_at_10"], used["speed_against_flat"], first["recall_at_10"]])
+    print_table(["points", "recall@10", "FlatIP / ours", "recall@10 of the first"], rows)
 
 
 def drawn(figures: dict[str, Any]) -> Any:
     """Draw recall against speed."""
     picture, (axes,) = new_figure(1, 6.4, 3.6)
     for (name, part), colour in zip(figures["of_points"].items(), (BLUE, ORANGE), strict=True):
-        rows = sorted(part.get("sweep", [part["chosen"]]), key=lambda row: row["speed_against_flat"])
+        rows = sorted(part["sweep"], key=lambda row: row["speed_against_flat"])
         speeds = [row["speed_against_flat"] for row in rows]
         recalls = [row["recall_at_10"] for row in rows]
         axes.plot(speeds, recalls, "o-", color=colour, label=name, markersize=4, linewidth=1.2)

@@ -5,8 +5,7 @@
 An index of --answers halves of sentences, as in `benchmarks/search.py`, is served by `answer-ranking serve`.
 
 1. Throughput: --clients clients, each with a connection of its own, search for --seconds: searches a second
-   and their percentiles, and the processor time of server and clients. Every answer is compared with that of
-   the index itself.
+   and their percentiles. Every answer is compared with that of the index itself.
 2. Faults: --malformed malformed requests, connections that are cut, slow clients, and 500 clients at once:
    statuses are counted; a status of 500 or a dead server is a crash.
 3. Mixed load for --minutes: searches, rankings, reasons and pages; the memory of the server at the end beside
@@ -32,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import arguments, check_options, write_figures
+from common import add_counts, arguments, milliseconds, parse, write_figures
 from search import add_datasets, make_texts
 from tqdm import tqdm
 
@@ -41,8 +40,6 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.ranking.search.index import AnswerIndex
 
 K = 10
-ROW = "service, 100,000 answers, 16 clients"
-"""The row of the table of goals; that of the 99th percentile has a longer name."""
 HEADERS = {"content-type": "application/json"}
 HEAD = b"POST /api/search HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
 _PATHS = ("/api/search", "/api/rank", "/api/explain", "/api/../x", "/%00", "/?k=0")
@@ -52,13 +49,15 @@ def main() -> None:
     """Measure all parts and write the figures."""
     parser = arguments(__doc__, "service.json")
     add_datasets(parser)
-    parser.add_argument("--answers", type=int, default=100_000, help="answers (default: 100,000)")
-    parser.add_argument("--clients", type=int, default=16, help="clients of the throughput (default: 16)")
-    parser.add_argument("--seconds", type=int, default=60, help="of the throughput (default: 60)")
-    parser.add_argument("--malformed", type=int, default=10_000, help="malformed requests (default: 10,000)")
+    add_counts(
+        parser,
+        answers=(100_000, "answers of the index"),
+        clients=(16, "clients of the throughput"),
+        seconds=(60, "seconds of the throughput"),
+        malformed=(10_000, "malformed requests"),
+    )
     parser.add_argument("--minutes", type=float, default=30, help="of the mixed load (default: 30)")
-    options = parser.parse_args()
-    check_options(options, "answers", "clients", "seconds", "malformed")
+    options = parse(parser)
     with tempfile.TemporaryDirectory() as folder:
         index, questions = make_index(Path(folder), options)
         expected = {text: index.search(text, K)["candidate_id"].tolist() for text in questions}
@@ -117,26 +116,10 @@ class Service:
         return answer.status, answer.read()
 
     @property
-    def processor_seconds(self) -> float:
-        """The seconds of processors that the service has taken."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    @property
     def memory(self) -> int:
         """The resident memory in bytes."""
         pages = Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]
         return int(pages) * os.sysconf("SC_PAGE_SIZE")
-
-
-def cause_of(clients: int, wall: float, n: int, served: float, asked: float) -> str:
-    """Say what bounds the searches a second, and with them how long clients wait for each other."""
-    cores = len(os.sched_getaffinity(0))
-    return (
-        f"a search takes the server {1e3 * served / n:.1f} ms of a processor and the clients, on the same "
-        f"{cores} cores, {1e3 * asked / n:.1f}: together they kept {(served + asked) / wall:.1f} busy; "
-        f"so {clients} clients, who ask without a pause, wait {1e3 * clients * wall / n:.0f} ms on average"
-    )
 
 
 def at_once(number: int, work: Any) -> None:
@@ -173,19 +156,11 @@ def throughput(
     times.clear()
     statuses.clear()
     end = time.monotonic() + options.seconds
-    served, asked = service.processor_seconds, time.process_time()
     at_once(options.clients, client)
-    served, asked = service.processor_seconds - served, time.process_time() - asked
-    row = {"cause": cause_of(options.clients, options.seconds, len(times), served, asked)}
     return {
-        "table": {f"{ROW}{of_latency}": row for of_latency in ("", ", p99")},
-        "server_seconds": served,
-        "clients_seconds": asked,
         "clients": options.clients,
         "searches_per_second": len(times) / options.seconds,
-        "median_ms": 1e3 * float(np.median(times)),
-        "p95_ms": 1e3 * float(np.quantile(times, 0.95)),
-        "p99_ms": 1e3 * float(np.quantile(times, 0.99)),
+        **milliseconds(times),
         "statuses": dict(statuses),
         "wrong_answers": wrong[0],
     }
@@ -206,8 +181,8 @@ def faults(service: Service, expected: dict[str, list[str]], number: int) -> dic
     status, content = service.ask(service.connect(), "POST", "/api/search", {"question": question})
     well = status == 200 and ids(content) == expected[question]
     return {
-        "malformed": {str(status): count for status, count in malformed.items()},
-        "crowd": {str(status): count for status, count in crowd.items()},
+        "malformed": dict(malformed),
+        "crowd": dict(crowd),
         "tracebacks": tracebacks,
         "crashes": malformed[500] + crowd[500] + (not well),
     }
@@ -340,10 +315,7 @@ def ended(service: Service, questions: list[str]) -> dict[str, Any]:
     start = time.monotonic()
     at_once(9, one)
     service.process.wait(30)
-    return {
-        "sigterm_seconds": time.monotonic() - start,
-        "sigterm_statuses": {str(k): n for k, n in statuses.items()},
-    }
+    return {"sigterm_seconds": time.monotonic() - start, "sigterm_statuses": dict(statuses)}
 
 
 if __name__ == "__main__":

@@ -5,10 +5,10 @@
 It measures nothing: every row comes from the record that a benchmark has written, and says on which processor
 and at which commit. "plain" is the plain way, "best plain" the fastest plain way that we know; a ratio is
 plain against ours, the median over the rounds, in which the ways took turns. A row whose record is missing
-says so, and one that misses its goal names the cause that was measured.
+says so, and one that misses its goal names the cause where one was measured.
 
 A benchmark gives its rows as `table` in its record: by the row's name the rounds of `ours`, `plain` and
-`best_plain`, unless they stand elsewhere in it, and perhaps `unit` and `cause`.
+`best_plain`, unless they stand elsewhere in it (`Row.places`), and perhaps the `cause`.
 """
 
 import json
@@ -204,11 +204,11 @@ def assembled(row: Row, results: Path) -> dict[str, Any]:
     figures = json.loads(path.read_text()) if path.exists() else {}
     given = figures.get("table", {}).get(row.name, {})
     rounds = {way: given.get(way) or at(figures, row.places.get(way)) for way in WAYS}
-    made: dict[str, Any] = {"name": row.name, "goal": row.goal, "unit": given.get("unit", row.unit)}
+    made: dict[str, Any] = {"name": row.name, "goal": row.goal, "unit": row.unit}
     for way, values in rounds.items():
         made[way] = statistics.median(values) if values else None
     # Where more is better, a ratio is turned round.
-    slow_first = made["unit"] != "1/s"
+    slow_first = row.unit != "1/s"
     made["ratio"] = ratio(rounds["plain"], rounds["ours"], slow_first)
     made["ratio_best"] = ratio(rounds["best_plain"], rounds["ours"], slow_first)
     made["ranges"] = {way: [min(values), max(values)] for way, values in rounds.items() if values}

@@ -16,7 +16,7 @@ def test_what_is_wrong_is_refused_by_name(run_script, name, tmp_path):
     (tmp_path / "file").write_text("")
     output = tmp_path / "file" / "deeper" / "figures.json"
     for words, said in (
-        (["--rounds", "0"], "--rounds must be at least 1. Received: 0"),
+        (["--rounds", "0"], "--rounds: must be at least 1. Received: 0"),
         (["--dataset", "sample", "--output", output], f"cannot write to {tmp_path / 'file'}"),
         (["--dataset", "absent", "--rounds", "1"], "unknown data set 'absent'"),
     ):
