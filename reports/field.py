@@ -83,9 +83,9 @@ def _printed_and_ours(
     """Find MAP of the systems that have both a printed value and a record."""
     found = {}
     for system in papers.systems:
-        printed = printed_map(system, data.tables, papers)
         record = papers.quoted_record(records, data.dataset, system.name)
-        if printed and record:
+        printed = printed_map(system, data.tables, papers) if record else ""
+        if record and printed:
             found[system.name] = float(printed), papers.comparable_metrics(record)[_METRIC]["mean"]
     return found
 
@@ -154,10 +154,10 @@ def field_points(records: Sequence[ResultRecord], papers: Papers) -> dict[str, l
     data = _DATA[0]
     points: dict[str, list[float | None]] = {}
     for system in papers.systems:
-        printed = printed_map(system, data.tables, papers)
         record = papers.quoted_record(records, data.dataset, system.name)
         if record is None:
             continue
+        printed = printed_map(system, data.tables, papers)
         ours = round(papers.comparable_metrics(record)[_METRIC]["mean"], 4)
         points[system.name] = [system.year, float(printed) if printed else None, ours, record.parameters]
     return points

@@ -74,7 +74,7 @@ def test_a_trained_ranker_is_saved_without_the_encoder(trained):
     assert sum(path.stat().st_size for path in folder.iterdir()) < 100_000
 
 
-@pytest.mark.parametrize("kind", ["hyperqa", "ca-list", "ap-cnn", "ctrn"])
+@pytest.mark.parametrize("kind", ["hyperqa", "ap-cnn", "ctrn"])
 def test_saved_heads_rank_new_texts_as_before(built, tmp_path, kind):
     ranker = built[0](kind)
     ranker.save(tmp_path / "model")

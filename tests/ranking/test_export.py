@@ -7,7 +7,7 @@ import pytest
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import Vocabulary
-from answer_ranking.models import cosinet, ctrn, hyperqa
+from answer_ranking.models import cosinet, hyperqa, qa_cnn
 from answer_ranking.ranking import Ranker, export
 from answer_ranking.ranking.export import export_onnx
 
@@ -24,7 +24,7 @@ def ranker():
 
 @pytest.mark.parametrize(
     ("build", "options"),
-    [(hyperqa, {"dimension": 6, "max_norm": 0.7}), (ctrn, {"filters": 4, "hidden": (3,)})],
+    [(hyperqa, {"dimension": 6, "max_norm": 0.7}), (qa_cnn, {"filters": 4})],
 )
 def test_scores_are_the_ranker_s(ranker, build, options, tmp_path):
     onnxruntime = pytest.importorskip("onnxruntime", reason="ONNX needs pip install -e '.[onnx]'")

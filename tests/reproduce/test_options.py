@@ -2,6 +2,7 @@
 
 import importlib
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -169,6 +170,7 @@ def test_every_record_is_one_of_the_list_whose_names_are_paths():
         assert given_option(record.command.split(), "--record") in names, record.command
 
 
+records_in = cache(load_records)
 LISTED = {name: command for name, command in read_list(LIST).items() if "studies/" not in command}
 
 
@@ -178,7 +180,7 @@ def test_a_listed_command_states_the_options_of_its_record(name):
     script, *arguments = LISTED[name].split()[1:]
     experiment = parse("", presets(Path(script).stem), arguments)
     folder = RESULTS / Path(name).parent
-    for record in load_records(folder) if folder.is_dir() else ():
+    for record in records_in(folder) if folder.is_dir() else ():
         if given_option(record.command.split(), "--record") != name:
             continue
         known = {key: value for key, value in record.configuration.items() if key in experiment.configuration}

@@ -12,7 +12,7 @@ import pytest
 
 from answer_ranking.data_prep import EncodedTexts, UserError
 from answer_ranking.evaluation import measure
-from answer_ranking.models import ap_cnn, cosinet, features_alone, hyperqa, qa_cnn
+from answer_ranking.models import cosinet, features_alone, hyperqa, qa_cnn
 from answer_ranking.training import (
     HardestNegative,
     HardestNegativeOptions,
@@ -42,16 +42,11 @@ def build(kind, vectors, split, dropout, seed, options):
     if kind == "pairwise":
         ranker = hyperqa(vectors, 5, max_norm=0.9, **both)
         return ranker, Pairwise(split, PairwiseOptions(**PAIRWISE | options), seed)
-    if kind.startswith("listwise"):
+    if kind == "listwise":
         ranker = sums_of_words(vectors, dropout, seed)
-        if kind == "listwise, across":
-            ranker = cosinet(
-                vectors, objective="listwise", across="rnn", hidden=4, filters=5, width=3, **both
-            )
         return ranker, Listwise(split, ListwiseOptions(**LISTWISE | options), seed, order_seed=1)
-    if kind.startswith("hardest"):
-        network = ap_cnn if kind == "hardest" else qa_cnn
-        ranker = network(vectors, 4, embedding_dropout=dropout, seed=seed)
+    if kind == "hardest":
+        ranker = qa_cnn(vectors, 4, embedding_dropout=dropout, seed=seed)
         return ranker, HardestNegative(split, HardestNegativeOptions(**HARDEST | options), seed)
     ranker = features_alone(2, hidden=(6,), dropout=dropout, seed=seed)
     return ranker, Pointwise(split, PointwiseOptions(**POINTWISE | options), seed)
@@ -96,7 +91,7 @@ def train(make_split, make_vectors):
         split = make_split(30, seed=2, n_features=2)
         ranker, way = build(kind, make_vectors(), split, dropout, seed, {"epochs": 5, **options})
         dev = make_split(12, seed=3, n_features=2)
-        if kind.startswith("listwise"):
+        if kind == "listwise":
             callbacks = [SlantedTriangularRate(0.05, cut_fraction=0.3, ratio=8), *callbacks]
         result = fit(ranker, way, dev=dev, state=state, key=key, callbacks=callbacks, verbose=False)
         history = [epoch | {"seconds": None} for epoch in result.history]
@@ -105,7 +100,7 @@ def train(make_split, make_vectors):
     return run
 
 
-@pytest.mark.parametrize("kind", ["pairwise", "pointwise", "listwise, across", "hardest"])
+@pytest.mark.parametrize("kind", ["pairwise", "pointwise", "listwise", "hardest"])
 def test_the_best_epoch_on_dev_is_chosen_and_its_weights_are_kept(make_split, make_vectors, kind):
     data, dev = make_split(30, seed=2, n_features=2), make_split(25, seed=3, n_features=2)
     # A question without a correct answer takes no part.
@@ -174,7 +169,7 @@ def assert_same(ours, theirs):
         (
             "pairwise",
             {"optimizer": "adam", "learning_rate": 0.02, "own_negatives": 3, "l2": 0.01},
-            [("before saving", 0), ("begin", 2)],
+            [("begin", 2)],
         ),
         # With dropout, whose random numbers are part of the state.
         (
@@ -202,23 +197,20 @@ def test_a_training_goes_on_where_it_was_interrupted(train, tmp_path, kind, opti
         assert len(unbroken[0]) == unbroken[1] + 1 + options["patience"] < options["epochs"]
 
 
-@pytest.mark.parametrize("kind", ["pairwise", "pointwise"])
-def test_a_step_that_diverges_is_named_and_the_epochs_before_are_kept(train, tmp_path, kind):
+def test_a_step_that_diverges_is_named_and_the_epochs_before_are_kept(train, tmp_path):
     options = {"optimizer": "sgd", "learning_rate": 0.05, "epochs": 4}
-    unbroken = train(kind, **options)
+    unbroken = train("pairwise", **options)
     path = tmp_path / "state.npz"
     rates = keras.callbacks.LearningRateScheduler(lambda epoch: 0.05 if epoch < 2 else 1e38)
     with pytest.raises(TrainingDivergedError) as raised:
-        train(kind, path, rates, **options)
-    step = int(re.search(r"at step (\d+): .* is (nan|inf)", str(raised.value))[1])
-    if kind == "pairwise":
-        # 30 questions in batches of 7 are 5 steps an epoch: the first of epoch 2 ruins the weights.
-        assert step == 11
+        train("pairwise", path, rates, **options)
+    # 30 questions in batches of 7 are 5 steps an epoch: the first of epoch 2 ruins the weights.
+    assert re.search(r"at step 11: .* is (nan|inf)", str(raised.value))
     assert isinstance(raised.value, UserError)
     with np.load(path) as stored:
         assert len(json.loads(bytes(stored["facts"]))["history"]) == 2
         assert all(np.isfinite(stored[name]).all() for name in stored)
-    assert_same(train(kind, path, **options), unbroken)
+    assert_same(train("pairwise", path, **options), unbroken)
 
 
 def test_weights_ruined_by_the_last_update_of_an_epoch_are_noticed(train, tmp_path):

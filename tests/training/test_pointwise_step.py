@@ -6,7 +6,7 @@ import pytest
 
 from answer_ranking.layers import MaskedMean
 from answer_ranking.models import features_alone
-from answer_ranking.training import Pointwise, PointwiseOptions, RiemannianOptimizer, fit
+from answer_ranking.training import Pointwise, PointwiseOptions, fit
 from answer_ranking.training.batch_stream import BatchStream
 
 RATE = 0.3
@@ -134,21 +134,3 @@ def test_training_pairs_without_the_features_that_the_ranker_wants_are_refused(m
     train, dev = make_split(), make_split(n_features=4)
     with pytest.raises(ValueError, match=r"input `features`. Received: a split without features"):
         fit(features_alone(4), Pointwise(train, PointwiseOptions()), dev=dev)
-
-
-@pytest.mark.parametrize("reading", ["parameters", "released_code"])
-def test_compile_and_fit_take_the_step_of_our_trainer(make_split, reading):
-    split = make_split(n_features=3)
-    way = Pointwise(split, PointwiseOptions(batch_size=1000, l2=0.0))
-    ours, plain = (features_alone(3, hidden=(4,), dropout=0.0, seed=1) for _ in range(2))
-    trainer = way.trainer(ours)
-    trainer.eq9 = reading
-    trainer.compile(optimizer=keras.optimizers.Adagrad(0.1), jit_compile=False)
-    trainer.fit(BatchStream(way, trainer).dataset(), epochs=3, shuffle=False, verbose=0)
-    optimizer = RiemannianOptimizer(keras.optimizers.Adagrad(0.1), reading)
-    plain.compile(optimizer=optimizer, loss=keras.losses.BinaryCrossentropy(from_logits=True))
-    inputs = [split.questions.padded(split.question_of_row), split.candidates.padded(), split.features]
-    labels = split.labels.astype("float32")
-    plain.fit(inputs, labels, batch_size=1000, epochs=3, shuffle=False, verbose=0)
-    for a, b in zip(ours.trainable_variables, plain.trainable_variables, strict=True):
-        np.testing.assert_allclose(a.numpy(), b.numpy(), atol=1e-6)

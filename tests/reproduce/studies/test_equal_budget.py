@@ -199,26 +199,21 @@ def test_what_the_user_can_mend(search):
         search(trials=1)  # whose learning rate is four times 0.1
 
 
-@pytest.mark.parametrize(("name", "number"), [("cosineqa", 2), ("cosinet-list", 1)])
-def test_the_best_is_trained_with_fresh_seeds_and_recorded(name, number, tmp_path):
-    """The real thing, small, on the bundled sample: so many trials, and so many seeds for test."""
-    words = ["--model", name, "--dataset", "sample", "--trials", f"{number}", "--seeds", f"{number}"]
-    words += [] if name == "cosinet-list" else ["--epochs", "2"]  # for lists, the search draws them
-    words += ["--record", f"fair/sample/{name}"]
-    experiment = parse(
-        "A test.", presets(), [*words, "--results", f"{tmp_path}", "--output", f"{tmp_path}/o"]
-    )
-    equal_budget(experiment)
-    record = read_record(tmp_path / "fair" / "sample" / f"{name}.json")
-    path = tmp_path / "fair" / "sample" / f"{name}.trials.jsonl"
+def test_the_best_is_trained_with_fresh_seeds_and_recorded(tmp_path):
+    """The real thing, small, on the bundled sample: two trials, and two seeds for test."""
+    words = "--model cosineqa --dataset sample --trials 2 --seeds 2 --epochs 2 --record fair/sample/cosineqa"
+    places = ["--results", f"{tmp_path}", "--output", f"{tmp_path}/o"]
+    equal_budget(parse("A test.", presets(), [*words.split(), *places]))
+    record = read_record(tmp_path / "fair" / "sample" / "cosineqa.json")
+    path = tmp_path / "fair" / "sample" / "cosineqa.trials.jsonl"
     trials = [json.loads(line) for line in path.read_text().splitlines()]
     chosen = max(trials, key=lambda trial: max(trial["dev_map"]))
-    assert record.seeds == [100, 101][:number] and record.split == "test" and not record.main
+    assert record.seeds == [100, 101] and record.split == "test" and not record.main
     assert record.search == {
-        **{"chosen": chosen["trial"], "trials": number, "stopped": 0, "diverged": 0, "search_seed": 0},
+        **{"chosen": chosen["trial"], "trials": 2, "stopped": 0, "diverged": 0, "search_seed": 0},
         "seconds": pytest.approx(sum(each["seconds"] for each in trials), abs=0.11),
     }
     assert record.configuration.items() >= {**chosen["options"], "patience": 5}.items()
     assert record.parameters == chosen["parameters"] and record.questions_per_second > 0
     assert record.training_seconds == chosen["seconds"] > 0
-    assert np.shape(record.per_question["map"]) == (number, 20)
+    assert np.shape(record.per_question["map"]) == (2, 20)

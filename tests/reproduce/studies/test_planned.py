@@ -86,7 +86,9 @@ def test_test_is_scored_after_every_choice_and_nothing_twice(small, monkeypatch)
 
     def train(experiment, data, seed):
         seeds.append(seed.number)
-        return real(experiment, data, seed)
+        model, fitted = real(experiment.changed(epochs=0), data, seed)
+        history = [{"loss": 1.0, "dev_map": 0.5, "dev_mrr": 0.5, "seconds": 1.0}]
+        return model, replace(fitted, history=history, best_epoch=0)
 
     monkeypatch.setattr(random_search, "train", train)
     monkeypatch.setattr(run, "train", train)

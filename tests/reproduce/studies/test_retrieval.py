@@ -88,11 +88,11 @@ def test_a_depth_is_judged_on_dev():
 
 def test_the_record_holds_what_the_run_files_say(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    options = config(tmp_path)
+    options = config(tmp_path, systems=("HyperQA",))
     main(options)
     record = json.loads((tmp_path / "retrieval" / "sample.json").read_text())
     rows = {row["system"]: row for row in record["conditions"]}
-    assert list(rows)[:3] == ["BM25", "HyperQA", "BM25 and HyperQA"] and len(rows) == 4
+    assert list(rows) == ["BM25", "HyperQA", "BM25 and HyperQA"]
     run = read_run(next(tmp_path.glob("outputs/retrieval/sample/*/seed-0/test-nearest-*.run")))
     task = task_of(options)
     reciprocal = []
