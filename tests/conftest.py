@@ -2,6 +2,7 @@
 
 import gc
 import importlib.util
+import io
 import json
 import os
 import random
@@ -9,6 +10,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import numpy as np
@@ -79,37 +81,52 @@ def under_backend():
     return run
 
 
-ELSEWHERE = ("QA_DATA_HOME", "QA_EMBEDDINGS_HOME")
+# Commands do without data from elsewhere, and set the level of TensorFlow's log themselves.
+ELSEWHERE = ("QA_DATA_HOME", "QA_EMBEDDINGS_HOME", "TF_CPP_MIN_LOG_LEVEL")
 
 
 @pytest.fixture(scope="session")
 def environment(tmp_path_factory):
     """The environment of every command: a cache of the tests' own, and no data but what comes along."""
     kept = {name: value for name, value in os.environ.items() if name not in ELSEWHERE}
-    return {**kept, "XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache")), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    return {**kept, "XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache"))}
 
 
-@pytest.fixture
-def until_exit(environment, capsys, monkeypatch):
+@contextmanager
+def _as_in(environment):
+    """Give this process the environment of commands for a while."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ELSEWHERE:
+            patch.delenv(name, raising=False)
+        patch.setenv("XDG_CACHE_HOME", environment["XDG_CACHE_HOME"])
+        yield patch
+
+
+@pytest.fixture(scope="session")
+def environment_is_here(environment):
+    """Give this process, too, the environment of commands."""
+    with _as_in(environment):
+        yield
+
+
+@pytest.fixture(scope="session")
+def until_exit(environment):
     """Call a main function here, so that TensorFlow need not start once more. Gives the exit code and what
     was printed.
     """
-    for name in ELSEWHERE:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", environment["XDG_CACHE_HOME"])
 
     def run(main, *argv):
-        monkeypatch.setattr("sys.argv", [str(each) for each in argv])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as end:
-            main()
-        out, err = capsys.readouterr()
-        return end.value.code, out, err
+        out, err = io.StringIO(), io.StringIO()
+        with _as_in(environment) as patch, redirect_stdout(out), redirect_stderr(err):
+            patch.setattr("sys.argv", [str(each) for each in argv])
+            with pytest.raises(SystemExit) as end:
+                main()
+        return end.value.code, out.getvalue(), err.getvalue()
 
     return run
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def run_script(until_exit):
     """Run a script here, with the command line that it would have from a shell."""
     return lambda path, *words: until_exit(

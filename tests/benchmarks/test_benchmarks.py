@@ -6,6 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import recurrent_epoch
+
+from answer_ranking.base.command import run_command
 
 ROOT = Path(__file__).parents[2]
 BENCHMARKS = ["attentive_pooling", "cosinet", "encoder", "hyperqa_epoch", "recurrent_epoch"]
@@ -24,18 +27,22 @@ def test_what_is_wrong_is_refused_by_name(run_script, name, tmp_path):
         assert (code, out) == (2, "") and said in err
 
 
-@pytest.mark.slow
-def test_figures_say_on_what_they_were_measured(run_script, tmp_path):
+def test_figures_say_on_what_they_were_measured(until_exit, tmp_path, monkeypatch):
     words = "--dataset sample --dimensions 4 --batch-size 8 --batches 1 --rounds 2 --lengths"
     output, chart = tmp_path / "figures" / "record.json", tmp_path / "chart.png"
-    code, _, err = run_script(
-        ROOT / "benchmarks" / "recurrent_epoch.py", *words.split(), "--output", output, "--draw", chart
+    times = {"LSTM": [4.0, 6.0], "AP-BiLSTM": [3.0, 8.0], "QRNN": [0.5, 1.0], "CTRN": [1.0, 2.0]}
+    kinds = {kind: {**times, "products": [0.5, 0.5]} for kind in recurrent_epoch.KINDS}
+    measured = {"seconds": kinds, "pairs": 8, "real_words": dict.fromkeys(kinds, 0.5)}
+    monkeypatch.setattr(recurrent_epoch, "measure", lambda *_: measured)
+    code, _, err = until_exit(
+        lambda: run_command(recurrent_epoch.main),
+        *(ROOT / "benchmarks" / "recurrent_epoch.py", *words.split(), "--output", output, "--draw", chart),
     )
     assert not code, err
     figures = json.loads(output.read_text())
     assert chart.read_bytes().startswith(b"\x89PNG")
     for of_kind in figures["ratios"]["4"].values():
-        assert all(len(ratios) == 2 and min(ratios) > 0 for ratios in of_kind.values())
+        assert of_kind == {"LSTM / CTRN": [4, 3], "AP-BiLSTM / CTRN": [3, 4], "CTRN / QRNN": [2, 2]}
     measured = figures["measured"]
     assert measured["command"].startswith("python benchmarks/recurrent_epoch.py --dataset sample")
     assert str(tmp_path) not in measured["command"]

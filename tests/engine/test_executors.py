@@ -5,59 +5,18 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from ray_clusters import as_soon_as, ray_cluster
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.engine import data_transfer, executors
 from answer_ranking.evaluation.records import environment
 from answer_ranking.reproduce.experiments import experiment_list
 
-# A script that trains nothing, but leaves what a training leaves.
-SCRIPT = """
-import json, os, signal, sys, time
-from pathlib import Path
-
-from answer_ranking.evaluation.records import package_versions
-from answer_ranking.reproduce.experiments.options import training_words
-
-words = sys.argv[1:]
-value = lambda option: words[words.index(option) + 1]
-with open(Path(__file__).parent / "starts", "a") as file:
-    print(*words, file=file)
-if "--fail" in words:
-    sys.exit("the reason")
-if "--break" in words:
-    state = Path("outputs/tiny/key/seed-0/state.npz")
-    epochs = len(state.read_text()) if state.exists() else 0
-    state.parent.mkdir(parents=True, exist_ok=True)
-    state.write_text("e" * (epochs + 1))
-    sys.exit(f"the reason, after {epochs + 1} epochs")
-if "--wait" in words:
-    def end(*_):
-        (Path(__file__).parent / f"ended-{os.getpid()}").touch()
-        sys.exit(143)
-    signal.signal(signal.SIGTERM, end)
-    (Path(__file__).parent / f"begun-{os.getpid()}").touch()
-if "--train-only" in words:
-    time.sleep(float(value("--wait")) if "--wait" in words else 0)
-    seed = value("--first-seed")
-    folder = Path("outputs/tiny/key") / f"seed-{seed}"
-    folder.mkdir(parents=True)
-    (folder / "state.npz").write_text(seed)
-    made_by = {"words": training_words(" ".join(["python", "reproduce/tiny.py", *words])), "seed": int(seed)}
-    (folder / "trained.json").write_text(json.dumps({**made_by, "versions": package_versions()}))
-else:
-    path = Path(value("--results"), value("--record") + ".json")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    seeds = sorted(each.read_text() for each in Path("outputs").glob("tiny/key/seed-*/state.npz"))
-    path.write_text(json.dumps({"command": " ".join(["python", *words]), "seeds": seeds}))
-"""
 LIST = """python reproduce/tiny.py --seeds 3 --record tiny/a
 python reproduce/tiny.py --fail --seeds 2 --record tiny/bad
 """
@@ -87,8 +46,11 @@ path.with_name("a.json").write_text(json.dumps({"command": " ".join(["python", *
 
 @pytest.fixture
 def root(tmp_path, monkeypatch):
-    (tmp_path / "reproduce").mkdir()
-    (tmp_path / "reproduce" / "tiny.py").write_text(SCRIPT)
+    folder = tmp_path / "reproduce"
+    folder.mkdir()
+    shutil.copy(Path(__file__).parents[1] / "tiny_experiment.py", folder / "tiny.py")
+    (folder / "record").write_text("{}")
+    (folder / "values").write_text("0.5 0.6 0.7")
     (tmp_path / "list").write_text(LIST)
     for module in (experiment_list, executors):
         monkeypatch.setattr(module, "ROOT", tmp_path)
@@ -98,6 +60,11 @@ def root(tmp_path, monkeypatch):
 def reproduce(root, **options):
     places = {"experiments": root / "list", "results": root / "results", **options}
     return experiment_list.reproduce(**places)
+
+
+def values(root, results="results"):
+    record = json.loads((root / results / "tiny" / "a-raw.json").read_text())
+    return record["metrics"]["map"]["per_seed"]
 
 
 def starts(root):
@@ -111,14 +78,14 @@ def test_seeds_side_by_side_and_one_that_fails(root, capfd):
     assert reproduce(root, jobs=2) == 1
     said = capfd.readouterr().err
     assert said.count("the reason") == 2 and said.splitlines()[-1] == f"failed: {LIST.splitlines()[1]}"
-    assert json.loads((root / "results" / "tiny" / "a.json").read_text())["seeds"] == ["0", "1", "2"]
+    assert values(root) == [0.5, 0.6, 0.7]
     # Three seeds, their record, and two seeds that failed once each and have none.
-    assert len(starts(root)) == 6 and not (root / "results" / "tiny" / "bad.json").exists()
+    assert len(starts(root)) == 6 and not list((root / "results").rglob("bad*"))
 
 
 def test_the_same_command_goes_on_from_the_seeds_that_are_there(root):
     reproduce(root, only="tiny/a", jobs=1)
-    (root / "results" / "tiny" / "a.json").unlink()
+    (root / "results" / "tiny" / "a-raw.json").unlink()
     for path in (root / "outputs" / "tiny" / "key" / "seed-1").iterdir():
         path.unlink()
     (root / "outputs" / "tiny" / "key" / "seed-1").rmdir()
@@ -233,15 +200,8 @@ def test_a_node_at_another_commit_runs_nothing(root):
 @pytest.fixture(scope="module")
 def cluster():
     """A Ray cluster whose head runs no task: each test adds the nodes that it loses."""
-    utils = pytest.importorskip("ray.cluster_utils", reason="needs Ray: pip install -e '.[cluster]'")
-    with pytest.MonkeyPatch.context() as patch:
-        # The paths of Ray's sockets have to be short.
-        patch.setenv("RAY_TMPDIR", tempfile.gettempdir())
-        # A lost node is found dead after five checks.
-        quick = {"health_check_period_ms": 300}
-        made = utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "_system_config": quick})
+    with ray_cluster(0) as made:
         yield made
-        made.shutdown()
 
 
 @pytest.fixture
@@ -257,50 +217,24 @@ def nodes(cluster, tmp_path, monkeypatch):
             cluster.remove_node(node)
 
 
-def lose_when(condition, lose):
-    """Lose a node as soon as the condition holds; give the thread that waits for it."""
-
-    def wait():
-        end = time.monotonic() + 300
-        while time.monotonic() < end and not condition():
-            time.sleep(0.05)
-        lose()
-
-    thread = threading.Thread(target=wait)
-    thread.start()
-    return thread
-
-
 @pytest.mark.slow
-def test_a_node_is_lost_and_nothing_with_it(cluster, nodes, tmp_path, monkeypatch):
-    """Seeds on two nodes: values are those of this machine alone, to the digit."""
-    command = "python reproduce/hyperqa_wikiqa.py --dataset sample --epochs 2 --seeds 2 --record hyperqa\n"
-    (tmp_path / "list").write_text(command)
-    monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", "1")
+def test_a_node_is_lost_and_nothing_with_it(cluster, nodes, root):
+    """Seeds on two nodes: their values are those of a run without a loss."""
+    folder = root / "reproduce"
+    (root / "list").write_text(f"python {folder / 'tiny.py'} --wait 300 --seeds 2 --record tiny/a\n")
 
-    for name in ("there", "here"):
-        (tmp_path / name).mkdir()
-    monkeypatch.setattr(experiment_list, "ROOT", tmp_path / "there")
+    def lose():
+        cluster.remove_node(nodes[1], allow_graceful=False)
+        (folder / "goes-on").touch()
 
-    def record_of(name):
-        return json.loads((tmp_path / name / "results" / "hyperqa.json").read_text())
-
-    def both_train():
-        logs = (tmp_path / "answer-ranking" / "tasks").glob("*/log")
-        return sum("questions" in log.read_text(errors="replace") for log in logs) == 2
-
-    killer = lose_when(both_train, lambda: cluster.remove_node(nodes[1], allow_graceful=False))
-    try:
-        assert reproduce(tmp_path, results=tmp_path / "there" / "results", ray=cluster.address) == 0
-    finally:
-        killer.join()
+    with as_soon_as(lambda: len(list(folder.glob("begun-*"))) == 2, lose):
+        assert reproduce(root, ray=cluster.address) == 0
     assert nodes[1] not in cluster.worker_nodes
-    script = Path(__file__).parents[2] / "reproduce" / "hyperqa_wikiqa.py"
-    words = [sys.executable, script, *command.split()[2:], "--results", "results"]
-    subprocess.run(words, cwd=tmp_path / "here", check=True)
-    there, here = record_of("there"), record_of("here")
-    for key in ("metrics", "metrics_dev", "per_question", "seeds", "configuration", "data", "processors"):
-        assert there[key] == here[key], key
+    # One of both seeds began once more, and then both were measured.
+    assert ["--train-only" in words for words in starts(root)] == [True, True, True, False]
+    shutil.rmtree(root / "outputs")
+    assert reproduce(root, results=root / "unbroken", jobs=2) == 0
+    assert values(root) == values(root, "unbroken") == [0.5, 0.6]
 
 
 @pytest.mark.slow
@@ -322,11 +256,8 @@ def test_a_search_goes_on_on_another_node_from_its_last_trial(cluster, nodes, tm
         # Both nodes are this machine: the second one is not to see what the first one had.
         shutil.rmtree(tmp_path / "answer-ranking" / "tasks", ignore_errors=True)
 
-    killer = lose_when(lambda: len(here.read_text().splitlines()) >= 5, lose_the_node_of_the_search)
-    try:
+    with as_soon_as(lambda: len(here.read_text().splitlines()) >= 5, lose_the_node_of_the_search):
         assert reproduce(tmp_path, ray=cluster.address) == 0
-    finally:
-        killer.join()
     (first, _), (second, _) = (map(int, line.split()) for line in starts.read_text().splitlines())
     assert first == 2 and 5 <= second < 16
     trials = [json.loads(line)["trial"] for line in here.read_text().splitlines()]

@@ -1,4 +1,4 @@
-import os
+import json
 import re
 import subprocess
 import sys
@@ -12,14 +12,8 @@ from answer_ranking.data_prep import load_dataset
 
 
 @pytest.fixture(scope="session", autouse=True)
-def environment(tmp_path_factory):
-    """A cache of the tests' own, and no data but what comes along."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("QA_DATA_HOME", "QA_EMBEDDINGS_HOME"):
-            patch.delenv(name, raising=False)
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        patch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)
-        yield dict(os.environ)
+def environment_of_commands(environment_is_here):
+    """Tests call here, too, what commands call."""
 
 
 @pytest.fixture
@@ -34,39 +28,28 @@ def command(until_exit):
 
 
 @pytest.fixture(scope="session")
-def shell(environment, tmp_path_factory):
-    """Run `answer-ranking` as from a shell, in a folder that is not the repository's."""
-    elsewhere = tmp_path_factory.mktemp("elsewhere")
-    program = [sys.executable, "-c", "from answer_ranking.cli.main import main; main()"]
+def own_process(environment, tmp_path_factory):
+    """Run commands one after the other in a process of their own, in a folder that is not the repository's.
 
-    def run(*arguments):
-        return subprocess.run(
-            [*program, *map(str, arguments)],
-            capture_output=True,
-            text=True,
-            env=environment,
-            cwd=elsewhere,
-            check=False,
-        )
-
-    return run
-
-
-@pytest.fixture(scope="session")
-def heavy_imports(environment):
-    """Run `answer-ranking` in a process of its own: what it imports that is heavy, and its standard error."""
+    Gives what was printed, and what was imported that is heavy.
+    """
     code = (
-        "import sys\n"
+        "import json, sys\n"
         "from answer_ranking.cli.main import main\n"
-        "try: main()\n"
-        "except SystemExit as end: assert not end.code\n"
+        "for words in json.loads(sys.argv[1]):\n"
+        "    sys.argv = ['answer-ranking', *words]\n"
+        "    try: main()\n"
+        "    except SystemExit as end: assert not end.code\n"
         "print(sorted({'tensorflow', 'keras', 'matplotlib', 'gensim'} & set(sys.modules)))"
     )
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
 
-    def run(*arguments):
-        words = [sys.executable, "-c", code, *map(str, arguments)]
-        done = subprocess.run(words, capture_output=True, text=True, env=environment, check=True)
-        return done.stdout.splitlines()[-1], done.stderr
+    def run(*commands):
+        words = [sys.executable, "-c", code, json.dumps([list(map(str, each)) for each in commands])]
+        options = {"env": environment, "cwd": elsewhere, "check": True}
+        done = subprocess.run(words, capture_output=True, text=True, **options)
+        out, _, heavy = done.stdout.removesuffix("\n").rpartition("\n")
+        return SimpleNamespace(out=out, err=done.stderr, heavy=heavy)
 
     return run
 
@@ -83,13 +66,14 @@ def spreadsheet(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def trained(shell, spreadsheet, made_once):
-    """One training from a shell: what it printed, and its folder. Tests leave it as it is."""
+def trained(until_exit, spreadsheet, made_once):
+    """One training by the command: what it printed, and its folder. Tests leave it as it is."""
 
     def make(folder):
-        done = shell("train", spreadsheet, "--epochs", 4, "--seeds", 2, "--output", folder / "output")
-        assert done.returncode == 0, done.stderr[-3000:]
-        (folder / "printed").write_text(done.stdout)
+        words = ("--epochs", 4, "--seeds", 2, "--output", folder / "output")
+        code, out, err = until_exit(main, "answer-ranking", "train", spreadsheet, *words)
+        assert code == 0, err[-3000:]
+        (folder / "printed").write_text(out)
 
     place = made_once("trained", make)
     (folder,) = place.glob("output/*/*/")

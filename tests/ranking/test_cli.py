@@ -61,14 +61,17 @@ def test_what_the_user_can_correct_is_one_line_and_ends_with_2(
     assert message in ran.err
 
 
-def test_rank_from_a_shell_prints_nothing_else(shell, model, tmp_path):
+def test_rank_in_its_own_process_prints_nothing_else_and_needs_no_tensorflow(own_process, model, tmp_path):
     path = tmp_path / "candidates.txt"
+    question, answers = "Zyxwv qwertz the", [*ANSWERS, "A xylophonist of Liechtenstein.", HOSTILE]
     # A byte order mark, blank lines, Windows line ends, other separators, no line end at the end.
-    path.write_bytes(b"\xef\xbb\xbf" + "\r\n\r\n  ".join([*ANSWERS, HOSTILE]).encode())
-    done = shell("rank", model, QUESTION, path)
-    assert done.returncode == 0 and done.stderr == ""
-    ranked = Ranker.load(model).rank(QUESTION, [*ANSWERS, HOSTILE])
-    lines = done.stdout.removesuffix("\n").split("\n")
+    path.write_bytes(b"\xef\xbb\xbf" + "\r\n\r\n  ".join(answers).encode())
+    done = own_process(["rank", model, question, path])
+    assert done.heavy == "[]"
+    assert done.err.startswith("2 of 3 words of the question are unknown: zyxwv, qwertz\n")
+    assert done.err.count("\n") == 1
+    ranked = Ranker.load(model).rank(question, answers)
+    lines = done.out.split("\n")
     for line, row in zip(lines, ranked.itertuples(), strict=True):
         rank, score, text = line.split(maxsplit=2)
         # What could command the terminal, or turn its line around, is shown as an escape.

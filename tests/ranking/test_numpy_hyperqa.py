@@ -176,14 +176,6 @@ def test_trained_word_vectors_have_no_other_words(source):
     assert Ranker(model, VOCABULARY, vectors=[str(path)]).unknown_words("Florence") == ["florence"]
 
 
-def test_tensorflow_is_not_imported(model, tmp_path, heavy_imports):
-    candidates = tmp_path / "candidates.txt"
-    candidates.write_text("It rained.\nA xylophonist of Liechtenstein.\n")
-    imported, said = heavy_imports("rank", model, "Zyxwv qwertz the", candidates)
-    assert imported == "[]"
-    assert said.startswith("2 of 3 words of the question are unknown: zyxwv, qwertz\n"), said
-
-
 @pytest.mark.parametrize("build", [lambda v: hyperqa(v, 6), lambda v: qa_cnn(v, 6)])
 def test_threads_get_what_one_gets(build, source):
     path, matrix = source

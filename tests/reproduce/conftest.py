@@ -1,6 +1,5 @@
 import gc
 import json
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,8 +29,6 @@ class Run:
     """What a script left behind."""
 
     output: Path
-    stdout: str = ""
-    stderr: str = ""
 
     @property
     def folder(self):
@@ -46,20 +43,6 @@ class Run:
     @property
     def record(self):
         return json.loads(self.record_path.read_text())
-
-
-@pytest.fixture(scope="session")
-def shell(environment, tmp_path_factory):
-    """Run a script of reproduce/ as from a shell, in a folder that is not the repository's."""
-    elsewhere = tmp_path_factory.mktemp("elsewhere")
-
-    def run(script, *arguments, **options):
-        command = [sys.executable, ROOT / "reproduce" / script, *map(str, arguments)]
-        return subprocess.run(
-            command, capture_output=True, text=True, env=environment, cwd=elsewhere, check=False, **options
-        )
-
-    return run
 
 
 @pytest.fixture
@@ -86,14 +69,12 @@ def sample_command():
 
 
 @pytest.fixture(scope="session")
-def sample_run(shell, sample_command, made_once):
-    """The shared training, from a shell and unbroken."""
+def sample_run(run_script, sample_command, made_once):
+    """The shared training, unbroken."""
     script, options = sample_command
 
     def make(folder):
-        done = shell(script, *options, "--output", folder / "output")
-        assert done.returncode == 0, done.stderr[-3000:]
-        (folder / "printed").write_text(json.dumps([done.stdout, done.stderr]))
+        code, _, err = run_script(ROOT / "reproduce" / script, *options, "--output", folder / "output")
+        assert code == 0, err[-3000:]
 
-    folder = made_once("sample_run", make)
-    return Run(folder / "output", *json.loads((folder / "printed").read_text()))
+    return Run(made_once("sample_run", make) / "output")

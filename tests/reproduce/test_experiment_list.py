@@ -5,7 +5,9 @@ the real ones do.
 """
 
 import json
+import shutil
 from dataclasses import asdict
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -16,30 +18,6 @@ from answer_ranking.evaluation import load_records
 from answer_ranking.reproduce.experiments import experiment_list
 
 COMMAND = "python reproduce/tiny.py --record hyperqa/wikiqa/{}"
-SCRIPT = """
-import json, sys
-from pathlib import Path
-
-words = sys.argv[1:]
-if "--fail" in words:
-    sys.exit(3)
-name, results = (words[words.index(option) + 1] for option in ("--record", "--results"))
-folder = Path(__file__).parent
-values = [float(value) for value in (folder / "values").read_text().split()]
-Path("trained").touch()  # in the folder of the outputs
-if (folder / "draws").exists():
-    Path(results).mkdir(parents=True, exist_ok=True)
-    (Path(results) / "norms-tiny.png").write_text("drawn")
-ci95 = None if len(values) == 1 else 0.1
-record = json.loads((folder / "record").read_text())
-record["seeds"] = list(range(len(values)))
-record["metrics"] = {"map": {"mean": sum(values) / len(values), "ci95": ci95, "per_seed": values}}
-record["command"] = f"python reproduce/tiny.py --record {name}"
-record["configuration"] = {"name": name}
-path = Path(results, f"{name}-raw.json")
-path.parent.mkdir(parents=True, exist_ok=True)
-path.write_text(json.dumps(record))
-"""
 # What the script writes, but for its values.
 RECORD = made_record()
 
@@ -48,7 +26,7 @@ RECORD = made_record()
 def root(tmp_path, monkeypatch):
     folder = tmp_path / "reproduce"
     folder.mkdir()
-    (folder / "tiny.py").write_text(SCRIPT)
+    shutil.copy(Path(__file__).parents[1] / "tiny_experiment.py", folder / "tiny.py")
     (folder / "record").write_text(json.dumps(asdict(RECORD)))
     (folder / "values").write_text("0.5 0.6")
     (folder / "experiments.txt").write_text(f"# A list.\n\n{COMMAND.format('a')}\n{COMMAND.format('a-b')}\n")
@@ -78,7 +56,7 @@ def test_what_has_no_record_is_run_and_then_skipped(root, run):
     assert [record.configuration["name"] for record in load_records(folder)] == ["hyperqa/wikiqa/a-b"]
     status, said = run()
     assert status == 0 and (said.out.count("to run"), said.out.count("    recorded")) == (1, 1)
-    assert len(load_records(folder)) == 2 and (root / "trained").exists()
+    assert len(load_records(folder)) == 2 and (root / "measured").exists()
     assert run()[1].out.count("    recorded") == 2
 
 
@@ -88,14 +66,14 @@ def test_what_has_no_record_is_run_and_then_skipped(root, run):
 )
 def test_a_check_runs_anew_and_replaces_only_if_it_is_told_to(root, run, values, verdict, mean):
     run()
-    (root / "trained").unlink()
+    (root / "measured").unlink()
     path = root / "reproduce" / "results" / "hyperqa" / "wikiqa" / "a-raw.json"
     before = path.read_bytes()
     (root / "reproduce" / "values").write_text(values)
     status, printed = run(check=["hyperqa/wikiqa/a"])
     assert status == (verdict == "FAIL")
     assert f"hyperqa/wikiqa/a-raw.json: {verdict}\n" in printed.out
-    assert path.read_bytes() == before and not (root / "trained").exists()
+    assert path.read_bytes() == before and not (root / "measured").exists()
     run(check=["hyperqa/*/a"], replace=True)
     assert json.loads(path.read_text())["metrics"]["map"]["mean"] == pytest.approx(mean)
     log = pd.read_csv(root / "reproduce" / "log.csv")

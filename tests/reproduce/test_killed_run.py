@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import answer_ranking.layers  # noqa: F401  (registers the layers that the saved model names)
+from answer_ranking.engine import TRAINED
 
 ROOT = Path(__file__).parents[2]
 
@@ -79,7 +80,7 @@ def test_killed_again_and_again_and_beside_another(
 ):
     """Killed in the training of one of both seeds, and while runs, model and record are written.
 
-    Meanwhile another process trains seed 1, or waits for it to be trained.
+    Meanwhile another process, as an executor starts it, trains seed 1, or waits for it to be trained.
     """
     script, options = sample_command
     command = [sys.executable, ROOT / "reproduce" / script, *options, "--output", tmp_path]
@@ -96,10 +97,12 @@ def test_killed_again_and_again_and_beside_another(
         return now
 
     deaths = kill_when(soon(lambda: finished_epochs(tmp_path) > epochs), command, environment)
-    beside = subprocess.Popen([*command, "--first-seed", "1", "--seeds", "1"], env=environment)
+    of_seed = ("--first-seed", "1", "--seeds", "1", "--train-only")
+    beside = subprocess.Popen([*command, *of_seed], env=environment)
     deaths += kill_when(soon(lambda: any(tmp_path.glob("*/*/runs/*.qrels"))), command, environment)
     what = f"killed after epoch {epochs} and in the writing, each {pause:.3f} s later"
     assert beside.wait() == 0 and deaths >= 1, what
+    assert any(tmp_path.glob(f"*/*/seed-1/{TRAINED}")), what
     code, _, err = run_script(*command[1:])
     assert code == 0, err[-3000:]
     assert_same_run(tmp_path, sample_run, what)

@@ -2,12 +2,11 @@
 
 import subprocess
 import sys
-import threading
-import time
 
 import numpy as np
 import pandas as pd
 import pytest
+from ray_clusters import as_soon_as, ray_cluster
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import Vocabulary
@@ -36,15 +35,9 @@ def real_ranker(tmp_path_factory):
 @pytest.fixture(scope="module")
 def cluster():
     """A Ray cluster of two nodes with a processor each."""
-    pytest.importorskip("ray", reason="Ray is not installed: pip install -e '.[cluster]'")
-    from ray.cluster_utils import Cluster
-
-    # A lost node is found dead after five checks.
-    quick = {"health_check_period_ms": 300}
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "_system_config": quick})
-    made.second = made.add_node(num_cpus=1)
-    yield made
-    made.shutdown()
+    with ray_cluster(1) as made:
+        made.second = made.add_node(num_cpus=1)
+        yield made
 
 
 def texts(n, seed):
@@ -63,17 +56,9 @@ def write_shards(folder, n=N):
     return folder
 
 
-def when_finished(folder, n, act):
-    """Do something as soon as so many segments are finished; returns the thread."""
-
-    def wait():
-        while len(list((folder / "segments").glob("[!.]*"))) < n:
-            time.sleep(0.02)
-        act()
-
-    thread = threading.Thread(target=wait, daemon=True)
-    thread.start()
-    return thread
+def segments(folder):
+    """The segments that are finished."""
+    return list((folder / "segments").glob("[!.]*"))
 
 
 def test_what_is_wrong_with_a_shard_is_said_as_on_one_machine(real_ranker, cluster, tmp_path):
@@ -105,8 +90,8 @@ def test_a_driver_and_a_node_are_killed(real_ranker, cluster, tmp_path, monkeypa
     code = "from answer_ranking.cli.main import main; main()"
     options = [shards, "--model", real_ranker, "--output", folder, "--ray", cluster.address]
     driver = subprocess.Popen([sys.executable, "-c", code, "index", *map(str, options)])
-    when_finished(folder, 2, driver.kill).join()
-    driver.wait()
+    with as_soon_as(lambda: len(segments(folder)) >= 2, driver.kill):
+        driver.wait()
     finished = {path: path.stat().st_mtime_ns for path in (folder / "segments").glob("[!.]*/texts.parquet")}
     assert 2 <= len(finished) < N_SHARDS - 3 and not (folder / "manifest.json").exists()
 
@@ -114,11 +99,10 @@ def test_a_driver_and_a_node_are_killed(real_ranker, cluster, tmp_path, monkeypa
 
     def kill():
         cluster.remove_node(cluster.second, allow_graceful=False)
-        left.append(len(list((folder / "segments").glob("[!.]*"))))
+        left.append(len(segments(folder)))
 
-    killed = when_finished(folder, len(finished) + 1, kill)
-    index = AnswerIndex.build(real_ranker, shards, folder, ray=cluster.address)
-    killed.join()
+    with as_soon_as(lambda: len(segments(folder)) > len(finished), kill):
+        index = AnswerIndex.build(real_ranker, shards, folder, ray=cluster.address)
     assert left[0] < N_SHARDS
     # What was finished before was not made again.
     assert finished.items() <= {path: path.stat().st_mtime_ns for path in folder.rglob("*.parquet")}.items()

@@ -381,7 +381,8 @@ def test_what_the_user_can_correct(command, tmp_path, monkeypatch, arguments, me
     assert not list(tmp_path.iterdir())
 
 
-def test_neither_command_imports_tensorflow(real_ranker, table, tmp_path, heavy_imports):
+def test_neither_command_imports_tensorflow(real_ranker, table, tmp_path, own_process):
     model, index = real_ranker / "hyperbolic", tmp_path / "index"
-    assert heavy_imports("index", table, "--model", model, "--output", index)[0] == "[]"
-    assert heavy_imports("search", index, "Who fell?", "--first-stage", "both")[0] == "[]"
+    made = ["index", table, "--model", model, "--output", index]
+    done = own_process(made, ["search", index, "Who fell?", "--first-stage", "both"])
+    assert done.heavy == "[]" and "Ann fell." in done.out

@@ -42,15 +42,11 @@ def test_every_damaged_or_missing_file_is_named(copy):
     assert len(AnswerIndex.open(copy)) == 1000
 
 
-def test_an_index_of_another_format_or_altered(copy):
-    facts = json.loads((copy / "manifest.json").read_text())
-    for change, message in (
-        ({"format": 9, "package": "7.0"}, "7.0 in format 9"),
-        ({"model": "0"}, "damaged"),
-    ):
-        (copy / "manifest.json").write_text(json.dumps({**facts, **change}))
-        with pytest.raises(UserError, match=f"{message}.*Build the index again"):
-            AnswerIndex.open(copy)
+def test_an_index_of_another_format_says_which(copy):
+    facts = json.loads((copy / "manifest.json").read_text()) | {"format": 9, "package": "7.0"}
+    (copy / "manifest.json").write_text(json.dumps(facts))
+    with pytest.raises(UserError, match=r"7\.0 in format 9.*Build the index again"):
+        AnswerIndex.open(copy)
 
 
 def test_damaged_manifests_never_end_in_another_error(copy, damaged):

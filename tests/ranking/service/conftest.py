@@ -1,4 +1,12 @@
-"""A small index, and clients of applications that serve it."""
+"""A small index, clients of applications that serve it, and services in processes of their own."""
+
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryFile
+from urllib.parse import urlsplit
 
 import pandas as pd
 import pytest
@@ -52,3 +60,26 @@ def client(folder, preset, served):
     engine = Engine(folder, reranker=preset)
     with served(engine, most_bytes=5_000, most_candidates=50, most_words=100) as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory):
+    """Run `answer-ranking serve` in a process of its own: `with service(*words) as (port, log)`."""
+    program = Path(sys.executable).with_name("answer-ranking")
+    elsewhere = tmp_path_factory.mktemp("serve")
+
+    @contextmanager
+    def run(*words):
+        command = [program, "serve", *words, "--port", "0"]
+        options = {"env": os.environ | {"PYTHONUNBUFFERED": "1"}, "cwd": elsewhere, "text": True}
+        with (
+            TemporaryFile("w+") as log,
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, **options) as server,
+        ):
+            try:
+                yield urlsplit(server.stdout.readline().split()[0]).port, log
+            finally:
+                server.terminate()
+        assert server.returncode in (0, -15)
+
+    return run

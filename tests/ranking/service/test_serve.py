@@ -1,14 +1,8 @@
 """The addresses under which the service can be had."""
 
-import os
 import shutil
 import socket
-import subprocess
-import sys
-from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryFile
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -42,26 +36,12 @@ def test_a_pattern_that_no_host_can_fit_is_refused():
         serve(Path("hyperqa_squad"), None, "127.0.0.1", 0, ("*.example.org", "answers.*"), ServiceOptions())
 
 
-@contextmanager
-def _served(*options):
-    """Serve on all addresses in a process of its own; give the port and the log."""
-    program = Path(sys.executable).with_name("answer-ranking")
-    command = [program, "serve", "hyperqa_squad", "--host", "0.0.0.0", "--port", "0", *options]
-    environment = os.environ | {"PYTHONUNBUFFERED": "1"}
-    with TemporaryFile("w+") as log:
-        pipes = {"stdout": subprocess.PIPE, "stderr": log}
-        with subprocess.Popen(command, text=True, env=environment, **pipes) as server:
-            try:
-                yield urlsplit(server.stdout.readline().split()[0]).port, log
-            finally:
-                server.terminate()
-
-
 @pytest.mark.parametrize(
     ("options", "statuses"), [((), (200, 200)), (("--allowed-hosts", "answers.example"), (200, 400))]
 )
-def test_a_service_on_all_addresses_has_the_names_that_it_is_given(options, statuses):
-    with _served(*options) as (port, log), socket.create_connection(("127.0.0.1", port), timeout=30) as half:
+def test_a_service_on_all_addresses_has_the_names_that_it_is_given(service, options, statuses):
+    on_all = ("hyperqa_squad", "--host", "0.0.0.0", *options)
+    with service(*on_all) as (port, log), socket.create_connection(("127.0.0.1", port), timeout=30) as half:
         half.sendall(b"GET / HTTP/1.1\r\n")
         url = f"http://127.0.0.1:{port}/api/health"
         got = []
