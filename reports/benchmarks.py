@@ -53,15 +53,22 @@ def _extrapolated(figures: dict) -> pd.DataFrame:
     return pd.DataFrame.from_dict(sizes, orient="index")
 
 
-def pipelines_block(path: Path) -> str:
-    """Write the part of the page on search that comes from the figures of `benchmarks/pipelines.py`.
+def pipelines_block(folder: Path) -> str:
+    """Write the part of the page on FAQs that comes from the records of `benchmarks/pipelines.py`.
 
     Example:
         >>> pipelines_block(Path("/nowhere"))
         'The benchmark has not been run yet.'
     """
-    figures = _figures(path, {"typos", "faqs", "rows"})
-    return render("pipelines.md.j2", figures=figures, shown=_shown(figures["rows"]) if figures else [])
+    faqs: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
+    typos = None
+    for path in sorted(folder.glob("pipelines*.json")):
+        figures = _figures(path, {"typos", "faqs", "rows"}) or {}
+        faqs += figures["faqs"]
+        rows += figures["rows"]
+        typos = figures["typos"]
+    return render("pipelines.md.j2", typos=typos, faqs=faqs, shown=_shown(rows) if rows else [])
 
 
 def _shown(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

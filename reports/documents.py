@@ -91,7 +91,7 @@ def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
         ("docs/paper/paper.md", "grid", lambda: render("paper_grid.md.j2", grid=claims_grid(tested))),
         ("docs/presets.md", "presets", lambda: presets_block(presets)),
         ("docs/retrieval.md", "retrieval", lambda: retrieval_block(results / "retrieval")),
-        ("docs/faq.md", "pipelines", lambda: pipelines_block(benchmarks / "pipelines.json")),
+        ("docs/faq.md", "pipelines", lambda: pipelines_block(benchmarks)),
         ("docs/search.md", "search", lambda: search_block(benchmarks / "search.json")),
         ("docs/serve.md", "service", lambda: service_block(benchmarks / "service.json")),
         ("docs/transfer.md", "results", lambda: transfer_block(results / "transfer")),

@@ -187,8 +187,8 @@ class AnswerIndex:
             k: the most answers to each; less come where there are no more.
             first_stage: one of the index's `first_stages`, or several with "+" between them, whose scores are
                 fused, such as "ngrams+bm25". Default: the first of `first_stages`: that of the pipeline for
-                which the index was built, or "both", the fusion of the model's nearest points and BM25, or
-                "bm25" where the index has no model.
+                which the index was built, or "both", the fusion of the model's nearest points and BM25, of an
+                FAQ "questions+both", or "bm25" where the index has no model.
             rerank: a ranker of any kind, or its folder, that re-ranks the first `rerank_depth`, or the first
                 `k` where these are more.
             rerank_depth: see `rerank`.

@@ -93,8 +93,11 @@ FIRST_STAGES: tuple[Entry, ...] = (
 )
 MOST_COUNTED = max(entry.most_answers or 0 for entry in FIRST_STAGES)
 """Of more answers than so many no first stage depends on their number."""
-FUSIONS = {"both": ("nearest", "bm25")}
-"""Fusions that have a name; any others are asked for by the names of their parts, such as "ngrams+bm25"."""
+FUSIONS = {"questions+both": ("nearest", "questions", "bm25"), "both": ("nearest", "bm25")}
+"""Fusions that an index with these first stages offers, its default first.
+
+Any others are asked for by the names of their parts, such as "ngrams+bm25".
+"""
 
 
 def names_for(*, with_model: bool, with_questions: bool, n_answers: int) -> list[str]:

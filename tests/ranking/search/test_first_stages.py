@@ -178,7 +178,7 @@ def test_an_faq_s_own_questions_are_found_by_their_points(stub, tmp_path, monkey
 
 def test_a_question_is_encoded_once_for_all_first_stages(stub, tmp_path, monkeypatch):
     index = AnswerIndex.build(stub.StubRanker(), FAQ, tmp_path / "index")
-    assert index.first_stages == ["both", "nearest", "questions", "bm25", "ngrams"]
+    assert index.first_stages == ["questions+both", "both", "nearest", "questions", "bm25", "ngrams"]
     encoded, encode = [], stub.StubRanker.encode_and_tell_known
     monkeypatch.setattr(
         stub.StubRanker, "encode_and_tell_known", lambda *given: encoded.append(given) or encode(*given)
