@@ -21,7 +21,7 @@ LENGTHS = ([7, 3, 1, 0, 5, 2, 20], [2, 19, 1, 4, 0, 6, 17])
 # JAX compiles every operation of every test anew, and keeps the padding either way: fewer cases there.
 JAX = keras.backend.backend() == "jax"
 WAYS = [False] if JAX else [False, True]
-CASES = [("fo", "scaled", 3), ("ifo", None, 2), ("fo", "index", 2), ("fo", None, 1), ("f", None, 2)]
+CASES = [("fo", "scaled", 3), ("ifo", None, 2), ("fo", "index", 2), ("f", None, 1)]
 
 either_way = pytest.mark.parametrize("skip_padding", WAYS)
 
