@@ -1,4 +1,4 @@
-# ruff: noqa: F403 (`__getattr__` exports what `networks` does)
+# ruff: noqa: F401 (the names are exported by `__getattr__`)
 """The papers' rankers, and those they are compared with, as functional Keras models; and their catalogue.
 
 Keras is imported with the first network that is asked for, so that command lines read the catalogue at once.
@@ -8,7 +8,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from answer_ranking.models.networks import *
+    from answer_ranking.models.networks import (
+        ap_bilstm,
+        ap_cnn,
+        attention_weights,
+        compare_aggregate,
+        cosinet,
+        ctrn,
+        features_alone,
+        hyperqa,
+        lstm,
+        qa_bilstm,
+        qa_cnn,
+        qrnn,
+        word_embedding,
+    )
 
 
 def __getattr__(name: str) -> Any:
