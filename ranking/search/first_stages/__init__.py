@@ -54,7 +54,7 @@ FIRST_STAGES: tuple[Entry, ...] = (
     ),
     Entry(
         "questions",
-        "meaning of questions",
+        "similar questions",
         "the nearest points of an FAQ's own questions",
         partial(_made, "nearest", "NearestQuestions"),
         needs_model=True,
