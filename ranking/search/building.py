@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import locked_folder, refuse_links, remove_leftovers
+from answer_ranking.data_prep.tables import is_blank
 from answer_ranking.ranking import model_folder
 from answer_ranking.ranking.search.answers import QUESTION
 from answer_ranking.ranking.search.first_stages import entries_of
@@ -108,7 +109,9 @@ def make_segment(shared: tuple[Model | None, Manifest], part: Part) -> dict[str,
     rows = part.table()
     answers = rows["candidate"].to_pylist()
     asked = rows[QUESTION].to_pylist() if QUESTION in rows.column_names else answers
-    questions = [question or answer for question, answer in zip(asked, answers, strict=True)]
+    questions = []
+    for question, answer in zip(asked, answers, strict=True):
+        questions.append(answer if question is None or is_blank(str(question)) else question)
     texts = Texts(answers, questions, joined(rows.select(manifest.searched)), manifest.words)
     files = {TEXTS: to_parquet(rows) if part.shift else part.content}
     for entry in entries_of(manifest.first_stages):

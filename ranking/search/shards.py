@@ -17,7 +17,14 @@ import pyarrow as pa
 from answer_ranking.base.errors import UserError, say
 from answer_ranking.data_prep.table_files import SUFFIXES
 from answer_ranking.data_prep.tables import read_label
-from answer_ranking.ranking.search.answers import QUESTION, Reading, answers_of, named, refuse_ids
+from answer_ranking.ranking.search.answers import (
+    QUESTION,
+    Reading,
+    answers_of,
+    has_questions,
+    named,
+    refuse_ids,
+)
 from answer_ranking.ranking.search.passages import split_rows
 from answer_ranking.ranking.search.segments import Part, joined, to_parquet
 from answer_ranking.ranking.search.state import State
@@ -164,7 +171,7 @@ def _say_what_is_kept(rows: pa.Table, numbered: bool, where: str | Path) -> None
                 f"{where}: {n_wrong:,} rows are labelled wrong, and are found as the others. Delete those "
                 "that no question may have as its answer."
             )
-    is_text = QUESTION not in rows.column_names or rows.schema.field(QUESTION).type == pa.string()
+    is_text = QUESTION not in rows.column_names or has_questions(rows.schema)
     if numbered and is_text:
         n_repeated = len(rows) - len(np.unique(hashes_of_texts(rows)))
         if n_repeated:

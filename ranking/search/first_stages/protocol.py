@@ -24,7 +24,7 @@ class Texts(NamedTuple):
 
     answers: list[str]
     questions: list[str]
-    """An FAQ's own ones; of a row without one, the answer."""
+    """An FAQ's own ones; of a row without one, or with a blank one, the answer."""
     searched: list[str]
     """The columns in which a question's words are looked for, joined: an FAQ's question and answer."""
     words: WordOptions

@@ -176,6 +176,16 @@ def test_an_faq_s_own_questions_are_found_by_their_points(stub, tmp_path, monkey
     assert every["candidate"].tolist() == faq["answer"].tolist()
 
 
+@pytest.mark.parametrize("blank", [None, "", " ", "\u200b", "\x00"])
+def test_an_answer_stands_for_a_question_that_shows_nothing(stub, tmp_path, blank):
+    table = FAQ.assign(question=[*FAQ["question"][:2], blank])
+    AnswerIndex.build(stub.StubRanker(), table, tmp_path / "index")
+    of_answers, of_questions = (
+        np.load(next(tmp_path.glob(f"index/segments/*/{name}.npy"))) for name in ("points", "questions")
+    )
+    np.testing.assert_array_equal((of_answers == of_questions).all(axis=1), [False, False, True])
+
+
 def test_a_question_is_encoded_once_for_all_first_stages(stub, tmp_path, monkeypatch):
     index = AnswerIndex.build(stub.StubRanker(), FAQ, tmp_path / "index")
     assert index.first_stages == ["questions+both", "both", "nearest", "questions", "bm25", "ngrams"]
