@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # pip byte-compiles while it installs, which takes longer than Python needs to do it on first use.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: help demo page test lint lock audit notebooks lab results report docs benchmarks clean
+.PHONY: help demo page test lint lock audit notebooks lab results check report docs benchmarks clean
 
 help:  ## Say what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -57,11 +57,17 @@ lab: $(VENV)/installed  ## Open the notebooks in JupyterLab
 results: $(VENV)/installed  ## Run, or go on with, every listed experiment that has no record; then the report
 	@$(BIN)/answer-ranking reproduce && $(BIN)/python -m answer_ranking.reports
 
+check: $(VENV)/installed  ## Check that RESULTS.md and the tables of README and docs/ are those of the records
+	@$(BIN)/python -m answer_ranking.reports --check
+
 report: $(VENV)/installed  ## Make RESULTS.md and the tables of README and of docs/ from the records
 	@$(BIN)/python -m answer_ranking.reports
 
-docs: $(VENV)/installed  ## Make the site of README, docs and docstrings, in build/site
+$(VENV)/installed-docs: $(VENV)/installed
 	@$(PIP) -e '.[docs]'
+	@touch $@
+
+docs: $(VENV)/installed-docs  ## Make the site of README, docs and docstrings, in build/site
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "build/site/index.html"
 

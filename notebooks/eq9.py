@@ -118,7 +118,8 @@ config = Config(dataset=DATASET, dimension=100, seeds=5, output=Path(tempfile.mk
 if DATASET != "sample":
     config = replace(config, dimension=400, seeds=10)
 if FAST:
-    config = replace(config, learning_rates=(0.1,), tuning_seeds=1, seeds=2, epochs=3, dimension=20)
+    few = {"conditions": ("none", "points", "cosineqa"), "learning_rates": (0.1,), "tuning_seeds": 1}
+    config = replace(config, **few, seeds=2, epochs=3, dimension=20)
 small = run(config)
 Markdown(study_table(small["conditions"]))
 
