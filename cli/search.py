@@ -20,7 +20,7 @@ FirstStage = Annotated[
     str | None,
     tyro.conf.arg(
         help=f"{describe()}. Unless given, that of the pipeline for which the index was built (--pipeline), "
-        "else both, else the first of these that the index has."
+        "else questions+both for an FAQ with a model, else both, else the first of these that the index has."
     ),
 ]
 FirstStages = Annotated[
@@ -65,7 +65,7 @@ class IndexOptions:
     drop_bad_rows: bool = False
     """Leave out the table's rows that cannot be read, and say how many."""
     add: bool = False
-    """Add the answers to an existing index; all are added, or none."""
+    """Add the answers to an existing index: all that it does not have yet, or after an error none."""
     keep_duplicates: bool = False
     """With --add, add answers, too, that the index has already with the same question."""
     replace: bool = False
@@ -88,7 +88,9 @@ class IndexOptions:
         if self.add + self.replace + self.delete > 1:
             raise UserError("--add, --replace and --delete are three commands: give one of them.")
         if self.passages < 0:
-            raise UserError(f"--passages must be at least 1. Received: {self.passages}")
+            raise UserError(
+                f"--passages must be at least 1, or 0 for whole answers. Received: {self.passages}"
+            )
         if self.add or self.replace or self.delete:
             self._refuse("an index keeps what it was built with", "pipeline", "passages", *_CHOSEN)
         if self.pipeline is not None:

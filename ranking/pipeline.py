@@ -94,6 +94,8 @@ def read_pipeline(folder: Path) -> tuple[Pipeline, Confidence | None]:
         home = result.get("options", {}).get("embeddings_home")
         if not isinstance(home, str | None):
             raise TypeError(f"embeddings_home is {home!r:.40}")
+        if not set(facts["search"]) <= {"question", "answer"}:
+            raise ValueError(f"it searches {facts['search']!r:.40}")
         pipeline = Pipeline(**{**facts, "search": tuple(facts["search"]), "embeddings_home": home})
         entries_of(parts_of(pipeline.first_stage))
         for name in (pipeline.model, pipeline.rerank):

@@ -23,11 +23,12 @@ from answer_ranking.ranking.pipeline import ENCODER, ON_ENCODER, POINTS, QUESTIO
 from answer_ranking.ranking.pipeline_trials import Measured, OwnQuestions, PipelineTrials
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.refusals import Questions, Refusals
+from answer_ranking.ranking.search.confidence import FEWEST_QUESTIONS
 from answer_ranking.ranking.search.first_stages import FUSIONS
 
-_POINTS, _RERANKER = "hyperqa_squad", "cosinet_squad"
+_PRESET, _RERANKER = "hyperqa_squad", "cosinet_squad"
 _DEPTHS = (10, 30)
-_FIELDS = (("answer",), ("question", "answer"))
+_ANSWER, _BOTH = ("answer",), ("question", "answer")
 _LEAST_RECURRING = 0.5
 """Of so many questions of dev the right answer must have another question: else none is searched."""
 _MOST_QUESTIONS = 500
@@ -70,7 +71,7 @@ class PipelineComparison:
         if self.with_questions:
             return pipeline
         stage = f"{QUESTION_POINTS}+{pipeline.first_stage}" if pipeline.model else pipeline.first_stage
-        return replace(pipeline, first_stage=stage, search=_FIELDS[-1])
+        return replace(pipeline, first_stage=stage, search=_BOTH)
 
     def as_json(self) -> dict[str, Any]:
         """Give what `result.json` keeps."""
@@ -132,7 +133,7 @@ def compare_pipelines(
     rankers = _rankers(trained, len(answers), embeddings_home)
     with tempfile.TemporaryDirectory() as folder:
         trials = PipelineTrials(answers, asked, rankers, Path(folder))
-        measured = _measured(trials, rankers, _FIELDS if with_questions else _FIELDS[:1])
+        measured = _measured(trials, rankers, (_BOTH, _ANSWER) if with_questions else (_ANSWER,))
         sizes = {name: len(questions) for name, questions in asked.items()}
         found = _comparison(measured, answers["answer"].nunique(), sizes)
         found = replace(found, with_questions=with_questions)
@@ -149,7 +150,7 @@ def _recurring(asked: Questions, answers: pd.DataFrame) -> float:
 
 def _rankers(trained: Ranker, n_answers: int, embeddings_home: str | Path | None) -> dict[str, Ranker]:
     """Load what is compared with the trained ranker; of equal pipelines the first is taken."""
-    rankers = {_POINTS: Ranker.from_preset(_POINTS), _RERANKER: Ranker.from_preset(_RERANKER)}
+    rankers = {_PRESET: Ranker.from_preset(_PRESET), _RERANKER: Ranker.from_preset(_RERANKER)}
     return {**rankers, **_encoded(n_answers, embeddings_home), TRAINED: trained}
 
 
@@ -212,9 +213,12 @@ def _gives_points(ranker: Ranker) -> bool:
 
 
 def _first_stages(
-    points: Sequence[str], words: Sequence[str], fields: Sequence[tuple[str, ...]] = _FIELDS
+    points: Sequence[str], words: Sequence[str], fields: Sequence[tuple[str, ...]]
 ) -> Iterator[Pipeline]:
-    """Name what points and these stages of words can find; an index of very many answers has not all."""
+    """Name what points and these stages of words can find; an index of very many answers has not all.
+
+    Of equal pipelines the first is chosen: one that searches the questions, too, knows those of the FAQ.
+    """
     for searched in fields:
         for name in _combined(words):
             yield Pipeline(name, searched)
@@ -223,11 +227,11 @@ def _first_stages(
         for searched in fields:
             for name in _combined(words, POINTS):
                 yield Pipeline(name, searched, model)
-        if fields[-1] == _FIELDS[-1]:
+        if _BOTH in fields:
             yield Pipeline(QUESTION_POINTS, ("question",), model)
-            yield Pipeline(f"{QUESTION_POINTS}+{POINTS}", fields[-1], model)
+            yield Pipeline(f"{QUESTION_POINTS}+{POINTS}", _BOTH, model)
             for name in _combined(words, POINTS, QUESTION_POINTS):
-                yield Pipeline(name, fields[-1], model)
+                yield Pipeline(name, _BOTH, model)
 
 
 def _combined(words: Sequence[str], *also: str) -> list[str]:
@@ -283,6 +287,8 @@ def _comparison(
     for pipeline in order:
         dev, test = measured[pipeline]["dev"], measured[pipeline]["test"]
         mean, half_width = mean_confidence_interval(test["rr"])
+        if len(test) < FEWEST_QUESTIONS:  # It would reach far beyond 0 and 1.
+            half_width = np.nan
         rows.append(
             {
                 "pipeline": pipeline.title,

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from answer_ranking.ranking.search.confidence import Confidence, foreign_questions
+from answer_ranking.base.errors import UserError
+from answer_ranking.ranking.search.confidence import FEWEST_QUESTIONS, Confidence, foreign_questions
 from answer_ranking.ranking.search.index import AnswerIndex
 
 KEPT = 0.9
 """The suggested confidence keeps this share of dev's questions."""
-FEWEST_QUESTIONS = 10
-"""With fewer questions of dev no confidence is suggested: a tenth of them is not one."""
 _STEPS = np.arange(0, 1, 0.1)
 
 Questions = Mapping[str, set[str]]
@@ -31,8 +30,8 @@ class Refusals:
     """
 
     confidence: Confidence
-    suggested: float | None
-    """The `min_confidence` that keeps nine of ten questions of dev; None where dev has too few."""
+    suggested: float
+    """The `min_confidence` that keeps nine of ten questions of dev."""
     curve: pd.DataFrame
 
     def as_json(self) -> dict[str, Any]:
@@ -45,8 +44,6 @@ class Refusals:
 
     def verdict(self) -> str:
         """Say what the suggested confidence keeps and refuses."""
-        if self.suggested is None:
-            return f"No --min-confidence is suggested: dev has fewer than {FEWEST_QUESTIONS} questions."
         row = self.curve[self.curve["min_confidence"] == self.suggested].iloc[0]
         rightly = f", {row['p1']:.0%} of them rightly," if row["answered"] else ""
         return (
@@ -69,18 +66,18 @@ def measure_refusals(index: AnswerIndex, dev: Questions, test: Questions, **opti
     in English; half of them are learnt from, the others measured. `options` are those of
     `AnswerIndex.search`. A UserError says that nothing can be learnt.
     """
+    if len(dev) < FEWEST_QUESTIONS:
+        raise UserError(f"no confidence is learnt: dev has fewer than {FEWEST_QUESTIONS} questions.")
     pairs = [(question, answer) for question, right in dev.items() for answer in right]
     foreign = foreign_questions([*dev, *test])
     # One half teaches the confidence, the other measures it.
     known, foreign = foreign[::2], foreign[1::2]
     confidence = index.calibrate(pd.DataFrame(pairs, columns=["question", "candidate"]), known, **options)
-    suggested = None
-    if len(dev) >= FEWEST_QUESTIONS:
-        suggested = float(np.quantile(_surest(index, list(dev), options), 1 - KEPT).round(2))
+    suggested = float(np.quantile(_surest(index, list(dev), options), 1 - KEPT).round(2))
     found = index.find(list(test), **options).table
     of_foreign = _surest(index, foreign, options)
     rows = []
-    for least in sorted({*_STEPS.round(1).tolist(), suggested} - {None}):
+    for least in sorted({*_STEPS.round(1).tolist(), suggested}):
         first = found[found["confidence"] >= least].drop_duplicates("question")
         is_right = [row.candidate in test[row.question] for row in first.itertuples()]
         rows.append(

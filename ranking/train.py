@@ -74,8 +74,8 @@ def train_ranker(
         train: the table to train on: a path (.csv, .tsv, .xlsx, .jsonl or .parquet) or a frame.
         dev: the table that chooses the best epoch.
         test: the table to report on.
-        model: "hyperqa" (the fastest), "ctrn", "ap-cnn", "cosinet", "ca-list-birnn" (the best on WikiQA), or
-            a preset to go on with, "hyperqa_squad" or "cosinet_squad".
+        model: "hyperqa" (the fastest), "ca-list-birnn" (the best on WikiQA) or another of `models.catalogue`,
+            or a preset to go on with, such as "hyperqa_squad".
         **options: the fields of `ranking.train_options.TrainOptions`, such as `epochs`, `seeds`,
             `embeddings`, `output`.
 
@@ -244,7 +244,8 @@ def _tables_to_index(
         sheet=options.sheet,
         drop_bad_rows=options.drop_bad_rows,
     )
-    if why := _refused(tables, reading):
+    why = "without the rows that are repeated" if options.drop_duplicates else _refused(tables, reading)
+    if why:
         path = folder / "answers.csv"
         whole = pd.concat(dataset.splits.values())
         pairs = whole.loc[whole["label"] == 1, ["question", "candidate"]].drop_duplicates()
@@ -278,8 +279,7 @@ def _print_pipelines(pipelines: PipelineComparison, folder: Path, tables: Sequen
     said, sure = [pipelines.verdict()], ""
     if pipelines.refusals is not None:
         said.append(pipelines.refusals.verdict())
-        if pipelines.refusals.suggested is not None:
-            sure = f" --min-confidence {pipelines.refusals.suggested:.2f}"
+        sure = f" --min-confidence {pipelines.refusals.suggested:.2f}"
     print(f"\n{' '.join(said)} Build its index, and ask:")
     print(f"  answer-ranking index {shlex.join(tables)} --pipeline {shlex.quote(str(folder))} --output INDEX")
     how = f"{pipelines.to_build.search_options(folder)}{sure}"

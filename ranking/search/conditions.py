@@ -14,7 +14,7 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep.tables import HALF_CHARACTER
 
 Where: TypeAlias = Mapping[str, Any] | Sequence[str]
-"""Values by their columns, or conditions as texts."""
+"""Values by their columns, where None stands for a missing one, or conditions as texts."""
 
 _COMPARED = re.compile(r"(.+?)(!=|<=|>=|=|<|>)(.*)", re.DOTALL)
 _MISSING = re.compile(r"(.+?)\s+is\s+(not\s+)?missing\s*", re.IGNORECASE)
@@ -27,7 +27,7 @@ _FUNCTIONS = {
 }
 _MOST_VALUES = 10_000
 _NAMED_AT_MOST = 5
-_SEVERAL = (Sequence, np.ndarray, set, pd.Series)
+_SEVERAL = (Sequence, np.ndarray, set, frozenset, pd.Series, pd.Index)
 
 
 class Condition(NamedTuple):
@@ -42,12 +42,15 @@ class Condition(NamedTuple):
     def holds(self, column: pa.ChunkedArray) -> np.ndarray:
         """Say of which rows it holds, bool `(rows,)`; a missing value is none, and not equal to any.
 
-        Text, such as "3", is read as the column's type; a UserError says that a value is none of this type.
+        Text, such as "3", is read as the column's type; a UserError says that a value is none of this type,
+        or that numbers are to be ordered in a column of texts, where "100" comes before "50".
         """
         if self.operator == "missing":
             return column.is_null().to_numpy()
         if self.operator == "not missing":
             return column.is_valid().to_numpy()
+        if self.operator not in ("in", "!=") and _is_number(self.value):
+            self._refuse_texts(column)
         try:
             if self.operator == "in":
                 return pc.is_in(column, _as(self.value, column.type)).to_numpy()
@@ -59,6 +62,18 @@ class Condition(NamedTuple):
             what = f"the column {self.column!r} cannot be compared with {shown}"
             why = f"a text {HALF_CHARACTER}" if isinstance(error, UnicodeEncodeError) else f"{error}."
             raise UserError(f"{what}: {why}") from error
+
+    def _refuse_texts(self, column: pa.ChunkedArray) -> None:
+        """Raise a UserError for a column of texts, and name one that is no number."""
+        if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+            return
+        texts = [text for text in column.unique().to_pylist() if text is not None]
+        example = next((text for text in texts if not _is_number(text)), "".join(texts[:1]))
+        raise UserError(
+            f"the column {self.column!r} holds texts, such as {example!r:.80}, which are not ordered as "
+            f"numbers: {self.operator}{self.value} says nothing of them. Write a number into each of its "
+            "cells, or nothing, and build the index again."
+        )
 
 
 def conditions_of(where: Where) -> list[Condition]:
@@ -89,6 +104,10 @@ def conditions_of(where: Where) -> list[Condition]:
 def _read(text: str) -> Condition:
     if found := _COMPARED.fullmatch(text):
         name, operator, value = (part.strip() for part in found.groups())
+        if operator == "=" and value.startswith(("=", "<", ">")):
+            raise UserError(
+                f"{text!r:.80} is not a condition. Write {name:.40}=value, or <= or >= for =< or =>."
+            )
         return Condition(name, "in", [value]) if operator == "=" else Condition(name, operator, value)
     if found := _MISSING.fullmatch(text):
         return Condition(found[1].strip(), "not missing" if found[2] else "missing")
@@ -96,6 +115,14 @@ def _read(text: str) -> Condition:
         f"{text!r:.80} is not a condition. Write column=value, !=, <, <=, > or >=, or 'column is missing' "
         "(or not missing)."
     )
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _listed(value: Any) -> list[Any]:

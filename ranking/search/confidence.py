@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from answer_ranking.base.errors import UserError
+from answer_ranking.base.errors import UserError, say
+from answer_ranking.data_prep.tables import same_text
 
+FEWEST_QUESTIONS = 10
+"""From fewer questions no confidence is learnt by itself: a tenth of them is not one."""
 RIGHT, WRONG, FOREIGN = "right", "wrong", "foreign"
 """Kinds of answers to learn from: right and wrong ones, and answers to questions to which there is none."""
 
@@ -77,31 +80,49 @@ class Confidence:
 def foreign_questions(texts: Sequence[str]) -> list[str]:
     """Give questions to which a table has no answer: the bundled sample's that are not among its texts."""
     from answer_ranking.data_prep import load_dataset
-    from answer_ranking.data_prep.tables import same_text
 
     known = set(map(same_text, texts))
     sample = pd.concat(load_dataset("sample").splits.values())["question"].drop_duplicates()
     return [question for question in sample if same_text(question) not in known]
 
 
-def rows_to_learn(found: pd.DataFrame, right: Mapping[str, set[str]]) -> pd.DataFrame:
+def rows_to_learn(
+    found: pd.DataFrame, right: Mapping[str, set[str]], are_passages: bool = False
+) -> pd.DataFrame:
     """Take from what was found the first right and the first wrong answer of each question.
 
     Args:
         found: the columns `question` and `candidate`, the best answers first.
-        right: the right answers of each question; one that is not named here is foreign.
+        right: the right answers of each question; one that is not named here is foreign. White space and
+            capitals do not tell answers apart.
+        are_passages: whether what was found are parts of answers: those of a right one are right.
 
     Returns the rows with their `kind`. A UserError says that there are none to compare.
     """
+    plain = {question: set(map(same_text, answers)) for question, answers in right.items()}
     kinds = []
     for row in found.itertuples():
-        if row.question not in right:
+        text, answers = same_text(row.candidate), plain.get(row.question)
+        if answers is None:
             kinds.append(FOREIGN)
+        elif text in answers or (are_passages and any(text in answer for answer in answers)):
+            kinds.append(RIGHT)
         else:
-            kinds.append(RIGHT if row.candidate in right[row.question] else WRONG)
+            kinds.append(WRONG)
     rows = found.assign(kind=kinds).drop_duplicates(["question", "kind"])
     if RIGHT not in kinds or len(set(kinds)) < 2:
         raise UserError(
             "no confidence can be learnt: give questions that find right answers, and wrong ones."
         )
     return rows
+
+
+def say_what_is_lacking(right: Sequence[str], indexed: Sequence[str]) -> None:
+    """Say how many right answers are not among those of an index: what is found in their place is wrong."""
+    known = set(map(same_text, indexed))
+    lacking = [answer for answer in right if same_text(answer) not in known]
+    if lacking:
+        say(
+            f"{len(lacking):,} of the right answers stand in no row of the index, such as "
+            f"{lacking[0]!r:.80}: what is found in their place is learnt as wrong."
+        )

@@ -17,13 +17,19 @@ from answer_ranking.base.cluster import cluster
 from answer_ranking.base.errors import UserError, say
 from answer_ranking.base.files import atomic_write
 from answer_ranking.data_prep.english import NOT_ENGLISH, know_english_alone, looks_english
-from answer_ranking.data_prep.tables import check_table
+from answer_ranking.data_prep.tables import check_table, read_label
 from answer_ranking.ranking.model_folder import names_encoder
 from answer_ranking.ranking.search.answers import QUESTION, Reading, has_questions, searched_columns
 from answer_ranking.ranking.search.build_options import BuildOptions
 from answer_ranking.ranking.search.building import commit, copy_model, held, load, with_rows
 from answer_ranking.ranking.search.conditions import Where
-from answer_ranking.ranking.search.confidence import Confidence, foreign_questions, rows_to_learn
+from answer_ranking.ranking.search.confidence import (
+    FEWEST_QUESTIONS,
+    Confidence,
+    foreign_questions,
+    rows_to_learn,
+    say_what_is_lacking,
+)
 from answer_ranking.ranking.search.first_stages import MOST_COUNTED, check_names, entries_of, names_for
 from answer_ranking.ranking.search.manifest import BUILDING, NAME, Manifest, damaged, sha256_of_model
 from answer_ranking.ranking.search.questions import Asked, Questions, questions_of
@@ -286,18 +292,28 @@ class AnswerIndex:
         after many answers were added.
 
         Args:
-            questions: the columns `question` and `candidate`, the right answers.
+            questions: the columns `question` and `candidate`, the right answers; rows whose `label` is 0 are
+                left out. A note says which answers the index does not have.
             foreign: questions that have none here. Default: those of the bundled sample, in English.
             **options: those of `search` that will be asked, such as `first_stage`.
         """
+        if "label" in questions.columns:
+            questions = questions[questions["label"].map(read_label) != 0]
         questions = check_table(questions, "the table of questions", unit="row", labelled=False)
         right = questions.groupby("question", sort=False)["candidate"].agg(set).to_dict()
-        state = self._state
+        state, are_passages = self._state, bool(self.manifest.passage_length)
+        if len(right) < FEWEST_QUESTIONS:
+            say(
+                f"The confidence is learnt from {len(right)} questions alone: give at least {FEWEST_QUESTIONS}."
+            )
+        if not are_passages:
+            indexed = state.texts()["candidate"].to_pylist()
+            say_what_is_lacking(questions["candidate"].unique(), indexed)
         if foreign is None:
             own = state.texts()[QUESTION].to_pylist() if QUESTION in state.manifest.columns else []
             foreign = foreign_questions([*right, *filter(None, own)])
         found = self.find([*right, *foreign], **options)
-        rows = rows_to_learn(found.table, right)
+        rows = rows_to_learn(found.table, right, are_passages)
         places = found.rows[rows.index]
         features = state.features(rows["question"].tolist(), list(places[:, None]))
         confidence = Confidence.fit(features, rows["kind"].to_numpy())
@@ -367,7 +383,7 @@ class AnswerIndex:
             if kept is not None:
                 met = np.flatnonzero(kept)
                 if not len(met):
-                    conditions = where if isinstance(where, Mapping) else ", ".join(where or ())
+                    conditions = where if isinstance(where, (str, Mapping)) else ", ".join(where or ())
                     raise UserError(f"{self.folder} has no answer of which this holds: {conditions}.")
                 rows = np.union1d(rows, met)
             commit(self.folder, self._without(now, rows).manifest, now.manifest)

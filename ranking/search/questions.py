@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 import pandas as pd
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.data_prep.tables import HALF_CHARACTER, check_table, has_half_character
+from answer_ranking.data_prep.tables import HALF_CHARACTER, check_table, has_half_character, is_blank
 from answer_ranking.ranking.search.answers import plain_names, read_rows
 
 Questions: TypeAlias = str | Sequence[str] | Path | pd.DataFrame
@@ -30,7 +30,9 @@ def questions_of(questions: Questions) -> Asked:
     if not texts:
         raise UserError("there are no questions.")
     for number, text in enumerate(texts, start=1):
-        if not isinstance(text, str) or not text.strip():
+        if not isinstance(text, str):
+            raise UserError(f"question {number} is not a text. Received: {text!r:.40}")
+        if is_blank(text):
             raise UserError(f"question {number} is empty. Write it or leave it out.")
         if has_half_character(text):
             raise UserError(f"question {number} {HALF_CHARACTER}")

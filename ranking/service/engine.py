@@ -89,7 +89,7 @@ class Engine:
             return
         try:
             stamp = self._stamp()  # before it is opened: a later change is seen the next time
-            if stamp != self._seen:
+            if stamp != self._seen or self.problem:
                 changed = AnswerIndex.open(self._folder)
                 if changed.manifest.model == self.index.manifest.model:
                     changed.ranker = self.index.ranker

@@ -31,6 +31,7 @@ from answer_ranking.ranking.search.first_stages import parts_of
 from answer_ranking.ranking.train import _print_pipelines, _tables_to_index
 from answer_ranking.ranking.train_options import TrainOptions
 
+BOTH_FIELDS = (("question", "answer"), ("answer",))
 NAMES = [
     f"{colour}{thing}" for colour in ("red", "blue", "grey") for thing in ("fox", "stone", "river", "kettle")
 ]
@@ -77,13 +78,18 @@ def test_foreign_questions_that_teach_the_confidence_do_not_measure_it(faq, tmp_
     assert asked[-1] | set(taught) == foreign
 
 
-def test_of_few_questions_no_confidence_is_suggested_and_of_no_answer_none_is_right(faq, tmp_path):
+def test_of_few_questions_no_confidence_is_learnt(faq, tmp_path):
     index = AnswerIndex.build(None, indexed_answers(faq), tmp_path / "index")
     asked = {"redfox?": {"The redfox is number 0."}}
+    with pytest.raises(UserError, match="dev has fewer than 10"):
+        measure_refusals(index, asked, asked)
+    assert index.manifest.confidence is None
+
+
+def test_where_nothing_is_answered_there_is_no_share_of_right_answers(faq, tmp_path):
+    index = AnswerIndex.build(None, indexed_answers(faq), tmp_path / "index")
+    asked = {f"what number is {name}": {f"The {name} is number {i}."} for i, name in enumerate(NAMES)}
     found = measure_refusals(index, asked, {"qqq zzz?": {"It rained all day."}})
-    assert found.suggested is None and found.as_json()["min_confidence"] is None
-    assert "dev has fewer than 10" in found.verdict()
-    # Nothing is answered: there is no share of right answers.
     assert found.curve["answered"].eq(0).all() and found.curve["p1"].isna().all()
     assert {row[2] for row in found.table()[1]} == {"–"}
     json.dumps(found.as_json(), allow_nan=False)
@@ -159,11 +165,21 @@ def test_what_was_trained_has_to_be_significantly_better_on_the_dev_that_chose_i
 
 
 def test_what_an_index_of_very_many_answers_lacks_is_left_out():
-    found = {each.first_stage for each in _first_stages(["hyperqa_squad"], ["bm25"])}
+    found = {
+        each.first_stage
+        for each in _first_stages(["hyperqa_squad"], ["bm25"], (("question", "answer"), ("answer",)))
+    }
     own = {"questions", "questions+nearest", "questions+both"}
     assert found == {"bm25", "nearest", "both"} | own
     answers_alone = _first_stages(["hyperqa_squad"], ["bm25"], [("answer",)])
     assert {each.first_stage for each in answers_alone} == found - own
+
+
+def test_of_equal_pipelines_one_that_searches_the_questions_is_chosen():
+    found = pd.DataFrame({"rr": [0.5, 0.5], "ms": 1.0, "mb": 1.0})
+    tried = list(_first_stages(["hyperqa_squad"], ["bm25"], BOTH_FIELDS))
+    compared = _comparison({each: {"dev": found, "test": found} for each in tried}, 3, {})
+    assert compared.best.search == ("question", "answer")
 
 
 def test_questions_of_dev_and_test_are_not_indexed(faq):
@@ -310,6 +326,11 @@ def test_what_an_index_refuses_is_written_for_it(command, tmp_path, capsys, trai
     assert sorted(texts["indexed_question"]) == sorted(whole["question"])
     assert set(texts["candidate"]) == set(whole["candidate"])
     in_memory = {"train": whole, "dev": None, "test": None}
+    plain = {"train": tmp_path / "plain.csv", "dev": None, "test": None}
+    plain["train"].write_text("question,answer\nwho,Ann.\nwho,Ann.\n")
+    without_repeats = TrainOptions(drop_duplicates=True)
+    assert _tables_to_index(tmp_path, plain, dataset, TrainOptions()) == [str(plain["train"])]
+    assert _tables_to_index(tmp_path, plain, dataset, without_repeats) == names
     assert _tables_to_index(tmp_path, in_memory, dataset, TrainOptions()) == names
 
 
@@ -350,6 +371,8 @@ def test_the_index_of_a_pipeline_finds_the_encoder_of_the_training(
         ("[]", "is damaged"),
         ('{"pipeline": {"search": []}, "options": {"embeddings_home": 1}}', "is damaged"),
         ('{"pipeline": {"first_stage": "bm25", "search": ["answer"], "model": "/etc"}}', "not a model"),
+        ('{"pipeline": {"first_stage": "bm25", "search": ["note"]}}', "it searches"),
+        ('{"pipeline": {"first_stage": "bm25", "search": "answer"}}', "it searches"),
         ('{"pipeline": {"first_stage": "bm25"}, "confidence": {"bias": "x"}}', "is damaged"),
     ],
 )

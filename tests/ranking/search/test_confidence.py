@@ -67,6 +67,34 @@ def test_a_foreign_question_has_no_good_answer(faq, command):
     assert 0.5 < float(words[1]) <= 1 and float(words[2]) > 1
 
 
+def test_right_answers_are_known_however_they_are_written(tmp_path, capsys):
+    """Another program's line ends, a blank at the end, and a column that says which answers are wrong."""
+    table = FAQ.assign(answer=FAQ["answer"].str.replace(" and", "\nand"))
+    index = AnswerIndex.build(None, table, tmp_path / "faq")
+    asked = ASKED.assign(candidate=table["answer"])
+    expected = index.calibrate(asked, FOREIGN)
+    otherwise = asked.assign(candidate=asked["candidate"].str.replace("\n", "\r\n") + " ", label=1)
+    wrong = asked.assign(candidate=asked["candidate"].to_numpy()[::-1], label=0)
+    capsys.readouterr()
+    assert index.calibrate(pd.concat([otherwise, wrong]), FOREIGN) == expected
+    assert "stand in no row" not in capsys.readouterr().err
+    index.calibrate(pd.concat([asked, asked[:1].assign(candidate="Ask us.")]), FOREIGN)
+    said = capsys.readouterr().err
+    assert "1 of the right answers stand in no row of the index, such as 'Ask us.'" in said
+    assert "from 8 questions alone" in said
+
+
+def test_a_passage_of_a_right_answer_is_right(tmp_path):
+    text = (
+        "It is described here in full. Open the {0} page and choose change {0}. Then wait a day for a mail."
+    )
+    whole = [text.format(thing) for thing in THINGS]
+    index = AnswerIndex.build(None, pd.DataFrame({"answer": whole}), tmp_path / "faq", passage_length=50)
+    index.calibrate(ASKED.assign(candidate=whole), FOREIGN)
+    sure = index.search("How do I get my voucher changed?")["confidence"]
+    assert sure[0] > 0.5 > index.search("Who built the tower of the old town?")["confidence"].max()
+
+
 def test_ranks_are_numbered_without_those_left_out(faq):
     best_is_unsure = Confidence(features=("bm25",), weights=(-2.0,), lowest=(0.0,), bias=2.0)
     commit(faq.folder, replace(faq.manifest, confidence=best_is_unsure), faq.manifest)

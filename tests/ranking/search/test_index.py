@@ -230,10 +230,28 @@ def test_a_missing_value_is_equal_to_none(tmp_path):
         ({"note": None}, {"c2"}),
     ):
         assert set(index.search("w1", where=where)["candidate_id"]) == ids, where
-    wrong = {"n>x": "cannot be compared", "n ~ 3": "is not a condition", "m=1": "has no column"}
+    wrong = {
+        "n>x": "cannot be compared",
+        "n ~ 3": "is not a condition",
+        "note==x": "is not a condition",
+        "n=>1": "is not a condition",
+        "m=1": "has no column",
+    }
     for where, message in wrong.items():
         with pytest.raises(UserError, match=message):
             index.search("w1", where=[where])
+
+
+def test_texts_are_not_ordered_as_numbers(tmp_path):
+    (tmp_path / "prices.csv").write_text('text,price,on\nw1 a,9,2020-1\nw1 b,100,2021-1\nw1 c,"1,000",x\n')
+    index = AnswerIndex.build(None, tmp_path / "prices.csv", tmp_path / "index")
+    # As texts "100" and "1,000" come before "50".
+    with pytest.raises(UserError, match="such as '1,000', which are not ordered"):
+        index.search("w1", where=["price<50"])
+    with pytest.raises(UserError, match="'price' holds texts"):
+        index.delete(where="price<50")
+    assert len(index) == 3
+    assert set(index.search("w1", where=["on<2021-1"])["candidate_id"]) == {"c1"}
 
 
 def test_replacing(index, copy, answers):

@@ -207,6 +207,10 @@ def test_a_changed_index_is_noticed_and_a_damaged_one_is_not_taken(
     with served(Engine(copy)) as client:
         AnswerIndex.open(copy).add(pd.DataFrame({"answer": ["Radium was found."], "candidate_id": ["new"]}))
         assert client.get("/api/health").json()["answers"] == len(answers) + 1
+        copy.rename(tmp_path / "elsewhere")
+        assert client.get("/api/health").json()["status"] == "degraded"
+        (tmp_path / "elsewhere").rename(copy)
+        assert client.get("/api/health").json()["status"] == "ok"
         (copy / "manifest.json").write_text("{}")
         health = client.get("/api/health").json()
         assert health["status"] == "degraded" and str(tmp_path) not in health["problem"]
