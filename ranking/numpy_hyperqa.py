@@ -13,7 +13,7 @@ from answer_ranking.data_prep.encoded_split import EncodedSplit, EncodedTexts, c
 _TOKENS_AT_ONCE = 1 << 16
 _PAIRS_AT_ONCE = 1 << 11
 # The constants of `layers.poincare` for float32.
-_GRID = np.float32(2.0**11)
+_GRID, _ROUNDED_BELOW = np.float32(2.0**11), 1e-2
 _SMALLEST_FACTOR, _TINY = np.float32(1e-5), np.float32(1e-30)
 _RELEASED_EPSILON = np.float32(1e-6)
 
@@ -156,7 +156,11 @@ class NumpyHyperQA:
         length = np.sqrt(np.maximum(np.square(scaled).sum(-1, keepdims=True), _TINY))
         max_norm = np.float32(self.max_norm)
         if self.projection == "clip":
-            return scaled * np.minimum(largest, max_norm / length)
+            points = scaled * np.minimum(largest, max_norm / length)
+            if 1 - self.max_norm**2 < _ROUNDED_BELOW:
+                is_cut = (largest * length > max_norm)[:, 0]
+                points[is_cut] += _rounding(points[is_cut], self.max_norm)
+            return points
         return scaled * (max_norm * np.tanh(largest * length) / length)
 
     def score_points(self, questions: np.ndarray, answers: np.ndarray) -> np.ndarray:
@@ -235,6 +239,15 @@ def poincare_distance(questions: np.ndarray, answers: np.ndarray, form: str) -> 
         excess = 2 * squared / (factors + _RELEASED_EPSILON)
         return np.log(1 + excess + np.sqrt(excess * (excess + 2) + _RELEASED_EPSILON))
     return np.where(squared <= _TINY, np.float32(0), 2 * np.arcsinh(np.sqrt(squared / factors)))
+
+
+def _rounding(x: np.ndarray, max_norm: float) -> np.ndarray:
+    """As in `layers.poincare`."""
+    too_far_in = _one_minus_squared_norm(x)[:, None] - np.float32(1 - max_norm**2)
+    sizes = np.abs(x)
+    largest = sizes.max(-1, keepdims=True)
+    signs = np.where(sizes == largest, np.sign(x), np.float32(0))
+    return signs * too_far_in / (2 * largest * np.abs(signs).sum(-1, keepdims=True))
 
 
 def _one_minus_squared_norm(x: np.ndarray) -> np.ndarray:

@@ -239,6 +239,24 @@ def test_projection_is_the_formula_at_every_length(projection, max_norm):
     assert np.isfinite(gradient).all()
 
 
+@pytest.mark.parametrize("dimensions", [2, 200])
+def test_points_on_the_edge_are_ranked_as_by_their_angle(dimensions):
+    """There distance and cosine have one order (both factors are equal): rounding alone would change it."""
+    question = directions(1, dimensions)
+    angles = np.linspace(0.05, 1.5, 400)[:, None]
+    across = directions(1, dimensions)
+    across -= question * (question * across).sum()
+    across /= np.linalg.norm(across)
+    answers = np.cos(angles) * question + np.sin(angles) * across
+    lengths = RNG.uniform(1, 100, (400, 1))
+    q, a = projected(3 * question), projected(lengths * answers)
+    rest = 1 - np.square(np.float64(a)).sum(axis=-1)
+    np.testing.assert_allclose(rest, 1 - EDGE**2, rtol=4e-3)
+    found = distance(q, a)
+    assert (np.diff(found) > 0).all()
+    np.testing.assert_allclose(found, exact_distance(EDGE * question, EDGE * answers), rtol=1e-3)
+
+
 @pytest.mark.parametrize("projection", ["clip", "smooth"])
 def test_projection_gradient_equals_central_differences(projection):
     x = np.float32(np.array([1e-3, 0.2, 0.7, 0.95, 3.0, 8.0])[:, None] * directions(6, 4))

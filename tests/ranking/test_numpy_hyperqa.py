@@ -48,8 +48,10 @@ def by_keras(ranker, question, answers):
         {"similarity": "cosine", "raw_embeddings": True, "projection": "smooth"},
     ],
 )
-@pytest.mark.parametrize("max_norm", [0.7, 0.95])
+@pytest.mark.parametrize("max_norm", [0.7, 0.95, 1 - 1e-5])
 def test_a_loaded_ranker_scores_as_the_keras_model(options, max_norm, tmp_path):
+    # 1 - 1e-5 leaves float32 three digits of the distance from the edge.
+    rtol = 1e-6 if max_norm < 0.99 else 1e-4
     model = trained_like(hyperqa(vectors(), 30, max_norm=max_norm, seed=2, **options))
     trained = Ranker(model, VOCABULARY)
     expected = by_keras(trained, QUESTION, ANSWERS)
@@ -58,7 +60,7 @@ def test_a_loaded_ranker_scores_as_the_keras_model(options, max_norm, tmp_path):
     for folder in "ab":
         ranker = Ranker.load(tmp_path / folder)
         scores = ranker.score([(QUESTION, answer) for answer in ANSWERS])
-        np.testing.assert_allclose(scores, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
+        np.testing.assert_allclose(scores, expected, rtol=rtol, atol=rtol * np.abs(expected).max())
         points = ranker.encode_document(ANSWERS)
         assert points.dtype == np.float32 and points.shape == (4, 30)
         by_points = ranker.score_points(ranker.encode_query([QUESTION]), points)
