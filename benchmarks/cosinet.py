@@ -88,7 +88,7 @@ def train_and_rank(name: str, options: argparse.Namespace) -> dict[str, Any]:
     start = time.perf_counter()
     ranker, fitted = train(entry, model, training, data, Seed(0))
     spent = time.perf_counter() - start
-    score = make_scorer(ranker, data.test, data.order_seed)
+    score = make_scorer(ranker, data.test)
     score()
     further = {}
     if name == LISTS:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
+import answer_ranking
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError, escaped
 from answer_ranking.cli.data import card, get, stats
@@ -116,6 +117,8 @@ _COMMANDS = {
 
 def _parse(arguments: list[str]) -> Callable[[], object]:
     """Return the function that the command line asks for, with its arguments."""
+    if arguments == ["--version"]:
+        return lambda: print(f"{_PROG} {answer_ranking.__version__}")
     commands: dict[str, Callable]
     prog, commands, about = _PROG, _COMMANDS, "Train, use, explain and reproduce rankers of answers."
     if arguments[:1] == ["data"]:

@@ -102,3 +102,11 @@ class DatasetDescription:
     read: Callable[[str, Any], tuple] = field(default=lambda variant, files: (), repr=False)
     unlabelled_texts: Callable[..., tuple[Iterable[list[str]], str]] | None = field(default=None, repr=False)
     notes: tuple[str, ...] = ()
+
+    @property
+    def order_seed(self) -> int | None:
+        """The seed of the order in which a list-wise model sees candidates; None for the document's.
+
+        Where that order is no fair signal, they are shuffled, in the same way in every run.
+        """
+        return None if self.order_is_signal else 0

@@ -20,6 +20,7 @@ from answer_ranking.data_prep.encoded_split import (
     SharedTexts,
     count_words,
     encode_split,
+    in_order,
 )
 from answer_ranking.data_prep.overlap_features import (
     inverse_document_frequencies,
@@ -103,7 +104,8 @@ def encode_dataset(
     """
     tokenizer = Tokenizer(dataset.description.pretokenised, lowercase, mask_numbers)
     path = cache_folder(cache_home) / "encoded" / f"{_key(dataset, tokenizer, overlap)}.npz"
-    return cached_arrays(path, lambda: _to_arrays(_encode(dataset, tokenizer, overlap)), _from_arrays)
+    encoded = cached_arrays(path, lambda: _to_arrays(_encode(dataset, tokenizer, overlap)), _from_arrays)
+    return EncodedDataset(in_order(encoded.splits, dataset.description.order_seed), encoded.vocabulary)
 
 
 def _encode(dataset: Dataset, tokenizer: Tokenizer, overlap: bool) -> EncodedDataset:

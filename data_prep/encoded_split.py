@@ -1,7 +1,7 @@
 """Texts as numbers, and one split of a data set as arrays."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -143,6 +143,8 @@ class EncodedSplit:
         question_ids: list[str], one per question.
         candidate_ids: list[str], one per row.
         features: float32 (n_rows, 4), the word-overlap features of all rows, see `overlap_features`; or None.
+        order_seed: for models that see a question's candidates together: None shows them in the split's
+            order; else they are shuffled, see `training.listwise.list_rows`.
 
     Example:
         >>> import pandas as pd
@@ -161,6 +163,7 @@ class EncodedSplit:
     question_ids: list[str]
     candidate_ids: list[str]
     features: np.ndarray | None = None
+    order_seed: int | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.candidates, EncodedTexts):
@@ -219,6 +222,7 @@ class EncodedSplit:
             question_ids=[self.question_ids[i] for i in kept],
             candidate_ids=[self.candidate_ids[i] for i in rows],
             features=None if self.features is None else self.features[rows],
+            order_seed=self.order_seed,
         )
 
 
@@ -254,7 +258,13 @@ def join_splits(first: EncodedSplit, second: EncodedSplit) -> EncodedSplit:
         question_ids=[*first.question_ids, *second.question_ids],
         candidate_ids=[*first.candidate_ids, *second.candidate_ids],
         features=features,
+        order_seed=first.order_seed,
     )
+
+
+def in_order(splits: Mapping[str, EncodedSplit], order_seed: int | None) -> dict[str, EncodedSplit]:
+    """Say of splits in which order a model that sees a question's candidates together is shown them."""
+    return {name: replace(split, order_seed=order_seed) for name, split in splits.items()}
 
 
 def _join_texts(first: EncodedTexts, second: EncodedTexts) -> EncodedTexts:

@@ -20,6 +20,7 @@ from answer_ranking.data_prep import (
     encode_split,
     load_word_vectors,
 )
+from answer_ranking.data_prep.encoded_split import in_order
 from answer_ranking.data_prep.word_vectors.contextual import (
     ContextualEncoder,
     TokenVectors,
@@ -64,14 +65,6 @@ class TrainingData(EncodedDataset):
     def title(self) -> str:
         """The data set's name and training set, for tables and figures."""
         return " ".join(filter(None, (self.dataset.description.title, self.dataset.variant)))
-
-    @property
-    def order_seed(self) -> int | None:
-        """The seed of the order in which a list-wise model sees candidates; None for the document's.
-
-        Where that order is no fair signal, they are shuffled, in the same way in every run.
-        """
-        return None if self.dataset.description.order_is_signal else 0
 
     @property
     def scored_splits(self) -> dict[str, EncodedSplit]:
@@ -187,6 +180,7 @@ def encode_pieces(
         raise UserError(f"the vocabulary of {source} names a word piece twice. Fetch the encoder again.")
     pieces, vocabulary = WordPieces(files.pieces, files.lowercase), Vocabulary(files.pieces)
     splits = {name: encode_split(table, pieces, vocabulary) for name, table in dataset.splits.items()}
+    splits = in_order(splits, dataset.description.order_seed)
     known = np.ones(files.shape[0], bool)
     word_vectors = WordVectors(files, encoder_name(source), 1.0, 1.0, known, files.hashes[WEIGHTS])
     data = TrainingData(

@@ -76,9 +76,7 @@ def train(
     if seed.start is not None:
         for variable, value in zip(model.trainable_variables, seed.start, strict=True):
             variable.assign(value)
-    method = make_method(
-        entry.method, data.train, training_options, seed=seed.number, order_seed=data.order_seed
-    )
+    method = make_method(entry.method, data.train, training_options, seed=seed.number)
     fitted = fit(
         model,
         method,

@@ -69,7 +69,7 @@ def score_splits(model: "keras.Model", data: TrainingData, fitted: "FitResult") 
 
     scores, tables = {}, {}
     for name, split in data.scored_splits.items():
-        scores[name] = score(model, split, data.order_seed)
+        scores[name] = score(model, split)
         tables[name] = per_question(split, scores[name])
     return SeedResult(fitted.history, scores, tables)
 

@@ -85,3 +85,7 @@ def test_a_missing_extra_is_named_in_one_line(name, code, status):
 def test_the_version_is_that_of_the_project():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert answer_ranking.__version__ == project["version"]
+    shown = subprocess.run(
+        [sys.executable, "-m", "answer_ranking", "--version"], capture_output=True, text=True, check=True
+    )
+    assert shown.stdout == f"answer-ranking {project['version']}\n"

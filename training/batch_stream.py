@@ -27,7 +27,6 @@ class TrainingMethod(ABC):
     An epoch takes `n_items` items, `options.batch_size` in a batch.
     """
 
-    order_seed: int | None = None
     callbacks: Sequence[keras.callbacks.Callback] = ()
 
     def __init__(self, split: "EncodedSplit", options: Any, seed: int, n_items: int):

@@ -58,11 +58,12 @@ def fit(
     """Train a ranker, leave it with the weights of its best epoch on dev, and give the history.
 
     Args:
-        ranker: the model to train. What changes without a gradient, such as moving averages, is not kept.
+        ranker: the model to train, whose scores are float32 `(batch,)`, or of lists `(batch, candidates)`.
         method: `Pairwise`, `Pointwise` or another of `METHODS`, with the training data and options.
         dev: the questions that choose the best epoch, by MAP over those with a correct answer.
         state: a file that keeps the state after every epoch; a training that finds its state there goes on.
-        key: names the configuration; a state under another key is refused.
+        key: names the configuration; a state under another key is refused. Without one, the file says nothing
+            of what was trained: give each configuration its own file.
         label, verbose: what the progress line calls this training, and whether to show it.
         callbacks: further Keras callbacks, such as `keras.callbacks.TensorBoard`.
 
@@ -108,8 +109,7 @@ def fit(
 
 def _prepared(ranker: keras.Model, method: TrainingMethod) -> tuple[keras.Model, BatchStream]:
     """Compile the training step of a ranker, and lay out its batches."""
-    if any(layer.compute_dtype == "float16" for layer in ranker.layers):
-        raise UserError("gradients in float16 fall to zero: use mixed_bfloat16 or float32.")
+    _check_ranker(ranker)
     if tf.distribute.get_strategy().num_replicas_in_sync > 1:
         raise UserError("a training has one device. Train seeds side by side: --jobs or --ray.")
     _check_weights(ranker)
@@ -125,6 +125,24 @@ def _prepared(ranker: keras.Model, method: TrainingMethod) -> tuple[keras.Model,
         auto_scale_loss=False,
     )
     return trainer, batches
+
+
+def _check_ranker(ranker: keras.Model) -> None:
+    """Raise a UserError for a ranker that no step could train as it says."""
+    if any(layer.compute_dtype == "float16" for layer in ranker._flatten_layers()):
+        raise UserError("gradients in float16 fall to zero: use mixed_bfloat16 or float32.")
+    if ranker.losses:
+        raise UserError(
+            f"{ranker.name} has penalties of its own (a regularizer, or add_loss), which are no part of the "
+            "loss here: leave them out, and use the option l2."
+        )
+    (scores,), of_lists = ranker.outputs, "answers" in [x.name for x in ranker.inputs]
+    wanted, cure = ("(batch, candidates)", "") if of_lists else ("(batch,)", ", such as by Reshape(())")
+    if len(scores.shape) != 1 + of_lists or scores.dtype != "float32":
+        raise UserError(
+            f"{ranker.name} gives scores {tuple(scores.shape)} in {scores.dtype}: give them as float32 "
+            f"{wanted}{cure}."
+        )
 
 
 def _steps_of_a_call(ranker: keras.Model, n_batches: int) -> int:
@@ -145,7 +163,7 @@ def _measurement(
         raise UserError(
             "no dev question has a correct answer: nothing can choose the epoch. Check its labels."
         )
-    score_dev = make_scorer(ranker, dev, method.order_seed)
+    score_dev = make_scorer(ranker, dev)
 
     def measured() -> dict[str, float]:
         scores = score_dev()
@@ -298,7 +316,7 @@ class DevSelection(keras.callbacks.Callback):
     def on_train_begin(self, logs=None):
         if not self.state.history:
             return
-        variables = [*self.model.ranker.trainable_variables, *self._further_variables()]
+        variables = [*_changed_by_training(self.model.ranker), *self._further_variables()]
         values = [*self.state.weights, *self.state.optimizer]
         if list(map(np.shape, variables)) != list(map(np.shape, values)):
             raise UserError(_OTHER.format(self.state.path))
@@ -312,7 +330,7 @@ class DevSelection(keras.callbacks.Callback):
         logs |= self.measure()
         state = self.state
         state.history.append({name: float(value) for name, value in logs.items()})
-        state.weights = _values(self.model.ranker.trainable_variables)
+        state.weights = _values(_changed_by_training(self.model.ranker))
         state.optimizer = _values(self._further_variables())
         # Of equal epochs the first: later ones had more chance to overfit.
         if state.best_epoch < 0 or logs["dev_map"] > state.history[state.best_epoch]["dev_map"]:
@@ -324,7 +342,7 @@ class DevSelection(keras.callbacks.Callback):
 
     def on_train_end(self, logs=None):
         if self.state.best_weights:
-            _assign(self.model.ranker.trainable_variables, self.state.best_weights)
+            _assign(_changed_by_training(self.model.ranker), self.state.best_weights)
 
     def _further_variables(self) -> list[keras.Variable]:
         further = list(self.model.optimizer.variables)
@@ -332,6 +350,19 @@ class DevSelection(keras.callbacks.Callback):
             if "seed_generator_state" in variable.path:
                 further.append(variable)
         return further
+
+
+def _changed_by_training(ranker: keras.Model) -> list[keras.Variable]:
+    """List trained weights, and what layers that are trained change without a gradient: moving averages."""
+    frozen: set[int] = set()
+    for layer in ranker._flatten_layers():
+        if not layer.trainable:
+            frozen.update(map(id, layer.variables))
+    changed = list(ranker.trainable_variables)
+    for variable in ranker.non_trainable_variables:
+        if id(variable) not in frozen and "seed_generator_state" not in variable.path:
+            changed.append(variable)
+    return changed
 
 
 class ProgressLine(keras.callbacks.Callback):

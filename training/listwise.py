@@ -36,8 +36,6 @@ class Listwise(TrainingMethod):
         split: the training questions.
         options: the options.
         seed: seeds the order of the questions; the ranker's initial weights and dropout have their own seed.
-        order_seed: None shows candidates in the split's order; else they are shuffled, in training and in
-            scoring, see `list_rows`.
 
     Raises:
         UserError: no training question has both a correct and a wrong candidate.
@@ -47,16 +45,13 @@ class Listwise(TrainingMethod):
         >>> fit(cosinet(vectors, objective="listwise"), method, dev=data.dev)  # doctest: +SKIP
     """
 
-    def __init__(
-        self, split: EncodedSplit, options: ListwiseOptions, seed: int = 0, order_seed: int | None = None
-    ):
+    def __init__(self, split: EncodedSplit, options: ListwiseOptions, seed: int = 0):
         if not split.counts_under("clean").any():
             raise UserError(NO_PAIRS)
         self.questions = np.flatnonzero(split.counts_under("answerable"))
         super().__init__(split, options, seed, len(self.questions))
-        self.order_seed = order_seed
         self.callbacks = (SlantedTriangularRate(options.learning_rate),)
-        rows = list_rows(split, order_seed)
+        rows = list_rows(split)
         self.lists = cut_lists([rows[i] for i in self.questions], split.labels, options.max_candidates)
 
     def trainer(self, ranker: keras.Model) -> "ListwiseTrainer":
@@ -113,20 +108,25 @@ def divergence(scores: tf.Tensor, label: tf.Tensor, real: tf.Tensor) -> tf.Tenso
     return tf.reduce_sum(terms, axis=-1)
 
 
-def list_rows(split: EncodedSplit, order_seed: int | None = None) -> list[np.ndarray]:
-    """Return each question's rows in the order in which a list-wise model sees them.
+def list_rows(split: EncodedSplit) -> list[np.ndarray]:
+    """Return each question's rows in the order in which a list-wise model sees them, in training and scoring.
 
-    Where the files of a data set list correct answers first, their order is the label itself: such a data set
-    needs an `order_seed`. The shuffle depends on it, on the question's identifier and its number of answers.
+    Where the files of a data set list correct answers first, their order is the label itself: its splits have
+    an `order_seed`. The shuffle depends on it, on the question's identifier and its number of answers.
     """
-    rows = np.split(np.arange(split.n_rows), split.candidate_offsets[1:-1]) if split.n_questions else []
-    if order_seed is None:
+    rows = rows_of_questions(split)
+    if split.order_seed is None:
         return rows
     shuffled = []
     for name, own in zip(split.question_ids, rows, strict=True):
-        rng = np.random.default_rng([order_seed, zlib.crc32(str(name).encode())])
+        rng = np.random.default_rng([split.order_seed, zlib.crc32(str(name).encode())])
         shuffled.append(rng.permutation(own))
     return shuffled
+
+
+def rows_of_questions(split: EncodedSplit) -> list[np.ndarray]:
+    """Return each question's rows, in the split's order."""
+    return np.split(np.arange(split.n_rows), split.candidate_offsets[1:-1]) if split.n_questions else []
 
 
 def cut_lists(lists: Sequence[np.ndarray], labels: np.ndarray, limit: int | None) -> list[np.ndarray]:

@@ -9,7 +9,7 @@ import tensorflow as tf
 from answer_ranking.data_prep import EncodedSplit, UserError
 from answer_ranking.training.batch_stream import NO_PAIRS, TrainingMethod, batches_of_like_length
 from answer_ranking.training.callbacks import SlantedTriangularRate
-from answer_ranking.training.listwise import cut_lists, list_rows
+from answer_ranking.training.listwise import cut_lists, rows_of_questions
 from answer_ranking.training.options import ListwiseOptions
 from answer_ranking.training.pairwise import ApartTrainer
 
@@ -41,7 +41,7 @@ class ListwiseApart(TrainingMethod):
         if not len(self.questions):
             raise UserError(NO_PAIRS)
         super().__init__(split, options, seed, len(self.questions))
-        rows = list_rows(split)
+        rows = rows_of_questions(split)
         self.lists = cut_lists([rows[i] for i in self.questions], split.labels, options.max_candidates)
         self.callbacks = (SlantedTriangularRate(options.learning_rate),)
 

@@ -31,19 +31,7 @@ METHODS = {
 """The methods by the names that the catalogue of models gives them."""
 
 
-def make_method(
-    name: str,
-    split: "EncodedSplit",
-    options: of.FitOptions,
-    *,
-    seed: int = 0,
-    order_seed: int | None = None,
-) -> Any:
-    """Make a method of training for a split; `order_seed` is for one with an order.
-
-    A UserError says that there is nothing to train on.
-    """
-    method = METHODS[name]
-    of_order = {"order_seed": order_seed} if method.in_order else {}
-    train = getattr(import_module("answer_ranking.training"), method.name)
-    return train(split, options, seed=seed, **of_order)
+def make_method(name: str, split: "EncodedSplit", options: of.FitOptions, *, seed: int = 0) -> Any:
+    """Make a method of training for a split; a UserError says that there is nothing to train on."""
+    train = getattr(import_module("answer_ranking.training"), METHODS[name].name)
+    return train(split, options, seed=seed)

@@ -102,9 +102,16 @@ class RankerTrainer(keras.Model):
         return [tf.where(finite & ~failed, g, 0.0) for g in gradients]
 
 
+def reads_apart(ranker: keras.Model) -> bool:
+    """Tell whether a ranker is an `encoder` of texts and a `matcher`, whose scores are the ranker's own."""
+    parts = {layer.name: layer for layer in ranker.layers}
+    if not {"encoder", "matcher"} <= parts.keys():
+        return False
+    return ranker.outputs[0]._keras_history.operation is parts["matcher"]
+
+
 def encoder_of(ranker: keras.Model) -> keras.Model:
     """Return the part of a ranker that encodes texts apart; a UserError says that it has none."""
-    for layer in ranker.layers:
-        if layer.name == "encoder" and isinstance(layer, keras.Model):
-            return layer
+    if reads_apart(ranker):
+        return ranker.get_layer("encoder")
     raise UserError(f"{ranker.name} reads question and answer together: train it with Pointwise or Listwise.")

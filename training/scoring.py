@@ -13,6 +13,7 @@ from answer_ranking.models.encodings import encoding_of
 from answer_ranking.training.listwise import list_rows, list_sizes, padded_lists, real_candidates
 from answer_ranking.training.options import NegativesBy
 from answer_ranking.training.pointwise import check_reads_pairs, pair_arrays
+from answer_ranking.training.ranker_trainer import reads_apart
 from answer_ranking.training.shared_texts import SharedTextScorer
 
 # How much is scored at a time, which bounds the memory.
@@ -20,10 +21,11 @@ _WORDS_PER_CHUNK = 16384
 _TOKENS_PER_CHUNK = 1 << 17
 
 
-def score(ranker: keras.Model, split: EncodedSplit, order_seed: int | None = None) -> np.ndarray:
+def score(ranker: keras.Model, split: EncodedSplit) -> np.ndarray:
     """Score every candidate of a split with a ranker.
 
-    - A ranker of lists (input `answers`) sees all candidates of a question at once.
+    - A ranker of lists (input `answers`) sees all candidates of a question at once, in the order that
+      `training.listwise.list_rows` gives them.
     - A ranker with the parts `encoder` and `matcher` (HyperQA, Attentive Pooling) encodes each text once.
     - Every other ranker scores pairs (inputs `question`, `answer` and, if it has any, `features`), those of
       like length together.
@@ -31,8 +33,6 @@ def score(ranker: keras.Model, split: EncodedSplit, order_seed: int | None = Non
     Args:
         ranker: a model that `models` builds, or one like it.
         split: the questions and candidates.
-        order_seed: for a ranker of lists: None shows the candidates in the split's order; else they are
-            shuffled, see `training.listwise.list_rows`.
 
     Returns:
         float32 `(rows,)`, in the split's order; higher is better.
@@ -43,12 +43,10 @@ def score(ranker: keras.Model, split: EncodedSplit, order_seed: int | None = Non
     Example:
         >>> scores = score(model, data.test)  # doctest: +SKIP
     """
-    return make_scorer(ranker, split, order_seed)()
+    return make_scorer(ranker, split)()
 
 
-def make_scorer(
-    ranker: keras.Model, split: EncodedSplit, order_seed: int | None = None
-) -> Callable[[], np.ndarray]:
+def make_scorer(ranker: keras.Model, split: EncodedSplit) -> Callable[[], np.ndarray]:
     """Make the function that scores a split, under the ranker's current weights, as often as wanted.
 
     The texts are laid out once. Arguments, scores and errors are those of `score`.
@@ -58,8 +56,8 @@ def make_scorer(
         >>> before = score_dev()  # doctest: +SKIP
     """
     if "answers" in _input_names(ranker):
-        return ListScorer(ranker, split, order_seed)
-    if not {"encoder", "matcher"} <= {layer.name for layer in ranker.layers}:
+        return ListScorer(ranker, split)
+    if not reads_apart(ranker):
         return PairScorer(ranker, split)
     if encoding := encoding_of(ranker, "packed"):
         return TextScorer(ranker, split, encoding)
@@ -75,14 +73,15 @@ class HardestWrong:
     def __init__(self, split: EncodedSplit, by: NegativesBy, wanted: int):
         self.number = {"random": 0, "mix": -(-wanted // 2), "max": wanted}[by]
         self._split = split
-        self._score: Callable[[], np.ndarray] | None = None
+        self._ranker: keras.Model | None = None
+        self._score: Callable[[], np.ndarray] = lambda: np.empty(0, np.float32)
 
     def scores(self, trainer: Any) -> np.ndarray | None:
         """Score all candidates by the ranker that is trained; None where no hardest one is wanted."""
         if not self.number or trainer is None:
             return None
-        if self._score is None:
-            self._score = make_scorer(trainer.ranker, self._split)
+        if self._ranker is not trainer.ranker:
+            self._ranker, self._score = trainer.ranker, make_scorer(trainer.ranker, self._split)
         return self._score()
 
 
@@ -157,9 +156,9 @@ class PairScorer:
 class ListScorer:
     """Scores lists, those of like length together; a question with too many words by itself."""
 
-    def __init__(self, ranker: keras.Model, split: EncodedSplit, order_seed: int | None = None):
+    def __init__(self, ranker: keras.Model, split: EncodedSplit):
         self._split = split
-        self._lists = list_rows(split, order_seed)
+        self._lists = list_rows(split)
         counts, longest = list_sizes(self._lists, np.maximum(split.candidates.lengths, 1))
         order = np.lexsort((counts, longest))
         longest, counts = longest[order], counts[order]

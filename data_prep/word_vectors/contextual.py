@@ -18,6 +18,7 @@ from answer_ranking.data_prep.encoded_split import (
     EncodedTexts,
     chunks_of_padded,
     encode_split_by,
+    in_order,
     offsets_of,
 )
 from answer_ranking.data_prep.vocabulary import Vocabulary
@@ -237,5 +238,6 @@ def encode_with(
         return [encoded.take(list(map(place_of.__getitem__, texts))) for texts in wanted]
 
     splits = {name: encode_split_by(table, known) for name, table in dataset.splits.items()}
+    splits = in_order(splits, dataset.description.order_seed)
     found = WordVectors(vectors, encoder.name, 1.0, 1.0, np.ones(vectors.shape[0], bool), encoder.sha256)
     return EncodedDataset(splits, Vocabulary([])), found

@@ -303,9 +303,7 @@ class AnswerIndex:
         right = questions.groupby("question", sort=False)["candidate"].agg(set).to_dict()
         state, are_passages = self._state, bool(self.manifest.passage_length)
         if len(right) < FEWEST_QUESTIONS:
-            say(
-                f"The confidence is learnt from {len(right)} questions alone: give at least {FEWEST_QUESTIONS}."
-            )
+            say(f"It is learnt from {len(right)} questions alone: give {FEWEST_QUESTIONS} at least.")
         if not are_passages:
             indexed = state.texts()["candidate"].to_pylist()
             say_what_is_lacking(questions["candidate"].unique(), indexed)

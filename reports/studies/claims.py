@@ -78,8 +78,8 @@ def claims(runs: EqualBudget, papers: Papers) -> list[ClaimResult]:
     """Test every claim on those of its data sets that have both records.
 
     The test is a paired randomisation test over the questions, on each question's mean over the seeds. It is
-    corrected after Holm for all tests that the claims name, those without records included: a verdict does
-    not depend on which of them have been run. `p_crossed` is exploratory: it came later, and judges nothing.
+    corrected after Holm for all tests that the claims name, those without records included: what is run later
+    takes no significance away. `p_crossed` is exploratory: it came later, and judges nothing.
     """
     planned, pairs = 0, []
     for claim in papers.claims:

@@ -112,7 +112,7 @@ class RandomSearch:
         chosen = self.experiment.changed(**self.draw(int(best.name)))
         run = Run(self.experiment.entry.paper, chosen, data)
         run.train_seeds()
-        scorer = make_scorer(run.model, data.test, data.order_seed)
+        scorer = make_scorer(run.model, data.test)
         speed = questions_per_second(scorer, len(data.test.question_ids))
         found = {
             "chosen": int(best.name),

@@ -63,6 +63,14 @@ def test_cache_gives_back_what_was_encoded(tmp_path, few):
     assert first.word_counts[:2].tolist() == [0, 0]
 
 
+def test_candidates_are_shown_in_the_document_s_order_only_where_it_is_a_signal(tmp_path, few):
+    """Where correct answers stand first their order is the label, and a list-wise model would read it."""
+    document = replace(few, description=replace(few.description, order_is_signal=True))
+    for dataset, seed in ((few, 0), (document, None), (few, 0)):  # from one cache
+        for split in encode_dataset(dataset, cache_home=tmp_path).splits.values():
+            assert split.order_seed == split.keep_questions(split.n_correct > 0).order_seed == seed
+
+
 def test_any_damaged_cache_is_made_anew(tmp_path, damaged, few):
     first = encode_dataset(few, cache_home=tmp_path)
     (entry,) = tmp_path.rglob("*.npz")

@@ -12,6 +12,16 @@ from answer_ranking.training import PairwiseOptions, PairwiseTogether, PairwiseT
 from answer_ranking.training.pairwise import NegativeSampler, Pairwise
 
 
+def test_hardest_answers_are_those_of_the_ranker_that_is_trained(make_split, make_vectors):
+    """Also where another one was trained by the same method before."""
+    split = make_split(12, seed=1)
+    sampler = NegativeSampler(split, PairwiseOptions(own_negatives=1, own_negatives_by="max"), 0)
+    for seed in (1, 2):
+        ranker = hyperqa(make_vectors(seed=seed), 4, max_norm=0.9, seed=seed)
+        trainer = Pairwise(split, PairwiseOptions()).trainer(ranker)
+        np.testing.assert_array_equal(sampler.hardest.scores(trainer), score(ranker, split))
+
+
 @st.composite
 def splits(draw):
     """Splits of any shape, with questions that have no correct or no wrong answer among them."""

@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 
+import keras
 import numpy as np
 import pytest
 
-from answer_ranking.data_prep import EncodedTexts, SharedTexts
+from answer_ranking.data_prep import EncodedTexts, SharedTexts, UserError
 from answer_ranking.models import cosinet, ctrn, features_alone, hyperqa
-from answer_ranking.training import make_scorer, score, scoring
+from answer_ranking.training import Pairwise, PairwiseOptions, fit, make_scorer, score, scoring
 
 
 def pair_by_pair(ranker, split):
@@ -52,6 +53,14 @@ def test_scores_follow_the_weights_and_know_no_dropout(make_split):
     np.testing.assert_array_equal(deep(), deep())
 
 
+def test_scores_are_the_ranker_s_also_behind_its_matcher(make_split, make_vectors):
+    split, inner = make_split(6, seed=5), hyperqa(make_vectors(), 6, max_norm=0.9)
+    turned = keras.Model(inner.inputs, -1 * inner.outputs[0])
+    np.testing.assert_allclose(score(turned, split), -score(inner, split), rtol=1e-4, atol=1e-5)
+    with pytest.raises(UserError, match="reads question and answer together"):
+        fit(turned, Pairwise(split, PairwiseOptions(epochs=1)), dev=split)
+
+
 def test_features_that_the_split_does_not_have_are_asked_for(make_split):
     with pytest.raises(ValueError, match=r"input `features`. Received: a split without features"):
         score(features_alone(3), make_split())
@@ -87,7 +96,7 @@ def test_order_matters_to_a_network_across_candidates_and_to_nothing_else(make_s
     split = make_split(9, seed=5)
     for across, differs in (("none", False), ("birnn", True)):
         ranker = cosinet(make_vectors(), objective="listwise", across=across, filters=6, width=3)
-        in_order, shuffled = score(ranker, split), score(ranker, split, order_seed=1)
+        in_order, shuffled = (score(ranker, each) for each in (split, replace(split, order_seed=1)))
         assert (np.abs(in_order - shuffled).max() > 1e-3) == differs
         if not differs:
             np.testing.assert_allclose(in_order, shuffled, atol=2e-6)
