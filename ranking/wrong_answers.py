@@ -54,6 +54,11 @@ def draw_wrong_answers(
         pairs = _Pairs(tables[name], own)
         if name == "train":
             wrong = _for_training(pairs, number, rng)
+            if not any(map(len, wrong)):
+                raise UserError(
+                    f"{where}: all answers of {name} are right ones of all its questions, so that there is "
+                    "no wrong one. Add questions with other answers."
+                )
             said.append(
                 f"All answers of {where} are correct ones. Each question of train got up to {number} wrong "
                 "ones, answers to other questions: half of them BM25's best, half drawn at random."

@@ -14,7 +14,7 @@ from answer_ranking.training.listwise import list_rows, list_sizes, padded_lists
 from answer_ranking.training.options import NegativesBy
 from answer_ranking.training.pointwise import check_reads_pairs, pair_arrays
 from answer_ranking.training.ranker_trainer import reads_apart
-from answer_ranking.training.shared_texts import SharedTextScorer
+from answer_ranking.training.shared_texts import SharedTextScorer, trace_once
 
 # How much is scored at a time, which bounds the memory.
 _WORDS_PER_CHUNK = 16384
@@ -185,9 +185,8 @@ def _input_names(ranker: keras.Model) -> list[str]:
 
 
 def _traced(ranker: keras.Model) -> tf.types.experimental.ConcreteFunction:
-    """Trace a ranker once and for all: every new shape of a chunk, or split, would be a new trace."""
-    if not hasattr(ranker, "_traced_scores"):
+    def trace():
         signature = [tf.TensorSpec(x.shape, x.dtype) for x in ranker.inputs]
-        traced = tf.function(lambda *inputs: ranker(list(inputs))).get_concrete_function(*signature)
-        ranker._traced_scores = traced
-    return ranker._traced_scores
+        return tf.function(lambda *inputs: ranker(list(inputs))).get_concrete_function(*signature)
+
+    return trace_once(ranker, "_traced_scores", trace)

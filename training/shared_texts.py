@@ -1,6 +1,6 @@
 """Scoring every candidate of a split whose rows share texts, each distinct text encoded once."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -87,9 +87,19 @@ class SharedTextScorer:
         return tf.pad(encoded, [[0, 0], [0, missing]] + [[0, 0]] * (encoded.ndim - 2))
 
 
+def trace_once(ranker: keras.Model, name: str, trace: Callable[[], Any]) -> Any:
+    """Trace once: every new shape of a chunk, or split, would be a new trace.
+
+    A ranker keeps its trace, by its name, for as long as it has the same variables (LoRA adds some).
+    """
+    variables = list(map(id, ranker.variables))
+    if getattr(ranker, name, (None,))[0] != variables:
+        setattr(ranker, name, (variables, trace()))
+    return getattr(ranker, name)[1]
+
+
 def _traced(ranker: keras.Model, encoding: Any) -> tuple[Any, Any, Any]:
-    """Trace a ranker's parts once and for all: every new shape of a chunk, or split, would be a new trace."""
-    if not hasattr(ranker, "_traced_parts"):
+    def trace():
         encoder, matcher = ranker.get_layer("encoder"), ranker.get_layer("matcher")
 
         def encode(words):
@@ -108,12 +118,13 @@ def _traced(ranker: keras.Model, encoding: Any) -> tuple[Any, Any, Any]:
         encoded = _specs(encoder.outputs)
         projected = _specs(project_questions(matcher, encoder.outputs))
         line, whole = tf.TensorSpec((None,), tf.int32), tf.TensorSpec((), tf.int32)
-        ranker._traced_parts = (
+        return (
             tf.function(encode).get_concrete_function(words),
             tf.function(score).get_concrete_function(projected, encoded, words, line, whole),
             tf.function(lambda *x: project_questions(matcher, x)).get_concrete_function(*encoded),
         )
-    return ranker._traced_parts
+
+    return trace_once(ranker, "_traced_parts", trace)
 
 
 def _specs(tensors: list[Any]) -> list[tf.TensorSpec]:

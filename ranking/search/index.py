@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -232,8 +233,8 @@ class AnswerIndex:
         """Search as `search` does; gives the questions of unknown words as a value, not as a warning."""
         state, asked = self._state, questions_of(questions)
         for name, value in (("k", k), ("rerank_depth", rerank_depth)):
-            if value < 1:
-                raise UserError(f"{name} must be at least 1. Received: {value}")
+            if not isinstance(value, Integral) or value < 1:
+                raise UserError(f"{name} must be a whole number, at least 1. Received: {value!r:.40}")
         if not 0 <= min_confidence <= 1:
             raise UserError(f"min_confidence must be from 0 to 1. Received: {min_confidence}")
         if min_confidence and state.manifest.confidence is None:

@@ -142,6 +142,8 @@ def as_json(table: pd.DataFrame, *, lines: bool = False) -> str:
         >>> as_json(pd.DataFrame({"on": [date(2001, 2, 3)], "n": [1]}))
         '[{"on":"2001-02-03","n":1}]'
     """
+    if lines and not len(table):  # pandas would write an empty line.
+        return ""
     # pandas would write a day as a time.
     days = {name: column.map(_day_as_text) for name, column in table.items() if column.dtype == object}
     form: dict[str, Any] = {"orient": "records", "lines": lines, "date_format": "iso"}

@@ -92,3 +92,6 @@ def test_equal_answers_are_no_wrong_ones():
         assert wrong.to_dict() == {"q0": ["c"], "q1": ["c"], "q2": ["b"], "q3": ["b", "c"]}
     with pytest.raises(UserError, match=r"faq\.csv: train has 4 of its questions, .* the same answer"):
         draw_wrong_answers({"train": table.assign(candidate="a")}, where="faq.csv")
+    every = pd.concat([pairs(2).assign(candidate=answer) for answer in "ab"]).sort_values("question_id")
+    with pytest.raises(UserError, match="right ones of all its questions"):
+        draw_wrong_answers({"train": every.reset_index(drop=True)})

@@ -61,6 +61,18 @@ def test_scores_are_the_ranker_s_also_behind_its_matcher(make_split, make_vector
         fit(turned, Pairwise(split, PairwiseOptions(epochs=1)), dev=split)
 
 
+def test_a_layer_that_changed_is_scored_as_it_is(make_split):
+    split, ranker = make_split(n_features=3), features_alone(3, hidden=(8,))
+    before = score(ranker, split)
+    (hidden,) = (layer for layer in ranker.layers if getattr(layer, "units", 0) == 8)
+    hidden.enable_lora(2)
+    hidden.lora_kernel_b.assign(np.ones(hidden.lora_kernel_b.shape))
+    found = score(ranker, split)
+    assert np.abs(found - before).max() > 1e-3
+    words = np.zeros((split.n_rows, 1), "int32")
+    np.testing.assert_allclose(found, ranker([words, words, split.features]), rtol=1e-5, atol=1e-6)
+
+
 def test_features_that_the_split_does_not_have_are_asked_for(make_split):
     with pytest.raises(ValueError, match=r"input `features`. Received: a split without features"):
         score(features_alone(3), make_split())

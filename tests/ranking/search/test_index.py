@@ -423,7 +423,8 @@ def asked_as(*ids):
     [
         ({"questions": ["who", ""]}, "question 2 is empty"),
         ({"questions": []}, "no questions"),
-        ({"k": 0}, "k must be at least 1"),
+        ({"k": 0}, "k must be a whole number, at least 1"),
+        ({"k": 2.5}, "k must be a whole number"),
         ({"first_stage": "bm52"}, "no first stage 'bm52'"),
         ({"questions": asked_as("a", "a")}, "row 2: the question_id 'a'"),
         ({"questions": asked_as("a", None)}, "row 2: the question_id is empty"),
