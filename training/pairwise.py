@@ -104,7 +104,10 @@ class ApartTrainer(RankerTrainer):
         super().__init__(ranker, options)
         self.eq9 = eq9
         encoder = encoder_of(ranker)
-        self.encoding: Any = encoding_of(ranker, "packed") or PaddedTexts(encoder)
+        packed = encoding_of(ranker, "packed")
+        # Word vectors that are trained, or a frozen projection, take the plain way.
+        quick = packed is not None and packed.gives_all_gradients
+        self.encoding: Any = packed if quick else PaddedTexts(encoder)
         balls = [x for x in encoder.layers if isinstance(x, UnitBall)]
         if self.eq9 == "points" and not balls:
             raise UserError(f"{ranker.name} has no points in a ball, whose gradients eq9=points converts.")

@@ -49,6 +49,12 @@ class BagOfWords:
         self.text_dropout = encoder.get_layer("text_dropout").rate
 
     @property
+    def gives_all_gradients(self) -> bool:
+        """Whether the encoder trains W_p and b_p alone, of which `with_pull_back` gives the gradients."""
+        trained = [self.projection.kernel, self.projection.bias]
+        return list(map(id, self.encoder.trainable_variables)) == list(map(id, trained))
+
+    @property
     def word_vectors(self) -> keras.Variable:
         """The table of word vectors, `(words, n)`; contextual words have none in the model."""
         return self._words.embeddings

@@ -342,6 +342,19 @@ def test_what_cannot_be_trained_is_refused_before_the_first_step(make_split, mak
         fit(ranker, way, dev=split)
 
 
+@pytest.mark.parametrize("trained", [{"word_vectors", "projection"}, set()])
+def test_what_a_user_freezes_stays_and_what_is_unfrozen_is_trained(make_split, make_vectors, trained):
+    split = make_split(12, seed=2)
+    ranker, way = build("pairwise", make_vectors(), split, 0.0, 0, {"epochs": 1})
+    parts = {name: ranker.get_layer("encoder").get_layer(name) for name in ("word_vectors", "projection")}
+    for name, layer in parts.items():
+        layer.trainable = name in trained
+    before = {name: layer.get_weights()[0].copy() for name, layer in parts.items()}
+    fit(ranker, way, dev=split, verbose=False)
+    changed = {name for name, layer in parts.items() if np.ptp(layer.get_weights()[0] - before[name]) > 0}
+    assert changed == trained
+
+
 def pairs_of_words(vectors, last, **options):
     """A ranker of pairs that ends in a layer of the user's."""
     sides = [keras.Input((None,), dtype="int32", name=name) for name in ("question", "answer")]
