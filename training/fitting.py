@@ -62,8 +62,7 @@ def fit(
         method: `Pairwise`, `Pointwise` or another of `METHODS`, with the training data and options.
         dev: the questions that choose the best epoch, by MAP over those with a correct answer.
         state: a file that keeps the state after every epoch; a training that finds its state there goes on.
-        key: names the configuration; a state under another key is refused. Without one, the file says nothing
-            of what was trained: give each configuration its own file.
+        key: names the configuration; a state under another key is refused. Without keys, any state is taken.
         label, verbose: what the progress line calls this training, and whether to show it.
         callbacks: further Keras callbacks, such as `keras.callbacks.TensorBoard`.
 
