@@ -21,7 +21,8 @@ class RiemannianOptimizer(keras.optimizers.Optimizer):
     For the reading `points`, put the layer `RiemannianGradient` into the model. The conversion comes
     before the inner optimizer's clipping. The variables are the inner optimizer's, and so are learning rate
     and step count. It works on every backend. A `LossScaleOptimizer` may stand inside or around it: gradients
-    are converted without their scale. Under `tf.distribute` each replica converts its own gradients.
+    are converted without their scale. Under `tf.distribute` each replica converts its own gradients, and with
+    gradient accumulation in the inner optimizer each part of a batch: that differs for "released_code" alone.
 
     Args:
         inner: the optimizer that takes the step.

@@ -144,8 +144,9 @@ class Engine:
         return self.index is not None and self.index.manifest.confidence is not None
 
     def _search(self, questions: list[str], asked: SearchRequest) -> list[Answers]:
-        assert self.index is not None
-        results = self.index.find(
+        index = self.index  # Another thread may open a changed one meanwhile.
+        assert index is not None
+        results = index.find(
             questions,
             asked.k,
             asked.first_stage or None,
@@ -154,7 +155,7 @@ class Engine:
             min_confidence=asked.min_confidence,
         )
         found: dict[str, Answers] = {}
-        stage = asked.first_stage or self.first_stages[0]
+        stage = asked.first_stage or index.first_stages[0]
         for number in range(1, len(questions) + 1):
             name = f"q{number}"  # as the index calls the questions
             note = _UNKNOWN if name in results.unknown else ""
