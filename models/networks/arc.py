@@ -10,6 +10,9 @@ from keras import ops
 from answer_ranking.layers import MaskedMax
 from answer_ranking.models.networks.pairs import convolution, mlp_score, read_pair
 
+_OUTSIDE = -1e30
+"""Of the steps outside of a text: no sum with it is above 0."""
+
 
 def arc_i(
     word_vectors: np.ndarray | keras.layers.Embedding,
@@ -113,15 +116,19 @@ def arc_ii(
     seeds = iter(range(seed, seed + 100))
     inputs, texts, masks = read_pair(word_vectors, embedding_dropout, seeds)
     sides = []
-    for side, text in zip(("question", "answer"), texts, strict=True):
+    for side, text, mask in zip(("question", "answer"), texts, masks, strict=True):
         name, bias = f"{side}_convolution", side == "question"  # one bias for the sum of both
         convolve = convolution(filters, window, next(seeds), activation=None, use_bias=bias, name=name)
-        sides.append(convolve(text))
+        side = ops.where(ops.expand_dims(mask, -1), convolve(text), _OUTSIDE)
+        if layers > 1:
+            # The largest of 2 x 2 sums is the sum of the larger ones of each text: a quarter of the grid.
+            side = keras.layers.MaxPooling1D(2, padding="same")(side)
+        sides.append(side)
     grid = ops.relu(ops.expand_dims(sides[0], 2) + ops.expand_dims(sides[1], 1))
-    grid = _gated(grid, _both(masks))
     for number in range(2, layers + 1):
-        grid = keras.layers.MaxPooling2D(2, padding="same")(grid)
         masks = [_halved(mask) for mask in masks]
+        if number > 2:
+            grid = keras.layers.MaxPooling2D(2, padding="same")(grid)
         options = {"activation": "relu", "name": f"convolution_{number}", "kind": keras.layers.Conv2D}
         convolve = convolution(filters, window, next(seeds), **options)
         grid = _gated(convolve(grid), _both(masks))
