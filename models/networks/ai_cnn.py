@@ -62,15 +62,25 @@ def ai_cnn(
     question, answer = (convolve(text) for text in texts)
     of_question = dense(filters, next(seeds), name="question_interaction")(question)
     of_answer = dense(filters, next(seeds), use_bias=False, name="answer_interaction")(answer)
-    interactions = ops.tanh(ops.expand_dims(of_question, 2) * ops.expand_dims(of_answer, 1))
-    rows = masked_max(interactions, masks[1][:, None, :, None], axis=2)
-    columns = masked_max(interactions, masks[0][:, :, None, None], axis=1)
+    rows = _largest_interactions(of_question, of_answer, masks[1])
+    columns = _largest_interactions(of_answer, of_question, masks[0])
     attend = dense(filters, next(seeds), activation="tanh", use_bias=False, name="attention")
     weigh = dense(1, next(seeds), use_bias=False, name="importance")
     pair = [_attended(rows, masks[0], attend, weigh), _attended(columns, masks[1], attend, weigh)]
     x = keras.layers.Concatenate(name="pair")(pair)
     x = keras.layers.Dropout(dropout, seed=next(seeds), name="text_dropout")(x)
     return keras.Model(inputs, mlp_score(x, hidden, dropout, seeds), name="AI-CNN")
+
+
+def _largest_interactions(segments: Any, others: Any, mask: Any) -> Any:
+    """Compute max_j tanh(x_i * y_j) for the segments x_i of a text, the other's mask being that of y_j.
+
+    Whatever the sign of x_i, the maximum stands at the largest y_j or at the smallest: no pair is computed.
+    """
+    real = ops.expand_dims(mask, -1)
+    largest = masked_max(others, real, axis=1, keepdims=True)
+    smallest = -masked_max(-others, real, axis=1, keepdims=True)
+    return ops.tanh(ops.maximum(segments * largest, segments * smallest))
 
 
 def _attended(x: Any, mask: Any, attention: keras.layers.Layer, importance: keras.layers.Layer) -> Any:
