@@ -14,7 +14,7 @@ from .common import check_option, refuse_ragged
 
 FORMS = ("asinh", "released")
 _RELEASED_EPSILON = 1e-6
-# From this 1 - max_norm^2 on, the rounding of float32 would show: it is 6e-8 of a norm.
+# Below this 1 - max_norm^2 the rounding of float32, which is 6e-8 of a norm, would show.
 _ROUNDED_BELOW = 1e-2
 # No point of the ball has a component beyond 1. Cutting those far outside keeps every square finite.
 _LARGEST_COMPONENT = 1e3
