@@ -135,13 +135,11 @@ def _check_ranker(ranker: keras.Model) -> None:
             f"{ranker.name} has penalties of its own (a regularizer, or add_loss), which are no part of the "
             "loss here: leave them out, and use the option l2."
         )
-    (scores,), of_lists = ranker.outputs, "answers" in [x.name for x in ranker.inputs]
+    of_lists = "answers" in [x.name for x in ranker.inputs]
     wanted, cure = ("(batch, candidates)", "") if of_lists else ("(batch,)", ", such as by Reshape(())")
-    if len(scores.shape) != 1 + of_lists or scores.dtype != "float32":
-        raise UserError(
-            f"{ranker.name} gives scores {tuple(scores.shape)} in {scores.dtype}: give them as float32 "
-            f"{wanted}{cure}."
-        )
+    if [(len(x.shape), x.dtype) for x in ranker.outputs] != [(1 + of_lists, "float32")]:
+        given = " and ".join(f"{tuple(x.shape)} in {x.dtype}" for x in ranker.outputs)
+        raise UserError(f"{ranker.name} gives scores {given}: give one output, float32 {wanted}{cure}.")
 
 
 def _steps_of_a_call(ranker: keras.Model, n_batches: int) -> int:

@@ -369,6 +369,7 @@ def pairs_of_words(vectors, last, **options):
     [
         (keras.layers.Dense(1), {}, r"scores \(None, 1\)"),
         (lambda x: keras.ops.sum(keras.ops.cast(x, "bfloat16"), axis=-1), {}, "bfloat16"),
+        (lambda x: [x[:, 0], x[:, 1]], {}, "give one output"),
         (lambda x: keras.ops.sum(x, axis=-1), {"kernel_regularizer": "l2"}, "penalties of its own"),
     ],
 )
