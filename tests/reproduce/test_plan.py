@@ -8,7 +8,7 @@ from answer_ranking.evaluation.plan import read_plan
 from answer_ranking.reproduce.studies.planned import Part, PlannedOptions
 
 FOLDER = Path(__file__).parents[2] / "reproduce"
-TESTS = {"plan.toml": 16, "plan_contextual.toml": 13, "plan_printed.toml": 3}
+TESTS = {"plan.toml": 16, "plan_contextual.toml": 13, "plan_contextual_more.toml": 6, "plan_printed.toml": 3}
 
 
 @pytest.mark.parametrize("name", TESTS)
