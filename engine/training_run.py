@@ -167,7 +167,12 @@ class TrainingRun:
             write_split(self.folder / "runs", name, split, scores, protocols)
 
 
-ADDED_LATER: Mapping[str, Any] = {"own_negatives_by": "random", "weight_decay": None, "pooling": "cls"}
+ADDED_LATER: Mapping[str, Any] = {
+    "own_negatives_by": "random",
+    "weight_decay": None,
+    "pooling": "cls",
+    "train_questions": None,
+}
 """Options that are younger than unfinished searches, and the value that all had before."""
 
 

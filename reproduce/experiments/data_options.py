@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import tyro
 
 from answer_ranking import engine
@@ -137,13 +138,24 @@ class EncoderData(DataOptions):
     embeddings: tuple[str, ...] = ("minilm",)
     """The encoder from whose weights the training starts: minilm, or the folder of another one
     (docs/contextual.md)."""
+    train_questions: int | None = None
+    """At most so many questions of the training set, drawn at random, the same ones for every seed; None for
+    all of them."""
     # The encoder makes the word pieces, and brings their vectors.
     identity_dimensions: Annotated[int, tyro.conf.Suppress, tyro.conf.Fixed] = 0
     unknown_scale: Annotated[float, tyro.conf.Suppress, tyro.conf.Fixed] = UNKNOWN_SCALE
     lowercase: Annotated[bool, tyro.conf.Suppress, tyro.conf.Fixed] = True
     mask_numbers: Annotated[bool, tyro.conf.Suppress, tyro.conf.Fixed] = False
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_range(self, "train_questions", at_least=2)
+
     def encode(self, dataset: Dataset) -> TrainingData:
+        if self.train_questions is not None:
+            questions = dataset.train["question_id"].unique()
+            drawn = np.random.default_rng(0).permutation(questions)[: self.train_questions]
+            dataset = replace(dataset, train=dataset.train[dataset.train["question_id"].isin(drawn)])
         return engine.encode_pieces(dataset, self.embeddings, embeddings_home=self.embeddings_home)
 
 

@@ -12,6 +12,7 @@ from answer_ranking.engine import Seed, encode, encode_pieces
 from answer_ranking.engine.recipe import options_of, train
 from answer_ranking.evaluation import measure
 from answer_ranking.models.catalogue import CATALOGUE
+from answer_ranking.reproduce.experiments.data_options import EncoderData
 from answer_ranking.training import score
 
 
@@ -69,6 +70,20 @@ def test_data_are_the_pieces_of_the_encoder_and_known_by_its_hash(data, folder, 
 def test_word_vectors_are_no_encoder(data, embeddings):
     with pytest.raises(UserError, match="name one, such as --embeddings minilm"):
         encode_pieces(data.dataset, embeddings)
+
+
+def test_a_part_of_the_training_questions_keeps_whole_questions_and_all_of_dev(data, folder):
+    options = EncoderData(dataset="sample", embeddings=(str(folder),), train_questions=3)
+    first, again = options.encode(data.dataset), options.encode(data.dataset)
+    assert first.train.n_questions == 3
+    assert first.data_hash == again.data_hash != data.data_hash
+    kept = first.dataset.train
+    whole = data.dataset.train[data.dataset.train["question_id"].isin(kept["question_id"])]
+    pd.testing.assert_frame_equal(kept, whole)
+    for split in ("dev", "test"):
+        assert getattr(first, split).n_questions == getattr(data, split).n_questions
+    every = replace(options, train_questions=100).encode(data.dataset)
+    assert every.data_hash == data.data_hash
 
 
 def test_an_encoder_with_too_few_positions_is_refused(data):
