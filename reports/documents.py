@@ -65,6 +65,8 @@ _SPEED = {
 """By page: how the names of its rows begin in the table of speed."""
 _PLANS = {"plan": "results", "plan_printed": "printed"}
 """By the name of a plan: the part of docs/plan.md that shows it."""
+_CONTEXTUAL_PLANS = {"plan_contextual": "results", "plan_contextual_more": "more"}
+"""The same of docs/contextual_ideas.md."""
 
 
 def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
@@ -95,10 +97,12 @@ def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
         ("docs/search.md", "search", lambda: search_block(benchmarks / "search.json")),
         ("docs/serve.md", "service", lambda: service_block(benchmarks / "service.json")),
         ("docs/transfer.md", "results", lambda: transfer_block(results / "transfer")),
-        ("docs/contextual_ideas.md", "results", lambda: _contextual(root / "reproduce", runs, rules)),
     ]
     for plan, name in _PLANS.items():
         blocks.append(("docs/plan.md", name, partial(_plan, root / "reproduce", plan)))
+    for plan, name in _CONTEXTUAL_PLANS.items():
+        found = partial(_contextual, root / "reproduce", plan, runs, rules)
+        blocks.append(("docs/contextual_ideas.md", name, found))
     for page, work in _SPEED.items():
         blocks.append((page, "speed", partial(speed_block, benchmarks / "table.json", work)))
     texts = {root / "reproduce" / "RESULTS.md": results_document(records, papers)}
@@ -118,8 +122,8 @@ def _plan(reproduce: Path, name: str) -> str:
     return plan_block(*_read_plan(reproduce, name))
 
 
-def _contextual(reproduce: Path, runs: EqualBudget, rules: Sequence[ResultRecord]) -> str:
-    return contextual_block(*_read_plan(reproduce, "plan_contextual"), runs, rules)
+def _contextual(reproduce: Path, plan: str, runs: EqualBudget, rules: Sequence[ResultRecord]) -> str:
+    return contextual_block(*_read_plan(reproduce, plan), runs, rules)
 
 
 def _read_plan(reproduce: Path, name: str) -> tuple[Plan, Path]:
@@ -167,8 +171,11 @@ def figures(root: Path) -> Figures:
         name = "quality-speed" if dataset == "wikiqa" else f"quality-speed-{dataset}"
         found[root / "docs" / f"{name}.png"] = speed_points(models, rules), quality_against_speed
     if (root / "docs" / "contextual_ideas.md").is_file():
-        plan, planned = _read_plan(root / "reproduce", "plan_contextual")
-        if heads := head_lines(plan, planned, equal_budget, rules):
+        heads: dict[str, Any] = {}
+        for name in _CONTEXTUAL_PLANS:
+            plan, planned = _read_plan(root / "reproduce", name)
+            heads |= head_lines(plan, planned, equal_budget, rules)
+        if heads:
             found[root / "docs" / "contextual-ideas.png"] = heads, static_and_contextual
     if lines := curves(results / "transfer"):
         found[root / "docs" / "transfer.png"] = lines, quality_by_questions
