@@ -18,6 +18,8 @@ class BertStates:
         weights: float32 tensors by the names of `BertConfig.joined_shapes`.
         drop: what the embeddings, the shares of the attention, and what each sublayer adds to its input pass
             through: dropout in a training; None for nothing.
+        transposed: whether the matrices of dense layers are (inputs, outputs), not (outputs, inputs) as in
+            the file. A single text, whose products have few rows, is encoded in half the time.
 
     Example:
         >>> states = BertStates(config, weights)(pieces, lengths)  # doctest: +SKIP
@@ -28,8 +30,9 @@ class BertStates:
         config: BertConfig,
         weights: Mapping[str, tf.Tensor],
         drop: Callable[[tf.Tensor], tf.Tensor] | None = None,
+        transposed: bool = False,
     ):
-        self.config, self._weights = config, weights
+        self.config, self._weights, self._transposed = config, weights, transposed
         self._drop = drop or (lambda x: x)
 
     def __call__(
@@ -73,7 +76,7 @@ class BertStates:
         return tf.reshape(tf.transpose(attended, (0, 2, 1, 3)), (-1, self.config.hidden))
 
     def _dense(self, x: tf.Tensor, name: str) -> tf.Tensor:
-        product = tf.matmul(x, self._weights[f"{name}.weight"], transpose_b=True)
+        product = tf.matmul(x, self._weights[f"{name}.weight"], transpose_b=not self._transposed)
         return tf.nn.bias_add(product, self._weights[f"{name}.bias"])
 
     def _normalised(self, x: tf.Tensor, name: str) -> tf.Tensor:

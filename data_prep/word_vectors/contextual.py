@@ -56,9 +56,13 @@ class Bert:
 
         from answer_ranking.data_prep.word_vectors.bert_states import BertStates
 
-        constants = {name: tf.constant(array) for name, array in config.join_projections(weights).items()}
+        constants = {}
+        for name, array in config.join_projections(weights).items():
+            is_dense = array.ndim == 2 and not name.startswith("embeddings.")
+            constants[name] = tf.constant(array.T if is_dense else array)
         signature = tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None,), tf.int32)
-        self._states = tf.function(BertStates(config, constants).__call__, input_signature=signature)
+        states = BertStates(config, constants, transposed=True)
+        self._states = tf.function(states.__call__, input_signature=signature)
 
     def __call__(self, pieces: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         """Encode texts, int32 (texts, longest) and their lengths; float32 (texts, longest, hidden).
