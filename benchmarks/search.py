@@ -3,7 +3,7 @@
     python benchmarks/search.py
 
 The answers are halves of two sentences of --datasets, drawn at random and put together, all distinct, about
---length words each; the questions are those of the data sets' dev parts; the ranker is `hyperqa_squad`.
+--length words each; the questions are those of the data sets' dev parts; the ranker is --preset.
 
 1. The index: from a Parquet table to the finished index (texts, points, quantised points, BM25), and one
    question at a time, which was never asked before, from its text to ten answers: by each first stage, and
@@ -11,9 +11,9 @@ The answers are halves of two sentences of --datasets, drawn at random and put t
    trained). The command `answer-ranking search` with one question, and ranking a list of 30,000 texts.
 2. The points alone, beside faiss' IndexFlatIP on the lifted points (exact search, the same threads):
    recall@10 against the exact distances in float64 and milliseconds, for several numbers of lists that are
-   looked through and of points that are compared exactly. Every point of that ranker has the ball's largest
-   norm, where the distance ranks like the cosine, and faiss' own index for such points is measured, too. With
-   norms drawn from 0.3 to 0.7 all is measured once more. And the search of the first 200,000 points.
+   looked through and of points that are compared exactly. Every point of `hyperqa_squad` has the ball's
+   largest norm, where the distance ranks like the cosine, and faiss' own index for such points is measured,
+   too. With norms drawn from 0.3 to 0.7 all is measured once more; and the search of the first 200,000.
 
 Each part is a process of its own. Memory-mapped points that the system keeps in its cache count into the
 peak. OMP_NUM_THREADS says how many threads faiss uses. A million takes five minutes, 8 GB of memory and 3 GB
@@ -91,18 +91,20 @@ def main() -> None:
         questions=(400, "questions; the first half is not timed"),
         length=(20, "words of an answer"),
     )
+    about = "the ranker: hyperqa_minilm needs the encoder, and an hour or two for a million"
+    parser.add_argument("--preset", default="hyperqa_squad", help=f"{about} (default: hyperqa_squad)")
     parser.add_argument("--draw", type=Path, help="where to draw recall against speed (default: nowhere)")
     options = parse(parser)
-    figures = {"points": options.points, "ranker": "hyperqa_squad", "datasets": options.datasets}
+    figures = {"points": options.points, "ranker": options.preset, "datasets": options.datasets}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         make_texts(folder, options.datasets, options.points, options.questions, options.length)
         print("measuring: the index", flush=True)
-        figures |= in_own_process(measure_index, folder)
+        figures |= in_own_process(measure_index, folder, options.preset)
         figures["of_points"] = {}
         for name, norms in NORMS.items():
             print(f"measuring: {name}", flush=True)
-            figures["of_points"][name] = in_own_process(measure_points, folder, norms)
+            figures["of_points"][name] = in_own_process(measure_points, folder, options.preset, norms)
     for millions in (10, 100):
         more = extrapolated(figures, millions * 1_000_000)
         figures.setdefault("extrapolated", {})[f"{millions}M"] = more
@@ -145,12 +147,12 @@ def make_texts(
     (folder / "questions.json").write_text(json.dumps([real[i] for i in drawn]))
 
 
-def measure_index(folder: Path) -> dict[str, Any]:
+def measure_index(folder: Path, preset: str) -> dict[str, Any]:
     """Build the index as a user does, and search it one question at a time."""
     every = json.loads((folder / "questions.json").read_text())
     warm, questions = every[: len(every) // 2], every[len(every) // 2 :]
     start = time.perf_counter()
-    ranker = Ranker.from_preset("hyperqa_squad")
+    ranker = Ranker.from_preset(preset)
     index = AnswerIndex.build(ranker, folder / "answers.parquet", folder / "index")
     build_seconds, build_peak = time.perf_counter() - start, peak_memory()
     texts = pd.read_parquet(folder / "answers.parquet")["answer"].head(20_000).tolist()
@@ -168,16 +170,16 @@ def measure_index(folder: Path) -> dict[str, Any]:
         "build_seconds": build_seconds,
         "build_peak_bytes": build_peak * 2**20,
         "texts_encoded_per_second": len(texts) / encoding,
-        "long_list": ranked_list(folder),
+        "long_list": ranked_list(folder, preset),
         "shell": from_the_shell(folder / "index", questions[0]),
         "bytes_on_disk": bytes_of_kinds(folder / "index"),
         "searches": searches,
     }
 
 
-def ranked_list(folder: Path) -> dict[str, float]:
+def ranked_list(folder: Path, preset: str) -> dict[str, float]:
     """Rank 30,000 answers to one question, with a ranker that has not seen them."""
-    ranker = Ranker.from_preset("hyperqa_squad")
+    ranker = Ranker.from_preset(preset)
     ranker.rank("Who was it?", ["Ann wasn't it."])  # starts spaCy, too, which a process does once
     texts = pd.read_parquet(folder / "answers.parquet")["answer"].tail(30_000).tolist()
     taken = seconds(partial(ranker.rank, "Who was it?", texts))
@@ -243,12 +245,12 @@ class Points:
             yield self._points[start : start + 50_000]
 
 
-def measure_points(folder: Path, norms: tuple[float, float] | None) -> dict[str, Any]:
+def measure_points(folder: Path, preset: str, norms: tuple[float, float] | None) -> dict[str, Any]:
     """Compare the search for the nearest points with exact search."""
     import faiss
 
     index = AnswerIndex.open(folder / "index")
-    ranker = Ranker.from_preset("hyperqa_squad")
+    ranker = Ranker.from_preset(preset)
     texts = json.loads((folder / "questions.json").read_text())
     questions = with_norms(ranker.encode_query(texts), norms, 1)
     blocks = []
