@@ -4,7 +4,14 @@ from answer_ranking.engine.data import TrainingData, encode, encode_pieces
 from answer_ranking.engine.recipe import build, options_of, train
 from answer_ranking.engine.study import Study
 from answer_ranking.engine.study_record import StudyRecord
-from answer_ranking.engine.training_run import TRAINED, Seed, SeedResult, TrainingRun, training_key
+from answer_ranking.engine.training_run import (
+    TRAINED,
+    Seed,
+    SeedResult,
+    TrainingRun,
+    read_facts,
+    training_key,
+)
 
 __all__ = [
     "TRAINED",
@@ -18,6 +25,7 @@ __all__ = [
     "encode",
     "encode_pieces",
     "options_of",
+    "read_facts",
     "train",
     "training_key",
 ]

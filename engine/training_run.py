@@ -14,6 +14,7 @@ import pandas as pd
 
 from answer_ranking.base.files import atomic_write, check_writable, locked_folder, remove_leftovers
 from answer_ranking.engine.data import TrainingData
+from answer_ranking.evaluation.environment import peak_memory
 from answer_ranking.evaluation.metrics import per_question, summarise
 from answer_ranking.evaluation.records import environment, package_versions
 from answer_ranking.evaluation.runs import write_split
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
     Trained = tuple[keras.Model, FitResult]
 
+STARTED = "started.json"
+"""In a seed's folder from the beginning: the code that began to train it."""
 TRAINED = "trained.json"
 """In a seed's folder when its training has ended: what trained it."""
 
@@ -105,11 +108,19 @@ class TrainingRun:
                 yield None
                 return
             remove_leftovers(folder)
-            yield Seed(number, folder / "state.npz", self.key, f"{self._title}, seed {number}")
+            state = folder / "state.npz"
+            code = {name: environment()[name] for name in ("commit", "clean_tree")}
+            if not (folder / STARTED).exists() and not state.exists():
+                _write(folder / STARTED, code)
+            yield Seed(number, state, self.key, f"{self._title}, seed {number}")
             if not (folder / TRAINED).exists():
                 made_by = {"words": list(self._words), "seed": number, **environment()}
-                with atomic_write(folder / TRAINED) as file:
-                    json.dump({**made_by, "versions": package_versions()}, file)
+                if read_facts(folder / STARTED) != code:
+                    made_by |= {"commit": "", "clean_tree": None}  # Two codes trained it.
+                _write(
+                    folder / TRAINED,
+                    {**made_by, "versions": package_versions(), "peak_memory": peak_memory()},
+                )
 
     def train_each(
         self, numbers: Iterable[int], train: "Callable[[Seed], Trained]", keep: bool = True
@@ -165,6 +176,19 @@ class TrainingRun:
         scores = {number: result.scores for number, result in self.results.items()}
         for name, split in self.data.scored_splits.items():
             write_split(self.folder / "runs", name, split, scores, protocols)
+
+
+def read_facts(path: Path) -> dict[str, Any]:
+    """Read what began or ended a seed's training; {} if it is not known."""
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+
+
+def _write(path: Path, values: Mapping[str, Any]) -> None:
+    with atomic_write(path) as file:
+        json.dump(values, file)
 
 
 ADDED_LATER: Mapping[str, Any] = {

@@ -85,7 +85,7 @@ class ResultRecord:
     processor: str = field(default_factory=lambda: environment()["processor"])
     threads: int | None = field(default_factory=lambda: environment()["threads"])
     gflops: float | None = field(default_factory=lambda: environment()["gflops"])
-    # MiB that the process which trained and wrote the record held at most, where it is known.
+    # MiB that the processes which trained held at most, where it is known.
     peak_memory: int | None = None
     # Of each seed's training, where they are known; "" for that of a tree with changes.
     processors: list[str] = field(default_factory=list)

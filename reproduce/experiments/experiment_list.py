@@ -13,7 +13,7 @@ from pathlib import Path
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write, decode_text, read_content
-from answer_ranking.engine import TRAINED
+from answer_ranking.engine import TRAINED, read_facts
 from answer_ranking.engine.executors import Job, Task, executors, map_tasks
 from answer_ranking.evaluation.records import package_versions, read_study
 from answer_ranking.reproduce.experiments.checks import Checks
@@ -25,7 +25,6 @@ from answer_ranking.reproduce.experiments.options import (
     given_option,
     training_words,
 )
-from answer_ranking.reproduce.experiments.run import trained_by
 
 ROOT = RESULTS.parents[1]
 LIST = ROOT / "reproduce" / "experiments.txt"
@@ -135,7 +134,7 @@ def trained_seeds(folder: Path, words: list[str]) -> set[int]:
     """Find the seeds that these words have trained with the versions that are installed."""
     found, versions = set(), package_versions()
     for path in folder.glob(f"outputs/*/*/seed-*/{TRAINED}"):
-        made_by = trained_by(path.parent)
+        made_by = read_facts(path)
         if made_by.get("words") == words and made_by.get("versions") == versions:
             found.add(made_by["seed"])
     return found

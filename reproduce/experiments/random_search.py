@@ -124,7 +124,8 @@ class RandomSearch:
             **further,
         }
         seconds = round(best["seconds"] / self.folds, 1)
-        run.write(search=found, training_seconds=seconds, questions_per_second=speed)
+        # The most memory of the process is that of another trial.
+        run.write(search=found, training_seconds=seconds, questions_per_second=speed, peak_memory=None)
         return run
 
     def _trial(

@@ -1,6 +1,5 @@
 """The run of an experiment: what it reads, its seeds and their folders, and what it leaves behind."""
 
-import json
 import shlex
 import statistics
 import sys
@@ -15,9 +14,16 @@ import pandas as pd
 from answer_ranking import engine
 from answer_ranking.base.command import run_command
 from answer_ranking.base.files import remove_leftovers, slug
-from answer_ranking.engine import TRAINED, Seed, StudyRecord, TrainingData, TrainingRun, training_key
+from answer_ranking.engine import (
+    TRAINED,
+    Seed,
+    StudyRecord,
+    TrainingData,
+    TrainingRun,
+    read_facts,
+    training_key,
+)
 from answer_ranking.engine.study_record import Extent
-from answer_ranking.evaluation.environment import peak_memory
 from answer_ranking.evaluation.metrics import MAIN_METRICS, over_seeds, summarise
 from answer_ranking.evaluation.records import (
     ResultRecord,
@@ -134,7 +140,8 @@ class Run(TrainingRun):
 
     def _records(self, further: dict[str, Any]) -> dict[Path, ResultRecord]:
         dataset = self.data.dataset
-        made_by = [trained_by(self.folder / f"seed-{number}") for number in self.seeds]
+        made_by = [read_facts(self.folder / f"seed-{number}" / TRAINED) for number in self.seeds]
+        memory = [each["peak_memory"] for each in made_by if each.get("peak_memory")]
         common = facts(self.experiment, self.data) | {
             "paper": self.paper,
             "seeds": self.seeds,
@@ -142,7 +149,7 @@ class Run(TrainingRun):
             "commits": [each.get("commit", "") if each.get("clean_tree") else "" for each in made_by],
             "parameters": self.parameters,
             "seconds_per_epoch": self.seconds_per_epoch,
-            "peak_memory": max([peak_memory(), *(each.get("peak_memory", 0) for each in made_by)]),
+            "peak_memory": max(memory, default=None),
             "main": self.experiment.run.main,
             # With what a reader of the data set's numbers has to know, such as a part that is missing.
             "notes": " ".join(filter(None, (self.experiment.run.notes, *dataset.description.notes))),
@@ -186,15 +193,6 @@ def _record_paths(data: TrainingData, results: Path, name: str) -> dict[tuple[st
 
 def _extent_of(record: dict[str, Any]) -> Extent:
     return {"seeds": len(record["seeds"]), "options": {"--main"} if record.get("main") else set()}
-
-
-def trained_by(folder: Path) -> dict[str, Any]:
-    """Say what trained a seed: the words of the command, machine and versions; {} if it is not known."""
-    path = folder / TRAINED
-    try:
-        return json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
 
 
 def means_table(corner: str, tables: dict[str, list[pd.DataFrame]], rule: str) -> str:

@@ -150,13 +150,16 @@ def test_a_record_is_not_lost_to_fewer_seeds_or_to_a_variant(tmp_path):
         run(seeds=2)
     assert run(seeds=2, main=True).key == first.key
     # The commit is that of the seeds' trainings; none, where it is not one, but each seed's is there.
-    for commits, recorded in ((("a", "a"), ("a", True)), (("a", "b"), ("", None))):
+    # The memory is the most of them; None, where the system does not say.
+    for commits, recorded, memory in ((("a", "a"), ("a", True), 7), (("a", "b"), ("", None), None)):
         for number, commit in enumerate(commits):
             made_by = first.folder / f"seed-{number}" / TRAINED
             made_by.parent.mkdir(exist_ok=True)
-            made_by.write_text(json.dumps({"commit": commit, "clean_tree": True}))
+            of_seed = {"commit": commit, "clean_tree": True, "peak_memory": memory and memory - number}
+            made_by.write_text(json.dumps(of_seed))
         found = first._records({})[path]
         assert (found.commit, found.clean_tree) == recorded and found.commits == list(commits)
+        assert found.peak_memory == memory
     save_record(replace(record, dataset="trecqa"), path)
     with pytest.raises(UserError, match="is a record of trecqa"):
         run(seeds=2, main=True)
