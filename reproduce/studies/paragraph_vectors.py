@@ -9,8 +9,11 @@ logistic regression on the training labels over the cosine and the word-overlap 
 With --record both get a record per protocol, in reproduce/results/.
 """
 
+import zlib
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import numpy as np
 import tyro
@@ -91,8 +94,7 @@ def train_vectors(train: EncodedSplit, config: Config, seed: int) -> "Doc2Vec":
     for texts in (train.questions, train.candidates.texts):
         for words in words_of(texts):
             documents.append(TaggedDocument(words, [len(documents)]))
-    # One worker, so that a seed gives the same vectors again. Inferred ones start from Python's hash of their
-    # text, which PYTHONHASHSEED fixes.
+    # One worker, so that a seed gives the same vectors again.
     return Doc2Vec(
         documents,
         dm=0,
@@ -112,14 +114,19 @@ def words_of(texts: EncodedTexts) -> list[list[str]]:
 
 def pair_features(vectors: "Doc2Vec", split: EncodedSplit) -> np.ndarray:
     """Give the cosine of each pair's inferred vectors and its overlap features, `(rows, 5)`."""
+    from gensim.models import doc2vec
+
     units = []
-    for texts in (split.questions, split.candidates.texts):
-        found = []
-        for words in words_of(texts):
-            vectors.random.seed(vectors.seed)  # or else a vector depends on those inferred before
-            found.append(vectors.infer_vector(words))
-        matrix = np.asarray(found, np.float64)
-        units.append(matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12))
+    # gensim starts a text's vector from Python's hash of the text, which is another one in every process.
+    start = partial(doc2vec.pseudorandom_weak_vector, hashfxn=lambda text: zlib.crc32(text.encode()))
+    with patch.object(doc2vec, "pseudorandom_weak_vector", start):
+        for texts in (split.questions, split.candidates.texts):
+            found = []
+            for words in words_of(texts):
+                vectors.random.seed(vectors.seed)  # or else a vector depends on those inferred before
+                found.append(vectors.infer_vector(words))
+            matrix = np.asarray(found, np.float64)
+            units.append(matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12))
     cosines = np.sum(units[0][split.question_of_row] * units[1][split.candidates.index], axis=1)
     assert split.features is not None
     return np.column_stack([cosines, split.features])
