@@ -41,6 +41,8 @@ PLAN = Path(__file__).resolve().parents[1] / "plan.toml"
 Space = dict[str, list[Any]]
 Searched = dict[tuple[str, int], tuple[RandomSearch, pd.DataFrame]]
 """By side and seed, a search and its trials."""
+Ends = set[tuple[str, bool]]
+"""Options with the end of their range that was chosen; true is the upper one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +107,8 @@ class Part:
             ends = self._chosen_ends(searched)
             if not ends or widenings == self.plan.most_widenings:
                 break
-            print(f"{self.name}, {self.data}: wider for all sides: {', '.join(sorted(ends))}", flush=True)
+            names = ", ".join(sorted({name for name, _ in ends}))
+            print(f"{self.name}, {self.data}: wider for all sides: {names}", flush=True)
             factors, space = widened(factors, ends), widened(space, ends)
         for (side, seed), (search, trials) in searched.items():
             if not self._records(side, seed):
@@ -189,9 +192,9 @@ class Part:
                 found.append(path)
         return found
 
-    def _chosen_ends(self, searched: Searched) -> dict[str, bool]:
-        """Find the ranges of which most searches of a side chose an end: whether it is the upper one."""
-        ends = {}
+    def _chosen_ends(self, searched: Searched) -> Ends:
+        """Find the ends of ranges that most searches of a side chose."""
+        ends = set()
         for side in self.group.sides:
             chosen: Counter[tuple[str, bool]] = Counter()
             for seed in self.plan.search_seeds:
@@ -201,9 +204,9 @@ class Part:
                 # All is drawn as an option, factors as they are.
                 values = replace(search, factors={}, space=drawn).draw(number)
                 chosen.update(_ends(values, drawn, self.group.may_widen))
-            for (name, is_upper), times in chosen.items():
+            for end, times in chosen.items():
                 if 2 * times > len(self.plan.search_seeds):
-                    ends[name] = is_upper
+                    ends.add(end)
         return ends
 
 
@@ -220,22 +223,22 @@ def _ends(
     return found
 
 
-def widened(ranges: Space, ends: Mapping[str, bool]) -> Space:
-    """Add one value to each range that has to widen, by the ratio of its last two.
+def widened(ranges: Space, ends: Ends) -> Space:
+    """Add one value at each end that has to widen, by the ratio of the last two.
 
     Example:
-        >>> widened({"dimension": [50, 100], "l2": [0.0]}, {"dimension": True})
+        >>> widened({"dimension": [50, 100], "l2": [0.0]}, {("dimension", True)})
         {'dimension': [50, 100, 200], 'l2': [0.0]}
-        >>> widened({"dimension": [100, 50]}, {"dimension": False})
-        {'dimension': [100, 50, 25]}
+        >>> widened({"dimension": [100, 50]}, {("dimension", False), ("dimension", True)})
+        {'dimension': [100, 50, 25, 200]}
     """
     found = {}
     for name, values in ranges.items():
-        found[name] = values
-        if name in ends:
-            first, second = sorted(values, reverse=ends[name])[:2]
-            wider = type(first)(first * first / second)
-            found[name] = [*values, wider]
+        found[name] = list(values)
+        for is_upper in (False, True):
+            if (name, is_upper) in ends:
+                first, second = sorted(values, reverse=is_upper)[:2]
+                found[name].append(type(first)(first * first / second))
     return found
 
 
