@@ -21,7 +21,7 @@ STUDIES = ("claims.json", "eq9", "fair", "norms", "planned", "retrieval", "trans
 
 RENAMED_SCRIPTS = {
     "reproduce/studies/fair.py": "reproduce/studies/equal_budget.py",
-    "reproduce/cross_encoder.py": "reproduce/cosinet_wikiqa.py --model cross-encoder",
+    "reproduce/cross_encoder.py": "reproduce/cosinet_wikiqa.py --model cross-encoder --learning-rate 5e-5",
 }
 """Scripts that recorded commands call by an older name: what is read has a command that runs."""
 

@@ -189,6 +189,11 @@ def test_a_listed_command_states_the_options_of_its_record(name):
         if ours["embeddings"] == ["glove+spacy-450d"] and len(known["embeddings"]) == 3:
             known["embeddings"] = ["glove+spacy-450d"]
         assert {key: ours[key] for key in known} == known
+        # So does the command that the record itself names.
+        script, *arguments = record.command.split()[1:]
+        own = parse("", presets(Path(script).stem), arguments).configuration
+        own["embeddings"] = ours["embeddings"]
+        assert {key: own[key] for key in known} == known
         # Options that came later have the value that there was before.
         later = {"raw_embeddings", "pooling", "start", "shuffle_candidates", *ADDED_LATER}
         assert set(ours) - set(known) - {"model"} <= later
