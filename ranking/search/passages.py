@@ -7,6 +7,8 @@ import pyarrow as pa
 # A run of full stops is looked at from its first one alone, and as a whole: else a long one takes its square.
 _SENTENCE = re.compile(r"(?:[.!?]{2,}+(?=\s)|.+?(?:(?<![.!?])[.!?]++(?=\s)|[。！？]+|\n+|$))\s*", re.DOTALL)
 
+_LAST_BLANK = re.compile(r".*\s", re.DOTALL)
+
 
 def passages_of(text: str, length: int) -> list[str]:
     """Split a text into passages of at most `length` characters, between sentences where it can.
@@ -22,8 +24,8 @@ def passages_of(text: str, length: int) -> list[str]:
         passages[-1] += sentence
         while len(passages[-1].rstrip()) > length:
             whole = passages.pop()
-            end = whole.rfind(" ", 1, length + 1)
-            end = length if end < 0 else end
+            blank = _LAST_BLANK.match(whole, 1, length + 1)
+            end = blank.end() - 1 if blank else length
             passages += [whole[:end], whole[end:].lstrip()]
     return [passage.strip() for passage in passages if passage.strip()]
 

@@ -21,6 +21,13 @@ def test_passages_end_with_sentences_and_keep_all_words():
         assert "".join("".join(passages).split()) == "".join(f"{LONG}{LONG}我们去北京。明天去上海。".split())
 
 
+@pytest.mark.parametrize("blank", [" ", "\u00a0", "\t"])
+def test_words_stay_whole_whatever_stands_between_them(blank):
+    words = ["The", "ferry", "to", "the", "island", "of", "Zanzibar", "leaves", "at", "noon"]
+    for length in (10, 20, 30):
+        assert " ".join(passages_of(blank.join(words), length)).split() == words
+
+
 def test_a_long_run_of_full_stops_is_split_quickly():
     start = time.process_time()
     passages = passages_of("." * 20_000 + "x. Ann came.", 400)
