@@ -111,7 +111,8 @@ def _place(text: str, columns: Sequence[tuple[str, Answers]]) -> tuple[int, int]
     """Say in which column, from 1, and at which rank a text stands first; 0 and 0 for nowhere."""
     for number, (_, found) in enumerate(columns, start=1):
         for each in found.answers:
-            if each.text == text:
+            # A browser sends the ends of lines as CR LF.
+            if each.text.splitlines() == text.splitlines():
                 return number, each.rank
     return 0, 0
 

@@ -58,7 +58,7 @@ async def refused(request: Request, error: Exception) -> Response:
 async def invalid(request: Request, error: Exception) -> Response:
     """Answer a request whose values are of the wrong kind."""
     assert isinstance(error, RequestValidationError)
-    if request.method == "POST" and "json" not in request.headers.get("content-type", ""):
+    if request.method == "POST" and "json" not in request.headers.get("content-type", "").lower():
         what = "Send JSON, with the header content-type: application/json."
         return Problem(415, what).response(request.scope)
     wrong = []

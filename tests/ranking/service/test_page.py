@@ -55,6 +55,18 @@ def test_why_keeps_the_view_and_candidates_of_one_s_own_are_ranked(client, prese
     assert len(again.all("ol")) == 1 and "Why this answer" in again.text and again.all("circle")
 
 
+def test_an_answer_of_several_lines_is_explained_in_its_place(preset, tmp_path, served):
+    """A browser sends the ends of lines as CR LF."""
+    faq = pd.DataFrame({"answer": ["Radium glows.\nMarie Curie found it.", "It rained."]})
+    with served(Engine(AnswerIndex.build(preset, faq, tmp_path / "faq").folder)) as client:
+        shown = {}
+        for ends in ("\n", "\r\n"):
+            why = faq["answer"][0].replace("\n", ends)
+            page = Page(client.get("/", params={"q": QUESTION, "why": why}).text)
+            shown[ends] = [each.get("class") for each in page.all("li")]
+        assert shown["\n"] == shown["\r\n"] and "chosen" in shown["\n"]
+
+
 def test_questions_and_links_of_an_faq_are_shown(tmp_path, served):
     faq = {
         "question": ["怎么重置密码？", "How do I pay?"],
