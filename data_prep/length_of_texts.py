@@ -19,9 +19,10 @@ class LengthOfTexts:
     kilobytes can stand for more than any memory.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, size: int | None = None) -> None:
+        """Begin a sum; `size` is that of a file which is open, and may have been moved since."""
         self._path, self._sum = path, 0
-        self._most = max(MOST_TEXT, _TIMES * path.stat().st_size)
+        self._most = max(MOST_TEXT, _TIMES * (path.stat().st_size if size is None else size))
 
     def add(self, length: int) -> None:
         self._sum += length

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
-from answer_ranking.base.errors import UserError
+from answer_ranking.base.errors import UserError, say
 from answer_ranking.data_prep.column_names import CANDIDATE_SYNONYMS, ColumnNames, EveryColumn, plain_name
 from answer_ranking.data_prep.table_files import format_of, read_table_file
 from answer_ranking.data_prep.tables import HALF_CHARACTER, Faults, check_table
@@ -202,9 +202,9 @@ def _checked(
 def _typed(rows: pa.Table, schema: pa.Schema | None, texts: Sequence[str]) -> pa.Table:
     """Give the further columns of a text format the types of an index, or their own; `texts` stay."""
     for place, name in enumerate(rows.column_names):
-        if name in _OURS:
+        if name in _OURS and name != QUESTION:
             continue
-        kind = pa.string() if name in texts else None
+        kind = pa.string() if name in (QUESTION, *texts) else None
         if schema is not None and name in schema.names:
             kind = schema.field(name).type
         rows = rows.set_column(place, name, typed(rows[name].combine_chunks(), kind))
@@ -212,14 +212,17 @@ def _typed(rows: pa.Table, schema: pa.Schema | None, texts: Sequence[str]) -> pa
 
 
 def _as_in(schema: pa.Schema, rows: pa.Table, where: str) -> pa.Table:
-    """Give the rows the columns and types of an index."""
+    """Give the rows the columns and types of an index; says which columns they lack."""
     for name in rows.column_names:
         if name not in schema.names:
             what = f"the index, or the first table, has no column {name!r}"
             raise UserError(f"{where}: {what}. Leave it out, or build a new index.")
-    for each in schema:
-        if each.name not in rows.column_names:
-            rows = rows.append_column(each.name, pa.nulls(len(rows), each.type))
+    lacking = [each for each in schema if each.name not in rows.column_names]
+    if lacking:
+        names = ", ".join("question" if each.name == QUESTION else each.name for each in lacking)
+        say(f"{where}: its rows have no {names}, which the index, or the first table, has.")
+    for each in lacking:
+        rows = rows.append_column(each.name, pa.nulls(len(rows), each.type))
     return rows.select(schema.names).cast(schema)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.ranges import check_range
@@ -33,6 +34,9 @@ class BuildOptions(Reading):
     """What `AnswerIndex.calibrate` learnt in an index of the same texts."""
 
     def __post_init__(self) -> None:
+        for name in ("passage_length", "chunk_rows"):
+            if not isinstance(getattr(self, name), Integral):
+                raise UserError(f"{name} must be a whole number. Received: {getattr(self, name)!r}")
         check_range(self, "passage_length", at_least=0)
         check_range(self, "chunk_rows", at_least=1)
         for name in ("search", "first_stages"):

@@ -25,6 +25,9 @@ _FUNCTIONS = {
     ">": pc.greater,
     ">=": pc.greater_equal,
 }
+# Letters have the order of time in these alone; not so "10,50", "6.1.2024" and a time with a zone.
+_DAY_OR_TIME = re.compile(r"\d{4}-\d\d(-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?)?")
+_MEASURE = re.compile(r"[-+]?\s*[$€£¥]?\s*[-+]?[.,]?\d")
 _MOST_VALUES = 10_000
 _NAMED_AT_MOST = 5
 _SEVERAL = (Sequence, np.ndarray, set, frozenset, pd.Series, pd.Index)
@@ -43,13 +46,13 @@ class Condition(NamedTuple):
         """Say of which rows it holds, bool `(rows,)`; a missing value is none, and not equal to any.
 
         Text, such as "3", is read as the column's type; a UserError says that a value is none of this type,
-        or that numbers are to be ordered in a column of texts, where "100" comes before "50".
+        or that numbers or dates are to be ordered in a column of texts, where "100" comes before "50".
         """
         if self.operator == "missing":
             return column.is_null().to_numpy()
         if self.operator == "not missing":
             return column.is_valid().to_numpy()
-        if self.operator not in ("in", "!=") and _is_number(self.value):
+        if self.operator not in ("in", "!=") and _is_measure(self.value):
             self._refuse_texts(column)
         try:
             if self.operator == "in":
@@ -64,15 +67,16 @@ class Condition(NamedTuple):
             raise UserError(f"{what}: {why}") from error
 
     def _refuse_texts(self, column: pa.ChunkedArray) -> None:
-        """Raise a UserError for a column of texts, and name one that is no number."""
+        """Raise a UserError for a column of texts, and name one that is no number or date."""
         if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
             return
         texts = [text for text in column.unique().to_pylist() if text is not None]
         example = next((text for text in texts if not _is_number(text)), "".join(texts[:1]))
         raise UserError(
             f"the column {self.column!r} holds texts, such as {example!r:.80}, which are not ordered as "
-            f"numbers: {self.operator}{self.value} says nothing of them. Write a number into each of its "
-            "cells, or nothing, and build the index again."
+            f"numbers or dates: {self.operator}{self.value} says nothing of them. Write a number (10.5), a "
+            "day (2024-01-31) or a time without a zone into each of its cells, or nothing, and build the "
+            "index again."
         )
 
 
@@ -104,9 +108,9 @@ def conditions_of(where: Where) -> list[Condition]:
 def _read(text: str) -> Condition:
     if found := _COMPARED.fullmatch(text):
         name, operator, value = (part.strip() for part in found.groups())
-        if operator == "=" and value.startswith(("=", "<", ">")):
+        if value.startswith(("=", "<", ">")):
             raise UserError(
-                f"{text!r:.80} is not a condition. Write {name:.40}=value, or <= or >= for =< or =>."
+                f"{text!r:.80} is not a condition. Write {name:.40}=value, != for <>, <= for =<, >= for =>."
             )
         return Condition(name, "in", [value]) if operator == "=" else Condition(name, operator, value)
     if found := _MISSING.fullmatch(text):
@@ -115,6 +119,14 @@ def _read(text: str) -> Condition:
         f"{text!r:.80} is not a condition. Write column=value, !=, <, <=, > or >=, or 'column is missing' "
         "(or not missing)."
     )
+
+
+def _is_measure(value: Any) -> bool:
+    """Say whether a value is a number or a date whose order is not that of its letters."""
+    if _is_number(value):
+        return True
+    text = value.strip() if isinstance(value, str) else ""
+    return bool(_MEASURE.match(text)) and not _DAY_OR_TIME.fullmatch(text)
 
 
 def _is_number(value: Any) -> bool:

@@ -35,7 +35,14 @@ from answer_ranking.ranking.search.first_stages import MOST_COUNTED, check_names
 from answer_ranking.ranking.search.manifest import BUILDING, NAME, Manifest, damaged, sha256_of_model
 from answer_ranking.ranking.search.questions import Asked, Questions, questions_of
 from answer_ranking.ranking.search.results import Hits, Results, reranked, to_frame
-from answer_ranking.ranking.search.shards import Shard, Table, hashes_of_texts, ids_in, read_shards, tables_in
+from answer_ranking.ranking.search.shards import (
+    Shard,
+    Table,
+    hashes_of_texts,
+    ids_to_replace,
+    read_shards,
+    tables_in,
+)
 from answer_ranking.ranking.search.state import State, deleted_name
 
 if TYPE_CHECKING:
@@ -161,7 +168,7 @@ class AnswerIndex:
 
         A UserError names what is missing, damaged, or made by another version, and says what to do.
         """
-        folder = Path(folder)
+        folder = Path(folder).resolve()  # It is read again when the working directory is another one.
         manifest = Manifest.read(folder)
         while True:
             try:
@@ -310,7 +317,7 @@ class AnswerIndex:
             say_what_is_lacking(questions["candidate"].unique(), indexed)
         if foreign is None:
             own = state.texts()[QUESTION].to_pylist() if QUESTION in state.manifest.columns else []
-            foreign = foreign_questions([*right, *filter(None, own)])
+            foreign = foreign_questions([*right, *map(str, filter(None, own))])
         found = self.find([*right, *foreign], **options)
         rows = rows_to_learn(found.table, right, are_passages)
         places = found.rows[rows.index]
@@ -338,8 +345,9 @@ class AnswerIndex:
 
         Those that are there already, with the same question where they have one, are left out, and a note
         says how many, unless `keep_duplicates` adds them again. With `replace` an answer takes the place of
-        the one that has its `candidate_id`. Points of new answers are new files; BM25's
-        scores are computed again for all texts. A UserError names identifiers that the index has already.
+        the one that has its `candidate_id`; its table must have all columns of the index. Points of new
+        answers are new files; BM25's scores are computed again for all texts. A UserError names identifiers
+        that the index has already.
         """
         with _connected(ray) as module, held(self.folder):
             now = type(self).open(self.folder)._state
@@ -352,7 +360,8 @@ class AnswerIndex:
                 passage_length=before.passage_length,
             )
             if replace:
-                now = self._without(now, now.rows_of(ids_in(tables, reading)))
+                ids = ids_to_replace(tables, reading, now.segments.schema.names)
+                now = self._without(now, now.rows_of(ids))
             elif not (keep_duplicates or before.passage_length):
                 known = np.delete(hashes_of_texts(now.texts()), now.deleted)
             shards = read_shards(tables, reading, module, now, known)
@@ -478,7 +487,7 @@ def _begun(ranker: "Ranker | None", first: Shard, n_rows: int, options: BuildOpt
         searched=searched_columns(options, first.schema),
         first_stages=stages,
         words=options.words,
-        passage_length=options.passage_length,
+        passage_length=int(options.passage_length),
         default_stage=options.default_stage,
         confidence=options.confidence,
     )

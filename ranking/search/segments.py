@@ -41,12 +41,12 @@ class Segments:
         self._kept: dict[tuple[int, int], pa.Table] = {}
         self._kept_bytes = 0
         self._folder = folder
-        self._files: list[tuple[Path, pq.ParquetFile]] = []
+        self._files: list[_File] = []
         for name, rows in manifest.segments:
             path = folder / "segments" / name / TEXTS
             with _reading(path):
                 file = _opened(path, rows)
-                packed = file.schema_arrow.remove_metadata()
+                packed = file.parquet.schema_arrow.remove_metadata()
                 if not self._files:
                     self._packed = packed
                 if _plain(packed) != self.schema:
@@ -54,7 +54,7 @@ class Segments:
                 if packed != self._packed:
                     # Indexes of before may have pandas' categories in one, and their texts in another.
                     self._packed = self.schema
-            self._files.append((path, file))
+            self._files.append(file)
         self._starts = np.cumsum([0, *(rows for _, rows in manifest.segments)])
 
     def __len__(self) -> int:
@@ -68,9 +68,9 @@ class Segments:
     def column(self, name: str) -> pa.ChunkedArray:
         """Read a whole column."""
         parts = []
-        for i, (path, file) in enumerate(self._files):
-            part = self._read(i, list(range(file.num_row_groups)), [name])
-            with _reading(path):
+        for i, file in enumerate(self._files):
+            part = self._read(i, list(range(file.parquet.num_row_groups)), [name])
+            with _reading(file.path):
                 parts.append(part.cast(_plain(part.schema)))
         return pa.concat_tables(parts).column(0)
 
@@ -108,17 +108,25 @@ class Segments:
 
     def _read(self, i: int, groups: list[int], columns: list[str]) -> pa.Table:
         """Read groups as they are packed: a text that recurs in a group is there once."""
-        path, file = self._files[i]
+        file = self._files[i]
         fields = [self._packed.field(name) for name in columns]
-        with _reading(path):
-            _check_groups(path, file, groups, fields)
+        with _reading(file.path):
+            _check_groups(file, groups, fields)
             with self._lock:
-                packed = file.read_row_groups(groups, columns, use_threads=len(groups) > _MANY)
-            _check_texts(path, packed)
+                packed = file.parquet.read_row_groups(groups, columns, use_threads=len(groups) > _MANY)
+            _check_texts(file, packed)
             return packed.cast(pa.schema(fields))
 
 
-def _opened(path: Path, rows: int) -> pq.ParquetFile:
+class _File(NamedTuple):
+    """A segment's file, which stays readable when its folder is moved or removed."""
+
+    path: Path
+    parquet: pq.ParquetFile
+    size: int
+
+
+def _opened(path: Path, rows: int) -> _File:
     """Open a file so that a text that recurs is read once, and not once for each row of a group."""
     options = {"memory_map": True, "page_checksum_verification": True, "pre_buffer": False}
     file = pq.ParquetFile(path, **options)
@@ -129,7 +137,8 @@ def _opened(path: Path, rows: int) -> pq.ParquetFile:
         if file.schema_arrow.field(name).type != pa.string():
             raise ValueError(f"the column {name!r} is not text")
     names = [each.name for each in file.schema_arrow if has_length(each.type)]
-    return pq.ParquetFile(path, metadata=file.metadata, read_dictionary=names, **options)
+    size = path.stat().st_size
+    return _File(path, pq.ParquetFile(path, metadata=file.metadata, read_dictionary=names, **options), size)
 
 
 @contextmanager
@@ -145,9 +154,9 @@ def _reading(path: Path) -> Iterator[None]:
         raise damaged(path, error) from error
 
 
-def _check_groups(path: Path, file: pq.ParquetFile, groups: list[int], columns: list[pa.Field]) -> None:
+def _check_groups(file: _File, groups: list[int], columns: list[pa.Field]) -> None:
     """Refuse groups that this package does not write, or that say that they are very large."""
-    lengths, metadata = LengthOfTexts(path), file.metadata
+    lengths, metadata = LengthOfTexts(file.path, file.size), file.parquet.metadata
     names = {each.name for each in columns}
     for number in groups:
         group = metadata.row_group(number)
@@ -170,7 +179,7 @@ def _check_groups(path: Path, file: pq.ParquetFile, groups: list[int], columns: 
             lengths.add(each.type.byte_width * _GROUP * len(groups))
 
 
-def _check_texts(path: Path, packed: pa.Table) -> None:
+def _check_texts(file: _File, packed: pa.Table) -> None:
     """Refuse texts that take far more memory, one in each row, than the file has bytes."""
     chunks = []
     for column in packed.columns:
@@ -178,7 +187,7 @@ def _check_texts(path: Path, packed: pa.Table) -> None:
             chunks += column.chunks
     if sum(chunk.dictionary.nbytes * len(chunk) for chunk in chunks) <= MOST_TEXT:
         return
-    lengths = LengthOfTexts(path)
+    lengths = LengthOfTexts(file.path, file.size)
     for chunk in chunks:
         lengths.add_texts(chunk)
 

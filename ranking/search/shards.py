@@ -26,7 +26,7 @@ from answer_ranking.ranking.search.answers import (
     refuse_ids,
 )
 from answer_ranking.ranking.search.passages import split_rows
-from answer_ranking.ranking.search.segments import Part, joined, to_parquet
+from answer_ranking.ranking.search.segments import Part, to_parquet
 from answer_ranking.ranking.search.state import State
 from answer_ranking.ranking.search.tasks import map_items
 
@@ -178,22 +178,36 @@ def _say_what_is_kept(rows: pa.Table, numbered: bool, where: str | Path) -> None
             say(f"{where}: {n_repeated:,} rows repeat the texts of another, and are found beside it.")
 
 
-def ids_in(tables: Sequence[Path | pd.DataFrame], reading: Reading) -> pd.Series:
-    """Read the identifiers of answers; a UserError says that a table has none."""
+def ids_to_replace(
+    tables: Sequence[Path | pd.DataFrame], reading: Reading, columns: Sequence[str]
+) -> pd.Series:
+    """Read the identifiers of answers; a UserError says that a table has none, or not all of the columns."""
     ids = []
     for table in tables:
         rows, numbered = answers_of(table, reading=reading)
+        where = "the table" if isinstance(table, pd.DataFrame) else table
         if numbered:
-            where = "the table" if isinstance(table, pd.DataFrame) else table
             raise UserError(f"{where}: the column 'candidate_id' is missing, which says what to replace.")
+        lacking = [name for name in columns if name not in rows.column_names]
+        if lacking:
+            names = ", ".join("question" if name == QUESTION else name for name in lacking)
+            raise UserError(
+                f"{where}: its rows have no {names}, which would be lost in what they replace. Give whole "
+                "rows, or delete the answers and add these."
+            )
         ids.append(rows["candidate_id"].to_pandas())
     return pd.concat(ids)
 
 
 def hashes_of_texts(rows: pa.Table) -> np.ndarray:
     """Hash each answer with its question, uint64."""
-    names = [name for name in (QUESTION, "candidate") if name in rows.column_names]
-    return _hashes(joined(rows.select(names)))
+    answers = rows["candidate"].to_pylist()
+    if QUESTION not in rows.column_names:
+        return _hashes(answers)
+    questions = rows[QUESTION].cast(pa.string()).to_pylist()
+    # A sign that is in no text: "Tea? Yes." and "No." are no "Tea?" and "Yes. No.".
+    pairs = zip(questions, answers, strict=True)
+    return _hashes([f"{question}\0{answer}" if question else answer for question, answer in pairs])
 
 
 def _without(known: np.ndarray | None, rows: pa.Table, numbered: bool) -> pa.Table:

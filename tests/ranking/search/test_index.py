@@ -234,6 +234,8 @@ def test_a_missing_value_is_equal_to_none(tmp_path):
         "n>x": "cannot be compared",
         "n ~ 3": "is not a condition",
         "note==x": "is not a condition",
+        "note<>x": "!= for <>",
+        "note!==x": "is not a condition",
         "n=>1": "is not a condition",
         "m=1": "has no column",
     }
@@ -242,26 +244,35 @@ def test_a_missing_value_is_equal_to_none(tmp_path):
             index.search("w1", where=[where])
 
 
-def test_texts_are_not_ordered_as_numbers(tmp_path):
-    (tmp_path / "prices.csv").write_text('text,price,on\nw1 a,9,2020-1\nw1 b,100,2021-1\nw1 c,"1,000",x\n')
+def test_texts_are_not_ordered_as_numbers_or_dates(tmp_path):
+    cells = ["text,price,on", "w1 a,9,2020-01", "w1 b,100,2021-01", 'w1 c,"1,000",x']
+    (tmp_path / "prices.csv").write_text("\n".join(cells) + "\n")
     index = AnswerIndex.build(None, tmp_path / "prices.csv", tmp_path / "index")
     # As texts "100" and "1,000" come before "50".
     with pytest.raises(UserError, match="such as '1,000', which are not ordered"):
         index.search("w1", where=["price<50"])
     with pytest.raises(UserError, match="'price' holds texts"):
         index.delete(where="price<50")
+    # In none of these the letters' order is that of amounts or time.
+    for value in ("9,00", "€ 9", "06.01.2024", "6/1/2024", "2024-01-05T09:00:00Z", "2024-01-05 09:00+02:00"):
+        with pytest.raises(UserError, match="not ordered as numbers or dates"):
+            index.delete(where=f"price>={value}")
     assert len(index) == 3
-    assert set(index.search("w1", where=["on<2021-1"])["candidate_id"]) == {"c1"}
+    assert set(index.search("w1", where=["on<2021-01"])["candidate_id"]) == {"c1"}
+    assert set(index.search("w1", where=["on>=w"])["candidate_id"]) == {"c3"}
 
 
 def test_replacing(index, copy, answers):
     question = "zyx xyz"
     changed = pd.DataFrame({"candidate_id": ["a7", "new"], "answer": [f"{question} now.", question]})
     own = AnswerIndex.open(copy)
-    own.add(changed, replace=True)
+    with pytest.raises(UserError, match=r"no .*topic.* would be lost"):
+        own.add(changed, replace=True)
+    changed = changed.assign(**dict.fromkeys(answers.columns.difference(["candidate_id", "answer"])))
+    own.add(changed.assign(topic="own"), replace=True)
     assert len(own) == 1001
     found = own.search(question, first_stage="bm25")
-    assert set(found["candidate_id"]) == {"a7", "new"} and found["topic"].isna().all()
+    assert set(found["candidate_id"]) == {"a7", "new"} and (found["topic"] == "own").all()
     old = answers["answer"][7]
     assert "a7" not in set(own.search(old, k=1001, first_stage="bm25")["candidate_id"])
     with pytest.raises(UserError, match="'candidate_id' is missing"):
@@ -516,3 +527,28 @@ def test_types_of_pandas_own_become_texts(tmp_path):
     table = pd.DataFrame({"answer": ["w1 a", "w1 b"], "day": days, "n": sparse})
     found = AnswerIndex.build(None, table, tmp_path / "index").search("w1", where=["day=2020-01-02"])
     assert as_json(found[["day", "n"]]) == '[{"day":"2020-01-02","n":"1"}]'
+
+
+def test_an_open_index_is_searched_when_its_folder_or_the_working_directory_is_another(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = pd.DataFrame({"answer": [f"w1 x{number}" for number in range(300)]})
+    AnswerIndex.build(None, table, "index")
+    index = AnswerIndex.open("index")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert index.search("x7")["candidate"].tolist() == ["w1 x7"]
+    index.delete(["c1"])
+    assert len(AnswerIndex.open(tmp_path / "index")) == 299 and not list((tmp_path / "elsewhere").iterdir())
+    (tmp_path / "index").rename(tmp_path / "moved")
+    # Of the 300 texts 128 are read at once: these were not, yet.
+    assert index.search("x290")["candidate"].tolist() == ["w1 x290"]
+
+
+def test_a_blank_question_of_a_csv_is_missing_and_pairs_are_told_apart(tmp_path):
+    (tmp_path / "faq.csv").write_text("question,answer\n ,w1 a\nTea?,Yes. No.\n42,w1 c\n")
+    index = AnswerIndex.build(None, tmp_path / "faq.csv", tmp_path / "index")
+    assert index.search("w1", where=["indexed_question is missing"])["candidate"].tolist() == ["w1 a"]
+    assert index.questions(9) == ["Tea?", "42"]
+    # Question and answer, joined by a blank, would be those that are there.
+    index.add(pd.DataFrame({"question": ["Tea? Yes.", "Tea?"], "answer": ["No.", "Yes. No."]}))
+    assert len(index) == 4
