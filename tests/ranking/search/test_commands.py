@@ -140,6 +140,9 @@ def test_adding_and_deleting(command, table, tmp_path):
     removed = command("index", "--output", index, "--delete", "--where", "topic!=a")
     assert "3 answers" in removed.out
     (tmp_path / "new.csv").write_text("candidate_id,answer\nc1,'=Snow fell.\n")
+    ran = command("index", tmp_path / "new.csv", "--output", index, "--replace")
+    assert ran.code == 2 and "new.csv: its rows have no topic, which would be lost" in ran.err
+    (tmp_path / "new.csv").write_text("candidate_id,answer,topic\nc1,'=Snow fell.,\n")
     assert "3 answers" in command("index", tmp_path / "new.csv", "--output", index, "--replace").out
     command("search", index, "snow", "--output", tmp_path / "found.xlsx")
     found = pd.read_excel(tmp_path / "found.xlsx")
