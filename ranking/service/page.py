@@ -109,10 +109,10 @@ async def _search(
 
 def _place(text: str, columns: Sequence[tuple[str, Answers]]) -> tuple[int, int]:
     """Say in which column, from 1, and at which rank a text stands first; 0 and 0 for nowhere."""
+    lines = text.splitlines()  # A browser sends their ends as CR LF.
     for number, (_, found) in enumerate(columns, start=1):
         for each in found.answers:
-            # A browser sends the ends of lines as CR LF.
-            if each.text.splitlines() == text.splitlines():
+            if each.text.splitlines() == lines:
                 return number, each.rank
     return 0, 0
 
