@@ -18,7 +18,7 @@ RANKERS = {
     "preset": "the preset",
     "cosine": "the encoder's cosine",
     "bm25": "BM25",
-    "fusion": "the fusion of both",
+    "fusion": "the fusion with BM25",
 }
 """What a card compares, in the order of its tables; only a preset on an encoder has that encoder's cosine."""
 _MEASURED = ("seed", "epoch", "dev_map", "dev_mrr@10")
