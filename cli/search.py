@@ -20,7 +20,7 @@ FirstStage = Annotated[
     str | None,
     tyro.conf.arg(
         help=f"{describe()}. Unless given, that of the pipeline for which the index was built (--pipeline), "
-        "else questions+both for an FAQ with a model, else both, else the first of these that the index has."
+        "else the first that the index can give of questions+both, both, ngrams+bm25 and bm25."
     ),
 ]
 FirstStages = Annotated[

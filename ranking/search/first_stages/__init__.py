@@ -93,10 +93,14 @@ FIRST_STAGES: tuple[Entry, ...] = (
 )
 MOST_COUNTED = max(entry.most_answers or 0 for entry in FIRST_STAGES)
 """Of more answers than so many no first stage depends on their number."""
-FUSIONS = {"questions+both": ("nearest", "questions", "bm25"), "both": ("nearest", "bm25")}
+FUSIONS = {
+    "questions+both": ("nearest", "questions", "bm25"),
+    "both": ("nearest", "bm25"),
+    "ngrams+bm25": ("bm25", "ngrams"),
+}
 """Fusions that an index with these first stages offers, its default first.
 
-Any others are asked for by the names of their parts, such as "ngrams+bm25".
+Any others are asked for by the names of their parts, such as "ngrams+nearest".
 """
 
 
@@ -191,7 +195,9 @@ def describe() -> str:
     described = [f"{entry.name}, {entry.about}" for entry in FIRST_STAGES]
     for name, parts in FUSIONS.items():
         described.append(f"{name}, the scores of {' and '.join(parts)}, fused")
-    return "; ".join(described) + '; or several with "+" between them, which are fused, such as ngrams+bm25'
+    return (
+        "; ".join(described) + '; or several with "+" between them, which are fused, such as ngrams+nearest'
+    )
 
 
 def describe_needs() -> str:

@@ -318,7 +318,7 @@ def test_what_is_searched_holds_texts(command, tmp_path):
     (tmp_path / "b.csv").write_text("answer,number,note\nBob ran.,0815,13\n")
     assert "3 answers" in command("index", tmp_path / "b.csv", "--output", tmp_path / "index", "--add").out
     index = AnswerIndex.open(tmp_path / "index")
-    assert index.search("4711")["candidate"].tolist() == ["Ann came."]
+    assert index.search("4711", first_stage="bm25")["candidate"].tolist() == ["Ann came."]
     assert index.search("0815", where=["note>12"])["number"].tolist() == ["0815"]
 
 

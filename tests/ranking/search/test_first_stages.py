@@ -150,10 +150,11 @@ def test_an_faq_s_questions_are_searched_beside_its_answers(tmp_path):
     index.add(pd.DataFrame({"question": ["Is there a zebra?"], "answer": ["No."]}))
     assert index.search("zebra", first_stage="bm25")["candidate"].tolist() == ["No."]
     answers = AnswerIndex.build(None, FAQ, tmp_path / "answers", search=["answer"])
-    assert len(answers.search("money")) == 0 and len(answers.search("tracking")) == 1
+    words = {"first_stage": "bm25"}
+    assert len(answers.search("money", **words)) == 0 and len(answers.search("tracking", **words)) == 1
     # One question is missing.
     questions = AnswerIndex.build(None, FAQ, tmp_path / "questions", search=["Question"])
-    assert len(questions.search("money")) == 1 and len(questions.search("tracking")) == 0
+    assert len(questions.search("money", **words)) == 1 and len(questions.search("tracking", **words)) == 0
 
 
 @pytest.mark.parametrize("exact_up_to", [20_000, 100])
@@ -188,7 +189,8 @@ def test_an_answer_stands_for_a_question_that_shows_nothing(stub, tmp_path, blan
 
 def test_a_question_is_encoded_once_for_all_first_stages(stub, tmp_path, monkeypatch):
     index = AnswerIndex.build(stub.StubRanker(), FAQ, tmp_path / "index")
-    assert index.first_stages == ["questions+both", "both", "nearest", "questions", "bm25", "ngrams"]
+    fusions = ["questions+both", "both", "ngrams+bm25"]
+    assert index.first_stages == [*fusions, "nearest", "questions", "bm25", "ngrams"]
     encoded, encode = [], stub.StubRanker.encode_and_tell_known
     monkeypatch.setattr(
         stub.StubRanker, "encode_and_tell_known", lambda *given: encoded.append(given) or encode(*given)
@@ -262,6 +264,16 @@ def test_stemmed_words_and_stop_words(tmp_path, command):
     table.to_csv(tmp_path / "a.csv", index=False)
     assert command("index", tmp_path / "a.csv", "--output", tmp_path / "c", "--stemmer", "english").code == 0
     assert len(AnswerIndex.open(tmp_path / "c").search("refunded", **stage)) == 2
+
+
+def test_without_a_model_words_and_letters_are_searched_together(tmp_path):
+    table = pd.DataFrame({"text": ["Penicillin was discovered in London.", "The train leaves at noon."]})
+    index = AnswerIndex.build(None, table, tmp_path / "index")
+    assert index.search("penicilin discoverd", k=1)["candidate"].tolist() == [table["text"][0]]
+    found = index.search("train penicilin")
+    pd.testing.assert_frame_equal(found, index.search("train penicilin", first_stage="ngrams+bm25"))
+    only = AnswerIndex.build(None, table, tmp_path / "words", first_stages=["bm25"])
+    assert only.first_stages == ["bm25"] and not len(only.search("penicilin discoverd"))
 
 
 def test_one_answer_that_is_found_counts_as_the_best(tmp_path):
