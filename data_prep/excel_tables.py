@@ -132,7 +132,10 @@ def _chosen(book: Any, path: Path, sheet: str | None) -> Any:
     if first is None:
         first = book.worksheets[0]
     if len(book.worksheets) > 1:
-        say(f"{path}: the sheet {first.title!r} is read, of {shown:.500}. The option sheet chooses another.")
+        say(
+            f"{path}: the sheet {first.title!r} is read, of {shown:.500}. Choose another with the option "
+            "sheet, or, where a command has none, make it the first."
+        )
     return first
 
 
@@ -166,6 +169,7 @@ def _read_sheet(sheet: Any, names: ColumnNames, faults: Faults) -> tuple[pd.Data
         lines.append(line)
     table = pd.DataFrame(columns, dtype=object)
     table.columns = [found[place] for place in ours]
+    table.attrs["columns"] = list(filter(None, found))
     return table, lines
 
 

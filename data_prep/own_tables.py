@@ -36,9 +36,9 @@ def load_table(
     The columns `question` and `candidate` (or else `answer`, `answers` or `text`, the first that there is),
     in capitals or not, are required. A `label` is 1, true or yes for a correct candidate, 0, false or no for
     a wrong one, also in some other languages; without the column, or where it is empty, every candidate is
-    correct, which is printed. Without `question_id` the equal questions are one question; without
-    `candidate_id` the rows are numbered. Other columns are dropped. The text "NA" or "null" is a text, not a
-    missing value.
+    correct, which is printed. Without `question_id` questions of the same text, but for capitals and white
+    space, are one question, written as it stands first; without `candidate_id` the rows are numbered. Other
+    columns are dropped. The text "NA" or "null" is a text, not a missing value.
 
     Args:
         table: the file, or a frame, whose columns and rows are read by the same rules.
@@ -66,6 +66,8 @@ def load_table(
         raw, lines, faults = read_table_file(Path(table), names, drop_bad_rows, sheet)
     if labelled and len(raw):
         raw = _all_labelled_if_none(raw, faults.where)
+    if "question_id" not in raw.columns:
+        raw = _with_one_spelling(raw, faults.where)
     # Nothing here holds on to the raw table while the checked one is made: half a million rows would
     # fill the memory once more.
     attrs, parts = {"separator": ","} | raw.attrs, [raw]
@@ -79,7 +81,9 @@ def load_table(
 
 def _frame(table: pd.DataFrame, where: str, names: ColumnNames) -> pd.DataFrame:
     names.require(table.columns, where)
-    return table.set_axis(names.standard(table.columns), axis=1)
+    named = table.set_axis(names.standard(table.columns), axis=1)
+    named.attrs["columns"] = list(table.columns)
+    return named
 
 
 def _all_labelled_if_none(table: pd.DataFrame, where: str | Path) -> pd.DataFrame:
@@ -87,7 +91,7 @@ def _all_labelled_if_none(table: pd.DataFrame, where: str | Path) -> pd.DataFram
     if list(table.columns).count("label") > 1:
         return table
     if "label" not in table.columns:
-        found = ", ".join(map(str, table.columns))
+        found = ", ".join(map(str, table.attrs["columns"]))
         why = f"no column 'label' (found: {found:.200}; --label-column names another)"
     elif all(is_missing(value) or is_blank(str(value)) for value in table["label"]):
         why = "the labels are empty"
@@ -95,6 +99,24 @@ def _all_labelled_if_none(table: pd.DataFrame, where: str | Path) -> pd.DataFram
         return table
     say(f"{where}: {why}, so every candidate is taken as correct.")
     return table.assign(label=1)
+
+
+def _with_one_spelling(table: pd.DataFrame, where: str | Path) -> pd.DataFrame:
+    """Write questions of the same text, but for capitals and white space, as the first of them."""
+    if list(table.columns).count("question") != 1:
+        return table
+    first: dict[str, str] = {}
+    written: dict[str, str] = {}
+    for question in table["question"]:
+        if isinstance(question, str) and question not in written:
+            written[question] = first.setdefault(same_text(question), question)
+    if n_others := len(set(map(str.strip, written))) - len(first):
+        say(
+            f"{where}: {n_others:,} spellings of questions differ from an earlier one in capitals and white "
+            "space alone, and are one question with it."
+        )
+    questions = [written[each] if isinstance(each, str) else each for each in table["question"]]
+    return table.assign(question=questions)
 
 
 def write_csv(
@@ -162,14 +184,17 @@ def split_by_question(
     groups = table["question"].map(group_of_text).to_numpy(object)
     counts = table.groupby(groups)["label"].agg(["sum", "size"])  # by group, in alphabetical order
     # Where every answer is correct, wrong ones are drawn afterwards, for every question.
-    rule, kinds = ("answerable", "a correct") if table["label"].all() else ("clean", "a correct and a wrong")
+    is_faq = table["label"].all()
+    rule, kinds = ("answerable", "a correct") if is_faq else ("clean", "a correct and a wrong")
     n_correct, n_wrong = counts["sum"], counts["size"] - counts["sum"]
     clean = counts_under(rule, n_correct.to_numpy(), n_wrong.to_numpy())
-    if clean.sum() <= len(shares):
+    # A wrong answer is one to another question.
+    n_least = len(shares) + (2 if is_faq else 1)
+    if clean.sum() < n_least:
         raise UserError(
             f"{where}: {clean.sum()} of its {len(counts)} questions have {kinds} candidate. "
-            f"{len(shares) + 1} such questions are the least from which train and {' and '.join(shares)} can "
-            "be made. Add questions, or candidates of both kinds, or name tables of their own for these."
+            f"{n_least} such questions are the least that give train and {' and '.join(shares)}. "
+            "Add questions, or candidates of both kinds, or name tables of their own for these."
         )
     rng = np.random.default_rng(seed)
     part_of = pd.Series("train", index=counts.index, dtype=object)

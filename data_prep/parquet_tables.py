@@ -31,7 +31,9 @@ def read_parquet(path: Path, names: ColumnNames) -> tuple[pd.DataFrame, None]:
                 parts = file.iter_batches(columns=[name], batch_size=rows_of.get(name, _ROWS))
                 values = shared(value for part in parts for value in _values(part.column(0), lengths))
                 table[name] = pd.Series(values, dtype=object)
-            return pd.DataFrame(table), None
+            read = pd.DataFrame(table)
+            read.attrs["columns"] = file.schema_arrow.names
+            return read, None
     except UserError:
         raise
     except MemoryError as error:

@@ -36,8 +36,8 @@ def read_table_file(
 
     Returns the table, with our names for our columns; the number of every row (None: from 1); and the rows
     that cannot be read, of which `drop_bad_rows` says what becomes of them (`Faults`). The table's `attrs`
-    hold the `separator` of the fields. `sheet` is the one to read of an Excel file (None: the first that is
-    not hidden).
+    hold the `separator` of the fields, and the `columns` as they are called there. `sheet` is the one to read
+    of an Excel file (None: the first that is not hidden).
     """
     suffix = format_of(path)
     if suffix not in SUFFIXES:
@@ -47,6 +47,7 @@ def read_table_file(
     faults = Faults(path, "row" if suffix in (".parquet", ".xlsx") else "line", drop_bad_rows)
     table, lines = _read(path, suffix, names, faults, sheet)
     names.require(table.columns, path)
+    table.attrs.setdefault("columns", list(table.columns))
     table.columns = names.standard(table.columns)
     table.attrs.setdefault("separator", "\t" if suffix == ".tsv" else ",")
     return table, lines, faults
@@ -166,8 +167,8 @@ def _header_of(text: str, faults: Faults, names: ColumnNames) -> tuple[int, str]
     """Give the place where the header begins, and the separator."""
     named = _SEPARATOR_LINE.match(text)
     begin = named.end() if named else 0
-    found = _CSV_LINE.search(text, begin)
-    header = found[0] if found else ""
+    lines = (found[0] for found in _CSV_LINE.finditer(text, begin))
+    header = next(filter(str.strip, lines), "")
     refuse_many_columns(max(map(header.count, ",;\t")), faults)
     return begin, named[1] if named else _separator(header, names)
 

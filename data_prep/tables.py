@@ -17,8 +17,8 @@ COLUMNS = ("question_id", "question", "candidate_id", "candidate", "label")
 
 # The words of spreadsheets and people, in capitals or not.
 _WORDS = {
-    1: "1 1.0 true yes y correct ja wahr richtig oui vrai sí si verdadero sim verdadeiro vero waar",
-    0: "0 0.0 false no n incorrect wrong nein falsch non faux falso não nao nee onwaar",
+    1: "1 true yes y correct ja wahr richtig oui vrai sí si verdadero sim verdadeiro vero waar",
+    0: "0 false no n incorrect wrong nein falsch non faux falso não nao nee onwaar",
 }
 # An accent may be a character of its own.
 _LABELS = {
@@ -121,6 +121,8 @@ class Faults:
 
     def _message(self) -> str:
         cure = "" if self._drop is None else "Correct what is wrong, or leave it out with --drop-bad-rows."
+        if self._drop:
+            cure = "Correct what is wrong: no other row is left."
         if self._count == 1 or self._drop is None:
             line, what = self._first[0]
             return f"{self.where}, {self.unit} {line}: {what} {cure}".rstrip()
@@ -260,10 +262,16 @@ def read_label(value: object) -> int | None:
     """Read a label as spreadsheets and people write it: 1 for correct, 0 for wrong, None for neither.
 
     Example:
-        >>> [read_label(value) for value in ("Yes", 0.0, "maybe")]
-        [1, 0, None]
+        >>> [read_label(value) for value in ("Yes", 0.0, "1.00", "maybe")]
+        [1, 0, 1, None]
     """
-    return _LABELS.get(str(value).strip().lower())
+    word = str(value).strip().lower()
+    if word in _LABELS:
+        return _LABELS[word]
+    try:
+        return {0.0: 0, 1.0: 1}.get(float(word))
+    except ValueError:
+        return None
 
 
 def _checked_labels(values: list, rows: _Rows) -> list[int | None]:

@@ -25,8 +25,9 @@ def draw_wrong_answers(
     A question of "train" gets `number` answers of train: half of them are BM25's best wrong ones, the others
     are drawn at random. (Tables of more than 20,000 questions are searched in parts of as many.) Questions of
     the other tables get the same answers each, so that BM25 has no disadvantage: all that occur in `tables`,
-    or up to 500 drawn ones where there are more. A text that is a correct answer to the question is never
-    drawn for it; questions of the same text, but for capitals and white space, are one in this.
+    or up to 500 drawn ones where there are more. What any of the tables has as a correct answer to the
+    question is never drawn for it. Texts that are the same, but for capitals and white space, are one in
+    this, and an answer is written as it stands first.
 
     Returns the tables, with a row for every drawn answer, label 0, after the question's correct ones, and
     sentences that say what was drawn. Tables that hold wrong answers stay as they are. A UserError says that
@@ -42,6 +43,7 @@ def draw_wrong_answers(
     if not alone:
         return dict(tables), []
     answers = _distinct_answers(tables[name] for name in ("train", *tables) if name in tables)
+    right = _right_answers(tables.values())
     rng = np.random.default_rng(seed)
     completed, said = dict(tables), []
     for name in alone:
@@ -51,7 +53,7 @@ def draw_wrong_answers(
                 f"{where}: {name} has {tables[name]['question'].nunique()} of its questions, with one and "
                 "the same answer, so that there is no wrong one. Add questions with other answers."
             )
-        pairs = _Pairs(tables[name], own)
+        pairs = _Pairs(tables[name], own, right)
         if name == "train":
             wrong = _for_training(pairs, number, rng)
             if not any(map(len, wrong)):
@@ -78,30 +80,39 @@ def draw_wrong_answers(
 def _distinct_answers(tables: Iterable[pd.DataFrame]) -> pd.Series:
     """Give the distinct texts of candidates with their first identifiers, or, where these repeat, numbers."""
     rows = pd.concat([table[["candidate", "candidate_id"]] for table in tables])
-    first = rows.drop_duplicates("candidate")
+    first = rows[~rows["candidate"].map(same_text).duplicated()]
     ids = first["candidate_id"].to_numpy(object)
     if len(set(ids)) < len(ids):
         ids = np.array([f"a{i}" for i in range(1, len(first) + 1)], object)
     return pd.Series(first["candidate"].to_numpy(object), index=ids)
 
 
-class _Pairs:
-    """Questions, and the numbers of their correct answers among distinct ones."""
+def _right_answers(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """Give the columns `question` and `candidate` of all correct rows, as `same_text` writes them."""
+    rows = pd.concat([table.loc[table["label"] == 1, ["question", "candidate"]] for table in tables])
+    return rows.map(same_text).drop_duplicates()
 
-    def __init__(self, table: pd.DataFrame, answers: pd.Series):
+
+class _Pairs:
+    """Questions, and the numbers of their correct answers among distinct ones.
+
+    `right` are the correct answers to these and other questions: those that stand with a question of the same
+    text are no wrong ones.
+    """
+
+    def __init__(self, table: pd.DataFrame, answers: pd.Series, right: pd.DataFrame):
         self.answers = answers
         self.questions = table.drop_duplicates("question_id")[["question_id", "question"]]
-        number = pd.Index(answers.to_numpy(object)).get_indexer(table["candidate"])
+        number_of = pd.Series(np.arange(len(answers), dtype=np.int32), index=answers.map(same_text))
+        number = number_of[table["candidate"].map(same_text)].to_numpy()
         starts = np.flatnonzero(~table["question_id"].duplicated())
-        self.correct: list[np.ndarray] = [
-            np.unique(each) for each in np.split(number.astype(np.int32), starts[1:])
-        ]
-        texts = [same_text(text) for text in self.questions["question"]]
-        of_text: dict[str, list[np.ndarray]] = {}
-        for text, correct in zip(texts, self.correct, strict=True):
-            of_text.setdefault(text, []).append(correct)
-        # The correct answers to all questions of the same text, none of which is a wrong one.
-        self.known = [np.unique(np.concatenate(of_text[text])) for text in texts]
+        self.correct: list[np.ndarray] = [np.unique(each) for each in np.split(number, starts[1:])]
+        among = right[right["candidate"].isin(number_of.index)]
+        numbers = number_of[among["candidate"]].to_numpy()
+        codes, texts = pd.factorize(among["question"])
+        in_order = numbers[np.lexsort((numbers, codes))]
+        of_text = dict(zip(texts, np.split(in_order, np.cumsum(np.bincount(codes))[:-1]), strict=True))
+        self.known = [of_text[text] for text in map(same_text, self.questions["question"])]
 
     def with_wrong(self, wrong: Sequence[np.ndarray]) -> pd.DataFrame:
         parts: list[np.ndarray] = []

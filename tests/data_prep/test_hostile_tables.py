@@ -204,8 +204,8 @@ def test_a_question_that_shows_nothing_is_empty(value):
     table = pd.DataFrame({"question": ["Who?", value], "candidate": ["a", "b"]}, dtype=object)
     with pytest.raises(UserError, match="row 2: the question is empty"):
         load_table(table)
-    table.iloc[1, 0] = "\u200bWho\u200b?"
-    assert load_table(table)["question"].tolist() == ["Who?", "\u200bWho\u200b?"]
+    table.iloc[1, 0] = "\u200bWhy\u200b?"
+    assert load_table(table)["question"].tolist() == ["Who?", "\u200bWhy\u200b?"]
 
 
 def test_no_message_commands_the_terminal(tmp_path, capsys):

@@ -70,6 +70,7 @@ def test_a_first_line_names_the_separator(tmp_path, separator):
         ("si\u0301", "no"),
         ("richtig", "incorrect"),
         ("Y", "n"),
+        ("1.00", "0.00"),
     ],
 )
 def test_labels_in_other_languages(tmp_path, correct, wrong):
@@ -142,6 +143,7 @@ def test_only_the_first_bad_rows_are_listed_and_none_must_be_good(tmp_path):
             load_table(path, drop_bad_rows=drop)
         lines = re.findall(r"^line (\d+)", str(error.value), re.MULTILINE)
         assert lines == [str(i) for i in range(1, 21)] and "980 more" in str(error.value)
+        assert ("--drop-bad-rows" in str(error.value)) == (not drop)
 
 
 def test_rows_that_repeat_stay_or_go(tmp_path, capsys):
@@ -294,7 +296,7 @@ def test_the_first_sheet_that_is_not_hidden_is_read_and_the_others_are_named(tmp
     book.save(path)
     assert read(path) == [["q", "Now", 1]]
     said = capsys.readouterr().err
-    assert all(word in said for word in ("'Now'", "'Old' (hidden)", "'More'", "option sheet"))
+    assert all(word in said for word in ("'Now'", "'Old' (hidden)", "'More'", "the option sheet"))
     assert load_table(path, sheet="Old")["candidate"].tolist() == ["Old"]
     assert not capsys.readouterr().err
     with pytest.raises(UserError, match="no sheet is called 'Olds'"):
@@ -315,3 +317,33 @@ def test_the_mark_of_an_open_file_is_no_table(tmp_path):
     with pytest.raises(UserError, match="open"):
         load_table(tmp_path / "~$a.xlsx")
     assert tables_in(tmp_path) == [tmp_path / "a.xlsx"]
+
+
+def test_questions_that_differ_in_blanks_and_capitals_alone_are_one(tmp_path, capsys):
+    rows = [["Who is it?", "a", 1], [" Who  is it?", "b", 0], ["who is IT? ", "c", 0], ["Why?", "d", 1]]
+    (tmp_path / "a.csv").write_text(csv_of(rows))
+    table = load_table(tmp_path / "a.csv")
+    assert table["question"].tolist() == ["Who is it?"] * 3 + ["Why?"]
+    assert table["question_id"].tolist() == ["q1"] * 3 + ["q2"]
+    assert "2 spellings of questions differ" in capsys.readouterr().err
+    # Those who name questions say themselves which are one.
+    named = pd.DataFrame(rows, columns=["question", "candidate", "label"]).assign(question_id=list("abcd"))
+    table = load_table(named)
+    assert table["question_id"].tolist() == list("abcd") and table["question"].tolist()[1] == " Who  is it?"
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".xlsx", ".parquet"])
+def test_where_labels_are_not_found_the_columns_are_named_as_they_are_there(
+    tmp_path, save_table, capsys, suffix
+):
+    path = tmp_path / f"a{suffix}"
+    save_table(pd.DataFrame({"Question": ["q"], "Answer": ["a"], "labels": [0]}), path)
+    load_table(path)
+    assert "found: Question, Answer, labels;" in capsys.readouterr().err
+    load_table(pd.read_csv(io.StringIO("Question,Answer,labels\nq,a,0")))
+    assert "found: Question, Answer, labels;" in capsys.readouterr().err
+
+
+def test_blank_lines_before_the_header(tmp_path):
+    (tmp_path / "a.csv").write_text("\n\n" + csv_of(ROWS))
+    assert read(tmp_path / "a.csv") == ROWS

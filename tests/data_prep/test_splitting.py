@@ -80,3 +80,11 @@ def test_questions_of_one_text_go_together_whatever_their_identifiers():
 def test_shares_out_of_range(shares, message):
     with pytest.raises(UserError, match=message):
         split_by_question(table_of([("a", [0, 1])] * 1), shares)
+
+
+def test_the_least_questions_that_can_be_split_leave_an_faq_a_wrong_answer():
+    faq = [(name, [1]) for name in "abcd"]
+    assert len(split_by_question(table_of(faq), BOTH)["train"]) == 2
+    with pytest.raises(UserError, match=r"3 of its 3 questions .* 4 such questions are the least"):
+        split_by_question(table_of(faq[:3]), BOTH)
+    assert len(split_by_question(table_of([(name, [0, 1]) for name in "abc"]), BOTH)["train"]) == 2

@@ -95,3 +95,24 @@ def test_equal_answers_are_no_wrong_ones():
     every = pd.concat([pairs(2).assign(candidate=answer) for answer in "ab"]).sort_values("question_id")
     with pytest.raises(UserError, match="right ones of all its questions"):
         draw_wrong_answers({"train": every.reset_index(drop=True)})
+
+
+@pytest.mark.parametrize("written", ["{} ", "  {}", "{}\n", "\ufeff{}"])
+def test_answers_that_differ_in_blanks_and_capitals_alone_are_one(written):
+    table = pairs(4).assign(candidate=["By card.", "b", written.format("BY card."), "b", "d", "c", "e", "d"])
+    drawn = draw_wrong_answers({"train": table, "dev": table})[0]
+    for name in ("train", "dev"):
+        rows = drawn[name].groupby(["question_id", "label"])["candidate"].agg(sorted)
+        assert rows["q0", 1] == rows["q1", 1] == ["By card.", "b"]
+        assert rows["q0", 0] == rows["q1", 0] == ["c", "d", "e"]
+        assert rows["q2", 0] == ["By card.", "b", "e"]
+
+
+def test_what_another_table_has_as_right_is_not_wrong():
+    train = pairs(4).assign(question=["where?"] * 2 + ["a?"] * 2 + ["b?"] * 2 + ["c?"] * 2)
+    dev = pairs(1, 4).assign(question="Where? ")
+    drawn = draw_wrong_answers({"train": train, "dev": dev}, number=50)[0]
+    for name, own in (("train", "q0"), ("dev", "q4")):
+        rows = drawn[name][drawn[name]["question_id"] == own]
+        wrong = rows["candidate"][rows["label"] == 0]
+        assert len(wrong) == 6 and not set(wrong) & {*train["candidate"][:2], *dev["candidate"]}
