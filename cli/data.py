@@ -1,6 +1,6 @@
 """`answer-ranking data`: fetch a data set, and count it. The imports wait until a command runs."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
@@ -55,6 +55,7 @@ def stats(
     question_column: str = "question",
     candidate_column: str = "candidate",
     label_column: str = "label",
+    sheet: str | None = None,
     drop_bad_rows: bool = False,
 ) -> None:
     """Count a data set per split and protocol.
@@ -71,6 +72,7 @@ def stats(
         question_column: your table's column of questions.
         candidate_column: your table's column of candidate answers.
         label_column: your table's column that says which are correct.
+        sheet: the sheet to read where your table is an Excel file; else the first that is not hidden.
         drop_bad_rows: leave out your table's rows that cannot be read, and say how many.
     """
     from json import dumps
@@ -81,10 +83,10 @@ def stats(
         if variant or data_home:
             raise UserError("--variant and --data-home are for the papers' data sets alone.")
         title, variant, notes = Path(dataset).name, "", []
-        rows = _count_table(dataset, columns, drop_bad_rows)
+        rows = _count_table(dataset, columns=columns, sheet=sheet, drop_bad_rows=drop_bad_rows)
     else:
-        if columns or drop_bad_rows:
-            raise UserError("--drop-bad-rows and names of columns are for a table of your own.")
+        if columns or sheet or drop_bad_rows:
+            raise UserError("--drop-bad-rows, --sheet and names of columns are for a table of your own.")
         from answer_ranking.data_prep.dataset import load_dataset
         from answer_ranking.data_prep.statistics import dataset_statistics
 
@@ -120,13 +122,13 @@ def renamed(**names: str) -> dict[str, str]:
     return {ours: name for ours, name in names.items() if name != ours}
 
 
-def _count_table(path: str, columns: dict[str, str], drop_bad_rows: bool) -> "pd.DataFrame":
+def _count_table(path: str, **reading: Any) -> "pd.DataFrame":
     from answer_ranking.data_prep.own_tables import load_table
     from answer_ranking.data_prep.statistics import table_statistics
     from answer_ranking.data_prep.tables import RULES
     from answer_ranking.data_prep.vocabulary import Tokenizer
 
-    tables = {"table": load_table(path, columns=columns, drop_bad_rows=drop_bad_rows)}
+    tables = {"table": load_table(path, **reading)}
     return table_statistics(tables, {rule: rule for rule in RULES}, Tokenizer(pretokenised=False))
 
 

@@ -177,6 +177,8 @@ def _rank_table(
     """Rank the questions of a table, read with options of `load_table`, and print or write the ranking."""
     if output is not None and output.suffix.lower() != ".csv":
         raise UserError(f"--output must end in .csv. Received: {output}")
+    if output is not None and output.exists() and table.exists() and output.samefile(table):
+        raise UserError(f"--output is the table itself, which would be lost: {output}. Name another file.")
     from answer_ranking.base.files import atomic_write
     from answer_ranking.data_prep.own_tables import load_table, write_csv
 

@@ -73,7 +73,8 @@ def measure_refusals(index: AnswerIndex, dev: Questions, test: Questions, **opti
     # One half teaches the confidence, the other measures it.
     known, foreign = foreign[::2], foreign[1::2]
     confidence = index.calibrate(pd.DataFrame(pairs, columns=["question", "candidate"]), known, **options)
-    suggested = float(np.quantile(_surest(index, list(dev), options), 1 - KEPT).round(2))
+    # Rounded down: else it may refuse all that have the highest confidence.
+    suggested = float(np.floor(100 * np.quantile(_surest(index, list(dev), options), 1 - KEPT)) / 100)
     found = index.find(list(test), **options).table
     of_foreign = _surest(index, foreign, options)
     rows = []

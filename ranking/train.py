@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from answer_ranking.training.fitting import FitResult
 
 Table: TypeAlias = str | Path | pd.DataFrame
+Tables: TypeAlias = Mapping[str, pd.DataFrame]
 _FEW = 30
 _SCORED = ("dev", "test")
 
@@ -299,6 +300,7 @@ def load_own_dataset(given: Mapping[str, Table | None], options: TrainOptions) -
     tables = {name: _read(table, names[name], options) for name, table in given.items() if table is not None}
     shares = {"dev": options.dev_share, "test": options.test_share}
     shares = {name: share for name, share in shares.items() if name not in tables}
+    _refuse_without_use(options, given, names, tables)
     title = Path(names["train"]).name
     how = "The tables were given."
     if shares:
@@ -306,12 +308,6 @@ def load_own_dataset(given: Mapping[str, Table | None], options: TrainOptions) -
         taken = " and ".join(f"{share:.0%} of the questions for {name}" for name, share in shares.items())
         how = f"Split of {title} by question, seed {options.split_seed}: {taken}."
     source = {name: names["train" if name in shares else name] for name in tables}
-    for name, table in tables.items():
-        if options.in_order and table["label"].all():
-            raise UserError(
-                f"{source[name]} has no wrong answers, and drawn ones stand in no text's order: leave "
-                "in_order out."
-            )
     is_faq = all(table["label"].all() for table in tables.values())
     tables, drawn = draw_wrong_answers(tables, options.wrong_answers, options.split_seed, names["train"])
     how = " ".join([how, *drawn])
@@ -326,6 +322,24 @@ def load_own_dataset(given: Mapping[str, Table | None], options: TrainOptions) -
     named = f"own-{table_name(path)}"
     description = replace(OWN_TABLES, name=named, title=title, order_is_signal=options.in_order)
     return Dataset(tables["train"], tables["dev"], tables["test"], description), how, is_faq
+
+
+def _refuse_without_use(
+    options: TrainOptions, given: Mapping[str, Table | None], names: Mapping[str, str], tables: Tables
+) -> None:
+    """Refuse options that tables like these leave without use."""
+    for name in _SCORED:
+        share = f"{name}_share"
+        if given[name] is not None and getattr(options, share) != getattr(TrainOptions, share):
+            raise UserError(f"{names[name]} is the table of {name}: leave {share} out.")
+    if options.wrong_answers != TrainOptions.wrong_answers and not tables["train"]["label"].all():
+        raise UserError(f"{names['train']} has wrong answers of its own: leave wrong_answers out.")
+    for name, table in tables.items():
+        if options.in_order and table["label"].all():
+            raise UserError(
+                f"{names[name]} has no wrong answers, and drawn ones stand in no text's order: leave "
+                "in_order out."
+            )
 
 
 def _read(table: Table, where: str, options: TrainOptions) -> pd.DataFrame:
@@ -352,6 +366,8 @@ def remarks(dataset: Dataset) -> list[str]:
             said.append(
                 f"{common} questions of {name} are also in the training table: its metrics are too good."
             )
+    if common := len(texts["dev"] & texts["test"]):
+        said.append(f"{common} questions of test are also in dev, which chooses: its metrics are too good.")
     for name, table in dataset.splits.items():
         pairs = table.groupby(["question_id", "candidate"])["label"]
         if n := len(table) - pairs.ngroups:

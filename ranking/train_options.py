@@ -58,7 +58,7 @@ class TrainOptions:
     contextual words (docs/contextual.md). The default knows English only;
     task-skipgram-100d are trained on the training table, whatever its language."""
     lowercase: bool = True
-    """Whether words are put into lower case."""
+    """Words are put into lower case; --no-lowercase leaves them as they are."""
     seeds: int = 1
     """How many seeds to train, from 0."""
     examples: int = 3

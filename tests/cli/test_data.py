@@ -31,8 +31,11 @@ def test_stats_of_an_own_table(tmp_path, capsys):
     assert [row["pairs"] for row in json.loads(capsys.readouterr().out)["rows"]] == [2, 2, 2]
     with pytest.raises(UserError, match="--variant and --data-home are for the papers' data sets"):
         stats(str(path), "TRAIN")
-    with pytest.raises(UserError, match="are for a table of your own"):
-        stats("sample", **named)
+    for own in (named, {"sheet": "FAQ"}):
+        with pytest.raises(UserError, match="are for a table of your own"):
+            stats("sample", **own)
+    with pytest.raises(UserError, match="has no sheets"):
+        stats(str(path), sheet="FAQ", **named)
     path.write_text("question,candidate,label\nWho is it?,Me.,1\nWho is it?,It is not you.,0\nWhy?,No.,0\n")
     stats(str(path))
     assert "THE ORDER GIVES THE LABEL AWAY" in capsys.readouterr().out

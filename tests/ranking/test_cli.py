@@ -118,6 +118,9 @@ def test_rank_a_table(command, model, tmp_path):
     assert best["candidate"].tolist() == expected.loc[expected["rank"] == 1, "candidate"].tolist()
     ran = command("rank", model, "--table", path, "--sheet", "new")
     assert ran.code == 2 and "has no sheets" in ran.err
+    content = path.read_bytes()
+    ran = command("rank", model, "--table", path, "--output", path)
+    assert ran.code == 2 and "is the table itself" in ran.err and path.read_bytes() == content
 
 
 def test_rank_a_table_for_a_spreadsheet(command, model, tmp_path):

@@ -95,6 +95,13 @@ def test_where_nothing_is_answered_there_is_no_share_of_right_answers(faq, tmp_p
     json.dumps(found.as_json(), allow_nan=False)
 
 
+def test_the_suggested_confidence_keeps_nine_of_ten_where_all_are_sure(faq, tmp_path, monkeypatch):
+    index = AnswerIndex.build(None, indexed_answers(faq), tmp_path / "index")
+    asked = {f"what number is {name}": {f"The {name} is number {i}."} for i, name in enumerate(NAMES)}
+    monkeypatch.setattr(refusals_module, "_surest", lambda _, questions, __: np.full(len(questions), 0.9961))
+    assert measure_refusals(index, asked, asked).suggested == 0.99
+
+
 def test_letters_find_words_that_are_written_otherwise(faq, monkeypatch):
     monkeypatch.setattr(pipelines_module, "is_on_this_machine", lambda *_: False)
     monkeypatch.setattr(refusals_module, "FEWEST_QUESTIONS", 6)

@@ -81,6 +81,10 @@ def test_tables_that_are_given_are_not_split(tmp_path):
     dataset, how, _ = load(paths[0], load_table(paths[1]), split_seed=4)
     assert "train.csv" in how and "seed 4" in how and "15%" in how
     assert [table["question"].nunique() for table in dataset.splits.values()] == [5, 6, 1]
+    with pytest.raises(UserError, match=r"dev\.csv is the table of dev: leave dev_share out"):
+        load(*paths, dev_share=0.3)
+    with pytest.raises(UserError, match=r"train\.csv has wrong answers of its own: leave wrong_answers out"):
+        load(*paths, wrong_answers=3)
     with pytest.raises(UserError, match="the train table: no candidate is labelled correct"):
         load(load_table(paths[0]).assign(label=0))
 
@@ -115,6 +119,7 @@ def test_remarks_on_questions_that_leak_and_rows_that_repeat(tmp_path):
     said = remarks(load(train, train, test)[0])
     for of_what in (
         "1 questions of test are also in the training table",
+        "1 questions of test are also in dev, which chooses",
         "train: 2 rows repeat .*; 1 of these .* both correct and wrong",
         "Test has only 1 questions",
     ):
