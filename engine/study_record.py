@@ -14,7 +14,8 @@ Extent = Mapping[str, int | Collection]
 
 
 def _seeds(record: Mapping[str, Any]) -> Extent:
-    return {"seeds": record["seeds"]}
+    seeds = record["seeds"]
+    return {"seeds": seeds if isinstance(seeds, int) else len(seeds)}
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import shlex
 import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -161,7 +161,7 @@ class Run(TrainingRun):
             common["commit"], common["clean_tree"] = codes.pop() if len(codes) == 1 else ("", None)
         records, options = {}, self.experiment.run
         place = (options.results, options.record) if options.record else (self.folder, "record")
-        for (split, protocol), path in _record_paths(self.data, *place).items():
+        for (split, protocol), path in record_paths(self.data, *place).items():
             rule = dataset.description.protocols[protocol]
             found = over_seeds(self._tables(split), self._tables("dev"), rule)
             records[path] = ResultRecord(**common, **found, protocol=protocol, split=split)
@@ -174,12 +174,13 @@ def check_records(experiment: Experiment, data: TrainingData) -> None:
     if not run.record:
         return
     subject = {"dataset": data.dataset.description.name}
-    extent = _extent_of({"seeds": run.seed_list, "main": run.main})
-    for path in _record_paths(data, run.results, run.record).values():
+    search = {"trials": run.trials} if hasattr(run, "trials") else None
+    extent = _extent_of({"seeds": run.seed_list, "main": run.main, "search": search})
+    for path in record_paths(data, run.results, run.record).values():
         StudyRecord(path, subject, extent, _extent_of, needed=("seeds", "metrics"))
 
 
-def _record_paths(data: TrainingData, results: Path, name: str) -> dict[tuple[str, str], Path]:
+def record_paths(data: TrainingData, results: Path, name: str) -> dict[tuple[str, str], Path]:
     """Name the record of every test split and protocol; a suffix tells them where there are several."""
     protocols = data.dataset.description.protocols
     tests = [split for split in data.scored_splits if split != "dev"]
@@ -192,7 +193,11 @@ def _record_paths(data: TrainingData, results: Path, name: str) -> dict[tuple[st
 
 
 def _extent_of(record: dict[str, Any]) -> Extent:
-    return {"seeds": len(record["seeds"]), "options": {"--main"} if record.get("main") else set()}
+    options = {"--main"} if record.get("main") else set()
+    extent: dict[str, int | Collection] = {"seeds": len(record["seeds"]), "options": options}
+    if search := record.get("search"):
+        extent["trials"] = search["trials"]
+    return extent
 
 
 def means_table(corner: str, tables: dict[str, list[pd.DataFrame]], rule: str) -> str:

@@ -19,17 +19,16 @@ import numpy as np
 import tyro
 
 from answer_ranking.base.command import run_command
-from answer_ranking.base.files import check_writable
 from answer_ranking.base.ranges import check_range
 from answer_ranking.data_prep import EncodedSplit
 from answer_ranking.data_prep.encoded_split import EncodedTexts
-from answer_ranking.engine import TrainingData
+from answer_ranking.engine import StudyRecord, TrainingData
 from answer_ranking.evaluation.metrics import over_seeds, per_question
 from answer_ranking.evaluation.records import ResultRecord, record_path, save_records
 from answer_ranking.evaluation.tables import paper_ours_table
 from answer_ranking.reproduce.experiments.data_options import DataHome, OverlapData
 from answer_ranking.reproduce.experiments.options import RecordOptions
-from answer_ranking.reproduce.experiments.run import clean_command
+from answer_ranking.reproduce.experiments.run import clean_command, record_paths
 
 if TYPE_CHECKING:
     from gensim.models.doc2vec import Doc2Vec
@@ -57,11 +56,13 @@ class Config(RecordOptions, DataHome):
 
 def main(config: Config) -> None:
     """Train and measure every seed, and print or write the records."""
-    if path := config.record_file:
-        check_writable(path.parent)
     names = ("dataset", "variant", "data_home")
     given = {name: getattr(config, name) for name in names}
     data = OverlapData(**given, overlap_features=True).load()
+    for name in (config.record, f"{config.record}-cnt") if config.record else ():
+        for path in record_paths(data, config.results, name).values():
+            subject = {"dataset": data.dataset.description.name}
+            StudyRecord(path, subject, {"seeds": config.seeds}, needed=("seeds", "metrics"))
     tables: dict[str, dict[str, list[Any]]] = {name: {"dev": [], "test": []} for name in ("PV", "PV + Cnt")}
     for seed in range(config.seeds):
         vectors = train_vectors(data.train, config, seed)

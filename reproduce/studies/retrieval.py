@@ -22,7 +22,7 @@ a quiet machine to time it.
 
 import statistics
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -42,6 +42,7 @@ from answer_ranking.data_prep.word_vectors.contextual import ContextualEncoder
 from answer_ranking.data_prep.word_vectors.encoder_folder import encoder_name, is_encoder
 from answer_ranking.engine import Seed, Study, StudyRecord, TrainingData
 from answer_ranking.engine.study import Condition
+from answer_ranking.engine.study_record import Extent
 from answer_ranking.engine.training_run import key_of, training_key
 from answer_ranking.evaluation.card_metrics import RRF_CONSTANT
 from answer_ranking.evaluation.records import without_paths
@@ -166,12 +167,15 @@ def training_data(task: Task, config: Config, folder: Path) -> TrainingData:
     return DataOptions(**config.data).encode(dataset)
 
 
-def kept(folder: Path, name: str, asked: pd.DataFrame, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+def kept(
+    folder: Path, name: str, asked: pd.DataFrame, answers: pd.DataFrame, make: Callable[[], pd.DataFrame]
+) -> pd.DataFrame:
     """Read a ranking, or make and write it: question_id, candidate_id and rank.
 
-    `asked` is what is ranked, the questions or their first answers; another one has another file.
+    `asked` is what is ranked, the questions or their first answers; others, and other `answers`, have another
+    file.
     """
-    path = folder / f"{name}-{content_hash(asked)}.run"
+    path = folder / f"{name}-{content_hash(asked)}-{content_hash(answers)}.run"
     if not path.exists():
         made = make()
         scores = -made["rank"].to_numpy(float)
@@ -353,13 +357,13 @@ class Retrieval:
             first = condition["first"]
             given = self._ranking(first, number, split)
             again = partial(rerank, ranker, given, self._task, split)
-            ranked = kept(place, f"{split}-{first['stage']}", given, again)
+            ranked = kept(place, f"{split}-{first['stage']}", given, self._task.answers[split], again)
             return at_depth(given, ranked, condition["depth"])
         index, stage = indexed(ranker, self._task, split, place), condition["stage"]
         find = partial(fused_by_ranks, index, asked)
         if stage != "both":
             find = partial(index.search, asked, FIRST, stage)
-        return kept(place, f"{split}-{stage}", asked, find)
+        return kept(place, f"{split}-{stage}", asked, self._task.answers[split], find)
 
     def _ranker(self, condition: Condition, number: int) -> Ranker:
         """Load the model of a seed, trained before or now, or a ranker that is ready."""
@@ -391,20 +395,29 @@ class Retrieval:
         return partial(index.search, k=10, first_stage=condition["stage"])
 
 
+def _extent_of(record: Mapping[str, Any]) -> Extent:
+    systems = {each["system"] for each in record["conditions"]}
+    return {"seeds": record["seeds"], "questions": record["questions"]["test"], "systems": systems}
+
+
 def main(config: Config) -> None:
     """Train, search, re-rank, measure, and write the record."""
-    record = StudyRecord(config.record_file, {"dataset": config.dataset}, {"seeds": config.seeds})
+    record = StudyRecord(config.record_file, {"dataset": config.dataset}, {"seeds": config.seeds}, _extent_of)
     folder = config.output / "retrieval" / config.dataset
     with locked_folder(folder):
         dataset = load_dataset(config.dataset, data_home=config.data_home)
         task = make_task(dataset, config.most_questions)
+        questions = {split: len(each) for split, each in task.questions.items()}
+        record = replace(record, extent={"seeds": config.seeds, "questions": questions["test"]})
         data = training_data(task, config, folder) if config.systems else None
     retrieval = Retrieval(config, task, data, folder)
     conditions = retrieval.conditions()
     print(results_table(conditions))
+    systems = {each["system"] for each in conditions}
+    record = replace(record, extent={**record.extent, "systems": systems})
     encoders = retrieval.encoders()
     configuration: dict[str, Any] = {"wrong_answers": config.wrong_answers}
-    if config.ready:
+    if config.ready or config.rerank:
         configuration |= {"ready": without_paths(config.ready), "rerank": without_paths(config.rerank)}
     for name, experiment in (retrieval.apart | retrieval.together).items():
         configuration[name] = experiment.configuration
@@ -419,7 +432,7 @@ def main(config: Config) -> None:
             "command": clean_command(),
             "seeds": config.seeds,
             "collection": {split: len(task.answers[split]) for split in SPLITS},
-            "questions": {split: len(each) for split, each in task.questions.items()},
+            "questions": questions,
             "question_ids": task.questions["test"]["question_id"].tolist(),
             "configuration": configuration,
             "conditions": conditions,

@@ -14,7 +14,7 @@ After an interruption the same command goes on. The sources are shared by target
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -30,6 +30,7 @@ from answer_ranking.base.ranges import check_range
 from answer_ranking.data_prep.dataset import find_description
 from answer_ranking.engine import Seed, Study, StudyRecord, TrainingData
 from answer_ranking.engine.study import Condition
+from answer_ranking.engine.study_record import Extent
 from answer_ranking.engine.training_run import key_of, score_splits, training_key
 from answer_ranking.evaluation.metrics import MAIN_METRICS, mean_confidence_interval, over_seeds, strictest
 from answer_ranking.evaluation.significance import paired_randomisation_test
@@ -96,7 +97,20 @@ def check(experiment: Experiment) -> StudyRecord:
     if getattr(experiment.model, "train_word_vectors", False):
         raise UserError("the two data sets have different words: leave --train-word-vectors out.")
     subject = {"dataset": experiment.data.dataset}
-    return StudyRecord(options.record_file, subject, {"seeds": len(options.seed_list)})
+    extent = {
+        "seeds": len(options.seed_list),
+        "questions": options.questions,
+        "factors": options.rate_factors,
+    }
+    needed = ("seeds", "conditions", "rate_factors")
+    return StudyRecord(options.record_file, subject, extent, _extent_of, needed)
+
+
+def _extent_of(record: Mapping[str, Any]) -> Extent:
+    questions = {each["questions"] for each in record["conditions"]}
+    # None, and all that there are, stand in every study.
+    few = questions - {0, max(questions, default=0)}
+    return {"seeds": record["seeds"], "questions": few, "factors": record["rate_factors"]}
 
 
 def transfer(experiment: Experiment) -> list[dict[str, Any]]:

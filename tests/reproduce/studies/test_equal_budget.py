@@ -9,10 +9,11 @@ import pytest
 from filelock import FileLock, Timeout
 
 from answer_ranking.base.errors import UserError
+from answer_ranking.engine.study import as_json
 from answer_ranking.evaluation.records import read_record
 from answer_ranking.models.catalogue import CATALOGUE
 from answer_ranking.reproduce.experiments.data_options import DataOptions
-from answer_ranking.reproduce.experiments.options import Experiment, parse
+from answer_ranking.reproduce.experiments.options import RESULTS, Experiment, parse
 from answer_ranking.reproduce.experiments.random_search import median_stop
 from answer_ranking.reproduce.studies.equal_budget import (
     BudgetOptions,
@@ -187,7 +188,21 @@ def test_a_record_of_more_seeds_is_not_lost_after_a_search(trained, tmp_path):
     path.write_text(json.dumps({"dataset": "sample", "seeds": [0, 1, 2], "metrics": {}}))
     with pytest.raises(UserError, match="seeds: 3"):
         equal_budget(parse("A test.", presets(), words))
+    more = {"dataset": "sample", "seeds": [0, 1], "metrics": {}, "search": {"trials": 24}}
+    path.write_text(json.dumps(more))
+    with pytest.raises(UserError, match="trials: 24"):
+        equal_budget(parse("A test.", presets(), words))
     assert trained == []
+
+
+@pytest.mark.parametrize("trials", sorted(RESULTS.glob("fair/*/*.trials.jsonl")), ids=lambda path: path.stem)
+def test_more_trials_are_added_to_those_that_are_recorded(trials):
+    name = trials.name.removesuffix(".trials.jsonl")
+    record = read_record(next(trials.parent.glob(f"{name}.json"), trials.parent / f"{name}-clean.json"))
+    search = search_of(parse("A test.", presets(), record.command.split()[2:]))
+    rows = [json.loads(line) for line in trials.read_text().splitlines()]
+    assert {row["key"] for row in rows} == {search.key(SimpleNamespace(data_hash=record.data))}
+    assert all(row["options"] == as_json(search.draw(row["trial"])) for row in rows)
 
 
 def test_what_the_user_can_mend(search):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from gensim.models import doc2vec
 
+from answer_ranking.base.errors import UserError
 from answer_ranking.evaluation.records import load_records
 from answer_ranking.reproduce.experiments.data_options import OverlapData
 from answer_ranking.reproduce.studies.paragraph_vectors import Config, main, pair_features, train_vectors
@@ -54,3 +55,5 @@ def test_both_systems_get_records_that_another_process_repeats(tmp_path):
         assert one.metrics == again.metrics
         assert len(one.metrics["map"]["per_seed"]) == 2
     assert runs[0][1].parameters == runs[0][0].parameters + 5
+    with pytest.raises(UserError, match=r"is a record with more .* seeds: 2"):
+        main(Config(**{**OPTIONS, "seeds": 1}, record="field/sample/pv", results=tmp_path / "first"))

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep import load_dataset
 from answer_ranking.data_prep.word_vectors.contextual import ContextualEncoder
 from answer_ranking.engine import Seed
@@ -105,6 +106,10 @@ def test_the_record_holds_what_the_run_files_say(tmp_path, monkeypatch, capsys):
     again = json.loads((tmp_path / "retrieval" / "sample.json").read_text())["conditions"]
     for row, same in zip(record["conditions"], again, strict=True):
         assert row["metrics"] == same["metrics"]
+    with pytest.raises(UserError, match=r"is a record with more .* systems: BM25 and HyperQA, HyperQA"):
+        main(config(tmp_path, systems=(), ready=("hyperqa_squad",)))
+    with pytest.raises(UserError, match=r"is a record with more .* questions: 20"):
+        main(replace(options, test_questions=5))
 
 
 def test_rankers_that_are_ready_are_searched(tmp_path, monkeypatch, write_encoder):
@@ -183,10 +188,12 @@ def test_a_kept_ranking_answers_the_same_questions_only(tmp_path):
         rows = {"question_id": list(questions), "candidate_id": list(questions), "rank": 1}
         return pd.DataFrame(rows)
 
-    few, many = ranking("ab"), ranking("abc")
-    assert len(kept(tmp_path, "test-nearest", few, lambda: few)) == 2
-    assert len(kept(tmp_path, "test-nearest", many, lambda: many)) == 3
-    assert len(kept(tmp_path, "test-nearest", few, lambda: pytest.fail("it is there"))) == 2
+    few, many, answers = ranking("ab"), ranking("abc"), pd.DataFrame({"candidate": ["x", "y"]})
+    assert len(kept(tmp_path, "test-nearest", few, answers, lambda: few)) == 2
+    assert len(kept(tmp_path, "test-nearest", many, answers, lambda: many)) == 3
+    assert len(kept(tmp_path, "test-nearest", few, answers, lambda: pytest.fail("it is there"))) == 2
+    # The names of answers may be those of others.
+    assert len(kept(tmp_path, "test-nearest", few, answers[::-1], lambda: many)) == 3
 
 
 def test_an_index_is_of_these_answers(tmp_path):

@@ -134,6 +134,10 @@ def test_what_the_user_can_mend(tmp_path):
         checked("--embeddings", "task-skipgram-100d")
     with pytest.raises(UserError, match="have different words"):
         checked("--model", "ap-cnn", "--train-word-vectors")
-    save_study({"dataset": "wikiqa", "seeds": 6, "conditions": []}, tmp_path / "transfer" / "a.json")
-    with pytest.raises(UserError, match="seeds: 6"):
-        checked("--record", "transfer/a")
+    conditions = [{"questions": number} for number in (0, 10, 200, 873)]
+    larger = {"dataset": "wikiqa", "seeds": 6, "conditions": conditions, "rate_factors": [0.5, 1.0]}
+    save_study(larger, tmp_path / "transfer" / "a.json")
+    with pytest.raises(UserError, match=r"seeds: 6; questions: 200; factors: 0\.5"):
+        checked("--record", "transfer/a", "--seeds", "1", "--rate-factors", "1.0")
+    enough = ("--seeds", "6", "--questions", "10", "200", "--rate-factors", "0.5", "1.0")
+    assert checked("--record", "transfer/a", *enough).path
