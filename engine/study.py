@@ -98,7 +98,7 @@ class Study:
             remove_leftovers(place)
             label = title(condition, number)
             row = self._row(condition, Seed(number, place / "state.npz", condition["key"], label))
-            self._keep(row)
+            self._keep(condition, number, row)
         print(f"{label}: {outcome(row, self.chosen_by)}, {row['seconds']:.0f} s", flush=True)
 
     def _row(self, condition: Condition, seed: Seed) -> Row:
@@ -111,11 +111,13 @@ class Study:
         seconds = round(time.process_time() - began, 1)
         return {**condition, "seed": seed.number, **measured, "seconds": seconds}
 
-    def _keep(self, row: Row) -> None:
-        with FileLock(self.folder / "rows.lock"):
-            rows = [*read_rows(self.rows), row]
-            with atomic_write(self.rows) as file:
-                file.writelines(json.dumps(each) + "\n" for each in rows)
+    def _keep(self, condition: Condition, number: int, row: Row) -> None:
+        # Beside the rows: another process may have its unfinished ones elsewhere, and measure the same.
+        with FileLock(self.rows.with_name(f".{self.rows.name}.lock")):
+            rows = read_rows(self.rows)
+            if find_row(rows, condition, number) is None:
+                with atomic_write(self.rows) as file:
+                    file.writelines(json.dumps(each) + "\n" for each in [*rows, row])
 
 
 def read_rows(path: Path) -> list[Row]:

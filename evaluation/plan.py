@@ -137,9 +137,10 @@ def _check(plan: Plan, path: str | Path) -> None:
             raise UserError(f"{where}: {min(twice)} is a factor and an option of the space. Give it once.")
         if unknown := set(group.may_widen) - group.space.keys() - group.factors.keys():
             raise UserError(f"{where}: {min(unknown)} may widen, but is not drawn.")
-        for option in set(group.may_widen) & group.space.keys():
-            if not all(isinstance(value, int | float) and value > 0 for value in group.space[option]):
-                raise UserError(f"{where}: {option} may widen, but has a value that is not a number above 0.")
+        for option, values in {**group.space, **group.factors}.items():
+            numbers = [value for value in values if isinstance(value, int | float) and value > 0]
+            if option in group.may_widen and (len(numbers) < len(values) or len(set(numbers)) < 2):
+                raise UserError(f"{where}: {option} may widen, but has not two numbers, all above 0.")
     later = range(plan.first_seed, plan.first_seed + plan.seeds)
     if set(plan.search_seeds) & set(later):
         raise UserError(f"{path}: a seed of a search is a seed for test. Choose other search_seeds.")

@@ -59,8 +59,11 @@ class Order:
         return self.systems * (self.systems - 1) // 2
 
     @property
-    def agrees(self) -> bool:
-        return self.tau > 0 and self.p < SIGNIFICANT
+    def verdict(self) -> str:
+        """Whether the printed order comes back: "agrees", "reversed" or "not significant"."""
+        if self.p >= SIGNIFICANT:
+            return "not significant"
+        return "agrees" if self.tau > 0 else "reversed"
 
 
 def finding_block(records: Sequence[ResultRecord], searched: Sequence[ResultRecord], papers: Papers) -> str:

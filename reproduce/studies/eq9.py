@@ -23,7 +23,7 @@ from answer_ranking.base.files import check_writable
 from answer_ranking.base.ranges import check_range
 from answer_ranking.engine import Seed, Study, StudyRecord, TrainingData
 from answer_ranking.engine.study import Condition, present
-from answer_ranking.engine.training_run import key_of
+from answer_ranking.engine.training_run import as_before, key_of
 from answer_ranking.evaluation.eq9_summary import choose_rate, summarise_conditions
 from answer_ranking.evaluation.figures import save_figure
 from answer_ranking.evaluation.metrics import METRICS, per_question, questions_that_count, strictest
@@ -64,7 +64,7 @@ class Config(RecordOptions, EmbeddingsHome):
     conditions: tuple[ConditionName, ...] = tuple(TITLES)  # type: ignore[arg-type]
     """What to compare: HyperQA under readings of Eq. 9, and CosineQA."""
     learning_rates: tuple[float, ...] = (0.03, 0.1, 0.3)
-    """The rates to choose from on dev; more of them add trials to those that are recorded."""
+    """The rates to choose from on dev; more of them add trials to those recorded with the same options."""
     tuning_seeds: int = 3
     """How many seeds a trial of a rate has; they begin at 1000, the study's own at 0."""
     seeds: int = 10
@@ -206,7 +206,8 @@ def tune(config: Config, data: TrainingData, dimension: int) -> dict[str, dict[s
     tried = []
     for name in config.conditions:
         for rate in config.learning_rates:
-            key = key_of(config.experiment(name, rate, dimension).configuration, data.data_hash)
+            configuration = config.experiment(name, rate, dimension).configuration
+            key = key_of(as_before(configuration), data.data_hash)
             tried.append({"key": key, "condition": name, "dimension": dimension, "learning_rate": rate})
 
     def measure(condition: Condition, seed: Seed) -> dict[str, Any]:

@@ -188,7 +188,9 @@ class Part:
         protocol = self.plan.data[self.data]["protocol"]
         found = []
         for path in sorted(name.parent.glob(f"{name.stem}*.json")):
-            if read_record(path).protocol == protocol:
+            # Seed 10 is not seed 1.
+            is_own = path.stem == name.stem or path.stem.startswith(f"{name.stem}-")
+            if is_own and read_record(path).protocol == protocol:
                 found.append(path)
         return found
 
@@ -231,14 +233,19 @@ def widened(ranges: Space, ends: Ends) -> Space:
         {'dimension': [50, 100, 200], 'l2': [0.0]}
         >>> widened({"dimension": [100, 50]}, {("dimension", False), ("dimension", True)})
         {'dimension': [100, 50, 25, 200]}
+        >>> widened({"window": [1, 2, 3]}, {("window", False)})
+        {'window': [1, 2, 3]}
     """
     found = {}
     for name, values in ranges.items():
         found[name] = list(values)
         for is_upper in (False, True):
             if (name, is_upper) in ends:
-                first, second = sorted(values, reverse=is_upper)[:2]
-                found[name].append(type(first)(first * first / second))
+                first, second = sorted(set(values), reverse=is_upper)[:2]
+                further = first * first / second
+                if isinstance(first, int):
+                    further = max(1, round(further))
+                found[name] += [further] * (further not in values)
     return found
 
 

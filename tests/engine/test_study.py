@@ -120,6 +120,20 @@ def test_two_processes_share_the_rows(unbroken, start, tmp_path):
     pd.testing.assert_frame_equal(without_seconds(found), without_seconds(unbroken))
 
 
+def test_a_row_that_two_processes_measured_in_other_folders_is_kept_once(tmp_path):
+    calls = []
+
+    def slow(condition, seed):
+        calls.append(condition["key"])
+        # Meanwhile a process with another --output, which is locked elsewhere, measures the same.
+        others.frame(POWERS[:1], [0])
+        return measure(condition, seed)
+
+    others = Study(measure=measure, rows=tmp_path / "rows.jsonl", folder=tmp_path / "other")
+    found = study(tmp_path, slow).frame(POWERS[:1], [0])
+    assert len(calls) == len(found) == len(read_rows(tmp_path / "rows.jsonl")) == 1
+
+
 def test_rows_in_turn_see_those_before(tmp_path):
     def running_sum(condition, seed):
         before = sum(row["dev_map"] for row in read_rows(tmp_path / "rows.jsonl"))

@@ -68,7 +68,8 @@ def run_small(path):
     [
         ("seeds = 1", "sedes = 1", "sedes"),
         ('worse = "cosineqa"', 'worse = "cosine"', "no side 'cosine'. It has hyperqa, cosineqa"),
-        ('may_widen = ["dimension"]', 'may_widen = ["clip_norm"]', "a value that is not a number above 0"),
+        ('may_widen = ["dimension"]', 'may_widen = ["clip_norm"]', "has not two numbers, all above 0"),
+        ("dimension = [5, 10]", "dimension = [5, 5]", "has not two numbers, all above 0"),
         ("space.dimension", "space.learning_rate", "is a factor and an option"),
         ("search_seeds = [0, 1]", "search_seeds = [0, 100]", "is a seed for test"),
         ('protocol = "filtered"', 'protocol = "clean"', "sample has no protocol 'clean'. It has filtered"),
@@ -103,6 +104,13 @@ def test_test_is_scored_after_every_choice_and_nothing_twice(small, monkeypatch)
     assert {each["search"]["plan"] for each in found.values()} == {plan.sha256} and len(spaces) == 1
     done = len(seeds)
     assert run_small(small) == found and len(seeds) == done
+    # Seed 10 is not seed 1.
+    folder = small.parent / "results" / "planned" / "plan" / "sample"
+    for path in folder.glob("*-search-1*"):
+        path.rename(path.with_name(path.name.replace("-search-1", "-search-10")))
+    assert len(run_small(small)) == len(found) + 2
+    for path in folder.glob("*-search-10*"):
+        path.unlink()
 
     small.write_text(SMALL.replace("margin = 0.02", "margin = 0.03"))
     with pytest.raises(UserError, match="is of another plan"):
