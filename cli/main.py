@@ -120,7 +120,8 @@ def _parse(arguments: list[str]) -> Callable[[], object]:
     if arguments == ["--version"]:
         return lambda: print(f"{_PROG} {answer_ranking.__version__}")
     commands: dict[str, Callable]
-    prog, commands, about = _PROG, _COMMANDS, "Train, use, explain and reproduce rankers of answers."
+    prog, commands = _PROG, _COMMANDS
+    about = "Train, use, explain and reproduce rankers of answers; --version says which release this is."
     if arguments[:1] == ["data"]:
         prog, commands = f"{_PROG} data", {"get": get, "stats": stats, "card": card}
         arguments, about = arguments[1:], str(data.__doc__)

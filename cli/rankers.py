@@ -14,7 +14,8 @@ from answer_ranking.ranking.train_options import TrainOptions
 
 Table = Annotated[Path, tyro.conf.arg(metavar="TABLE")]
 Model = Annotated[Path, tyro.conf.arg(metavar="MODEL")]
-Text = Annotated[str, tyro.conf.arg(metavar="TEXT")]
+Question = Annotated[str, tyro.conf.arg(metavar="QUESTION")]
+Answer = Annotated[str, tyro.conf.arg(metavar="ANSWER")]
 
 _EITHER = "give either a question and a file of candidates, or --table FILE."
 
@@ -47,7 +48,7 @@ def rank(
     candidates: Positional[Annotated[str | None, tyro.conf.arg(metavar="CANDIDATES")]] = None,
     table: Path | None = None,
     output: Path | None = None,
-    top: int | None = None,
+    k: Annotated[int | None, tyro.conf.arg(aliases=["-k"])] = None,
     question_column: str = "question",
     candidate_column: str = "candidate",
     sheet: str | None = None,
@@ -57,28 +58,28 @@ def rank(
     """Rank candidate answers with a trained model, best first.
 
     Args:
-        model: the folder model/ that a training left, or a ranker that comes with the package, such as
-            hyperqa_squad.
+        model: the folder model/ that a training left, a preset such as hyperqa_squad, or an encoder such as
+            minilm (docs/contextual.md).
         question: the question.
         candidates: a file with one candidate per line, or "-" for standard input.
         table: rank the questions of this table instead; it has the columns question and candidate.
         output: with a table, the .csv file to write, separated as the table; else the ranking is printed.
             Texts that a spreadsheet would take for formulas get an apostrophe.
-        top: only the first so many of each question.
+        k: how many candidates of each question to give; all unless given.
         question_column: the table's column of questions.
         candidate_column: the table's column of candidate answers.
         sheet: the sheet to read where the table is an Excel file; else the first that is not hidden.
         drop_bad_rows: leave out the table's rows that cannot be read, and say how many.
         bom: begin the output with a byte order mark, by which Excel tells UTF-8.
     """
-    if top is not None and top < 1:
-        raise UserError(f"--top must be at least 1. Received: {top}")
+    if k is not None and k < 1:
+        raise UserError(f"-k must be at least 1. Received: {k}")
     if table is not None:
         if question is not None:
             raise UserError(_EITHER)
         columns = renamed(question=question_column, candidate=candidate_column)
         reading = {"columns": columns, "sheet": sheet, "drop_bad_rows": drop_bad_rows}
-        _rank_table(model, table, output, top, reading, bom)
+        _rank_table(model, table, output, k, reading, bom)
         return
     if question is None or candidates is None:
         raise UserError(_EITHER)
@@ -87,13 +88,13 @@ def rank(
     names = renamed(question=question_column, candidate=candidate_column)
     if bom or drop_bad_rows or sheet is not None or names:
         raise UserError("--bom, --drop-bad-rows, --sheet and the names of columns go with --table.")
-    _rank_lines(model, question, candidates, top)
+    _rank_lines(model, question, candidates, k)
 
 
 def explain(
     model: Model,
-    question: Text,
-    answer: Text,
+    question: Question,
+    answer: Answer,
     output: Path = Path("why.png"),
     method: Literal["own", "occlusion"] = "own",
     disk: Path | None = None,
@@ -104,7 +105,8 @@ def explain(
     words are related. Of all others it is shown what the score loses without each word.
 
     Args:
-        model: the folder model/ that a training left, or a ranker that comes with the package.
+        model: the folder model/ that a training left, a preset such as hyperqa_squad, or an encoder such as
+            minilm (docs/contextual.md).
         question: the question.
         answer: an answer.
         output: the file to write: .png, .svg or .html. A .png has Latin, Greek and Cyrillic letters alone.
@@ -143,7 +145,7 @@ def export(model: Model, output: Path = Path("model.onnx"), texts: Path | None =
     """Write a model as ONNX, checked with onnxruntime against Keras, and its words beside it.
 
     Args:
-        model: the folder model/ that a training left, or a ranker that comes with the package.
+        model: the folder model/ that a training left, or a preset such as hyperqa_squad.
         output: the file to write, ending in .onnx.
         texts: a file of texts, one per line, whose words the file shall have beside those of the training;
             all others are one unknown word to it.
@@ -157,12 +159,12 @@ def export(model: Model, output: Path = Path("model.onnx"), texts: Path | None =
     print(f"Scores of random pairs differ from Keras' by at most {difference:.1e}.")
 
 
-def _rank_lines(model: Path, question: str, candidates: str, top: int | None) -> None:
+def _rank_lines(model: Path, question: str, candidates: str, k: int | None) -> None:
     from answer_ranking.base.files import read_lines
 
     texts = read_lines(candidates, "candidates")
     ranker = ranking.Ranker.load(model)
-    ranked = ranker.rank(question, texts, top)
+    ranked = ranker.rank(question, texts, k)
     words, unknown = set(ranker.tokenizer([question])[0]), ranker.unknown_words(question)
     if 2 * len(unknown) >= len(words):
         what = f"{len(unknown)} of {len(words)} words of the question are unknown"
@@ -172,7 +174,7 @@ def _rank_lines(model: Path, question: str, candidates: str, top: int | None) ->
 
 
 def _rank_table(
-    model: Path, table: Path, output: Path | None, top: int | None, reading: dict[str, Any], bom: bool
+    model: Path, table: Path, output: Path | None, k: int | None, reading: dict[str, Any], bom: bool
 ) -> None:
     """Rank the questions of a table, read with options of `load_table`, and print or write the ranking."""
     if output is not None and output.suffix.lower() != ".csv":
@@ -184,8 +186,8 @@ def _rank_table(
 
     rows = load_table(table, labelled=False, **reading)
     ranked = ranking.Ranker.load(model).rank_table(rows)
-    if top is not None:
-        ranked = ranked[ranked["rank"] <= top]
+    if k is not None:
+        ranked = ranked[ranked["rank"] <= k]
     if output is None:
         write_csv(ranked, sys.stdout, rows.attrs["separator"], bom=bom)
         return

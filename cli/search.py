@@ -53,7 +53,7 @@ class IndexOptions:
     """Stem the words of BM25 in this language, such as english; unless given, words stay as they are."""
     stop_words: str | None = None
     """Leave the stop words of this language, such as english, out of the words of BM25."""
-    passages: int = 0
+    passage_length: int = 0
     """Split answers into passages of at most so many characters; a search finds of each answer the best one.
     Unless given, answers stay whole."""
     question_column: str = "question"
@@ -77,7 +77,7 @@ class IndexOptions:
     """With --delete, the answers of which this holds, such as "year<2001"; see search."""
     ray: str | None = None
     """Share the work with a Ray cluster: auto for the one that runs here, local for all processors of this
-    machine, or an address such as 10.0.0.1:6379. The index is the same."""
+    machine, or an address such as 10.0.0.1:6379. The index is the same, but for the rounding of sums."""
 
     def folder(self, tables: tuple[Path, ...]) -> Path:
         """Give the folder of the index; a UserError refuses options that do not go together."""
@@ -87,12 +87,13 @@ class IndexOptions:
             raise UserError("give the folder of the index: --output INDEX.")
         if self.add + self.replace + self.delete > 1:
             raise UserError("--add, --replace and --delete are three commands: give one of them.")
-        if self.passages < 0:
+        if self.passage_length < 0:
             raise UserError(
-                f"--passages must be at least 1, or 0 for whole answers. Received: {self.passages}"
+                "--passage-length must be at least 1, or 0 for whole answers. "
+                f"Received: {self.passage_length}"
             )
         if self.add or self.replace or self.delete:
-            self._refuse("an index keeps what it was built with", "pipeline", "passages", *_CHOSEN)
+            self._refuse("an index keeps what it was built with", "pipeline", "passage_length", *_CHOSEN)
         if self.pipeline is not None:
             self._refuse("--pipeline names these", *_CHOSEN)
         if not self.add:
@@ -129,10 +130,10 @@ class IndexOptions:
             # It was found with columns of our names.
             theirs = {"question": self.question_column, "answer": self.candidate_column or "candidate"}
             facts["search"] = [theirs[name] for name in pipeline.search]
-        if self.passages and facts.get("confidence"):
+        if self.passage_length and facts.get("confidence"):
             say("The confidence was learnt with whole answers, and is left out: see AnswerIndex.calibrate.")
             del facts["confidence"]
-        return {**facts, "passage_length": self.passages}
+        return {**facts, "passage_length": self.passage_length}
 
 
 def index(tables: Tables, *, indexing: OmitArgPrefixes[IndexOptions]) -> None:
@@ -181,8 +182,8 @@ def search(
         questions: a file instead: .txt, one question per line, or a table with the column question and
             optionally question_id.
         k: how many answers to each.
-        rerank: another model, which re-ranks the first of each question: a folder, or cosinet_squad, which
-            comes with the package.
+        rerank: another model, which re-ranks the first of each question: a folder, a preset such as
+            cosinet_squad, or an encoder such as minilm.
         rerank_depth: with rerank, how many; 100 unless given.
         where: only answers of which this holds, such as topic=travel; may be repeated. Conditions are =, !=,
             <, <=, > and >= with a value, and 'topic is missing' or 'topic is not missing'. All must hold, but

@@ -24,6 +24,7 @@ class ColumnNames:
         self._ours = {name: name for name in COLUMNS if name not in self._theirs}
         self._ours |= {plain_name(name): ours for ours, name in self._theirs.items()}
         self._synonyms = () if "candidate" in self._theirs else CANDIDATE_SYNONYMS
+        self._labelled = labelled
         # A table without labels has correct candidates alone, unless the user says where the labels are.
         with_labels = labelled and "label" in self._theirs
         self._required = ("question", "candidate", "label")[: 3 if with_labels else 2]
@@ -52,10 +53,11 @@ class ColumnNames:
         missing = [name for name in self._required if name not in self.standard(found)]
         if missing:
             names = ", ".join(str(name).strip() for name in found) or "none"
+            label = ", and label where some are wrong" if self._labelled else ""
             raise UserError(
                 f"{where}: the column {self._theirs.get(missing[0], missing[0])!r} is missing (found: "
-                f"{names:.500}). The header must name question and candidate, and label where some are "
-                f"wrong; say with --{missing[0]}-column how it is named there."
+                f"{names:.500}). The header must name question and candidate{label}; say with "
+                f"--{missing[0]}-column how it is named there."
             )
 
 

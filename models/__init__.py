@@ -1,6 +1,9 @@
 # ruff: noqa: F401 (the names are exported by `__getattr__`)
 """The papers' rankers, and those they are compared with, as functional Keras models; and their catalogue.
 
+The defaults of these functions are near the papers' sizes. Command lines take those of the catalogue,
+`CATALOGUE[name].options()`, with which the main experiments run.
+
 Keras is imported with the first network that is asked for, so that command lines read the catalogue at once.
 """
 

@@ -78,7 +78,7 @@ class Ranker:
         >>> vocabulary = Vocabulary(["who", "wrote", "ann", "."])
         >>> vectors = np.random.default_rng(0).normal(size=(len(vocabulary), 8)).astype("float32")
         >>> ranker = Ranker(hyperqa(vectors, dimension=4), vocabulary)
-        >>> ranker.rank("Who wrote it?", ["Ann.", "It rained."], top_k=1)["rank"].tolist()
+        >>> ranker.rank("Who wrote it?", ["Ann.", "It rained."], k=1)["rank"].tolist()
         [1]
         >>> ranker.unknown_words("Who wrote it?"), ranker.encode_document(["Ann."]).shape
         (['it', '?'], (1, 4))
@@ -220,21 +220,21 @@ class Ranker:
                 self._model = model_folder.read_keras_model(*self._stored)
             return self._model
 
-    def rank(self, question: str, answers: Sequence[str], top_k: int | None = None) -> pd.DataFrame:
+    def rank(self, question: str, answers: Sequence[str], k: int | None = None) -> pd.DataFrame:
         """Rank answers to a question; a UserError names an empty text, or says that there are no answers.
 
-        Returns the columns `text`, `score` (float) and `rank` (int, from 1) of all answers, or of the `top_k`
+        Returns the columns `text`, `score` (float) and `rank` (int, from 1) of all answers, or of the `k`
         best. The best is first; equal scores keep the given order.
         """
         if isinstance(answers, str):
             raise UserError("the answers must be a list of texts, not one text.")
-        if top_k is not None and top_k < 1:
-            raise UserError(f"top_k must be at least 1. Received: {top_k}")
+        if k is not None and k < 1:
+            raise UserError(f"k must be at least 1. Received: {k}")
         texts = list(answers)
         table = pd.DataFrame({"question": [question] * len(texts), "candidate": texts}, dtype=object)
         table = check_table(table, "the texts", unit="row", labelled=False)
         scores = self._scores(table)
-        order = np.argsort(-scores, kind="stable")[:top_k]
+        order = np.argsort(-scores, kind="stable")[:k]
         ranked = table["candidate"].to_numpy(object)[order]
         return pd.DataFrame(
             {"text": ranked, "score": scores[order].astype(float), "rank": range(1, len(order) + 1)}

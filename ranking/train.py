@@ -75,8 +75,8 @@ def train_ranker(
         train: the table to train on: a path (.csv, .tsv, .xlsx, .jsonl or .parquet) or a frame.
         dev: the table that chooses the best epoch.
         test: the table to report on.
-        model: "hyperqa" (the fastest), "ca-list-birnn" (the best on WikiQA) or another of `models.catalogue`,
-            or a preset to go on with, such as "hyperqa_squad".
+        model: "hyperqa" (fast), "ca-list-birnn" (the best on WikiQA without an encoder) or another of
+            `models.catalogue`, or a preset to go on with, such as "hyperqa_squad".
         **options: the fields of `ranking.train_options.TrainOptions`, such as `epochs`, `seeds`,
             `embeddings`, `output`.
 

@@ -21,9 +21,9 @@ class TrainOptions:
     """The options of `train_ranker`; a UserError names one that is out of range."""
 
     model: Literal[tuple(MODELS)] = "hyperqa"  # type: ignore[valid-type]
-    """The ranker: HyperQA is by far the fastest; CA list BiRNN, the best on WikiQA, and AP-CNN are the
-    slowest. hyperqa_squad and cosinet_squad, which come trained with the package, go on with the table: the
-    better start where it is small."""
+    """The ranker: HyperQA is among the fastest; CA list BiRNN, the best on WikiQA with no encoder, is slow;
+    MP-CNN and Rank MP-CNN are by far the slowest. hyperqa_squad and cosinet_squad, which come trained with
+    the package, go on with the table: the better start where it is small."""
     in_order: bool = False
     """The candidates of a question are the sentences of a text in its order, from which ca-list-birnn learns;
     else it sees them in a random order."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("layers", "models", "training", "data_prep", "evaluation", "engine", "reports", "ranking")
+ROOMS = ("layers", "models", "training", "data_prep", "evaluation", "engine", "ranking")
 
 
 def on_files(files, config):

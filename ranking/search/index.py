@@ -202,7 +202,7 @@ class AnswerIndex:
             first_stage: one of the index's `first_stages`, or several with "+" between them, whose scores are
                 fused, such as "ngrams+bm25". Default: the first of `first_stages`: that of the pipeline for
                 which the index was built, or "both", the fusion of the model's nearest points and BM25, of an
-                FAQ "questions+both", or "bm25" where the index has no model.
+                FAQ "questions+both"; without a model "ngrams+bm25", or "bm25" where there are no "ngrams".
             rerank: a ranker of any kind, or its folder, that re-ranks the first `rerank_depth`, or the first
                 `k` where these are more.
             rerank_depth: see `rerank`.
@@ -246,8 +246,9 @@ class AnswerIndex:
             raise UserError(f"min_confidence must be from 0 to 1. Received: {min_confidence}")
         if min_confidence and state.manifest.confidence is None:
             raise UserError(
-                "the index has learnt no confidence: leave min_confidence out, build it with the folder "
-                "that `answer-ranking train` left for the FAQ (--pipeline), or see AnswerIndex.calibrate."
+                "the index has learnt no confidence: leave min_confidence (--min-confidence) out, build it "
+                "with the folder that `answer-ranking train` left for the FAQ (--pipeline), or see "
+                "AnswerIndex.calibrate."
             )
         stage = first_stage or state.choices[0]
         depth = k if rerank is None else max(k, rerank_depth)

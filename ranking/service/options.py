@@ -13,7 +13,8 @@ class ServiceOptions:
     most_bytes: int = 1_000_000
     """The largest body of a request, in bytes; more is refused with 413."""
     most_bytes_at_once: int = 32_000_000
-    """The bytes of all bodies that are there at once; larger than 8,000 bytes, more are refused with 503."""
+    """The bytes of all bodies that are there or announced at once; larger than 8,000 bytes, more are refused
+    with 503."""
     most_candidates: int = 1_000
     """The most candidates or answers of a request; more is refused with 422."""
     most_words: int = 2_000

@@ -106,7 +106,10 @@ def _loaded(source: Path) -> Ranker:
     if source.exists() or str(source) in preset_names() or names_encoder(source):
         return Ranker.load(source)
     known = ", ".join(preset_names())
-    raise UserError(f"{source} not found. Give the folder of an index or of a model, or one of {known}.")
+    raise UserError(
+        f"{source} not found. Give the folder of an index or of a model, one of "
+        f"{known}, or an encoder such as minilm."
+    )
 
 
 def _sample() -> pd.DataFrame:

@@ -42,7 +42,7 @@ def test_help_comes_without_heavy_imports(environment):
         (["rank", "m"], "give either a question and a file of candidates, or --table FILE"),
         (["rank", "m", "Who?", "a.txt", "--output", "a.csv"], "--output goes with --table"),
         (["rank", "m", "Who?", "a.txt", "--bom"], "go with --table"),
-        (["rank", "m", "--table", "a.csv", "--top", "0"], "--top must be at least 1"),
+        (["rank", "m", "--table", "a.csv", "-k", "0"], "-k must be at least 1"),
         (["explain", "m", "Who?", "Ann.", "--output", "a.pdf"], "must end in .png, .svg or .html"),
         (["explain", "m", "Q", "A", "--disk", "a.txt", "--method", "occlusion"], "--disk shows none"),
         (["rank", "m", "--table", "a.csv", "--output", "a.xlsx"], "--output must end in .csv"),
@@ -93,8 +93,8 @@ def test_candidates_that_cannot_be_read(command, tmp_path, content, message):
 
 def test_rank_from_standard_input(command, model, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("\n".join(ANSWERS).encode())))
-    (best,) = Ranker.load(model).rank(QUESTION, ANSWERS, top_k=1).itertuples()
-    out = command("rank", model, QUESTION, "-", "--top", 1).out
+    (best,) = Ranker.load(model).rank(QUESTION, ANSWERS, k=1).itertuples()
+    out = command("rank", model, QUESTION, "-", "-k", 1).out
     assert out.split(maxsplit=2) == ["1", f"{best.score:.4f}", best.text + "\n"]
 
 
@@ -114,7 +114,7 @@ def test_rank_a_table(command, model, tmp_path):
     expected = Ranker.load(model).rank_table(load_table(path, labelled=False))
     pd.testing.assert_frame_equal(ranked, expected, check_dtype=False, rtol=1e-5)
     assert output.read_bytes().startswith(b"question_id")
-    best = pd.read_csv(io.StringIO(command("rank", model, "--table", path, "--top", 1).out), sep=";")
+    best = pd.read_csv(io.StringIO(command("rank", model, "--table", path, "-k", 1).out), sep=";")
     assert best["candidate"].tolist() == expected.loc[expected["rank"] == 1, "candidate"].tolist()
     ran = command("rank", model, "--table", path, "--sheet", "new")
     assert ran.code == 2 and "has no sheets" in ran.err

@@ -405,7 +405,7 @@ def test_the_command_builds_a_pipeline_with_its_confidence(tmp_path, command):
     # Passages have other scores than the answers from which it was learnt.
     cut = command(
         *("index", tmp_path / "faq.csv", "--pipeline", tmp_path),
-        *("--passages", 300, "--output", tmp_path / "passages"),
+        *("--passage-length", 300, "--output", tmp_path / "passages"),
     )
     assert cut.code == 0 and "confidence" in cut.err
     assert AnswerIndex.open(tmp_path / "passages").manifest.confidence is None

@@ -66,11 +66,11 @@ def test_scores_are_those_of_the_equations_on_published_vectors(model, ranker):
     np.testing.assert_allclose(ranked["score"], sorted(expected, reverse=True), rtol=1e-4)
 
 
-def test_equal_texts_keep_their_order_and_top_k_cuts(ranker):
+def test_equal_texts_keep_their_order_and_k_cuts(ranker):
     whole = ranker.rank(QUESTION, [*ANSWERS, ANSWERS[1]])
     assert list(whole) == ["text", "score", "rank"] and whole["rank"].tolist() == [1, 2, 3, 4]
     assert whole["score"].is_monotonic_decreasing and sorted(whole["text"]) == sorted([*ANSWERS, ANSWERS[1]])
-    pd.testing.assert_frame_equal(ranker.rank(QUESTION, [*ANSWERS, ANSWERS[1]], top_k=2), whole[:2])
+    pd.testing.assert_frame_equal(ranker.rank(QUESTION, [*ANSWERS, ANSWERS[1]], k=2), whole[:2])
     table = pd.DataFrame({"question": QUESTION, "candidate": [ANSWERS[0]] * 3, "candidate_id": list("bca")})
     assert ranker.rank_table(table)["candidate_id"].tolist() == ["b", "c", "a"]
 
@@ -119,7 +119,7 @@ def test_a_list_wise_model_sees_the_answers_in_their_order(tmp_path):
         (lambda ranker: ranker.rank("caf\udce9?", ANSWERS), "half of a character"),
         (lambda ranker: ranker.rank(QUESTION, "Ann."), "must be a list of texts, not one text"),
         (lambda ranker: ranker.rank([QUESTION, "When?"], ["Ann.", "At noon."]), "question is not a text"),
-        (lambda ranker: ranker.rank(QUESTION, ANSWERS, top_k=-1), "top_k must be at least 1"),
+        (lambda ranker: ranker.rank(QUESTION, ANSWERS, k=-1), "k must be at least 1"),
         (lambda ranker: ranker.score([]), "there are no rows"),
         (lambda ranker: ranker.rank_table(pd.DataFrame({"question": ["a"]})), "'candidate' is missing"),
         (lambda ranker: ranker.explain(QUESTION, ANSWERS[0], "gradient"), "own, occlusion"),

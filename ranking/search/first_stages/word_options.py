@@ -26,7 +26,9 @@ class WordOptions:
 
     def __post_init__(self) -> None:
         if self.stemmer and self.stemmer not in (known := _stemmers().algorithms()):
-            raise ValueError(f"stemmer must be one of {', '.join(known)}. Received: {self.stemmer!r:.40}")
+            raise ValueError(
+                f"stemmer (--stemmer) must be one of {', '.join(known)}. Received: {self.stemmer!r:.40}"
+            )
 
     @classmethod
     def of_languages(cls, stemmer: str | None = None, stop_words: str | None = None) -> "WordOptions":
@@ -63,5 +65,5 @@ def _stop_words(language: str) -> tuple[str, ...]:
     found = lists.get(_SHORT.get(language, language.upper()))
     if found is None:
         known = ", ".join(["english", *sorted(name.lower() for name in lists if not name.startswith("EN"))])
-        raise ValueError(f"stop_words must be one of {known}. Received: {language!r:.40}")
+        raise ValueError(f"stop_words (--stop-words) must be one of {known}. Received: {language!r:.40}")
     return tuple(found)
