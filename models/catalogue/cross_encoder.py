@@ -60,6 +60,6 @@ ENTRIES = (
         fixed={"objective": "listwise"},
         method="listwise",
         training={**_TRAINING, "learning_rate": 5e-5, "batch_size": 4},  # about as many pairs
-        **_COMMON,
+        **{**_COMMON, "space": {**_COMMON["space"], "batch_size": (2, 4)}},
     ),
 )

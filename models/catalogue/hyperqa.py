@@ -9,7 +9,11 @@ from answer_ranking.models.catalogue.model_options import WordOptions
 
 @dataclass(frozen=True, kw_only=True)
 class CosineQA(WordOptions):
-    """CosineQA: the cosine in place of the hyperbolic distance."""
+    """CosineQA: the cosine in place of the hyperbolic distance.
+
+    The cosine does not see how long a vector is: without `raw_embeddings`, `max_norm`, `projection` and
+    `pooling` change nothing.
+    """
 
     dimension: int = 400
     """d, the size of projected words and of text vectors."""

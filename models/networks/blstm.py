@@ -24,7 +24,7 @@ def blstm(
     """Score an answer by stacked bidirectional LSTMs that read the question, a separator and the answer.
 
     [A Long Short-Term Memory Model for Answer Sentence Selection in Question
-    Answering](https://aclanthology.org/P15-2116). The states of the last layer are averaged over the words,
+    Answering](https://aclanthology.org/P15-2116). The states of the last layer are averaged over all steps,
     and a softmax over {wrong, correct} follows. The paper combines its score with BM25 by boosted trees; here
     features of the pair stand beside the average. The separator is a step of zeros.
 
@@ -34,7 +34,7 @@ def blstm(
         layers: how many bidirectional LSTMs lie one upon another; 3 in the paper.
         hidden: sizes of hidden layers before the softmax.
         n_features: number of features of the pair, such as the word overlap; 0 for none.
-        dropout: share of the entries of each layer's states and of the average that training drops.
+        dropout: share of the entries of each layer's states and of hidden layers that training drops.
         embedding_dropout: share of the entries of word vectors that training drops.
         seed: seeds the initial weights and the dropout.
 

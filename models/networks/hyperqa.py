@@ -98,7 +98,8 @@ class HyperQA(keras.Model):
 
 @keras.saving.register_keras_serializable("answer_ranking")
 class Mirrored(keras.initializers.Initializer):
-    """Draws a projection that is near to none at all: W = [Q, -Q], the columns of Q orthonormal.
+    """Draws a projection that is near to none at all: W = [Q, -Q], the columns of Q orthonormal, its rows
+    where it has more columns than rows.
 
     relu(Q'z) and relu(-Q'z) are the two halves of Q'z, and keep it whole. So an untrained HyperQA ranks
     nearly as the cosine of the sums of word vectors does. After the "looks-linear" start of

@@ -43,7 +43,8 @@ def severyn_moschitti(
         window: the words in the window of a convolution; 5 in the paper.
         hidden: sizes of the layers of the MLP.
         n_features: number of features of the pair, the paper's overlap counts; 0 for none.
-        dropout: share of the entries of the joint vector and of the hidden layers that training drops.
+        dropout: share of the entries of the texts' vectors, of their similarity and of the hidden layers that
+            training drops; features stay.
         embedding_dropout: share of the entries of word vectors that training drops.
         seed: seeds the initial weights and the dropout.
 
@@ -94,8 +95,9 @@ def cnn_cnt(
     p(correct) = sigmoid(q^T M a + b')
     ```
 
-    and a logistic regression over this and the counts. The papers train the network first and the regression
-    after; here they are trained together, and the weights of the counts start at 0.
+    and a logistic regression over q^T M a, not its sigmoid, and the counts. The papers train the network
+    first and the regression after; here they are trained together, and the weights of the counts start at
+    0.
 
     Args:
         filters: the size of a text's vector.

@@ -95,11 +95,12 @@ def experiment_on(entry: Entry, data: dict[str, Any]) -> Experiment:
 
 def search_of(experiment: Experiment) -> RandomSearch:
     """State the search of an experiment: what all models share, and last the model's own options."""
-    options = experiment.run
+    options, own = experiment.run, experiment.entry.space
     return RandomSearch(
         experiment=experiment,
-        factors=FACTORS,
-        space={**SHARED, **experiment.entry.space},
+        # A model's own values are the values themselves, no factors.
+        factors={name: values for name, values in FACTORS.items() if name not in own},
+        space={**SHARED, **own},
         trials=options.trials,
         seed=options.search_seed,
     )

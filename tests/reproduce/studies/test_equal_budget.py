@@ -18,6 +18,7 @@ from answer_ranking.reproduce.experiments.random_search import median_stop
 from answer_ranking.reproduce.studies.equal_budget import (
     BudgetOptions,
     equal_budget,
+    experiment_on,
     presets,
     search_of,
 )
@@ -73,6 +74,17 @@ def stops_after(curve, earlier, epochs):
         if stop.model.stop_training:
             return epoch + 1
     return None
+
+
+def test_a_model_s_own_values_are_drawn_as_they_are():
+    drawn = {"learning_rate": set(), "batch_size": set()}
+    entry = CATALOGUE["cross-encoder-list"]
+    experiment = experiment_on(entry, {"dataset": "wikiqa"}).changed(patience=5)
+    search = search_of(replace(experiment, run=BudgetOptions()))
+    for number in range(60):
+        for name, values in drawn.items():
+            values.add(search.draw(number)[name])
+    assert drawn == {name: set(entry.space[name]) for name in drawn}
 
 
 def test_a_trial_stops_below_the_median_of_the_others():
