@@ -64,12 +64,9 @@ def load_table(
         raw, lines, faults = _frame(table, where, names), None, Faults(where, "row", drop_bad_rows)
     else:
         raw, lines, faults = read_table_file(Path(table), names, drop_bad_rows, sheet)
-    if labelled and len(raw):
-        raw = _all_labelled_if_none(raw, faults.where)
-    if "question_id" not in raw.columns:
-        raw = _with_one_spelling(raw, faults.where)
-    # Nothing here holds on to the raw table while the checked one is made: half a million rows would
-    # fill the memory once more.
+    raw = _all_labelled_if_none(raw, faults.where) if labelled and len(raw) else raw
+    raw = raw if "question_id" in raw.columns else _with_one_spelling(raw, faults.where)
+    # Nothing here holds on to the raw table: half a million rows would fill the memory once more.
     attrs, parts = {"separator": ","} | raw.attrs, [raw]
     del raw
     checked = check_table(

@@ -43,8 +43,7 @@ def severyn_moschitti(
         window: the words in the window of a convolution; 5 in the paper.
         hidden: sizes of the layers of the MLP.
         n_features: number of features of the pair, the paper's overlap counts; 0 for none.
-        dropout: share of the entries of the texts' vectors, of their similarity and of the hidden layers that
-            training drops; features stay.
+        dropout: share of the entries of x_q, sim, x_d and of the hidden layers that training drops.
         embedding_dropout: share of the entries of word vectors that training drops.
         seed: seeds the initial weights and the dropout.
 
