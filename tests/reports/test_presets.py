@@ -35,5 +35,5 @@ def test_the_advice_names_what_no_other_beats(bm25, best):
     others = [{**compare(alike, "clean"), "title": "Other", "protocol": "clean"}]
     others.append({**compare(tables, "answerable"), "title": "Other", "protocol": "raw"})
     found = best_rankers({"conditions": [*conditions, *others]})
-    assert found == {best: ["Ours"], "the preset or BM25 or the fusion of both": ["Other"]}
+    assert found == {best: ["Ours"], "the preset or BM25 or the fusion with BM25": ["Other"]}
     assert conditions[0]["metrics"]["bm25"]["map"]["mean"] == pytest.approx(bm25, abs=0.02)
