@@ -68,7 +68,7 @@ def load_table(
     raw = raw if "question_id" in raw.columns else _with_one_spelling(raw, faults.where)
     # Nothing here holds on to the raw table: half a million rows would fill the memory once more.
     attrs, parts = {"separator": ","} | raw.attrs, [raw]
-    del raw
+    del raw, attrs["columns"]
     checked = check_table(
         parts.pop(), faults.where, lines, labelled=labelled, faults=faults, drop_duplicates=drop_duplicates
     )

@@ -232,9 +232,8 @@ def train_chosen(
     for name, choice in tuned.items():
         if choice["learning_rate"] is not None:
             experiments[name] = config.experiment(name, choice["learning_rate"], dimension)
-            conditions.append(
-                {"key": key_of(experiments[name].configuration, data.data_hash), "condition": name}
-            )
+            key = key_of(as_before(experiments[name].configuration), data.data_hash)
+            conditions.append({"key": key, "condition": name})
 
     def measure(condition: Condition, seed: Seed) -> dict[str, Any]:
         return measure_seed(experiments[condition["condition"]], data, seed.number)

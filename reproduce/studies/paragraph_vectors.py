@@ -59,9 +59,9 @@ def main(config: Config) -> None:
     names = ("dataset", "variant", "data_home")
     given = {name: getattr(config, name) for name in names}
     data = OverlapData(**given, overlap_features=True).load()
+    subject = {"dataset": data.dataset.description.name}
     for name in (config.record, f"{config.record}-cnt") if config.record else ():
         for path in record_paths(data, config.results, name).values():
-            subject = {"dataset": data.dataset.description.name}
             StudyRecord(path, subject, {"seeds": config.seeds}, needed=("seeds", "metrics"))
     tables: dict[str, dict[str, list[Any]]] = {name: {"dev": [], "test": []} for name in ("PV", "PV + Cnt")}
     for seed in range(config.seeds):

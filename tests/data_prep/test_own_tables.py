@@ -340,7 +340,8 @@ def test_where_labels_are_not_found_the_columns_are_named_as_they_are_there(
     save_table(pd.DataFrame({"Question": ["q"], "Answer": ["a"], "labels": [0]}), path)
     load_table(path)
     assert "found: Question, Answer, labels;" in capsys.readouterr().err
-    load_table(pd.read_csv(io.StringIO("Question,Answer,labels\nq,a,0")))
+    frame = pd.read_csv(io.StringIO("Question,Answer,labels\nq,a,0"))
+    assert load_table(frame).attrs == {"separator": ","} and not frame.attrs
     assert "found: Question, Answer, labels;" in capsys.readouterr().err
 
 
