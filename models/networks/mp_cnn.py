@@ -8,7 +8,7 @@ import numpy as np
 from keras import ops
 
 from answer_ranking.layers import CosineSimilarity, MaskedMax, MaskedMean
-from answer_ranking.models.networks.pairs import mlp_score, read_pair
+from answer_ranking.models.networks.pairs import convolution, mlp_score, read_pair
 
 
 def mp_cnn(
@@ -81,11 +81,10 @@ def _compare_holistic(sides: _Sides, widths: Sequence[int], filters: int, seeds:
     """Compare the texts by filters over whole words (block A), and by the words themselves."""
     holistic: dict[str, list[Any]] = {"max": [], "min": [], "mean": []}
     for width in widths:
-        convolve = keras.layers.Conv1D(
-            filters, width, name=f"holistic_{width}", **_arguments("kernel", next(seeds))
-        )
+        convolve = convolution(filters, width, next(seeds), name=f"holistic_{width}")
+        convolved = [(convolve(text), mask) for text, mask in sides]
         for pooling, pooled in holistic.items():
-            pooled.append([_pooled(convolve(text), mask, pooling) for text, mask in sides])
+            pooled.append([_pooled(x, mask, pooling) for x, mask in convolved])
     compared = []
     for pooled in holistic.values():
         # (batch, widths, filters) of each text
@@ -108,20 +107,29 @@ def _compare_by_dimension(
     for width in widths:
         convolve = keras.layers.DepthwiseConv1D(
             width,
+            padding="same",
             depth_multiplier=dimension_filters,
+            depthwise_initializer=keras.initializers.GlorotUniform(seed=next(seeds)),
             name=f"by_dimension_{width}",
-            **_arguments("depthwise", next(seeds)),
         )
+        convolved = [(convolve(text), mask) for text, mask in (_extremes(sides) if width == 1 else sides)]
         for pooling in ("max", "min"):
-            pooled = [by_filter(_pooled(convolve(text), mask, pooling)) for text, mask in sides]
+            # tanh rises: of few maxima it is computed, not of all steps.
+            pooled = [by_filter(ops.tanh(_pooled(x, mask, pooling))) for x, mask in convolved]
             compared += _comparisons([ops.swapaxes(x, 1, 2) for x in pooled], with_differences=True)
     return compared
 
 
-def _arguments(kernel: str, seed: int) -> dict[str, Any]:
-    """Give what both kinds of convolution have in common."""
-    initializer = keras.initializers.GlorotUniform(seed=seed)
-    return {"padding": "same", "activation": "tanh", f"{kernel}_initializer": initializer}
+def _extremes(sides: _Sides) -> list[tuple[Any, Any]]:
+    """Give each text's largest and smallest value of each dimension as two steps.
+
+    A filter of one word and one dimension is linear in one number, so that its extremes stand at these.
+    """
+    extremes = []
+    for text, mask in sides:
+        steps = ops.stack([_pooled(text, mask, pooling) for pooling in ("max", "min")], axis=1)
+        extremes.append((steps, ops.repeat(ops.any(mask, axis=1, keepdims=True), 2, axis=1)))
+    return extremes
 
 
 def _pooled(x: Any, mask: Any, pooling: str) -> Any:
