@@ -68,13 +68,19 @@ class SeedResult:
 
 def score_splits(model: "keras.Model", data: TrainingData, fitted: "FitResult") -> SeedResult:
     """Score dev and test with a trained model."""
+    scores, tables = {}, {}
+    for name in data.scored_splits:
+        scores[name], tables[name] = score_split(model, data, name)
+    return SeedResult(fitted.history, scores, tables)
+
+
+def score_split(model: "keras.Model", data: TrainingData, name: str) -> tuple[np.ndarray, pd.DataFrame]:
+    """Score a split with a trained model; gives the scores and the metrics of all questions."""
     from answer_ranking.training.scoring import score
 
-    scores, tables = {}, {}
-    for name, split in data.scored_splits.items():
-        scores[name] = score(model, split)
-        tables[name] = per_question(split, scores[name])
-    return SeedResult(fitted.history, scores, tables)
+    split = data.scored_splits[name]
+    scores = score(model, split)
+    return scores, per_question(split, scores)
 
 
 class TrainingRun:

@@ -31,8 +31,14 @@ from answer_ranking.data_prep.dataset import find_description
 from answer_ranking.engine import Seed, Study, StudyRecord, TrainingData
 from answer_ranking.engine.study import Condition
 from answer_ranking.engine.study_record import Extent
-from answer_ranking.engine.training_run import key_of, score_splits, training_key
-from answer_ranking.evaluation.metrics import MAIN_METRICS, mean_confidence_interval, over_seeds, strictest
+from answer_ranking.engine.training_run import key_of, score_split, training_key
+from answer_ranking.evaluation.metrics import (
+    MAIN_METRICS,
+    mean_confidence_interval,
+    over_seeds,
+    strictest,
+    summarise,
+)
 from answer_ranking.evaluation.significance import paired_randomisation_test
 from answer_ranking.models.catalogue import CATALOGUE
 from answer_ranking.reports.studies.transfer_page import SCRATCH, TRAINED_ON, UNSEEN, results_table
@@ -150,24 +156,31 @@ def from_source(experiment: Experiment) -> Weights:
 
 
 def measured(experiment: Experiment, data: TrainingData, starts: Weights) -> list[dict[str, Any]]:
-    """Train the target in every way, choose the factors on dev, and sum up: a condition per protocol."""
-    options, protocols = experiment.run, data.dataset.description.protocols
-    name = slug(experiment.data.dataset, data.dataset.variant, experiment.name)
-    folder = options.output / "transfer"
-    train_one = partial(measure, experiment, data, starts)
-    study = Study(measure=train_one, rows=folder / f"{name}.jsonl", folder=folder)
-    frame = study.frame(planned(experiment, data, starts), options.seed_list)
+    """Train in every way, choose the factors on dev, then measure test: a condition per protocol."""
+    seeds, protocols = experiment.run.seed_list, data.dataset.description.protocols
+    on_dev, on_test = (split_study(experiment, data, starts, split) for split in ("dev", "test"))
+    stated = {each["key"]: each for each in planned(experiment, data, starts)}
+    frame = on_dev.frame(stated.values(), seeds)
     found = []
     for (way, questions), rows in frame.groupby(["way", "questions"], sort=False):
-        column = "way" if way == UNSEEN else "rate_factor"
-        best = study.best(rows, column)
+        best = on_dev.best(rows, "key")
         if best is None:
             raise UserError(
                 f"{way}, {questions} questions: every training diverged. Give lower --rate-factors."
             )
-        chosen = rows[rows[column] == best]
-        found += [condition(chosen, data, protocol) for protocol in protocols]
+        chosen = rows[rows["key"] == best].reset_index(drop=True)
+        tested = on_test.frame([stated[best]], seeds).assign(dev=chosen["dev"])
+        found += [condition(tested, data, protocol) for protocol in protocols]
     return found
+
+
+def split_study(experiment: Experiment, data: TrainingData, starts: Weights, split: str) -> Study:
+    """Make the study that measures a split; a model that was trained for the other is not trained again."""
+    name = slug(experiment.data.dataset, data.dataset.variant, experiment.name)
+    folder = experiment.run.output / "transfer"
+    train_one = partial(measure, experiment, data, starts, split)
+    rows = folder / f"{name}-{split}.jsonl"
+    return Study(measure=train_one, rows=rows, folder=folder, chosen_by=f"{split}_map")
 
 
 def planned(experiment: Experiment, data: TrainingData, starts: Weights) -> Iterator[dict[str, Any]]:
@@ -192,18 +205,17 @@ def experiment_of(experiment: Experiment, condition: Condition, n_all: int) -> E
 
 
 def measure(
-    experiment: Experiment, data: TrainingData, starts: Weights, condition: Condition, seed: Seed
+    experiment: Experiment, data: TrainingData, starts: Weights, split: str, condition: Condition, seed: Seed
 ) -> dict[str, Any]:
-    """Train one seed in one way; gives the metrics of all questions of dev and test."""
+    """Train one seed in one way; gives the metrics of all questions of a split."""
     n_all, questions = n_questions(data), condition["questions"]
     if condition["way"] != SCRATCH:
         seed = replace(seed, start=starts[seed.number])
     few = data if questions in (0, n_all) else drawn(data, questions, seed.number)
     changed = experiment_of(experiment, condition, n_all)
-    model, fitted = train(changed, few, seed)
-    result = score_splits(model, data, fitted)
-    dev, test = (result.tables[name].reset_index().to_dict("list") for name in ("dev", "test"))
-    return {"dev_map": result.dev_map, "dev": dev, "test": test}
+    model, _ = train(changed, few, seed)
+    _, table = score_split(model, data, split)
+    return {f"{split}_map": summarise(table, "answerable")["map"], split: table.reset_index().to_dict("list")}
 
 
 def drawn(data: TrainingData, questions: int, seed: int) -> TrainingData:

@@ -73,11 +73,16 @@ def test_the_study(data, source, tmp_path):
     compared = {(each["better"], each["worse"]): each for each in study["comparisons"]}
     assert compared["trained on", "from scratch"]["difference"] == pytest.approx(difference, abs=1e-5)
     # Two factors on dev: the better one was kept.
-    rows = pd.DataFrame(read_rows(tmp_path / "o" / "transfer" / "sample_hyperqa.jsonl"))
+    rows = pd.DataFrame(read_rows(tmp_path / "o" / "transfer" / "sample_hyperqa-dev.jsonl"))
     last = rows[(rows["way"] == "trained on") & (rows["questions"] == n_all)]
     maps = last.groupby("rate_factor")["dev_map"].mean()
     assert len(maps) == 2 and maps[trained["rate_factor"]] == maps.max()
     assert trained["metrics_dev"]["map"]["mean"] == pytest.approx(maps.max(), abs=1e-6)
+    # Test was scored with the chosen factors alone, after the choice.
+    tested = read_rows(tmp_path / "o" / "transfer" / "sample_hyperqa-test.jsonl")
+    assert "test" not in rows and not any("dev" in row for row in tested)
+    factors = {(each["way"], each["rate_factor"]) for each in conditions}
+    assert {(row["way"], row["rate_factor"]) for row in tested} == factors
     states = {path: path.stat().st_mtime_ns for path in (tmp_path / "o").rglob("state.npz")}
     # The source, and two ways with two factors.
     assert len(states) == 1 + 2 * 2
