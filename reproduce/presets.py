@@ -35,6 +35,7 @@ from answer_ranking.base.files import atomic_write, check_writable
 from answer_ranking.base.ranges import check_range
 from answer_ranking.data_prep import Dataset, Vocabulary, load_dataset
 from answer_ranking.data_prep.encoded_split import count_words
+from answer_ranking.data_prep.word_vectors.encoder_folder import PUBLISHED
 from answer_ranking.engine import TrainingData
 from answer_ranking.evaluation.card_metrics import compare, correct_for_number, fuse
 from answer_ranking.evaluation.metrics import evaluate_ranking
@@ -79,8 +80,7 @@ ARTICLES = 78
 """Of the 393 for training, those whose questions train a head on contextual words."""
 NOTES = (
     f"It was trained on {ARTICLES} of the 393 articles, drawn with seed 0.",
-    "The encoder was trained on pairs of questions and answers, among them SQuAD's and Natural Questions': "
-    "of these it has seen more than the head.",
+    f"{PUBLISHED['minilm'].seen} Of these it has seen more than the head.",
 )
 GLOVE = {"title": "GloVe 6B, 50 dimensions (400,000 words)", "licence": "PDDL 1.0"}
 MINILM = {"title": "token vectors of all-MiniLM-L6-v2, frozen, 384 dimensions", "licence": "Apache-2.0"}

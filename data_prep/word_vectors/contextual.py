@@ -23,6 +23,7 @@ from answer_ranking.data_prep.encoded_split import (
 )
 from answer_ranking.data_prep.vocabulary import Vocabulary
 from answer_ranking.data_prep.word_vectors.encoder_folder import (
+    VOCABULARY,
     WEIGHTS,
     BertConfig,
     encoder_name,
@@ -128,7 +129,7 @@ class ContextualEncoder:
         self._files = read_encoder(folder, source)
         self.sha256 = self._files.hashes[WEIGHTS]
         self.dimensions = self._files.config.hidden
-        self._pieces = WordPieces(self._files.pieces, self._files.lowercase)
+        self._pieces = WordPieces(self._files.pieces, self._files.lowercase, folder / VOCABULARY)
         facts = [_FORMAT, sorted(self._files.hashes.items()), repr(self._files.config), self._files.lowercase]
         self.key = hashlib.sha256(json.dumps(facts).encode()).hexdigest()
         self._store: TokenStore | None = None

@@ -1,5 +1,6 @@
 """Finding an encoder's folder in Hugging Face's layout, and reading and checking what it holds."""
 
+import errno
 import hashlib
 import importlib.util
 import json
@@ -25,12 +26,13 @@ _FEWEST_POSITIONS = 3  # [CLS], a piece and [SEP]
 
 @dataclass(frozen=True)
 class _Published:
-    """An encoder that is known by name: where it is, and the hashes of its published files."""
+    """An encoder that is known by name: where it is, the hashes of its published files, and what it saw."""
 
     repository: str
     revision: str
     package: str
     hashes: Mapping[str, str]
+    seen: str
 
 
 PUBLISHED = {
@@ -42,6 +44,8 @@ PUBLISHED = {
             WEIGHTS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
             VOCABULARY: "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
         },
+        seen="The encoder was trained on pairs of questions and answers, among them SQuAD's, Natural "
+        "Questions', Stack Exchange's and Yahoo Answers'.",
     )
 }
 """The encoders that `--embeddings` knows by name."""
@@ -72,6 +76,17 @@ def encoder_name(source: str) -> str:
         ('minilm', 'name')
     """
     return Path(source.partition("@")[0]).name
+
+
+def seen_by(sha256: str) -> str:
+    """Say what the encoder with these weights was trained on, for the notes of a result; "" where unknown.
+
+    Example:
+        >>> seen_by("")
+        ''
+    """
+    known = {each.hashes[WEIGHTS]: each.seen for each in PUBLISHED.values()}
+    return known.get(sha256, "")
 
 
 def is_on_this_machine(name: str, embeddings_home: str | Path | None = None) -> bool:
@@ -154,6 +169,8 @@ def _fetch(repository: str, revision: str, package: str = "") -> Path:
         return Path(snapshot_download(repository, revision=revision, allow_patterns=wanted))
     # The hub's client raises what its network library does, of which there are several.
     except Exception as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            raise
         what = f"cannot fetch {repository} ({' '.join(str(error).split()):.200})"
         raise UserError(f"{what}. Check the network; or: {cure}") from error
 
@@ -318,7 +335,7 @@ def read_encoder(folder: Path, name: str = "") -> EncoderFiles:
 def _read_json(path: Path) -> dict[str, Any]:
     try:
         facts = json.loads(decode_text(read_content(path), path))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise damaged(path, f"not JSON ({error})") from error
     if not isinstance(facts, dict):
         raise damaged(path, "not a JSON object")

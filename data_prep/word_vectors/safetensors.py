@@ -22,7 +22,7 @@ def read_header(path: Path) -> tuple[dict[str, Any], int]:
         content = file.read(length)
     try:
         header = json.loads(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise damaged(path, f"its header is not JSON ({error})") from error
     if not isinstance(header, dict):
         raise damaged(path, "its header is not a JSON object")
@@ -36,7 +36,7 @@ def read_tensor(
     try:
         dtype, found = _TYPES[header[name]["dtype"]], tuple(header[name]["shape"])
         first, last = map(int, header[name]["data_offsets"])
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise damaged(path, f"it has no weight {name} of type F32 or F16") from error
     if found != shape:
         raise damaged(path, f"{name} has the shape {list(found)}, not {list(shape)}")

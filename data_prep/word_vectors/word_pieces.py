@@ -28,6 +28,7 @@ class WordPieces:
     Args:
         pieces: the vocabulary, in the order of its numbers.
         lowercase: whether texts are put into lower case, without accents.
+        where: the file of the vocabulary, for errors.
 
     Raises:
         UserError: a special piece, such as [CLS], is missing.
@@ -38,11 +39,11 @@ class WordPieces:
         (['play', '##ing', '?'], [4, 5, 6])
     """
 
-    def __init__(self, pieces: Sequence[str], lowercase: bool = True):
+    def __init__(self, pieces: Sequence[str], lowercase: bool = True, where: object = "the vocabulary"):
         self._number = {piece: number for number, piece in enumerate(pieces)}
         missing = [piece for piece in _SPECIAL if piece not in self._number]
         if missing:
-            raise UserError(f"the vocabulary has no {', '.join(missing)}: it is not BERT's. Fetch it again.")
+            raise UserError(f"{where} has no {', '.join(missing)}: it is not BERT's. Fetch it again.")
         self.pieces = list(pieces)
         self.lowercase = lowercase
         self.padding, self.unknown, self.begin, self.end = (self._number[piece] for piece in _SPECIAL)

@@ -14,6 +14,7 @@ import pandas as pd
 from answer_ranking import engine
 from answer_ranking.base.command import run_command
 from answer_ranking.base.files import remove_leftovers, slug
+from answer_ranking.data_prep.word_vectors.encoder_folder import seen_by
 from answer_ranking.engine import (
     TRAINED,
     Seed,
@@ -142,6 +143,9 @@ class Run(TrainingRun):
         dataset = self.data.dataset
         made_by = [read_facts(self.folder / f"seed-{number}" / TRAINED) for number in self.seeds]
         memory = [each["peak_memory"] for each in made_by if each.get("peak_memory")]
+        # With what a reader of the numbers has to know, such as a part of the data that is missing.
+        seen = seen_by(self.data.word_vectors.encoder)
+        notes = [self.experiment.run.notes, *dataset.description.notes, seen]
         common = facts(self.experiment, self.data) | {
             "paper": self.paper,
             "seeds": self.seeds,
@@ -151,8 +155,7 @@ class Run(TrainingRun):
             "seconds_per_epoch": self.seconds_per_epoch,
             "peak_memory": max(memory, default=None),
             "main": self.experiment.run.main,
-            # With what a reader of the data set's numbers has to know, such as a part that is missing.
-            "notes": " ".join(filter(None, (self.experiment.run.notes, *dataset.description.notes))),
+            "notes": " ".join(filter(None, notes)),
             **further,
         }
         # Other code, that of an earlier process, may have trained the seeds.

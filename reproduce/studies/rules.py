@@ -30,6 +30,7 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import check_writable, slug
 from answer_ranking.base.ranges import check_range
 from answer_ranking.data_prep import Dataset, load_dataset
+from answer_ranking.data_prep.word_vectors.encoder_folder import seen_by
 from answer_ranking.evaluation.metrics import METRICS, over_seeds, questions_that_count, summarise
 from answer_ranking.evaluation.records import ResultRecord, record_path, save_records
 from answer_ranking.evaluation.rules import RULES, WORST_WO, measure_rules, texts_of
@@ -45,10 +46,6 @@ PRINTED = ("Random", "RR", "WO", "WO+RR")
 UNTIMED = ("Random", "RR")
 """They compute nothing."""
 COSINE = "Mean cosine"
-SEEN = (
-    "Nothing is trained here. The encoder was trained on pairs of questions and answers, among them SQuAD's, "
-    "Natural Questions', Stack Exchange's and Yahoo Answers'."
-)
 COUNTED = {
     "answerable": "questions with a correct answer",
     "clean": "questions with a correct and a wrong answer",
@@ -151,12 +148,13 @@ def rule_records(
         "tie_seeds": config.tie_seeds,
         "white_space": config.white_space,
     }
-    vectors = ""
+    vectors = seen = ""
     if ranker:
         words = ranker.open_vocabulary
         assert isinstance(words, ContextualVocabulary)
         vectors = words.encoder.name
         configuration["encoder"] = words.sha256
+        seen = f"Nothing is trained here. {seen_by(words.sha256)}"
     records = []
     for protocol, rule in description.protocols.items():
         wo = f"Ties at random: the mean over {config.tie_seeds} orders."
@@ -164,7 +162,7 @@ def rule_records(
             worst = summarise(measured["test"][WORST_WO], rule)
             values = f"MAP is {worst['map']:.4f}, MRR {worst['mrr']:.4f} and P@1 {worst['p@1']:.4f}"
             wo += f" With every tie against the correct answer {values}."
-        notes = {"Random": "The expectation over all orders.", "WO": wo, COSINE: SEEN}
+        notes = {"Random": "The expectation over all orders.", "WO": wo, COSINE: seen}
         for name in (each for each in (*RULES, COSINE) if each in measured["test"]):
             if config.white_space and name in UNTIMED:
                 continue  # which do not look at words

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 
 import numpy as np
 import pytest
@@ -29,7 +30,8 @@ def test_states_equal_the_equations_whatever_stands_beside_a_text(write_encoder,
     assert_states_are_those_of_the_reference(files, [[2, 9, 3], [2, 8, 40, 7, 11, 3], [2, 3]])
 
 
-def test_states_of_the_published_encoder():
+def test_states_of_the_published_encoder(monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     try:
         folder = find_encoder("minilm")
     except UserError as error:
@@ -84,6 +86,18 @@ def cut_weights(folder):
     path.write_bytes(path.read_bytes()[:-40])
 
 
+def change_header(folder, change):
+    path = folder / "model.safetensors"
+    content = path.read_bytes()
+    end = 8 + int.from_bytes(content[:8], "little")
+    header = change(content[8:end])
+    path.write_bytes(len(header).to_bytes(8, "little") + header + content[end:])
+
+
+def at_infinity(header):
+    return re.sub(rb'("data_offsets": ?\[\d+, ?)\d+', rb"\1Infinity", header)
+
+
 BAD_FOLDERS = {
     "no weights": lambda folder: (folder / "model.safetensors").rename(folder / "pytorch_model.bin"),
     "no config": lambda folder: (folder / "config.json").unlink(),
@@ -94,6 +108,9 @@ BAD_FOLDERS = {
     "weights of another shape": lambda folder: change_config(folder, intermediate_size=17),
     "more layers than weights": lambda folder: change_config(folder, num_hidden_layers=3),
     "config that is no JSON": lambda folder: (folder / "config.json").write_text("{"),
+    "config that is deep": lambda folder: (folder / "config.json").write_text("[" * 100_000),
+    "weights whose header is deep": lambda folder: change_header(folder, lambda header: b"[" * 100_000),
+    "weights at infinity": lambda folder: change_header(folder, at_infinity),
     "another vocabulary": lambda folder: (folder / "vocab.txt").write_text("[PAD]\n[UNK]\n"),
     "cut weights": cut_weights,
     "empty weights": lambda folder: (folder / "model.safetensors").write_bytes(b""),
