@@ -31,6 +31,7 @@ class Paper:
     baselines: dict[str, str] = field(default_factory=dict)
     vectors: str = ""
     main_rows: list[list[str]] = field(default_factory=list)
+    beside: dict[str, list[str]] = field(default_factory=dict)
 
     def measured(self, model: str) -> bool:
         """Tell whether the paper measured a row's model itself; it quotes the others."""

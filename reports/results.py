@@ -1,6 +1,6 @@
 """RESULTS.md: a table for every table of the papers, with variants, tests and the runs."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -147,14 +147,19 @@ class _Tables:
                 main[model] = main[model] or quoted
         found = [record for record in main.values() if record]
         layout = layout_of(rows, metric, brief=self._brief)
-        lines = []
+        lines: list[list[str]] = []
+        beside: list[ResultRecord] = []
         for model, values in rows.groupby("model", sort=False):
             row = self._row(values, main[model], compared)
             lines.append(cells_of(row, layout))
             record = row.record
             if record and self._papers.counts_all(record.dataset, record.protocol):
                 lines.append(answerable_only(row, layout))
-        for record in found:
+            for record in self._beside(paper, model, fitting):
+                extra = Row(record.model, {}, record, self._papers.comparable_metrics(record))
+                lines.append(cells_of(extra, layout))
+                beside.append(record)
+        for record in (*found, *beside):
             self._placed(record)
         candidates = 0 if main.get("Random") else self._papers.candidates(dataset)
         variants = []
@@ -164,7 +169,7 @@ class _Tables:
         return Section(
             title=_table_title(rows),
             table=pd.DataFrame(lines, columns=layout.header()),
-            records=[*found, *variants],
+            records=[*found, *beside, *variants],
             unavailable=self._papers.unavailable(dataset) if len(found) < len(main) else "",
             tests=_tests(own, compared, self._papers, metric),
             footnotes=list(dict.fromkeys(footnotes)),
@@ -190,6 +195,13 @@ class _Tables:
         test = compared.get(record.experiment)
         same_edition = not self._papers.printed_edition(record)
         return Row(model, printed, record, ours, test, same_edition)
+
+    def _beside(self, paper: str, model: str, fitting: Sequence[ResultRecord]) -> Iterator[ResultRecord]:
+        """Find the records of our models that stand below a printed row: of each the one with most seeds."""
+        for name in self._papers.papers[paper].beside.get(model, ()):
+            runs = [record for record in fitting if record.model == name]
+            if runs:
+                yield max(runs, key=lambda each: len(each.seeds))
 
     def _on_data(self, paper: str, dataset: str) -> list[ResultRecord]:
         return self._papers.answering(self._records, paper, dataset)
@@ -226,6 +238,9 @@ class _Tables:
         printed = self._papers.printed
         on_data = printed[(printed["paper"] == paper) & (printed["dataset"] == dataset)]
         elsewhere = set(on_data["model"]) - set(models)
+        for name, ours in self._papers.papers[paper].beside.items():
+            if name in elsewhere:
+                elsewhere.update(ours)
         variants = []
         for each in fitting:
             if each.experiment in self._unplaced and each.model not in elsewhere:

@@ -305,8 +305,13 @@ def _with_rules(by_name: Mapping[str, Runs], rules: Sequence[ResultRecord]) -> d
     dataset = next(iter(first.values()))[0].dataset
     for record in rules:
         if record.dataset == dataset and record.protocol in first:
-            found.setdefault(record.model, {})[record.protocol] = [record]
+            found.setdefault(_title_of_rule(record), {})[record.protocol] = [record]
     return found
+
+
+def _title_of_rule(record: ResultRecord) -> str:
+    """Name a rule, and the encoder that it reads, if any."""
+    return f"{record.model}, {record.embeddings}" if record.embeddings else record.model
 
 
 def _strictest(runs: Runs) -> ResultRecord:
@@ -323,7 +328,8 @@ def speed_points(by_name: Mapping[str, Runs], rules: Sequence[ResultRecord] = ()
         record = _strictest(runs)
         if record.questions_per_second and _is_plain(name, record):
             summary = record.metrics[_METRIC]
-            found[record.model] = [record.questions_per_second, summary["mean"], summary["ci95"] or 0.0]
+            title = record.model if name in by_name else name
+            found[title] = [record.questions_per_second, summary["mean"], summary["ci95"] or 0.0]
     return found
 
 

@@ -196,16 +196,17 @@ def test_rules_stand_beside_the_models_and_variants_only_in_the_table():
         for name, values in (("hyperqa", HIGH), ("hyperqa-eq9-none", MIXED))
     }
     fair = fair_of("trecqa-train", **records)
-    rule = {"model": "BM25", "training_seconds": None, "search": {}}
+    rule = {"model": "BM25", "training_seconds": None, "search": {}, "embeddings": ""}
     rules = [on_trecqa("hyperqa", HIGH, "raw", **rule), on_trecqa("hyperqa", LOW, "clean", **rule)]
     rules.append(record("hyperqa", LOW, **rule))  # of another data set
+    rules.append(on_trecqa("hyperqa", LOW, "clean", **{**rule, "model": "Cosine", "embeddings": "minilm"}))
     found = {each.name: each for each in models(fair, rules)}
     # LOW and MIXED have the same mean.
-    assert next(iter(found)) == "hyperqa" and set(found) == {"hyperqa", "BM25", "hyperqa-eq9-none"}
+    assert next(iter(found)) == "hyperqa" and set(found) == {*records, "BM25", "Cosine, minilm"}
     assert (found["BM25"].record, found["BM25"].laxer) == (rules[1], rules[0])
     points = speed_points(fair["trecqa-train"], rules)
     assert {name: point[1] for name, point in points.items()} == pytest.approx(
-        {"HyperQA": 0.5875, "BM25": 0.335}
+        {"HyperQA": 0.5875, "BM25": 0.335, "Cosine, minilm": 0.335}
     )
 
 
