@@ -33,7 +33,7 @@ _LEAST_RECURRING = 0.5
 """Of so many questions of dev the right answer must have another question: else none is searched."""
 _MOST_QUESTIONS = 500
 _MOST_ENCODED = 20_000
-"""Of more answers an encoder's vectors are not compared: two processor cores encode some 300 a second."""
+"""Of more answers an encoder's vectors are not compared: two processor cores encode some 200 a second."""
 
 
 @dataclass(frozen=True)
