@@ -198,12 +198,17 @@ def test_the_site_is_built_of_all_pages(tmp_path):
     for page in PAGES[1:]:
         folder = "" if page.parent in (ROOT, ROOT / "docs") else page.parent.name
         assert (tmp_path / folder / f"{page.stem}.html").is_file()
-    names = {"layers": "RiemannianGradient", "training": "RiemannianOptimizer", "ranking": "train_ranker"}
+    names = {"layers": "RiemannianGradient", "training": "RiemannianOptimizer", "ranking": "AnswerIndex.build"}
     for room, name in names.items():
         assert f'id="answer_ranking.{room}.{name}"' in (tmp_path / "api" / f"{room}.html").read_text("utf-8")
-    # The site works from a file: nothing is from elsewhere.
+    layers = (tmp_path / "api" / "layers.html").read_text(encoding="utf-8")
+    unit_ball = re.sub("<[^>]+>", "", layers.partition('id="answer_ranking.layers.UnitBall"')[2])[:1000]
+    assert re.search(r"UnitBall\(\s*max_norm", unit_ball)
+    # The site works from a file: nothing is from elsewhere, and every picture is there.
     for page in tmp_path.rglob("*.html"):
         loaded = re.findall(
             r'<(?:script|img|link)[^>]+(?:src|href)="([^"]+)"', page.read_text(encoding="utf-8")
         )
         assert not [each for each in loaded if re.match(r"(https?:)?//", each)], page
+        for picture in re.findall(r'<img[^>]+src="([^"]+)"', page.read_text(encoding="utf-8")):
+            assert picture.startswith("data:") or (page.parent / picture).is_file(), (page, picture)

@@ -8,6 +8,18 @@ from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("layers", "models", "training", "data_prep", "evaluation", "engine", "ranking")
+NAMED = {
+    "ranking": (
+        "train_options.TrainOptions",
+        "wrong_answers.draw_wrong_answers",
+        "pipelines.compare_pipelines",
+        "pipelines.PipelineComparison",
+        "search.build_options.BuildOptions",
+    )
+}
+"""What a room's docstrings name, but the room does not export."""
+OF_KERAS = ("layers", "models", "training")
+"""Here `build` and others are overridden methods of Keras, which need no entry; see mkdocs.yml."""
 
 
 def on_files(files, config):
@@ -27,13 +39,14 @@ def on_files(files, config):
 
 
 def docstrings(room: str) -> str:
-    """Write the page of a room: its docstring, then everything that it exports."""
+    """Write the page of a room: its docstring, then everything that it exports or names."""
     module = f"answer_ranking.{room}"
+    options = "" if room in OF_KERAS else '\n    options:\n      filters: ["!^_"]'
     parts = [
         f"# {room}",
         f"`from {module} import ...`",
         f"::: {module}\n    options:\n      members: false\n      show_root_heading: false",
-        *(f"::: {module}.{name}" for name in exported(room)),
+        *(f"::: {module}.{name}{options}" for name in (*exported(room), *NAMED.get(room, ()))),
     ]
     return "\n\n".join(parts) + "\n"
 

@@ -71,14 +71,18 @@ class Checks:
             lines.append(f"{path.as_posix()}: {verdict}")
         return "\n".join(lines)
 
-    def log(self, path: Path) -> None:
-        """Add a line for each new record to a CSV file: when and by what it was made, means, verdict."""
+    def log(self, path: Path, replaced: bool) -> None:
+        """Add a line for each new record to a CSV file: when and by what it was made, means, verdict.
+
+        `replaced` says whether the new record was put in the place of the one that it was compared with.
+        """
         lines = []
         for place, record in self.new.items():
             if "metrics" in record:
                 made_by = {name: record.get(name, "") for name in _MADE_BY}
                 means = {name: record["metrics"].get(name, {}).get("mean") for name in METRICS}
-                lines.append({"record": place.as_posix(), "verdict": self.verdict(place), **means, **made_by})
+                judged = {"record": place.as_posix(), "verdict": self.verdict(place)}
+                lines.append({**judged, **means, **made_by, "replaced": replaced})
         if not lines:
             return
         with FileLock(f"{path}.lock"):

@@ -190,7 +190,7 @@ def checked(name: str, results: Path, replace: bool) -> bool:
     new = folder / "results"
     checks = Checks(records_of(name, results), records_of(name, new))
     print(checks, flush=True)
-    checks.log(results.parent / "log.csv")
+    checks.log(results.parent / "log.csv", replace)
     if replace:
         _replace(new, results)
     shutil.rmtree(folder)

@@ -79,6 +79,7 @@ def test_a_check_runs_anew_and_replaces_only_if_it_is_told_to(root, run, values,
     log = pd.read_csv(root / "reproduce" / "log.csv")
     assert log["verdict"].tolist() == [verdict] * 2 and log["map"].tolist() == pytest.approx([mean] * 2)
     assert log["record"].unique().tolist() == ["hyperqa/wikiqa/a-raw.json"]
+    assert log["replaced"].tolist() == [False, True]
 
 
 def test_several_names_are_checked(run):
