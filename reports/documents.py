@@ -52,7 +52,7 @@ from answer_ranking.reports.studies.claims import (
 from answer_ranking.reports.studies.contextual_page import contextual_block, head_lines
 from answer_ranking.reports.studies.eq9_page import eq9_block
 from answer_ranking.reports.studies.norms_page import norms_block
-from answer_ranking.reports.studies.plan_page import plan_block
+from answer_ranking.reports.studies.plan_page import Planned, judge, plan_block, read_planned
 from answer_ranking.reports.studies.retrieval_page import retrieval_block
 from answer_ranking.reports.studies.transfer_page import curves, transfer_block
 
@@ -79,7 +79,7 @@ def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
     points = speed_points(runs["wikiqa"], rules) if "wikiqa" in runs else {}
     matrix = results_matrix(records, papers)
     blocks: list[tuple[str, str, Callable[[], str]]] = [
-        ("README.md", "headline", lambda: headline_block(tested, points)),
+        ("README.md", "headline", lambda: headline_block(tested, _judged(root), points)),
         ("README.md", "results", lambda: readme_block(records, papers, points)),
         ("docs/causes.md", "results", lambda: causes_block(records, papers, _first_searches(runs))),
         ("docs/claims.md", "results", lambda: claims_block(tested, runs, papers, rules)),
@@ -124,6 +124,14 @@ def _plan(reproduce: Path, name: str) -> str:
 
 def _contextual(reproduce: Path, plan: str, runs: EqualBudget, rules: Sequence[ResultRecord]) -> str:
     return contextual_block(*_read_plan(reproduce, plan), runs, rules)
+
+
+def _judged(root: Path) -> list[Planned]:
+    """Judge the tests of the plan, if the repository has one."""
+    if not (root / "reproduce" / "plan.toml").is_file():
+        return []
+    plan, folder = _read_plan(root / "reproduce", "plan")
+    return judge(plan, read_planned(plan, folder))
 
 
 def _read_plan(reproduce: Path, name: str) -> tuple[Plan, Path]:

@@ -1,5 +1,6 @@
 """The parts of README.md that come from the records."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from answer_ranking.evaluation.records import ResultRecord
 from answer_ranking.evaluation.tables import METRIC_TITLES, decimals_of, format_measured
 from answer_ranking.reports.pages import render
 from answer_ranking.reports.studies.claims import ClaimResult, count_verdicts
+from answer_ranking.reports.studies.plan_page import Planned
 
 BAG_OF_WORDS = "HyperQA"
 """The paper's model that sums word vectors, as tables name it."""
@@ -27,11 +29,15 @@ class Point:
     questions_per_second: float
 
 
-def headline_block(claims: Sequence[ClaimResult], points: Mapping[str, Sequence[float]]) -> str:
+def headline_block(
+    claims: Sequence[ClaimResult], planned: Sequence[Planned], points: Mapping[str, Sequence[float]]
+) -> str:
     """Say how many claims hold, and what a bag of words reaches at which speed; "" without records.
 
+    `planned` are the tests of the plan, of which those that were run count.
+
     Example:
-        >>> headline_block([], {})
+        >>> headline_block([], [], {})
         ''
     """
     best = trade_offs(points)[:1]
@@ -39,6 +45,7 @@ def headline_block(claims: Sequence[ClaimResult], points: Mapping[str, Sequence[
         "headline.md.j2",
         tested=len(claims),
         counts=count_verdicts(claims),
+        planned=Counter(each.verdict for each in planned if each.test is not None),
         bag=_point(points, BAG_OF_WORDS) if BAG_OF_WORDS in points else None,
         best=best[0] if best else None,
     )

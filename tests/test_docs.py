@@ -198,7 +198,11 @@ def test_the_site_is_built_of_all_pages(tmp_path):
     for page in PAGES[1:]:
         folder = "" if page.parent in (ROOT, ROOT / "docs") else page.parent.name
         assert (tmp_path / folder / f"{page.stem}.html").is_file()
-    names = {"layers": "RiemannianGradient", "training": "RiemannianOptimizer", "ranking": "AnswerIndex.build"}
+    names = {
+        "layers": "RiemannianGradient",
+        "training": "RiemannianOptimizer",
+        "ranking": "AnswerIndex.build",
+    }
     for room, name in names.items():
         assert f'id="answer_ranking.{room}.{name}"' in (tmp_path / "api" / f"{room}.html").read_text("utf-8")
     layers = (tmp_path / "api" / "layers.html").read_text(encoding="utf-8")
