@@ -49,7 +49,7 @@ from answer_ranking.reports.studies.claims import (
     read_equal_budget,
     speed_points,
 )
-from answer_ranking.reports.studies.contextual_page import contextual_block, head_lines
+from answer_ranking.reports.studies.contextual_page import contextual_block, encoder_points, head_lines
 from answer_ranking.reports.studies.eq9_page import eq9_block
 from answer_ranking.reports.studies.norms_page import norms_block
 from answer_ranking.reports.studies.plan_page import Planned, judge, plan_block, read_planned
@@ -76,10 +76,11 @@ def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
     records, papers = load_records(results), read_papers(papers_file)
     runs, rules = read_equal_budget(results / "fair"), _rules(records)
     tested = claims(runs, papers)
-    points = speed_points(runs["wikiqa"], rules) if "wikiqa" in runs else {}
+    static = speed_points(runs["wikiqa"], rules) if "wikiqa" in runs else {}
+    points = static | _encoder_points(root, rules)
     matrix = results_matrix(records, papers)
     blocks: list[tuple[str, str, Callable[[], str]]] = [
-        ("README.md", "headline", lambda: headline_block(tested, _judged(root), points)),
+        ("README.md", "headline", lambda: headline_block(tested, _judged(root), static)),
         ("README.md", "results", lambda: readme_block(records, papers, points)),
         ("docs/causes.md", "results", lambda: causes_block(records, papers, _first_searches(runs))),
         ("docs/claims.md", "results", lambda: claims_block(tested, runs, papers, rules)),
@@ -124,6 +125,14 @@ def _plan(reproduce: Path, name: str) -> str:
 
 def _contextual(reproduce: Path, plan: str, runs: EqualBudget, rules: Sequence[ResultRecord]) -> str:
     return contextual_block(*_read_plan(reproduce, plan), runs, rules)
+
+
+def _encoder_points(root: Path, rules: Sequence[ResultRecord]) -> dict[str, list[float]]:
+    """Give quality and speed of the heads on an encoder on WikiQA, if the repository has their plan."""
+    if not (root / "reproduce" / "plan_contextual.toml").is_file():
+        return {}
+    plan, folder = _read_plan(root / "reproduce", "plan_contextual")
+    return encoder_points(plan, read_planned(plan, folder), rules, "wikiqa")
 
 
 def _judged(root: Path) -> list[Planned]:
@@ -173,11 +182,13 @@ def figures(root: Path) -> Figures:
     rules = _rules(records)
     equal_budget = read_equal_budget(results / "fair")
     if (root / "docs" / "field.md").is_file():
-        points = field_points(records, read_papers())
-        found[root / "docs" / "field.png"] = points, quality_by_year
+        found[root / "docs" / "field.png"] = field_points(records, read_papers()), quality_by_year
     for dataset, models in equal_budget.items():
         name = "quality-speed" if dataset == "wikiqa" else f"quality-speed-{dataset}"
-        found[root / "docs" / f"{name}.png"] = speed_points(models, rules), quality_against_speed
+        points = speed_points(models, rules)
+        if dataset == "wikiqa":
+            points |= _encoder_points(root, rules)
+        found[root / "docs" / f"{name}.png"] = points, quality_against_speed
     if (root / "docs" / "contextual_ideas.md").is_file():
         heads: dict[str, Any] = {}
         for name in _CONTEXTUAL_PLANS:

@@ -66,6 +66,28 @@ def head_lines(
     return panels
 
 
+def encoder_points(
+    plan: Plan, planned: Records, rules: Sequence[ResultRecord], data: str
+) -> dict[str, list[float]]:
+    """Give quality and speed of the heads on one data set, for `figures.quality_against_speed`.
+
+    A question takes as long as by the encoder's cosine, and as the head with vectors that are there already.
+    A side with a change of its own, such as hyperqa-eq9-none, is left out.
+    """
+    rule = _untrained_rule(plan.data[data], rules)
+    if rule is None or not rule.questions_per_second:
+        return {}
+    found: dict[str, list[float]] = {}
+    for (measured_on, _, side), records in planned.items():
+        name = f"{records[0].model}, {rule.embeddings}"
+        if measured_on != data or name in found or records[0].configuration.get("model") != side:
+            continue
+        seconds = fmean(1 / record.questions_per_second for record in records if record.questions_per_second)
+        speed = 1 / (1 / rule.questions_per_second + seconds)
+        found[name] = [speed, _mean(records, plan.metric), 0.0]
+    return found
+
+
 def _heads(plan: Plan, folder: Path, equal_budget: EqualBudget) -> dict[str, list[Head]]:
     planned, control = read_planned(plan, folder), read_planned(plan, folder, _CONTROL)
     return heads_of_plan(planned, control, equal_budget, plan.metric)
@@ -92,11 +114,19 @@ def untrained(plan: Plan, rules: Sequence[ResultRecord]) -> dict[str, float]:
     """Find by data set what the cosine of the encoder's mean vectors has, with nothing trained."""
     found = {}
     for data, values in plan.data.items():
-        wanted = (values["dataset"], values["protocol"], values["embeddings"][0])
-        for rule in rules:
-            if (rule.dataset, rule.protocol, rule.embeddings) == wanted:
-                found[data] = rule.metrics[plan.metric]["mean"]
+        rule = _untrained_rule(values, rules)
+        if rule is not None:
+            found[data] = rule.metrics[plan.metric]["mean"]
     return found
+
+
+def _untrained_rule(values: Mapping[str, Any], rules: Sequence[ResultRecord]) -> ResultRecord | None:
+    """Find the record of the encoder's cosine on the data set of a plan."""
+    wanted = (values["dataset"], values["protocol"], values["embeddings"][0])
+    for rule in rules:
+        if (rule.dataset, rule.protocol, rule.embeddings) == wanted:
+            return rule
+    return None
 
 
 def _same_head(

@@ -2,7 +2,9 @@
 
 from types import SimpleNamespace
 
-from answer_ranking.reports.studies.contextual_page import heads_of_plan
+import pytest
+
+from answer_ranking.reports.studies.contextual_page import encoder_points, heads_of_plan
 
 
 def record(value, model="HyperQA", protocol="clean", **configuration):
@@ -34,3 +36,23 @@ def test_a_head_is_compared_with_itself_on_static_vectors():
     assert found == [("ctrn", 0.77, 0.55), ("hyperqa", 0.75, 0.52), ("none", 0.71, 0.65), ("new", 0.1, None)]
     assert [head.name for head in heads["trecqa"] if head.is_control] == ["none"]
     assert [head.static for head in heads["wikiqa"]] == [None]
+
+
+def test_the_time_of_a_head_on_an_encoder_is_that_of_both():
+    def head(value, speed, title="HyperQA", **configuration):
+        made = record(value, title)
+        made.configuration = configuration
+        return SimpleNamespace(**vars(made), questions_per_second=speed)
+
+    of_wikiqa = {"dataset": "wikiqa", "protocol": "filtered", "embeddings": ["minilm"]}
+    plan = SimpleNamespace(data={"wikiqa": of_wikiqa}, metric="map")
+    rule = SimpleNamespace(**of_wikiqa | {"embeddings": "minilm"}, questions_per_second=20.0)
+    planned = {
+        ("wikiqa", "ball", "hyperqa"): [head(0.7, 100.0, model="hyperqa"), head(0.8, 50.0, model="hyperqa")],
+        ("wikiqa", "ball", "hyperqa-eq9-none"): [head(0.9, 100.0, model="hyperqa", eq9="none")],
+        ("trecqa", "ball", "cosineqa"): [head(0.9, 100.0, "CosineQA", model="cosineqa")],
+    }
+    (name, point), *others = encoder_points(plan, planned, [rule], "wikiqa").items()
+    # 50 ms of the encoder, and 10 and 20 ms of the head.
+    assert name == "HyperQA, minilm" and point == pytest.approx([1 / 0.065, 0.75, 0]) and not others
+    assert encoder_points(plan, planned, [], "wikiqa") == {}
