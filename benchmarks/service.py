@@ -133,7 +133,7 @@ def at_once(number: int, work: Any) -> None:
 
 def ids(content: bytes) -> list[str]:
     """Give the identifiers of the answers found."""
-    return [each["id"] for each in json.loads(content)["answers"]]
+    return [each["candidate_id"] for each in json.loads(content)["answers"]]
 
 
 def throughput(

@@ -170,7 +170,7 @@ def _rank_lines(model: Path, question: str, candidates: str, k: int | None) -> N
         what = f"{len(unknown)} of {len(words)} words of the question are unknown"
         say(f"{what}: {', '.join(unknown)}")
     for row in ranked.itertuples():
-        print(f"{row.rank:3}  {row.score:9.4f}  {escaped(row.text)}")
+        print(f"{row.rank:3}  {row.score:9.4f}  {escaped(row.candidate)}")
 
 
 def _rank_table(

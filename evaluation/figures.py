@@ -210,7 +210,7 @@ def quality_against_speed(points: Mapping[str, Sequence[float]]) -> "Figure":
 
     `points` has for every model: questions per second, MAP, and the half width of its interval.
     """
-    figure, (axes,) = new_figure(1, 7.0, 4.2)
+    figure, (axes,) = new_figure(1, 8.0, 4.8)
     front = best_trade_offs(points)
     speeds, qualities = np.array([points[name][:2] for name in front]).T
     axes.plot(speeds, qualities, color=ORANGE, label="best trade-offs")
@@ -218,7 +218,8 @@ def quality_against_speed(points: Mapping[str, Sequence[float]]) -> "Figure":
         colour = ORANGE if name in front else BLUE
         axes.errorbar(speed, quality, half_width, fmt="o", color=colour, capsize=3, markersize=5)
     every_speed = np.log10([point[0] for point in points.values()])
-    decades = 10.0 ** np.floor(every_speed.min()), 10.0 ** np.ceil(every_speed.max() + 0.1)
+    # Names stand on both sides of the points.
+    decades = 10.0 ** np.floor(every_speed.min() - 0.3), 10.0 ** np.ceil(every_speed.max() + 0.1)
     axes.set(xscale="log", xlim=decades, xlabel="questions per second, one core", ylabel="MAP on test")
     axes.legend(frameon=False, fontsize="small")
     _label(axes, points)

@@ -186,7 +186,7 @@ class _Found(Searcher):
 
 
 def _reranked(ranker: Ranker, question: str, texts: Sequence[str]) -> list[str]:
-    return ranker.rank(question, texts, k=_FOUND)["text"].tolist() if texts else []
+    return ranker.rank(question, texts, k=_FOUND)["candidate"].tolist() if texts else []
 
 
 def _reciprocal_rank(ranked: Sequence[str], right: set[str]) -> float:

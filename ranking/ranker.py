@@ -223,8 +223,8 @@ class Ranker:
     def rank(self, question: str, answers: Sequence[str], k: int | None = None) -> pd.DataFrame:
         """Rank answers to a question; a UserError names an empty text, or says that there are no answers.
 
-        Returns the columns `text`, `score` (float) and `rank` (int, from 1) of all answers, or of the `k`
-        best. The best is first; equal scores keep the given order.
+        Returns the columns `candidate`, `score` (float) and `rank` (int, from 1) of all answers, or of the
+        `k` best. The best is first; equal scores keep the given order.
         """
         if isinstance(answers, str):
             raise UserError("the answers must be a list of texts, not one text.")
@@ -237,7 +237,7 @@ class Ranker:
         order = np.argsort(-scores, kind="stable")[:k]
         ranked = table["candidate"].to_numpy(object)[order]
         return pd.DataFrame(
-            {"text": ranked, "score": scores[order].astype(float), "rank": range(1, len(order) + 1)}
+            {"candidate": ranked, "score": scores[order].astype(float), "rank": range(1, len(order) + 1)}
         )
 
     def rank_table(self, table: pd.DataFrame) -> pd.DataFrame:
@@ -325,7 +325,7 @@ class Ranker:
         Example:
             >>> ranker = Ranker.from_preset("hyperqa_squad")
             >>> answers = ["The train leaves at noon.", "Marie Curie discovered radium."]
-            >>> ranker.rank("Who discovered radium?", answers)["text"][0]
+            >>> ranker.rank("Who discovered radium?", answers)["candidate"][0]
             'Marie Curie discovered radium.'
         """
         return cls.load(model_folder.find_preset(name))

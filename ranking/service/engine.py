@@ -170,11 +170,8 @@ class Engine:
         # As lists: a row of a table takes pandas as long as its search.
         rows = zip(*(table[name].tolist() for name in _SHOWN), strict=True)
         for (question, *shown), further in zip(rows, _further(table, asked.columns), strict=True):
-            rank, score, confidence, text, name = shown
-            answer = Answer(
-                rank=rank, score=score, confidence=confidence, text=text, id=name, columns=further
-            )
-            found[question].answers.append(answer)
+            own = dict(zip(_SHOWN[1:], shown, strict=True))
+            found[question].answers.append(Answer(**own, columns=further))
         return list(found.values())
 
     def ranker(self, name: str = "") -> Ranker:
@@ -192,7 +189,7 @@ class Engine:
         table = self.ranker(ranker).rank(question, candidates)
         answers = []
         for row in table.itertuples():
-            answers.append(Answer(rank=row.rank, score=row.score, text=row.text))
+            answers.append(Answer(rank=row.rank, score=row.score, candidate=row.candidate))
         return Answers(answers=answers, milliseconds=0, ranker=ranker)
 
     def explain(self, question: str, answer: str, ranker: str = "", method: str = "own") -> Explanation:

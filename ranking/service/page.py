@@ -40,7 +40,7 @@ async def show(request: Request, view: Annotated[View, Query()]) -> HTMLResponse
         if view.q.strip():
             await _search(serving, view, names, columns)
             if view.why and engine.rankers:
-                others = [each.text for each in columns[0][1].answers]
+                others = [each.candidate for each in columns[0][1].answers]
                 why = await serving.reasons(view.q, view.why, others)
     except (HTTPException, UserError) as error:
         status, problem = explained(error)
@@ -112,7 +112,7 @@ def _place(text: str, columns: Sequence[tuple[str, Answers]]) -> tuple[int, int]
     lines = text.splitlines()  # A browser sends their ends as CR LF.
     for number, (_, found) in enumerate(columns, start=1):
         for each in found.answers:
-            if each.text.splitlines() == lines:
+            if each.candidate.splitlines() == lines:
                 return number, each.rank
     return 0, 0
 

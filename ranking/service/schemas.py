@@ -49,8 +49,8 @@ class Answer(BaseModel):
 
     rank: int
     score: float
-    text: str
-    id: str | None = None
+    candidate: str
+    candidate_id: str | None = None
     confidence: float | None = None
     columns: dict[str, Any] = {}
 

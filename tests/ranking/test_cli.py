@@ -75,7 +75,7 @@ def test_rank_in_its_own_process_prints_nothing_else_and_needs_no_tensorflow(own
     for line, row in zip(lines, ranked.itertuples(), strict=True):
         rank, score, text = line.split(maxsplit=2)
         # What could command the terminal, or turn its line around, is shown as an escape.
-        shown = row.text.replace("\x0b", r"\x0b").replace("\u202e", r"\u202e")
+        shown = row.candidate.replace("\x0b", r"\x0b").replace("\u202e", r"\u202e")
         assert (int(rank), text) == (row.rank, shown)
         assert float(score) == pytest.approx(row.score, abs=1e-4)
 
@@ -95,7 +95,7 @@ def test_rank_from_standard_input(command, model, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("\n".join(ANSWERS).encode())))
     (best,) = Ranker.load(model).rank(QUESTION, ANSWERS, k=1).itertuples()
     out = command("rank", model, QUESTION, "-", "-k", 1).out
-    assert out.split(maxsplit=2) == ["1", f"{best.score:.4f}", best.text + "\n"]
+    assert out.split(maxsplit=2) == ["1", f"{best.score:.4f}", best.candidate + "\n"]
 
 
 def test_rank_a_table(command, model, tmp_path):

@@ -194,5 +194,5 @@ def test_answers_are_indexed_and_found(trained, tmp_path):
     ranker, folder = trained
     index = AnswerIndex.build(folder, pd.DataFrame({"candidate": ANSWERS}), tmp_path / "index")
     found, expected = index.search(QUESTION, k=3, first_stage="nearest"), ranker.rank(QUESTION, ANSWERS)
-    assert found["candidate"].tolist() == expected["text"].tolist()
+    assert found["candidate"].tolist() == expected["candidate"].tolist()
     np.testing.assert_allclose(found["score"], expected["score"], atol=1e-3)

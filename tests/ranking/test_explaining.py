@@ -120,7 +120,7 @@ def test_distances_to_the_question_are_the_model_s():
     scores = made.score([("who wrote", answer) for answer in disk.answers])
     weight, bias = made.model.get_layer("matcher").get_layer("score").get_weights()
     np.testing.assert_allclose(scores, weight[0, 0] * distances + bias[0], atol=1e-4)
-    assert disk.answers == made.rank("who wrote", answers)["text"].tolist()
+    assert disk.answers == made.rank("who wrote", answers)["candidate"].tolist()
     assert "4 answers" in disk.summary and "ann did rain" in disk.html()
     with pytest.raises(UserError, match="no answers"):
         made.disk("who", [])
@@ -137,7 +137,7 @@ def test_cosineqa_s_disk_is_a_circle():
     np.testing.assert_allclose(np.linalg.norm(disk.places, axis=1), 1)
     np.testing.assert_allclose(disk.places[:, 0], points[:-1] @ points[-1], atol=1e-6)
     np.testing.assert_allclose(disk.distances, 1 - points[:-1] @ points[-1], atol=1e-6)
-    assert disk.answers == made.rank("who wrote", answers)["text"].tolist() and "circle" in disk.summary
+    assert disk.answers == made.rank("who wrote", answers)["candidate"].tolist() and "circle" in disk.summary
 
 
 def test_points_on_the_sphere_have_finite_distances():

@@ -73,7 +73,7 @@ def test_scores_are_those_of_keras_with_all_words_at_hand(preset):
     numbers = [vocabulary.encode(each)[None] for each in tokens]
     expected = [float(model([numbers[0], answer])[0]) for answer in numbers[1:]]
     np.testing.assert_allclose(ranker.score([(QUESTION, answer) for answer in ANSWERS]), expected, atol=1e-5)
-    assert ranker.rank(QUESTION, ANSWERS)["text"][0] == ANSWERS[1]
+    assert ranker.rank(QUESTION, ANSWERS)["candidate"][0] == ANSWERS[1]
 
 
 def test_words_are_added_to_a_keras_model_in_place(monkeypatch):
@@ -108,7 +108,7 @@ def test_a_preset_ranks_where_its_encoder_is(name, monkeypatch):
         ranked = Ranker.load(name, EMBEDDINGS_HOME).rank(QUESTION, ANSWERS)
     except UserError:
         pytest.skip("minilm is not on this machine")
-    assert ranked["text"][0] == ANSWERS[1]
+    assert ranked["candidate"][0] == ANSWERS[1]
 
 
 def test_a_wrong_name_lists_the_presets(tmp_path, monkeypatch):
@@ -133,6 +133,6 @@ def test_an_index_takes_presets(tmp_path):
     index = AnswerIndex.build("hyperqa_squad", answers, tmp_path / "index")
     expected = Ranker.from_preset("hyperqa_squad").rank(QUESTION, ANSWERS)
     found = AnswerIndex.open(tmp_path / "index").search(QUESTION, 3, "nearest")
-    assert found["candidate"].tolist() == expected["text"].tolist()
+    assert found["candidate"].tolist() == expected["candidate"].tolist()
     again = index.search(QUESTION, 3, "bm25", rerank="hyperqa_squad")
     assert again["candidate"].iloc[0] == ANSWERS[1]

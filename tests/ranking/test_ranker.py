@@ -62,14 +62,16 @@ def test_scores_are_those_of_the_equations_on_published_vectors(model, ranker):
         expected.append(scale * np.arccosh(x) + offset)
     np.testing.assert_allclose(ranker.score([(question, a) for a in answers]), expected, rtol=1e-4)
     ranked = ranker.rank(question, answers)
-    assert ranked["text"].tolist() == [answers[i] for i in np.argsort(expected)[::-1]]
+    assert ranked["candidate"].tolist() == [answers[i] for i in np.argsort(expected)[::-1]]
     np.testing.assert_allclose(ranked["score"], sorted(expected, reverse=True), rtol=1e-4)
 
 
 def test_equal_texts_keep_their_order_and_k_cuts(ranker):
     whole = ranker.rank(QUESTION, [*ANSWERS, ANSWERS[1]])
-    assert list(whole) == ["text", "score", "rank"] and whole["rank"].tolist() == [1, 2, 3, 4]
-    assert whole["score"].is_monotonic_decreasing and sorted(whole["text"]) == sorted([*ANSWERS, ANSWERS[1]])
+    assert list(whole) == ["candidate", "score", "rank"] and whole["rank"].tolist() == [1, 2, 3, 4]
+    assert whole["score"].is_monotonic_decreasing and sorted(whole["candidate"]) == sorted(
+        [*ANSWERS, ANSWERS[1]]
+    )
     pd.testing.assert_frame_equal(ranker.rank(QUESTION, [*ANSWERS, ANSWERS[1]], k=2), whole[:2])
     table = pd.DataFrame({"question": QUESTION, "candidate": [ANSWERS[0]] * 3, "candidate_id": list("bca")})
     assert ranker.rank_table(table)["candidate_id"].tolist() == ["b", "c", "a"]
@@ -88,7 +90,7 @@ def test_a_table_is_ranked_question_by_question(ranker):
     assert ranked["question"].unique().tolist() == [QUESTION, other]
     for question, of_question in ranked.groupby("question"):
         expected = ranker.rank(question, [answer for asked, answer in rows if asked == question])
-        assert of_question["candidate"].tolist() == expected["text"].tolist()
+        assert of_question["candidate"].tolist() == expected["candidate"].tolist()
         assert of_question["rank"].tolist() == [1, 2]
         np.testing.assert_allclose(of_question["score"], expected["score"], rtol=1e-5)
     scores = {row.candidate: row.score for row in ranked.itertuples()}

@@ -47,7 +47,7 @@ def test_scores_are_the_model_s(real_ranker, table, tmp_path, similarity):
     assert again.manifest.model == index.manifest.model
     for question in ("Who wrote the book?", "the city"):
         found, ranked = index.search(question, first_stage="nearest"), ranker.rank(question, ANSWERS)
-        assert found["candidate"].tolist() == ranked["text"].tolist()
+        assert found["candidate"].tolist() == ranked["candidate"].tolist()
         np.testing.assert_allclose(found["score"], ranked["score"], atol=1e-5)
 
 
@@ -59,7 +59,7 @@ def test_commands(real_ranker, command, table, tmp_path):
     ranker = Ranker.load(real_ranker / "hyperbolic")
     best = ranker.rank("Who fell?", ANSWERS)
     out = command("search", index, "Who fell?", "-k", 2, "--first-stage", "nearest").out.splitlines()
-    assert [line.split(maxsplit=3)[3] for line in out] == best["text"].tolist()[:2]
+    assert [line.split(maxsplit=3)[3] for line in out] == best["candidate"].tolist()[:2]
     assert [float(line.split()[1]) for line in out] == pytest.approx(best["score"].tolist()[:2], abs=1e-4)
     out = command(
         "search", index, "Who fell?", "--where", "topic=b", "--first-stage", "both"
@@ -79,7 +79,9 @@ def test_commands(real_ranker, command, table, tmp_path):
     command("search", index, *options, real_ranker / "cosine")
     expected = Ranker.load(real_ranker / "cosine").rank("Who fell?", ANSWERS)
     found = pd.read_csv(tmp_path / "found.csv")
-    assert found["candidate"].tolist() == expected["text"].tolist() and set(found["question_id"]) == {"x"}
+    assert found["candidate"].tolist() == expected["candidate"].tolist() and set(found["question_id"]) == {
+        "x"
+    }
     ran = command("search", index, "xyzzy")
     assert ran.code == 0 and "No answer was found" in ran.out and "knows no word" in ran.err
 
@@ -90,11 +92,11 @@ def test_an_encoder_is_a_model_by_its_cosine(command, table, write_encoder, tmp_
     assert "5 answers" in command("index", table, "--model", encoder, "--output", index).out
     ranked = Ranker.of_encoder(str(encoder)).rank("Who fell?", ANSWERS)
     found = AnswerIndex.open(index).search("Who fell?", first_stage="nearest")
-    assert found["candidate"].tolist() == ranked["text"].tolist()
+    assert found["candidate"].tolist() == ranked["candidate"].tolist()
     np.testing.assert_allclose(found["score"], ranked["score"], atol=1e-5)
     candidates = tmp_path / "candidates.txt"
     candidates.write_text("\n".join(ANSWERS))
-    assert ranked["text"][0] in command("rank", encoder, "Who fell?", candidates).out.splitlines()[0]
+    assert ranked["candidate"][0] in command("rank", encoder, "Who fell?", candidates).out.splitlines()[0]
 
 
 def test_numbers_come_out_as_they_went_in(command, tmp_path):

@@ -29,13 +29,16 @@ def test_search_and_rank_give_what_the_index_and_the_ranker_give(client, folder,
         answers_of("search", k=3, first_stage="both"),
         AnswerIndex.open(folder).search(QUESTION, 3, "both"),
     )
-    assert found["text"].tolist() == expected["candidate"].tolist()
-    assert found["id"].tolist() == expected["candidate_id"].tolist()
+    assert found["candidate"].tolist() == expected["candidate"].tolist()
+    assert found["candidate_id"].tolist() == expected["candidate_id"].tolist()
     ranked, expected = answers_of("rank", candidates=answers), preset.rank(QUESTION, answers)
-    assert ranked["text"].tolist() == expected["text"].tolist()
+    assert ranked["candidate"].tolist() == expected["candidate"].tolist()
     np.testing.assert_allclose(ranked["score"], expected["score"], rtol=1e-6)
-    again, scores = answers_of("search", first_stage="bm25", rerank=True), expected.set_index("text")["score"]
-    np.testing.assert_allclose(again["score"], scores[again["text"]], rtol=1e-6)
+    again, scores = (
+        answers_of("search", first_stage="bm25", rerank=True),
+        expected.set_index("candidate")["score"],
+    )
+    np.testing.assert_allclose(again["score"], scores[again["candidate"]], rtol=1e-6)
     why = client.post("/api/explain", json={"question": QUESTION, "answer": answers[0]}).json()
     assert why["kind"] == "shares" and why["answer"][:2] == ["marie", "curie"]
 
@@ -215,7 +218,7 @@ def test_a_changed_index_is_noticed_and_a_damaged_one_is_not_taken(
         health = client.get("/api/health").json()
         assert health["status"] == "degraded" and str(tmp_path) not in health["problem"]
         found = client.post("/api/search", json={"question": QUESTION, "k": 50}).json()["answers"]
-        assert "new" in [each["id"] for each in found]
+        assert "new" in [each["candidate_id"] for each in found]
 
 
 def test_an_index_whose_files_cannot_be_read_is_not_taken(folder, tmp_path, monkeypatch):

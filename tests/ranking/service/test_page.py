@@ -50,7 +50,7 @@ def test_why_keeps_the_view_and_candidates_of_one_s_own_are_ranked(client, prese
     page = Page(client.get("/", params=asked).text)
     assert all(text in page.text for text in answers)
     (why, *_) = [each for each in page.all("button") if each.get("name") == "why"]
-    assert why["value"] == preset.rank(QUESTION, answers)["text"][0]
+    assert why["value"] == preset.rank(QUESTION, answers)["candidate"][0]
     again = Page(client.get("/", params=asked | {"why": why["value"]}).text)
     assert len(again.all("ol")) == 1 and "Why this answer" in again.text and again.all("circle")
 
