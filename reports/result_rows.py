@@ -109,7 +109,8 @@ def _metric_cells(row: Row, metric: str, layout: Layout) -> list[str]:
     if metric not in row.ours:
         return [printed, "", ""]
     ours = row.ours[metric]
-    measured = format_measured(ours, scale=layout.scale, decimals=decimals_of(value) or 3)
+    decimals = decimals_of(value) or (2 if layout.scale == 100 else 3)
+    measured = format_measured(ours, scale=layout.scale, decimals=decimals)
     if row.test and metric in layout.tested:
         measured += row.test.mark
     if not value or not row.same_edition:

@@ -139,7 +139,11 @@ class _Tables:
         models = list(rows["model"].unique())
         main = {model: main_record(fitting, model) for model in models}
         own = [record for record in main.values() if record]
+        beside = {model: list(self._beside(paper, model, fitting)) for model in models}
+        further = list(chain.from_iterable(beside.values()))
+        # Our further models are a family of tests of their own.
         compared = compare(own, fitting, self._papers, metric)
+        compared |= compare(further, fitting, self._papers, metric)
         variants = {record.variant for record in own}
         for model in models:
             if not self._papers.papers[paper].measured(model):
@@ -148,18 +152,16 @@ class _Tables:
         found = [record for record in main.values() if record]
         layout = layout_of(rows, metric, brief=self._brief)
         lines: list[list[str]] = []
-        beside: list[ResultRecord] = []
         for model, values in rows.groupby("model", sort=False):
             row = self._row(values, main[model], compared)
             lines.append(cells_of(row, layout))
             record = row.record
             if record and self._papers.counts_all(record.dataset, record.protocol):
                 lines.append(answerable_only(row, layout))
-            for record in self._beside(paper, model, fitting):
-                extra = Row(record.model, {}, record, self._papers.comparable_metrics(record))
-                lines.append(cells_of(extra, layout))
-                beside.append(record)
-        for record in (*found, *beside):
+            for each in beside[model]:
+                ours, test = self._papers.comparable_metrics(each), compared.get(each.experiment)
+                lines.append(cells_of(Row(each.model, {}, each, ours, test), layout))
+        for record in (*found, *further):
             self._placed(record)
         candidates = 0 if main.get("Random") else self._papers.candidates(dataset)
         variants = []
@@ -169,9 +171,9 @@ class _Tables:
         return Section(
             title=_table_title(rows),
             table=pd.DataFrame(lines, columns=layout.header()),
-            records=[*found, *beside, *variants],
+            records=[*found, *further, *variants],
             unavailable=self._papers.unavailable(dataset) if len(found) < len(main) else "",
-            tests=_tests(own, compared, self._papers, metric),
+            tests=_tests([*own, *further], compared, self._papers, metric),
             footnotes=list(dict.fromkeys(footnotes)),
             variants=self._variants(variants, fitting, metric) if variants else None,
             answered_by={name: each.model for name, each in main.items() if each and each.model != name},

@@ -82,9 +82,10 @@ def encoder_points(
         name = f"{records[0].model}, {rule.embeddings}"
         if measured_on != data or name in found or records[0].configuration.get("model") != side:
             continue
-        seconds = fmean(1 / record.questions_per_second for record in records if record.questions_per_second)
-        speed = 1 / (1 / rule.questions_per_second + seconds)
-        found[name] = [speed, _mean(records, plan.metric), 0.0]
+        seconds = [1 / record.questions_per_second for record in records if record.questions_per_second]
+        if seconds:
+            speed = 1 / (1 / rule.questions_per_second + fmean(seconds))
+            found[name] = [speed, _mean(records, plan.metric), 0.0]
     return found
 
 

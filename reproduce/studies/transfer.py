@@ -170,6 +170,9 @@ def measured(experiment: Experiment, data: TrainingData, starts: Weights) -> lis
             )
         chosen = rows[rows["key"] == best].reset_index(drop=True)
         tested = on_test.frame([stated[best]], seeds).assign(dev=chosen["dev"])
+        if tested["diverged"].notna().any():
+            # Its state was lost, and it was trained again, perhaps on another processor.
+            raise UserError(f"{way}, {questions} questions: {tested['diverged'].dropna().iloc[0]}")
         found += [condition(tested, data, protocol) for protocol in protocols]
     return found
 
