@@ -147,6 +147,18 @@ def test_variants_stand_below_with_what_differs_and_a_corrected_p_value():
     assert line_of(text, "CosineQA", "")[4] == ""
 
 
+def test_a_model_that_no_table_prints_stands_below_the_row_that_it_belongs_to():
+    of_cosinet = {"paper": "cosinet", "model": "Cross-encoder", "main": False}
+    few = make_record(**of_cosinet, configuration={"epochs": 1})
+    more = make_record(**of_cosinet, configuration={"epochs": 2}, seeds=[0, 1, 2])
+    lines = results_document([few, more], PAPERS).splitlines()
+    (place,) = [number for number, line in enumerate(lines) if line.startswith("| BERT-base | 81.32")]
+    # The run with most seeds; the other one is a variant, and both are shown once.
+    model, printed, ours, *_ = cells_of(lines[place + 1])
+    assert (model, printed, ours) == ("Cross-encoder", "", "70.80 ± 0.40")
+    assert [cells_of(line)[0] for line in lines].count("Cross-encoder") == 2
+
+
 def test_a_new_paper_is_one_entry(root, tmp_path):
     entry = """
 [papers.toy]
