@@ -180,6 +180,10 @@ runs = {"untrained AP-CNN": [train("AP-CNN", seed, epochs=0) for seed in SEEDS]}
 runs |= {name: [train(name, seed) for seed in SEEDS] for name in MODELS}
 learning_curves([result.history for _, result in runs["AP-CNN"]], title=f"AP-CNN, {DATASET}")
 
+# %% [markdown]
+# Beside rules that need no training. On the sample a network may be ahead of *BM25*; among all answers of
+# real collections [BM25 finds more](../docs/retrieval.md).
+
 # %%
 from answer_ranking.evaluation.rules import measure_rules
 

@@ -27,6 +27,7 @@ from answer_ranking.data_prep import load_dataset
 from answer_ranking.data_prep.word_vectors.contextual import ContextualEncoder
 from answer_ranking.engine import encode
 from answer_ranking.evaluation import measure
+from answer_ranking.evaluation.rules import measure_rules
 from answer_ranking.models import hyperqa
 from answer_ranking.ranking import AnswerIndex, Ranker
 from answer_ranking.training import ListwiseApart, ListwiseOptions, fit, score
@@ -147,6 +148,8 @@ rows = {"untrained": measure(data.test, score(head, data.test))}
 options = ListwiseOptions(epochs=2 if FAST else 6, batch_size=8, learning_rate=3e-4)
 fit(head, ListwiseApart(data.train, options), dev=data.dev, verbose=False)
 rows["trained"] = measure(data.test, score(head, data.test))
+rules = measure_rules(data.dataset.test, data.dataset.description, tie_seeds=20)
+rows["BM25"] = rules["BM25"][data.test.counts_under("answerable")].mean()
 pd.DataFrame(rows).T.round(3)
 
 # %% [markdown]

@@ -82,6 +82,11 @@ class RunOptions(RecordOptions):
         count = self.seeds or (5 if self.record else 1)
         return list(range(self.first_seed, self.first_seed + count))
 
+    @property
+    def search(self) -> dict[str, int] | None:
+        """How far the options were searched before, as a record says it; None if they were not."""
+        return None
+
 
 _NEVER = Annotated[Literal[False], tyro.conf.Suppress, tyro.conf.Fixed]
 

@@ -177,8 +177,7 @@ def check_records(experiment: Experiment, data: TrainingData) -> None:
     if not run.record:
         return
     subject = {"dataset": data.dataset.description.name}
-    search = {"trials": run.trials} if hasattr(run, "trials") else None
-    extent = _extent_of({"seeds": run.seed_list, "main": run.main, "search": search})
+    extent = _extent_of({"seeds": run.seed_list, "main": run.main, "search": run.search})
     for path in record_paths(data, run.results, run.record).values():
         StudyRecord(path, subject, extent, _extent_of, needed=("seeds", "metrics"))
 

@@ -68,6 +68,10 @@ class BudgetOptions(StudyOptions):
         if self.search_seed in self.seed_list:
             raise UserError(f"search_seed {self.search_seed} is a seed for test. Choose another one.")
 
+    @property
+    def search(self) -> dict[str, int]:
+        return {"trials": self.trials}
+
 
 def presets() -> list[Experiment]:
     """State every trained model of the papers, on WikiQA and with `--variant TRAIN` on TrecQA.
