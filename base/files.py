@@ -25,6 +25,8 @@ from filelock import FileLock, Timeout
 
 from answer_ranking.base.errors import UserError
 
+ROOT = Path(__file__).resolve().parents[1]
+"""The folder of the rooms: the repository, or the installed package."""
 MOST_BYTES = 2**25
 MOST_TIMES = 6
 """A file may unpack to `MOST_BYTES`, or to `MOST_TIMES` its own size where that is more.

@@ -28,11 +28,10 @@ from tqdm import tqdm
 
 from answer_ranking.base.cluster import cluster
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import atomic_write, cache_folder, locked_folder
+from answer_ranking.base.files import ROOT, atomic_write, cache_folder, locked_folder
 from answer_ranking.engine.data_transfer import SentFolder, local_homes, pack, packed_size, send_homes
 from answer_ranking.evaluation.records import environment
 
-ROOT = Path(__file__).resolve().parents[1]
 SEEDS = "outputs/*/*/seed-*/*"
 """The files of trained seeds in a task's folder."""
 _LOG_LINES = 20

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from answer_ranking.base.files import ROOT
+
 _PACKAGES = (
     "keras",
     "tensorflow",
@@ -22,7 +24,6 @@ _PACKAGES = (
     "spacy",
     "bm25s",
 )
-_ROOT = Path(__file__).resolve().parents[1]
 # Files that a run writes, or that are written from its records, do not change the code.
 _NOT_CODE = (
     ":!reproduce/results",
@@ -53,7 +54,7 @@ def environment() -> dict[str, Any]:
     fast they were when this was asked first, since one name stands for processors that differ three times.
     """
     # An installed copy may lie inside the repository of another project.
-    inside = Path(_git("rev-parse", "--show-toplevel") or os.devnull).resolve() == _ROOT
+    inside = Path(_git("rev-parse", "--show-toplevel") or os.devnull).resolve() == ROOT
     commit = (_git("rev-parse", "HEAD") or "") if inside else ""
     changes = _git("status", "--porcelain", "--", ".", *_NOT_CODE) if commit else None
     available = getattr(os, "sched_getaffinity", None)
@@ -90,7 +91,7 @@ def peak_memory() -> int | None:
 def _git(*words: str) -> str | None:
     """Ask git about the folder of this package; None where it is not installed or has no answer."""
     try:
-        done = subprocess.run(["git", "-C", _ROOT, *words], capture_output=True, text=True, check=True)
+        done = subprocess.run(["git", "-C", ROOT, *words], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return None
     return done.stdout.strip()

@@ -1,5 +1,6 @@
 """What pages say about the figures of the benchmarks."""
 
+import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,7 @@ from answer_ranking.reports.pages import render
 
 _PLAIN = ("bm25 in answer", "nearest in answer, points of hyperqa_squad")
 """Pipelines that stand on the page beside those that win."""
-# The record of version 0.1 calls the first stage by another name.
-_STAGES = {"nearest": "nearest points", "ball": "nearest points", "bm25": "BM25", "both": "both, fused"}
+_STAGES = {"nearest": "nearest points", "bm25": "BM25", "both": "both, fused"}
 
 
 def search_block(path: Path) -> str:
@@ -37,6 +37,21 @@ def search_block(path: Path) -> str:
     )
 
 
+def encoder_search_block(folder: Path) -> str:
+    """Write how long a million answers take with the encoder, from two benchmarks' figures.
+
+    Example:
+        >>> encoder_search_block(Path("/nowhere"))
+        'The benchmark has not been run yet.'
+    """
+    figures = _figures(folder / "search_minilm.json", {"points", "ranker", "searches", "measured"})
+    encoder = _figures(folder / "encoder.json", {"table"})
+    if figures is None or encoder is None:
+        return render("encoder_search.md.j2", figures=None)
+    rounds = encoder["table"]["encoder: one question"]["ours"]
+    return render("encoder_search.md.j2", figures=figures, encoder_ms=statistics.median(rounds))
+
+
 def _extrapolated(figures: dict) -> pd.DataFrame:
     """Give hours, memory and disk by the size of a collection; memory grows with the number of points."""
     sizes = {}
@@ -47,7 +62,8 @@ def _extrapolated(figures: dict) -> pd.DataFrame:
             "hours": each["build_hours"],
             "memory_gb": figures["build_peak_bytes"] / 1e9 * growth,
             "disk_gb": sum(disk.values()) / 1e9,
-            "ball_gb": disk["ball"] / 1e9,
+            # The record of version 0.1 has the stage's former name.
+            "quantised_gb": disk.get("nearest", disk.get("ball", 0)) / 1e9,
             "bm25_gb": disk["bm25"] / 1e9,
         }
     return pd.DataFrame.from_dict(sizes, orient="index")

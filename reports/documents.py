@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import atomic_write
+from answer_ranking.base.files import ROOT, atomic_write
 from answer_ranking.evaluation.figures import (
     drawn_from,
     quality_against_speed,
@@ -27,6 +27,7 @@ from answer_ranking.evaluation.plan import Plan, read_plan
 from answer_ranking.evaluation.records import ResultRecord, load_records
 from answer_ranking.reports.benchmarks import (
     cluster_block,
+    encoder_search_block,
     pipelines_block,
     search_block,
     service_block,
@@ -93,6 +94,7 @@ def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
         ("docs/paper/paper.md", "field", lambda: field_grid(records, papers)),
         ("docs/paper/paper.md", "grid", lambda: render("paper_grid.md.j2", grid=claims_grid(tested))),
         ("docs/presets.md", "presets", lambda: presets_block(presets)),
+        ("docs/presets.md", "encoder", lambda: encoder_search_block(benchmarks)),
         ("docs/retrieval.md", "retrieval", lambda: retrieval_block(results / "retrieval")),
         ("docs/faq.md", "pipelines", lambda: pipelines_block(benchmarks)),
         ("docs/search.md", "search", lambda: search_block(benchmarks / "search.json")),
@@ -230,8 +232,8 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     description = "Write the tables and figures of README.md, docs/ and reproduce/ from the records."
     parser = argparse.ArgumentParser("python -m answer_ranking.reports", description=description)
     parser.add_argument("--check", action="store_true", help="only fail if a document is out of date")
-    repository, about = Path(__file__).resolve().parents[1], "the repository (default: this one)"
-    parser.add_argument("--root", type=Path, default=repository, metavar="FOLDER", help=about)
+    about = "the repository (default: this one)"
+    parser.add_argument("--root", type=Path, default=ROOT, metavar="FOLDER", help=about)
     return parser.parse_args(arguments)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import atomic_write, decode_text, read_content
+from answer_ranking.base.files import ROOT, atomic_write, decode_text, read_content
 from answer_ranking.engine import TRAINED, read_facts
 from answer_ranking.engine.executors import Job, Task, executors, map_tasks
 from answer_ranking.evaluation.records import package_versions, read_study
@@ -26,7 +26,6 @@ from answer_ranking.reproduce.experiments.options import (
     training_words,
 )
 
-ROOT = RESULTS.parents[1]
 LIST = ROOT / "reproduce" / "experiments.txt"
 
 

@@ -20,6 +20,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from answer_ranking.base.errors import UserError
+from answer_ranking.base.files import ROOT
 from answer_ranking.base.ranges import check_range
 from answer_ranking.engine import options_of
 from answer_ranking.evaluation.records import record_path
@@ -27,7 +28,7 @@ from answer_ranking.models.catalogue import Entry, find_entry
 from answer_ranking.reproduce.experiments.data_options import DataOptions
 from answer_ranking.training.options import FitOptions
 
-RESULTS = Path(__file__).resolve().parents[1] / "results"
+RESULTS = ROOT / "reproduce" / "results"
 TRIALS = ".trials.jsonl"
 """Ends the name of the file that keeps the trials of a search beside its record."""
 
@@ -251,4 +252,4 @@ def recorded_presets(paper: str, dataset: str) -> list[Experiment]:
 
 def figures_folder(results: Path) -> Path:
     """Return where the figures of a recorded study go: docs/ with the usual results, else to the results."""
-    return RESULTS.parents[1] / "docs" if results == RESULTS else results
+    return ROOT / "docs" if results == RESULTS else results

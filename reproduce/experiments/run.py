@@ -13,7 +13,7 @@ import pandas as pd
 
 from answer_ranking import engine
 from answer_ranking.base.command import run_command
-from answer_ranking.base.files import remove_leftovers, slug
+from answer_ranking.base.files import ROOT, remove_leftovers, slug
 from answer_ranking.data_prep.word_vectors.encoder_folder import seen_by
 from answer_ranking.engine import (
     TRAINED,
@@ -249,6 +249,5 @@ def clean_command() -> str:
         spelt.append(name.replace("_", "-") + equals + value if word.startswith("--") else word)
     words = map(without_paths, without_options(spelt, _PLACES))
     script = Path(sys.argv[0]).resolve()
-    root = Path(__file__).resolve().parents[2]
-    place = script.relative_to(root) if script.is_relative_to(root) else Path(*script.parts[-2:])
+    place = script.relative_to(ROOT) if script.is_relative_to(ROOT) else Path(*script.parts[-2:])
     return shlex.join(["python", place.as_posix(), *words])

@@ -27,7 +27,7 @@ import tyro
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
-from answer_ranking.base.files import slug
+from answer_ranking.base.files import ROOT, slug
 from answer_ranking.data_prep.dataset import find_description
 from answer_ranking.engine import TrainingData
 from answer_ranking.evaluation.plan import Group, Plan, read_plan
@@ -37,7 +37,7 @@ from answer_ranking.reproduce.experiments.data_options import EmbeddingsHome, da
 from answer_ranking.reproduce.experiments.options import RESULTS, TRIALS, Experiment, RunOptions
 from answer_ranking.reproduce.experiments.random_search import RandomSearch
 
-PLAN = Path(__file__).resolve().parents[1] / "plan.toml"
+PLAN = ROOT / "reproduce" / "plan.toml"
 Space = dict[str, list[Any]]
 Searched = dict[tuple[str, int], tuple[RandomSearch, pd.DataFrame]]
 """By side and seed, a search and its trials."""

@@ -168,7 +168,7 @@ def test_a_record_knows_commit_changes_processor_and_threads(tmp_path, monkeypat
     git(tmp_path, "init", "-q")
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "-q", "-m", "first")
-    monkeypatch.setattr(module, "_ROOT", tmp_path)
+    monkeypatch.setattr(module, "ROOT", tmp_path)
 
     def here():
         environment.cache_clear()
@@ -186,6 +186,6 @@ def test_a_record_knows_commit_changes_processor_and_threads(tmp_path, monkeypat
     assert here()["clean_tree"] is False
     # An installed copy inside another project's repository is not that project's code.
     (tmp_path / "site-packages").mkdir()
-    monkeypatch.setattr(module, "_ROOT", tmp_path / "site-packages")
+    monkeypatch.setattr(module, "ROOT", tmp_path / "site-packages")
     assert (here()["commit"], here()["clean_tree"]) == ("", None)
     environment.cache_clear()
