@@ -3,10 +3,9 @@
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import tyro
 
 from answer_ranking import engine
 from answer_ranking.base.errors import UserError
@@ -141,11 +140,6 @@ class EncoderData(DataOptions):
     train_questions: int | None = None
     """At most so many questions of the training set, drawn at random, the same ones for every seed; None for
     all of them."""
-    # The encoder makes the word pieces, and brings their vectors.
-    identity_dimensions: Annotated[int, tyro.conf.Suppress, tyro.conf.Fixed] = 0
-    unknown_scale: Annotated[float, tyro.conf.Suppress, tyro.conf.Fixed] = UNKNOWN_SCALE
-    lowercase: Annotated[bool, tyro.conf.Suppress, tyro.conf.Fixed] = True
-    mask_numbers: Annotated[bool, tyro.conf.Suppress, tyro.conf.Fixed] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
