@@ -95,8 +95,8 @@ def searches(rng, questions, n_searches, of_search):
     return found
 
 
-@pytest.mark.parametrize(("n_searches", "of_search"), [(3, 0.0), (3, 0.03), (5, 0.02), (1, 0.0)])
-def test_the_crossed_interval_covers_the_true_difference(n_searches, of_search):
+def coverage(n_searches, of_search):
+    """How often the interval of the crossed test holds the true difference."""
     rng = np.random.default_rng(0)
     covered = []
     for _ in range(800):
@@ -104,8 +104,17 @@ def test_the_crossed_interval_covers_the_true_difference(n_searches, of_search):
         a, b = (searches(rng, questions, n_searches, of_search) for _ in "ab")
         found = crossed_test([each + 0.05 for each in a], b)
         covered.append(abs(found.difference - 0.05) <= found.ci95)
+    return np.mean(covered)
+
+
+@pytest.mark.parametrize(("n_searches", "of_search"), [(3, 0.0), (3, 0.03), (5, 0.02), (1, 0.0)])
+def test_the_crossed_interval_covers_the_true_difference(n_searches, of_search):
     # 95 %, and at most 1.5 % above or 2 % below it, which is 2.6 standard errors of 800 trials.
-    assert 0.93 <= np.mean(covered) <= 0.975
+    assert 0.93 <= coverage(n_searches, of_search) <= 0.975
+
+
+def test_with_one_search_the_crossed_interval_leaves_the_spread_over_searches_out():
+    assert coverage(1, 0.03) < 0.8
 
 
 def test_the_crossed_test_is_welch_s_without_questions_effects():
