@@ -157,6 +157,7 @@ def measure_index(folder: Path, preset: str) -> dict[str, Any]:
     build_seconds, build_peak = time.perf_counter() - start, peak_memory()
     texts = pd.read_parquet(folder / "answers.parquet")["answer"].head(20_000).tolist()
     encoding = seconds(partial(ranker.encode_document, texts))
+    encode = timed(lambda text: ranker.encode_query([text]), questions)
     searches = {}
     for stage in ("nearest", "bm25", "both"):
         search = partial(index.search, k=K, first_stage=stage)
@@ -170,6 +171,7 @@ def measure_index(folder: Path, preset: str) -> dict[str, Any]:
         "build_seconds": build_seconds,
         "build_peak_bytes": build_peak * 2**20,
         "texts_encoded_per_second": len(texts) / encoding,
+        "one_question_encoded": encode,
         "long_list": ranked_list(folder, preset),
         "shell": from_the_shell(folder / "index", questions[0]),
         "bytes_on_disk": bytes_of_kinds(folder / "index"),

@@ -44,12 +44,15 @@ def encoder_search_block(folder: Path) -> str:
         >>> encoder_search_block(Path("/nowhere"))
         'The benchmark has not been run yet.'
     """
-    figures = _figures(folder / "search_minilm.json", {"points", "ranker", "searches", "measured"})
+    figures = _figures(folder / "search_minilm.json", {"points", "ranker", "searches", "of_points", "measured"})
     encoder = _figures(folder / "encoder.json", {"table"})
     if figures is None or encoder is None:
         return render("encoder_search.md.j2", figures=None)
     rounds = encoder["table"]["encoder: one question"]["ours"]
-    return render("encoder_search.md.j2", figures=figures, encoder_ms=statistics.median(rounds))
+    points = figures["of_points"]["norms of the ranker"]
+    return render(
+        "encoder_search.md.j2", figures=figures, points=points, encoder_ms=statistics.median(rounds)
+    )
 
 
 def _extrapolated(figures: dict) -> pd.DataFrame:
@@ -62,8 +65,7 @@ def _extrapolated(figures: dict) -> pd.DataFrame:
             "hours": each["build_hours"],
             "memory_gb": figures["build_peak_bytes"] / 1e9 * growth,
             "disk_gb": sum(disk.values()) / 1e9,
-            # The record of version 0.1 has the stage's former name.
-            "quantised_gb": disk.get("nearest", disk.get("ball", 0)) / 1e9,
+            "quantised_gb": disk["ball"] / 1e9,
             "bm25_gb": disk["bm25"] / 1e9,
         }
     return pd.DataFrame.from_dict(sizes, orient="index")
