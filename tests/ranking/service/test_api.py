@@ -252,10 +252,10 @@ def test_others_search_the_old_index_while_a_changed_one_is_opened(folder, tmp_p
     thread.start()
     assert opening.wait(60)
     asked = SearchRequest(question=QUESTION, k=50)
-    assert "new" not in {each.id for each in engine.search("", asked).result(60).answers}
+    assert "new" not in {each.candidate_id for each in engine.search("", asked).result(60).answers}
     go.set()
     thread.join(60)
-    assert "new" in {each.id for each in engine.search("", asked).result(60).answers}
+    assert "new" in {each.candidate_id for each in engine.search("", asked).result(60).answers}
 
 
 def test_an_engine_needs_something_to_serve(folder, preset, answers, served):
