@@ -44,7 +44,8 @@ def encoder_search_block(folder: Path) -> str:
         >>> encoder_search_block(Path("/nowhere"))
         'The benchmark has not been run yet.'
     """
-    figures = _figures(folder / "search_minilm.json", {"points", "ranker", "searches", "of_points", "measured"})
+    needed = {"points", "ranker", "searches", "of_points", "measured"}
+    figures = _figures(folder / "search_minilm.json", needed)
     encoder = _figures(folder / "encoder.json", {"table"})
     if figures is None or encoder is None:
         return render("encoder_search.md.j2", figures=None)
