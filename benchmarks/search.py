@@ -51,6 +51,7 @@ from answer_ranking.evaluation.environment import peak_memory
 from answer_ranking.evaluation.figures import BLUE, ORANGE, new_figure, save_figure
 from answer_ranking.models.catalogue import CATALOGUE
 from answer_ranking.ranking import Ranker
+from answer_ranking.ranking.model_folder import find_model
 from answer_ranking.ranking.search.first_stages import quantised
 from answer_ranking.ranking.search.first_stages.geometry import asked, lift
 from answer_ranking.ranking.search.first_stages.nearest_points import NearestPoints
@@ -95,6 +96,7 @@ def main() -> None:
     parser.add_argument("--preset", default="hyperqa_squad", help=f"{about} (default: hyperqa_squad)")
     parser.add_argument("--draw", type=Path, help="where to draw recall against speed (default: nowhere)")
     options = parse(parser)
+    find_model(options.preset)  # before the texts are made
     figures = {"points": options.points, "ranker": options.preset, "datasets": options.datasets}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)

@@ -34,7 +34,7 @@ def headline_block(
 ) -> str:
     """Say how many claims hold, and what a bag of words reaches at which speed; "" without records.
 
-    `planned` are the tests of the plan, of which those that were run count.
+    `planned` are the tests of the plan, of which some have been run.
 
     Example:
         >>> headline_block([], [], {})
@@ -45,7 +45,8 @@ def headline_block(
         "headline.md.j2",
         tested=len(claims),
         counts=count_verdicts(claims),
-        planned=Counter(each.verdict for each in planned if each.test is not None),
+        planned=len(planned),
+        run=Counter(each.verdict for each in planned if each.test is not None),
         bag=_point(points, BAG_OF_WORDS) if BAG_OF_WORDS in points else None,
         best=best[0] if best else None,
     )

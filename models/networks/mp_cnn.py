@@ -112,9 +112,10 @@ def _compare_by_dimension(
             depthwise_initializer=keras.initializers.GlorotUniform(seed=next(seeds)),
             name=f"by_dimension_{width}",
         )
-        convolved = [(convolve(text), mask) for text, mask in (_extremes(sides) if width == 1 else sides)]
+        read = _extremes(sides) if width == 1 else sides
+        convolved = [(convolve(text), mask) for text, mask in read]
         for pooling in ("max", "min"):
-            # tanh rises: of few maxima it is computed, not of all steps.
+            # tanh is increasing: that of the extremes is enough.
             pooled = [by_filter(ops.tanh(_pooled(x, mask, pooling))) for x, mask in convolved]
             compared += _comparisons([ops.swapaxes(x, 1, 2) for x in pooled], with_differences=True)
     return compared
