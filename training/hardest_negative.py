@@ -144,8 +144,7 @@ class HardestNegativeTrainer(RankerTrainer):
         super().__init__(ranker, options)
         encoder_of(ranker)
         self._wordwise: Any = encoding_of(ranker, "wordwise")
-        # Dropout makes a word another one wherever it stands.
-        self._trains_wordwise = self._wordwise is not None and self._wordwise.embedding_dropout == 0
+        self._trains_wordwise = self._wordwise is not None and self._wordwise.trains
         self.active_share = keras.metrics.Mean(name="active_share")
         self.further_metrics = (self.active_share,)
 
@@ -222,7 +221,7 @@ class HardestNegativeTrainer(RankerTrainer):
     ) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
         if not self._trains_wordwise:
             return self._encode(questions, training=True), self._encode(answers, training=True)
-        places, rows = self._wordwise.project(_stack_texts(questions, answers))
+        places, rows = self._wordwise.project(_stack_texts(questions, answers), training=True)
         n, width = tf.shape(questions)[0], _longest(questions)
         return self._wordwise(places[:n, :width], rows), self._wordwise(places[n:], rows)
 

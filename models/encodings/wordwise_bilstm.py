@@ -8,7 +8,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from answer_ranking.models.encodings.wordwise_convolution import distinct_word_vectors
+from answer_ranking.models.encodings.wordwise_convolution import DistinctWords
 
 
 class WordwiseBiLSTM:
@@ -17,8 +17,8 @@ class WordwiseBiLSTM:
     A step of an LSTM computes W z + U h + b from the word z and the state h of the step before. W z + b
     depends on the word alone, and W is the larger matrix where word vectors are longer than states. So
     `project` multiplies each distinct word by the W of both directions once, and the steps (`bilstm_states`)
-    look the results up. The results at the real words are those of the encoder without dropout, up to
-    rounding (tested). The rows of all distinct words take 32 bytes * units each.
+    look the results up. The results at the real words are those of the encoder, up to rounding (tested). The
+    rows of all distinct words take 32 bytes * units each.
 
     Args:
         encoder: the `encoder` part of `models.qa_bilstm` or `ap_bilstm`.
@@ -36,21 +36,21 @@ class WordwiseBiLSTM:
 
     def __init__(self, encoder: keras.Model):
         self.encoder = encoder
-        self.embedding_dropout = encoder.get_layer("embedding_dropout").rate
-        self._embedding = encoder.get_layer("word_vectors")
+        self._words = DistinctWords(encoder)
+        self.trains = self._words.trains
         bilstm = encoder.get_layer("bilstm")
         self._cells = [bilstm.forward_layer.cell, bilstm.backward_layer.cell]
         self._compute_dtype = bilstm.compute_dtype
         names = [layer.name for layer in encoder.layers]
         self._pooling = [encoder.get_layer(name) for name in ("maximum", "tanh") if name in names]
 
-    def project(self, words: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def project(self, words: tf.Tensor, training: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
         """Multiply every distinct word of int32 `(texts, steps)`, 0 being padding, by both kernels.
 
         Returns for every word its place among the distinct ones, 0 being padding; and W z + b of the distinct
         words, `(2, distinct words, 4 * units)`, the forward direction first.
         """
-        places, vectors = distinct_word_vectors(words, self._embedding)
+        places, vectors = self._words(words, training)
         vectors = tf.cast(vectors, self._cells[0].kernel.dtype)
         rows = [tf.matmul(vectors, cell.kernel.value) + cell.bias.value for cell in self._cells]
         return places, tf.stack(rows)

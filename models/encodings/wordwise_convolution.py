@@ -3,7 +3,7 @@
 import keras
 import tensorflow as tf
 
-from answer_ranking.models.encodings.contextual_words import look_up
+from answer_ranking.models.encodings.contextual_words import ContextualWords, look_up
 
 
 class WordwiseConvolution:
@@ -18,8 +18,8 @@ class WordwiseConvolution:
 
     So `project` multiplies each distinct word by W_0 ... W_{k-1} in one matrix product, and the states are
     sums of k rows of the result. Among a thousand drawn answers a word occurs four times and more. The
-    results are those of the encoder without dropout, up to rounding (tested). The rows of all distinct words
-    take 4 bytes * k * filters each.
+    results are those of the encoder, up to rounding (tested). The rows of all distinct words take 4 bytes *
+    k * filters each.
 
     Args:
         encoder: the `encoder` part of `models.qa_cnn` or `ap_cnn`.
@@ -37,18 +37,18 @@ class WordwiseConvolution:
 
     def __init__(self, encoder: keras.Model):
         self.encoder = encoder
-        self.embedding_dropout = encoder.get_layer("embedding_dropout").rate
-        self._embedding = encoder.get_layer("word_vectors")
+        self._words = DistinctWords(encoder)
+        self.trains = self._words.trains
         self._convolution = encoder.get_layer("convolution")
         self._pools = "maximum" in [layer.name for layer in encoder.layers]
 
-    def project(self, words: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def project(self, words: tf.Tensor, training: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
         """Multiply every distinct word of int32 `(texts, steps)`, 0 being padding, by the kernel.
 
         Returns for every word its place among the distinct ones, 0 being padding; and the rows of the
         distinct words, `(distinct words * k, filters)`, the k rows of a word together.
         """
-        places, vectors = distinct_word_vectors(words, self._embedding)
+        places, vectors = self._words(words, training)
         kernel = self._convolution.kernel.value
         vectors = tf.cast(vectors, kernel.dtype)
         window, inputs, filters = kernel.shape
@@ -133,13 +133,30 @@ def maximum_over_windows(places: tf.Tensor, rows: tf.Tensor, window: int) -> tf.
     return maximum(rows)
 
 
-def distinct_word_vectors(words: tf.Tensor, embedding: keras.layers.Layer) -> tuple[tf.Tensor, tf.Tensor]:
-    """Look up every distinct word of int32 `(texts, steps)`, 0 being padding, once.
+class DistinctWords:
+    """Looks up every distinct word of padded texts once.
 
-    Returns for every word its place among the distinct ones, int32 `(texts, steps)`, 0 being padding; and the
-    vectors of the distinct words, `(distinct words, n)`, that of padding first and zero.
+    Args:
+        encoder: has the layers `word_vectors` and `embedding_dropout`.
+
+    Attributes:
+        trains: whether training may use it. Dropout makes a word another one wherever it stands, but a token
+            of contextual words stands in one text alone; where a batch has that text twice, both have the
+            same dropout.
     """
-    # With a padding word in front, padding has the place 0.
-    distinct, places = tf.unique(tf.concat([[0], tf.reshape(words, (-1,))], 0))
-    vectors = look_up(distinct, embedding)
-    return tf.reshape(places[1:], tf.shape(words)), tf.where(distinct[:, None] > 0, vectors, 0.0)
+
+    def __init__(self, encoder: keras.Model):
+        self._embedding = encoder.get_layer("word_vectors")
+        self._dropout = encoder.get_layer("embedding_dropout")
+        self.trains = self._dropout.rate == 0 or isinstance(self._embedding, ContextualWords)
+
+    def __call__(self, words: tf.Tensor, training: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
+        """Give for every word of int32 `(texts, steps)` its place among the distinct ones, 0 being padding.
+
+        Returns the places, int32 `(texts, steps)`, and the vectors of the distinct words, `(distinct words,
+        n)`, that of padding first and zero.
+        """
+        # With a padding word in front, padding has the place 0.
+        distinct, places = tf.unique(tf.concat([[0], tf.reshape(words, (-1,))], 0))
+        vectors = self._dropout(look_up(distinct, self._embedding), training=training)
+        return tf.reshape(places[1:], tf.shape(words)), tf.where(distinct[:, None] > 0, vectors, 0.0)

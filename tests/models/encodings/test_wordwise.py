@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answer_ranking.models import ap_bilstm, ap_cnn, qa_bilstm, qa_cnn
+from answer_ranking.models.encodings import ContextualWords
 from answer_ranking.models.encodings.wordwise_bilstm import bilstm_states
 from answer_ranking.models.encodings.wordwise_convolution import maximum_over_windows
 
@@ -59,6 +60,32 @@ def test_values_and_gradients_are_the_encoder_s(builder, seed, texts, steps):
         results.append([entries, *encoded[1:], *map(tf.convert_to_tensor, gradients)])
     for found, expected in zip(*results, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
+
+
+class Ones:
+    """Vectors of tokens: all ones."""
+
+    shape = (1000, INPUTS)
+
+    def take(self, numbers):
+        return np.ones((len(numbers), INPUTS), np.float16)
+
+
+def test_dropout_falls_on_the_tokens_of_contextual_words_and_on_no_shared_word():
+    shared = ap_cnn(np.ones((WORDS, INPUTS), "float32"), SIZE, embedding_dropout=0.25)
+    assert not shared.encoding.trains
+    words = ContextualWords(INPUTS)
+    words.table = Ones()
+    model = ap_cnn(words, INPUTS, 1, embedding_dropout=0.25)
+    model.get_layer("encoder").get_layer("convolution").set_weights([np.eye(INPUTS)[None], np.zeros(INPUTS)])
+    assert model.encoding.trains
+    texts = np.arange(2, 902, dtype="int32").reshape(30, 30)
+    texts[:, 20:] = 0
+    states, mask = model.encoding(*model.encoding.project(texts, training=True))
+    real = states.numpy()[mask.numpy()]
+    np.testing.assert_allclose(np.unique(real), [0, 1 / 0.75], rtol=1e-6)
+    assert abs((real == 0).mean() - 0.25) < 4 * np.sqrt(0.25 * 0.75 / real.size)
+    assert np.all(model.encoding(*model.encoding.project(texts))[0].numpy()[mask.numpy()] == 1)
 
 
 @pytest.mark.parametrize("build", [ap_cnn, ap_bilstm])
