@@ -18,8 +18,8 @@ from answer_ranking.reports.pages import render
 UNSEEN, TRAINED_ON, SCRATCH = "unseen", "trained on", "from scratch"
 TITLES = {UNSEEN: "zero-shot", TRAINED_ON: "fine-tuned", SCRATCH: "from scratch"}
 _NEEDED = (
-    *("dataset", "title", "model", "pretrained_on", "seeds", "rate_factors"),
-    *("comparisons", "conditions", "command"),
+    *("dataset", "title", "model", "embeddings", "pretrained_on", "seeds", "rate_factors"),
+    *("configuration", "comparisons", "conditions", "command"),
 )
 
 Condition = Mapping[str, Any]
@@ -32,11 +32,17 @@ class Study:
     record: dict[str, Any]
     protocol: str
     conditions: list[dict[str, Any]]  # of the protocol alone
-    comparisons: list[dict[str, Any]]  # p is corrected over all studies
+    comparisons: list[dict[str, Any]]  # p is corrected over all studies of the same word vectors
+
+    @property
+    def model(self) -> str:
+        """The model; one of contextual words says so."""
+        is_contextual = "encoder" in self.record["configuration"]
+        return self.record["model"] + (f" on {self.record['embeddings']}" if is_contextual else "")
 
     @property
     def name(self) -> str:
-        return f"{self.record['title']}, {self.protocol}, {self.record['model']}"
+        return f"{self.record['title']}, {self.protocol}, {self.model}"
 
     @property
     def with_all_questions(self) -> dict[str, Condition]:
@@ -59,15 +65,20 @@ class Study:
 
 
 def read_transfer(folder: Path) -> list[Study]:
-    """Read the studies, in the order of their files; their p-values are corrected together, after Holm."""
+    """Read the studies, in the order of their files.
+
+    The p-values of those with the same word vectors are corrected together, after Holm: a study that is added
+    on other ones changes no earlier verdict.
+    """
     records = read_studies(folder, _NEEDED, "*/*.json")
-    raw: list[float] = []
+    raw: dict[str, list[float]] = {}
     for path, record in records.items():
         if not record["conditions"]:
             raise UserError(f"{path} has no conditions. Run the study again.")
-        raw += [each["p"] for each in record["comparisons"]]
-    corrected = iter(holm_correction(raw).tolist())
-    return [_study(record, corrected) for record in records.values()]
+        family = raw.setdefault(record["embeddings"], [])
+        family += [each["p"] for each in record["comparisons"]]
+    corrected = {embeddings: iter(holm_correction(family).tolist()) for embeddings, family in raw.items()}
+    return [_study(record, corrected[record["embeddings"]]) for record in records.values()]
 
 
 def _study(record: dict[str, Any], corrected: Iterator[float]) -> Study:
@@ -117,7 +128,7 @@ def curves(folder: Path) -> dict[str, dict[str, list[list[float]]]]:
             summary = each["metrics"]["map"]
             point = [each["questions"], summary["mean"], summary["ci95"] or 0.0]
             way = TITLES[SCRATCH if each["way"] == SCRATCH else TRAINED_ON]
-            lines.setdefault(f"{study.record['model']}, {way}", []).append(point)
+            lines.setdefault(f"{study.model}, {way}", []).append(point)
     return found
 
 

@@ -8,10 +8,8 @@ from answer_ranking.reports.studies.transfer_page import transfer_block
 
 
 def test_a_study_without_conditions_is_named(tmp_path):
-    study = dict.fromkeys(
-        ("title", "dataset", "model", "pretrained_on", "seeds", "rate_factors", "command"), ""
-    )
-    study |= {"comparisons": [], "conditions": []}
+    texts = ("title", "dataset", "model", "embeddings", "pretrained_on", "seeds", "rate_factors", "command")
+    study = dict.fromkeys(texts, "") | {"comparisons": [], "conditions": [], "configuration": {}}
     save_study(study, tmp_path / "trecqa" / "hyperqa.json")
     with pytest.raises(UserError, match=r"hyperqa\.json has no conditions"):
         transfer_block(tmp_path)
