@@ -158,9 +158,12 @@ def _train_seed(options: TrainOptions, data: TrainingData, seed: Seed) -> "tuple
 
 def _with_words_of(preset: str, data: TrainingData) -> "keras.Model":
     """Give a preset's model with the words of the table; those that GloVe lacks as in its use."""
-    from answer_ranking.ranking.keras_texts import with_word_vectors
+    from answer_ranking.ranking.keras_texts import with_word_vectors, word_layer
 
     ranker, vectors = Ranker.from_preset(preset), data.word_vectors
+    if vectors.encoder:
+        word_layer(ranker.model).table = vectors.matrix
+        return ranker.model
     lacking = np.flatnonzero(~vectors.known)[1:]  # not the padding
     matrix = vectors.matrix.copy()
     words = ranker.open_vocabulary

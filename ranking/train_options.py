@@ -2,17 +2,30 @@
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.base.ranges import check_range
 from answer_ranking.models.catalogue import CATALOGUE, Entry
 from answer_ranking.training.methods import METHODS
 
-FROM_PRESETS = {"hyperqa_squad": "hyperqa", "cosinet_squad": "cosinet"}
-"""The rankers that are trained already and go on with the table, and their models in the catalogue."""
+_WORDS = ("glove-6b-50d",)
+
+
+class _Preset(NamedTuple):
+    model: str  # in the catalogue
+    embeddings: tuple[str, ...] = _WORDS
+
+
+FROM_PRESETS = {
+    "hyperqa_squad": _Preset("hyperqa"),
+    "cosinet_squad": _Preset("cosinet"),
+    "hyperqa_minilm": _Preset("hyperqa-list", ("minilm",)),
+    "hyperqa_minilm_candidates": _Preset("hyperqa-list", ("minilm",)),
+}
+"""The rankers that are trained already and go on with the table."""
 MODELS = {entry.name: entry for entry in CATALOGUE.values() if entry.own_tables is not None}
-MODELS |= {preset: CATALOGUE[name] for preset, name in FROM_PRESETS.items()}
+MODELS |= {name: CATALOGUE[preset.model] for name, preset in FROM_PRESETS.items()}
 """The rankers that can be trained on own tables."""
 
 
@@ -22,8 +35,9 @@ class TrainOptions:
 
     model: Literal[tuple(MODELS)] = "hyperqa"  # type: ignore[valid-type]
     """The ranker: HyperQA is among the fastest; CA list BiRNN, the best on WikiQA with no encoder, is slow;
-    MP-CNN and Rank MP-CNN are by far the slowest. hyperqa_squad and cosinet_squad, which come trained with
-    the package, go on with the table: the better start where it is small."""
+    MP-CNN and Rank MP-CNN are by far the slowest. A preset, which comes trained with the package, goes on
+    with the table: the better start where it is small. hyperqa_minilm and hyperqa_minilm_candidates need the
+    encoder minilm (docs/contextual.md)."""
     in_order: bool = False
     """The candidates of a question are the sentences of a text in its order, from which ca-list-birnn learns;
     else it sees them in a random order."""
@@ -53,10 +67,10 @@ class TrainOptions:
     """Learning rate; None for the model's default."""
     batch_size: int | None = None
     """Size of a batch; None for the model's default."""
-    embeddings: tuple[str, ...] = ("glove-6b-50d",)
+    embeddings: tuple[str, ...] = _WORDS
     """Word vectors, by name or path; several are concatenated. minilm or the folder of another encoder gives
     contextual words (docs/contextual.md). The default knows English only;
-    task-skipgram-100d are trained on the training table, whatever its language."""
+    task-skipgram-100d are trained on the training table, whatever its language. A preset has its own."""
     lowercase: bool = True
     """Words are put into lower case; --no-lowercase leaves them as they are."""
     seeds: int = 1
@@ -76,8 +90,11 @@ class TrainOptions:
         check_range(self, "epochs", "batch_size", "seeds", "wrong_answers", at_least=1)
         check_range(self, "split_seed", "examples", at_least=0)
         check_range(self, "learning_rate", above=0)
-        if self.model in FROM_PRESETS and (self.embeddings != ("glove-6b-50d",) or not self.lowercase):
-            raise UserError(f"{self.model} has the word vectors glove-6b-50d of lower case: give no others.")
+        if (preset := FROM_PRESETS.get(self.model)) is not None:
+            if self.embeddings not in (_WORDS, preset.embeddings) or not self.lowercase:
+                own = " ".join(preset.embeddings)
+                raise UserError(f"{self.model} has the word vectors {own} of lower case: give no others.")
+            object.__setattr__(self, "embeddings", preset.embeddings)
         if self.in_order and not METHODS[self.entry.method].in_order:
             raise UserError(f"{self.model} reads each candidate by itself: leave in_order out.")
 

@@ -16,6 +16,7 @@ from answer_ranking.models.catalogue import CATALOGUE
 from answer_ranking.ranking import ranker as ranker_module
 from answer_ranking.ranking.contextual_vocabulary import ContextualVocabulary
 from answer_ranking.ranking.keras_scorer import KerasScorer
+from answer_ranking.ranking.train_options import FROM_PRESETS
 from answer_ranking.training import score
 
 QUESTION = "Who wrote a new book?"
@@ -72,6 +73,20 @@ def test_a_trained_ranker_is_saved_without_the_encoder(trained):
     assert_ranks_alike(loaded, ranker)
     assert loaded.by_numpy and loaded.unknown_words("xyzzy") == []
     assert sum(path.stat().st_size for path in folder.iterdir()) < 100_000
+
+
+def test_a_preset_of_contextual_words_goes_on_from_its_weights(trained, tmp_path, monkeypatch):
+    """With steps too small to change anything the trained ranker scores as the preset does."""
+    ranker, folder = trained
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    preset = FROM_PRESETS["hyperqa_minilm"]._replace(embeddings=tuple(ranker.vectors))
+    monkeypatch.setitem(FROM_PRESETS, "hyperqa_minilm", preset)
+    monkeypatch.setattr(Ranker, "from_preset", lambda name: Ranker.load(folder))
+    tables = [table[["question", "candidate", "label"]] for table in load_dataset("sample").splits.values()]
+    options = {"epochs": 1, "learning_rate": 1e-12, "output": tmp_path}
+    found = train_ranker(*tables, model="hyperqa_minilm", **options)
+    assert found.result["model"] == "HyperQA list after SQuAD"
+    assert_ranks_alike(found.ranker, ranker)
 
 
 @pytest.mark.parametrize("kind", ["hyperqa", "ap-cnn", "ctrn"])

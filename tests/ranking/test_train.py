@@ -16,13 +16,16 @@ import pytest
 import tyro
 
 from answer_ranking.data_prep import UserError, encode_dataset, load_dataset, load_table
+from answer_ranking.data_prep.word_vectors.encoder_folder import is_on_this_machine
 from answer_ranking.evaluation import per_question
 from answer_ranking.evaluation.rules import measure_rules, rule_scores
 from answer_ranking.ranking import Ranker, train_ranker
 from answer_ranking.ranking.report import compare_with_rules
 from answer_ranking.ranking.train import _command, load_own_dataset, remarks, table_name
-from answer_ranking.ranking.train_options import MODELS, TrainOptions
+from answer_ranking.ranking.train_options import FROM_PRESETS, MODELS, TrainOptions
 
+# Read here: tests leave the variable out of their environment.
+EMBEDDINGS_HOME = os.environ.get("QA_EMBEDDINGS_HOME")
 ROWS = []
 for number in range(6):
     for answer, label in (("one", "yes"), ("two", "no"), ("three", "no")):
@@ -291,18 +294,33 @@ def test_the_place_of_a_candidate_is_a_signal_only_where_the_user_says_so(tmp_pa
         load(correct, in_order=True, model="ca-list-birnn")
 
 
-@pytest.mark.parametrize("name", ["hyperqa_squad", "cosinet_squad"])
-def test_a_preset_goes_on_from_its_weights(tmp_path, capsys, name):
+def unchanged_by_small_steps(folder, name, home=None):
     """With steps too small to change anything the trained ranker scores as the preset does."""
     tables = [table[["question", "candidate", "label"]] for table in load_dataset("sample").splits.values()]
-    options = {"epochs": 1, "learning_rate": 1e-12, "output": tmp_path}
+    options = {"epochs": 1, "learning_rate": 1e-12, "output": folder, "embeddings_home": home}
     trained = train_ranker(*tables, model=name, **options)
     pairs = list(zip(tables[2]["question"], tables[2]["candidate"], strict=True))
-    expected = Ranker.from_preset(name).score(pairs)
+    expected = Ranker.load(name, home).score(pairs)
     assert np.ptp(expected) > 0.1
-    np.testing.assert_allclose(trained.ranker.score(pairs), expected, atol=1e-4)
-    again = Ranker.load(trained.folder / "model")
-    np.testing.assert_allclose(again.score(pairs), expected, atol=1e-4)
+    for ranker in (trained.ranker, Ranker.load(trained.folder / "model", home)):
+        np.testing.assert_allclose(ranker.score(pairs), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["hyperqa_squad", "cosinet_squad"])
+def test_a_preset_goes_on_from_its_weights(tmp_path, capsys, name):
+    unchanged_by_small_steps(tmp_path, name)
+
+
+@pytest.mark.parametrize("name", ["hyperqa_minilm", "hyperqa_minilm_candidates"])
+def test_a_preset_of_an_encoder_goes_on_where_that_is(tmp_path, capsys, monkeypatch, name):
+    if not is_on_this_machine("minilm", EMBEDDINGS_HOME):
+        pytest.skip("minilm is not on this machine")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    unchanged_by_small_steps(tmp_path, name, EMBEDDINGS_HOME)
+
+
+@pytest.mark.parametrize("name", FROM_PRESETS)
+def test_a_preset_keeps_its_word_vectors(name):
     for change in ({"embeddings": ("task-skipgram-100d",)}, {"lowercase": False}):
-        with pytest.raises(UserError, match=f"{name} has the word vectors glove-6b-50d of lower case"):
-            train_ranker(*tables, model=name, **options | change)
+        with pytest.raises(UserError, match=f"{name} has the word vectors .* of lower case"):
+            TrainOptions(model=name, **change)
