@@ -70,7 +70,8 @@ class TrainOptions:
     embeddings: tuple[str, ...] = _WORDS
     """Word vectors, by name or path; several are concatenated. minilm or the folder of another encoder gives
     contextual words (docs/contextual.md). The default knows English only;
-    task-skipgram-100d are trained on the training table, whatever its language. A preset has its own."""
+    task-skipgram-100d are trained on the training table, whatever its language. A preset has its own, in
+    the place of the default."""
     lowercase: bool = True
     """Words are put into lower case; --no-lowercase leaves them as they are."""
     seeds: int = 1
@@ -85,8 +86,8 @@ class TrainOptions:
     def __post_init__(self) -> None:
         if self.model not in MODELS:
             raise UserError(f"model must be one of {', '.join(MODELS)}. Received: {self.model!r}")
-        if isinstance(self.embeddings, str):
-            object.__setattr__(self, "embeddings", (self.embeddings,))
+        given = self.embeddings
+        object.__setattr__(self, "embeddings", (given,) if isinstance(given, str) else tuple(given))
         check_range(self, "epochs", "batch_size", "seeds", "wrong_answers", at_least=1)
         check_range(self, "split_seed", "examples", at_least=0)
         check_range(self, "learning_rate", above=0)
@@ -106,7 +107,7 @@ class TrainOptions:
     @property
     def name(self) -> str:
         """The model's name in tables."""
-        return f"{self.entry.title} after SQuAD" if self.model in FROM_PRESETS else self.entry.title
+        return f"{self.entry.title} from {self.model}" if self.model in FROM_PRESETS else self.entry.title
 
     @property
     def columns(self) -> dict[str, str]:

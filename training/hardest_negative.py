@@ -135,7 +135,7 @@ class HardestNegativeTrainer(RankerTrainer):
     The search scores the drawn answers without gradient and dropout, chunk by chunk; each is encoded once,
     however many questions meet it. Of equal scores the first drawn wins. Only the answer that wins is encoded
     again. A ranker with a wordwise encoding multiplies each distinct word by the kernels once, in the search
-    and, without dropout on words, in training.
+    and, unless there is dropout on words that texts share, in training.
     """
 
     options: HardestNegativeOptions

@@ -140,9 +140,9 @@ class DistinctWords:
         encoder: has the layers `word_vectors` and `embedding_dropout`.
 
     Attributes:
-        trains: whether training may use it. Dropout makes a word another one wherever it stands, but a token
-            of contextual words stands in one text alone; where a batch has that text twice, both have the
-            same dropout.
+        trains: whether training may use it. Dropout draws a mask for every place of a word, but a token of
+            contextual words stands in one text alone; where a batch has that text twice, both have the same
+            mask.
     """
 
     def __init__(self, encoder: keras.Model):
@@ -158,5 +158,7 @@ class DistinctWords:
         """
         # With a padding word in front, padding has the place 0.
         distinct, places = tf.unique(tf.concat([[0], tf.reshape(words, (-1,))], 0))
-        vectors = self._dropout(look_up(distinct, self._embedding), training=training)
+        vectors = look_up(distinct, self._embedding)
+        if training:
+            vectors = self._dropout(vectors, training=True)
         return tf.reshape(places[1:], tf.shape(words)), tf.where(distinct[:, None] > 0, vectors, 0.0)

@@ -36,8 +36,8 @@ class Study:
 
     @property
     def model(self) -> str:
-        """The model; one of contextual words says so."""
-        is_contextual = "encoder" in self.record["configuration"]
+        """The model; one of contextual words says so: its configuration has the encoder's SHA-256."""
+        is_contextual = len(str(self.record["configuration"].get("encoder"))) == 64
         return self.record["model"] + (f" on {self.record['embeddings']}" if is_contextual else "")
 
     @property

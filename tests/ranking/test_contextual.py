@@ -85,7 +85,7 @@ def test_a_preset_of_contextual_words_goes_on_from_its_weights(trained, tmp_path
     tables = [table[["question", "candidate", "label"]] for table in load_dataset("sample").splits.values()]
     options = {"epochs": 1, "learning_rate": 1e-12, "output": tmp_path}
     found = train_ranker(*tables, model="hyperqa_minilm", **options)
-    assert found.result["model"] == "HyperQA list after SQuAD"
+    assert found.result["model"] == "HyperQA list from hyperqa_minilm"
     assert_ranks_alike(found.ranker, ranker)
 
 

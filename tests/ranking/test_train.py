@@ -22,7 +22,7 @@ from answer_ranking.evaluation.rules import measure_rules, rule_scores
 from answer_ranking.ranking import Ranker, train_ranker
 from answer_ranking.ranking.report import compare_with_rules
 from answer_ranking.ranking.train import _command, load_own_dataset, remarks, table_name
-from answer_ranking.ranking.train_options import FROM_PRESETS, MODELS, TrainOptions
+from answer_ranking.ranking.train_options import MODELS, TrainOptions
 
 # Read here: tests leave the variable out of their environment.
 EMBEDDINGS_HOME = os.environ.get("QA_EMBEDDINGS_HOME")
@@ -319,8 +319,15 @@ def test_a_preset_of_an_encoder_goes_on_where_that_is(tmp_path, capsys, monkeypa
     unchanged_by_small_steps(tmp_path, name, EMBEDDINGS_HOME)
 
 
-@pytest.mark.parametrize("name", FROM_PRESETS)
-def test_a_preset_keeps_its_word_vectors(name):
-    for change in ({"embeddings": ("task-skipgram-100d",)}, {"lowercase": False}):
-        with pytest.raises(UserError, match=f"{name} has the word vectors .* of lower case"):
+@pytest.mark.parametrize(
+    ("name", "own", "other"),
+    [("cosinet_squad", "glove-6b-50d", "minilm"), ("hyperqa_minilm", "minilm", "task-skipgram-100d")],
+)
+def test_a_preset_keeps_its_word_vectors(name, own, other):
+    for change in ({"embeddings": other}, {"lowercase": False}):
+        with pytest.raises(UserError, match=f"{name} has the word vectors {own} of lower case"):
             TrainOptions(model=name, **change)
+    for same in ({}, {"embeddings": own}, {"embeddings": [own]}):
+        options = TrainOptions(model=name, **same)
+        assert options.embeddings == (own,)
+        assert tyro.cli(TrainOptions, args=options.command_line()) == options

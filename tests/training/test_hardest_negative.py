@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from answer_ranking.data_prep import EncodedSplit, EncodedTexts, SharedTexts, UserError
 from answer_ranking.models import ap_bilstm, ap_cnn, qa_bilstm, qa_cnn
-from answer_ranking.models.encodings import PaddedTexts
+from answer_ranking.models.encodings import ContextualWords, PaddedTexts
 from answer_ranking.training import HardestNegative, HardestNegativeOptions, fit, hardest_negative, score
 from answer_ranking.training import shared_texts as scoring
 from answer_ranking.training.batch_stream import BatchStream
@@ -272,12 +272,30 @@ def test_a_step_is_that_of_the_plain_ranker(make_vectors, name, train_word_vecto
         np.testing.assert_allclose(ours.numpy(), theirs, atol=1e-6)
 
 
+class Tokens:
+    """A table of the vectors of tokens."""
+
+    def __init__(self, vectors):
+        self.shape, self.vectors = vectors.shape, np.float16(vectors)
+
+    def take(self, numbers):
+        return self.vectors[numbers]
+
+
+def contextual(vectors):
+    """Give a layer of the vectors of tokens."""
+    layer = ContextualWords(vectors.shape[1])
+    layer.table = Tokens(vectors)
+    return layer
+
+
+@pytest.mark.parametrize("kind", [np.asarray, contextual])
 @pytest.mark.parametrize("name", ["AP-CNN", "QA-BiLSTM"])
-def test_dropout_falls_on_what_is_trained_on_and_not_on_the_search(make_vectors, name):
+def test_dropout_falls_on_what_is_trained_on_and_not_on_the_search(make_vectors, name, kind):
     way, updates, found = way_of(pooled_split(6), sampled_negatives=6, margin=0.4), [], []
     batch = batch_of(way)
     for rate in (0.0, 0.5):
-        ranker = ranker_of(name, make_vectors(), embedding_dropout=rate)
+        ranker = ranker_of(name, kind(make_vectors()), embedding_dropout=rate)
         trainer = way.trainer(ranker)
         trainer.compile(optimizer=keras.optimizers.SGD(0.3), jit_compile=False)
         found.append([trainer.hardest(batch).numpy().tolist() for _ in range(2)])
