@@ -340,7 +340,7 @@ def quality_by_questions(
     """
     columns = min(len(panels), 2)
     rows = -(-len(panels) // columns)
-    figure, found = new_figure(columns, 5.0 * columns, 3.6 * rows, rows=rows)
+    figure, found = new_figure(columns, 7.0 * columns, 3.6 * rows, rows=rows)
     palette = iter((BLUE, ORANGE, GREEN, GREY, "#7a4fa3", "#b03a48"))
     colours: dict[str, str] = {}
     for axes, (title, lines) in zip(found, panels.items(), strict=False):
@@ -356,7 +356,8 @@ def quality_by_questions(
         axes.set_xscale("symlog", linthresh=10, linscale=0.5)
         axes.set(xlim=(-1, None), xlabel="training questions of the data set", ylabel="MAP on test")
         axes.set_title(title, fontsize="medium")
-        axes.legend(frameon=False, fontsize="small")
+        # Beside the panel: the lines of many models leave no room inside.
+        axes.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
     for axes in found[len(panels) :]:
         axes.set_visible(False)
     return figure
