@@ -146,7 +146,7 @@ def _key(data: TrainingData, options: TrainOptions) -> str:
 def _train_seed(options: TrainOptions, data: TrainingData, seed: Seed) -> "tuple[keras.Model, FitResult]":
     """Train one seed, or go on with it; the model has the weights of the epoch that is best on dev."""
     entry, from_preset = options.entry, options.model in FROM_PRESETS
-    # A preset goes on with the usual options of its model: they are not those of a training on a table alone.
+    # `own_tables` suit a training from nothing; a preset goes on with the model's usual options.
     values = {} if from_preset else dict(entry.own_tables or {})
     for name in ("epochs", "learning_rate", "batch_size"):
         if (given := getattr(options, name)) is not None:
