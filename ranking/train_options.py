@@ -94,7 +94,8 @@ class TrainOptions:
         if (preset := FROM_PRESETS.get(self.model)) is not None:
             if self.embeddings not in (_WORDS, preset.embeddings) or not self.lowercase:
                 own = " ".join(preset.embeddings)
-                raise UserError(f"{self.model} has the word vectors {own} of lower case: give no others.")
+                cure = "leave --embeddings and --no-lowercase out"
+                raise UserError(f"{self.model} has its own word vectors, {own} in lower case: {cure}.")
             object.__setattr__(self, "embeddings", preset.embeddings)
         if self.in_order and not METHODS[self.entry.method].in_order:
             raise UserError(f"{self.model} reads each candidate by itself: leave in_order out.")

@@ -325,7 +325,7 @@ def test_a_preset_of_an_encoder_goes_on_where_that_is(tmp_path, capsys, monkeypa
 )
 def test_a_preset_keeps_its_word_vectors(name, own, other):
     for change in ({"embeddings": other}, {"lowercase": False}):
-        with pytest.raises(UserError, match=f"{name} has the word vectors {own} of lower case"):
+        with pytest.raises(UserError, match=f"{name} has its own word vectors, {own} in lower case"):
             TrainOptions(model=name, **change)
     for same in ({}, {"embeddings": own}, {"embeddings": [own]}):
         options = TrainOptions(model=name, **same)
