@@ -26,6 +26,7 @@ from answer_ranking.data_prep.tables import same_text
 from answer_ranking.engine import Seed, TrainingData, TrainingRun, encode, options_of, training_key
 from answer_ranking.evaluation.records import environment, package_versions
 from answer_ranking.evaluation.tables import text_table
+from answer_ranking.models.catalogue import ModelOptions
 from answer_ranking.ranking.open_vocabulary import OpenVocabulary
 from answer_ranking.ranking.pipelines import PipelineComparison, compare_pipelines
 from answer_ranking.ranking.ranker import Ranker
@@ -34,6 +35,7 @@ from answer_ranking.ranking.search.answers import Reading
 from answer_ranking.ranking.search.shards import read_shards, tables_in
 from answer_ranking.ranking.train_options import FROM_PRESETS, TrainOptions
 from answer_ranking.ranking.wrong_answers import draw_wrong_answers
+from answer_ranking.training.options import FitOptions
 
 if TYPE_CHECKING:
     import keras
@@ -138,22 +140,27 @@ def _compared(
 
 
 def _key(data: TrainingData, options: TrainOptions) -> str:
-    """Name a training by the options on which it depends, and its data."""
-    matters = ("model", "in_order", "epochs", "learning_rate", "batch_size", "lowercase")
-    return training_key({name: getattr(options, name) for name in matters}, data)
+    """Name a training by the options on which it depends, defaults too, and its data."""
+    names = {name: getattr(options, name) for name in ("model", "in_order", "lowercase")}
+    model, training = _options_of(options)
+    return training_key(names | asdict(model) | asdict(training), data)
+
+
+def _options_of(options: TrainOptions) -> tuple[ModelOptions, FitOptions]:
+    # `own_tables` suit a training from nothing; a preset goes on with the model's usual options.
+    entry = options.entry
+    values = {} if options.model in FROM_PRESETS else dict(entry.own_tables or {})
+    for name in ("epochs", "learning_rate", "batch_size"):
+        if (given := getattr(options, name)) is not None:
+            values[name] = given
+    return options_of(entry, {**entry.training, **values})
 
 
 def _train_seed(options: TrainOptions, data: TrainingData, seed: Seed) -> "tuple[keras.Model, FitResult]":
     """Train one seed, or go on with it; the model has the weights of the epoch that is best on dev."""
-    entry, from_preset = options.entry, options.model in FROM_PRESETS
-    # `own_tables` suit a training from nothing; a preset goes on with the model's usual options.
-    values = {} if from_preset else dict(entry.own_tables or {})
-    for name in ("epochs", "learning_rate", "batch_size"):
-        if (given := getattr(options, name)) is not None:
-            values[name] = given
-    model, training = options_of(entry, {**entry.training, **values})
-    start = _with_words_of(options.model, data) if from_preset else None
-    return engine.train(entry, model, training, data, seed, start)
+    model, training = _options_of(options)
+    start = _with_words_of(options.model, data) if options.model in FROM_PRESETS else None
+    return engine.train(options.entry, model, training, data, seed, start)
 
 
 def _with_words_of(preset: str, data: TrainingData) -> "keras.Model":

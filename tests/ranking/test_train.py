@@ -271,15 +271,17 @@ def test_another_model_with_vectors_of_its_own(tmp_path, capsys, small_options, 
         question = f"{asked}{asked} {known}?"
         rows += [(question, f"{asked} аа.", 0), (question, f"{known} бб.", 1), (question, f"{asked} вв.", 0)]
     path = write(tmp_path / "фак.csv", rows)
-    trained = train_ranker(
-        path, model=model, embeddings=("task-skipgram-8d",), epochs=1, examples=1, output=tmp_path / "out"
-    )
+    options = {"model": model, "embeddings": ("task-skipgram-8d",), "epochs": 1, "output": tmp_path / "out"}
+    trained = train_ranker(path, examples=1, **options)
     assert trained.result["embeddings"].endswith("skipgram-8d-seed0.vectors")
     assert trained.folder.parent.name == f"own-фак_{model}"
     assert (trained.folder / "report.html").exists()
     assert re.search(rf"^{entry.title} +[01]\.\d+", capsys.readouterr().out, re.MULTILINE)
     table = load_table(trained.folder / "split" / "test.csv")
     assert len(Ranker.load(trained.folder / "model").rank_table(table)) == len(table)
+    # With other defaults it is another training, which does not go on with the first one's states.
+    monkeypatch.setitem(MODELS, model, replace(entry, own_tables={**small, "filters": 5}))
+    assert train_ranker(path, **options).folder != trained.folder
 
 
 def test_the_place_of_a_candidate_is_a_signal_only_where_the_user_says_so(tmp_path):
