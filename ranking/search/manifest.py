@@ -3,7 +3,8 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -18,6 +19,9 @@ from answer_ranking.ranking.search.first_stages.word_options import WordOptions
 
 NAME, BUILDING = "manifest.json", "building"
 FORMAT = 5
+_OF_NUMBERS = (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError)
+_UNREADABLE: tuple[type[Exception], ...] = (OSError, EOFError, BadZipFile, *_OF_NUMBERS)
+"""What Python and NumPy raise for files, and for numbers, that are none of an index."""
 _WHOLE, _END = 2**20, 2**18  # bytes: files up to the first are read whole, of larger ones both ends
 _MOST_ROWS = 2**40
 # The files and folders of an index, which are called by what `name_of` gives.
@@ -266,6 +270,15 @@ def damaged(path: Path, error: Exception) -> DamagedFileError:
     """Make the error for a file that cannot be read although its fingerprint is right."""
     said = " ".join(str(error).split())  # pyarrow's go over several lines
     return DamagedFileError(f"{path} is damaged ({said:.100}). {_AGAIN}")
+
+
+@contextmanager
+def reading(path: Path, *further: type[Exception]) -> Iterator[None]:
+    """Name the file, or its folder, where what is read of it is not an index's."""
+    try:
+        yield
+    except (*_UNREADABLE, *further) as error:
+        raise damaged(path, error) from error
 
 
 def sha256_of_model(folder: Path) -> str:

@@ -17,7 +17,7 @@ from answer_ranking.ranking.search.conditions import Where, check_columns, condi
 from answer_ranking.ranking.search.first_stages import Entry, choices_of, entries_of, parts_of
 from answer_ranking.ranking.search.first_stages.fusion import Fusion, Part
 from answer_ranking.ranking.search.first_stages.protocol import IndexFiles, Searcher
-from answer_ranking.ranking.search.manifest import NAME, Manifest, damaged, name_of
+from answer_ranking.ranking.search.manifest import NAME, Manifest, name_of, reading
 from answer_ranking.ranking.search.results import Candidates, Hits
 from answer_ranking.ranking.search.segments import Segments
 
@@ -188,17 +188,15 @@ def _scores_of(searcher: Searcher, question: str, rows: np.ndarray, n_rows: int)
 
 
 def _entries(folder: Path, manifest: Manifest) -> list[Entry]:
-    try:
+    with reading(folder / NAME):
         entries = entries_of(manifest.first_stages)
         if not manifest.similarity and any(entry.needs_model for entry in entries):
             raise ValueError("a first stage needs a model")
-    except ValueError as error:
-        raise damaged(folder / NAME, error) from error
     return entries
 
 
 def _deleted(path: Path, manifest: Manifest) -> np.ndarray:
-    try:
+    with reading(path):
         rows = np.array(map_array(path))
         n = manifest.n_deleted
         if rows.dtype != np.int64 or rows.shape != (n,):
@@ -207,6 +205,4 @@ def _deleted(path: Path, manifest: Manifest) -> np.ndarray:
             raise ValueError("it is not what was written")
         if rows.min() < 0 or rows.max() >= manifest.rows:
             raise ValueError("it names rows that do not exist")
-    except (OSError, ValueError) as error:
-        raise damaged(path, error) from error
     return rows

@@ -16,10 +16,10 @@ from answer_ranking.ranking.search.first_stages.term_counts import (
     AllTerms,
     counts_of,
     read_all_terms,
-    reading,
+    reading_counts,
 )
 from answer_ranking.ranking.search.first_stages.word_options import WordOptions
-from answer_ranking.ranking.search.manifest import StageFolder, damaged
+from answer_ranking.ranking.search.manifest import StageFolder, damaged, reading
 from answer_ranking.ranking.search.results import Candidates
 from answer_ranking.ranking.search.tasks import Model
 from answer_ranking.ranking.search.writing import atomic_folder, saved
@@ -28,8 +28,6 @@ _ARRAYS = {"data": "f", "indices": "i", "indptr": "i"}
 """The arrays of bm25s, and the kinds of their numbers."""
 _VOCABULARY = "vocab.index.json"
 _BLOCK = 64  # scores, of which the largest is compared first
-_DAMAGED = (IndexError, ValueError, TypeError, AttributeError, OverflowError)
-"""What Python and NumPy raise for numbers that are none of an index."""
 
 
 def best(scores: np.ndarray, k: int) -> np.ndarray:
@@ -97,7 +95,7 @@ class TermIndex:
     """
 
     def __init__(self, folder: Path, n_texts: int, terms_of: Callable[[str], list[str]]):
-        try:
+        with reading(folder):
             arrays = {name: CheckedArray(folder / f"{name}.csc.index.npy") for name in _ARRAYS}
             for name, kind in _ARRAYS.items():
                 if arrays[name].array.dtype.kind != kind:
@@ -107,17 +105,13 @@ class TermIndex:
             found = json.loads((folder / "params.index.json").read_bytes())["num_docs"]
             if found != n_texts:
                 raise ValueError(f"{found} texts instead of {n_texts}")
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise damaged(folder, error) from error
         self._folder, self._n_texts, self._terms_of = folder, n_texts, terms_of
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
         """The terms' numbers; those of words take half a second for a million texts."""
-        try:
+        with reading(self._folder):
             return json.loads(self._content)
-        except ValueError as error:
-            raise damaged(self._folder, error) from error
 
     def search(self, questions: Sequence[str], k: int, keep: np.ndarray | None = None) -> Candidates:
         """Find the `k` best texts for each question, among those of `keep`, bool `(texts,)`.
@@ -148,7 +142,7 @@ class TermIndex:
 
     def _scores(self, question: str) -> np.ndarray:
         """Add up the scores of all texts, term by term."""
-        try:
+        with reading(self._folder):
             rows, scores = [np.empty(0, np.int32)], [np.empty(0, np.float32)]
             for start, stop in self._known(question):
                 rows.append(self._indices.slice(start, stop))
@@ -157,17 +151,13 @@ class TermIndex:
             # SciPy's product adds up three times as fast as NumPy's `scores[row] += score` of each term.
             column = csc_array((score, row, [0, len(row)]), shape=(self._n_texts, 1))
             column.check_format(full_check=True)
-        except _DAMAGED as error:
-            raise damaged(self._folder, error) from error
         return column @ np.ones(1, np.float32)
 
     def _known(self, question: str) -> list[tuple[int, int]]:
         """Find where the scores of each known term begin and end."""
-        try:
+        with reading(self._folder):
             numbers = [self._numbers.get(term) for term in self._terms_of(question)]
             return [tuple(self._starts.slice(at, at + 2)) for at in numbers if at is not None]
-        except _DAMAGED as error:
-            raise damaged(self._folder, error) from error
 
 
 def write_bm25(folder: Path, counted: Sequence[Path]) -> None:
@@ -203,7 +193,7 @@ def _scores_of(
     data, indices = np.zeros(size, index.dtype), np.zeros(size, index.int_dtype)
     free, n_before = starts[:-1].copy(), 0
     for path, place in zip(counted, terms.places, strict=True):
-        with reading(path) as counts:
+        with reading_counts(path) as counts:
             texts, rows = counts["texts"], counts["rows"]
             times, lengths = counts["times"].astype(index.dtype), counts["lengths"].astype(float)
         within = np.arange(len(rows)) - np.repeat(np.cumsum(texts) - texts, texts)

@@ -11,7 +11,7 @@ import numpy as np
 
 from answer_ranking.ranking.search.first_stages.geometry import in_place
 from answer_ranking.ranking.search.first_stages.stored_points import Points
-from answer_ranking.ranking.search.manifest import damaged
+from answer_ranking.ranking.search.manifest import reading
 
 _CHOSEN = 1_000
 _SCANNED, _PROBED_SHARE = 100_000, 4  # codes of few points are all looked through, of more a quarter
@@ -36,10 +36,8 @@ class QuantisedPoints:
         self._lock = threading.Lock()
         self._index: Any = None
         # What was open stays readable when an addition replaces the file.
-        try:
+        with reading(folder):
             self._file = (folder / _INDEX).open("rb")
-        except OSError as error:
-            raise damaged(folder, error) from error
 
     def choose(self, questions: np.ndarray, k: int, keep: np.ndarray | None) -> np.ndarray:
         """Choose rows for questions `(n, d)`, int64 `(n, some)`; -1 where there are no more."""
@@ -59,14 +57,11 @@ class QuantisedPoints:
     def _loaded(self) -> Any:
         with self._lock:
             if self._index is None:
-                try:
-                    with self._file as file:
-                        faiss = _faiss()
-                        index = faiss.read_index(faiss.PyCallbackIOReader(file.read))
+                faiss = _faiss()
+                with reading(self._folder, RuntimeError), self._file as file:
+                    index = faiss.read_index(faiss.PyCallbackIOReader(file.read))
                     if index.ntotal != self._rows:
                         raise ValueError("it has another number of points")
-                except (RuntimeError, ValueError) as error:
-                    raise damaged(self._folder, error) from error
                 self._index = index
             return self._index
 

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from answer_ranking.ranking.search.checked_array import CheckedArray
-from answer_ranking.ranking.search.manifest import Manifest, damaged
+from answer_ranking.ranking.search.manifest import Manifest, damaged, reading
 from answer_ranking.ranking.search.segments import of_segments
 
 POINTS = "points.npy"
@@ -41,15 +41,13 @@ class StoredPoints:
         self._arrays: list[tuple[Path, CheckedArray]] = []
         for name, rows in manifest.segments:
             path = folder / "segments" / name / file
-            try:
+            with reading(path):
                 array = CheckedArray(path)
                 shape, dtype = array.array.shape, array.array.dtype
                 if dtype != np.float32 or len(shape) != 2 or shape[0] != rows:
                     raise ValueError(f"{dtype} {shape} instead of float32 ({rows}, d)")
                 if self._arrays and shape[1] != self.dimension:
                     raise ValueError(f"{shape[1]} numbers a point instead of {self.dimension}")
-            except (OSError, ValueError, EOFError) as error:
-                raise damaged(path, error) from error
             self._arrays.append((path, array))
         self._starts = np.cumsum([0, *(rows for _, rows in manifest.segments)])
 
@@ -81,7 +79,5 @@ class StoredPoints:
 
     def _read(self, i: int, read: Callable[[CheckedArray], np.ndarray]) -> np.ndarray:
         path, array = self._arrays[i]
-        try:
+        with reading(path):
             return read(array)
-        except (OSError, ValueError) as error:
-            raise damaged(path, error) from error

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
-from zipfile import BadZipFile
 
 import numpy as np
 
-from answer_ranking.ranking.search.manifest import damaged
+from answer_ranking.ranking.search.manifest import reading
 
 
 def counts_of(texts: Sequence[str], terms_of: Callable[[str], list[str]]) -> dict[str, np.ndarray]:
@@ -59,7 +58,7 @@ def read_all_terms(counted: Sequence[Path]) -> AllTerms:
     numbers: dict[str, int] = {}
     in_texts, places, n_texts, n_terms = np.empty(0, np.int64), [], 0, 0
     for path in counted:
-        with reading(path) as counts:
+        with reading_counts(path) as counts:
             terms, texts, lengths = counts["words"].tobytes(), counts["texts"], counts["lengths"]
         listed = terms.decode().split("\n") if terms else []
         place = np.array([numbers.setdefault(term, len(numbers)) for term in listed], np.int32)
@@ -72,10 +71,7 @@ def read_all_terms(counted: Sequence[Path]) -> AllTerms:
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[Any]:
+def reading_counts(path: Path) -> Iterator[Any]:
     """Open what `counts_of` counted."""
-    try:
-        with np.load(path) as counts:
-            yield counts
-    except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
-        raise damaged(path, error) from error
+    with reading(path), np.load(path) as counts:
+        yield counts
