@@ -1,4 +1,4 @@
-"""Seconds and memory of Attentive Pooling's training steps: many negatives scored, one trained on.
+"""Seconds of Attentive Pooling's training steps: many negatives scored, one trained on.
 
     python benchmarks/attentive_pooling.py
 
@@ -15,8 +15,6 @@ gradient    the part of a step that is no search, which is the same in all ways.
 
 plain, best_plain and search have the same wrong answers, and their losses must agree. A step is search,
 forward pass and gradient; in search and shared the optimizer's update as well, at a learning rate of 0.
-
-Memory is the peak of a process of its own for each model, way and k, TensorFlow itself included.
 """
 
 import argparse
@@ -30,10 +28,8 @@ from common import (
     COUNT,
     add_counts,
     by_turns,
-    changed,
     chosen,
     gradient_ends,
-    in_own_process,
     in_words,
     model_arguments,
     parse,
@@ -45,7 +41,6 @@ from common import (
 
 from answer_ranking.base.command import run_command
 from answer_ranking.base.errors import UserError
-from answer_ranking.evaluation.environment import peak_memory
 from answer_ranking.models.catalogue import CATALOGUE, of_paper
 
 MODELS = [entry.name for entry in of_paper("attentive_pooling")]
@@ -67,34 +62,13 @@ def main() -> None:
         negatives=(50, "k, wrong answers scored per pair"),
         batches=(3, "batches timed in a round"),
     )
-    about = "k, for the memory"
-    parser.add_argument("--memory", type=COUNT, nargs="*", default=[10, 50, 200], help=about)
     options = parse(parser)
-    memory = {name: peaks(name, options) for name in options.models}
     times = {name: measure(name, options) for name in options.models}
-    report(times, memory, options)
-    figures = {"options": chosen(options), "seconds": times, "memory_mib": memory}
+    report(times, options)
+    figures = {"options": chosen(options), "seconds": times}
     if "ap-cnn" in times and options.negatives == 50:
         figures["table"] = {ROW: row_of(times["ap-cnn"])}
     write_figures(options.output, figures)
-
-
-def peaks(name: str, options: argparse.Namespace) -> dict[str, list[int | None]]:
-    """Measure a model's peak memory by way and k."""
-    found: dict[str, list[int | None]] = {}
-    for way in WAYS[:-1]:
-        found[way] = []
-        for negatives in options.memory:
-            one_step = changed(options, negatives=negatives, batches=1)
-            found[way].append(in_own_process(peak, name, way, one_step))
-    return found
-
-
-def peak(name: str, way: str, options: argparse.Namespace) -> int | None:
-    """Measure the peak memory of one step, in MiB."""
-    steps, batches = prepare(name, options)
-    steps[way](batches[way][0])
-    return peak_memory()
 
 
 def prepare(name: str, options: argparse.Namespace) -> tuple[dict[str, Step], dict[str, list]]:
@@ -236,7 +210,7 @@ def row_of(times: dict[str, list[float]]) -> dict[str, Any]:
     }
 
 
-def report(times: dict, memory: dict, options: argparse.Namespace) -> None:
+def report(times: dict, options: argparse.Namespace) -> None:
     """Print the tables."""
     print(f"{options.dataset}: {options.batch_size} pairs, {options.negatives} wrong answers each")
     rows = []
@@ -248,13 +222,6 @@ def report(times: dict, memory: dict, options: argparse.Namespace) -> None:
         rows.append([CATALOGUE[name].title, *medians, *found])
     titles = ["plain / search", "best / search", "plain / shared"]
     print_table(["model, ms/step", *WAYS, *titles], rows)
-    if options.memory:
-        print("\nPeak memory (MiB) of a process that does one step, by wrong answers per pair")
-        rows = []
-        for name, of_way in memory.items():
-            for way, found in of_way.items():
-                rows.append([CATALOGUE[name].title, way, *found])
-        print_table(["model", "way", *options.memory], rows)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 
 Each model is trained as in the paper (3 epochs), with dev scored after every epoch, on two cores or what
 there is; then it ranks the test split. Every round runs each model once, in a process of its own, so that
-drifting machines and peak memory do not blur the ratios. BM25 ranks the same questions from the same words.
+a drifting machine does not blur the ratios. BM25 ranks the same questions from the same words.
 
 Cosinet over lists stands beside two plain ways of training it: lists that are padded to their longest one and
 its longest candidate, in random batches (plain), and in batches of like length (best plain). XLA compiles
@@ -35,7 +35,6 @@ from common import (
 )
 
 from answer_ranking.base.command import run_command
-from answer_ranking.evaluation.environment import peak_memory
 from answer_ranking.models.catalogue import CATALOGUE
 
 COMPARED = {
@@ -102,7 +101,6 @@ def train_and_rank(name: str, options: argparse.Namespace) -> dict[str, Any]:
         "dev_map": fitted.history[fitted.best_epoch]["dev_map"],
         "questions_per_second": data.test.n_questions / seconds(score),
         "parameters": n_trained(ranker),
-        "peak_mib": peak_memory(),
     }
 
 
@@ -159,19 +157,19 @@ def rank_by_bm25(options: argparse.Namespace) -> dict[str, Any]:
     candidates = test.candidates.take(np.arange(test.n_rows))
     rank = partial(bm25, tokens(test.questions), tokens(candidates), test.candidate_offsets)
     rank()
-    return {"questions_per_second": test.n_questions / seconds(rank), "peak_mib": peak_memory()}
+    return {"questions_per_second": test.n_questions / seconds(rank)}
 
 
 def report(runs: dict[str, list[dict]], options: argparse.Namespace) -> None:
     """Print medians over the rounds, and the ratios within rounds."""
-    measures = ("parameters", "training", "peak_mib", "questions_per_second")
+    measures = ("parameters", "training", "questions_per_second")
     rows = []
     for name, results in runs.items():
         title = CATALOGUE[name].title if name in CATALOGUE else name
         epochs = [statistics.median(each["epochs"]) for each in results if "epochs" in each]
         figures = [median_of(results, measure) for measure in measures]
         rows.append([title, *figures, statistics.median(epochs) if epochs else ""])
-    print_table(["model", "parameters", "training, s", "peak MiB", "questions/s", "s/epoch"], rows)
+    print_table(["model", "parameters", "training, s", "questions/s", "s/epoch"], rows)
     found = {}
     for ours in options.models:
         theirs = COMPARED[ours]

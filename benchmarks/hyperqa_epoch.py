@@ -39,7 +39,6 @@ from common import (
 )
 
 from answer_ranking.base.command import run_command
-from answer_ranking.evaluation.environment import peak_memory
 from answer_ranking.models.catalogue import CATALOGUE
 
 WAYS = ("packed", "plain", "best_plain")
@@ -109,7 +108,6 @@ def measure(way: str, options: argparse.Namespace) -> dict[str, Any]:
         "seconds": spent,
         "loss": mean_hinge(train, score(model, train)),
         **sizes(batches),
-        "peak_mib": peak_memory(),
     }
 
 
@@ -285,13 +283,12 @@ def report(runs: dict, without_dropout: dict, options: argparse.Namespace) -> No
             "best": min(per_epoch[way]),
             "seconds_without_dropout": statistics.median(without_dropout[way]["seconds"][1:]),
             "loss_without_dropout": without_dropout[way]["loss"],
-            "peak_mib": max(each["peak_mib"] for each in runs[way]),
         }
     first = runs["packed"][0]
     n_pairs, repeated = first["pairs"], first["tokens_per_word"]
     print(f"{options.dataset}: {n_pairs:,} pairs an epoch, {repeated:.1f} words per distinct word")
     rows = [[way, *row.values()] for way, row in ways.items()]
-    print_table(["way", "s/epoch", "best", "without dropout", "loss then", "peak MiB"], rows)
+    print_table(["way", "s/epoch", "best", "without dropout", "loss then"], rows)
     found = {way: ratios(per_epoch[way], per_epoch["packed"]) for way in ("plain", "best_plain")}
     for way, of_way in found.items():
         print(f"{way} / packed with dropout {options.dropout}: {in_words(of_way)}")
