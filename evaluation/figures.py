@@ -5,6 +5,7 @@ Figures are made without pyplot, so nothing global is changed and no display is 
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -226,42 +227,53 @@ def quality_against_speed(points: Mapping[str, Sequence[float]]) -> "Figure":
     return figure
 
 
-_SIDES = (
-    (6, 4, "left"),
-    (6, -11, "left"),
-    (-6, 4, "right"),
-    (-6, -11, "right"),
-    (6, 14, "left"),
-    (6, -21, "left"),
-)
-"""Where a name may stand beside its point, in points, and its alignment; the first is the best."""
+_HEIGHTS = (-3.5, 4, -11, 14, -21, 24, -31, 34, -41)
+_FAR = 12
+"""Where a name may stand beside its point, in points, the best first; a line leads to one that is far."""
 
 
 def _label(axes: "Axes", points: Mapping[str, Sequence[float]]) -> None:
-    """Write names beside points, where they cover no other name or point as far as that is possible."""
+    """Write names beside their points, covering and being nearer to no other as far as that is possible."""
     axes.figure.draw_without_rendering()
     taken = axes.transData.transform([point[:2] for point in points.values()])
+    of_name = dict(zip(points, taken, strict=True))
     boxes: list[Any] = []
-    for name, point in points.items():
-        best, fewest = None, np.inf
-        for x, y, side in _SIDES:
-            place = {"xytext": (x, y), "textcoords": "offset points", "ha": side}
-            label = axes.annotate(name, point[:2], fontsize="small", **place)
-            covered = _covered(label.get_window_extent(), boxes, taken)
-            if covered >= fewest:
+    # From the top, so that the names of a column of points keep its order.
+    for name in sorted(points, key=lambda each: -points[each][1]):
+        best, least = None, np.inf
+        for height, side in product(_HEIGHTS, ("left", "right")):
+            label = _beside(axes, name, points[name], height, side)
+            box = label.get_window_extent()
+            covered = box.count_overlaps(boxes) + sum(box.contains(x, y) for x, y in taken)
+            end = [box.x0 if side == "left" else box.x1, (box.y0 + box.y1) / 2]
+            nearer = np.hypot(*(taken - end).T) < np.hypot(*(of_name[name] - end))
+            leaves = box.x0 < axes.bbox.x0 or box.x1 > axes.bbox.x1
+            cost = 2 * covered + nearer.sum() + leaves
+            if cost >= least:
                 label.remove()
                 continue
             if best:
                 best.remove()
-            best, fewest = label, covered
-            if not covered:
+            best, least = label, cost
+            if not cost:
                 break
         boxes.append(best.get_window_extent())
 
 
-def _covered(box: Any, boxes: Sequence[Any], places: np.ndarray) -> int:
-    """Count the boxes and places that a box covers."""
-    return box.count_overlaps(boxes) + sum(box.contains(x, y) for x, y in places)
+def _beside(axes: "Axes", name: str, point: Sequence[float], height: float, side: str) -> Any:
+    """Write a name on the right of its point, or on the left where its right end stands there."""
+    line = {"arrowstyle": "-", "color": GREY, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 3}
+    is_far = abs(height + 3.5) > _FAR
+    away = 14 if is_far else 7
+    return axes.annotate(
+        name,
+        point[:2],
+        fontsize="small",
+        xytext=(away if side == "left" else -away, height),
+        textcoords="offset points",
+        ha=side,
+        arrowprops=line if is_far else None,
+    )
 
 
 def quality_by_year(points: Mapping[str, Sequence[float | None]]) -> "Figure":

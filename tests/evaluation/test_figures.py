@@ -52,3 +52,20 @@ def test_the_front_of_quality_and_speed_has_what_is_much_faster_than_all_better_
     (axes,) = quality_against_speed(points).axes
     assert lines(axes)["best trade-offs"] == [[10, 0.7], [50, 0.65], [900, 0.5]]
     assert axes.get_xscale() == "log" and {text.get_text() for text in axes.texts} == set(points)
+
+
+def test_names_of_points_close_together_are_beside_their_own_and_cover_none():
+    points = {f"a model, {i}": [10 + (i % 2), 0.6 + 0.003 * i, 0.0] for i in range(6)} | {
+        "fast": [900, 0.5, 0.0]
+    }
+    (axes,) = quality_against_speed(points).axes
+    places = {name: axes.transData.transform(point[:2]) for name, point in points.items()}
+    boxes = {text.get_text(): text.get_window_extent() for text in axes.texts}
+    for name, box in boxes.items():
+        middle = (box.y0 + box.y1) / 2
+        ends = [(box.x0, middle), (box.x1, middle)]
+        distances = {each: min(np.hypot(*(place - end)) for end in ends) for each, place in places.items()}
+        assert min(distances, key=distances.get) == name
+        assert not any(box.contains(*place) for place in places.values())
+        assert not box.count_overlaps([other for each, other in boxes.items() if each != name])
+        assert axes.bbox.x0 <= box.x0 and box.x1 <= axes.bbox.x1
