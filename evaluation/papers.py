@@ -151,7 +151,7 @@ class Papers:
         if rows.empty:
             return "", {}
         rows = rows.drop_duplicates("metric")
-        values = map(_as_fraction, rows.itertuples())
+        values = map(as_fraction, rows.itertuples())
         printed = dict(zip(rows["metric"], values, strict=True))
         # An accuracy on test is our precision at 1.
         if (name := _ACCURACIES[record.split]) in printed:
@@ -161,7 +161,8 @@ class Papers:
         return f"{title}, on {edition}" if edition else title, printed
 
 
-def _as_fraction(row: Any) -> str:
+def as_fraction(row: Any) -> str:
+    """Give a printed value, a row of `PRINTED_COLUMNS`, as a fraction where it is a quality in per cent."""
     quality = row.metric in MAIN_METRICS or row.metric.startswith("accuracy")
     return f"{float(row.value) / 100:.4f}" if row.percent and quality else row.value
 

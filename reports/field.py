@@ -1,13 +1,14 @@
 """The page of the field: every system that the papers have or quote, printed and ours, by year."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from answer_ranking.evaluation.comparisons import SIGNIFICANT
-from answer_ranking.evaluation.papers import Papers, System
+from answer_ranking.evaluation.papers import Papers, System, as_fraction
 from answer_ranking.evaluation.records import ResultRecord
 from answer_ranking.evaluation.significance import holm_correction
 from answer_ranking.evaluation.tables import format_measured, format_seconds
@@ -71,26 +72,16 @@ def finding_block(records: Sequence[ResultRecord], searched: Sequence[ResultReco
     orders = []
     for data in _DATA:
         for equal_budgets, of in ((False, records), (True, searched)):
-            values = _printed_and_ours(data, of, papers)
+            values = {}
+            for each in _systems(data, of, papers):
+                if each.ours and each.printed:
+                    values[each.system.name] = float(each.printed), each.ours["mean"]
             if len(values) >= _FEWEST:
                 orders.append(order_of(values, data.title, equal_budgets=equal_budgets))
     corrected = holm_correction([each.p for each in orders])
     orders = [replace(each, p=float(p)) for each, p in zip(orders, corrected, strict=True)]
     field_searched = any(each.paper == "field" for each in searched)
     return render("field_finding.md.j2", orders=orders, field_searched=field_searched)
-
-
-def _printed_and_ours(
-    data: _Data, records: Sequence[ResultRecord], papers: Papers
-) -> dict[str, tuple[float, float]]:
-    """Find MAP of the systems that have both a printed value and a record."""
-    found = {}
-    for system in papers.systems:
-        record = papers.quoted_record(records, data.dataset, system.name)
-        printed = printed_map(system, data.tables, papers) if record else ""
-        if record and printed:
-            found[system.name] = float(printed), papers.comparable_metrics(record)[_METRIC]["mean"]
-    return found
 
 
 def order_of(values: Mapping[str, tuple[float, float]], data: str, *, equal_budgets: bool) -> Order:
@@ -154,16 +145,30 @@ def field_grid(records: Sequence[ResultRecord], papers: Papers) -> str:
 
 def field_points(records: Sequence[ResultRecord], papers: Papers) -> dict[str, list[float | None]]:
     """Give what the figure draws of WikiQA: by system its year, printed MAP, ours, and our parameters."""
-    data = _DATA[0]
     points: dict[str, list[float | None]] = {}
-    for system in papers.systems:
-        record = papers.quoted_record(records, data.dataset, system.name)
-        if record is None:
-            continue
-        printed = printed_map(system, data.tables, papers)
-        ours = round(papers.comparable_metrics(record)[_METRIC]["mean"], 4)
-        points[system.name] = [system.year, float(printed) if printed else None, ours, record.parameters]
+    for system, printed, record, ours in _systems(_DATA[0], records, papers):
+        if record and ours:
+            of_paper = float(printed) if printed else None
+            points[system.name] = [system.year, of_paper, round(ours["mean"], 4), record.parameters]
     return points
+
+
+class _Found(NamedTuple):
+    system: System
+    printed: str  # MAP, "" for none
+    record: ResultRecord | None
+    ours: Mapping[str, Any] | None  # the summary of the record's MAP
+
+
+def _systems(data: _Data, records: Sequence[ResultRecord], papers: Papers) -> Iterator[_Found]:
+    """Go through the systems that have a printed value or a record of a data set."""
+    for system in papers.systems:
+        printed = printed_map(system, data.tables, papers)
+        record = papers.quoted_record(records, data.dataset, system.name)
+        if record:
+            yield _Found(system, printed, record, papers.comparable_metrics(record)[_METRIC])
+        elif printed:
+            yield _Found(system, printed, None, None)
 
 
 def printed_map(system: System, tables: Sequence[str], papers: Papers) -> str:
@@ -171,23 +176,18 @@ def printed_map(system: System, tables: Sequence[str], papers: Papers) -> str:
 
     The first row under the system's own name counts, else the first one under another name of it.
     """
-    printed = papers.printed
-    rows = printed[printed["dataset"].isin(tables) & (printed["metric"] == _METRIC)]
-    own, also = rows["model"] == system.name, rows["model"].isin(system.also)
-    rows = pd.concat([rows[own], rows[also]])
+    rows = papers.printed
+    is_its = rows["model"].isin([system.name, *system.also]) & (rows["metric"] == _METRIC)
+    rows = rows[is_its & rows["dataset"].isin(tables)]
     if rows.empty:
         return ""
-    row = rows.iloc[0]
-    return f"{float(row['value']) / 100:.4f}" if row["percent"] else row["value"]
+    own = rows[rows["model"] == system.name]
+    return as_fraction(next((own if len(own) else rows).itertuples()))
 
 
 def _rows(data: _Data, records: Sequence[ResultRecord], papers: Papers) -> list[dict[str, str]]:
     rows = []
-    for system in papers.systems:
-        printed = printed_map(system, data.tables, papers)
-        record = papers.quoted_record(records, data.dataset, system.name)
-        if record is None and not printed:
-            continue
+    for system, printed, record, ours in _systems(data, records, papers):
         row = {
             "system": system.name,
             "year": str(system.year),
@@ -199,9 +199,9 @@ def _rows(data: _Data, records: Sequence[ResultRecord], papers: Papers) -> list[
             "s/epoch": "",
             "run": "",
         }
-        if record is not None:
+        if record and ours:
             row |= {
-                "ours": format_measured(papers.comparable_metrics(record)[_METRIC]),
+                "ours": format_measured(ours),
                 "seeds": str(len(record.seeds)),
                 "parameters": f"{record.parameters:,}",
                 "s/epoch": format_seconds(record),
