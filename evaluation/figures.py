@@ -17,6 +17,7 @@ from answer_ranking.base.files import atomic_write
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.text import Annotation
 
 BLUE, ORANGE, GREY, GREEN = "#1f5fa8", "#d9731a", "#555555", "#3a8f4d"
 
@@ -228,27 +229,31 @@ def quality_against_speed(points: Mapping[str, Sequence[float]]) -> "Figure":
 
 
 _HEIGHTS = (-3.5, 4, -11, 14, -21, 24, -31, 34, -41)
+"""How far above its point a name may begin, in points; the first, at the point's own height, is the best."""
 _FAR = 12
-"""Where a name may stand beside its point, in points, the best first; a line leads to one that is far."""
+"""From so far above or below its own height on, a line leads from a name to its point."""
 
 
-def _label(axes: "Axes", points: Mapping[str, Sequence[float]]) -> None:
-    """Write names beside their points, covering and being nearer to no other as far as that is possible."""
+def _label(axes: "Axes", points: Mapping[str, Sequence[float]], away: float = 7) -> None:
+    """Write names beside their points, covering and being nearer to no other as far as that is possible.
+
+    `away` is the distance of a name from the middle of its point, in points.
+    """
     axes.figure.draw_without_rendering()
     taken = axes.transData.transform([point[:2] for point in points.values()])
-    of_name = dict(zip(points, taken, strict=True))
     boxes: list[Any] = []
     # From the top, so that the names of a column of points keep its order.
-    for name in sorted(points, key=lambda each: -points[each][1]):
+    for name, point in sorted(points.items(), key=lambda item: -item[1][1]):
+        own = axes.transData.transform(point[:2])
         best, least = None, np.inf
         for height, side in product(_HEIGHTS, ("left", "right")):
-            label = _beside(axes, name, points[name], height, side)
-            box = label.get_window_extent()
-            covered = box.count_overlaps(boxes) + sum(box.contains(x, y) for x, y in taken)
-            end = [box.x0 if side == "left" else box.x1, (box.y0 + box.y1) / 2]
-            nearer = np.hypot(*(taken - end).T) < np.hypot(*(of_name[name] - end))
-            leaves = box.x0 < axes.bbox.x0 or box.x1 > axes.bbox.x1
-            cost = 2 * covered + nearer.sum() + leaves
+            label = _beside(axes, name, point, height, side, away)
+            box = _box_of(label)
+            # A name with a line may be nearer to others.
+            least_distance = 1 if label.arrow_patch else _distances(box, own[None])
+            too_near = _distances(box, taken) < least_distance
+            leaves = not (axes.bbox.contains(*box.min) and axes.bbox.contains(*box.max))
+            cost = 2 * box.count_overlaps(boxes) + too_near.sum() + leaves
             if cost >= least:
                 label.remove()
                 continue
@@ -257,23 +262,38 @@ def _label(axes: "Axes", points: Mapping[str, Sequence[float]]) -> None:
             best, least = label, cost
             if not cost:
                 break
-        boxes.append(best.get_window_extent())
+        boxes.append(_box_of(best))
 
 
-def _beside(axes: "Axes", name: str, point: Sequence[float], height: float, side: str) -> Any:
+def _beside(
+    axes: "Axes", name: str, point: Sequence[float], height: float, side: str, away: float
+) -> "Annotation":
     """Write a name on the right of its point, or on the left where its right end stands there."""
     line = {"arrowstyle": "-", "color": GREY, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 3}
-    is_far = abs(height + 3.5) > _FAR
-    away = 14 if is_far else 7
+    is_far = abs(height - _HEIGHTS[0]) > _FAR
+    x = 2 * away if is_far else away
     return axes.annotate(
         name,
         point[:2],
         fontsize="small",
-        xytext=(away if side == "left" else -away, height),
+        xytext=(x if side == "left" else -x, height),
         textcoords="offset points",
         ha=side,
         arrowprops=line if is_far else None,
     )
+
+
+def _box_of(label: "Annotation") -> Any:
+    """Give the box of a name alone, without the line that leads to its point."""
+    from matplotlib.text import Text
+
+    label.get_window_extent()  # It computes where the name stands.
+    return Text.get_window_extent(label)
+
+
+def _distances(box: Any, places: np.ndarray) -> np.ndarray:
+    """Give the distances of places from a box, 0 for those in it."""
+    return np.hypot(*(places - np.clip(places, box.min, box.max)).T)
 
 
 def quality_by_year(points: Mapping[str, Sequence[float | None]]) -> "Figure":
@@ -302,7 +322,7 @@ def quality_by_year(points: Mapping[str, Sequence[float | None]]) -> "Figure":
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set(xlabel="year of the system's paper", ylabel="MAP on WikiQA, test")
     axes.legend(frameon=False, fontsize="small")
-    _label(axes, places)
+    _label(axes, places, away=9)
     return figure
 
 

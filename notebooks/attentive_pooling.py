@@ -182,7 +182,8 @@ learning_curves([result.history for _, result in runs["AP-CNN"]], title=f"AP-CNN
 
 # %% [markdown]
 # Beside rules that need no training. On the sample a network may be ahead of *BM25*; among all answers of
-# real collections none of the papers' networks [finds significantly more](../docs/retrieval.md).
+# real collections none of the papers' networks on static word vectors
+# [finds significantly more](../docs/retrieval.md) than BM25.
 
 # %%
 from answer_ranking.evaluation.rules import measure_rules

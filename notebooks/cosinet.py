@@ -243,7 +243,7 @@ learning_curves([result.history for _, result in runs["Cosinet list BiRNN"]], ti
 # %% [markdown]
 # *RR* ranks by the order alone, *WO+RR* by word overlap and then by the order. On the sample the networks may
 # be ahead of BM25; among all answers of real collections none of the papers' networks
-# [finds significantly more](../docs/retrieval.md).
+# on static word vectors [finds significantly more](../docs/retrieval.md) than BM25.
 
 # %%
 from answer_ranking.evaluation.rules import measure_rules

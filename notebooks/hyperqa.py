@@ -288,7 +288,7 @@ learning_curves([result.history for _, result in runs["HyperQA"]], title=f"Hyper
 # Beside rules that need no training: *Random* is the mean over all orders, *WO* counts shared words, *BM25*
 # is the classic of text search. Means over the seeds; ties are broken at random. On the sample HyperQA is
 # ahead of BM25; among all answers of real collections none of the papers' networks
-# [finds significantly more](../docs/retrieval.md).
+# on static word vectors [finds significantly more](../docs/retrieval.md) than BM25.
 
 # %%
 by_rule = measure_rules(dataset.test, dataset.description, tie_seeds=20)

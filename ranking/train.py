@@ -27,11 +27,13 @@ from answer_ranking.engine import Seed, TrainingData, TrainingRun, encode, optio
 from answer_ranking.evaluation.records import environment, package_versions
 from answer_ranking.evaluation.tables import text_table
 from answer_ranking.models.catalogue import ModelOptions
+from answer_ranking.ranking.model_folder import find_preset
 from answer_ranking.ranking.open_vocabulary import OpenVocabulary
 from answer_ranking.ranking.pipelines import PipelineComparison, compare_pipelines
 from answer_ranking.ranking.ranker import Ranker
 from answer_ranking.ranking.report import RuleComparison, compare_with_rules, html_report, print_comparison
 from answer_ranking.ranking.search.answers import Reading
+from answer_ranking.ranking.search.manifest import sha256_of_model
 from answer_ranking.ranking.search.shards import read_shards, tables_in
 from answer_ranking.ranking.train_options import FROM_PRESETS, TrainOptions
 from answer_ranking.ranking.wrong_answers import draw_wrong_answers
@@ -140,8 +142,10 @@ def _compared(
 
 
 def _key(data: TrainingData, options: TrainOptions) -> str:
-    """Name a training by the options on which it depends, defaults too, and its data."""
+    """Name a training by what it depends on: options, defaults too, a preset's weights, and data."""
     names = {name: getattr(options, name) for name in ("model", "in_order", "lowercase")}
+    if options.model in FROM_PRESETS:
+        names["preset"] = sha256_of_model(find_preset(options.model))
     model, training = _options_of(options)
     return training_key(names | asdict(model) | asdict(training), data)
 

@@ -19,8 +19,10 @@ from answer_ranking.ranking.search.first_stages.word_options import WordOptions
 
 NAME, BUILDING = "manifest.json", "building"
 FORMAT = 5
-_OF_NUMBERS = (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError)
-_UNREADABLE: tuple[type[Exception], ...] = (OSError, EOFError, BadZipFile, *_OF_NUMBERS)
+UNREADABLE: tuple[type[Exception], ...] = (
+    *(OSError, EOFError, BadZipFile, RecursionError),
+    *(ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError),
+)
 """What Python and NumPy raise for files, and for numbers, that are none of an index."""
 _WHOLE, _END = 2**20, 2**18  # bytes: files up to the first are read whole, of larger ones both ends
 _MOST_ROWS = 2**40
@@ -277,7 +279,7 @@ def reading(path: Path, *further: type[Exception]) -> Iterator[None]:
     """Name the file, or its folder, where what is read of it is not an index's."""
     try:
         yield
-    except (*_UNREADABLE, *further) as error:
+    except (*UNREADABLE, *further) as error:
         raise damaged(path, error) from error
 
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep.length_of_texts import MOST_TEXT, LengthOfTexts, has_length
-from answer_ranking.ranking.search.manifest import FORMAT, Manifest, damaged, name_of
+from answer_ranking.ranking.search.manifest import FORMAT, UNREADABLE, Manifest, damaged, name_of
 
 TEXTS = "texts.parquet"
 """The file of a segment that holds its texts and columns."""
@@ -21,9 +21,6 @@ _GROUP = 128  # rows: the least that is read for one text
 _MANY = 64  # groups: fewer are read in half the time without threads
 _KEPT = 2**26  # bytes of groups that stay in memory: read again at ten times the speed
 _ENCODINGS = {"PLAIN", "RLE", "RLE_DICTIONARY", "PLAIN_DICTIONARY", "BIT_PACKED"}
-_PLAIN = (OSError, ValueError, EOFError, KeyError, IndexError, OverflowError)
-_DAMAGED = (*_PLAIN, pa.ArrowException)
-"""What pyarrow raises for a damaged file."""
 
 
 class Segments:
@@ -150,7 +147,7 @@ def _reading(path: Path) -> Iterator[None]:
     except MemoryError as error:
         cure = "Free some, or ask for fewer answers at a time."
         raise UserError(f"{path} needs more memory than there is. {cure}") from error
-    except _DAMAGED as error:
+    except (*UNREADABLE, pa.ArrowException) as error:
         raise damaged(path, error) from error
 
 

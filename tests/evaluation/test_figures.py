@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from answer_ranking.evaluation.figures import (
     learning_curves,
@@ -55,17 +56,18 @@ def test_the_front_of_quality_and_speed_has_what_is_much_faster_than_all_better_
 
 
 def test_names_of_points_close_together_are_beside_their_own_and_cover_none():
-    points = {f"a model, {i}": [10 + (i % 2), 0.6 + 0.003 * i, 0.0] for i in range(6)} | {
-        "fast": [900, 0.5, 0.0]
-    }
-    (axes,) = quality_against_speed(points).axes
-    places = {name: axes.transData.transform(point[:2]) for name, point in points.items()}
-    boxes = {text.get_text(): text.get_window_extent() for text in axes.texts}
-    for name, box in boxes.items():
-        middle = (box.y0 + box.y1) / 2
-        ends = [(box.x0, middle), (box.x1, middle)]
-        distances = {each: min(np.hypot(*(place - end)) for end in ends) for each, place in places.items()}
-        assert min(distances, key=distances.get) == name
-        assert not any(box.contains(*place) for place in places.values())
-        assert not box.count_overlaps([other for each, other in boxes.items() if each != name])
-        assert axes.bbox.x0 <= box.x0 and box.x1 <= axes.bbox.x1
+    points = {f"a model, {i}": [10 + (i % 2), 0.6 + 0.003 * i, 0.0] for i in range(6)}
+    points |= {"other": [195, 0.728, 0.0], "another one": [208, 0.728, 0.0], "fast": [900, 0.5, 0.0]}
+    figure = quality_against_speed(points)
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    names = list(points)
+    places = axes.transData.transform([point[:2] for point in points.values()])
+    boxes = {text.get_text(): Text.get_window_extent(text) for text in axes.texts}
+    for text in axes.texts:
+        box = boxes.pop(text.get_text())
+        distances = np.hypot(*(places - np.clip(places, box.min, box.max)).T)
+        assert distances.min() > 0
+        assert text.arrow_patch or names[distances.argmin()] == text.get_text()
+        assert not box.count_overlaps(list(boxes.values()))
+        assert axes.bbox.contains(*box.min) and axes.bbox.contains(*box.max)

@@ -142,9 +142,10 @@ class TermIndex:
 
     def _scores(self, question: str) -> np.ndarray:
         """Add up the scores of all texts, term by term."""
+        known = self._known(question)
         with reading(self._folder):
             rows, scores = [np.empty(0, np.int32)], [np.empty(0, np.float32)]
-            for start, stop in self._known(question):
+            for start, stop in known:
                 rows.append(self._indices.slice(start, stop))
                 scores.append(self._data.slice(start, stop))
             row, score = np.concatenate(rows), np.concatenate(scores)
@@ -155,8 +156,9 @@ class TermIndex:
 
     def _known(self, question: str) -> list[tuple[int, int]]:
         """Find where the scores of each known term begin and end."""
+        terms = self._terms_of(question)
         with reading(self._folder):
-            numbers = [self._numbers.get(term) for term in self._terms_of(question)]
+            numbers = [self._numbers.get(term) for term in terms]
             return [tuple(self._starts.slice(at, at + 2)) for at in numbers if at is not None]
 
 
