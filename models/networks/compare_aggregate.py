@@ -67,8 +67,6 @@ def compare_aggregate(
     """
     hidden = 2 * filters if hidden is None else hidden
     check_options(objective, across, hidden)
-    if not widths:
-        raise ValueError(f"`widths` must name at least one width. Received: widths={widths}")
     question, texts = text_inputs(objective)
     candidates = bucket_candidates(texts)
     prepare = _preprocessing(word_vectors, dimension, embedding_dropout, seed)
@@ -183,6 +181,8 @@ def _comparisons(
     filters: int, widths: tuple[int, ...], activation: str, seed: int
 ) -> tuple[_Comparison, _Comparison]:
     """Make the functions of both sides, each with convolutions of its own, whose seeds begin with `seed`."""
+    if not widths:
+        raise ValueError(f"`widths` must name at least one width. Received: widths={widths}")
     question = _comparison("question", filters, widths, activation, seed)
     return question, _comparison("answer", filters, widths, activation, seed + len(widths))
 
