@@ -58,6 +58,8 @@ def with_rows(
     for entry in entries_of(manifest.first_stages):
         made = entry.load().build(files, name, ray)
         if made is not None:
+            if not OWN.fullmatch(made.folder):
+                raise RuntimeError(f"the first stage {entry.name!r} must call its folder {entry.name}-{name}")
             stages[entry.name] = made
     return replace(manifest, stages=stages)
 
