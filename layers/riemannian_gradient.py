@@ -36,6 +36,9 @@ from keras import ops
 from .common import Shape, takes_upstream
 from .poincare import one_minus_squared_norm
 
+PARAMETER_READINGS = ("parameters", "released_code")
+"""The readings under which the gradients of weights are converted."""
+
 
 def equation_9(gradient: Any, one_minus_squared_norm: Any, offset: float = 0.0) -> Any:
     """Multiplies a Euclidean gradient by `((1 - |theta|^2)^2 + offset) / 4`; the paper has no offset."""
@@ -52,20 +55,6 @@ def riemannian_gradient(gradient: Any, point: Any) -> Any:
     return ops.cast(equation_9(ops.cast(gradient, rest.dtype), rest), gradient.dtype)
 
 
-def _by_the_weights(gradient: Any, parameter: Any) -> Any:
-    return equation_9(gradient, 1.0 - ops.sum(ops.square(parameter)))
-
-
-def _by_the_gradient(gradient: Any, parameter: Any) -> Any:
-    del parameter
-    return equation_9(gradient, 1.0 - ops.sum(ops.square(gradient)), offset=1e-5)
-
-
-_CONVERSIONS = {"parameters": _by_the_weights, "released_code": _by_the_gradient}
-PARAMETER_READINGS = tuple(_CONVERSIONS)
-"""The readings under which the gradients of weights are converted."""
-
-
 def convert_parameter_gradients(
     gradients: Sequence[Any], parameters: Sequence[Any], reading: str
 ) -> list[Any]:
@@ -76,9 +65,17 @@ def convert_parameter_gradients(
     """
     if reading in ("points", "none"):
         return list(gradients)
-    if reading not in _CONVERSIONS:
+    if reading not in PARAMETER_READINGS:
         raise ValueError(f"no formula for this reading of Eq. 9. Received: reading={reading!r}")
-    return list(map(_CONVERSIONS[reading], gradients, parameters))
+    converted = []
+    for gradient, parameter in zip(gradients, parameters, strict=True):
+        if reading == "parameters":
+            rest = 1.0 - ops.sum(ops.square(parameter))
+            converted.append(equation_9(gradient, rest))
+        else:
+            rest = 1.0 - ops.sum(ops.square(gradient))
+            converted.append(equation_9(gradient, rest, offset=1e-5))
+    return converted
 
 
 @ops.custom_gradient

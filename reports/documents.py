@@ -201,7 +201,7 @@ def figures(root: Path) -> Figures:
         if heads:
             found[root / "docs" / "contextual-ideas.png"] = heads, static_and_contextual
     for name, record in load_grids(results / "eq9_grid").items():
-        found[root / "docs" / f"eq9-grid-{name}.png"] = record["cells"], grid_figure
+        found[root / "docs" / f"eq9-grid-{name}.png"] = record["conditions"], grid_figure
     if lines := curves(results / "transfer"):
         found[root / "docs" / "transfer.png"] = lines, quality_by_questions
     return found

@@ -33,7 +33,7 @@ class CNN(WordMlpOptions):
 
     filters: int = 128
     """Feature maps of the convolution."""
-    kernel_size: int = 3
+    window: int = 3
     """Words in the window of the convolution."""
 
 

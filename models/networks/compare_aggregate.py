@@ -130,7 +130,7 @@ def clipped_compare_aggregate(
         sides.append(dense(dimension, after + number, activation="tanh", name=f"{name}_vector")(vector))
     x = keras.layers.Concatenate(name="pair")(sides)
     x = dense(dimension, after + 2, activation="tanh", name="pair_vector")(x)
-    x = keras.layers.Dropout(dropout, seed=seed, name="pair_dropout")(x)
+    x = keras.layers.Dropout(dropout, seed=after + 4, name="pair_dropout")(x)
     score = score_vectors(x, texts, candidates[2], keras.initializers.GlorotUniform(after + 3))
     return keras.Model([question, texts], score, name="ClippedCompareAggregate")
 

@@ -80,7 +80,7 @@ def cnn(
     word_vectors: np.ndarray | keras.layers.Embedding,
     filters: int = 128,
     *,
-    kernel_size: int = 3,
+    window: int = 3,
     hidden: Sequence[int] = (128,),
     n_features: int = 0,
     dropout: float = 0.5,
@@ -89,19 +89,22 @@ def cnn(
 ) -> keras.Model:
     """Score an answer by an MLP over a convolution of each text, the same for both, and the overlap.
 
-    The plain "CNN" of the tables of CTRN and HyperQA, which they take from [Learning to Rank Question Answer
-    Pairs with Holographic Dual LSTM Architecture](https://arxiv.org/abs/1707.06372): maxima over the words,
-    hidden layers and the softmax over {wrong, correct}. Its sizes were not at hand: these are those of CTRN's
-    LSTM.
+    The plain "CNN" of the tables of [CTRN](https://arxiv.org/abs/1711.07656) and HyperQA, probably that of
+    [Learning to Rank Question Answer Pairs with Holographic Dual LSTM
+    Architecture](https://arxiv.org/abs/1707.06372): maxima over the words, hidden layers and the softmax over
+    {wrong, correct}. No paper at hand states its sizes.
 
     Args:
         filters: the feature maps of the convolution.
-        kernel_size: the words in the window of the convolution.
+        window: the words in the window of the convolution.
         The other arguments are those of `severyn_moschitti`.
 
     Returns:
         A model with the inputs and scores of `ctrn`. Trainable parameters with f filters, k words in the
         window and one hidden layer h: knf + f + (2f + n_features)h + h + 2h + 2.
+
+    Raises:
+        ValueError: `word_vectors` is not a matrix, or an option is out of range.
 
     Example:
         >>> vectors = np.random.default_rng(0).normal(size=(100, 50)).astype("float32")
@@ -111,7 +114,7 @@ def cnn(
     seeds = iter(range(seed, seed + 100))
     inputs, texts, masks = read_pair(word_vectors, embedding_dropout, seeds)
     kernel = keras.initializers.GlorotUniform(seed=next(seeds))
-    convolve = PooledConvolution(filters, kernel_size, kernel_initializer=kernel, name="convolution")
+    convolve = PooledConvolution(filters, window, kernel_initializer=kernel, name="convolution")
     pooled = [convolve(text, mask=mask) for text, mask in zip(texts, masks, strict=True)]
     x = keras.layers.Concatenate(name="pair")(pooled)
     x = keras.layers.Dropout(dropout, seed=next(seeds), name="text_dropout")(x)

@@ -19,22 +19,28 @@ AXES = ("max_norm", "clip_norm", "eq9", "learning_rate")
 """What tells the cells of a grid apart."""
 _ROW = AXES[:-1]
 """What tells the rows of the table apart: its columns are the rates."""
-_KEYS = {"title", "protocol", "dataset", "embeddings", "configuration", "seeds", "cells", "command"}
+_KEYS = {"title", "protocol", "dataset", "embeddings", "configuration", "seeds", "conditions"}
+_KEYS |= {"command"}
 
 Cell = Mapping[str, Any]
 
 
 def load_grids(folder: str | Path) -> dict[str, dict[str, Any]]:
-    """Read all records of the study in a folder, which may be missing, by their names."""
-    return {path.stem: record for path, record in read_studies(folder, _KEYS).items()}
+    """Read all records of the study in a folder, which may be missing, by their names, but the sample's."""
+    found = {}
+    for path, record in read_studies(folder, _KEYS).items():
+        if record["dataset"] != "sample":
+            found[path.stem] = record
+    return found
 
 
 def grid_block(folder: str | Path) -> str:
     """Write what the page says about the records in a folder."""
     studies = []
     for name, record in load_grids(folder).items():
-        cells = record["cells"]
+        cells = record["conditions"]
         found = {
+            "readings": list(dict.fromkeys(cell["eq9"] for cell in cells)),
             "chosen": {reading: cell for (reading,), cell in best_on_dev(cells, "eq9").items()},
             "differences": differences(cells),
             "table": grid_table(cells),
@@ -50,7 +56,7 @@ def grid_table(cells: Sequence[Cell]) -> str:
     rows: dict[tuple, dict[str, str]] = {}
     for cell in cells:
         place = _values(cell, _ROW)
-        shown = "diverged"
+        shown = f"{cell.get('diverged')} diverged"
         if _is_finished(cell):
             shown = f"{cell['test_map']['mean']:.3f}{'†' if preferred[place] is cell else ''}"
         rows.setdefault(place, _row_title(cell))[f"rate {cell['learning_rate']:g}"] = shown

@@ -19,7 +19,7 @@ class Entry:
     """What is to know about a first stage without importing it."""
 
     name: str
-    """Small letters and digits; its folder in an index is called `NAME-...`."""
+    """Small letters and digits."""
     title: str
     """What it compares, in a word."""
     about: str

@@ -66,7 +66,7 @@ def test_a_first_stage_that_could_not_be_opened_again_is_not_built(tmp_path, mon
     own = first_stages.Entry("lengths", "length", "lengths", Elsewhere)
     monkeypatch.setattr(first_stages, "FIRST_STAGES", (own,))
     table = pd.DataFrame({"text": ["w1 w2 w3", "w1"]})
-    with pytest.raises(RuntimeError, match="must call its folder lengths-"):
+    with pytest.raises(RuntimeError, match="must give its folder a name of its own"):
         AnswerIndex.build(None, table, tmp_path / "index")
     for name in ("bm25", "both"):
         twice = (*FIRST_STAGES, replace(own, name=name))

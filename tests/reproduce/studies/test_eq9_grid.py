@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from answer_ranking.base.errors import UserError
@@ -15,7 +16,7 @@ from answer_ranking.reports.studies.eq9_grid_page import (
     grid_table,
 )
 from answer_ranking.reproduce.studies import eq9, eq9_grid
-from answer_ranking.reproduce.studies.eq9_grid import GridOptions, study
+from answer_ranking.reproduce.studies.eq9_grid import GridOptions, study, summarise_cells
 
 DIVERGING = 1e38
 
@@ -46,8 +47,8 @@ def done(tmp_path_factory):
 
 def test_every_cell_is_scored_as_the_other_study_scores(done):
     folder, record = done
-    found = {(cell["eq9"], cell["learning_rate"]): cell for cell in record["cells"]}
-    assert len(found) == len(record["cells"]) == 4
+    found = {(cell["eq9"], cell["learning_rate"]): cell for cell in record["conditions"]}
+    assert len(found) == len(record["conditions"]) == 4
     same = eq9.Config(
         dataset="sample", conditions=("none", "points"), learning_rates=(0.1,), epochs=1, clip_norm=None
     )
@@ -60,7 +61,13 @@ def test_every_cell_is_scored_as_the_other_study_scores(done):
     assert len(read_rows(folder / "results" / "eq9_grid" / "sample.trials.jsonl")) == 4
     assert (record["protocol"], record["seeds"]) == ("filtered", 1) and "commit" in record
     assert not {"eq9", "learning_rate", "clip_norm", "max_norm"} & record["configuration"].keys()
-    assert "sample, filtered: the grid" in grid_block(folder / "results" / "eq9_grid")
+    folder = folder / "results" / "eq9_grid"
+    # The page leaves the sample out.
+    assert grid_block(folder).startswith("The grid has not been run")
+    (folder / "other.json").write_text(json.dumps({**record, "dataset": "wikiqa"}))
+    page = grid_block(folder)
+    (folder / "other.json").unlink()
+    assert "2 of them finished" in page and page.count("1 diverged") == 2
 
 
 def test_a_second_call_trains_what_is_missing_and_refuses_to_lose_cells(done, monkeypatch):
@@ -75,10 +82,10 @@ def test_a_second_call_trains_what_is_missing_and_refuses_to_lose_cells(done, mo
     rows = folder / "results" / "eq9_grid" / "sample.trials.jsonl"
     kept = rows.read_text().splitlines(keepends=True)
     rows.write_text("".join(kept[:-1]))
-    assert json.loads(study(options(folder)).read_text())["cells"] == record["cells"]
+    assert json.loads(study(options(folder)).read_text())["conditions"] == record["conditions"]
     assert calls == [("points", DIVERGING, 0)]
-    with pytest.raises(UserError, match="more than this would leave: trainings: 4"):
-        study(options(folder, learning_rates=(0.1,)))
+    with pytest.raises(UserError, match=r"more than this would leave: cells: .*, learning_rate 0.1"):
+        study(options(folder, learning_rates=(0.2, DIVERGING), seeds=2))
 
 
 @pytest.mark.parametrize(
@@ -115,6 +122,21 @@ CELLS = [
 ]
 
 
+def test_a_cell_of_which_a_seed_diverged_has_no_map():
+    rows = []
+    for key, outcomes in (("a", (0.5, 0.7)), ("b", (0.5, "too large"))):
+        place = {"max_norm": 0.7, "clip_norm": None, "eq9": key, "learning_rate": 0.1, "key": key}
+        for seed, outcome in enumerate(outcomes):
+            lost = isinstance(outcome, str)
+            measured = {"diverged": outcome} if lost else {"dev_map": outcome + 0.1, "test_map": outcome}
+            rows.append({**place, "seed": seed, **measured})
+    finished, lost = summarise_cells(pd.DataFrame(rows, dtype=object))
+    assert (finished["test_map"]["mean"], finished["dev_map"]["mean"]) == pytest.approx((0.6, 0.7))
+    # Student's t for one degree of freedom, times the standard error 0.1.
+    assert finished["test_map"]["ci95"] == pytest.approx(12.706 * 0.1, rel=1e-4)
+    assert lost["diverged"] == 1 and "test_map" not in lost
+
+
 def test_dev_prefers_and_the_same_cells_are_compared():
     assert best_on_dev(CELLS, "eq9") == {("none",): CELLS[1], ("points",): CELLS[2]}
     found = differences(CELLS)
@@ -122,7 +144,9 @@ def test_dev_prefers_and_the_same_cells_are_compared():
     assert differences(CELLS[2:4]) == differences([CELLS[-1]]) == {}
     *_, plain, points, clipped, diverged = grid_table(CELLS).splitlines()
     assert plain.split("|")[4:6] == [" 0.600 ", " 0.400† "] and points.split("|")[4] == " 0.620† "
-    assert clipped.split("|")[3:6] == [" at 1 ", " 0.580† ", " – "] and diverged.split("|")[4] == " diverged "
+    assert (
+        clipped.split("|")[3:6] == [" at 1 ", " 0.580† ", " – "] and diverged.split("|")[4] == " 1 diverged "
+    )
 
 
 def test_the_figure_draws_what_finished():
