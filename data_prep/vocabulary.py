@@ -12,10 +12,7 @@ from typing import Any
 import numpy as np
 
 from answer_ranking.data_prep.simple_words import simple_tokens
-from answer_ranking.data_prep.words import plain_text, with_blanks
-
-NUMBER = "<num>"
-"""What a masked number becomes."""
+from answer_ranking.data_prep.words import NUMBER, plain_text, with_blanks
 
 _NUMBER = re.compile(r"[0-9][0-9.,]*")
 # spaCy's time grows with the square of such runs: of signs that it takes off one by one, such as apostrophes,

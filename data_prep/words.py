@@ -8,6 +8,11 @@ from functools import cache
 # Indic scripts and Persian tell words apart by these two joiners.
 _JOINERS = "\u200c\u200d"
 _APOSTROPHES = "\u00b4\u02bc"
+NUMBER = "<num>"
+"""The token that stands for any number, where numbers are masked."""
+# Tokens that a treebank or a data set writes in its own way, and the word under which vectors have them.
+# A masked number takes the vector of some number.
+_ALIASES = {"-lrb-": "(", "-rrb-": ")", "-lsb-": "[", "-rsb-": "]", "-lcb-": "{", "-rcb-": "}", NUMBER: "10"}
 _DASHES = dict.fromkeys([*range(0x2010, 0x2016), 0x2212], "-")
 
 # Scripts that put no blanks between words: Thai to Myanmar, Khmer, kana, Chinese characters.
@@ -43,6 +48,20 @@ def with_hyphens(text: str) -> str:
         '1914-1918'
     """
     return text.translate(_DASHES)
+
+
+def spellings(word: str) -> tuple[str, ...]:
+    """Give the spellings under which word vectors may have a word, the best first.
+
+    Example:
+        >>> spellings("-LRB-")
+        ('-LRB-', '-lrb-', '(')
+    """
+    lower = word.lower()
+    found = [word, lower, _ALIASES.get(lower, word)]
+    if not word.isascii():
+        found.append(with_hyphens(lower))
+    return tuple(dict.fromkeys(found))
 
 
 def with_blanks(text: str) -> str:

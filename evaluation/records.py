@@ -16,7 +16,7 @@ from answer_ranking.base.errors import UserError
 from answer_ranking.base.files import atomic_write, decode_text, read_content
 from answer_ranking.evaluation.environment import environment, package_versions
 
-STUDIES = ("claims.json", "eq9", "fair", "norms", "planned", "retrieval", "transfer")
+STUDIES = ("claims.json", "eq9", "eq9_grid", "fair", "norms", "planned", "retrieval", "transfer")
 """What in the results belongs to studies; `load_records` leaves it out."""
 
 RENAMED_SCRIPTS = {

@@ -51,6 +51,7 @@ from answer_ranking.reports.studies.claims import (
     speed_points,
 )
 from answer_ranking.reports.studies.contextual_page import contextual_block, encoder_points, head_lines
+from answer_ranking.reports.studies.eq9_grid_page import grid_block, grid_figure, load_grids
 from answer_ranking.reports.studies.eq9_page import eq9_block
 from answer_ranking.reports.studies.norms_page import norms_block
 from answer_ranking.reports.studies.plan_page import Planned, judge, plan_block, read_planned
@@ -87,6 +88,7 @@ def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
         ("docs/claims.md", "results", lambda: claims_block(tested, runs, papers, rules)),
         ("docs/cluster.md", "cluster", lambda: cluster_block(benchmarks / "cluster.json")),
         ("docs/eq9.md", "results", lambda: eq9_block(results / "eq9")),
+        ("docs/eq9.md", "grid", lambda: grid_block(results / "eq9_grid")),
         ("docs/field.md", "finding", lambda: finding_block(records, list(plain_searches(runs)), papers)),
         ("docs/field.md", "results", lambda: field_block(records, papers)),
         ("docs/norms.md", "results", lambda: norms_block(results / "norms")),
@@ -198,6 +200,8 @@ def figures(root: Path) -> Figures:
             heads |= head_lines(plan, planned, equal_budget, rules)
         if heads:
             found[root / "docs" / "contextual-ideas.png"] = heads, static_and_contextual
+    for name, record in load_grids(results / "eq9_grid").items():
+        found[root / "docs" / f"eq9-grid-{name}.png"] = record["conditions"], grid_figure
     if lines := curves(results / "transfer"):
         found[root / "docs" / "transfer.png"] = lines, quality_by_questions
     return found

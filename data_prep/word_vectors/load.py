@@ -10,11 +10,11 @@ import numpy as np
 
 from answer_ranking.base.errors import UserError
 from answer_ranking.data_prep.dataset import Dataset
-from answer_ranking.data_prep.vocabulary import NUMBER, Vocabulary
+from answer_ranking.data_prep.vocabulary import Vocabulary
 from answer_ranking.data_prep.word_vectors.files import DEFAULT_SOURCE, read_vectors, source_name
 from answer_ranking.data_prep.word_vectors.trained import train_word2vec
 from answer_ranking.data_prep.word_vectors.unknown_words import drawn_vector
-from answer_ranking.data_prep.words import with_hyphens
+from answer_ranking.data_prep.words import spellings
 
 SHORT_NAMES = {
     "glove+spacy-450d": ("glove-6b-50d", "glove.6B.100d.subset.txt.gz", "spacy-md.300d.subset.txt.gz"),
@@ -25,10 +25,6 @@ UNKNOWN_SCALE = 0.05
 """The standard deviation of the vectors drawn for unknown words, unless it is said."""
 
 _TASK_VECTORS = re.compile(r"task-(skipgram|cbow)-(\d+)d")
-
-# Tokens that a treebank or a data set writes in its own way, and the word under which vectors have them.
-# A masked number takes the vector of some number.
-_ALIASES = {"-lrb-": "(", "-rrb-": ")", "-lsb-": "[", "-rsb-": "]", "-lcb-": "{", "-rcb-": "}", NUMBER: "10"}
 
 
 @dataclass(frozen=True)
@@ -147,7 +143,7 @@ def _read_parts(
 ) -> list[_Part]:
     wanted: set[str] = set()
     for word in words[2:]:
-        wanted.update(_spellings(word))
+        wanted.update(spellings(word))
     parts = []
     for source in sources:
         for each in SHORT_NAMES.get(source, (source,)):
@@ -166,7 +162,7 @@ def _rows_of(words: Sequence[str], found: Sequence[str]) -> np.ndarray:
     row_of = {word: row for row, word in enumerate(found)}
     rows = np.full(len(words), -1)
     for number, word in enumerate(words[2:], start=2):
-        for spelling in _spellings(word):
+        for spelling in spellings(word):
             if spelling in row_of:
                 rows[number] = row_of[spelling]
                 break
@@ -276,12 +272,3 @@ def scale_to_norm(vectors: WordVectors, counts: np.ndarray, norm: float) -> Word
     if present == 0:
         raise UserError(f"{vectors.name}: the vectors of all running words are zero and cannot be scaled.")
     return replace(vectors, matrix=vectors.matrix * np.float32(norm / present))
-
-
-def _spellings(word: str) -> tuple[str, ...]:
-    """Give the spellings under which a word is looked up, the best first."""
-    lower = word.lower()
-    spellings = [word, lower, _ALIASES.get(lower, word)]
-    if not word.isascii():
-        spellings.append(with_hyphens(lower))
-    return tuple(dict.fromkeys(spellings))

@@ -9,16 +9,16 @@ from answer_ranking.base.ranges import check_range
 
 @dataclass(frozen=True, kw_only=True)
 class ModelOptions:
-    """Base of the options of a model: whole numbers are sizes, dropouts shares below 1, a norm at most 1."""
+    """Base of the options of a model: dropouts and thresholds below 1, norms at most 1, sizes from 1."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if type(value) is int:
-                check_range(self, name, at_least=1)
-            elif name.endswith("dropout"):
+            if name.endswith(("dropout", "threshold")):
                 check_range(self, name, at_least=0, below=1)
             elif name == "max_norm":
                 check_range(self, name, above=0, at_most=1)
+            elif type(value) is int:
+                check_range(self, name, at_least=1)
 
     def arguments(self) -> dict[str, Any]:
         """Give the options as arguments of the network's function."""

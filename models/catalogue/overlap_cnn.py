@@ -1,4 +1,4 @@
-"""The CNN of Severyn and Moschitti (2015), and CNN + Cnt (Yang et al. 2015): options and entries."""
+"""The CNNs of Severyn and Moschitti (2015), Yang et al. (2015) and Tay et al. (2017): options and entries."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +27,16 @@ class CNNCnt(WordOptions):
     """Share of the entries of the texts' vectors that training drops."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class CNN(WordMlpOptions):
+    """The plain CNN of CTRN's and HyperQA's tables."""
+
+    filters: int = 128
+    """Feature maps of the convolution."""
+    window: int = 3
+    """Words in the window of the convolution."""
+
+
 _COMMON: dict[str, Any] = {
     "paper": "field",
     "takes_features": True,
@@ -44,5 +54,6 @@ ENTRIES = (
         training={"batch_size": 50, "l2": 1e-5},
         **_COMMON,
     ),
+    Entry(name="cnn", title="CNN", network="overlap_cnn.cnn", options=CNN, **_COMMON),
     Entry(name="cnn-cnt", title="CNN + Cnt", network="overlap_cnn.cnn_cnt", options=CNNCnt, **_COMMON),
 )

@@ -1,6 +1,7 @@
 """The networks that add counts of common words to a convolution, as functional Keras models.
 
-Severyn and Moschitti (SIGIR 2015), and Yang et al. (EMNLP 2015) after Yu et al. (2014).
+Severyn and Moschitti (SIGIR 2015), Yang et al. (EMNLP 2015) after Yu et al. (2014), and the CNN that Tay et
+al. (SIGIR 2017) compare with.
 """
 
 from collections.abc import Sequence
@@ -73,6 +74,52 @@ def severyn_moschitti(
     x = keras.layers.Dropout(dropout, seed=next(seeds), name="text_dropout")(x)
     x = with_features(inputs, x, n_features)
     return keras.Model(inputs, mlp_score(x, hidden, dropout, seeds), name="SeverynMoschitti")
+
+
+def cnn(
+    word_vectors: np.ndarray | keras.layers.Embedding,
+    filters: int = 128,
+    *,
+    window: int = 3,
+    hidden: Sequence[int] = (128,),
+    n_features: int = 0,
+    dropout: float = 0.5,
+    embedding_dropout: float = 0.0,
+    seed: int = 0,
+) -> keras.Model:
+    """Score an answer by an MLP over a convolution of each text, the same for both, and the overlap.
+
+    The plain "CNN" of the tables of [CTRN](https://arxiv.org/abs/1711.07656) and HyperQA, probably that of
+    [Learning to Rank Question Answer Pairs with Holographic Dual LSTM
+    Architecture](https://arxiv.org/abs/1707.06372): maxima over the words, hidden layers and the softmax over
+    {wrong, correct}. No paper at hand states its sizes.
+
+    Args:
+        filters: the feature maps of the convolution.
+        window: the words in the window of the convolution.
+        The other arguments are those of `severyn_moschitti`.
+
+    Returns:
+        A model with the inputs and scores of `ctrn`. Trainable parameters with f filters, k words in the
+        window and one hidden layer h: knf + f + (2f + n_features)h + h + 2h + 2.
+
+    Raises:
+        ValueError: `word_vectors` is not a matrix, or an option is out of range.
+
+    Example:
+        >>> vectors = np.random.default_rng(0).normal(size=(100, 50)).astype("float32")
+        >>> cnn(vectors, 16)([np.array([[5, 7, 0]]), np.array([[5, 9, 11, 0]])]).shape
+        TensorShape([1])
+    """
+    seeds = iter(range(seed, seed + 100))
+    inputs, texts, masks = read_pair(word_vectors, embedding_dropout, seeds)
+    kernel = keras.initializers.GlorotUniform(seed=next(seeds))
+    convolve = PooledConvolution(filters, window, kernel_initializer=kernel, name="convolution")
+    pooled = [convolve(text, mask=mask) for text, mask in zip(texts, masks, strict=True)]
+    x = keras.layers.Concatenate(name="pair")(pooled)
+    x = keras.layers.Dropout(dropout, seed=next(seeds), name="text_dropout")(x)
+    x = with_features(inputs, x, n_features)
+    return keras.Model(inputs, mlp_score(x, hidden, dropout, seeds), name="CNN")
 
 
 def cnn_cnt(

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from answer_ranking.ranking.ranker import Ranker
 
 # What a kill leaves of `atomic_folder` and `copy_model`.
+_STAGE = re.compile("[a-z0-9]+-[0-9a-f]{24}")
 _UNFINISHED = re.compile("[.](model|([a-z0-9]+-)?[0-9a-f]{24})[.]part")
 
 
@@ -58,6 +59,12 @@ def with_rows(
     for entry in entries_of(manifest.first_stages):
         made = entry.load().build(files, name, ray)
         if made is not None:
+            others = {stage.folder for other, stage in stages.items() if other != entry.name}
+            if not _STAGE.fullmatch(made.folder) or made.folder in others:
+                raise RuntimeError(
+                    f"the first stage {entry.name!r} must give its folder a name of its own: small letters "
+                    f"and digits, and then -{name}. Received: {made.folder}"
+                )
             stages[entry.name] = made
     return replace(manifest, stages=stages)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Condition = Mapping[str, Any]
 # Colours that can be told apart with most kinds of colour blindness (Okabe and Ito).
-_COLOURS = dict(zip(TITLES, ("#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7"), strict=True))
+COLOURS = dict(zip(TITLES, ("#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7"), strict=True))
 _GREY = "#777777"
 
 
@@ -65,13 +65,13 @@ def _draw_sizes(
             x, y, half_widths = np.transpose(places[name])
             style = {"fmt": "o-", "capsize": 2, "markersize": 4, "linewidth": 1.2}
             label = TITLES[name].replace("`", "")
-            axes.errorbar(x, y, yerr=half_widths, label=label, color=_COLOURS[name], **style)
+            axes.errorbar(x, y, yerr=half_widths, label=label, color=COLOURS[name], **style)
     axes.set_xticks(dimensions)
     axes.set(xlabel="d, size of the embeddings", ylabel="MAP on test, 95 % interval")
 
 
 def _draw_epochs(dev: "Axes", edge: "Axes", condition: Condition) -> None:
-    colour = _COLOURS[condition["condition"]]
+    colour = COLOURS[condition["condition"]]
     epochs = np.arange(len(condition["dev_map"][0])) + 1
     dev.plot(epochs, np.mean(condition["dev_map"], axis=0), color=colour)
     edge.plot(epochs, condition["edge_share_by_epoch"], color=colour)
@@ -80,7 +80,7 @@ def _draw_epochs(dev: "Axes", edge: "Axes", condition: Condition) -> None:
 def _draw_norms(axes: "Axes", main: Sequence[Condition], side: str, max_norm: float) -> None:
     """Draw the norms before the ball of one side's texts by epoch: the median and the middle 90 %."""
     for each in main:
-        colour = _COLOURS[each["condition"]]
+        colour = COLOURS[each["condition"]]
         low, middle, high = np.array(each["norms"][side]["before"]).T
         axes.plot(range(len(middle)), middle, color=colour)
         axes.fill_between(range(len(middle)), low, high, alpha=0.12, linewidth=0, color=colour)

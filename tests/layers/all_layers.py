@@ -95,6 +95,7 @@ VARIANTS = {
     "RecurrentPooling, f": (layers.RecurrentPooling(), gates(4, 5, 4, count=2), MASKS[1]),
     "RecurrentPooling, ifo": (layers.RecurrentPooling("doubling"), gates(4, 5, 4, count=4), MASKS[1]),
     "SoftAlignment, candidates": (layers.SoftAlignment(), CANDIDATES, CANDIDATE_MASKS),
+    "SoftAlignment, threshold": (layers.SoftAlignment(0.2), TEXTS, MASKS),
     "UnitBall, smooth": (layers.UnitBall(0.7, "smooth"), VECTORS[0], None),
     "WordRelatedness, candidates": (
         layers.WordRelatedness(concatenate=False, stop_gradient=False),

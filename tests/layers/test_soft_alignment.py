@@ -16,26 +16,29 @@ CANDIDATES = np.float32(RNG.normal(size=(2, 3, 6, 5)))
 CANDIDATE_MASK = np.array([[[1] * 6, [1, 1, 0, 0, 0, 0], [0] * 6]] * 2, dtype=bool)
 
 
-def aligned(text, mask, other, other_mask):
+def aligned(text, mask, other, other_mask, threshold=0.0):
     result = np.zeros(text.shape)
     partners = np.float64(other[other_mask])
     for i in np.flatnonzero(mask) if len(partners) else ():
         weights = np.exp(partners @ np.float64(text[i]))
-        result[i] = weights / weights.sum() @ partners
+        weights /= weights.sum()
+        kept = weights > threshold
+        if kept.any():
+            result[i] = weights[kept] / weights[kept].sum() @ partners[kept]
     return result
 
 
-def both(question, question_mask, answer, answer_mask):
+def both(question, question_mask, answer, answer_mask, threshold=0.0):
     return (
-        aligned(question, question_mask, answer, answer_mask),
-        aligned(answer, answer_mask, question, question_mask),
+        aligned(question, question_mask, answer, answer_mask, threshold),
+        aligned(answer, answer_mask, question, question_mask, threshold),
     )
 
 
 def test_soft_alignment_layer(tmp_path):
     run_layer_test(
         SoftAlignment,
-        {},
+        {"threshold": 0.2},
         [QUESTIONS[:2], CANDIDATES],
         tmp_path,
         masks=[QUESTION_MASK[:2], CANDIDATE_MASK],
@@ -43,11 +46,28 @@ def test_soft_alignment_layer(tmp_path):
     )
 
 
-def test_alignment_equals_numpy():
-    align = compiled(lambda *texts: SoftAlignment()(list(texts), mask=[QUESTION_MASK, ANSWER_MASK]))
+@pytest.mark.parametrize("threshold", [0, 0.2, 0.9])
+def test_alignment_equals_numpy(threshold):
+    layer = SoftAlignment(threshold)
+    align = compiled(lambda *texts: layer(list(texts), mask=[QUESTION_MASK, ANSWER_MASK]))
     outputs = to_numpy(align(QUESTIONS, ANSWERS))
-    expected = [both(*row) for row in zip(QUESTIONS, QUESTION_MASK, ANSWERS, ANSWER_MASK, strict=True)]
+    rows = zip(QUESTIONS, QUESTION_MASK, ANSWERS, ANSWER_MASK, strict=True)
+    expected = [both(*row, threshold) for row in rows]
     assert_close(outputs, [np.stack(side) for side in zip(*expected, strict=True)])
+
+
+@pytest.mark.parametrize("threshold", [0, 0.2])
+def test_what_is_no_number_stays_so(threshold):
+    answers = ANSWERS.copy()
+    answers[0, 2, 1] = np.nan
+    for output in to_numpy(SoftAlignment(threshold)([QUESTIONS, answers])):
+        assert np.isnan(output[0]).any() and not np.isnan(output[1:]).any()
+
+
+@pytest.mark.parametrize("threshold", [-0.1, 1, float("nan")])
+def test_a_threshold_out_of_range_is_refused(threshold):
+    with pytest.raises(ValueError, match="threshold="):
+        SoftAlignment(threshold)
 
 
 @pytest.mark.slow

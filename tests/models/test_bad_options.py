@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from answer_ranking.models.networks.attentive_pooling import ap_cnn
-from answer_ranking.models.networks.compare_aggregate import compare_aggregate
+from answer_ranking.models.networks.compare_aggregate import clipped_compare_aggregate, compare_aggregate
 from answer_ranking.models.networks.cosinet import cosinet
 from answer_ranking.models.networks.ctrn import ctrn, features_alone, lstm, qrnn
 from answer_ranking.models.networks.hyperqa import hyperqa
@@ -18,6 +18,8 @@ VECTORS = np.ones((5, 6), "float32")
         (ap_cnn, {"filters": 0}),
         (ap_cnn, {"window": 0}),
         (ap_cnn, {"embedding_dropout": 1.5}),
+        (clipped_compare_aggregate, {"threshold": 1}),
+        (clipped_compare_aggregate, {"widths": ()}),
         (compare_aggregate, {"widths": ()}),
         (compare_aggregate, {"widths": (0, 1)}),
         (cosinet, {"objective": "pairwise"}),

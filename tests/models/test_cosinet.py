@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from field_numpy import convolve, lstm, relu
 
-from answer_ranking.models.networks.compare_aggregate import compare_aggregate
+from answer_ranking.models.networks.compare_aggregate import clipped_compare_aggregate, compare_aggregate
 from answer_ranking.models.networks.cosinet import cosinet
 from answer_ranking.models.networks.pair_ranking import ACROSS, printed_parameters
 
@@ -78,19 +78,31 @@ def cosinet_pair(model, question, answer):
     )
 
 
-def compare_aggregate_pair(model, question, answer):
+def attention(energies, threshold=0.0):
+    """Each row's weights, those up to the threshold left out."""
+    kept = np.exp(energies) / np.exp(energies).sum(axis=1, keepdims=True)
+    kept[kept <= threshold] = 0
+    total = kept.sum(axis=1, keepdims=True)
+    return np.divide(kept, total, where=total > 0, out=kept)
+
+
+def compared_texts(model, question, answer, threshold=0.0):
     z = np.float64(vectors())
     (W_i, b_i), (W_u, b_u) = weights(model, "gate"), weights(model, "content")
     q, a = (np.tanh(z[x] @ W_u + b_u) / (1 + np.exp(-(z[x] @ W_i + b_i))) for x in (question, answer))
-    e = np.exp(q @ a.T)
+    compared = {
+        "question": q * (attention(q @ a.T, threshold) @ a),
+        "answer": a * (attention(a @ q.T, threshold) @ q),
+    }
     pooled = []
-    for name, x in (
-        ("question", q * (e / e.sum(axis=1, keepdims=True) @ a)),
-        ("answer", a * ((e / e.sum(axis=0)).T @ q)),
-    ):
+    for name, x in compared.items():
         both = [pooled_convolution(x, *weights(model, f"{name}_convolution_{i}")) for i in (1, 2)]
         pooled.append(np.concatenate(both))
-    return pair_vector(*pooled)
+    return pooled
+
+
+def compare_aggregate_pair(model, question, answer):
+    return pair_vector(*compared_texts(model, question, answer))
 
 
 PAIRS = {cosinet: cosinet_pair, compare_aggregate: compare_aggregate_pair}
@@ -140,6 +152,28 @@ def test_listwise_scores_follow_the_formulas_in_float64(builder, across):
         expected = list_scores(model, builder, across, question[question > 0], real)
         np.testing.assert_allclose(row[: len(real)], expected, rtol=1e-4, atol=1e-5)
         assert not row[len(real) :].any()
+
+
+@pytest.mark.parametrize("threshold", [0, 0.3])
+def test_clipped_attention_follows_the_authors_code_in_float64(threshold):
+    options = BUILDERS[compare_aggregate]
+    model = clipped_compare_aggregate(vectors(), threshold=threshold, seed=5, **options)
+    dense = {
+        layer: weights(model, layer) for layer in ("question_vector", "answer_vector", "pair_vector", "score")
+    }
+    for question, answers, row in zip(QUESTIONS, LISTS, predict(model), strict=True):
+        for answer, score in zip(answers, row, strict=True):
+            if not answer.any():
+                assert score == 0
+                continue
+            pair = compared_texts(model, question[question > 0], answer[answer > 0], threshold)
+            sides = []
+            for layer, x in zip(("question_vector", "answer_vector"), pair, strict=True):
+                sides.append(np.tanh(x @ dense[layer][0] + dense[layer][1]))
+            x = np.tanh(np.concatenate(sides) @ dense["pair_vector"][0] + dense["pair_vector"][1])
+            assert score == pytest.approx(
+                (x @ dense["score"][0] + dense["score"][1]).item(), rel=1e-4, abs=1e-6
+            )
 
 
 @each_kind

@@ -17,9 +17,10 @@ FEATURES = np.random.default_rng(1).normal(size=(3, 2)).astype("float32")
 ENTRIES = [entry for entry in CATALOGUE.values() if entry.reads != "pieces"]
 OF_PAIRS = [entry for entry in ENTRIES if entry.method != "listwise"]
 
-# Words of n numbers, f filters, hidden layers of h, LSTMs of d units, two slices and two features: how many
-# numbers the docstrings say that a model trains. test_cosinet.py and test_mp_cnn.py have the papers' figures.
-n, f, h, d = 6, 4, 4, 5
+# Words of n numbers, f filters, hidden layers of h, LSTMs of d units, dense layers of m, two slices and two
+# features: how many numbers the docstrings say that a model trains. test_cosinet.py and test_mp_cnn.py have
+# the papers' figures.
+n, f, h, d, m = 6, 4, 4, 5, 3
 LSTMS, MLP = 2 * (4 * d * (n + d) + 4 * d), h + 2 * h + 2
 PARAMETERS = {
     "anmm-1": 7 + 1 + n,
@@ -34,6 +35,8 @@ PARAMETERS = {
     "qa-lstm-cnn": LSTMS + 2 * 2 * d * f + f,
     "ai-cnn": 3 * n * f + f + 3 * f * f + f + f + 2 * f * h + MLP,
     "severyn-moschitti": 2 * (5 * n * f + f) + f * f + (2 * f + 1 + 2) * h + MLP,
+    "ca-clip": 2 * (n * m + m) + 2 * (15 * m * f + 5 * f) + 2 * (5 * f * m + m) + 2 * m * m + m + m + 1,
+    "cnn": 3 * n * f + f + (2 * f + 2) * h + MLP,
     "cnn-cnt": 2 * n * f + f + f * f + 1 + 2 + 1,
 }
 

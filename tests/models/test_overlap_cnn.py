@@ -3,7 +3,7 @@
 import numpy as np
 from field_numpy import FEATURES, TEXTS, VECTORS, assert_score, convolve, mlp, relu, weights_of
 
-from answer_ranking.models.networks.overlap_cnn import cnn_cnt, severyn_moschitti
+from answer_ranking.models.networks.overlap_cnn import cnn, cnn_cnt, severyn_moschitti
 
 
 def test_severyn_and_moschitti_follows_the_equations():
@@ -15,6 +15,14 @@ def test_severyn_and_moschitti_follows_the_equations():
         pooled.append(relu(convolve(text, kernel, bias)).max(axis=0))
     similarity = pooled[0] @ weights["similarity/kernel"].T @ pooled[1]
     assert_score(model, mlp(np.concatenate([pooled[0], [similarity], pooled[1], FEATURES[0]]), weights))
+
+
+def test_the_plain_cnn_follows_the_equations():
+    model = cnn(VECTORS, 4, hidden=(3,), n_features=2, seed=2)
+    weights = weights_of(model)
+    kernel, bias = weights["convolution/kernel"], weights["convolution/bias"]
+    pooled = [relu(convolve(text, kernel, bias)).max(axis=0) for text in TEXTS]
+    assert_score(model, mlp(np.concatenate([*pooled, FEATURES[0]]), weights))
 
 
 def test_cnn_cnt_follows_the_equations():

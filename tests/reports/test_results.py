@@ -185,7 +185,8 @@ def test_the_command_writes_and_checks_all_documents(root):
     save_record(make_record(), path)
     page = root / "docs" / "eq9.md"
     page.parent.mkdir()
-    page.write_text(f"# Eq. 9\n\n{BEGIN}\nold\n{END}\n\nmore\n")
+    grid = "<!-- grid:begin -->\n<!-- grid:end -->"
+    page.write_text(f"# Eq. 9\n\n{BEGIN}\nold\n{END}\n\n{grid}\n\nmore\n")
     with pytest.raises(UserError, match=r"reproduce/RESULTS.md and README.md and docs/eq9.md out of date"):
         main(["--root", str(root), "--check"])
     assert not (root / "reproduce" / "RESULTS.md").exists()

@@ -19,7 +19,7 @@ from answer_ranking.reproduce.experiments.run import run_experiment
 from answer_ranking.reproduce.studies import equal_budget
 
 ROOT = Path(__file__).parents[2]
-PAPERS = ("hyperqa", "ctrn", "attentive_pooling", "cosinet")
+PAPERS = ("hyperqa", "ctrn", "attentive_pooling", "cosinet", "field")
 SCRIPTS = sorted(path.stem for paper in PAPERS for path in (ROOT / "reproduce").glob(f"{paper}_*.py"))
 STUDIES = sorted(
     path.stem for path in (ROOT / "reproduce" / "studies").glob("*.py") if path.stem != "__init__"

@@ -4,6 +4,7 @@ An entry is plain data, which the help of the command, the page and the document
 imported when an index needs it.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +19,7 @@ class Entry:
     """What is to know about a first stage without importing it."""
 
     name: str
+    """Small letters and digits."""
     title: str
     """What it compares, in a word."""
     about: str
@@ -35,6 +37,10 @@ class Entry:
     """What it tells of a question beside scores; see `Searcher.facts`."""
     files: tuple[str, ...] = ()
     """How the names of its files, or of their folder, begin."""
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch("[a-z0-9]+", self.name):
+            raise ValueError(f"a first stage is named by small letters and digits. Received: {self.name!r}")
 
 
 def _made(module: str, name: str) -> Any:
@@ -138,6 +144,8 @@ def _lacking(entry: Entry, with_model: bool, with_questions: bool) -> str:
 def entries_of(names: Iterable[str]) -> list[Entry]:
     """Give the entries of these names, in the order of the list; a ValueError names an unknown one."""
     by_name = {entry.name: entry for entry in FIRST_STAGES}
+    if len(by_name) < len(FIRST_STAGES) or by_name.keys() & FUSIONS.keys():
+        raise RuntimeError("two entries of FIRST_STAGES, or one and a fusion, have the same name")
     for name in names:
         if name not in by_name:
             raise ValueError(f"{name!r:.40} is none of {', '.join(by_name)}")

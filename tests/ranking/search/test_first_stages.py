@@ -55,6 +55,26 @@ class Lengths:
         return {}
 
 
+def test_a_first_stage_that_could_not_be_opened_again_is_not_built(tmp_path, monkeypatch):
+    with pytest.raises(ValueError, match="word_counts"):
+        replace(FIRST_STAGES[0], name="word_counts")
+
+    class Elsewhere(Lengths):
+        def build(self, files, name, ray):
+            return super().build(files, f"of-letters-{name}", ray)
+
+    own = first_stages.Entry("lengths", "length", "lengths", Elsewhere)
+    monkeypatch.setattr(first_stages, "FIRST_STAGES", (own,))
+    table = pd.DataFrame({"text": ["w1 w2 w3", "w1"]})
+    with pytest.raises(RuntimeError, match="must give its folder a name of its own"):
+        AnswerIndex.build(None, table, tmp_path / "index")
+    for name in ("bm25", "both"):
+        twice = (*FIRST_STAGES, replace(own, name=name))
+        monkeypatch.setattr(first_stages, "FIRST_STAGES", twice)
+        with pytest.raises(RuntimeError, match="the same name"):
+            AnswerIndex.build(None, table, tmp_path / name)
+
+
 def test_a_first_stage_of_one_s_own(stub, tmp_path, monkeypatch, command):
     table = pd.DataFrame({"text": ["w1 w2 w3", "w1", "w1 w2"]})
     before = AnswerIndex.build(None, table, tmp_path / "before")
