@@ -124,5 +124,8 @@ def grid_figure(cells: Sequence[Cell]) -> "Figure":
         clipped = "no clipping" if clip is None else f"clipped at {clip:g}"
         axes.set(xscale="log", xlabel="learning rate", ylabel="MAP on test")
         axes.set_title(f"largest norm {norm:g}, {clipped}", fontsize="medium")
+    limits = [axes.get_ylim() for axes in panels]
+    for axes in panels:
+        axes.set_ylim(min(low for low, _ in limits), max(high for _, high in limits))
     panels[0].legend(frameon=False, fontsize="small")
     return figure
