@@ -1,4 +1,4 @@
-"""The CNNs of Severyn and Moschitti (2015), Yang et al. (2015) and Tay et al. (2017): options and entries."""
+"""The CNNs of Severyn and Moschitti (2015), Yang et al. (2015) and CTRN's tables: options and entries."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,7 @@
 """The networks that add counts of common words to a convolution, as functional Keras models.
 
-Severyn and Moschitti (SIGIR 2015), Yang et al. (EMNLP 2015) after Yu et al. (2014), and the CNN that Tay et
-al. (SIGIR 2017) compare with.
+Severyn and Moschitti (SIGIR 2015), Yang et al. (EMNLP 2015) after Yu et al. (2014), and the plain CNN of the
+tables of CTRN and HyperQA.
 """
 
 from collections.abc import Sequence

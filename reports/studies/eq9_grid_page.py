@@ -19,8 +19,7 @@ AXES = ("max_norm", "clip_norm", "eq9", "learning_rate")
 """What tells the cells of a grid apart."""
 _ROW = AXES[:-1]
 """What tells the rows of the table apart: its columns are the rates."""
-_KEYS = {"title", "protocol", "dataset", "embeddings", "configuration", "seeds", "conditions"}
-_KEYS |= {"command"}
+_KEYS = {"title", "protocol", "dataset", "embeddings", "configuration", "seeds", "conditions", "command"}
 
 Cell = Mapping[str, Any]
 

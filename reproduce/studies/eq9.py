@@ -13,8 +13,9 @@ from which docs/eq9.md is made; else they stay in the output folder.
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+import pandas as pd
 import tyro
 
 from answer_ranking.base.command import run_command
@@ -40,6 +41,9 @@ from answer_ranking.reproduce.experiments.options import (
 from answer_ranking.reproduce.experiments.run import facts, train
 from answer_ranking.training.options import Eq9
 
+if TYPE_CHECKING:
+    import keras
+
 ConditionName = Literal[Eq9, "cosineqa"]
 """A reading of Eq. 9, or CosineQA."""
 
@@ -54,13 +58,32 @@ _DATA = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(RecordOptions, EmbeddingsHome):
-    """The options of the study; whatever is no option here is as in the data set's own script."""
+class Eq9Options(RecordOptions, EmbeddingsHome):
+    """What the studies of Eq. 9 have in common; whatever is no option has HyperQA's default."""
+
+    embeddings: tuple[str, ...] = ("glove-6b-50d",)
+    """Word vectors, by name or path; several are concatenated."""
+    dimension: int = 400
+    """d, the size of text vectors."""
+    epochs: int = 25
+    """Passes over the training data."""
+    output: Path = Path("outputs")
+    """Folder of the finished seeds, from which a study goes on."""
+
+    def check_different(self, *names: str) -> None:
+        """Refuse with a UserError an option that has a value twice, or none."""
+        for name in names:
+            values = getattr(self, name)
+            if len(set(values)) < len(values) or not values:
+                raise UserError(f"{name} must be different values, at least one. Received: {values}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(Eq9Options):
+    """The options of the study; whatever is no option here has HyperQA's default."""
 
     dataset: Literal["wikiqa", "trecqa", "sample"] = "wikiqa"
     """Name of the data set; trecqa is TRAIN-ALL, clean."""
-    embeddings: tuple[str, ...] = ("glove-6b-50d",)
-    """Word vectors, by name or path; several are concatenated."""
     conditions: tuple[ConditionName, ...] = tuple(TITLES)  # type: ignore[arg-type]
     """What to compare: HyperQA under readings of Eq. 9, and CosineQA."""
     learning_rates: tuple[float, ...] = (0.03, 0.1, 0.3)
@@ -69,29 +92,22 @@ class Config(RecordOptions, EmbeddingsHome):
     """How many seeds a trial of a rate has; they begin at 1000, the study's own at 0."""
     seeds: int = 10
     """How many seeds of every condition to train at its rate."""
-    dimension: int = 400
-    """d, the size of text vectors in the main comparison."""
     dimensions: tuple[int, ...] = ()
     """Further sizes at which to do the same, the tuning too (Fig. 3)."""
     size_seeds: int = 5
     """How many seeds to train at each further size."""
-    epochs: int = 25
-    """Passes over the training data."""
     max_norm: float = 0.7
     """Largest norm of a text vector in the ball."""
     clip_norm: float | None = 1.0
     """Largest norm of the whole gradient after its conversion, for all conditions; None for no limit."""
-    output: Path = Path("outputs")
-    """Folder of the finished seeds, from which a study goes on."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_range(self, "seeds", "tuning_seeds", "size_seeds", at_least=1, at_most=FIRST_TUNING_SEED)
         check_range(self, "epochs", at_least=1)
-        for name in ("conditions", "learning_rates", "dimensions"):
-            values = getattr(self, name)
-            if len(set(values)) < len(values) or (not values and name != "dimensions"):
-                raise UserError(f"{name} must be different values, at least one. Received: {values}")
+        self.check_different("conditions", "learning_rates")
+        if self.dimensions:
+            self.check_different("dimensions")
         for rate in self.learning_rates:
             for dimension in self.sizes:
                 self.experiment("none", rate, dimension)  # refuses what is out of range
@@ -249,13 +265,10 @@ def train_chosen(
 def measure_seed(experiment: Experiment, data: TrainingData, number: int) -> dict[str, Any]:
     """Train one seed at the chosen rate; gives curves, norms, and the metrics of every test question."""
     from answer_ranking.training import NormTracker
-    from answer_ranking.training.scoring import score
 
     tracker = NormTracker(data.dev, experiment.model.max_norm)
     model, fitted = train(experiment, data, Seed(number, callbacks=(tracker,)))
-    protocols = data.dataset.description.protocols
-    table = per_question(data.test, score(model, data.test))
-    table = table[questions_that_count(table, protocols[strictest(protocols)])]
+    table = measured_on_test(model, data)
     test = {"question_ids": table.index.tolist(), **{name: table[name].tolist() for name in METRICS}}
     return {
         "reading": experiment.configuration["eq9"],
@@ -264,6 +277,15 @@ def measure_seed(experiment: Experiment, data: TrainingData, number: int) -> dic
         "norms": tracker.rows,
         "test": test,
     }
+
+
+def measured_on_test(model: "keras.Model", data: TrainingData) -> pd.DataFrame:
+    """Give the metrics of every test question that counts under the strictest protocol."""
+    from answer_ranking.training.scoring import score
+
+    protocols = data.dataset.description.protocols
+    table = per_question(data.test, score(model, data.test))
+    return table[questions_that_count(table, protocols[strictest(protocols)])]
 
 
 if __name__ == "__main__":

@@ -21,18 +21,18 @@ import pandas as pd
 import tyro
 
 from answer_ranking.base.command import run_command
-from answer_ranking.base.errors import UserError
 from answer_ranking.base.ranges import check_range
 from answer_ranking.engine import Seed, Study, StudyRecord, TrainingData
 from answer_ranking.engine.study import Condition
 from answer_ranking.engine.training_run import as_before, key_of
-from answer_ranking.evaluation.metrics import per_question, questions_that_count, spreads, strictest
+from answer_ranking.evaluation.metrics import spreads, strictest
 from answer_ranking.reports.studies.eq9_grid_page import AXES, grid_table
 from answer_ranking.reports.studies.eq9_page import READINGS
 from answer_ranking.reproduce import hyperqa_trecqa, hyperqa_wikiqa
-from answer_ranking.reproduce.experiments.data_options import DataOptions, EmbeddingsHome
-from answer_ranking.reproduce.experiments.options import TRIALS, Experiment, RecordOptions
+from answer_ranking.reproduce.experiments.data_options import DataOptions
+from answer_ranking.reproduce.experiments.options import TRIALS, Experiment
 from answer_ranking.reproduce.experiments.run import facts, train
+from answer_ranking.reproduce.studies.eq9 import Eq9Options, measured_on_test
 from answer_ranking.training.options import Eq9
 
 _DATA = {
@@ -43,13 +43,11 @@ _DATA = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class GridOptions(RecordOptions, EmbeddingsHome):
-    """The options of the study; whatever is no option here has HyperQA's defaults."""
+class GridOptions(Eq9Options):
+    """The options of the study; whatever is no option here has HyperQA's default."""
 
     dataset: Literal["wikiqa", "trecqa", "sample"] = "trecqa"
     """Name of the data set; trecqa is TRAIN, clean."""
-    embeddings: tuple[str, ...] = ("glove-6b-50d",)
-    """Word vectors, by name or path; several are concatenated."""
     readings: tuple[Eq9, ...] = READINGS  # type: ignore[assignment]
     """The readings of Eq. 9 to compare."""
     learning_rates: tuple[float, ...] = (0.01, 0.03, 0.1, 0.3, 1.0)
@@ -60,20 +58,11 @@ class GridOptions(RecordOptions, EmbeddingsHome):
     """Largest norms of a text vector in the ball."""
     seeds: int = 5
     """How many seeds every cell has."""
-    dimension: int = 400
-    """d, the size of text vectors."""
-    epochs: int = 25
-    """Passes over the training data."""
-    output: Path = Path("outputs")
-    """Folder of the finished seeds, from which a study goes on."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_range(self, "seeds", at_least=1)
-        for name in ("readings", "learning_rates", "clip_norms", "max_norms"):
-            values = getattr(self, name)
-            if len(set(values)) < len(values) or not values:
-                raise UserError(f"{name} must be different values, at least one. Received: {values}")
+        self.check_different("readings", "learning_rates", "clip_norms", "max_norms")
         for cell in self.cells:
             self.experiment(cell)  # refuses what is out of range
 
@@ -105,15 +94,14 @@ def study(options: GridOptions) -> Path:
     record = StudyRecord(options.summary, {"dataset": options.dataset}, extent, extent_of)
     base = options.experiment(options.cells[0])
     data = base.data.load()
-    protocol = strictest(data.dataset.description.protocols)
-    rows = _rows(options, data, protocol)
-    cells = summarise_cells(rows)
+    cells = summarise_cells(_rows(options, data))
     print(f"\n{grid_table(cells)}\n", flush=True)
     about = facts(base, data)
     for name in AXES:
         del about["configuration"][name]
-    about |= {"title": data.title, "protocol": protocol, "seeds": options.seeds, "conditions": cells}
-    record.write({**about, "study": "eq9_grid"})
+    protocol = strictest(data.dataset.description.protocols)
+    about |= {"study": "eq9_grid", "title": data.title, "protocol": protocol}
+    record.write({**about, "seeds": options.seeds, "conditions": cells})
     return options.summary
 
 
@@ -123,16 +111,12 @@ def extent_of(record: dict[str, Any]) -> dict[str, Any]:
     return {"cells": cells, "seeds": record["seeds"]}
 
 
-def _rows(options: GridOptions, data: TrainingData, protocol: str) -> pd.DataFrame:
+def _rows(options: GridOptions, data: TrainingData) -> pd.DataFrame:
     """Measure every cell with every seed: the best MAP on dev, and that epoch's MAP on test."""
-    from answer_ranking.training.scoring import score
-
-    rule = data.dataset.description.protocols[protocol]
 
     def measure(cell: Condition, seed: Seed) -> dict[str, Any]:
         model, fitted = train(options.experiment(cell), data, Seed(seed.number))
-        table = per_question(data.test, score(model, data.test))
-        test_map = table[questions_that_count(table, rule)]["map"].mean()
+        test_map = measured_on_test(model, data)["map"].mean()
         dev_map = fitted.history[fitted.best_epoch]["dev_map"]
         return {"dev_map": round(dev_map, 6), "test_map": round(float(test_map), 6)}
 
