@@ -4,9 +4,9 @@
 
 `studies/eq9.py` chooses each reading's rate on dev, at one norm and with clipping, which takes much of a
 conversion's scale away. This study chooses none of them: every cell of the grid is trained with the same
-seeds and scored at the epoch that is best on dev, and the page shows them all. A seed takes about 20 s of one
-core on WikiQA. A study that was killed goes on with the seed that it was at, and two processes share the
-seeds.
+seeds and scored at the epoch that is best on dev, and the page shows them all. A seed takes about 15 s of one
+core on TrecQA's TRAIN. A study that was killed goes on with the seed that it was at, and two processes share
+the seeds.
 
 With --record eq9_grid/trecqa the rows and the summary are kept in reproduce/results/, from which docs/eq9.md
 is made; else they stay in the output folder.
