@@ -73,7 +73,7 @@ docs: $(VENV)/installed-docs  ## Make the site of README, docs and docstrings, i
 
 RECORDS := benchmarks/results
 
-benchmarks: $(VENV)/installed  ## Measure speed as ratios, and print the table of goals
+benchmarks: $(VENV)/installed  ## Measure speed as ratios between ways that take turns
 	@$(BIN)/python benchmarks/hyperqa_epoch.py --inputs 450 --dimension 400 \
 	  --output $(RECORDS)/hyperqa_epoch_wikiqa_450_400.json
 	@$(BIN)/python benchmarks/recurrent_epoch.py --draw docs/recurrent_epoch.png \
@@ -86,7 +86,6 @@ benchmarks: $(VENV)/installed  ## Measure speed as ratios, and print the table o
 	@$(BIN)/python benchmarks/install.py
 	@$(PIP) -e '.[serve]'
 	@$(BIN)/python benchmarks/service.py
-	@$(BIN)/python benchmarks/table.py
 
 clean:  ## Remove the environment and all outputs
 	rm -rf $(VENV) build outputs

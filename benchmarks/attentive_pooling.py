@@ -197,7 +197,7 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, list[float]]:
 
 
 def row_of(times: dict[str, list[float]]) -> dict[str, Any]:
-    """Give the row of the table of goals."""
+    """Give the row of the page's table of speed."""
     share = statistics.median(times["gradient"]) / statistics.median(times["search"])
     cause = (
         f"the gradient of the pairs that are trained on, the same in all ways, takes {share:.0%} of our step"

@@ -48,7 +48,7 @@ LENGTHS = (50, 100, 200, 400, 800)
 KINDS = ("random", "like length")
 """The kinds of batches; training has those of like length."""
 ROWS = {"CTRN against LSTM, d = 512": "LSTM", "CTRN against QRNN, d = 512": "QRNN"}
-"""The rows of the table of goals, and whom CTRN is compared with there."""
+"""The rows of the page's table of speed, and whom CTRN is compared with there."""
 _PRODUCTS = "products"
 _STEPS_OF_A_LENGTH = 2
 
@@ -199,7 +199,7 @@ def products(batches, dimension: int):
 
 
 def collected(speed: dict[int, dict]) -> dict[str, dict]:
-    """Give medians and ratios by dimension and kind of batch, and the rows of the table of goals."""
+    """Give medians and ratios by dimension and kind of batch, and the rows of the page's table."""
     figures: dict[str, dict] = {"real_words": {}, "speed": {}, "ratios": {}, "table": {}}
     for dimension, measured in speed.items():
         figures["real_words"][dimension] = measured["real_words"]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from answer_ranking.evaluation.records import read_study
@@ -122,27 +123,27 @@ def service_block(path: Path) -> str:
     return render("service.md.j2", figures=_figures(path, needed))
 
 
-def speed_block(path: Path, work: str) -> str:
-    """Write the rows of the table of speed (`benchmarks/table.py`) whose name begins with some work.
+def speed_block(path: Path) -> str:
+    """Write what a benchmark of training measured: our way beside the plain ways.
 
-    Example:
-        >>> speed_block(Path("/nowhere"), "HyperQA")
-        'The benchmark has not been run yet.'
+    Its record has a `table`: by work the rounds of `ours`, `plain` and `best_plain` in seconds, in which they
+    took turns, and as `cause` where our time goes.
     """
-    rows = (_figures(path, {"rows"}) or {"rows": []})["rows"]
-    measured = [row for row in rows if row["name"].startswith(work) and row["ours"] is not None]
-    cells = pd.DataFrame(map(_speed_cells, measured))
-    return render("speed.md.j2", rows=measured, cells=cells)
+    figures = read_study(path, {"table", "measured"})
+    cells = [_speed_cells(work, row) for work, row in figures["table"].items()]
+    causes = dict.fromkeys(row["cause"] for row in figures["table"].values())
+    return render("speed.md.j2", cells=pd.DataFrame(cells), causes=causes, measured=figures["measured"])
 
 
-def _speed_cells(row: dict[str, Any]) -> dict[str, str]:
-    """Set a row of the table of speed as texts."""
-    cells = {"work": row["name"]}
-    for way in ("ours", "plain", "best_plain"):
-        cells[way.replace("_", " ")] = "" if row[way] is None else f"{row[way]:.3g} {row['unit']}"
-    for title, name in (("plain / ours", "ratio"), ("best plain / ours", "ratio_best")):
-        cells[title] = "" if row[name] is None else f"{row[name]:.1f}"
-    return cells | {"goal": row["goal"], "reached": "yes" if row["reached"] else "no"}
+def _speed_cells(work: str, row: dict[str, Any]) -> dict[str, str]:
+    """Set a row of the table of speed as texts: medians, and the median ratio of the rounds."""
+    rounds = {way: np.array(row[way]) for way in ("ours", "plain", "best_plain")}
+    cells = {"work": work}
+    for way, taken in rounds.items():
+        cells[way.replace("_", " ")] = f"{np.median(taken):.3g} s"
+    for way in ("plain", "best_plain"):
+        cells[f"{way.replace('_', ' ')} / ours"] = f"{np.median(rounds[way] / rounds['ours']):.1f}"
+    return cells
 
 
 def cluster_block(path: Path) -> str:

@@ -59,12 +59,12 @@ from answer_ranking.reports.studies.retrieval_page import retrieval_block
 from answer_ranking.reports.studies.transfer_page import curves, transfer_block
 
 _SPEED = {
-    "docs/attentive_pooling.md": "AP-CNN",
-    "docs/cosinet.md": "Cosinet",
-    "docs/ctrn.md": "CTRN",
-    "docs/hyperqa.md": "HyperQA",
+    "docs/attentive_pooling.md": "attentive_pooling.json",
+    "docs/cosinet.md": "cosinet_wikiqa.json",
+    "docs/ctrn.md": "recurrent_epoch.json",
+    "docs/hyperqa.md": "hyperqa_epoch_wikiqa_450_400.json",
 }
-"""By page: how the names of its rows begin in the table of speed."""
+"""By page: the record of the benchmark of training that it shows."""
 _PLANS = {"plan": "results", "plan_printed": "printed"}
 """By the name of a plan: the part of docs/plan.md that shows it."""
 _CONTEXTUAL_PLANS = {"plan_contextual": "results", "plan_contextual_more": "more"}
@@ -108,8 +108,8 @@ def documents(root: Path, papers_file: Path = PAPERS_FILE) -> dict[Path, str]:
     for plan, name in _CONTEXTUAL_PLANS.items():
         found = partial(_contextual, root / "reproduce", plan, runs, rules)
         blocks.append(("docs/contextual_ideas.md", name, found))
-    for page, work in _SPEED.items():
-        blocks.append((page, "speed", partial(speed_block, benchmarks / "table.json", work)))
+    for page, record in _SPEED.items():
+        blocks.append((page, "speed", partial(speed_block, benchmarks / record)))
     texts = {root / "reproduce" / "RESULTS.md": results_document(records, papers)}
     if runs:
         texts[results / "claims.json"] = claims_file(tested)
