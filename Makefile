@@ -79,7 +79,7 @@ benchmarks: $(VENV)/installed  ## Measure speed as ratios between ways that take
 	@$(BIN)/python benchmarks/recurrent_epoch.py --draw docs/recurrent_epoch.png \
 	  --output $(RECORDS)/recurrent_epoch.json
 	@$(BIN)/python benchmarks/attentive_pooling.py --output $(RECORDS)/attentive_pooling.json
-	@$(BIN)/python benchmarks/cosinet.py --models cosinet-list-birnn --output $(RECORDS)/cosinet_wikiqa.json
+	@$(BIN)/python benchmarks/cosinet.py --output $(RECORDS)/cosinet_wikiqa.json
 	@$(BIN)/python benchmarks/search.py --draw docs/search.png
 	@$(BIN)/python benchmarks/pipelines.py
 	@$(BIN)/python benchmarks/encoder.py

@@ -1,18 +1,17 @@
-"""A whole training of Cosinet in seconds, beside Compare-Aggregate, and questions ranked per second.
+"""A whole training of Cosinet over lists in seconds, beside Compare-Aggregate and the plain ways.
 
     python benchmarks/cosinet.py
 
 Each model is trained as in the paper (3 epochs), with dev scored after every epoch, on two cores or what
-there is; then it ranks the test split. Every round runs each model once, in a process of its own, so that
-a drifting machine does not blur the ratios. BM25 ranks the same questions from the same words.
+there is. Every round trains each once, in a process of its own, so that a drifting machine does not blur the
+ratios.
 
-Cosinet over lists stands beside two plain ways of training it: lists that are padded to their longest one and
-its longest candidate, in random batches (plain), and in batches of like length (best plain). XLA compiles
-none of them: it would compile every length anew.
+The plain ways of training Cosinet pad lists to their longest one and its longest candidate, in random batches
+(plain), or in batches of like length (best plain). XLA compiles none of them: it would compile every length
+anew.
 """
 
 import argparse
-import itertools
 import statistics
 import time
 from collections.abc import Callable
@@ -37,43 +36,28 @@ from common import (
 from answer_ranking.base.command import run_command
 from answer_ranking.models.catalogue import CATALOGUE
 
-COMPARED = {
-    "cosinet": "ca",
-    "cosinet-list": "ca-list",
-    "cosinet-list-birnn": "ca-list-birnn",
-}
-"""Models of the catalogue, and those that they are compared with."""
-BM25 = "BM25"
-LISTS = "cosinet-list-birnn"
+LISTS, CA = "cosinet-list-birnn", "ca-list-birnn"
 PLAIN = {f"{LISTS}, padded, random": "plain", f"{LISTS}, padded": "best_plain"}
-"""The plain ways of training Cosinet over lists, and their places in the table of goals."""
+"""The plain ways of training Cosinet over lists, and their places in the page's table of speed."""
 WHOLE, AGAINST_CA = "Cosinet list BiRNN, whole training", "Cosinet list BiRNN against CA list BiRNN"
 
 
 def main() -> None:
-    """Measure all models by turns and print the table."""
+    """Measure all ways by turns and print the table."""
     parser = model_arguments(__doc__, dataset="wikiqa", rounds=2)
     parser.add_argument("--embeddings", nargs="+", default=["glove-6b-50d"], help="word vectors")
     about = "random dimensions beside them; 300 in all"
     parser.add_argument("--identity-dimensions", type=int, default=250, help=about)
-    about = "models to train, each with the one that it is compared with"
-    parser.add_argument("--models", nargs="+", choices=COMPARED, default=list(COMPARED), help=about)
     add_counts(parser, epochs=(3, "passes over the training data"))
     options = parse(parser)
-    names = [*options.models, *(COMPARED[name] for name in options.models)]
-    if LISTS in options.models:
-        names += PLAIN
-    ways = {name: partial(in_own_process, train_and_rank, name, options) for name in names}
-    ways[BM25] = partial(in_own_process, rank_by_bm25, options)
+    ways = {name: partial(in_own_process, train_once, name, options) for name in (LISTS, CA, *PLAIN)}
     report(by_turns(options.rounds, ways), options)
 
 
-def train_and_rank(name: str, options: argparse.Namespace) -> dict[str, Any]:
-    """Train one model and rank the test split, in seconds."""
+def train_once(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Train a model, or train it in a plain way: seconds in all and of each epoch."""
     from answer_ranking.data_prep import load_dataset
     from answer_ranking.engine import Seed, encode, options_of, train
-    from answer_ranking.models.sizes import n_trained
-    from answer_ranking.training import make_scorer
 
     data = encode(
         load_dataset(options.dataset),
@@ -87,8 +71,6 @@ def train_and_rank(name: str, options: argparse.Namespace) -> dict[str, Any]:
     start = time.perf_counter()
     ranker, fitted = train(entry, model, training, data, Seed(0))
     spent = time.perf_counter() - start
-    score = make_scorer(ranker, data.test)
-    score()
     further = {}
     if name == LISTS:
         multiply = products(data.train, training, ranker.get_layer("answer_convolution").kernel.shape)
@@ -99,8 +81,6 @@ def train_and_rank(name: str, options: argparse.Namespace) -> dict[str, Any]:
         "training": spent,
         "epochs": [epoch["seconds"] for epoch in fitted.history],
         "dev_map": fitted.history[fitted.best_epoch]["dev_map"],
-        "questions_per_second": data.test.n_questions / seconds(score),
-        "parameters": n_trained(ranker),
     }
 
 
@@ -141,50 +121,26 @@ def train_plainly(at_random: bool) -> None:
         )
 
 
-def rank_by_bm25(options: argparse.Namespace) -> dict[str, Any]:
-    """Rank the test split by BM25, in questions per second; the tokens are given."""
-    import numpy as np
-
-    from answer_ranking.data_prep import encode_dataset, load_dataset
-    from answer_ranking.evaluation.rules import bm25
-
-    encoded = encode_dataset(load_dataset(options.dataset))
-    words, test = np.array(encoded.vocabulary.words, object), encoded.test
-
-    def tokens(texts):
-        return [words[texts.words[a:b]].tolist() for a, b in itertools.pairwise(texts.offsets)]
-
-    candidates = test.candidates.take(np.arange(test.n_rows))
-    rank = partial(bm25, tokens(test.questions), tokens(candidates), test.candidate_offsets)
-    rank()
-    return {"questions_per_second": test.n_questions / seconds(rank)}
-
-
 def report(runs: dict[str, list[dict]], options: argparse.Namespace) -> None:
     """Print medians over the rounds, and the ratios within rounds."""
-    measures = ("parameters", "training", "questions_per_second")
-    rows = []
+    rows, found = [], {}
+    ours = values(runs[LISTS], "training")
     for name, results in runs.items():
-        title = CATALOGUE[name].title if name in CATALOGUE else name
-        epochs = [statistics.median(each["epochs"]) for each in results if "epochs" in each]
-        figures = [median_of(results, measure) for measure in measures]
-        rows.append([title, *figures, statistics.median(epochs) if epochs else ""])
-    print_table(["model", "parameters", "training, s", "questions/s", "s/epoch"], rows)
-    found = {}
-    for ours in options.models:
-        theirs = COMPARED[ours]
-        found[ours] = ratios(values(runs[theirs], "training"), values(runs[ours], "training"))
-        title, other = CATALOGUE[ours].title, CATALOGUE[theirs].title
-        print(f"training {other} / {title}: {in_words(found[ours])}")
+        training = values(results, "training")
+        epochs = [statistics.median(each) for each in values(results, "epochs")]
+        rows.append([name, statistics.median(training), statistics.median(epochs)])
+        if name != LISTS:
+            found[name] = ratios(training, ours)
+    print_table(["way", "training, s", "s/epoch"], rows)
+    for name, ratio in found.items():
+        print(f"training {name} / {LISTS}: {in_words(ratio)}")
     figures = {"options": chosen(options), "runs": runs, "training_ratios": found}
-    if LISTS in options.models:
-        figures["table"] = rows_of_lists(runs)
-    write_figures(options.output, figures)
+    write_figures(options.output, {**figures, "table": rows_of_lists(runs)})
 
 
 def rows_of_lists(runs: dict[str, list[dict]]) -> dict[str, dict[str, Any]]:
-    """Give the rows of the table of goals."""
-    ours, theirs = values(runs[LISTS], "training"), values(runs[COMPARED[LISTS]], "training")
+    """Give the rows of the page's table of speed."""
+    ours, theirs = values(runs[LISTS], "training"), values(runs[CA], "training")
     plain = {way: values(runs[name], "training") for name, way in PLAIN.items()}
     tracing, epoch = [], []
     for first, *later in values(runs[LISTS], "epochs"):
@@ -202,14 +158,8 @@ def rows_of_lists(runs: dict[str, list[dict]]) -> dict[str, dict[str, Any]]:
 
 
 def values(results: list[dict], measure: str) -> list[Any]:
-    """Give a measure of every round, where a model has it."""
-    return [result[measure] for result in results if measure in result]
-
-
-def median_of(results: list[dict], measure: str) -> float | str:
-    """Give the median of a measure over the rounds; "" where a model does not have it."""
-    known = values(results, measure)
-    return statistics.median(known) if known else ""
+    """Give a measure of every round."""
+    return [result[measure] for result in results]
 
 
 if __name__ == "__main__":

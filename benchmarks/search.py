@@ -8,12 +8,12 @@ The answers are halves of two sentences of --datasets, drawn at random and put t
 1. The index: from a Parquet table to the finished index (texts, points, quantised points, BM25), and one
    question at a time, which was never asked before, from its text to ten answers: by each first stage, and
    with the first 100 re-ranked by Cosinet, CTRN and AP-CNN (of the papers' sizes; CTRN and AP-CNN are not
-   trained). The command `answer-ranking search` with one question, and ranking a list of 30,000 texts.
+   trained).
 2. The points alone, beside faiss' IndexFlatIP on the lifted points (exact search, the same threads):
    recall@10 against the exact distances in float64 and milliseconds, for several numbers of lists that are
-   looked through and of points that are compared exactly. Every point of `hyperqa_squad` has the ball's
-   largest norm, where the distance ranks like the cosine, and faiss' own index for such points is measured,
-   too. With norms drawn from 0.3 to 0.7 all is measured once more; and the search of the first 200,000.
+   looked through and of points that are compared exactly; and the search of the first 200,000. Every point of
+   `hyperqa_squad` has the ball's largest norm, where the distance ranks like the cosine: with norms drawn
+   from 0.3 to 0.7 all is measured once more.
 
 Each part is a process of its own. Memory-mapped points that the system keeps in its cache count into the
 peak. OMP_NUM_THREADS says how many threads faiss uses. A million takes five minutes, 8 GB of memory and 3 GB
@@ -22,8 +22,6 @@ of disk.
 
 import argparse
 import json
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -71,13 +69,6 @@ SETTINGS = (
 )
 """How many points are compared exactly, and which share of the lists (1 / n) is looked through."""
 FIRST = 200_000
-STOCK, STOCK_PROBES = "IVF1024,PQ{}x4fs,RFlat", (64, 128, 256, 512)
-"""An index of faiss' own, with one part for four dimensions, and how many of its lists are looked through."""
-_PEAK_OF = """
-import resource, subprocess, sys
-subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
-"""
 NORMS = {"norms of the ranker": None, "norms 0.3 to 0.7": (0.3, 0.7)}
 """The norms between which those of the points are drawn; None for their own."""
 
@@ -174,33 +165,9 @@ def measure_index(folder: Path, preset: str) -> dict[str, Any]:
         "build_peak_bytes": build_peak * 2**20,
         "texts_encoded_per_second": len(texts) / encoding,
         "one_question_encoded": encode,
-        "long_list": ranked_list(folder, preset),
-        "shell": from_the_shell(folder / "index", questions[0]),
         "bytes_on_disk": bytes_of_kinds(folder / "index"),
         "searches": searches,
     }
-
-
-def ranked_list(folder: Path, preset: str) -> dict[str, float]:
-    """Rank 30,000 answers to one question, with a ranker that has not seen them."""
-    ranker = Ranker.from_preset(preset)
-    ranker.rank("Who was it?", ["Ann wasn't it."])  # starts spaCy, too, which a process does once
-    texts = pd.read_parquet(folder / "answers.parquet")["answer"].tail(30_000).tolist()
-    taken = seconds(partial(ranker.rank, "Who was it?", texts))
-    return {"texts": len(texts), "texts_per_second": len(texts) / taken}
-
-
-def from_the_shell(index: Path, question: str) -> dict[str, Any]:
-    """Ask one question by the command, five times: the median, and the most memory."""
-    program = Path(sys.executable).with_name("answer-ranking")
-    command = [str(program), "search", str(index), question, "--first-stage", "nearest"]
-    ask = partial(subprocess.run, command, stdout=subprocess.DEVNULL, check=True)
-    ask()
-    times = [seconds(ask) for _ in range(5)]
-    # A process between them: a child's peak begins with the memory of the one that starts it.
-    watch = [sys.executable, "-c", _PEAK_OF, *command]
-    peak = subprocess.run(watch, stdout=subprocess.PIPE, text=True, check=True).stdout
-    return {"seconds": float(np.median(times)), "peak_bytes": int(peak) * 1024}
 
 
 def bytes_of_kinds(folder: Path) -> dict[str, int]:
@@ -280,8 +247,6 @@ def measure_points(folder: Path, preset: str, norms: tuple[float, float] | None)
     of_first = measured(in_use(folder, first), exact(first, questions))
     figures["first"] = {"points": len(first), **of_first}
     figures |= swept(folder, points, partial(measured, truth=truth))
-    if norms is None:
-        figures["stock"] = best_of_stock(points, questions, truth)
     for row in (figures["chosen"], *figures["sweep"]):
         row["speed_against_flat"] = figures["flat_ms"] / row["median_ms"]
     return figures
@@ -320,31 +285,6 @@ def swept(folder: Path, points: Points, measured: Callable[[NearestPoints], dict
         figures["sweep"].append({"compared": compared, "share_of_lists": 1 / share, **measured(search)})
     quantised._CHOSEN, quantised._SCANNED, quantised._PROBED_SHARE = own
     return figures
-
-
-def best_of_stock(points: Points, questions: np.ndarray, truth: np.ndarray) -> dict[str, Any]:
-    """Measure faiss' own index, in which the nearest points of one norm are those of least L2 distance.
-
-    Gives its name and its fastest setting with a recall of 0.997, else the fastest.
-    """
-    import faiss
-
-    kind = STOCK.format(points.dimension // 4)
-    index = faiss.index_factory(points.dimension, kind)
-    sample = np.random.default_rng(0).choice(len(points), min(len(points), 64 * 1_024), replace=False)
-    index.train(points.points(sample))
-    for block in points.blocks():
-        index.add(block)
-    sweep = []
-    for probes in STOCK_PROBES:
-        params = faiss.IndexRefineSearchParameters(
-            k_factor=50, base_index_params=faiss.SearchParametersIVF(nprobe=probes)
-        )
-        search = partial(index.search, k=K, params=params)
-        measured = found(lambda point, search=search: search(point[None])[1][0], questions, truth)
-        sweep.append({"lists": probes, **measured})
-    as_good = [row for row in sweep if row["recall_at_10"] >= 0.997]
-    return {"index": kind, "chosen": min(as_good or sweep, key=lambda row: row["median_ms"])}
 
 
 def found(
