@@ -17,15 +17,8 @@ _STAGES = {"nearest": "nearest points", "bm25": "BM25", "both": "both, fused"}
 
 
 def search_block(path: Path) -> str:
-    """Write the part of the page on search that comes from the figures of `benchmarks/search.py`.
-
-    Example:
-        >>> search_block(Path("/nowhere"))
-        'The benchmark has not been run yet.'
-    """
-    figures = _figures(path, {"points", "searches", "of_points", "extrapolated", "measured"})
-    if figures is None:
-        return render("search.md.j2", figures=None)
+    """Write the part of the page on search that comes from the figures of `benchmarks/search.py`."""
+    figures = read_study(path, {"points", "searches", "of_points", "extrapolated", "measured"})
     searches = pd.DataFrame.from_dict(figures["searches"], orient="index")
     stages = searches.index.to_series().str.partition(", then ")
     searches["stage"], searches["reranker"] = stages[0].map(_STAGES), stages[2]
@@ -39,17 +32,10 @@ def search_block(path: Path) -> str:
 
 
 def encoder_search_block(folder: Path) -> str:
-    """Write how long a million answers take with the encoder, from two benchmarks' figures.
-
-    Example:
-        >>> encoder_search_block(Path("/nowhere"))
-        'The benchmark has not been run yet.'
-    """
+    """Write how long a million answers take with the encoder, from two benchmarks' figures."""
     needed = {"points", "ranker", "searches", "of_points", "measured"}
-    figures = _figures(folder / "search_minilm.json", needed)
-    encoder = _figures(folder / "encoder.json", {"table"})
-    if figures is None or encoder is None:
-        return render("encoder_search.md.j2", figures=None)
+    figures = read_study(folder / "search_minilm.json", needed)
+    encoder = read_study(folder / "encoder.json", {"table"})
     rounds = encoder["table"]["encoder: one question"]["ours"]
     points = figures["of_points"]["norms of the ranker"]
     return render(
@@ -74,17 +60,12 @@ def _extrapolated(figures: dict) -> pd.DataFrame:
 
 
 def pipelines_block(folder: Path) -> str:
-    """Write the part of the page on FAQs that comes from the records of `benchmarks/pipelines.py`.
-
-    Example:
-        >>> pipelines_block(Path("/nowhere"))
-        'The benchmark has not been run yet.'
-    """
+    """Write the part of the page on FAQs that comes from the records of `benchmarks/pipelines.py`."""
     faqs: list[dict[str, Any]] = []
     rows: list[dict[str, Any]] = []
     typos = None
     for path in sorted(folder.glob("pipelines*.json")):
-        figures = _figures(path, {"typos", "faqs", "rows"}) or {}
+        figures = read_study(path, {"typos", "faqs", "rows"})
         faqs += figures["faqs"]
         rows += figures["rows"]
         typos = figures["typos"]
@@ -113,14 +94,9 @@ def _shown(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def service_block(path: Path) -> str:
-    """Write the part of the page on the service that comes from the figures of `benchmarks/service.py`.
-
-    Example:
-        >>> service_block(Path("/nowhere"))
-        'The benchmark has not been run yet.'
-    """
+    """Write the part of the page on the service that comes from the figures of `benchmarks/service.py`."""
     needed = {"searches_per_second", "faults", "memory_growth", "measured"}
-    return render("service.md.j2", figures=_figures(path, needed))
+    return render("service.md.j2", figures=read_study(path, needed))
 
 
 def speed_block(path: Path) -> str:
@@ -147,16 +123,6 @@ def _speed_cells(work: str, row: dict[str, Any]) -> dict[str, str]:
 
 
 def cluster_block(path: Path) -> str:
-    """Write the part of the page on clusters that comes from the figures of `benchmarks/cluster.py`.
-
-    Example:
-        >>> cluster_block(Path("/nowhere"))
-        'The benchmark has not been run yet.'
-    """
+    """Write the part of the page on clusters that comes from the figures of `benchmarks/cluster.py`."""
     needed = {"tasks", "seconds", "ratios", "kills", "lost", "doubled", "different"}
-    return render("cluster.md.j2", figures=_figures(path, needed))
-
-
-def _figures(path: Path, needed: set[str]) -> dict[str, Any] | None:
-    """Read the figures of a benchmark; None where it has not been run."""
-    return read_study(path, needed) if path.exists() else None
+    return render("cluster.md.j2", figures=read_study(path, needed))

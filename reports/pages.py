@@ -16,8 +16,8 @@ def render(template: str, **values: Any) -> str:
     """Fill a template below `reports/`; a name that it uses and `values` lacks is an error.
 
     Example:
-        >>> render("search.md.j2", figures=None)
-        'The benchmark has not been run yet.'
+        >>> render("studies/eq9_grid.md.j2", studies=[])
+        'The grid has not been run yet.'
     """
     return _environment().get_template(template).render(values).strip()
 
