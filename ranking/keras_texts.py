@@ -83,7 +83,7 @@ def text_encoder(model: keras.Model) -> Callable[[EncodedTexts], np.ndarray]:
     def encode(words: tf.Tensor) -> tf.Tensor:
         return encoding(*encoding.project(words))[0] if encoding else encoder(words)
 
-    traced = tf.function(encode).get_concrete_function(tf.TensorSpec((None, None), tf.int32))
+    traced = tf.function(encode, autograph=False).get_concrete_function(tf.TensorSpec((None, None), tf.int32))
 
     def encode_texts(texts: EncodedTexts) -> np.ndarray:
         lengths = np.maximum(texts.lengths, 1)

@@ -110,8 +110,9 @@ class TextScorer:
                 answers.append(x[n_questions:])
             return matcher([*questions, *answers])
 
-        # Traced once and for all: every new shape of a chunk would be a new trace.
-        self._score = tf.function(score).get_concrete_function(
+        # Traced once and for all: every new shape of a chunk would be a new trace. There is no Python control
+        # flow over tensors, for which AutoGraph would first rewrite the source, which takes up to a second.
+        self._score = tf.function(score, autograph=False).get_concrete_function(
             encoding.signature, tf.TensorSpec((None,), tf.int32), tf.TensorSpec((), tf.int32)
         )
 
@@ -187,6 +188,7 @@ def _input_names(ranker: keras.Model) -> list[str]:
 def _traced(ranker: keras.Model) -> tf.types.experimental.ConcreteFunction:
     def trace():
         signature = [tf.TensorSpec(x.shape, x.dtype) for x in ranker.inputs]
-        return tf.function(lambda *inputs: ranker(list(inputs))).get_concrete_function(*signature)
+        score = tf.function(lambda *inputs: ranker(list(inputs)), autograph=False)
+        return score.get_concrete_function(*signature)
 
     return trace_once(ranker, "_traced_scores", trace)

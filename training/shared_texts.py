@@ -114,14 +114,17 @@ def _traced(ranker: keras.Model, encoding: Any) -> tuple[Any, Any, Any]:
             answers = [tf.gather(x, of_answer)[:, None] for x in answers]
             return broadcast_scores(matcher, questions, answers)
 
+        def project(*questions):
+            return project_questions(matcher, questions)
+
         words = tf.TensorSpec((None, None), tf.int32)
         encoded = _specs(encoder.outputs)
         projected = _specs(project_questions(matcher, encoder.outputs))
         line, whole = tf.TensorSpec((None,), tf.int32), tf.TensorSpec((), tf.int32)
         return (
-            tf.function(encode).get_concrete_function(words),
-            tf.function(score).get_concrete_function(projected, encoded, words, line, whole),
-            tf.function(lambda *x: project_questions(matcher, x)).get_concrete_function(*encoded),
+            tf.function(encode, autograph=False).get_concrete_function(words),
+            tf.function(score, autograph=False).get_concrete_function(projected, encoded, words, line, whole),
+            tf.function(project, autograph=False).get_concrete_function(*encoded),
         )
 
     return trace_once(ranker, "_traced_parts", trace)

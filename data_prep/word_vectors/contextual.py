@@ -63,7 +63,7 @@ class Bert:
             constants[name] = tf.constant(array.T if is_dense else array)
         signature = tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None,), tf.int32)
         states = BertStates(config, constants, transposed=True)
-        self._states = tf.function(states.__call__, input_signature=signature)
+        self._states = tf.function(states.__call__, input_signature=signature, autograph=False)
 
     def __call__(self, pieces: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         """Encode texts, int32 (texts, longest) and their lengths; float32 (texts, longest, hidden).
