@@ -6,6 +6,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import answer_ranking
@@ -43,28 +44,68 @@ OF_EXTRAS = (
 )
 
 
-def run_without(missing, code):
+def run_without(missing, code, *arguments):
     code = WITHOUT.format(missing=missing) + code
     environment = {**os.environ, "KERAS_BACKEND": "tensorflow"}
     environment.pop("TF_CPP_MIN_LOG_LEVEL", None)
     return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, env=environment, check=False
     )
 
 
-def test_layers_models_and_eq9_need_no_extra_and_are_silent():
-    """TensorFlow is the backend here."""
-    done = run_without(
-        OF_EXTRAS,
-        "import numpy as np\n"
-        "from answer_ranking.models import hyperqa\n"
-        "from answer_ranking.training import RiemannianOptimizer\n"
-        "model = hyperqa(np.ones((4, 3), 'float32'), dimension=2)\n"
-        "model.compile(RiemannianOptimizer('sgd', 'parameters'), 'mse')\n"
-        "texts = np.array([[1, 2]], 'int32')\n"
-        "model.fit([texts, texts], np.zeros(1), verbose=0)",
-    )
+# Models are loaded where nothing but the networks has been imported. Their encodings need pandas.
+LOAD_AND_FIT = """
+import sys
+from pathlib import Path
+import numpy as np
+import answer_ranking.models.networks
+import keras
+words = np.load(sys.argv[1])
+loaded = {path: keras.models.load_model(path, compile=False) for path in map(Path, sys.argv[2:])}
+
+from answer_ranking.models import hyperqa
+from answer_ranking.training import RiemannianOptimizer
+model = hyperqa(np.ones((4, 3), 'float32'), dimension=2)
+model.compile(RiemannianOptimizer('sgd', 'parameters'), 'mse')
+texts = np.array([[1, 2]], 'int32')
+model.fit([texts, texts], np.zeros(1), verbose=0)
+
+for name in [name for name, module in sys.modules.items() if module is None]:
+    del sys.modules[name]
+for path, model in loaded.items():
+    scores = model([words["question"], words["answer"]])
+    np.savez(path.with_suffix(".npz"), encoding=type(model.encoding).__name__, scores=scores)
+"""
+
+
+QUESTION = np.array([[3, 4, 9, 0], [5, 0, 0, 0], [7, 8, 2, 6]], "int32")
+ANSWER = np.array([[7, 8, 0, 0, 0], [2, 11, 4, 0, 0], [9, 8, 7, 6, 2]], "int32")
+
+
+@pytest.fixture(scope="module")
+def fresh_process(tmp_path_factory):
+    """A process under TensorFlow that has loaded models: how it ended, and the models by their files."""
+    from answer_ranking.models import ap_cnn, hyperqa, qa_bilstm
+
+    folder, vectors = tmp_path_factory.mktemp("models"), np.random.default_rng(0).normal(size=(30, 5))
+    encodings = {hyperqa: "BagOfWords", ap_cnn: "WordwiseConvolution", qa_bilstm: "WordwiseBiLSTM"}
+    models = {folder / f"{name}.keras": build(vectors, 4) for build, name in encodings.items()}
+    for path, model in models.items():
+        model.save(path)
+    np.savez(folder / "words.npz", question=QUESTION, answer=ANSWER)
+    return run_without(OF_EXTRAS, LOAD_AND_FIT, folder / "words.npz", *models), models
+
+
+def test_layers_models_and_eq9_need_no_extra_and_are_silent(fresh_process):
+    done, _ = fresh_process
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_the_encoding_is_there_in_a_fresh_process(fresh_process):
+    for path, model in fresh_process[1].items():
+        with np.load(path.with_suffix(".npz")) as found:
+            assert found["encoding"] == path.stem
+            np.testing.assert_allclose(found["scores"], model([QUESTION, ANSWER]), rtol=1e-5)
 
 
 @pytest.mark.parametrize(

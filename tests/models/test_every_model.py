@@ -1,13 +1,9 @@
 """What all models of words have in common: padding, texts without words, saving, encodings of texts."""
 
-import subprocess
-import sys
-
 import keras
 import numpy as np
 import pytest
 
-from answer_ranking.models import ap_cnn, hyperqa, qa_bilstm
 from answer_ranking.models.catalogue import CATALOGUE
 
 QUESTION = np.array([[3, 4, 9, 0], [5, 0, 0, 0], [7, 8, 2, 6]], "int32")
@@ -96,31 +92,3 @@ def test_a_model_trains_what_it_says_and_a_loaded_one_is_the_same(small, entry, 
     for other in (loaded, keras.models.clone_model(model)) if hasattr(model, "encoding") else ():
         assert type(other.encoding) is type(model.encoding)
         assert other.encoding.encoder is other.get_layer("encoder")
-
-
-# A process that knows nothing but the package.
-LOAD = f"""
-import sys
-import keras
-import numpy as np
-import answer_ranking.models.networks
-for path in sys.argv[1:]:
-    model = keras.models.load_model(path, compile=False)
-    words = [np.array({QUESTION.tolist()}), np.array({ANSWER.tolist()})]
-    print(type(model.encoding).__name__, *np.asarray(model(words)))
-"""
-
-
-def test_the_encoding_is_there_in_a_fresh_process(tmp_path):
-    vectors = np.random.default_rng(0).normal(size=(30, 5)).astype("float32")
-    encodings = {hyperqa: "BagOfWords", ap_cnn: "WordwiseConvolution", qa_bilstm: "WordwiseBiLSTM"}
-    models = [build(vectors, 4) for build in encodings]
-    paths = [tmp_path / f"{name}.keras" for name in encodings.values()]
-    for model, path in zip(models, paths, strict=True):
-        model.save(path)
-    run = subprocess.run([sys.executable, "-c", LOAD, *paths], capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr[-2000:]
-    for model, encoding, line in zip(models, encodings.values(), run.stdout.splitlines(), strict=True):
-        name, *found = line.split()
-        assert name == encoding
-        np.testing.assert_allclose(np.float64(found), scores(model), rtol=1e-5)
