@@ -4,6 +4,7 @@ up what its runs hold.
 
 import itertools
 import json
+from types import SimpleNamespace
 from typing import get_args, get_type_hints
 
 import numpy as np
@@ -14,7 +15,8 @@ from answer_ranking.data_prep import UserError
 from answer_ranking.engine.study import as_json, read_rows
 from answer_ranking.reproduce.experiments.options import RESULTS
 from answer_ranking.reproduce.studies import eq9
-from answer_ranking.reproduce.studies.eq9 import Config, study, tune
+from answer_ranking.reproduce.studies.eq9 import FIRST_TUNING_SEED, Config, study, tune
+from answer_ranking.training import TrainingDivergedError
 
 DIVERGING = 1e38
 
@@ -42,7 +44,19 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def done(folder):
-    path = study(options(folder))
+    """The study, whose tuning trains nothing: the test of a condition that diverges at every rate does."""
+    real = eq9.train
+
+    def train(experiment, data, seed):
+        if experiment.training.learning_rate == DIVERGING:
+            raise TrainingDivergedError("Training stopped at step 1")
+        if seed.number >= FIRST_TUNING_SEED:
+            return None, SimpleNamespace(history=[{"dev_map": 0.5}], best_epoch=0)
+        return real(experiment, data, seed)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(eq9, "train", train)
+        path = study(options(folder))
     return path, json.loads(path.read_text())
 
 

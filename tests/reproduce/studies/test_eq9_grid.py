@@ -20,6 +20,7 @@ from answer_ranking.reports.studies.eq9_grid_page import (
 )
 from answer_ranking.reproduce.studies import eq9_grid
 from answer_ranking.reproduce.studies.eq9_grid import GridOptions, study, summarise_cells
+from answer_ranking.training import TrainingDivergedError
 from answer_ranking.training.scoring import score
 
 DIVERGING = 1e38
@@ -43,7 +44,24 @@ def options(folder, **changes):
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory):
+def trained():
+    """What the studies train: a list of reading, rate and seed. A rate that diverges does so at once."""
+    calls, real = [], eq9_grid.train
+
+    def train(experiment, data, seed):
+        rate = experiment.training.learning_rate
+        calls.append((experiment.training.eq9, rate, seed.number))
+        if rate == DIVERGING:
+            raise TrainingDivergedError("Training stopped at step 1")
+        return real(experiment, data, seed)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(eq9_grid, "train", train)
+        yield calls
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory, trained):
     folder = tmp_path_factory.mktemp("grid")
     path = study(options(folder))
     return folder, json.loads(path.read_text())
@@ -78,20 +96,14 @@ def test_every_cell_has_the_average_precision_of_its_best_epoch(done):
     assert "2 of them finished" in page and page.count("1 diverged") == 2
 
 
-def test_a_second_call_trains_what_is_missing_and_refuses_to_lose_cells(done, monkeypatch):
+def test_a_second_call_trains_what_is_missing_and_refuses_to_lose_cells(done, trained):
     folder, record = done
-    calls, train = [], eq9_grid.train
-
-    def noted(experiment, data, seed):
-        calls.append((experiment.training.eq9, experiment.training.learning_rate, seed.number))
-        return train(experiment, data, seed)
-
-    monkeypatch.setattr(eq9_grid, "train", noted)
+    before = len(trained)
     rows = folder / "results" / "eq9_grid" / "sample.trials.jsonl"
     kept = rows.read_text().splitlines(keepends=True)
     rows.write_text("".join(kept[:-1]))
     assert json.loads(study(options(folder)).read_text())["conditions"] == record["conditions"]
-    assert calls == [("points", DIVERGING, 0)]
+    assert trained[before:] == [("points", DIVERGING, 0)]
     with pytest.raises(UserError, match=r"more than this would leave: cells: .*, learning_rate 0.1"):
         study(options(folder, learning_rates=(0.2, DIVERGING), seeds=2))
 
