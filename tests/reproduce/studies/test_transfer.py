@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from answer_ranking.base.errors import UserError
-from answer_ranking.engine import Seed
+from answer_ranking.engine import Seed, build
 from answer_ranking.engine.study import read_rows
 from answer_ranking.evaluation.metrics import per_question, summarise
 from answer_ranking.evaluation.records import read_study, save_study
@@ -53,7 +53,14 @@ def test_larger_draws_hold_the_smaller_ones_and_seeds_differ(data):
     assert few.word_embedding is data.word_embedding  # one copy in memory, however many draws
 
 
-def test_the_study(data, source, tmp_path):
+def test_the_study(data, source, tmp_path, monkeypatch):
+    trainings, train = [], module.train
+
+    def noted(experiment, data, seed):
+        trainings.append((data is source, experiment.training.epochs, experiment.training.patience))
+        return train(experiment, data, seed)
+
+    monkeypatch.setattr(module, "train", noted)
     places = ["--record", "transfer/sample/hyperqa", "--results", f"{tmp_path}", "--output", f"{tmp_path}/o"]
     experiment = parse("A test.", presets(), [*OPTIONS, *places]).changed(questions=())
     transfer(experiment)
@@ -63,8 +70,11 @@ def test_the_study(data, source, tmp_path):
     conditions = study["conditions"]
     ways = [(each["way"], each["questions"]) for each in conditions]
     assert ways == [("unseen", 0), ("from scratch", n_all), ("trained on", n_all)]
-    # Unseen is what the training on the source left, by its usual way.
-    model, _ = module.train(experiment.changed(patience=None), source, Seed(0))
+    # The source was trained on once and first, by its usual way; unseen is what that left.
+    assert trainings[0] == (True, 2, None) and not any(of_source for of_source, *_ in trainings[1:])
+    model = build(experiment.entry, experiment.model, data, seed=0)
+    for variable, weight in zip(model.trainable_variables, module.from_source(experiment)[0], strict=True):
+        variable.assign(weight)
     table = per_question(data.test, score(model, data.test))
     found = summarise(table, "answerable")["map"]
     assert conditions[0]["metrics"]["map"]["per_seed"][0] == pytest.approx(found, abs=1e-6)
@@ -91,21 +101,21 @@ def test_the_study(data, source, tmp_path):
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "o").rglob("state.npz")} == states
 
 
-def test_other_weights_to_start_from_are_other_conditions(data, source, tmp_path):
-    keys = {}
+def test_other_weights_to_start_from_are_other_conditions(data, tmp_path):
+    found = []
     experiment = parse("A test.", presets(), [*OPTIONS, "--output", f"{tmp_path}"])
-    for rate in (0.1, 0.02):
-        starts = module.from_source(experiment.changed(learning_rate=rate))
-        keys[rate] = {}
-        for condition in module.planned(experiment, data, starts):
-            keys[rate].setdefault(condition["way"], set()).add(condition["key"])
-    first, second = keys.values()
+    for weights in (np.zeros(3), np.ones(3)):
+        keys = {}
+        for condition in module.planned(experiment, data, {0: [weights]}):
+            keys.setdefault(condition["way"], set()).add(condition["key"])
+        found.append(keys)
+    first, second = found
     assert first["from scratch"] == second["from scratch"] and len(first["from scratch"]) == 4
     for way in ("unseen", "trained on"):
         assert not first[way] & second[way]
 
 
-def test_a_factor_that_diverges_is_left_out(data, source, tmp_path, monkeypatch):
+def test_a_factor_that_diverges_is_left_out(data, tmp_path, monkeypatch):
     sizes = {}
 
     def diverging(experiment, data, seed):
@@ -116,8 +126,8 @@ def test_a_factor_that_diverges_is_left_out(data, source, tmp_path, monkeypatch)
         return untrained
 
     experiment = parse("A test.", presets(), [*OPTIONS, "--learning-rate", "0.05", "--output", f"{tmp_path}"])
-    starts = module.from_source(experiment)
     untrained = module.train(experiment.changed(epochs=0), data, Seed(0))
+    starts = {0: [each.numpy() for each in untrained[0].trainable_variables]}
     monkeypatch.setattr(module, "train", diverging)
     found = module.measured(experiment, data, starts)
     assert [each["rate_factor"] for each in found] == [None, 0.5, 0.5, 0.5, 0.5]
