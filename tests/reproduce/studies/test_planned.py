@@ -6,14 +6,16 @@ from types import SimpleNamespace
 
 import pytest
 from filelock import FileLock
+from made_records import made_record
 
 from answer_ranking.base.errors import UserError
+from answer_ranking.evaluation import save_record
 from answer_ranking.evaluation.plan import read_plan
 from answer_ranking.reproduce.experiments import random_search, run
 from answer_ranking.reproduce.experiments.data_options import DataOptions
 from answer_ranking.reproduce.experiments.options import Experiment
 from answer_ranking.reproduce.experiments.random_search import RandomSearch, folds_of
-from answer_ranking.reproduce.studies.planned import PlannedOptions, planned
+from answer_ranking.reproduce.studies.planned import Part, PlannedOptions, planned
 
 SMALL = """
 seeds = 1
@@ -54,11 +56,14 @@ def small(tmp_path):
     return path
 
 
+def options_of(path):
+    return PlannedOptions(plan=path, output=path.parent / "outputs", results=path.parent / "results")
+
+
 def run_small(path):
-    folder = path.parent
-    planned(PlannedOptions(plan=path, output=folder / "outputs", results=folder / "results"))
+    planned(options_of(path))
     found = {}
-    for record in sorted((folder / "results" / "planned" / "plan" / "sample").glob("*.json")):
+    for record in sorted((path.parent / "results" / "planned" / "plan" / "sample").glob("*.json")):
         found[record.stem] = json.loads(record.read_text())
     return found
 
@@ -104,17 +109,22 @@ def test_test_is_scored_after_every_choice_and_nothing_twice(small, monkeypatch)
     assert {each["search"]["plan"] for each in found.values()} == {plan.sha256} and len(spaces) == 1
     done = len(seeds)
     assert run_small(small) == found and len(seeds) == done
-    # Seed 10 is not seed 1.
-    folder = small.parent / "results" / "planned" / "plan" / "sample"
-    for path in folder.glob("*-search-1*"):
-        path.rename(path.with_name(path.name.replace("-search-1", "-search-10")))
-    assert len(run_small(small)) == len(found) + 2
-    for path in folder.glob("*-search-10*"):
-        path.unlink()
 
     small.write_text(SMALL.replace("margin = 0.02", "margin = 0.03"))
     with pytest.raises(UserError, match="is of another plan"):
         run_small(small)
+
+
+def test_the_records_of_seed_10_are_not_those_of_seed_1(small):
+    part = Part(read_plan(small), "ball", "sample", options_of(small))
+    folder = small.parent / "results" / "planned" / "plan" / "sample"
+    search = {"plan": part.plan.sha256}
+    for name in ("search-1", "search-1-wider-1", "search-10"):
+        record = made_record(dataset="sample", protocol="filtered", search=search)
+        save_record(record, folder / f"ball-hyperqa-{name}.json")
+    found = {seed: {path.stem for path in part._records("hyperqa", seed)} for seed in (0, 1, 10)}
+    own = {"ball-hyperqa-search-1", "ball-hyperqa-search-1-wider-1"}
+    assert found == {0: set(), 1: own, 10: {"ball-hyperqa-search-10"}}
 
 
 def test_a_range_widens_where_most_searches_choose_its_end(small, monkeypatch):
