@@ -20,26 +20,28 @@ import answer_ranking, evaluation, models
 from answer_ranking.data_prep import encode_dataset, load_dataset, load_word_vectors
 from answer_ranking.layers import HyperbolicDistance
 from answer_ranking.models import hyperqa
-from answer_ranking.training import Pairwise, PairwiseOptions, fit
+from answer_ranking.training import Pairwise, PairwiseOptions, fit, score
 
 assert (models.OWN, evaluation.OWN) == ("models", "evaluation")
 data = encode_dataset(load_dataset("sample"))
 vectors = load_word_vectors(["glove-6b-50d"], data.vocabulary)
 model = hyperqa(vectors.matrix, dimension=10, max_norm=0.7)
-result = fit(model, Pairwise(data.train, PairwiseOptions(epochs=1)), dev=data.dev, verbose=False)
-print(answer_ranking.__file__, HyperbolicDistance.__module__, len(result.history))
+fit(model, Pairwise(data.train, PairwiseOptions(epochs=0)), dev=data.dev, verbose=False)
+print(answer_ranking.__file__, HyperbolicDistance.__module__, len(score(model, data.test)))
 """
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory) -> Path:
+def wheel(made_once) -> Path:
     """Build the wheel from a copy, since a build leaves files in its folder."""
-    folder = tmp_path_factory.mktemp("wheel")
-    left_out = shutil.ignore_patterns(".*", "outputs", "build", "*.egg-info", "__pycache__", "results")
-    shutil.copytree(ROOT, folder / "source", ignore=left_out, symlinks=True)
-    words = ["-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir"]
-    subprocess.run([sys.executable, *words, folder, folder / "source"], check=True)
-    return next(folder.glob("*.whl"))
+
+    def build(folder):
+        left_out = shutil.ignore_patterns(".*", "outputs", "build", "*.egg-info", "__pycache__", "results")
+        shutil.copytree(ROOT, folder / "source", ignore=left_out, symlinks=True)
+        words = ["-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir"]
+        subprocess.run([sys.executable, *words, folder, folder / "source"], check=True)
+
+    return next(made_once("wheel", build).glob("*.whl"))
 
 
 def test_the_wheel_installs_one_top_level_name(wheel):
@@ -59,15 +61,15 @@ def test_the_wheel_installs_one_top_level_name(wheel):
 
 
 @pytest.mark.slow
-def test_a_project_with_own_models_and_evaluation_builds_and_fits_a_model(wheel, tmp_path):
+def test_a_project_with_own_models_and_evaluation_builds_and_scores_a_model(wheel, tmp_path):
     environment = tmp_path / "environment"
     venv.create(environment, with_pip=False)
     python = environment / "bin" / "python"
     packages = next(environment.glob("lib/python*/site-packages"))
     # The dependencies of this environment, without what its .pth files add: the project itself is not there.
     (packages / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
-    options = ["--quiet", "--no-deps", "--no-compile", "--target", packages]
-    subprocess.run([sys.executable, "-m", "pip", "install", *options, wheel], check=True)
+    # As pip does it; a wheel that is not sound was refused when it was built.
+    zipfile.ZipFile(wheel).extractall(packages)
     project = tmp_path / "project"
     (project / "models").mkdir(parents=True)
     (project / "models" / "__init__.py").write_text("OWN = 'models'\n")
@@ -75,6 +77,6 @@ def test_a_project_with_own_models_and_evaluation_builds_and_fits_a_model(wheel,
     (project / "use.py").write_text(USE)
     done = subprocess.run([python, "use.py"], cwd=project, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    file, module, epochs = done.stdout.split()[-3:]
+    file, module, n_scores = done.stdout.split()[-3:]
     assert Path(file).is_relative_to(environment)
-    assert (module, epochs) == ("answer_ranking.layers.hyperbolic_distance", "1")
+    assert module == "answer_ranking.layers.hyperbolic_distance" and int(n_scores) > 20
