@@ -187,7 +187,7 @@ def test_few_tokens_are_held_at_a_time(built, kind, monkeypatch):
         return held[-1]
 
     monkeypatch.setattr(ContextualVocabulary, "encode", counted)
-    monkeypatch.setattr(ranker_module, "_TOKENS_AT_ONCE", 100, raising=False)
+    monkeypatch.setattr(ranker_module, "_TOKENS_AT_ONCE", 100)
     for found, whole in zip(use(), expected, strict=True):
         np.testing.assert_allclose(found, whole, rtol=1e-3, atol=1e-4)
     # A model of lists sees all candidates of a question.

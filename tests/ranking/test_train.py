@@ -20,8 +20,9 @@ from answer_ranking.data_prep.word_vectors.encoder_folder import is_on_this_mach
 from answer_ranking.evaluation import per_question
 from answer_ranking.evaluation.rules import measure_rules, rule_scores
 from answer_ranking.ranking import Ranker, train_ranker
+from answer_ranking.ranking import train as train_module
 from answer_ranking.ranking.report import compare_with_rules
-from answer_ranking.ranking.train import _command, load_own_dataset, remarks, table_name
+from answer_ranking.ranking.train import _command, _key, load_own_dataset, remarks, table_name
 from answer_ranking.ranking.train_options import MODELS, TrainOptions
 
 # Read here: tests leave the variable out of their environment.
@@ -270,7 +271,13 @@ def test_another_model_with_vectors_of_its_own(tmp_path, capsys, small_options, 
     for asked, known in itertools.combinations("абвгдежз", 2):
         question = f"{asked}{asked} {known}?"
         rows += [(question, f"{asked} аа.", 0), (question, f"{known} бб.", 1), (question, f"{asked} вв.", 0)]
-    path = write(tmp_path / "фак.csv", rows)
+    path, keyed = write(tmp_path / "фак.csv", rows), []
+
+    def noted(data, options):
+        keyed.append((data, options))
+        return _key(data, options)
+
+    monkeypatch.setattr(train_module, "_key", noted)
     options = {"model": model, "embeddings": ("task-skipgram-8d",), "epochs": 1, "output": tmp_path / "out"}
     trained = train_ranker(path, examples=1, **options)
     assert trained.result["embeddings"].endswith("skipgram-8d-seed0.vectors")
@@ -280,8 +287,10 @@ def test_another_model_with_vectors_of_its_own(tmp_path, capsys, small_options, 
     table = load_table(trained.folder / "split" / "test.csv")
     assert len(Ranker.load(trained.folder / "model").rank_table(table)) == len(table)
     # With other defaults it is another training, which does not go on with the first one's states.
+    (given,) = keyed
+    assert trained.folder.name == _key(*given)
     monkeypatch.setitem(MODELS, model, replace(entry, own_tables={**small, "filters": 5}))
-    assert train_ranker(path, **options).folder != trained.folder
+    assert trained.folder.name != _key(*given)
 
 
 def test_the_place_of_a_candidate_is_a_signal_only_where_the_user_says_so(tmp_path):
