@@ -1,5 +1,6 @@
 """How the tests share a machine; `make test` runs them in two processes, a plain `pytest` in one."""
 
+import functools
 import gc
 import importlib.util
 import io
@@ -48,7 +49,7 @@ def same_weights_every_time():
     random.seed(0)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def real_folder():
     """Give a folder of the real data sets by its path, or skip the test where it is absent."""
 
@@ -58,6 +59,27 @@ def real_folder():
         return Path(DATA_HOME) / path
 
     return find
+
+
+@pytest.fixture(scope="session")
+def real(real_folder):
+    """Give a real data set by name and variant, read once: no test changes its frames."""
+    from answer_ranking.data_prep.dataset import find_description, load_dataset
+
+    load = functools.cache(load_dataset)
+
+    def of(name, variant=None):
+        return load(name, variant or find_description(name).variants[0], real_folder(name).parent)
+
+    return of
+
+
+@pytest.fixture(scope="session")
+def real_statistics(real):
+    """Give the statistics of a real data set by name and variant, counted once."""
+    from answer_ranking.data_prep.statistics import dataset_statistics
+
+    return functools.cache(lambda name, variant: dataset_statistics(real(name, variant)))
 
 
 @pytest.fixture

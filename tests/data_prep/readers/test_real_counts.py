@@ -3,8 +3,7 @@ import json
 
 import pytest
 
-from answer_ranking.data_prep import apply_protocol, load_dataset
-from answer_ranking.data_prep.statistics import dataset_statistics
+from answer_ranking.data_prep import apply_protocol
 
 pytestmark = pytest.mark.real_data
 
@@ -34,14 +33,14 @@ COUNTS = {
 
 
 @pytest.mark.parametrize(("name", "variant"), COUNTS)
-def test_counts(real_data_home, name, variant):
-    rows = dataset_statistics(load_dataset(name, variant, real_data_home)).set_index(["split", "protocol"])
+def test_counts(real_statistics, name, variant):
+    rows = real_statistics(name, variant).set_index(["split", "protocol"])
     for key, expected in COUNTS[name, variant].items():
         assert tuple(rows.loc[key, ["questions", "pairs", "correct"]]) == expected, key
 
 
-def test_order_gives_the_label_away_in_trecqa_only(real_data_home):
-    wikiqa = dataset_statistics(load_dataset("wikiqa", data_home=real_data_home))
+def test_order_gives_the_label_away_in_trecqa_only(real_statistics):
+    wikiqa = real_statistics("wikiqa", None)
     assert set(wikiqa["order"]) == {""}
     # Tokens of the test split as counted for Table 2 of Bonadiman and Moschitti's paper.
     lengths = wikiqa.set_index(["split", "protocol"]).loc[("test", "all")]
@@ -50,30 +49,29 @@ def test_order_gives_the_label_away_in_trecqa_only(real_data_home):
     # The published value of ranking by position in the document.
     test = wikiqa[(wikiqa["split"] == "test") & (wikiqa["protocol"] == "filtered")]
     assert test["order_map"].item() == pytest.approx(0.6421, abs=5e-5)
-    trecqa = dataset_statistics(load_dataset("trecqa", "TRAIN", real_data_home))
+    trecqa = real_statistics("trecqa", "TRAIN")
     assert set(trecqa["order"]) == {"correct first"}
     assert (trecqa["order_map"] == 1.0).all()
 
 
 @pytest.mark.parametrize("split", ["dev", "test"])
-def test_clean_rule_gives_the_published_clean_split(real_folder, split):
+def test_clean_rule_gives_the_published_clean_split(real, real_folder, split):
     folder = real_folder(f"trecqa/clean-{split}")
-    real_data_home = folder.parents[1]
     files = {"question": "a.toks", "candidate": "b.toks", "label": "sim.txt", "question_id": "id.txt"}
     published = {
         column: (folder / name).read_text("utf-8").removesuffix("\n").split("\n")
         for column, name in files.items()
     }
-    ours = apply_protocol(load_dataset("trecqa", "TRAIN", real_data_home).splits[split], "clean")
+    ours = apply_protocol(real("trecqa", "TRAIN").splits[split], "clean")
     for column, texts in published.items():
         assert ours[column].astype(str).str.lower().tolist() == [text.strip() for text in texts]
 
 
-def test_train_all_has_the_cleaned_up_labels(real_data_home):
-    path = real_data_home / "trecqa" / "train-all.jsonl.gz"
+def test_train_all_has_the_cleaned_up_labels(real, real_folder):
+    path = real_folder("trecqa") / "train-all.jsonl.gz"
     if not path.is_file():
         pytest.skip("QA_DATA_HOME holds train-all.jsonl in another form")
     with gzip.open(path, "rt", encoding="utf-8") as file:
         before = [each["label"] for line in file for each in json.loads(line)["candidates"]]
-    after = load_dataset("trecqa", "TRAIN-ALL", real_data_home).train["label"].tolist()
+    after = real("trecqa", "TRAIN-ALL").train["label"].tolist()
     assert sum(old != new for old, new in zip(before, after, strict=True)) == 7

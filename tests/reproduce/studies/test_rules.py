@@ -18,11 +18,6 @@ from answer_ranking.reproduce.studies.rules import Config, main
 
 
 @pytest.fixture
-def real(real_folder):
-    return lambda name: load_dataset(name, data_home=real_folder(name).parent)
-
-
-@pytest.fixture
 def rows_of(real):
     def measured(name, rule="answerable", tie_seeds=5):
         dataset = real(name)
