@@ -1,4 +1,5 @@
 import io
+import itertools
 import warnings
 from dataclasses import replace
 
@@ -82,7 +83,8 @@ def test_any_damaged_cache_is_made_anew(tmp_path, damaged, few):
         entry.write_bytes(content[:-1])
         same(first, encode_dataset(few, cache_home=tmp_path))
     assert entry.read_bytes() == content
-    contents = [b"", content[:100], *damaged(content)]
+    # One in four: of each, three splits are encoded anew.
+    contents = [b"", content[:100], *itertools.islice(damaged(content), 0, None, 4)]
     for name, array in changed.items():
         buffer = io.BytesIO()
         np.savez(buffer, **{**arrays, name: array})

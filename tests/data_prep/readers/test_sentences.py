@@ -4,9 +4,12 @@ from hypothesis import strategies as st
 
 from answer_ranking.data_prep.readers.squad_sent import split_sentences
 
+TEXTS = st.text(st.sampled_from("aB. !?\n\u00a0\u3002\u00e9"), max_size=30)
 
-@given(st.lists(st.text(st.sampled_from("aB. !?\n\u00a0\u3002\u00e9"), max_size=30), max_size=5))
-@settings(max_examples=30)
+
+# Few lists, each of many texts: spaCy's pipeline is made anew for each.
+@given(st.lists(TEXTS, min_size=60, max_size=80))
+@settings(max_examples=3)
 def test_sentences_cover_the_text_and_come_the_same_from_the_cache(tmp_path_factory, texts):
     folder = tmp_path_factory.mktemp("cache")
     found = split_sentences(texts, folder)
