@@ -36,21 +36,26 @@ def contents(batches):
     return found
 
 
-def rows_as_lists(split, i):
-    start, stop = split.candidate_offsets[[i, i + 1]]
-    texts = [tuple(split.candidates.take([row]).words.tolist()) for row in range(start, stop)]
-    labels = split.labels[start:stop].astype("float64")
+def texts_and_labels(split, rows):
+    texts = [tuple(split.candidates.take([row]).words.tolist()) for row in rows]
+    labels = split.labels[rows].astype("float64")
     return texts, labels / labels.sum()
 
 
-def test_an_epoch_has_every_answerable_question_once_with_all_candidates_in_their_order(make_split):
-    split = numbered(make_split)
-    way = way_of(split, 7)
+@pytest.mark.parametrize("order_seed", [None, 5])
+def test_an_epoch_has_every_answerable_question_once_with_all_candidates_in_their_order(
+    make_split, order_seed
+):
+    split = replace(numbered(make_split), order_seed=order_seed)
+    lists = list_rows(split)
+    in_file_order = np.concatenate(lists).tolist() == list(range(split.n_rows))
+    assert in_file_order == (order_seed is None)
+    way = way_of(split, 7, order_seed=order_seed)
     every = list(way.batches(None, 0))
     found = contents(every)
     assert sorted(i for i, _, _ in found) == [i for i in range(40) if i % 5 != 3]
     for i, texts, labels in found:
-        expected_texts, expected_labels = rows_as_lists(split, i)
+        expected_texts, expected_labels = texts_and_labels(split, lists[i])
         assert texts == expected_texts
         np.testing.assert_allclose(labels, expected_labels, rtol=1e-6)
     assert len(every) == len(way)
