@@ -69,13 +69,19 @@ NESTINGS = {
     "scale inside and outside": lambda inner, reading: scaled(RiemannianOptimizer(scaled(inner), reading)),
     "constant scale": lambda inner, reading: RiemannianOptimizer(inner, reading),
 }
-# With both readings: no scale, and all of them.
-TWICE = ("plain", "scale inside and outside")
 
 
 @pytest.mark.parametrize(
     ("nesting", "reading"),
-    [*((nesting, "parameters") for nesting in NESTINGS), *((nesting, "released_code") for nesting in TWICE)],
+    [
+        ("plain", "parameters"),
+        ("plain", "released_code"),
+        ("scale inside", "parameters"),
+        ("constant scale", "parameters"),
+        # Keras takes the scale inside away: what is left is the scale outside.
+        ("scale inside and outside", "parameters"),
+        ("scale inside and outside", "released_code"),
+    ],
 )
 def test_a_step_of_fit_is_eq_9_in_float64(reading, nesting):
     inner = keras.optimizers.SGD(RATE, loss_scale_factor=64.0 if nesting == "constant scale" else None)
@@ -94,8 +100,7 @@ def test_clipping_comes_after_the_conversion():
         np.testing.assert_allclose(ours, RATE * theirs * 0.01 / norm, atol=1e-6)
 
 
-@pytest.mark.parametrize("nesting", ["plain", "scale outside"])
-def test_a_saved_model_goes_on_as_if_it_had_not_been_saved(nesting, tmp_path):
+def test_a_saved_model_goes_on_as_if_it_had_not_been_saved(tmp_path):
     x, y = data()
 
     def fit(model, epochs):
@@ -104,7 +109,7 @@ def test_a_saved_model_goes_on_as_if_it_had_not_been_saved(nesting, tmp_path):
 
     def compiled():
         model = network()
-        optimizer = NESTINGS[nesting](keras.optimizers.Adam(0.05), "released_code")
+        optimizer = NESTINGS["scale outside"](keras.optimizers.Adam(0.05), "released_code")
         model.compile(optimizer=optimizer, loss="mse", auto_scale_loss=False)
         return model
 
