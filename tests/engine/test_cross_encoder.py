@@ -1,4 +1,4 @@
-"""An encoder that is trained goes the way of all models: data, epochs chosen on dev, a ranker on the disk."""
+"""An encoder that is trained goes the way of all models: data, training, a ranker on the disk."""
 
 import hashlib
 from dataclasses import replace
@@ -10,18 +10,16 @@ import pytest
 from answer_ranking.data_prep import UserError, load_dataset
 from answer_ranking.engine import Seed, encode, encode_pieces
 from answer_ranking.engine.recipe import options_of, train
-from answer_ranking.evaluation import measure
 from answer_ranking.models.catalogue import CATALOGUE
 from answer_ranking.reproduce.experiments.data_options import EncoderData
 from answer_ranking.training import score
 
 
-def questions(letters, *, turned=False):
+def questions(letters):
     rows = []
     for letter in letters:
         for number, text in enumerate((f"Ann wrote {letter}.", "It rained.", f"The train {letter}.")):
-            label = int((number == 0) != turned)
-            rows.append((letter, f"Who wrote {letter}?", f"{letter}{number}", text, label))
+            rows.append((letter, f"Who wrote {letter}?", f"{letter}{number}", text, int(number == 0)))
     return pd.DataFrame(rows, columns=["question_id", "question", "candidate_id", "candidate", "label"])
 
 
@@ -32,9 +30,7 @@ def folder(write_encoder, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def data(folder):
-    """On test every label is turned round, so that it ranks epochs otherwise."""
-    splits = {"train": questions("abcdefgh"), "dev": questions("ijklmn")}
-    splits["test"] = questions("ijklmn", turned=True)
+    splits = {"train": questions("abcdefgh"), "dev": questions("ijklmn"), "test": questions("opqrst")}
     return encode_pieces(replace(load_dataset("sample"), **splits), [str(folder)])
 
 
@@ -45,16 +41,6 @@ def test_options_of_words_that_an_encoder_does_not_use_are_said(folder, tmp_path
     assert "change nothing" not in capsys.readouterr().out
     encode(dataset, [str(folder)], unknown_scale=0.1)
     assert "lowercase, mask_numbers and unknown_scale change nothing" in capsys.readouterr().out
-
-
-def test_a_trained_model_is_that_of_the_best_epoch_on_dev(data):
-    entry = CATALOGUE["cross-encoder"]
-    fast = {"most_pieces": 12, "learning_rate": 0.1, "epochs": 4, "batch_size": 2}
-    model, fitted = train(entry, *options_of(entry, {**entry.training, **fast}), data, Seed(1))
-    on_dev = [epoch["dev_map"] for epoch in fitted.history]
-    assert len(set(on_dev)) > 1
-    found = measure(data.dev, score(model, data.dev))["map"]
-    assert found == pytest.approx(max(on_dev), abs=1e-6)
 
 
 def test_data_are_the_pieces_of_the_encoder_and_known_by_its_hash(data, folder, write_encoder, tmp_path):
