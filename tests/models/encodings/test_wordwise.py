@@ -1,7 +1,5 @@
 """Encodings that multiply each distinct word once give what the encoder gives, and its gradients."""
 
-import itertools
-
 import keras
 import numpy as np
 import pytest
@@ -38,16 +36,13 @@ def real_entries(encoded, words):
     return tf.boolean_mask(encoded[0], words > 0) if len(encoded) > 1 else encoded[0]
 
 
-@settings(max_examples=25)
-@given(
-    st.sampled_from([*itertools.product(BUILDERS[:2], range(1, 6)), (ap_bilstm,), (qa_bilstm,)]),
-    st.integers(0, 10**6),
-    st.integers(1, 5),
-    st.integers(1, 7),
-)
-def test_values_and_gradients_are_the_encoder_s(builder, seed, texts, steps):
+@pytest.mark.parametrize("build", BUILDERS)
+@settings(max_examples=4)
+@given(st.integers(1, 5), st.integers(0, 10**6), st.integers(1, 5), st.integers(1, 7))
+def test_values_and_gradients_are_the_encoder_s(build, window, seed, texts, steps):
     rng = np.random.default_rng(seed)
-    model, words = made(builder[0], rng, *builder[1:]), random_words(rng, texts, steps)
+    windows = [window] if build in (ap_cnn, qa_cnn) else []
+    model, words = made(build, rng, *windows), random_words(rng, texts, steps)
     encoder, encoding = model.get_layer("encoder"), model.encoding
     weights = [variable.value for variable in encoder.trainable_variables]
     results = []
@@ -124,17 +119,18 @@ def test_texts_without_words_have_the_zero_vector(shape):
     assert not np.any(tape.gradient(total, rows))
 
 
-def recurrence(lengths, steps=6, units=2):
+def recurrence(lengths, steps=4, units=1):
+    """Three words, of which one stands twice in a text of four."""
     rng = np.random.default_rng(7)
-    rows, recurrent = rng.normal(size=(2, 5, 4 * units)), rng.normal(size=(2, units, 4 * units))
-    places = np.where(np.arange(steps) < np.array(lengths)[:, None], 1 + np.arange(steps) % 4, 0)
+    rows, recurrent = rng.normal(size=(2, 4, 4 * units)), rng.normal(size=(2, units, 4 * units))
+    places = np.where(np.arange(steps) < np.array(lengths)[:, None], 1 + np.arange(steps) % 3, 0)
     return tf.constant(places, tf.int32), tf.constant(rows), tf.constant(recurrent)
 
 
 def test_gradients_of_the_recurrence_are_the_slopes_in_float64():
-    lengths = [5, 2, 0, 4]
+    lengths = [4, 2, 0, 3]
     places, rows, recurrent = recurrence(lengths)
-    upstream = np.random.default_rng(1).normal(size=(len(lengths), 6, 4))
+    upstream = np.random.default_rng(1).normal(size=(len(lengths), 4, 2))
 
     @tf.function
     def weighted(rows, recurrent):
