@@ -22,6 +22,8 @@ LISTS = np.array(
     "int32",
 )
 
+PADDED = np.pad(QUESTIONS, ((0, 0), (0, 3))), np.pad(LISTS, ((0, 0), (0, 2), (0, 5)))
+
 each = pytest.mark.parametrize("builder", BUILDERS, ids=lambda builder: builder.__name__)
 # What reads across a list is the same layer in both models.
 KINDS = [*itertools.product([cosinet], ACROSS), (compare_aggregate, "none"), (compare_aggregate, "bilstm")]
@@ -142,9 +144,15 @@ def test_pointwise_scores_follow_the_formulas_in_float64(builder):
 
 
 @each_kind
-def test_listwise_scores_follow_the_formulas_in_float64(builder, across):
+def test_listwise_scores_follow_the_formulas_in_float64_whatever_the_padding(builder, across):
     model = small(builder, objective="listwise", across=across)
     scores = predict(model)
+    assert_follows_the_formulas(scores, model, builder, across)
+    assert_padding_changes_nothing(scores, model)
+    assert_gradients_are_finite_and_blind_to_padding(model)
+
+
+def assert_follows_the_formulas(scores, model, builder, across):
     assert scores.shape == (2, 3)
     assert scores.dtype == np.float32
     for question, answers, row in zip(QUESTIONS, LISTS, scores, strict=True):
@@ -152,6 +160,33 @@ def test_listwise_scores_follow_the_formulas_in_float64(builder, across):
         expected = list_scores(model, builder, across, question[question > 0], real)
         np.testing.assert_allclose(row[: len(real)], expected, rtol=1e-4, atol=1e-5)
         assert not row[len(real) :].any()
+
+
+def assert_padding_changes_nothing(expected, model):
+    padded = predict(model, *PADDED)
+    np.testing.assert_allclose(padded[:, :3], expected, rtol=1e-5, atol=1e-6)
+    assert not padded[:, 3:].any()
+    # A list is scored alike beside a longer one and alone: the way back starts at the last real candidate.
+    alone = predict(model, QUESTIONS[1:], LISTS[1:, :2])
+    np.testing.assert_allclose(alone, expected[1:, :2], rtol=1e-5, atol=1e-6)
+    apart = predict(model, QUESTIONS[1:], LISTS[1:, [0, 2, 1]])
+    np.testing.assert_allclose(apart[:, [0, 2]], expected[1:, :2], rtol=1e-5, atol=1e-6)
+
+
+def assert_gradients_are_finite_and_blind_to_padding(model):
+    import tensorflow as tf
+
+    def gradients(questions, texts):
+        with tf.GradientTape() as tape:
+            loss = keras.ops.sum(keras.ops.square(model([questions, texts])))
+        return tape.gradient(loss, model.trainable_variables)
+
+    found = gradients(QUESTIONS, LISTS)
+    padded = gradients(*PADDED)
+    for variable, gradient, same in zip(model.trainable_variables, found, padded, strict=True):
+        assert np.isfinite(gradient).all(), variable.path
+        assert np.any(gradient), variable.path
+        np.testing.assert_allclose(gradient, same, rtol=1e-3, atol=1e-5)
 
 
 @pytest.mark.parametrize("threshold", [0, 0.3])
@@ -174,39 +209,6 @@ def test_clipped_attention_follows_the_authors_code_in_float64(threshold):
             assert score == pytest.approx(
                 (x @ dense["score"][0] + dense["score"][1]).item(), rel=1e-4, abs=1e-6
             )
-
-
-@each_kind
-def test_padding_changes_nothing(builder, across):
-    model = small(builder, objective="listwise", across=across)
-    expected = predict(model)
-    padded = predict(model, np.pad(QUESTIONS, ((0, 0), (0, 3))), np.pad(LISTS, ((0, 0), (0, 2), (0, 5))))
-    np.testing.assert_allclose(padded[:, :3], expected, rtol=1e-5, atol=1e-6)
-    assert not padded[:, 3:].any()
-    # A list is scored alike beside a longer one and alone: the way back starts at the last real candidate.
-    alone = predict(model, QUESTIONS[1:], LISTS[1:, :2])
-    np.testing.assert_allclose(alone, expected[1:, :2], rtol=1e-5, atol=1e-6)
-    apart = predict(model, QUESTIONS[1:], LISTS[1:, [0, 2, 1]])
-    np.testing.assert_allclose(apart[:, [0, 2]], expected[1:, :2], rtol=1e-5, atol=1e-6)
-
-
-@each_kind
-def test_gradients_are_finite_and_blind_to_padding(builder, across):
-    import tensorflow as tf
-
-    model = small(builder, objective="listwise", across=across)
-
-    def gradients(questions, texts):
-        with tf.GradientTape() as tape:
-            loss = keras.ops.sum(keras.ops.square(model([questions, texts])))
-        return tape.gradient(loss, model.trainable_variables)
-
-    found = gradients(QUESTIONS, LISTS)
-    padded = gradients(np.pad(QUESTIONS, ((0, 0), (0, 3))), np.pad(LISTS, ((0, 0), (0, 2), (0, 5))))
-    for variable, gradient, same in zip(model.trainable_variables, found, padded, strict=True):
-        assert np.isfinite(gradient).all(), variable.path
-        assert np.any(gradient), variable.path
-        np.testing.assert_allclose(gradient, same, rtol=1e-3, atol=1e-5)
 
 
 @each
