@@ -19,3 +19,18 @@ def small(small_options, encoder):
         return entry.build(source, small_options(entry), seed=seed, n_features=2 * entry.takes_features)
 
     return build
+
+
+_KEPT = {}
+
+
+@pytest.fixture
+def kept(small):
+    """Give a small network of seed 1 that is built once for all tests, which must not change it."""
+
+    def find(entry):
+        if entry.name not in _KEPT:
+            _KEPT[entry.name] = small(entry, seed=1)
+        return _KEPT[entry.name]
+
+    return find
