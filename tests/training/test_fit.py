@@ -4,13 +4,14 @@ import json
 import re
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import keras
 import numpy as np
 import pandas as pd
 import pytest
 
-from answer_ranking.data_prep import EncodedTexts, UserError
+from answer_ranking.data_prep import EncodedSplit, EncodedTexts, UserError
 from answer_ranking.evaluation import measure
 from answer_ranking.models import cosinet, features_alone, hyperqa, qa_cnn
 from answer_ranking.training import (
@@ -85,36 +86,32 @@ class Interrupt(keras.callbacks.Callback):
             raise KeyboardInterrupt
 
 
+class Trained(NamedTuple):
+    """What a training gives, and what it had."""
+
+    history: list
+    best_epoch: int
+    weights: list
+    ranker: keras.Model
+    split: EncodedSplit
+    dev: EncodedSplit
+
+
 @pytest.fixture
 def train(make_split, make_vectors):
     def run(kind, state=None, *callbacks, key="k", dropout=0.2, seed=4, **options):
-        split = make_split(30, seed=2, n_features=2)
+        split, dev = make_split(30, seed=2, n_features=2), make_split(25, seed=3, n_features=2)
+        # A question without a correct answer takes no part.
+        dev.labels[dev.question_of_row == 4] = 0
         ranker, way = build(kind, make_vectors(), split, dropout, seed, {"epochs": 5, **options})
-        dev = make_split(12, seed=3, n_features=2)
         if kind == "listwise":
             callbacks = [SlantedTriangularRate(0.05, cut_fraction=0.3, ratio=8), *callbacks]
         result = fit(ranker, way, dev=dev, state=state, key=key, callbacks=callbacks, verbose=False)
         history = [epoch | {"seconds": None} for epoch in result.history]
-        return history, result.best_epoch, [v.numpy() for v in ranker.trainable_variables]
+        weights = [v.numpy() for v in ranker.trainable_variables]
+        return Trained(history, result.best_epoch, weights, ranker, split, dev)
 
     return run
-
-
-@pytest.mark.parametrize("kind", ["pairwise", "pointwise", "listwise", "hardest"])
-def test_the_best_epoch_on_dev_is_chosen_and_its_weights_are_kept(make_split, make_vectors, kind):
-    data, dev = make_split(30, seed=2, n_features=2), make_split(25, seed=3, n_features=2)
-    # A question without a correct answer takes no part.
-    dev.labels[dev.question_of_row == 4] = 0
-    ranker, way = build(kind, make_vectors(), data, 0.2, 1, {"epochs": 5})
-    result = fit(ranker, way, dev=dev, verbose=False)
-    figures = [epoch["dev_map"] for epoch in result.history]
-    assert len(set(figures)) > 1
-    assert result.best_epoch == int(np.argmax(figures)) < 4
-    best = {name: result.history[result.best_epoch][f"dev_{name}"] for name in ("map", "mrr", "p@1")}
-    found = measure(dev, score(ranker, dev))
-    assert best == pytest.approx({name: found[name] for name in best}, abs=1e-9)
-    # On the training data, the figure is another.
-    assert abs(measure(data, score(ranker, data))["map"] - best["map"]) > 1e-3
 
 
 @pytest.mark.parametrize("kind", ["pairwise", "pointwise", "listwise", "hardest"])
@@ -159,31 +156,61 @@ def test_every_batch_draws_its_own_dropout(make_split, make_vectors, kind):
 
 
 def assert_same(ours, theirs):
-    assert ours[:2] == theirs[:2]
-    np.testing.assert_equal(ours[2], theirs[2])
+    assert (ours.history, ours.best_epoch) == (theirs.history, theirs.best_epoch)
+    np.testing.assert_equal(ours.weights, theirs.weights)
+
+
+def assert_best_on_dev(trained):
+    """An epoch before the last one is the best on dev, and the ranker has its weights."""
+    figures = [epoch["dev_map"] for epoch in trained.history]
+    assert len(set(figures)) > 1
+    assert trained.best_epoch == int(np.argmax(figures)) < len(figures) - 1
+    best = {name: trained.history[trained.best_epoch][f"dev_{name}"] for name in ("map", "mrr", "p@1")}
+    found = measure(trained.dev, score(trained.ranker, trained.dev))
+    assert best == pytest.approx({name: found[name] for name in best}, abs=1e-9)
+    # On the training data, the figure is another.
+    on_train = measure(trained.split, score(trained.ranker, trained.split))
+    assert abs(on_train["map"] - best["map"]) > 1e-3
+
+
+class Rates(keras.callbacks.Callback):
+    """Keeps the learning rate of every epoch."""
+
+    def __init__(self):
+        super().__init__()
+        self.rates = []
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.rates.append(float(self.model.optimizer.learning_rate))
 
 
 @pytest.mark.parametrize(
     ("kind", "options", "moments"),
+    # The seeds are such that the best epoch is not the last one.
     [
         (
             "pairwise",
-            {"optimizer": "adam", "learning_rate": 0.02, "own_negatives": 3, "l2": 0.01},
+            {"optimizer": "adam", "learning_rate": 0.02, "own_negatives": 3, "l2": 0.01, "seed": 6},
             [("begin", 2)],
         ),
         # With dropout, whose random numbers are part of the state.
         (
             "pointwise",
-            {"patience": 1, "epochs": 25, "learning_rate": 0.2},
+            {"patience": 1, "epochs": 25, "seed": 8},
             [("before saving", 0), ("after saving", 1)],
         ),
         # With the learning rate of its step.
-        ("listwise", {"epochs": 3}, [("after saving", 0)]),
-        ("hardest", {"epochs": 4, "share_negatives": True}, [("before saving", 2)]),
+        ("listwise", {"epochs": 3, "seed": 6}, [("after saving", 0)]),
+        ("hardest", {"epochs": 4, "share_negatives": True, "seed": 2}, [("before saving", 2)]),
     ],
 )
-def test_a_training_goes_on_where_it_was_interrupted(train, tmp_path, kind, options, moments):
-    unbroken = train(kind, **options)
+def test_a_training_has_its_best_epoch_and_goes_on_where_it_was_interrupted(
+    train, tmp_path, kind, options, moments
+):
+    unbroken = train(kind, None, seen := Rates(), **options)
+    assert_best_on_dev(unbroken)
+    if kind == "hardest":
+        assert seen.rates == pytest.approx([0.5, 0.5 / 2, 0.5 / 3, 0.5 / 4])
     path = tmp_path / "state.npz"
     # What a writer leaves that is killed while it writes.
     (tmp_path / ".state.npz.x1.part").write_bytes(b"half a state")
@@ -193,24 +220,26 @@ def test_a_training_goes_on_where_it_was_interrupted(train, tmp_path, kind, opti
     assert_same(train(kind, path, **options), unbroken)
     if "patience" in options:
         # A finished one has nothing left to do.
-        assert_same(train(kind, path, Interrupt("begin", len(unbroken[0])), **options), unbroken)
-        assert len(unbroken[0]) == unbroken[1] + 1 + options["patience"] < options["epochs"]
+        n_epochs = len(unbroken.history)
+        assert_same(train(kind, path, Interrupt("begin", n_epochs), **options), unbroken)
+        assert n_epochs == unbroken.best_epoch + 1 + options["patience"] < options["epochs"]
 
 
 def test_a_step_that_diverges_is_named_and_the_epochs_before_are_kept(train, tmp_path):
     options = {"optimizer": "sgd", "learning_rate": 0.05, "epochs": 4}
-    unbroken = train("pairwise", **options)
-    path = tmp_path / "state.npz"
+    path, saved = tmp_path / "state.npz", []
+    keep = keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: saved.append(path.read_bytes()))
     rates = keras.callbacks.LearningRateScheduler(lambda epoch: 0.05 if epoch < 2 else 1e38)
     with pytest.raises(TrainingDivergedError) as raised:
-        train("pairwise", path, rates, **options)
+        train("pairwise", path, rates, keep, **options)
     # 30 questions in batches of 7 are 5 steps an epoch: the first of epoch 2 ruins the weights.
     assert re.search(r"at step 11: .* is (nan|inf)", str(raised.value))
     assert isinstance(raised.value, UserError)
     with np.load(path) as stored:
         assert len(json.loads(bytes(stored["facts"]))["history"]) == 2
         assert all(np.isfinite(stored[name]).all() for name in stored)
-    assert_same(train("pairwise", path, **options), unbroken)
+    # It is the state of a training that was interrupted there.
+    assert len(saved) == 2 and path.read_bytes() == saved[-1]
 
 
 def test_weights_ruined_by_the_last_update_of_an_epoch_are_noticed(train, tmp_path):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from answer_ranking.data_prep import EncodedSplit, EncodedTexts, SharedTexts, UserError
 from answer_ranking.models import ap_bilstm, ap_cnn, qa_bilstm, qa_cnn
 from answer_ranking.models.encodings import ContextualWords, PaddedTexts
-from answer_ranking.training import HardestNegative, HardestNegativeOptions, fit, hardest_negative, score
+from answer_ranking.training import HardestNegative, HardestNegativeOptions, hardest_negative, score
 from answer_ranking.training import shared_texts as scoring
 from answer_ranking.training.batch_stream import BatchStream
 from answer_ranking.training.hardest_negative import AnswerSampler
@@ -164,7 +164,6 @@ def real(words):
         ("QA-CNN", ("answers", True), 1),
         ("QA-BiLSTM", ("answers", True), 10**6),
         ("AP-BiLSTM", ("answers", True), 40),
-        ("AP-CNN", ("answers", True), 25),
         ("AP-CNN", ("answers", False), 25),
         ("AP-CNN", ("own", False), 10**6),
     ],
@@ -250,8 +249,10 @@ def test_one_step_equals_float64_numpy(make_vectors, margin, reduction):
         np.testing.assert_allclose(ours.numpy(), theirs, atol=2e-6)
 
 
-@pytest.mark.parametrize("train_word_vectors", [False, True])
-@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize(
+    ("name", "train_word_vectors"),
+    [("QA-CNN", False), ("AP-CNN", True), ("QA-BiLSTM", True), ("AP-BiLSTM", False)],
+)
 def test_a_step_is_that_of_the_plain_ranker(make_vectors, name, train_word_vectors):
     split = pooled_split(6)
     ranker = ranker_of(name, make_vectors(), train_word_vectors=train_word_vectors)
@@ -289,8 +290,7 @@ def contextual(vectors):
     return layer
 
 
-@pytest.mark.parametrize("kind", [np.asarray, contextual])
-@pytest.mark.parametrize("name", ["AP-CNN", "QA-BiLSTM"])
+@pytest.mark.parametrize(("name", "kind"), [("AP-CNN", np.asarray), ("QA-BiLSTM", contextual)])
 def test_dropout_falls_on_what_is_trained_on_and_not_on_the_search(make_vectors, name, kind):
     way, updates, found = way_of(pooled_split(6), sampled_negatives=6, margin=0.4), [], []
     batch = batch_of(way)
@@ -326,21 +326,15 @@ def test_a_pair_whose_draw_holds_only_correct_answers_counts_nothing(make_vector
         assert (max(moved) > 0) == (batch["weight"][0] > 0)
 
 
-def test_the_learning_rate_of_epoch_t_is_divided_by_t_unless_it_is_to_stay(make_vectors):
-    rates = []
-    watch = keras.callbacks.LambdaCallback(
-        on_epoch_end=lambda epoch, logs: rates.append(float(watch.model.optimizer.learning_rate))
-    )
-    options = {"epochs": 3, "learning_rate": 0.5, "sampled_negatives": 5}
-    assert not way_of(pooled_split(7), **options, learning_rate_decay=False).callbacks
-    way = way_of(pooled_split(7), **options)
-    fit(ranker_of("QA-CNN", make_vectors()), way, dev=pooled_split(8), callbacks=[watch], verbose=False)
-    assert rates == pytest.approx([0.5, 0.25, 0.5 / 3])
+def test_the_learning_rate_can_stay():
+    """tests/training/test_fit.py has the rates of a training in which it falls."""
+    assert way_of(pooled_split(7)).callbacks
+    assert not way_of(pooled_split(7), learning_rate_decay=False).callbacks
 
 
 @pytest.mark.parametrize(
     ("name", "words_per_chunk"),
-    [("QA-CNN", 1), ("QA-CNN", 10**6), ("QA-BiLSTM", 90), ("AP-CNN", 40), ("AP-BiLSTM", 90)],
+    [("QA-CNN", 1), ("QA-BiLSTM", 90), ("AP-CNN", 40), ("AP-BiLSTM", 90)],
 )
 def test_a_split_s_scores_are_those_of_its_pairs(make_vectors, monkeypatch, name, words_per_chunk):
     monkeypatch.setattr(scoring, "_WORDS_PER_CHUNK", words_per_chunk)
