@@ -28,7 +28,8 @@ if sys.dont_write_bytecode:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # What XLA compiles here runs once or twice: quickly compiled is better than well.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+QUICK = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+os.environ.setdefault("XLA_FLAGS", QUICK)
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     # Processes that run side by side have a core each: more threads would only get into each other's way.
