@@ -241,6 +241,7 @@ def _label(axes: "Axes", points: Mapping[str, Sequence[float]], away: float = 7)
     """
     axes.figure.draw_without_rendering()
     taken = axes.transData.transform([point[:2] for point in points.values()])
+    radius = away * axes.figure.dpi / 72
     boxes: list[Any] = []
     # From the top, so that the names of a column of points keep its order.
     for name, point in sorted(points.items(), key=lambda item: -item[1][1]):
@@ -249,8 +250,8 @@ def _label(axes: "Axes", points: Mapping[str, Sequence[float]], away: float = 7)
         for height, side in product(_HEIGHTS, ("left", "right")):
             label = _beside(axes, name, point, height, side, away)
             box = _box_of(label)
-            # A name with a line may be nearer to others.
-            least_distance = 1 if label.arrow_patch else _distances(box, own[None])
+            # A name with a line may be nearer to others, but covers none of them.
+            least_distance = radius if label.arrow_patch else _distances(box, own[None])
             too_near = _distances(box, taken) < least_distance
             leaves = not (axes.bbox.contains(*box.min) and axes.bbox.contains(*box.max))
             cost = 2 * box.count_overlaps(boxes) + too_near.sum() + leaves
@@ -303,7 +304,9 @@ def quality_by_year(points: Mapping[str, Sequence[float | None]]) -> "Figure":
     """
     from matplotlib.ticker import MaxNLocator
 
-    figure, (axes,) = new_figure(1, 8.0, 5.0)
+    figure, (axes,) = new_figure(1, 9.6, 5.4)
+    # Room for names on both sides.
+    axes.margins(x=0.1)
     together = Counter(year for year, *_ in points.values())
     of_year: Counter[float | None] = Counter()
     places = {}
