@@ -73,7 +73,7 @@ docs: $(VENV)/installed-docs  ## Make the site of README, docs and docstrings, i
 
 RECORDS := benchmarks/results
 
-benchmarks: $(VENV)/installed  ## Measure speed as ratios between ways that take turns
+benchmarks: $(VENV)/installed  ## Measure speed, memory and the pipelines of FAQs
 	@$(BIN)/python benchmarks/hyperqa_epoch.py --inputs 450 --dimension 400 \
 	  --output $(RECORDS)/hyperqa_epoch_wikiqa_450_400.json
 	@$(BIN)/python benchmarks/recurrent_epoch.py --draw docs/recurrent_epoch.png \

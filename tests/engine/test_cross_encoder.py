@@ -1,4 +1,4 @@
-"""An encoder that is trained goes the way of all models: data, training, a ranker on the disk."""
+"""An encoder that is trained goes the way of all models, to a ranker on the disk."""
 
 import hashlib
 from dataclasses import replace

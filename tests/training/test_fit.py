@@ -238,7 +238,7 @@ def test_a_step_that_diverges_is_named_and_the_epochs_before_are_kept(train, tmp
     with np.load(path) as stored:
         assert len(json.loads(bytes(stored["facts"]))["history"]) == 2
         assert all(np.isfinite(stored[name]).all() for name in stored)
-    # It is the state of a training that was interrupted there.
+    # The epoch that failed has written nothing.
     assert len(saved) == 2 and path.read_bytes() == saved[-1]
 
 

@@ -44,6 +44,7 @@ def test_a_service_on_all_addresses_has_any_name_unless_it_is_given_some(monkeyp
     # They would change the tests' own process.
     for name in ("set_up_logs", "_leave_processors", "raise_file_limit"):
         monkeypatch.setattr(serve_module, name, lambda *_: None)
+    monkeypatch.setattr(serve_module.gc, "freeze", lambda: None)
     serve(Path("hyperqa_squad"), None, "0.0.0.0", 0, (), ServiceOptions())
     with TestClient(apps[0]) as client:
         for host in ("answers.example", "other.example"):
