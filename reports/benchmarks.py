@@ -11,6 +11,8 @@ import pandas as pd
 from answer_ranking.evaluation.records import read_study
 from answer_ranking.reports.pages import render
 
+_PIPELINES = ("pipelines.json", "pipelines_paraphrases.json")
+"""The records of FAQs whose questions are the data sets' own, and of paraphrased ones."""
 _PLAIN = ("bm25 in answer", "nearest in answer, points of hyperqa_squad")
 """Pipelines that stand on the page beside those that win."""
 _STAGES = {"nearest": "nearest points", "bm25": "BM25", "both": "both, fused"}
@@ -61,15 +63,10 @@ def _extrapolated(figures: dict) -> pd.DataFrame:
 
 def pipelines_block(folder: Path) -> str:
     """Write the part of the page on FAQs that comes from the records of `benchmarks/pipelines.py`."""
-    faqs: list[dict[str, Any]] = []
-    rows: list[dict[str, Any]] = []
-    typos = None
-    for path in sorted(folder.glob("pipelines*.json")):
-        figures = read_study(path, {"typos", "faqs", "rows"})
-        faqs += figures["faqs"]
-        rows += figures["rows"]
-        typos = figures["typos"]
-    return render("pipelines.md.j2", typos=typos, faqs=faqs, shown=_shown(rows) if rows else [])
+    needed = {"typos", "faqs", "rows"}
+    figures, others = (read_study(folder / name, needed) for name in _PIPELINES)
+    faqs, rows = (figures[name] + others[name] for name in ("faqs", "rows"))
+    return render("pipelines.md.j2", typos=figures["typos"], faqs=faqs, shown=_shown(rows))
 
 
 def _shown(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -188,7 +188,9 @@ def made_once(tmp_path_factory):
 
 
 def pytest_addoption(parser):
-    parser.addoption("--fuzz", type=int, default=25, help="damaged copies of each file (default: 25)")
+    parser.addoption(
+        "--fuzz", type=int, default=25, help="damaged copies of a file; slow tests take a part (default: 25)"
+    )
 
 
 @pytest.fixture(scope="session")

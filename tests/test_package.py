@@ -72,6 +72,8 @@ model.fit([texts, texts], np.zeros(1), verbose=0)
 
 for name in [name for name, module in sys.modules.items() if module is None]:
     del sys.modules[name]
+# The models import them by themselves.
+assert "answer_ranking.models.encodings" not in sys.modules
 for path, model in loaded.items():
     scores = model([words["question"], words["answer"]])
     np.savez(path.with_suffix(".npz"), encoding=type(model.encoding).__name__, scores=scores)

@@ -68,7 +68,7 @@ def test_a_project_with_own_models_and_evaluation_builds_and_scores_a_model(whee
     packages = next(environment.glob("lib/python*/site-packages"))
     # The dependencies of this environment, without what its .pth files add: the project itself is not there.
     (packages / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
-    # As pip does it; a wheel that is not sound was refused when it was built.
+    # As pip does it, but for the metadata: what is tested is the files.
     zipfile.ZipFile(wheel).extractall(packages)
     project = tmp_path / "project"
     (project / "models").mkdir(parents=True)

@@ -6,6 +6,7 @@ from answer_ranking.evaluation.figures import (
     learning_curves,
     norm_histogram,
     quality_against_speed,
+    quality_by_year,
     wins_and_losses,
 )
 
@@ -55,19 +56,33 @@ def test_the_front_of_quality_and_speed_has_what_is_much_faster_than_all_better_
     assert axes.get_xscale() == "log" and {text.get_text() for text in axes.texts} == set(points)
 
 
-def test_names_of_points_close_together_are_beside_their_own_and_cover_none():
-    points = {f"a model, {i}": [10 + (i % 2), 0.6 + 0.003 * i, 0.0] for i in range(6)}
-    points |= {"other": [195, 0.728, 0.0], "another one": [208, 0.728, 0.0], "fast": [900, 0.5, 0.0]}
-    figure = quality_against_speed(points)
+def assert_names_are_beside_their_points(figure, names, places, away):
+    """No name covers a point or another name, and one without a line is nearest to its own point."""
     figure.draw_without_rendering()
     (axes,) = figure.axes
-    names = list(points)
-    places = axes.transData.transform([point[:2] for point in points.values()])
+    places = axes.transData.transform(places)
     boxes = {text.get_text(): Text.get_window_extent(text) for text in axes.texts}
+    assert set(boxes) == set(names)
     for text in axes.texts:
         box = boxes.pop(text.get_text())
         distances = np.hypot(*(places - np.clip(places, box.min, box.max)).T)
-        assert distances.min() > 0
+        assert distances.min() > away * figure.dpi / 72 - 0.5
         assert text.arrow_patch or names[distances.argmin()] == text.get_text()
         assert not box.count_overlaps(list(boxes.values()))
         assert axes.bbox.contains(*box.min) and axes.bbox.contains(*box.max)
+
+
+def test_names_of_points_close_together_are_beside_their_own_and_cover_none():
+    points = {f"a model, {i}": [10 + (i % 2), 0.6 + 0.003 * i, 0.0] for i in range(6)}
+    points |= {"other": [195, 0.728, 0.0], "another one": [208, 0.728, 0.0], "fast": [900, 0.5, 0.0]}
+    places = [point[:2] for point in points.values()]
+    assert_names_are_beside_their_points(quality_against_speed(points), list(points), places, away=7)
+
+
+def test_names_of_a_year_s_systems_are_beside_their_circles():
+    points = {f"CNN, {i}": [2016, None, 0.65 + 0.006 * i, 10**6] for i in range(5)}
+    points |= {"a long name (one & two)": [2015, None, 0.668, 10**6], "old": [2014, 0.5, 0.4, 10**4]}
+    figure = quality_by_year(points)
+    places = np.concatenate([circle.get_offsets() for circle in figure.axes[0].collections])
+    names = sorted(points, key=lambda name: points[name][2])
+    assert_names_are_beside_their_points(figure, names, places, away=9)
