@@ -80,8 +80,13 @@ def test_names_of_points_close_together_are_beside_their_own_and_cover_none():
 
 
 def test_names_of_a_year_s_systems_are_beside_their_circles():
-    points = {f"CNN, {i}": [2016, None, 0.65 + 0.006 * i, 10**6] for i in range(5)}
-    points |= {"a long name (one & two)": [2015, None, 0.668, 10**6], "old": [2014, 0.5, 0.4, 10**4]}
+    # So close, with names of such lengths, that one covers another's circle if it may.
+    years = [2014, 2014, 2015, 2016, 2016, 2014, 2014, 2015, 2015, 2014, 2016]
+    values = [0.696, 0.634, 0.638, 0.629, 0.689, 0.663, 0.641, 0.656, 0.694, 0.635, 0.696]
+    lengths = [8, 0, 8, 13, 2, 11, 6, 4, 11, 3, 9]
+    points = {}
+    for number, (year, value, length) in enumerate(zip(years, values, lengths, strict=True)):
+        points[f"system {'x' * length}, {number}"] = [year, None, value, 10**6]
     figure = quality_by_year(points)
     places = np.concatenate([circle.get_offsets() for circle in figure.axes[0].collections])
     names = sorted(points, key=lambda name: points[name][2])
